@@ -6,7 +6,8 @@ import { BaseSequencer, type TestSpecification } from "vitest/node"
 /** Files that start processes come first: to fork costs the more, the larger this process has grown. */
 class ProcessesFirst extends BaseSequencer {
   override async sort(files: Array<TestSpecification>) {
-    const startsProcesses = ({ moduleId }: TestSpecification) => /\/test\/(cli|mcp|examples|readme|createKernai|reliability\/kills)\b/.test(moduleId)
+    const startsProcesses = ({ moduleId }: TestSpecification) =>
+      /\/test\/(cli|mcp|examples|readme|createKernai|reliability\/kills)\b/.test(moduleId)
     const sorted = await super.sort(files)
     return [...sorted.filter(startsProcesses), ...sorted.filter((file) => !startsProcesses(file))]
   }
@@ -28,6 +29,11 @@ export default defineConfig({
     // Much of the suite waits for processes and disks: a machine of two cores has three files at work.
     maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: ProcessesFirst },
-    testTimeout: 20_000
+    testTimeout: 20_000,
+    // Failures, skips and a summary; `npm test -- --verbose` prints every test and every log.
+    reporters: ["./tools/dev/skips.mjs", "minimal"],
+    silent: true,
+    // A failure is shown where the test stands, without the frames of the runtime.
+    onStackTrace: (_, { file }) => !file.includes("/node_modules/")
   }
 })

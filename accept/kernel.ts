@@ -82,7 +82,7 @@ const path = (): Omit<Line, "line"> => {
   const steps: ReadonlyArray<readonly [file: string, names: string]> = [
     ["README.md", "examples/01-hello.ts"],
     ["examples/01-hello.ts", "Kernel"],
-    ["src/Kernel.ts", "./internal/loop/verbs.ts"],
+    ["src/Kernel.ts", "./internal/loop/environment.ts"],
     ["src/internal/loop/verbs.ts", "./begin.ts"],
     ["src/internal/loop/start.ts", "./loop.ts"],
     ["src/internal/loop/loop.ts", "./turn.ts"]

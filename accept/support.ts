@@ -45,8 +45,9 @@ export const run = (
 export const node = (args: ReadonlyArray<string>, options?: Parameters<typeof run>[2]): Ran =>
   run(process.execPath, args, options)
 
-/** Runs test files. */
-export const vitest = (files: ReadonlyArray<string>): Ran => node(["node_modules/vitest/vitest.mjs", "run", ...files])
+/** Runs test files with the counts they log, and with the slow cases that `npm test` leaves to the long run. */
+export const vitest = (files: ReadonlyArray<string>): Ran =>
+  node(["node_modules/vitest/vitest.mjs", "run", "--silent=false", ...files], { env: { LONG_RUN: "1" } })
 
 /** What a run of tests says of those that failed, to stand behind its figure; nothing where all passed. */
 export const failures = ({ stderr }: Ran): string => {

@@ -1,6 +1,6 @@
 /**
- * pi-agent-core as the benchmarks ask it: a model that does nothing by itself, and the task of the loop, in which it
- * answers from a script and a tool does nothing.
+ * pi-agent-core as the benchmarks run it: a scripted model that calls a tool which does nothing, in
+ * every step but the last. `kernai.ts` sets the same task to kernai.
  */
 import { agentLoop } from "@mariozechner/pi-agent-core"
 import { type AssistantMessage, createAssistantMessageEventStream, type ToolCall } from "@mariozechner/pi-ai"
@@ -29,8 +29,14 @@ export const model = {
 
 export const prompt = { role: "user", content: [{ type: "text", text: "go" }], timestamp: 0 }
 
-/** Calls a tool that does nothing in every step but the last, and counts the events. Each reply comes when `wait` is over. */
-export const pi = async (steps: number, wait?: () => Promise<void>) => {
+/**
+ * How much of a reply the model emits: only `done`, the final event with the whole message, or every
+ * event that a streaming model has. With `final` pi has the least to do.
+ */
+export type Emits = "final" | "every"
+
+/** Runs so many steps and counts the events. Each reply starts after `wait`. */
+export const pi = async (steps: number, emits: Emits, wait?: () => Promise<void>) => {
   let call = 0
   const reply = () => {
     const stream = createAssistantMessageEventStream()
@@ -47,26 +53,25 @@ export const pi = async (steps: number, wait?: () => Promise<void>) => {
       content: last ? [{ type: "text", text: "done" }] : [toolCall],
       stopReason: reason
     }
-    stream.push({ type: "start", partial: { ...message, content: [] } })
-    if (last) {
-      stream.push({ type: "text_start", contentIndex: 0, partial: message })
-      stream.push({ type: "text_delta", contentIndex: 0, delta: "done", partial: message })
-      stream.push({ type: "text_end", contentIndex: 0, content: "done", partial: message })
-    } else {
-      stream.push({ type: "toolcall_start", contentIndex: 0, partial: message })
-      stream.push({ type: "toolcall_delta", contentIndex: 0, delta: '{"x":"1"}', partial: message })
-      stream.push({ type: "toolcall_end", contentIndex: 0, toolCall, partial: message })
+    if (emits === "every") {
+      stream.push({ type: "start", partial: { ...message, content: [] } })
+      if (last) {
+        stream.push({ type: "text_start", contentIndex: 0, partial: message })
+        stream.push({ type: "text_delta", contentIndex: 0, delta: "done", partial: message })
+        stream.push({ type: "text_end", contentIndex: 0, content: "done", partial: message })
+      } else {
+        stream.push({ type: "toolcall_start", contentIndex: 0, partial: message })
+        stream.push({ type: "toolcall_delta", contentIndex: 0, delta: '{"x":"1"}', partial: message })
+        stream.push({ type: "toolcall_end", contentIndex: 0, toolCall, partial: message })
+      }
     }
     stream.push({ type: "done", reason, message })
     return stream
   }
-  const streamFn =
-    wait === undefined
-      ? reply
-      : async () => {
-          await wait()
-          return reply()
-        }
+  const delayed = async () => {
+    await wait?.()
+    return reply()
+  }
   const tools = [
     {
       name: "noop",
@@ -78,10 +83,12 @@ export const pi = async (steps: number, wait?: () => Promise<void>) => {
   ]
   const context = { systemPrompt: "You test.", messages: [], tools }
   const config = { model, convertToLlm: (messages: ReadonlyArray<unknown>) => messages, toolExecution: "sequential" }
+  const streamFn = wait === undefined ? reply : delayed
   let count = 0
   const loop: AsyncIterable<unknown> = agentLoop(
     ...([[prompt], context, config, undefined, streamFn] as never as Parameters<typeof agentLoop>)
   )
   for await (const _ of loop) count++
+  if (call !== steps) throw new Error(`pi ran ${call} steps`)
   return count
 }

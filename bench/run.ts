@@ -1,8 +1,8 @@
 /**
- * Every benchmark, or those named: `npm run bench`, `npm run bench -- parser loop`.
+ * Runs every benchmark, or those named: `npm run bench`, `npm run bench -- parser loop`.
  *
- * Each runs in a process of its own, so that none pays for another's garbage.
- * With `--rows` they are printed as one line of JSON.
+ * Each has a process of its own, so none pays for another's garbage. With `--rows` each is printed as
+ * one line of JSON, an array of `Row`. Ends with 1 when a bar is missed.
  */
 import { spawnSync } from "node:child_process"
 import { existsSync } from "node:fs"
@@ -10,27 +10,32 @@ import { fileURLToPath } from "node:url"
 import { type Row, table } from "./support.ts"
 
 const here = fileURLToPath(new URL(".", import.meta.url))
-const modules: { readonly [name: string]: () => Promise<() => Promise<ReadonlyArray<Row>>> } = {
-  parser: async () => (await import("./parser.ts")).parserBench,
-  scheduler: async () => (await import("./scheduler.ts")).schedulerBench,
-  loop: async () => (await import("./loop.ts")).loopBench,
-  tokens: async () => (await import("./tokens.ts")).tokensBench,
-  runs: async () => (await import("./runs.ts")).runsBench,
-  start: async () => (await import("./start.ts")).startBench,
-  agents: async () => (await import("./agents.ts")).agentsBench,
-  store: async () => (await import("./store.ts")).storeBench
+
+/** Each benchmark is a file of its name whose default export returns its rows. */
+const names: ReadonlyArray<string> = [
+  "parser",
+  "scheduler",
+  "loop",
+  "tokens",
+  "runs",
+  "heap",
+  "start",
+  "agents",
+  "store"
+]
+
+const install = () => {
+  if (existsSync(`${here}node_modules`)) return
+  const { status } = spawnSync("npm", ["ci", "--no-audit", "--no-fund"], {
+    cwd: here,
+    stdio: "ignore",
+    shell: process.platform === "win32"
+  })
+  if (status !== 0) throw new Error("the peers in bench/ could not be installed: run `npm ci` there")
 }
 
-/** The rows of one benchmark, measured in a new process. */
-export const measure = (name: string): ReadonlyArray<Row> => {
-  if (!existsSync(`${here}node_modules`)) {
-    const { status } = spawnSync("npm", ["ci", "--no-audit", "--no-fund"], {
-      cwd: here,
-      stdio: "ignore",
-      shell: process.platform === "win32"
-    })
-    if (status !== 0) throw new Error("the peers in bench/ could not be installed: run `npm ci` there")
-  }
+/** Measures one benchmark in a new process. */
+const measure = (name: string): ReadonlyArray<Row> => {
   const args = ["--expose-gc", fileURLToPath(import.meta.url), "--here", name]
   const { status, stderr, stdout } = spawnSync(process.execPath, args, {
     encoding: "utf8",
@@ -38,33 +43,31 @@ export const measure = (name: string): ReadonlyArray<Row> => {
   })
   const line = stdout.split("\n").findLast((line) => line.startsWith("["))
   if (status !== 0 || line === undefined) throw new Error(`the benchmark '${name}' failed: ${stderr}`)
-  const rows: ReadonlyArray<Row & { readonly bound: number | null }> = JSON.parse(line)
-  // JSON has no infinity: a row without a bound comes back with null.
-  return rows.map((row) => ({ ...row, bound: row.bound ?? Infinity }))
+  const rows: ReadonlyArray<Row> = JSON.parse(line)
+  return rows
 }
 
-/** The names of all benchmarks. */
-export const names: ReadonlyArray<string> = Object.keys(modules)
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const asked = process.argv.slice(2).filter((word) => !word.startsWith("--"))
-  const unknown = asked.filter((name) => !names.includes(name))
-  if (unknown.length > 0) {
-    console.error(`no benchmark '${unknown.join("', '")}'; there are: ${names.join(", ")}`)
-    process.exit(2)
-  }
-  const chosen = asked.length === 0 ? names : asked
-  let failed = false
-  for (const name of chosen) {
-    if (process.argv.includes("--rows")) console.log(JSON.stringify(measure(name)))
-    else if (process.argv.includes("--here")) {
-      const bench = await modules[name]?.()
-      console.log(JSON.stringify((await bench?.()) ?? []))
-    } else {
-      const rows = measure(name)
-      table(name, rows)
-      failed ||= rows.some((row) => !row.pass)
-    }
-  }
-  process.exit(failed ? 1 : 0)
+/** Measures one benchmark in this process. */
+const measureHere = async (name: string): Promise<ReadonlyArray<Row>> => {
+  const bench: { readonly default: () => Promise<ReadonlyArray<Row>> } = await import(`./${name}.ts`)
+  return bench.default()
 }
+
+const flags = process.argv.slice(2).filter((word) => word.startsWith("--"))
+const asked = process.argv.slice(2).filter((word) => !word.startsWith("--"))
+const unknown = asked.filter((name) => !names.includes(name))
+if (unknown.length > 0) {
+  console.error(`no benchmark '${unknown.join("', '")}'; there are: ${names.join(", ")}`)
+  process.exit(2)
+}
+install()
+let isMissed = false
+for (const name of asked.length === 0 ? names : asked) {
+  const rows = flags.includes("--here") ? await measureHere(name) : measure(name)
+  if (flags.length > 0) console.log(JSON.stringify(rows))
+  else {
+    table(name, rows)
+    isMissed ||= rows.some((row) => !row.pass)
+  }
+}
+process.exit(isMissed ? 1 : 0)

@@ -1,118 +1,162 @@
 /**
- * 10,000 runs at once, 5 steps of 100 ms each: wall time, memory, and how fast they stop.
+ * 1,000 and 10,000 runs at once, 5 steps of 100 ms each: wall time, heap, and how fast they are cancelled.
  *
- * `node --expose-gc bench/runs.ts`, after `npm ci` in bench/.
+ * The model of every step waits on a timer, as it would on a network. The ideal is one run's waits.
  */
-import { Effect, Fiber, Layer, Schema, Stream } from "effect"
-import { fileURLToPath } from "node:url"
-import * as Agent from "../src/Agent.ts"
+import { Context, Effect, Fiber, Metric, Stream } from "effect"
 import * as Kernel from "../src/Kernel.ts"
-import * as MediaStore from "../src/MediaStore.ts"
-import * as ProtocolRegistry from "../src/ProtocolRegistry.ts"
 import type * as Provider from "../src/Provider.ts"
 import * as RunStore from "../src/RunStore.ts"
-import * as Skill from "../src/Skill.ts"
-import * as SkillRegistry from "../src/SkillRegistry.ts"
-import * as StreamPart from "../src/StreamPart.ts"
-import { pi } from "./pi.ts"
-import { median, type Row, table } from "./support.ts"
+import { act, agentOf, kernelOn, scripted } from "./kernai.ts"
+import { type Emits, pi } from "./pi.ts"
+import { comparisonOf, cpu, heapUsed, median, ratioRow, type Row, row, sleep, wall } from "./support.ts"
 
-const runs = 10_000
 const steps = 5
 const wait = 100
+const ideal = steps * wait
 
-const noop = Skill.make("noop", {
-  description: "Does nothing",
-  input: Schema.Struct({ x: Schema.String }),
-  effects: "read",
-  execute: () => Effect.succeed("ok")
-})
-const act = [StreamPart.text('<block type="command" name="noop">{"x":"1"}</block>'), StreamPart.finish()]
-const end = [StreamPart.text('<block type="final">done</block>'), StreamPart.finish()]
-
-/** A model that takes its time: the step is known by the length of the conversation. */
-const slow: Provider.ProviderShape = {
-  name: "slow",
-  stream: ({ messages }) =>
-    Stream.fromArray(messages.length < steps * 2 ? act : end).pipe(Stream.onStart(Effect.sleep(wait)))
-}
-const agent = Agent.make({ instructions: "You test.", model: { id: "m", capabilities: ["text"] }, skills: [noop] })
-const kernel = () =>
-  Kernel.layer.pipe(
-    Layer.provide([SkillRegistry.layer(noop), ProtocolRegistry.layer(), MediaStore.layerMemory, RunStore.layerMemory])
-  )
-const atOnce = <E, R>(body: Effect.Effect<unknown, E, R>) =>
+const atOnce = <E, R>(runs: number, body: Effect.Effect<unknown, E, R>) =>
   Effect.forEach(Array.from({ length: runs }), () => body, { concurrency: "unbounded", discard: true })
 
-const all = atOnce(Effect.suspend(() => Kernel.run(agent, "go", { provider: slow })))
+const agent = agentOf(steps)
 
-/** The same waits, and the same parts of replies read, without a kernel: what a fiber for each run costs by itself. */
-const bare = atOnce(
-  Effect.gen(function* () {
-    const reply = Stream.runDrain(Stream.fromArray(act).pipe(Stream.onStart(Effect.sleep(wait))))
-    for (let step = 0; step < steps; step++) yield* reply
+/** Model calls made so far, by all runs. */
+let modelCalls = 0
+
+const one = Effect.suspend(() => {
+  const { name, stream } = scripted(steps, wait)
+  const counted: Provider.ProviderShape = { name, stream: (request) => (modelCalls++, stream(request)) }
+  return Kernel.run(agent, "go", { provider: counted })
+})
+
+/** So many runs on a kernel of their own. */
+const kernai = (runs: number) => Effect.provide(atOnce(runs, one), kernelOn(RunStore.layerMemory))
+
+/** The same waits and replies without a kernel: the price of a fiber per run. */
+const bare = Effect.gen(function* () {
+  for (let step = 0; step < steps; step++)
+    yield* Stream.runDrain(Stream.onStart(Stream.fromArray(act), Effect.sleep(wait)))
+})
+
+const piRuns = (runs: number, emits: Emits) =>
+  Promise.all(Array.from({ length: runs }, () => pi(steps, emits, () => sleep(wait))))
+
+// ---------------------------------------------------------------- wall time
+
+/** Measures all sides once a round, each on a collected heap. The first round warms up. */
+const wallRows = async (runs: number, counted: number): Promise<ReadonlyArray<Row>> => {
+  const measured = async (body: () => Promise<unknown>) => {
+    heapUsed()
+    let used = 0
+    const ms = await wall(async () => (used = await cpu(body)))
+    return { ms, cpu: used / 1000 }
+  }
+  const round = async () => ({
+    kernai: await measured(() => Effect.runPromise(kernai(runs))),
+    ideal: { ms: ideal, cpu: NaN },
+    final: await measured(() => piRuns(runs, "final")),
+    every: await measured(() => piRuns(runs, "every")),
+    bare: await measured(() => Effect.runPromise(atOnce(runs, bare)))
   })
-)
-
-/** The same of a loop that keeps no journal and commits nothing. */
-const peer = () => {
-  const answered = () => new Promise<void>((resolve) => setTimeout(resolve, wait))
-  return Promise.all(Array.from({ length: runs }, () => pi(steps, answered)))
-}
-
-const overIdeal = async (body: () => Promise<unknown>): Promise<number> => {
-  const walls: Array<number> = []
-  for (let round = 0; round < 3; round++) {
-    const started = performance.now()
-    await body()
-    walls.push((performance.now() - started) / (steps * wait))
-  }
-  return median(walls)
-}
-
-const heap = () => {
-  globalThis.gc?.()
-  return process.memoryUsage().heapUsed
-}
-
-const timers = () => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length
-
-export const runsBench = async (): Promise<ReadonlyArray<Row>> => {
-  await Effect.runPromise(Effect.provide(Kernel.run(agent, "go", { provider: slow }), kernel()))
-  const wall = await overIdeal(() => Effect.runPromise(Effect.provide(all, kernel())))
-  const floor = await overIdeal(() => Effect.runPromise(bare))
-  const theirs = await overIdeal(peer)
-
-  const before = heap()
-  let peak = before
-  const fiber = Effect.runFork(Effect.provide(all, kernel()))
-  // A collection stops everything: a few looks, in a run that is not timed.
-  for (let look = 0; look < 4; look++) {
-    await new Promise((resolve) => setTimeout(resolve, 400))
-    peak = Math.max(peak, heap())
-  }
-  await Effect.runPromise(Fiber.join(fiber))
-
-  const settling: Array<number> = []
-  let left = 0
-  for (let round = 0; round < 3; round++) {
-    const half = Effect.runFork(Effect.provide(all, kernel()))
-    await new Promise((resolve) => setTimeout(resolve, (steps * wait) / 2 + 400))
-    const stopping = performance.now()
-    await Effect.runPromise(Fiber.interrupt(half))
-    settling.push((performance.now() - stopping) / 1000)
-    left = Math.max(left, timers())
-  }
-  const row = (name: string, value: number, bound: number): Row => ({ name, value, bound, pass: value <= bound })
+  await round()
+  const rounds: Array<Awaited<ReturnType<typeof round>>> = []
+  while (rounds.length < counted) rounds.push(await round())
+  const over = (
+    id: string,
+    name: string,
+    side: keyof (typeof rounds)[number],
+    of: "ms" | "cpu",
+    bound: number | null
+  ) =>
+    ratioRow(
+      `runs.${runs}.${id}`,
+      `${runs} runs at once: ${of === "ms" ? "wall" : "CPU"} time over ${name}`,
+      comparisonOf(rounds.map((round) => ({ ours: round.kernai[of], peer: round[side][of] }))),
+      "ms",
+      bound
+    )
+  const isLarge = runs === 10_000
   return [
-    row(`runs: wall time of ${runs} at once over the ideal`, wall, 3),
-    row("runs: the same waits and replies without a kernel", floor, Infinity),
-    row("runs: the same with pi-agent-core, which commits nothing", theirs, Infinity),
-    row("runs: wall time over that of pi-agent-core", wall / theirs, Infinity),
-    row("runs: kB of heap per run at the peak", (peak - before) / runs / 1000, 50),
-    row("runs: seconds until all settle when cancelled half-way", median(settling), 0.3),
-    row("runs: timers left after cancelling", left, 0)
+    over("ideal", "the ideal", "ideal", "ms", isLarge ? null : 1.8),
+    over("pi", "pi-agent-core (final event only)", "final", "ms", isLarge ? 2 : null),
+    over("piEvery", "pi-agent-core (every event)", "every", "ms", null),
+    over("piCpu", "pi-agent-core (final event only)", "final", "cpu", null),
+    over("bare", "a bare fiber per run", "bare", "ms", null)
   ]
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) table("runs", await runsBench())
+// ---------------------------------------------------------------- heap
+
+/** Returns the kB per run at the peak of the heap. Collections stop everything, so this run is not timed. */
+const heapPerRun = async (runs: number): Promise<number> => {
+  const before = heapUsed()
+  let peak = before
+  const fiber = Effect.runFork(kernai(runs))
+  while (fiber.pollUnsafe() === undefined) {
+    await sleep(wait)
+    peak = Math.max(peak, heapUsed())
+  }
+  await Effect.runPromise(Fiber.join(fiber))
+  return (peak - before) / runs / 1000
+}
+
+const heapRow = async (runs: number, bound: number): Promise<Row> => {
+  const rounds: Array<number> = []
+  for (let round = 0; round < 3; round++) rounds.push(await heapPerRun(runs))
+  return row(`runs.${runs}.heap`, `${runs} runs at once: kB of heap per run at the peak`, median(rounds), bound)
+}
+
+// ---------------------------------------------------------------- cancelling
+
+const timers = () => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length
+
+/** Cancels so many runs half-way. Returns the milliseconds until all have ended, and the fibers and timers left. */
+const cancel = async (runs: number) => {
+  let fibers = 0
+  const counting = Context.make(Metric.FiberRuntimeMetrics, {
+    recordFiberStart: () => void fibers++,
+    recordFiberEnd: () => void fibers--
+  })
+  const timersBefore = timers()
+  const callsBefore = modelCalls
+  const fiber = Effect.runForkWith(counting)(kernai(runs))
+  while (modelCalls - callsBefore < (runs * steps) / 2) await sleep(5)
+  const running = fibers
+  const ms = await wall(() => Effect.runPromise(Fiber.interrupt(fiber)))
+  if (running < runs) throw new Error(`only ${running} fibers were running`)
+  // Gives cleared timers one turn of the event loop to disappear.
+  await new Promise((resolve) => setImmediate(resolve))
+  return { ms, fibers, timers: timers() - timersBefore }
+}
+
+const cancelRows = async (runs: number, bound: number): Promise<ReadonlyArray<Row>> => {
+  const rounds: Array<Awaited<ReturnType<typeof cancel>>> = []
+  for (let round = 0; round < 7; round++) rounds.push(await cancel(runs))
+  const name = (what: string) => `${runs} runs cancelled half-way: ${what}`
+  const most = (of: (round: (typeof rounds)[number]) => number) => Math.max(...rounds.map(of))
+  const ms = median(rounds.slice(1).map((round) => round.ms))
+  return [
+    row(`runs.${runs}.cancel`, name("ms until all have ended"), ms, bound),
+    row(
+      `runs.${runs}.fibersLeft`,
+      name("fibers left"),
+      most((round) => round.fibers),
+      0
+    ),
+    row(
+      `runs.${runs}.timersLeft`,
+      name("timers left"),
+      most((round) => round.timers),
+      0
+    )
+  ]
+}
+
+export default async (): Promise<ReadonlyArray<Row>> => [
+  ...(await wallRows(1_000, 11)),
+  await heapRow(1_000, 90),
+  ...(await cancelRows(1_000, 60)),
+  ...(await wallRows(10_000, 5)),
+  await heapRow(10_000, 50),
+  ...(await cancelRows(10_000, 300))
+]

@@ -1,25 +1,21 @@
 /**
- * What one task costs the scheduler, against p-graph and p-limit.
+ * The scheduler against p-graph and p-limit, in CPU time per task.
  *
- * A graph in layers of ten, 8 tasks at a time. The tasks of all contenders do
- * the same: they give way once, either to a promise or to the event loop.
- * p-graph follows the same dependencies; p-limit knows none, it is given one
- * layer after the other. Rounds are interleaved in one process, medians of CPU
- * time (collector included) are compared.
+ * A graph in layers of ten, 8 tasks at a time. Every task yields once, either to a promise or to the
+ * event loop. p-graph follows the same dependencies; p-limit has none and gets one layer after the other.
  */
-import { fileURLToPath } from "node:url"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { PGraph } from "p-graph"
 import pLimit from "p-limit"
 import * as Plan from "../src/Plan.ts"
 import * as TaskScheduler from "../src/TaskScheduler.ts"
-import { cpu, median, type Row, table } from "./support.ts"
+import { compare, cpu, ratioRow, type Row } from "./support.ts"
 
 const concurrency = 8
 const width = 10
 
-/** Each task waits for `degree` tasks of the layer before. Read from JSON, as a model's plan is. */
+/** Each task depends on `degree` tasks of the layer before. Decoded from JSON, as a model's plan is. */
 const layers = (size: number, degree: number): Plan.Plan => {
   const tasks = Array.from({ length: size }, (_, at) => {
     const above = Math.floor(at / width - 1) * width
@@ -40,7 +36,7 @@ const bodies = {
 
 type Body = (typeof bodies)[keyof typeof bodies]
 
-const contenders = (plan: Plan.Plan, body: Body): Record<string, () => Promise<unknown>> => {
+const contenders = (plan: Plan.Plan, body: Body) => {
   const edges = plan.tasks.flatMap((task) => task.dependsOn.map((id): [string, string] => [id, task.id]))
   return {
     kernai: () => Effect.runPromise(TaskScheduler.run(plan, () => body.effect, { concurrency })),
@@ -55,8 +51,8 @@ const contenders = (plan: Plan.Plan, body: Body): Record<string, () => Promise<u
   }
 }
 
-/** The same work often enough for 20,000 tasks, so that each contender pays for its own garbage. */
-const perTask = async (work: () => Promise<unknown>, size: number) => {
+/** CPU microseconds per task, over 20,000 tasks: long enough for each side to collect its own garbage. */
+const perTask = (work: () => Promise<unknown>, size: number) => async () => {
   const times = 20_000 / size
   const used = await cpu(async () => {
     for (let time = 0; time < times; time++) await work()
@@ -64,43 +60,25 @@ const perTask = async (work: () => Promise<unknown>, size: number) => {
   return used / (times * size)
 }
 
-/** Microseconds of CPU per task and contender. */
-const measure = async (size: number, degree: number, body: Body) => {
-  const all = Object.entries(contenders(layers(size, degree), body))
-  const times = new Map(all.map(([name]) => [name, new Array<number>()]))
-  for (let round = -2; round < 7; round++) {
-    for (const [name, work] of all) {
-      const used = await perTask(work, size)
-      if (round >= 0) times.get(name)?.push(used)
-    }
-  }
-  return (name: string) => median(times.get(name) ?? [])
-}
+const peers = [
+  { peer: "p-graph", bound: 1 },
+  { peer: "p-limit", bound: 2 }
+] as const
 
-/** CPU per task as a ratio to each peer: at most 1 to p-graph, at most 2 to p-limit. */
-export const schedulerBench = async (): Promise<ReadonlyArray<Row>> => {
+export default async (): Promise<ReadonlyArray<Row>> => {
   const rows: Array<Row> = []
   for (const size of [1000, 10_000]) {
     for (const degree of [2, width]) {
       for (const [name, body] of Object.entries(bodies)) {
-        const of = await measure(size, degree, body)
-        for (const [peer, bound] of [
-          ["p-graph", 1],
-          ["p-limit", 2]
-        ] as const) {
-          const value = of("kernai") / of(peer)
-          const costs = `${of("kernai").toFixed(2)} against ${of(peer).toFixed(2)} µs`
-          rows.push({
-            name: `scheduler: ${size} tasks, ${degree} dependencies, ${name}, to ${peer} (${costs})`,
-            value,
-            bound,
-            pass: value <= bound
-          })
+        const all = contenders(layers(size, degree), body)
+        for (const { bound, peer } of peers) {
+          const times = await compare(perTask(all.kernai, size), perTask(all[peer], size), { warm: 2, counted: 7 })
+          const title = `${size} tasks, ${degree} dependencies each, yielding to ${name}: CPU per task over ${peer}`
+          const id = `scheduler.${size}.${degree}.${name === "promise" ? "promise" : "eventLoop"}.${peer}`
+          rows.push(ratioRow(id, title, times, "µs", bound))
         }
       }
     }
   }
   return rows
 }
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) table("scheduler", await schedulerBench())

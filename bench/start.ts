@@ -1,17 +1,17 @@
 /**
- * From process start to the first event, against `ai`; and what a minimal agent weighs in a bundle.
+ * From process start to the first event, against a bare Effect program and `ai`; and the weight of a
+ * minimal agent in a bundle.
  *
- * Both programs are bundled by the same tool, so that neither pays for its
- * number of files. `node bench/start.ts`, after `npm ci` in bench/.
+ * One tool bundles every program, so none pays for its number of files.
  */
 import { build } from "esbuild"
-import { spawnSync } from "node:child_process"
+import { spawn } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { gzipSync } from "node:zlib"
-import { median, type Row, table } from "./support.ts"
+import { compare, ratioRow, type Row, row, wall } from "./support.ts"
 
 const here = fileURLToPath(new URL(".", import.meta.url))
 
@@ -23,7 +23,7 @@ import * as Stream from "effect/Stream"
 import { Agent, Kernel, Provider, Skill, SkillRegistry, StreamPart } from "../src/index.ts"
 
 const echo = Skill.make("echo", {
-  description: "Says it again",
+  description: "Returns its input",
   input: Schema.Struct({ text: Schema.String }),
   execute: ({ text }) => Effect.succeed(text)
 })
@@ -37,6 +37,27 @@ const program = Kernel.stream(agent, "hello").pipe(
   Stream.runForEach((event) => Effect.sync(() => console.log(event.type))),
   Effect.provide(Kernel.layerMemory.pipe(Layer.provide([SkillRegistry.layer(echo), provider])))
 )
+Effect.runPromise(program)
+`
+
+/** The parts of Effect that any agent needs: an input decoded by a Schema, a service from a Layer, a Stream of events. */
+const effect = `
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+
+const Event = Schema.Struct({ type: Schema.String, text: Schema.String })
+class Source extends Context.Service()("Source") {}
+const source = Layer.succeed(Source, { events: Stream.fromArray([{ type: "hi", text: "hello" }]) })
+const program = Source.use(({ events }) =>
+  events.pipe(
+    Stream.mapEffect(Schema.decodeUnknownEffect(Event)),
+    Stream.take(1),
+    Stream.runForEach((event) => Effect.sync(() => console.log(event.type)))
+  )
+).pipe(Effect.provide(source))
 Effect.runPromise(program)
 `
 
@@ -55,19 +76,15 @@ const parts = [
 const model = new MockLanguageModelV4({
   doStream: async () => ({ stream: new ReadableStream({ start(c) { for (const part of parts) c.enqueue(part); c.close() } }) })
 })
-const echo = tool({ description: "Says it again", inputSchema: jsonSchema({ type: "object", properties: { text: { type: "string" } } }), execute: async ({ text }) => text })
+const echo = tool({ description: "Returns its input", inputSchema: jsonSchema({ type: "object", properties: { text: { type: "string" } } }), execute: async ({ text }) => text })
 for await (const event of streamText({ model, prompt: "hello", tools: { echo } }).stream) {
   console.log(event.type)
   break
 }
 `
 
-const bundle = async (
-  contents: string,
-  outfile: string,
-  platform: "node" | "browser",
-  external: ReadonlyArray<string> = []
-) => {
+const bundle = async (contents: string, outfile: string, platform: "node" | "browser") => {
+  const require = 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);'
   await build({
     stdin: { contents, resolveDir: here, loader: "ts" },
     outfile,
@@ -76,59 +93,43 @@ const bundle = async (
     format: "esm",
     platform,
     target: "es2022",
-    external: [...external],
     logLevel: "error",
-    banner:
-      platform === "node"
-        ? { js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);' }
-        : {}
+    banner: platform === "node" ? { js: require } : {}
   })
   return readFileSync(outfile)
 }
 
-const millis = (file: string): number => {
-  const started = performance.now()
-  const { status, stderr, stdout } = spawnSync(process.execPath, [file], { encoding: "utf8" })
-  if (status !== 0 || stdout.trim() === "") throw new Error(`${file} failed: ${stderr}`)
-  return performance.now() - started
-}
+/** Starts a process and waits for its first event, which it prints. */
+const firstEvent = (file: string) =>
+  new Promise<void>((resolve, reject) => {
+    const child = spawn(process.execPath, [file], { stdio: ["ignore", "pipe", "inherit"] })
+    child.stdout.once("data", () => resolve())
+    child.once("error", reject)
+    child.once("exit", (code) => reject(new Error(`${file} ended with ${code} and printed no event`)))
+  })
 
-export const startBench = async (): Promise<ReadonlyArray<Row>> => {
+export default async (): Promise<ReadonlyArray<Row>> => {
   const folder = mkdtempSync(join(tmpdir(), "kernai-start-"))
   try {
-    const ours = join(folder, "kernai.mjs")
-    const theirs = join(folder, "ai.mjs")
-    await bundle(kernai, ours, "node")
-    await bundle(ai, theirs, "node")
-    const times: { readonly ours: Array<number>; readonly theirs: Array<number> } = { ours: [], theirs: [] }
-    for (let round = 0; round < 12; round++) {
-      const [a, b] = [millis(ours), millis(theirs)]
-      if (round < 2) continue
-      times.ours.push(a)
-      times.theirs.push(b)
+    const program = async (name: string, source: string) => {
+      const file = join(folder, `${name}.mjs`)
+      await bundle(source, file, "node")
+      return () => wall(() => firstEvent(file))
     }
+    const ours = await program("kernai", kernai)
+    const rounds = { warm: 2, counted: 21 }
+    const overEffect = await compare(ours, await program("effect", effect), rounds)
+    const overAi = await compare(ours, await program("ai", ai), rounds)
     const browser = await bundle(kernai, join(folder, "browser.js"), "browser")
     const kib = gzipSync(browser, { level: 9 }).length / 1024
-    const text = browser.toString("utf8")
-    const start = median(times.ours) / median(times.theirs)
+    const hasEffectAi = browser.toString("utf8").includes("effect/ai/")
     return [
-      {
-        name: `start: process start to first event over ai (${median(times.ours).toFixed(0)} against ${median(times.theirs).toFixed(0)} ms)`,
-        value: start,
-        bound: 1.7,
-        pass: start <= 1.7
-      },
-      { name: "bundle: KiB gzip of a minimal agent with effect inside", value: kib, bound: 110, pass: kib <= 110 },
-      {
-        name: "bundle: effect/ai inside (0 is no)",
-        value: text.includes("effect/ai/") ? 1 : 0,
-        bound: 0,
-        pass: !text.includes("effect/ai/")
-      }
+      ratioRow("start.effect", "process start to first event over a bare Effect program", overEffect, "ms", 1.25),
+      ratioRow("start.ai", "process start to first event over ai", overAi, "ms", 1.7),
+      row("start.bundle", "KiB gzip of a minimal agent with effect inside", kib, 110),
+      row("start.effectAi", "effect/ai in that bundle (0 is no)", hasEffectAi ? 1 : 0, 0)
     ]
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
 }
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) table("start", await startBench())

@@ -1,12 +1,8 @@
 /**
- * What it costs to keep a run: SQLite against a bare loop of transactions and a durable workflow.
+ * 1,000 durable turns on SQLite against an effect/cluster workflow, and against a bare loop of inserts.
  *
- * A turn is one reply and one call, 1 KB of content together. The bare loop
- * inserts the very texts the run committed, in as many transactions. Wall time
- * of interleaved rounds, because waiting for the disk is what is measured.
- * Both sides of a row have the same driver and the same `synchronous`.
- * LangGraph.js is not among them: the driver of its SQLite checkpointer gets its
- * binary from an install script, and none are run here. `node bench/store.ts`.
+ * A turn is one reply and one call, with 1 KB of content. Wall time, because waiting for the disk is
+ * part of it. Both sides of a row have the same driver and the same `synchronous`.
  */
 import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
 import { Effect, Exit, Layer, Option, Result, Schema, Scope, Stream } from "effect"
@@ -16,13 +12,10 @@ import * as fs from "node:fs"
 import { DatabaseSync } from "node:sqlite"
 import * as os from "node:os"
 import * as path from "node:path"
-import { fileURLToPath } from "node:url"
 import * as Agent from "../src/Agent.ts"
 import * as Content from "../src/Content.ts"
 import * as Kernel from "../src/Kernel.ts"
-import * as MediaStore from "../src/MediaStore.ts"
 import type * as Message from "../src/Message.ts"
-import * as ProtocolRegistry from "../src/ProtocolRegistry.ts"
 import type * as Provider from "../src/Provider.ts"
 import * as RunCodec from "../src/RunCodec.ts"
 import * as RunStore from "../src/RunStore.ts"
@@ -32,62 +25,17 @@ import * as StreamPart from "../src/StreamPart.ts"
 import * as SqliteClient from "../src/sql/SqliteClient.ts"
 import * as SqlRunStore from "../src/sql/SqlRunStore.ts"
 import * as Journal from "../src/testing/internal/sampleJournal.ts"
-import { median, type Row, table } from "./support.ts"
+import { end, kernelOn } from "./kernai.ts"
+import { compare, comparisonOf, ratioRow, type Row, row } from "./support.ts"
 
-type Synchronous = "full" | "normal"
-
-/** Every revision by itself, or what happened between two effects at once. */
+type Synchronous = NonNullable<SqliteClient.Options["synchronous"]>
 type Commits = NonNullable<SqlRunStore.Options["commits"]>
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), "kernai-bench-"))
 let files = 0
 const newFile = () => path.join(folder, `${files++}.db`)
 
-// ---------------------------------------------------------------- a run of n turns
-
-const said = "word ".repeat(60)
-const told = "fact ".repeat(140)
-const payload = said.length + told.length
-
-const search = Skill.make("search", {
-  description: "Looks something up",
-  input: Schema.Struct({ query: Schema.String }),
-  effects: "read",
-  execute: () => Effect.succeed(told)
-})
-const act = [StreamPart.text(`${said}<block type="command" name="search">{"query":"x"}</block>`), StreamPart.finish()]
-const end = [StreamPart.text('<block type="final">done</block>'), StreamPart.finish()]
-
-const nothing = () => {}
-
-/** `meanwhile` happens before each reply. */
-const scripted = (turns: number, meanwhile: () => void): Provider.ProviderShape => {
-  let call = 0
-  const stream = () => {
-    meanwhile()
-    return Stream.fromArray(++call < turns ? act : end)
-  }
-  return { name: "mock", stream }
-}
-
-const run = (turns: number, meanwhile = nothing) =>
-  Kernel.run(
-    Agent.make({
-      instructions: "You test.",
-      model: { id: "m", capabilities: ["text"] },
-      skills: [search],
-      maxSteps: turns
-    }),
-    "go",
-    { provider: scripted(turns, meanwhile), runId: "run" }
-  )
-
-const kernel = <E>(store: Layer.Layer<RunStore.RunStore, E>) =>
-  Kernel.layer.pipe(
-    Layer.provide([SkillRegistry.layer(search), ProtocolRegistry.layer(), MediaStore.layerMemory, store])
-  )
-
-/** Milliseconds of a body, without opening and closing what it stands on. */
+/** Returns the milliseconds of a body, without building and closing its layer. */
 const timed = async <A, E, R, E2>(body: Effect.Effect<A, E, R>, layer: Layer.Layer<R, E2>): Promise<number> => {
   const scope = Scope.makeUnsafe()
   const context = await Effect.runPromise(Layer.buildWithScope(layer, scope))
@@ -98,44 +46,58 @@ const timed = async <A, E, R, E2>(body: Effect.Effect<A, E, R>, layer: Layer.Lay
   return took
 }
 
-const onSqlite = async (turns: number, synchronous: Synchronous, commits: Commits, meanwhile = nothing) => {
-  const filename = newFile()
-  const ms = await timed(run(turns, meanwhile), kernel(SqlRunStore.layerSqlite({ filename, synchronous, commits })))
-  return { ms, filename }
+/** Returns the bytes this process has written to files so far, or undefined where the system does not count them. */
+const bytesWritten = (): number | undefined => {
+  if (process.platform !== "linux") return undefined
+  return Number(/^wchar: (\d+)$/m.exec(fs.readFileSync("/proc/self/io", "utf8"))?.[1])
 }
 
-const textsOf = (filename: string, tables: ReadonlyArray<string> = ["kernai_journal"]): ReadonlyArray<string> => {
-  const db = new DatabaseSync(filename)
-  const rows = tables.flatMap((table) => db.prepare(`SELECT body FROM ${table} ORDER BY entry`).all())
-  db.close()
-  return rows.map((row) => String(row["body"]))
-}
+// ---------------------------------------------------------------- a run of n turns
 
-const asks = '"type":"model_started"'
+const replyText = "word ".repeat(60)
+const resultText = "fact ".repeat(140)
 
-/** After these, something outside is asked: whoever groups has stored everything by then. */
-const isLast = (text: string) => text.includes(asks) || /"op":"launch"|"type":"run_completed"/.test(text)
+const search = Skill.make("search", {
+  description: "Looks something up",
+  input: Schema.Struct({ query: Schema.String }),
+  effects: "read",
+  execute: () => Effect.succeed(resultText)
+})
+const act = [
+  StreamPart.text(`${replyText}<block type="command" name="search">{"query":"x"}</block>`),
+  StreamPart.finish()
+]
 
-/** A loop that inserts texts and does nothing else. `turn` inserts those up to the next question to a model. */
-const bareLoop = (texts: ReadonlyArray<string>, synchronous: Synchronous, commits: Commits) => {
-  const db = new DatabaseSync(newFile())
-  db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous}`)
-  db.exec("CREATE TABLE journal (run INTEGER, revision INTEGER, body TEXT, PRIMARY KEY (run, revision))")
-  const insert = db.prepare("INSERT INTO journal VALUES (1, ?, ?)")
-  const ends = texts.map(isLast)
-  let [at, ms] = [0, 0]
-  const turn = () => {
-    const from = performance.now()
-    for (let isOver = false; at < texts.length && !isOver; at++) {
-      const text = texts[at] ?? ""
-      if (commits === "grouped" && (at === 0 || ends[at - 1] === true)) db.exec("BEGIN IMMEDIATE")
-      insert.run(at + 1, text)
-      if (commits === "grouped" && ends[at] === true) db.exec("COMMIT")
-      isOver = text.includes(asks)
-    }
-    ms += performance.now() - from
+const nothing = () => {}
+
+/** Calls `search` in every turn but the last. `beforeReply` runs before each reply. */
+const scripted = (turns: number, beforeReply: () => void): Provider.ProviderShape => {
+  let call = 0
+  const stream = () => {
+    beforeReply()
+    return Stream.fromArray(++call < turns ? act : end)
   }
-  return { turn, ms: () => ms, close: () => db.close() }
+  return { name: "mock", stream }
+}
+
+interface Database {
+  readonly synchronous: Synchronous
+  readonly commits?: Commits
+}
+
+/** Runs so many turns on a new database. */
+const kernai = async (turns: number, options: Database, beforeReply = nothing) => {
+  const filename = newFile()
+  const agent = Agent.make({
+    instructions: "You test.",
+    model: { id: "m", capabilities: ["text"] },
+    skills: [search],
+    maxSteps: turns
+  })
+  const run = Kernel.run(agent, "go", { provider: scripted(turns, beforeReply), runId: "run" })
+  const store = SqlRunStore.layerSqlite({ filename, ...options })
+  const ms = await timed(run, kernelOn(store, SkillRegistry.layer(search)))
+  return { ms, filename }
 }
 
 // ---------------------------------------------------------------- a durable workflow
@@ -149,7 +111,7 @@ const Turns = Workflow.make("Turns", {
 const activity = (name: string, text: string) =>
   Activity.make({ name, success: Schema.String, execute: Effect.succeed(text) })
 
-/** Milliseconds of a workflow that makes one call to a model and one to a skill in each turn. */
+/** Returns the milliseconds of a workflow with two activities in each turn: the model call and the skill. */
 const workflow = (turns: number, synchronous: Synchronous): Promise<number> => {
   const engine = ClusterWorkflowEngine.layer.pipe(
     Layer.provideMerge(SingleRunner.layer()),
@@ -159,8 +121,8 @@ const workflow = (turns: number, synchronous: Synchronous): Promise<number> => {
   const body = Turns.toLayer(
     Effect.fnUntraced(function* ({ turns }) {
       for (let turn = 0; turn < turns; turn++) {
-        yield* activity(`model-${turn}`, said)
-        yield* activity(`skill-${turn}`, told)
+        yield* activity(`model-${turn}`, replyText)
+        yield* activity(`skill-${turn}`, resultText)
       }
       return "done"
     })
@@ -168,9 +130,38 @@ const workflow = (turns: number, synchronous: Synchronous): Promise<number> => {
   return timed(Turns.execute({ id: "one", turns }), Layer.provideMerge(body, engine))
 }
 
+// ---------------------------------------------------------------- a bare loop
+
+const journalOf = (filename: string): ReadonlyArray<string> => {
+  const db = new DatabaseSync(filename)
+  const rows = db.prepare("SELECT body FROM kernai_journal ORDER BY entry").all()
+  db.close()
+  return rows.map((row) => String(row["body"]))
+}
+
+/** Inserts the records of a journal, one transaction each. `turn` inserts up to the next model call. */
+const bareLoop = (records: ReadonlyArray<string>, synchronous: Synchronous) => {
+  const db = new DatabaseSync(newFile())
+  db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous}`)
+  db.exec("CREATE TABLE journal (run INTEGER, revision INTEGER, body TEXT, PRIMARY KEY (run, revision))")
+  const insert = db.prepare("INSERT INTO journal VALUES (1, ?, ?)")
+  let at = 0
+  let ms = 0
+  const turn = () => {
+    const from = performance.now()
+    for (let isOver = false; at < records.length && !isOver; at++) {
+      const record = records[at] ?? ""
+      insert.run(at + 1, record)
+      isOver = record.includes('"type":"model_started"')
+    }
+    ms += performance.now() - from
+  }
+  return { turn, ms: () => ms, close: () => db.close() }
+}
+
 // ---------------------------------------------------------------- resuming
 
-/** A file with a run of n turns, and beside it its messages, and a snapshot of all else that its state is. */
+/** Writes a run of so many turns and, in a table beside it, its messages and a snapshot of the rest of its state. */
 const long = async (turns: number) => {
   const filename = newFile()
   const journal = Journal.begin("long")
@@ -180,7 +171,10 @@ const long = async (turns: number) => {
       const first = journal.last()
       yield* store.create(first.record, first.state)
       for (let turn = 0; turn < turns; turn++) {
-        for (const { record, state } of Journal.turn(journal, { text: said, output: [Content.text(told)] })) {
+        for (const { record, state } of Journal.turn(journal, {
+          text: replyText,
+          output: [Content.text(resultText)]
+        })) {
           yield* store.commit(record, state)
         }
       }
@@ -211,7 +205,7 @@ const readMessages = Schema.decodeUnknownResult(
   Schema.Array(Schema.Struct({ role: Schema.String, content: Schema.Array(Content.Content) }))
 )
 
-/** Reads and decodes the messages of a run and its last snapshot, and does nothing else. */
+/** Reads and decodes that table, and does nothing else. Returns the milliseconds. */
 const readBare = ({ filename }: { readonly filename: string }): number => {
   const from = performance.now()
   const db = new DatabaseSync(filename)
@@ -222,7 +216,7 @@ const readBare = ({ filename }: { readonly filename: string }): number => {
   const messages = texts.slice(0, -1).map((text) => Result.getOrThrow(readMessages(JSON.parse(text))))
   const snapshot = Result.getOrThrow(RunCodec.make().decodeState(texts.slice(-1)))
   db.close()
-  if (messages.flat().length < snapshot.turns.length) throw new Error("there is nothing to read")
+  if (messages.flat().length < snapshot.turns.length) throw new Error("messages are missing")
   return performance.now() - from
 }
 
@@ -238,115 +232,75 @@ const load = ({ store, turns }: Awaited<ReturnType<typeof long>>): Promise<numbe
 
 // ---------------------------------------------------------------- measuring
 
-const bytes = (texts: ReadonlyArray<string>) => texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
+const turns = 1_000
 
-const atMost = (name: string, value: number, bound: number): Row => ({ name, value, bound, pass: value <= bound })
+const againstWorkflow = async (): Promise<Row> => {
+  const ours = async () => (await kernai(turns, { synchronous: "normal" })).ms
+  const times = await compare(ours, () => workflow(turns, "normal"), { warm: 1, counted: 5 })
+  return ratioRow("store.workflow", "1,000 durable turns: wall time over an effect/cluster workflow", times, "ms", 0.2)
+}
 
-/**
- * Turns per second of the bare loop over ours: with the disk waited for at each transaction, and without.
- *
- * Both go on turn by turn beside each other: a disk is not as fast now as it is in a second. The first rounds, where
- * much of the code is not compiled yet, do not count.
- */
-const speed = async (synchronous: Synchronous, commits: Commits, least: number): Promise<Row> => {
-  const turns = 1_000
-  const { filename } = await onSqlite(turns, synchronous, commits)
-  const texts = textsOf(filename)
-  const ours: Array<number> = []
-  const theirs: Array<number> = []
+const megabytes = async (body: () => Promise<unknown>): Promise<number> => {
+  const before = bytesWritten() ?? NaN
+  await body()
+  return ((bytesWritten() ?? NaN) - before) / 1e6
+}
+
+/** What reaches the file system, write-ahead log and checkpoints included. */
+const written = async (): Promise<ReadonlyArray<Row>> => {
+  if (bytesWritten() === undefined) return []
+  const whole = await megabytes(() => kernai(turns, { synchronous: "normal" }))
+  const half = await megabytes(() => kernai(turns / 2, { synchronous: "normal" }))
+  const theirs = await megabytes(() => workflow(turns, "normal"))
+  return [
+    row("store.written", "1,000 durable turns: MB written, beside an effect/cluster workflow", whole, 18, {
+      ours: whole,
+      peer: theirs,
+      unit: "MB"
+    }),
+    row("store.growth", "bytes written for 1,000 turns over those for 500", whole / half, 2.2)
+  ]
+}
+
+/** Both sides advance turn by turn beside each other, because the speed of a disk changes from one second to the next. */
+const againstLoop = async (synchronous: Synchronous, bound: number): Promise<Row> => {
+  const options = { synchronous, commits: "each" } as const
+  const records = journalOf((await kernai(turns, options)).filename)
+  const rounds: Array<{ readonly ours: number; readonly peer: number }> = []
   for (let round = 0; round < 9; round++) {
-    const loop = bareLoop(texts, synchronous, commits)
-    const { ms } = await onSqlite(turns, synchronous, commits, loop.turn)
-    // What is left is the last turn's.
-    const before = loop.ms()
+    const loop = bareLoop(records, synchronous)
+    const { ms } = await kernai(turns, options, loop.turn)
+    const ours = ms - loop.ms()
+    // The last turn's records are still to be inserted.
     loop.turn()
     loop.close()
-    if (round < 2) continue
-    ours.push(ms - before)
-    theirs.push(loop.ms())
+    if (round > 1) rounds.push({ ours, peer: loop.ms() })
   }
-  const ratio = median(ours.map((ms, round) => ms / (theirs[round] ?? Number.NaN)))
-  const perSecond = `${((turns / median(ours)) * 1000).toFixed(0)} turns/s, ${(1 / ratio).toFixed(2)} of the loop's`
-  const what = commits === "each" ? "" : ", commits grouped"
-  return atMost(
-    `SQLite, synchronous ${synchronous}${what}: bare loop's turns/s over a run's (${perSecond})`,
-    ratio,
-    1 / least
-  )
-}
-
-const langGraph: Row = {
-  name: "LangGraph.js: not measured, better-sqlite3 under its SQLite checkpointer has no binary without install scripts",
-  value: 0,
-  bound: Infinity,
-  pass: true
-}
-
-/** One run of a thousand turns, and workflows of a hundred: the longer they are, the longer each of their turns takes. */
-const againstWorkflow = async (synchronous: Synchronous, bound: number): Promise<Row> => {
-  const [mine, other] = [1_000, 100]
-  const ours: Array<number> = []
-  const theirs: Array<number> = []
-  for (let round = 0; round < 4; round++) {
-    theirs.push((await workflow(other, synchronous)) / other)
-    ours.push((await onSqlite(mine, synchronous, "grouped")).ms / mine)
-  }
-  const ratio = median(ours.slice(1).map((ms, round) => ms / (theirs[round + 1] ?? Number.NaN)))
-  const times = `${median(ours.slice(1)).toFixed(2)} against ${median(theirs.slice(1)).toFixed(1)} ms`
-  return atMost(
-    `synchronous ${synchronous}: a turn's time over that of effect's cluster workflow on the same driver (${times})`,
-    ratio,
-    bound
-  )
-}
-
-const size = async (): Promise<ReadonlyArray<Row>> => {
-  const [half, whole] = [await onSqlite(500, "normal", "each"), await onSqlite(1_000, "normal", "each")]
-  const weigh = ({ filename }: typeof half) => bytes(textsOf(filename, ["kernai_journal", "kernai_parts"]))
-  const disk = fs.statSync(whole.filename).size / (1_000 * payload)
-  return [
-    atMost(
-      `bytes written over the payload, 1,000 turns (the file: ${disk.toFixed(1)})`,
-      weigh(whole) / (1_000 * payload),
-      12
-    ),
-    atMost("bytes written for 1,000 turns over those for 500", weigh(whole) / weigh(half), 2.2)
-  ]
+  const name = `1,000 turns, a transaction per record, synchronous ${synchronous}: wall time over a bare loop`
+  return ratioRow(`store.loop.${synchronous}`, name, comparisonOf(rounds), "ms", bound)
 }
 
 const resuming = async (): Promise<Row> => {
   const run = await long(10_000)
-  const ours: Array<number> = []
-  const theirs: Array<number> = []
-  for (let round = 0; round < 6; round++) {
-    theirs.push(readBare(run))
-    ours.push(await load(run))
-  }
-  const [mine, other] = [median(ours.slice(1)), median(theirs.slice(1))]
-  return atMost(
-    `resuming after 10,000 turns over reading and decoding their messages and a snapshot (${mine.toFixed(0)} ms)`,
-    mine / other,
-    1.5
+  const times = await compare(
+    () => load(run),
+    async () => readBare(run),
+    { warm: 1, counted: 5 }
   )
+  const name = "resuming after 10,000 turns: wall time over reading and decoding its messages and a snapshot"
+  return ratioRow("store.resume", name, times, "ms", 1.5)
 }
 
-export const storeBench = async (): Promise<ReadonlyArray<Row>> => {
+export default async (): Promise<ReadonlyArray<Row>> => {
   try {
     return [
-      await speed("full", "each", 0.8),
-      await speed("normal", "each", 0.35),
-      await speed("full", "grouped", 0),
-      await speed("normal", "grouped", 0),
-      await againstWorkflow("normal", 0.1),
-      // Both wait for the disk: 2 times a turn, and about 6 times.
-      await againstWorkflow("full", Infinity),
-      langGraph,
-      ...(await size()),
+      await againstWorkflow(),
+      ...(await written()),
+      await againstLoop("full", 1.25),
+      await againstLoop("normal", 2.85),
       await resuming()
     ]
   } finally {
     fs.rmSync(folder, { recursive: true, force: true })
   }
 }
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) table("store", await storeBench())

@@ -1,16 +1,39 @@
 /**
- * What every benchmark needs: CPU time, medians, a table.
+ * What the benchmarks share: timers, medians, comparisons of two sides, and rows to report.
  */
 
-/** One measured ratio and what it may be at most. */
+/** One measured figure and its bar. */
 export interface Row {
+  /** A stable key for scripts, such as `loop.100.pi`. */
+  readonly id: string
   readonly name: string
+  /** The figure that the bar limits: a ratio to the peer, or a plain amount. */
   readonly value: number
-  readonly bound: number
+  /** The most that `value` may be; null for a row without a bar. */
+  readonly bound: number | null
   readonly pass: boolean
+  /** The medians of both sides where a peer was measured beside. */
+  readonly medians?: Medians
 }
 
-/** CPU microseconds of this process while `body` runs. */
+/** The medians of one side and its peer, in one unit. */
+export interface Medians {
+  readonly ours: number
+  readonly peer: number
+  readonly unit: string
+}
+
+/** Returns a row with a bar, or without one for a figure that is only shown. */
+export const row = (id: string, name: string, value: number, bound: number | null, medians?: Medians): Row => ({
+  id,
+  name,
+  value,
+  bound,
+  pass: bound === null || value <= bound,
+  ...(medians === undefined ? {} : { medians })
+})
+
+/** Returns the CPU microseconds of this process while `body` runs, garbage collection included. */
 export const cpu = async (body: () => unknown): Promise<number> => {
   const before = process.cpuUsage()
   await body()
@@ -18,43 +41,87 @@ export const cpu = async (body: () => unknown): Promise<number> => {
   return user + system
 }
 
-/** The middle one, or what is between the two in the middle. */
+/** Returns the milliseconds until `body` ends. */
+export const wall = async (body: () => unknown): Promise<number> => {
+  const from = performance.now()
+  await body()
+  return performance.now() - from
+}
+
+export const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
+
+/** Returns the bytes of heap in use after a collection; needs `--expose-gc`. */
+export const heapUsed = (): number => {
+  if (globalThis.gc === undefined) throw new Error("start node with --expose-gc")
+  globalThis.gc()
+  return process.memoryUsage().heapUsed
+}
+
+/** Returns the middle value, or the mean of the two in the middle. */
 export const median = (values: ReadonlyArray<number>): number => {
   const sorted = values.toSorted((a, b) => a - b)
   const middle = sorted.slice((sorted.length - 1) >> 1, (sorted.length >> 1) + 1)
   return middle.reduce((sum, value) => sum + value, 0) / middle.length
 }
 
-/**
- * How much one contender needs for what another does: the median of their ratios over rounds in which both have
- * their turn, after some that warm up. They take turns in going first, for what one leaves behind the next one has
- * to collect; a third would leave more.
- */
-export const against = async (
-  one: () => Promise<number>,
-  other: () => Promise<number>,
-  rounds: { readonly warm: number; readonly counted: number }
-): Promise<{ readonly ratio: number; readonly one: number; readonly other: number }> => {
-  const times: Array<{ readonly one: number; readonly other: number }> = []
-  for (let round = 0; round < rounds.warm + rounds.counted; round++) {
-    const time = { one: 0, other: 0 }
-    if (round % 2 === 0) time.one = await one()
-    time.other = await other()
-    if (round % 2 === 1) time.one = await one()
-    if (round >= rounds.warm) times.push(time)
-  }
-  return {
-    ratio: median(times.map(({ one, other }) => one / other)),
-    one: median(times.map(({ one }) => one)),
-    other: median(times.map(({ other }) => other))
-  }
+/** How many rounds run, and how many of them count. */
+export interface Rounds {
+  readonly warm: number
+  readonly counted: number
 }
+
+/** Two sides measured in turns. */
+export interface Comparison {
+  /** The median of the rounds' ratios. */
+  readonly ratio: number
+  readonly ours: number
+  readonly peer: number
+}
+
+/** Returns the medians of rounds in which both sides were measured. */
+export const comparisonOf = (rounds: ReadonlyArray<{ readonly ours: number; readonly peer: number }>): Comparison => ({
+  ratio: median(rounds.map(({ ours, peer }) => ours / peer)),
+  ours: median(rounds.map(({ ours }) => ours)),
+  peer: median(rounds.map(({ peer }) => peer))
+})
+
+/**
+ * Measures two sides round by round. They alternate in going first, because each leaves garbage
+ * that the next one collects.
+ */
+export const compare = async (
+  ours: () => Promise<number>,
+  peer: () => Promise<number>,
+  { counted, warm }: Rounds
+): Promise<Comparison> => {
+  const times: Array<{ readonly ours: number; readonly peer: number }> = []
+  for (let round = 0; round < warm + counted; round++) {
+    const time = { ours: 0, peer: 0 }
+    if (round % 2 === 0) time.ours = await ours()
+    time.peer = await peer()
+    if (round % 2 === 1) time.ours = await ours()
+    if (round >= warm) times.push(time)
+  }
+  return comparisonOf(times)
+}
+
+/** Returns the row of a comparison: its ratio, and the medians of both sides. */
+export const ratioRow = (
+  id: string,
+  name: string,
+  { ours, peer, ratio }: Comparison,
+  unit: string,
+  bound: number | null
+): Row => row(id, name, ratio, bound, { ours, peer, unit })
 
 /** Prints rows, one a line. */
 export const table = (title: string, rows: ReadonlyArray<Row>): void => {
   console.log(title)
-  for (const { bound, name, pass, value } of rows) {
-    const limit = Number.isFinite(bound) ? `at most ${bound}` : "for reading"
-    console.log(`  ${pass ? "pass" : "FAIL"}  ${value.toFixed(3).padStart(9)}  ${limit.padEnd(14)}  ${name}`)
+  for (const { bound, medians, name, pass, value } of rows) {
+    const verdict = bound === null ? "    " : pass ? "pass" : "FAIL"
+    const limit = (bound === null ? "no bar" : `at most ${bound}`).padEnd(13)
+    const sides =
+      medians === undefined ? "" : ` (${medians.ours.toFixed(2)} against ${medians.peer.toFixed(2)} ${medians.unit})`
+    console.log(`  ${verdict}  ${value.toFixed(3).padStart(9)}  ${limit}  ${name}${sides}`)
   }
 }

@@ -8,16 +8,20 @@
  * @since 0.1.0
  */
 
+import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Strings from "effect/String"
 import type { ExecutionBudget, SpawnBudget } from "./Budget.ts"
+import type { DialectName } from "./Dialect.ts"
 import type { Generation } from "./Generation.ts"
 import * as Generations from "./Generation.ts"
 import * as Configs from "./internal/agent/agentConfig.ts"
 import { jsonObject, type JsonObject } from "./internal/base/json.ts"
 import { resolve, withDefinitions } from "./internal/base/jsonSchema.ts"
+import { timeSpan } from "./internal/base/timeSpan.ts"
 import type { Markup } from "./internal/words/markup.ts"
 import { AgentConfigInvalid } from "./KernelError.ts"
 import type { Model } from "./Model.ts"
@@ -44,7 +48,7 @@ export type Prose = "auto" | "final" | "corrective"
  * @category models
  * @since 0.1.0
  */
-export type DialectName = "blocks" | "tools"
+export type { DialectName }
 
 /**
  * An agent. `Output` is what its runs give, `Skills` types its events, `R` is
@@ -257,7 +261,8 @@ export const toConfig = (
 const plain = make({ instructions: "", model: "" })
 
 /**
- * The agent of a config (AC-23). Unknown keys are kept, `max_turns` is another name of `max_steps`.
+ * The agent of a config (AC-23). Unknown keys are kept, `max_turns` and `budget.max_turns` are other names of
+ * `max_steps`.
  *
  * A config with an `output_schema` needs the schema itself; `AgentFile` makes one from it.
  *
@@ -320,6 +325,10 @@ export const problem = (agent: Agent<unknown, AnySkill<unknown>, unknown>): Agen
     value === undefined || (value >= 0 && value <= maximum)
       ? undefined
       : invalid(path, `expected a number from 0 to ${maximum}, got ${value}`)
+  const time = (path: string, value: Duration.Input | undefined) =>
+    value === undefined || Option.isSome(timeSpan(value))
+      ? undefined
+      : invalid(path, `expected a duration of zero or more, got ${String(value)}`)
   return (
     (agent.name === "" ? invalid("name", "is empty") : undefined) ??
     (model === "" ? invalid("model", "is empty") : undefined) ??
@@ -338,8 +347,7 @@ export const problem = (agent: Agent<unknown, AnySkill<unknown>, unknown>): Agen
     whole("thinking.budget", generation.thinking?.budget, -1) ??
     most("budget.maxTokens", budget.maxTokens) ??
     within("budget.maxCostUsd", budget.maxCostUsd) ??
-    most("budget.maxTurns", budget.maxTurns) ??
-    within("budget.deadlineMs", budget.deadlineMs) ??
+    time("budget.deadline", budget.deadline) ??
     most("spawn.maxAgents", spawn?.maxAgents) ??
     most("spawn.maxDepth", spawn?.maxDepth) ??
     (budget.maxCostUsd !== undefined &&

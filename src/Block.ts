@@ -11,6 +11,8 @@
  * @since 0.1.0
  */
 
+import * as Texts from "./internal/base/text.ts"
+
 /**
  * A type, a name and a content. No name is `null`; the empty name is a name (BP-5).
  *
@@ -129,7 +131,7 @@ export const error = (name: string | null, content: string): Block => make("erro
  * Writes a block in canonical form, its attributes and content escaped (BP-76).
  *
  * The parser reads back exactly one block, whatever the parts hold, unless the
- * type is empty or the tag is longer than `Limits.tagBytes`: then it is text.
+ * type is empty or the tag is longer than 4,096 characters: then it is text.
  *
  * @example
  * ```ts
@@ -185,13 +187,7 @@ export const attribute = (value: string): string => escape(value).replaceAll('"'
  * @category text
  * @since 0.1.0
  */
-export const strip = (text: string): string => {
-  let start = 0
-  let end = text.length
-  while (start < end && isStripped(text.charCodeAt(start))) start++
-  while (end > start && isStripped(text.charCodeAt(end - 1))) end--
-  return text.slice(start, end)
-}
+export const strip: (text: string) => string = Texts.strip
 
 /**
  * Is nothing left of this text after `strip`?
@@ -204,8 +200,6 @@ export const isBlank = (text: string): boolean => strip(text) === ""
 // ---------------------------------------------------------------- helpers
 
 const names: ReadonlySet<string> = new Set(coreTypes)
-
-const isStripped = (code: number) => code === 32 || code === 0 || (code >= 9 && code <= 13)
 
 // The end of a text counts as the end of a tag's name: what follows it is not ours to know.
 const follows = `(?=/?(?:block|(?:${coreTypes.join("|")})(?:[\\t-\\r >]|$)))`

@@ -16,7 +16,7 @@ import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { type Block, isBlank, type Part } from "./Block.ts"
 import { BlockFold } from "./internal/words/blockFold.ts"
-import { foldPull } from "./internal/base/foldPull.ts"
+import { foldPull } from "./internal/base/streams.ts"
 import type { LimitExceeded } from "./KernelError.ts"
 import { defaults, Limits } from "./Limits.ts"
 
@@ -29,7 +29,11 @@ export type { Part } from "./Block.ts"
  * @category models
  * @since 0.1.0
  */
-export type Bounds = Pick<Limits, "replyBytes" | "tagBytes" | "blockDepth">
+export interface Bounds {
+  readonly replyLength: number
+  readonly tagLength: number
+  readonly blockDepth: number
+}
 
 /**
  * A parser between two pieces of text. It is mutable: one reply, one parser (BP-27).
@@ -89,7 +93,8 @@ export interface Parsed {
  * @category constructors
  * @since 0.1.0
  */
-export const make = (bounds?: Partial<Bounds>): BlockParser => new BlockFold({ ...defaults, ...bounds })
+export const make = (bounds?: Partial<Bounds>): BlockParser =>
+  new BlockFold({ replyLength: defaults.replyLength, ...bounds })
 
 /**
  * Reads a whole text: the same fold, fed once (BP-29).
@@ -152,4 +157,6 @@ export const stream = <E, R>(
   self: Stream.Stream<string, E, R>,
   bounds?: Partial<Bounds>
 ): Stream.Stream<Part, E | LimitExceeded, R> =>
-  Stream.transformPull(self, (pull) => Effect.map(Limits, (limits) => foldPull(pull, make({ ...limits, ...bounds }))))
+  Stream.transformPull(self, (pull) =>
+    Effect.map(Limits, ({ replyLength }) => foldPull(pull, make({ replyLength, ...bounds })))
+  )

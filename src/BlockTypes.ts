@@ -27,7 +27,6 @@ import * as Fault from "./internal/base/fault.ts"
 import { isJsonObject } from "./internal/base/json.ts"
 import * as Snapshot from "./internal/base/snapshot.ts"
 import { BlockTypeConflict, BlockValidationError, DefinitionInvalid } from "./KernelError.ts"
-import { Limits } from "./Limits.ts"
 
 export { BlockTypeConflict }
 
@@ -50,7 +49,7 @@ export class BlockTypes extends Context.Service<
   {
     /** Registers a type until the scope closes. The same schema again is no change; another one fails. */
     readonly register: (schema: TypeSchema) => Effect.Effect<void, BlockTypeConflict | DefinitionInvalid, Scope.Scope>
-    /** Reads a wire form with the types registered at this moment, within the `Limits` in force. */
+    /** Reads a wire form with the types registered at this moment. */
     readonly decode: (input: unknown) => Effect.Effect<Content, BlockValidationError>
     /** The codec, built from the types registered at the moment it is used. */
     readonly content: Schema.Codec<Content, Json>
@@ -125,7 +124,7 @@ const make = (): BlockTypes["Service"] => {
   return BlockTypes.of({
     register: (schema) =>
       Effect.asVoid(Effect.acquireRelease(hold(schema), (type) => Effect.sync(() => release(type)))),
-    decode: (input) => Effect.flatMap(Limits, (limits) => Effect.fromResult(Codec.decode(input, lookup, limits))),
+    decode: (input) => Effect.suspend(() => Effect.fromResult(Codec.decode(input, lookup))),
     content: Codec.schema(lookup)
   })
 }

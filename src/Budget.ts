@@ -8,6 +8,7 @@
  * @since 0.1.0
  */
 
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
@@ -29,14 +30,12 @@ export { BudgetExhaustedError, SpawnDenied }
 export interface ExecutionBudget {
   readonly maxTokens?: number | undefined
   readonly maxCostUsd?: number | undefined
-  /** The same limit as an agent's `maxSteps` (DR-20): the smaller one holds. */
-  readonly maxTurns?: number | undefined
   /**
-   * Milliseconds from the start of the run (DR-21); `deadline_s` on the wire. Time goes on while a run that failed or
-   * was cut off waits to be resumed, and stands still while it is paused; a run that was submitted starts when it is
-   * first taken up. A task shares the time of its root run.
+   * Time from the start of the run (DR-21); `deadline_s` on the wire. It continues while a run that failed or was cut off
+   * waits to be resumed, and stops while the run is paused. A submitted run starts when a worker first claims it. A task
+   * shares the time of its root run.
    */
-  readonly deadlineMs?: number | undefined
+  readonly deadline?: Duration.Input | undefined
 }
 
 /**
@@ -88,30 +87,31 @@ export const spawnDefaults: SpawnBudget = { maxAgents: 50, maxDepth: 1 }
 export const nothing: Spent = { tokens: 0, costUsd: 0 }
 
 /**
- * The codec of an execution budget: `max_tokens`, `max_cost_usd`, `max_turns`, `deadline_s`.
+ * The codec of an execution budget: `max_tokens`, `max_cost_usd`, `deadline_s`.
  *
  * @category schemas
  * @since 0.1.0
  */
-export const ExecutionBudget: Schema.Codec<ExecutionBudget, EncodedExecutionBudget> = (() => {
-  const Milliseconds = Schema.Finite.pipe(
-    Schema.decodeTo(Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0)), {
+export const ExecutionBudget: Schema.Codec<
+  ExecutionBudget & { readonly deadline?: Duration.Duration | undefined },
+  EncodedExecutionBudget
+> = (() => {
+  const Seconds = Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0)).pipe(
+    Schema.decodeTo(Schema.Duration, {
       // Rounded to the microsecond: seconds times a thousand is seldom exact.
-      decode: SchemaGetter.transform((seconds: number) => Math.round(seconds * 1e6) / 1e3),
-      encode: SchemaGetter.transform((milliseconds: number) => milliseconds / 1000)
+      decode: SchemaGetter.transform((seconds: number) => Duration.millis(Math.round(seconds * 1e6) / 1e3)),
+      encode: SchemaGetter.transform((duration: Duration.Duration) => Duration.toSeconds(duration))
     })
   )
   return Schema.Struct({
     maxTokens: Schema.optional(Schema.Natural),
     maxCostUsd: Schema.optional(Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0))),
-    maxTurns: Schema.optional(Schema.Natural),
-    deadlineMs: Schema.optional(Milliseconds)
+    deadline: Schema.optional(Seconds)
   }).pipe(
     Schema.encodeKeys({
       maxTokens: "max_tokens",
       maxCostUsd: "max_cost_usd",
-      maxTurns: "max_turns",
-      deadlineMs: "deadline_s"
+      deadline: "deadline_s"
     })
   )
 })()
@@ -125,7 +125,6 @@ export const ExecutionBudget: Schema.Codec<ExecutionBudget, EncodedExecutionBudg
 export interface EncodedExecutionBudget {
   readonly max_tokens?: number | undefined
   readonly max_cost_usd?: number | undefined
-  readonly max_turns?: number | undefined
   readonly deadline_s?: number | undefined
 }
 

@@ -42,7 +42,7 @@ import { RunStore } from "./RunStore.ts"
 import type { AnySkill } from "./Skill.ts"
 
 type ChatHistory = Histories.ChatHistory
-type History = Histories.Shape
+type History = Histories.ChatHistoryShape
 
 /**
  * How a message is answered. What was said before is the history's to tell.
@@ -174,7 +174,7 @@ interface Talk {
   /** What the kernel was made of; nothing of one made elsewhere. */
   readonly built: Context.Context<never>
   /** The media of the run, which are there for as long as it is answered; of a kernel made elsewhere nobody knows them. */
-  readonly media: MediaStore.Shape | undefined
+  readonly media: MediaStore.MediaStoreShape | undefined
 }
 
 /** Waits until what came before is answered. */

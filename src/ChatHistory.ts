@@ -34,7 +34,7 @@ export { StoreError }
  * @category models
  * @since 0.1.0
  */
-export interface Shape {
+export interface ChatHistoryShape {
   /**
    * Adds a message, or several as one. The same key a second time adds nothing. What is no JSON fails with a
    * `StoreError` whose reason is `invalid`.
@@ -56,7 +56,7 @@ export interface Shape {
  * @category services
  * @since 0.1.0
  */
-export class ChatHistory extends Context.Service<ChatHistory, Shape>()("kernai/ChatHistory") {}
+export class ChatHistory extends Context.Service<ChatHistory, ChatHistoryShape>()("kernai/ChatHistory") {}
 
 // ---------------------------------------------------------------- constructors
 
@@ -66,7 +66,7 @@ export class ChatHistory extends Context.Service<ChatHistory, Shape>()("kernai/C
  * @category constructors
  * @since 0.1.0
  */
-export const makeMemory = (before: ReadonlyArray<Message> = []): Effect.Effect<Shape> =>
+export const makeMemory = (before: ReadonlyArray<Message> = []): Effect.Effect<ChatHistoryShape> =>
   Effect.sync(() => {
     const kept = new Kept(before)
     const toArray = Effect.sync(() => kept.messages())
@@ -94,7 +94,7 @@ export const makeMemory = (before: ReadonlyArray<Message> = []): Effect.Effect<S
  */
 export const makeRunStore = Effect.fnUntraced(function* (
   runIds: ReadonlyArray<string>
-): Effect.fn.Return<Shape, never, RunStore> {
+): Effect.fn.Return<ChatHistoryShape, never, RunStore> {
   const store = yield* RunStore
   const beside = new Kept([])
   let forgotten = 0
@@ -194,7 +194,7 @@ class Kept {
     this.#all = before.map((message) => ({ message, key: undefined }))
   }
 
-  readonly append: Shape["append"] = (given, key) =>
+  readonly append: ChatHistoryShape["append"] = (given, key) =>
     Effect.suspend(() => {
       const added = listOf(given)
       const refused = refusal(added)

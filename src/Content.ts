@@ -12,14 +12,13 @@
 
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
-import { defineBytes } from "./internal/base/bytes.ts"
+import { defineBytes } from "./internal/base/snapshot.ts"
 import * as Codec from "./internal/words/contentCodec.ts"
 import * as Text from "./internal/words/contentText.ts"
 import type * as Type from "./internal/words/contentType.ts"
 import type { Json, JsonObject } from "./internal/base/json.ts"
 import * as Snapshot from "./internal/base/snapshot.ts"
 import { BlockValidationError } from "./KernelError.ts"
-import * as Limits from "./Limits.ts"
 
 export type {
   Audio,
@@ -48,21 +47,7 @@ export { BlockValidationError }
  * @category models
  * @since 0.1.0
  */
-export type Content =
-  | Type.Text
-  | Type.Code
-  | Type.Data
-  | Type.ErrorContent
-  | Type.Image
-  | Type.Audio
-  | Type.Video
-  | Type.Document
-  | Type.ToolUse
-  | Type.ToolResult
-  | Type.Thinking
-  | Type.UiResource
-  | Type.Custom
-  | Type.Unknown
+export type Content = Type.Content
 
 /**
  * The codec: wire JSON to content and back. Types registered in `BlockTypes` stay unknown here, and lose nothing.
@@ -234,10 +219,8 @@ export const uiResource = (
  * @category codecs
  * @since 0.1.0
  */
-export const decode = (
-  input: unknown,
-  limits: Limits.Limits = Limits.defaults
-): Result.Result<Content, BlockValidationError> => Codec.decode(input, () => undefined, limits)
+export const decode = (input: unknown): Result.Result<Content, BlockValidationError> =>
+  Codec.decode(input, () => undefined)
 
 /**
  * Writes the wire form.
@@ -253,11 +236,8 @@ export const encode: (content: Content) => JsonObject = Codec.encode
  * @category codecs
  * @since 0.1.0
  */
-export const json = (
-  value: unknown,
-  limits: Limits.Limits = Limits.defaults
-): Result.Result<Json, BlockValidationError> =>
-  Result.mapError(Snapshot.take(value, limits), (fault) => new BlockValidationError(fault))
+export const json = (value: unknown): Result.Result<Json, BlockValidationError> =>
+  Result.mapError(Snapshot.take(value), (fault) => new BlockValidationError(fault))
 
 /**
  * The text form (CP-10).

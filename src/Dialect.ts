@@ -10,18 +10,17 @@
  */
 
 import * as Result from "effect/Result"
-import type { DialectName } from "./Agent.ts"
+import * as Bounds from "./internal/base/bounds.ts"
 import type { Block } from "./Block.ts"
 import * as Blocks from "./Block.ts"
 import type * as BlockParser from "./BlockParser.ts"
 import type { Content, Thinking } from "./Content.ts"
 import * as Contents from "./Content.ts"
 import { BlockFold } from "./internal/words/blockFold.ts"
-import { jsonObject, sizeOf } from "./internal/base/json.ts"
+import { jsonObject, parseJson, sizeOf, textOf } from "./internal/base/json.ts"
 import * as Markups from "./internal/words/markup.ts"
-import { Pieces } from "./internal/base/pieces.ts"
+import { Pieces } from "./internal/base/text.ts"
 import * as Snapshot from "./internal/base/snapshot.ts"
-import { parseJson, textOf } from "./internal/base/untrusted.ts"
 import { LimitExceeded } from "./KernelError.ts"
 import type { Limits } from "./Limits.ts"
 import type { Finish, Metadata, StreamPart, ToolCall } from "./StreamPart.ts"
@@ -74,6 +73,14 @@ export interface Listener {
   /** Every part that is no text, except the `finish`. */
   readonly part: (part: StreamPart) => void
 }
+
+/**
+ * How a turn is spoken: text blocks, or the vendor's native tool calls.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type DialectName = "blocks" | "tools"
 
 /**
  * A way to speak: its name, and how a reply in it is read.
@@ -151,7 +158,7 @@ export const of = (name: DialectName, markups: ReadonlyArray<Markups.Markup> = n
       let reply: Reply | undefined
       return {
         push: (parts) => inner.push(parts),
-        end: () => (reply ??= understood(inner.end(), dialect, markups, limits))
+        end: () => (reply ??= understood(inner.end(), dialect, markups))
       }
     }
   }
@@ -160,10 +167,10 @@ export const of = (name: DialectName, markups: ReadonlyArray<Markups.Markup> = n
 const none: ReadonlyArray<never> = []
 
 /** A reply with what it asked for in another markup, when it asked for nothing in its own. */
-const understood = (reply: Reply, dialect: Dialect, markups: ReadonlyArray<Markups.Markup>, limits: Limits): Reply => {
+const understood = (reply: Reply, dialect: Dialect, markups: ReadonlyArray<Markups.Markup>): Reply => {
   if (reply.failure !== undefined || reply.calls.length > 0) return reply
   if (!dialect.native && (reply.blocks.length > 0 || reply.unclosed !== undefined)) return reply
-  const reading = Markups.read(reply.text, markups, limits.jsonDepth)
+  const reading = Markups.read(reply.text, markups, Bounds.jsonDepth)
   if (reading === undefined) return reply
   if (!dialect.native) {
     const commands = reading.asked.map(({ name, params }) => Blocks.command(name, textOf(params)))
@@ -175,15 +182,15 @@ const understood = (reply: Reply, dialect: Dialect, markups: ReadonlyArray<Marku
     type: "tool-call",
     id: "",
     name,
-    params: read(params, limits)
+    params: read(params)
   }))
   const text = reading.blocks.find((block) => block.type === "final")?.content ?? Blocks.strip(reading.rest)
   const thinking = reply.content.filter((part) => part.type === "thinking")
   return { ...reply, text, calls, content: [...thinking, ...spoken(text, calls, thinking.length)] }
 }
 
-const read = (params: unknown, limits: Limits): unknown =>
-  typeof params === "string" ? Result.getOrElse(parseJson(params, limits.jsonDepth), () => params) : params
+const read = (params: unknown): unknown =>
+  typeof params === "string" ? Result.getOrElse(parseJson(params, Bounds.jsonDepth), () => params) : params
 
 /** Text and native calls as the assistant message keeps them. */
 const spoken = (text: string, calls: ReadonlyArray<ToolCall>, before: number): Array<Content> => {
@@ -200,8 +207,8 @@ interface Thought {
 }
 
 /** A call whose arguments JSON cannot write, such as a number too large for a double, has none that can be read (R-22). */
-const sound = (call: ToolCall, limits: Limits): ToolCall =>
-  Result.isSuccess(Snapshot.take(call.params, limits)) ? call : { ...call, params: "" }
+const sound = (call: ToolCall): ToolCall =>
+  Result.isSuccess(Snapshot.take(call.params)) ? call : { ...call, params: "" }
 
 class ReplyReader implements Reader {
   readonly #listener: Listener
@@ -260,7 +267,7 @@ class ReplyReader implements Reader {
           this.#listener.part(part)
           break
         case "tool-call":
-          this.#calls.push(sound(part, this.#limits))
+          this.#calls.push(sound(part))
           this.#listener.part(part)
           break
         case "finish":
@@ -352,8 +359,8 @@ class ReplyReader implements Reader {
   /** The parser bounds its own text; this bounds everything else a reply may hold. */
   #grow(length: number) {
     this.#length += length
-    if (this.#length > this.#limits.replyBytes)
-      this.#failure ??= new LimitExceeded({ limit: "reply", value: this.#limits.replyBytes })
+    if (this.#length > this.#limits.replyLength)
+      this.#failure ??= new LimitExceeded({ limit: "reply", value: this.#limits.replyLength })
   }
 
   #content(text: string): ReadonlyArray<Content> {

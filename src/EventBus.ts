@@ -17,7 +17,7 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { TopicId } from "./Address.ts"
 import { AgentId } from "./Address.ts"
-import { closeOver } from "./internal/base/closeOver.ts"
+import { closeOver } from "./internal/base/effects.ts"
 import type { Mailbox } from "./internal/base/mailbox.ts"
 import * as Mailboxes from "./internal/base/mailbox.ts"
 import { AgentIdConflict, AgentNotFoundError, HandlerError } from "./KernelError.ts"
@@ -42,7 +42,7 @@ export type Handler<E = unknown, R = never> = (message: Message) => Effect.Effec
  * @category models
  * @since 0.1.0
  */
-export interface Shape {
+export interface EventBusShape {
   /**
    * Tells an event to those who follow its topics. `from` names the agent that runs: its namespace is that of both
    * topics, its key the source of `agent.stream`.
@@ -73,7 +73,7 @@ export interface Shape {
  * @category services
  * @since 0.1.0
  */
-export class EventBus extends Context.Service<EventBus, Shape>()("kernai/EventBus") {}
+export class EventBus extends Context.Service<EventBus, EventBusShape>()("kernai/EventBus") {}
 
 /**
  * The address under which an agent of this name streams: `agent/<name>`, with what an address cannot hold
@@ -94,7 +94,7 @@ export const agentIdOf = (name: string, namespace = "default"): AgentId =>
  * @category constructors
  * @since 0.1.0
  */
-export const make: Effect.Effect<Shape, never, Scope.Scope> = Effect.gen(function* () {
+export const make: Effect.Effect<EventBusShape, never, Scope.Scope> = Effect.gen(function* () {
   const progress: Followers = new Map()
   const streams: Followers = new Map()
   // Nothing is published about other topics: who follows one hears the end.

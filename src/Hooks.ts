@@ -19,7 +19,7 @@ import type { Call, CallError, CallResult } from "./Call.ts"
 import type { Content } from "./Content.ts"
 import * as Contents from "./Content.ts"
 import type { Generation } from "./Generation.ts"
-import { closeOver, type Needs } from "./internal/base/closeOver.ts"
+import { closeOver, type Needs } from "./internal/base/effects.ts"
 import type { Json, JsonObject } from "./internal/base/json.ts"
 import type { ErrorInfo, RunSource, RunState, Turn } from "./RunState.ts"
 import type { Message } from "./Message.ts"
@@ -33,10 +33,10 @@ import type { StreamPart } from "./StreamPart.ts"
  * @since 0.1.0
  */
 export type Control =
-  | { readonly type: "pause"; readonly reason?: string; readonly metadata?: Json }
-  | { readonly type: "finish"; readonly reason?: string; readonly metadata?: Json }
+  | { readonly _tag: "Pause"; readonly reason?: string; readonly metadata?: Json }
+  | { readonly _tag: "Finish"; readonly reason?: string; readonly metadata?: Json }
   /** Asks for another turn; only `onTurnCompleted` may, and is asked again when the run fails before that turn. */
-  | { readonly type: "continue" }
+  | { readonly _tag: "Continue" }
 
 /**
  * A hook's answer. The context is merged first; a control beats a value.
@@ -84,8 +84,8 @@ export interface Prepared {
  * @since 0.1.0
  */
 export type Review =
-  | { readonly type: "rewrite"; readonly input: Json }
-  | { readonly type: "skip"; readonly result: Pick<CallResult, "output"> | Pick<CallResult, "error"> }
+  | { readonly _tag: "Rewrite"; readonly input: Json }
+  | { readonly _tag: "Skip"; readonly result: Pick<CallResult, "output"> | Pick<CallResult, "error"> }
 
 type Hook<Args, A, E, R> = (args: HookArgs & Args) => Effect.Effect<HookResult<A> | void, E, R>
 type Observer<Args, E, R> = (args: HookArgs & Args) => Effect.Effect<void, E, R>
@@ -159,7 +159,7 @@ export interface Hooks extends Given<unknown, never> {}
  * @category constructors
  * @since 0.1.0
  */
-export const rewrite = (input: Json): HookResult<Review> => ({ value: { type: "rewrite", input } })
+export const rewrite = (input: Json): HookResult<Review> => ({ value: { _tag: "Rewrite", input } })
 
 /**
  * The call does not run: a text, contents, or an error (`Call.error`) stands in for what it would have given.
@@ -169,7 +169,7 @@ export const rewrite = (input: Json): HookResult<Review> => ({ value: { type: "r
  */
 export const skip = (result: string | ReadonlyArray<Content> | CallError): HookResult<Review> => {
   if (typeof result === "string") return skip([Contents.text(result)])
-  return { value: { type: "skip", result: isContents(result) ? { output: result } : { error: result } } }
+  return { value: { _tag: "Skip", result: isContents(result) ? { output: result } : { error: result } } }
 }
 
 /**
@@ -178,7 +178,7 @@ export const skip = (result: string | ReadonlyArray<Content> | CallError): HookR
  * @category constructors
  * @since 0.1.0
  */
-export const pause = (reason?: string, metadata?: Json): HookResult => ({ control: stop("pause", reason, metadata) })
+export const pause = (reason?: string, metadata?: Json): HookResult => ({ control: stop("Pause", reason, metadata) })
 
 /**
  * The run ends here (DR-10). Without an answer of the model, `Kernel.run` fails with `RunFinished`.
@@ -186,10 +186,10 @@ export const pause = (reason?: string, metadata?: Json): HookResult => ({ contro
  * @category constructors
  * @since 0.1.0
  */
-export const finish = (reason?: string, metadata?: Json): HookResult => ({ control: stop("finish", reason, metadata) })
+export const finish = (reason?: string, metadata?: Json): HookResult => ({ control: stop("Finish", reason, metadata) })
 
-const stop = (type: "pause" | "finish", reason: string | undefined, metadata: Json | undefined): Control => ({
-  type,
+const stop = (_tag: "Pause" | "Finish", reason: string | undefined, metadata: Json | undefined): Control => ({
+  _tag,
   ...(reason === undefined ? {} : { reason }),
   ...(metadata === undefined ? {} : { metadata })
 })

@@ -14,7 +14,7 @@
 import * as Context from "effect/Context"
 import * as Layer from "effect/Layer"
 import * as Block from "./Block.ts"
-import { shorten } from "./internal/base/cut.ts"
+import { shorten } from "./internal/base/text.ts"
 import type { Model } from "./Model.ts"
 import { mediaInputs, mediaOutputs } from "./Model.ts"
 import type { FinishReason } from "./StreamPart.ts"
@@ -49,7 +49,7 @@ export interface Options {
  * @category models
  * @since 0.1.0
  */
-export interface Builder {
+export interface InstructionBuilderShape {
   readonly build: (options: Options) => string
 }
 
@@ -78,7 +78,7 @@ export const build = (options: Options): string => {
  * @category constructors
  * @since 0.1.0
  */
-export const standard: Builder = { build }
+export const standard: InstructionBuilderShape = { build }
 
 /**
  * The builder of a run.
@@ -86,9 +86,10 @@ export const standard: Builder = { build }
  * @category references
  * @since 0.1.0
  */
-export const InstructionBuilder: Context.Reference<Builder> = Context.Reference<Builder>("kernai/InstructionBuilder", {
-  defaultValue: () => standard
-})
+export const InstructionBuilder: Context.Reference<InstructionBuilderShape> =
+  Context.Reference<InstructionBuilderShape>("kernai/InstructionBuilder", {
+    defaultValue: () => standard
+  })
 
 /**
  * Puts another builder in place.
@@ -96,7 +97,8 @@ export const InstructionBuilder: Context.Reference<Builder> = Context.Reference<
  * @category layers
  * @since 0.1.0
  */
-export const layer = (builder: Builder): Layer.Layer<never> => Layer.succeed(InstructionBuilder, builder)
+export const layer = (builder: InstructionBuilderShape): Layer.Layer<never> =>
+  Layer.succeed(InstructionBuilder, builder)
 
 // ---------------------------------------------------------------- workflows
 

@@ -16,20 +16,16 @@ import * as Random from "effect/Random"
 import * as Stream from "effect/Stream"
 import type { Agent } from "./Agent.ts"
 import * as Forks from "./internal/loop/fork.ts"
-import { newRunId, type Parts } from "./internal/loop/environment.ts"
-import { make } from "./internal/loop/verbs.ts"
+import { type Built, newRunId, type Parts, withEnvironment } from "./internal/loop/environment.ts"
 import * as Offers from "./internal/loop/queue.ts"
-import type {
-  AnswerOptions,
-  ForkOptions,
-  Input,
-  Recording,
-  Replay,
-  ResumeOptions,
-  RunOptions,
-  SubmitOptions
-} from "./internal/loop/runOptions.ts"
-import * as Replays from "./internal/replay/replayRun.ts"
+import { remember } from "./internal/loop/kernelParts.ts"
+import { events, listOf, silent, type Sink } from "./internal/loop/listeners.ts"
+import * as Resumes from "./internal/loop/resume.ts"
+import type { Environment } from "./internal/loop/run.ts"
+import * as Starts from "./internal/loop/start.ts"
+import { steeringOf } from "./internal/loop/steering.ts"
+import { inline, roomBefore, shelved } from "./internal/store/medium.ts"
+import { storedAt } from "./internal/store/stored.ts"
 import * as Streams from "./internal/base/streams.ts"
 import type {
   ApprovalNotFound,
@@ -43,33 +39,15 @@ import * as MediaStore from "./MediaStore.ts"
 import * as ProtocolRegistry from "./ProtocolRegistry.ts"
 import type { Provider } from "./Provider.ts"
 import type { RunEvent } from "./RunEvent.ts"
-import type { Question, Answer, RunRecord, RunResult } from "./RunState.ts"
+import type { AnswerOptions, ForkOptions, Input, ResumeOptions, RunOptions, SubmitOptions } from "./RunOptions.ts"
+import type { Answer, Question, RunResult } from "./RunState.ts"
 import * as RunStore from "./RunStore.ts"
 import type { AnySkill } from "./Skill.ts"
 import type { SkillRegistry } from "./SkillRegistry.ts"
 
 // ---------------------------------------------------------------- models
 
-export type {
-  AnswerOptions,
-  CommonOptions,
-  ForkOptions,
-  Input,
-  Recording,
-  Replay,
-  ResumeOptions,
-  RunOptions,
-  SubmitOptions,
-  Recovery
-} from "./internal/loop/runOptions.ts"
-
-/**
- * What the host is told when a task ends (BP-103).
- *
- * @category models
- * @since 0.1.0
- */
-export type { TaskReport } from "./internal/loop/run.ts"
+export type * from "./RunOptions.ts"
 
 /**
  * The verbs of the kernel.
@@ -77,7 +55,7 @@ export type { TaskReport } from "./internal/loop/run.ts"
  * @category models
  * @since 0.1.0
  */
-export interface Shape {
+export interface KernelShape {
   /** A new run, told as it happens. */
   readonly stream: <Output, S extends AnySkill<unknown>, R = never>(
     agent: Agent<Output, S, R>,
@@ -108,11 +86,6 @@ export interface Shape {
     runId: string,
     options?: ResumeOptions
   ) => Effect.Effect<RunResult<Output>, KernelError, R>
-  /** Runs a recorded run again, without asking a model and without entering a skill. */
-  readonly replay: <Output, S extends AnySkill<unknown>, R = never>(
-    agent: Agent<Output, S, R>,
-    recording: Recording
-  ) => Effect.Effect<Replay, KernelError, R>
 }
 
 /**
@@ -121,7 +94,7 @@ export interface Shape {
  * @category services
  * @since 0.1.0
  */
-export class Kernel extends Context.Service<Kernel, Shape>()("kernai/Kernel") {}
+export class Kernel extends Context.Service<Kernel, KernelShape>()("kernai/Kernel") {}
 
 // ---------------------------------------------------------------- running
 
@@ -241,27 +214,6 @@ export const resume = <Output, S extends AnySkill<unknown>, R = never>(
   Kernel.use((kernel) => kernel.resume(agent, runId, options))
 
 /**
- * Runs a recorded run again as its agent is now, without asking a model and
- * without entering a skill: both give what they gave (R-26).
- *
- * Hooks, policies, instructions and what makes prompts run again; what was
- * remembered, and the summary of what outgrew a window, come from the recording.
- * A run of a chat with a memory used a pipeline that the chat made: replay it
- * under `PromptPipeline.layer({ sections: [Memory.section()] })`. Every phase
- * event must be the one that was recorded, times and prices aside; the first
- * that is not fails the replay with `ReplayDiverged`, which names it and its
- * step. A call gives what it gave also where the schema of its skill, or what an
- * agent that speaks blocks may call, would refuse it by now: that it does not tell.
- *
- * @category running
- * @since 0.1.0
- */
-export const replay = <Output, S extends AnySkill<unknown>, R = never>(
-  agent: Agent<Output, S, R>,
-  recording: Recording
-): Effect.Effect<Replay, KernelError, Kernel | R> => Kernel.use((kernel) => kernel.replay(agent, recording))
-
-/**
  * Makes a new run from a commit of another, and gives its id. The other one
  * stays as it is; `resume` takes the fork up from there.
  *
@@ -283,17 +235,6 @@ export const fork: (runId: string, options?: ForkOptions) => Effect.Effect<strin
     yield* Forks.fork(store, runId, { revision: options.revision ?? Infinity, runId: id, edit: options.edit })
     return id
   })
-
-/**
- * The records of a run and of all runs below it: what a replay needs, and what an export holds.
- *
- * @category running
- * @since 0.1.0
- */
-export const recordsOf = (
-  runId: string
-): Effect.Effect<ReadonlyArray<RunRecord>, RunNotFound | StoreError, RunStore.RunStore> =>
-  RunStore.RunStore.use((store) => Replays.recordsOf(store, runId))
 
 // ---------------------------------------------------------------- layers
 
@@ -336,3 +277,85 @@ export const layerMemory: Layer.Layer<Kernel, never, SkillRegistry | Provider> =
   Kernel,
   Effect.map(Effect.context<Parts | Provider>(), (built) => make(built))
 ).pipe(Layer.provide([ProtocolRegistry.layer(), MediaStore.layerMemory, RunStore.layerMemory]), Layer.orDie)
+
+// ---------------------------------------------------------------- making
+
+type Result<Output, R> = Effect.Effect<RunResult<Output>, KernelError, R>
+
+/** A new run and a resumed one are the same: an environment is prepared, and the loop starts in it. */
+const make = (built: Built): KernelShape => {
+  const begin = <Output, S extends AnySkill<unknown>, R, A>(
+    agent: Agent<Output, S, R>,
+    input: Input,
+    options: RunOptions,
+    sink: Sink,
+    from: (environment: Environment, beginning: Starts.Beginning) => Effect.Effect<A, KernelError>
+  ): Effect.Effect<A, KernelError, R> =>
+    withEnvironment(built, agent, options, sink, undefined, (environment, newId) => {
+      const runId = options.runId ?? newId()
+      const { context = {}, history: before = [] } = options
+      const root = { runId, rootRunId: runId, parentRunId: undefined, depth: 0, taskId: undefined }
+      return Effect.scoped(
+        Effect.flatMap(environment.media.run(runId), (media) =>
+          Effect.flatMap(media.admit(listOf(input)), (input) =>
+            Effect.flatMap(shelved(before, media, roomBefore(environment.limits), inline), (history) =>
+              withMedia(environment, media, options, (environment) =>
+                from(environment, { ...root, history, input, context })
+              )
+            )
+          )
+        )
+      )
+    })
+
+  const run = <Output, S extends AnySkill<unknown>, R>(
+    agent: Agent<Output, S, R>,
+    input: Input,
+    options: RunOptions,
+    sink: Sink
+  ): Result<Output, R> =>
+    // The agent's own schema decoded the output, so it has the type of the agent.
+    begin(agent, input, options, sink, Starts.start) as Result<Output, R>
+
+  const resumeWith = <Output, S extends AnySkill<unknown>, R>(
+    agent: Agent<Output, S, R>,
+    runId: string,
+    options: ResumeOptions,
+    sink: Sink
+  ): Result<Output, R> =>
+    Effect.flatMap(storedAt(Context.get(built, RunStore.RunStore), runId, options.revision), (state) =>
+      withEnvironment(built, agent, options, sink, state, (environment) =>
+        Effect.scoped(
+          Effect.flatMap(Forks.originsOf(environment.store, state), (origins) =>
+            Effect.flatMap(environment.media.run(state.rootRunId, origins), (media) =>
+              withMedia(environment, media, options, (environment) => Resumes.resume(environment, state, options))
+            )
+          )
+        )
+      )
+    ) as Result<Output, R>
+
+  return remember<KernelShape>(
+    {
+      run: (agent, input, options = {}) => run(agent, input, options, silent),
+      submit: (agent, input, options = {}) => begin(agent, input, options, silent, Starts.submit),
+      stream: (agent, input, options = {}) => events(agent, (sink) => run(agent, input, options, sink)),
+      resume: (agent, runId, options = {}) => resumeWith(agent, runId, options, silent),
+      resumeStream: (agent, runId, options = {}) => events(agent, (sink) => resumeWith(agent, runId, options, sink))
+    },
+    built
+  )
+}
+
+/** Gives a run and its skills the media store of the run, and the messages that its host sends. */
+const withMedia = <A, E, R>(
+  environment: Environment,
+  media: MediaStore.MediaStoreShape,
+  { steering }: Pick<RunOptions, "steering">,
+  run: (environment: Environment) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E, Exclude<R, MediaStore.MediaStore>> =>
+  Effect.provideService(
+    run({ ...environment, media, steering: steeringOf(steering, media) }),
+    MediaStore.MediaStore,
+    media
+  )

@@ -42,7 +42,7 @@ export interface StoredMedia extends Media.Media {
  * @category models
  * @since 0.1.0
  */
-export interface Shape {
+export interface MediaStoreShape {
   /** Stores a medium under its id (BP-116). The same medium again is no change; another one of that id fails (S-20). */
   readonly put: (media: Media.Media) => Effect.Effect<StoredMedia, MediaConflict | LimitExceeded | StoreError>
   /** The medium of an id, if the store has it. */
@@ -64,7 +64,10 @@ export interface Shape {
    *
    * It also sees the media of `origins`: root runs it was forked from.
    */
-  readonly run: (rootRunId: string, origins?: ReadonlyArray<string>) => Effect.Effect<Shape, never, Scope.Scope>
+  readonly run: (
+    rootRunId: string,
+    origins?: ReadonlyArray<string>
+  ) => Effect.Effect<MediaStoreShape, never, Scope.Scope>
   /** Forgets the media of root runs, which nobody goes on with; those that are not there are no failure. */
   readonly release: (rootRunIds: ReadonlyArray<string>) => Effect.Effect<void, StoreError>
 }
@@ -77,7 +80,7 @@ export interface Shape {
  * @category services
  * @since 0.1.0
  */
-export class MediaStore extends Context.Service<MediaStore, Shape>()("kernai/MediaStore") {}
+export class MediaStore extends Context.Service<MediaStore, MediaStoreShape>()("kernai/MediaStore") {}
 
 /**
  * A stored medium by its id: what a skill input asks for when it takes a medium (W-21).

@@ -16,19 +16,21 @@ import * as Hash from "effect/Hash"
 import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
 import * as Schema from "effect/Schema"
-import { entities } from "./internal/base/entities.ts"
+import { entities, wordsOf } from "./internal/base/text.ts"
 import type { Json, JsonObject } from "./internal/base/json.ts"
 import * as Memories from "./internal/chat/memories.ts"
-import { passedOver } from "./internal/base/passedOver.ts"
-import { randomId } from "./internal/base/randomId.ts"
+import { passedOver } from "./internal/base/effects.ts"
+import { randomId } from "./internal/base/ids.ts"
 import * as Ranking from "./internal/chat/ranking.ts"
 import { freeze } from "./internal/base/snapshot.ts"
-import { wordsOf } from "./internal/base/searchTerms.ts"
 import { LimitExceeded, StoreError } from "./KernelError.ts"
 import { Limits } from "./Limits.ts"
 import * as Messages from "./Message.ts"
 import type { PromptContext } from "./PromptPipeline.ts"
 import * as Skill from "./Skill.ts"
+import type { Query } from "./internal/chat/memoryQuery.ts"
+
+export type { Query }
 
 export { StoreError }
 
@@ -65,28 +67,12 @@ export interface NewMemory {
 }
 
 /**
- * What to look for.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Query {
-  readonly query: string
-  /** At most 1,000. Default: 5. */
-  readonly limit?: number | undefined
-  /** Fields the metadata must have, with exactly these values. */
-  readonly filter?: JsonObject | undefined
-  /** The least `score` that is found, from 0 to 1. Default: 0, which still leaves out what does not fit at all. */
-  readonly minScore?: number | undefined
-}
-
-/**
  * The verbs of a memory.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Shape {
+export interface MemoryShape {
   /**
    * Remembers, or gives what is remembered under the same key. Content or metadata over `Limits.resultBytes` is refused.
    */
@@ -103,7 +89,7 @@ export interface Shape {
  * @category services
  * @since 0.1.0
  */
-export class Memory extends Context.Service<Memory, Shape>()("kernai/Memory") {}
+export class Memory extends Context.Service<Memory, MemoryShape>()("kernai/Memory") {}
 
 /**
  * Turns a text into a vector of its meaning: of the same length for every text, alike for texts that mean alike.
@@ -141,7 +127,7 @@ interface Kept {
  * @category constructors
  * @since 0.1.0
  */
-export const makeMemory: Effect.Effect<Shape> = Effect.gen(function* () {
+export const makeMemory: Effect.Effect<MemoryShape> = Effect.gen(function* () {
   const embed = yield* embedding
   const kept = new Map<string, Kept>()
   const keys = new Map<string, string>()

@@ -11,9 +11,10 @@
 
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import * as Bounds from "./internal/base/bounds.ts"
 import { isBlank, strip } from "./Block.ts"
 import * as Graph from "./internal/words/taskGraph.ts"
-import { isRecord, kindOf, oneOf, own, parseJson, textOf } from "./internal/base/untrusted.ts"
+import { isRecord, kindOf, oneOf, own, parseJson, textOf } from "./internal/base/json.ts"
 import * as Limits from "./Limits.ts"
 
 // ---------------------------------------------------------------- errors
@@ -276,14 +277,14 @@ const taskShape = `{"id": "a", "input": "what to do", "parallel": true, "depends
 const rejected = (reason: Reason, message: string) => new PlanRejected({ reason, message })
 
 const parse = (text: string, limits: Limits.Limits): Result.Result<unknown, PlanRejected> => {
-  if (text.length > limits.replyBytes) {
+  if (text.length > limits.replyLength) {
     return Result.fail(
-      rejected("too_large", `The plan has ${text.length} characters, the limit is ${limits.replyBytes}.`)
+      rejected("too_large", `The plan has ${text.length} characters, the limit is ${limits.replyLength}.`)
     )
   }
   const stripped = strip(text)
   if (stripped === "") return Result.fail(rejected("blank", `The plan is empty. ${shape}.`))
-  return Result.mapError(parseJson(stripped, limits.jsonDepth), (problem) =>
+  return Result.mapError(parseJson(stripped, Bounds.jsonDepth), (problem) =>
     rejected(
       "invalid_json",
       `The plan is not valid JSON: ${problem}. ${shape}, without a code fence, comments or text around it.`

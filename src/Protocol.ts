@@ -8,10 +8,11 @@
  * @since 0.1.0
  */
 
+import * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import type { Block } from "./Block.ts"
 import type { JsonObject } from "./internal/base/json.ts"
-import { misnamed } from "./internal/base/names.ts"
+import { misnamed } from "./internal/base/ids.ts"
 import { DefinitionInvalid } from "./KernelError.ts"
 import type { CallScope, Effects } from "./Skill.ts"
 
@@ -57,8 +58,8 @@ export interface AnyProtocol<out R = never> {
   /** What `/protocols` tells the model. Whole blocks in it are shown as they are, half a block is escaped. */
   readonly documentation: string | null
   readonly effects: Effects
-  /** Milliseconds one call may take. Default: `Limits.skillMs`. */
-  readonly timeLimit?: number
+  /** How long one call may take. Default: `Limits.skillTimeout`. */
+  readonly timeout?: Duration.Duration
   readonly handle: (block: Block, scope: ProtocolScope) => Effect.Effect<unknown, unknown, R>
   /**
    * The skill call that a block is another way to make, if it is one: policies judge that call too, and the stricter
@@ -86,8 +87,8 @@ export const make = <A, E, R = never>(
   options: {
     readonly documentation?: string | null | undefined
     readonly effects?: Effects | undefined
-    /** Milliseconds one call may take. Default: `Limits.skillMs`. */
-    readonly timeLimit?: number | undefined
+    /** How long one call may take. Default: `Limits.skillTimeout`. */
+    readonly timeout?: Duration.Input | undefined
     readonly handle: (block: Block, scope: ProtocolScope) => Effect.Effect<A, E, R>
     readonly skillOf?: ((block: Block) => SkillRequest | undefined) | undefined
   }
@@ -95,7 +96,7 @@ export const make = <A, E, R = never>(
   name,
   documentation: options.documentation ?? null,
   effects: options.effects ?? "write",
-  ...(options.timeLimit === undefined ? {} : { timeLimit: options.timeLimit }),
+  ...(options.timeout === undefined ? {} : { timeout: Duration.fromInputUnsafe(options.timeout) }),
   handle: options.handle,
   ...(options.skillOf === undefined ? {} : { skillOf: options.skillOf })
 })

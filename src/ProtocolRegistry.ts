@@ -13,7 +13,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
-import { closeOver } from "./internal/base/closeOver.ts"
+import { closeOver } from "./internal/base/effects.ts"
 import { DefinitionInvalid, ToolNameConflict } from "./KernelError.ts"
 import type { AnyProtocol, Services } from "./Protocol.ts"
 import { problem } from "./Protocol.ts"
@@ -26,7 +26,7 @@ export { DefinitionInvalid, ToolNameConflict }
  * @category models
  * @since 0.1.0
  */
-export interface Shape {
+export interface ProtocolRegistryShape {
   /** Adds a protocol until the scope closes. */
   readonly register: <R>(
     protocol: AnyProtocol<R>
@@ -47,7 +47,9 @@ export interface Shape {
  * @category services
  * @since 0.1.0
  */
-export class ProtocolRegistry extends Context.Service<ProtocolRegistry, Shape>()("kernai/ProtocolRegistry") {}
+export class ProtocolRegistry extends Context.Service<ProtocolRegistry, ProtocolRegistryShape>()(
+  "kernai/ProtocolRegistry"
+) {}
 
 /**
  * A registry of these protocols; it needs what they need.
@@ -88,7 +90,7 @@ export const visible = (
 ): ReadonlyArray<AnyProtocol> =>
   listed === undefined ? protocols : protocols.filter((protocol) => listed.includes(protocol.name))
 
-const make = (): Shape => {
+const make = (): ProtocolRegistryShape => {
   const protocols = new Map<string, AnyProtocol>()
 
   const add = (protocol: AnyProtocol) =>

@@ -233,7 +233,7 @@ let built: ReturnType<typeof build> | undefined
 /** The schemas that know the built-in contents, made when first needed. */
 const plain = () =>
   (built ??= build((input) =>
-    Effect.suspend(() => Effect.fromResult(Codec.decode(input, () => undefined, Storable.limits)))
+    Effect.suspend(() => Effect.fromResult(Codec.decode(input, () => undefined, Storable.bounds)))
   ))
 
 // ---------------------------------------------------------------- text
@@ -283,7 +283,7 @@ const write = (wire: () => object): Result.Result<string, StoreError> =>
 
 /** Where a value stops being JSON. */
 const misfit = (wire: object): StoreError => {
-  const found = Snapshot.take(wire, Storable.limits)
+  const found = Snapshot.take(wire, Storable.bounds)
   return fault("invalid", "write", Result.isFailure(found) ? sentence(found.failure) : "a value is no JSON")
 }
 

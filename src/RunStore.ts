@@ -98,7 +98,7 @@ export interface RunFilter {
  * @category models
  * @since 0.1.0
  */
-export interface Shape {
+export interface RunStoreShape {
   /** Stores the first record of a run, whose revision is 1. The same record once more is a success. */
   readonly create: (record: RunRecord, state: RunState) => Effect.Effect<void, RunExists | StoreError>
   /**
@@ -152,7 +152,7 @@ export interface Shape {
  * @category services
  * @since 0.1.0
  */
-export class RunStore extends Context.Service<RunStore, Shape>()("kernai/RunStore") {}
+export class RunStore extends Context.Service<RunStore, RunStoreShape>()("kernai/RunStore") {}
 
 export { headOf, inOrder, matches }
 
@@ -234,7 +234,7 @@ export const prune = Effect.fnUntraced(function* (options: {
  * The trees of root runs. Many a store looks through all its runs to find one tree, so all are gathered, page by page.
  */
 const treesOf = Effect.fnUntraced(function* (
-  store: Shape,
+  store: RunStoreShape,
   roots: ReadonlyArray<RunHead>
 ): Effect.fn.Return<Map<string, Array<RunHead>>, StoreError> {
   const trees = new Map<string, Array<RunHead>>(roots.map(({ runId }) => [runId, []]))
@@ -251,7 +251,7 @@ const treesOf = Effect.fnUntraced(function* (
 
 /** The root runs that others were forked from which may go on: all but those that are over. */
 const originsOfOpen = Effect.fnUntraced(function* (
-  store: Shape,
+  store: RunStoreShape,
   over: ReadonlyMap<string, ReadonlyArray<RunHead>>
 ): Effect.fn.Return<ReadonlySet<string>, StoreError> {
   const found = new Set<string>()
@@ -285,7 +285,7 @@ const originsOfOpen = Effect.fnUntraced(function* (
  * @category constructors
  * @since 0.1.0
  */
-export const makeMemory: Effect.Effect<Shape> = Effect.sync(() => eachRevision(MemoryRuns.make().store))
+export const makeMemory: Effect.Effect<RunStoreShape> = Effect.sync(() => eachRevision(MemoryRuns.make().store))
 
 /**
  * A store that is given each revision by itself, whatever else it can.
@@ -293,7 +293,7 @@ export const makeMemory: Effect.Effect<Shape> = Effect.sync(() => eachRevision(M
  * @category combinators
  * @since 0.1.0
  */
-export const eachRevision = (store: Shape): Shape => {
+export const eachRevision = (store: RunStoreShape): RunStoreShape => {
   const { commitAll: _, ...strict } = store
   return strict
 }

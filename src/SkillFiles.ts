@@ -17,7 +17,7 @@ import * as Result from "effect/Result"
 import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
 import * as SubscriptionRef from "effect/SubscriptionRef"
-import { latest } from "./internal/base/latest.ts"
+import { latest } from "./internal/base/streams.ts"
 import { SkillFilesInvalid } from "./KernelError.ts"
 import type { AnySkill } from "./Skill.ts"
 import { isSkill } from "./Skill.ts"
@@ -69,7 +69,7 @@ export interface Status {
  * @category models
  * @since 0.1.0
  */
-export interface Shape {
+export interface SkillFilesShape {
   /** Loads everything again and gives the names of the skills. */
   readonly reload: Effect.Effect<ReadonlyArray<string>, SkillFilesInvalid>
   readonly status: Effect.Effect<Status>
@@ -83,7 +83,7 @@ export interface Shape {
  * @category services
  * @since 0.1.0
  */
-export class SkillFiles extends Context.Service<SkillFiles, Shape>()("kernai/SkillFiles") {}
+export class SkillFiles extends Context.Service<SkillFiles, SkillFilesShape>()("kernai/SkillFiles") {}
 
 /**
  * Follows a source: its skills are registered now and again whenever it changes.

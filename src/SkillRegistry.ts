@@ -14,9 +14,9 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
-import { closeOver } from "./internal/base/closeOver.ts"
+import { closeOver } from "./internal/base/effects.ts"
 import type { JsonObject } from "./internal/base/json.ts"
-import { misnamed } from "./internal/base/names.ts"
+import { misnamed } from "./internal/base/ids.ts"
 import { withCall } from "./internal/skill/withCall.ts"
 import { DefinitionInvalid, ToolNameConflict } from "./KernelError.ts"
 import type { Model } from "./Model.ts"
@@ -54,7 +54,7 @@ export interface Registration<in R = never> {
  * @category models
  * @since 0.1.0
  */
-export interface Shape {
+export interface SkillRegistryShape {
   /** Adds a skill until the scope closes. */
   readonly register: <R>(
     skill: AnySkill<R>
@@ -75,7 +75,7 @@ export interface Shape {
  * @category services
  * @since 0.1.0
  */
-export class SkillRegistry extends Context.Service<SkillRegistry, Shape>()("kernai/SkillRegistry") {}
+export class SkillRegistry extends Context.Service<SkillRegistry, SkillRegistryShape>()("kernai/SkillRegistry") {}
 
 /**
  * A registry of these skills; it needs what they need.
@@ -165,7 +165,7 @@ export const listing = (skills: ReadonlyArray<AnySkill>, model?: Model): string 
 
 const sources: ReadonlyArray<Source> = ["native", "mcp", "skill-pack"]
 
-const make = (): Shape => {
+const make = (): SkillRegistryShape => {
   /** The skills of each registration, in the order of these. */
   const groups = new Map<object, ReadonlyArray<AnySkill>>()
   const byName = new Map<string, AnySkill>()

@@ -15,7 +15,7 @@ import type { CallKind } from "./Call.ts"
 import type { Generation } from "./Generation.ts"
 import { metrics, names, operations, providerName } from "./internal/record/genAi.ts"
 import { messageOf, partOf } from "./internal/record/genAiContent.ts"
-import { plain } from "./internal/base/plain.ts"
+import { plain } from "./internal/base/json.ts"
 import type { Attributes } from "./internal/record/span.ts"
 import { measured } from "./internal/record/span.ts"
 import type { Message } from "./Message.ts"
@@ -134,7 +134,7 @@ export interface WorkflowFacts {
  * @category models
  * @since 0.1.0
  */
-export interface Shape {
+export interface TelemetryShape {
   readonly run: Wrap<RunFacts, RunOutcome>
   readonly chat: Wrap<ChatFacts, ChatOutcome>
   readonly tool: Wrap<ToolFacts, ToolOutcome>
@@ -174,7 +174,7 @@ export interface Options {
  * @category references
  * @since 0.1.0
  */
-export const Telemetry: Context.Reference<Shape | undefined> = Context.Reference<Shape | undefined>(
+export const Telemetry: Context.Reference<TelemetryShape | undefined> = Context.Reference<TelemetryShape | undefined>(
   "kernai/Telemetry",
   { defaultValue: () => undefined }
 )
@@ -187,7 +187,7 @@ export const Telemetry: Context.Reference<Shape | undefined> = Context.Reference
  * @category constructors
  * @since 0.1.0
  */
-export const make = (options: Options = {}): Shape => {
+export const make = (options: Options = {}): TelemetryShape => {
   const capture: Capture =
     options.captureContent === true
       ? (name, value) => (value === undefined ? {} : { [name]: JSON.stringify(plain(value(), options.redact)) })

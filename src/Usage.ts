@@ -172,6 +172,18 @@ export const cost = (usage: Usage, price: Price): number => {
 }
 
 /**
+ * Returns what a call costs in US dollars: 0 without usage or price, and for a result that is not finite.
+ *
+ * @category combinators
+ * @since 0.2.0
+ */
+export const costOf = (usage: Usage | null | undefined, price: Price | undefined): number => {
+  const found = usage && price ? cost(usage, price) : 0
+  // A journal cannot hold anything but finite numbers.
+  return found < Infinity ? found : 0
+}
+
+/**
  * Reads the wire form.
  *
  * @category codecs

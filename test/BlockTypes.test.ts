@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Result, Schema, Scope } from "effect"
-import { BlockTypes, Content, Limits } from "kernai"
+import { BlockTypes, Content } from "kernai"
+import * as Bounds from "../src/internal/base/bounds.ts"
 
 class Chart extends Schema.Class<Chart>("Chart")({ type: Schema.tag("chart"), series: Schema.Array(Schema.Finite) }) {}
 const OtherChart = Schema.Struct({ type: Schema.Literal("chart"), title: Schema.String })
@@ -11,7 +12,7 @@ const wire = { type: "chart", series: [1, 2], later: { x: null } }
 const toolResult = { type: "tool_result", call_id: "c", content: [wire], is_error: false }
 
 describe("BlockTypes", () => {
-  it.effect("decodes a registered type to what its schema reads, also inside a result, and writes it back whole", () =>
+  it.effect("decodes a registered type with its schema, also inside a result, and encodes it without loss", () =>
     Effect.gen(function* () {
       const types = yield* BlockTypes.BlockTypes
       const content = yield* types.decode(toolResult)
@@ -23,19 +24,19 @@ describe("BlockTypes", () => {
     }).pipe(Effect.provide(BlockTypes.layer(Chart)))
   )
 
-  it.effect("reads no deeper than the limits of the host (CP-6)", () =>
+  it.effect("decodes contents up to the nesting limit and no deeper (CP-6)", () =>
     Effect.gen(function* () {
       const { decode } = yield* BlockTypes.BlockTypes
-      const nested = { ...toolResult, content: [toolResult] }
-      assert.strictEqual((yield* decode(nested)).type, "tool_result")
-      const error = yield* Effect.flip(
-        Effect.provideService(decode(nested), Limits.Limits, { ...Limits.defaults, blockDepth: 1 })
-      )
-      assert.deepInclude(error, { path: "/content/0/content/0", reason: "contents nest too deeply" })
+      const nested = (levels: number): object =>
+        levels === 1 ? toolResult : { ...toolResult, content: [nested(levels - 1)] }
+      assert.strictEqual((yield* decode(nested(Bounds.blockDepth))).type, "tool_result")
+      const error = yield* Effect.flip(decode(nested(Bounds.blockDepth + 1)))
+      const path = "/content/0".repeat(Bounds.blockDepth + 1)
+      assert.deepInclude(error, { path, reason: "contents nest too deeply" })
     }).pipe(Effect.provide(BlockTypes.layer(Chart)))
   )
 
-  it.effect("names the fault inside a registered type with its whole path (CP-6)", () =>
+  it.effect("reports an error inside a registered type with its full path (CP-6)", () =>
     Effect.gen(function* () {
       const types = yield* BlockTypes.BlockTypes
       const bad = { type: "tool_result", call_id: "c", content: [{ type: "chart", series: [1, "2"] }] }
@@ -44,7 +45,7 @@ describe("BlockTypes", () => {
     }).pipe(Effect.provide(BlockTypes.layer(Chart)))
   )
 
-  it.effect("refuses a built-in type, a second schema for one type and a schema without a type (CP-8)", () =>
+  it.effect("rejects a built-in type, a second schema for a type, and a schema without a type (CP-8)", () =>
     Effect.gen(function* () {
       const types = yield* BlockTypes.BlockTypes
       for (const schema of [Text, OtherChart]) {
@@ -57,7 +58,7 @@ describe("BlockTypes", () => {
     }).pipe(Effect.provide(BlockTypes.layer(Chart)))
   )
 
-  it.effect("takes a schema that was built again from the same parts as the same one (CP-8)", () =>
+  it.effect("accepts an equal schema that was rebuilt from the same parts (CP-8)", () =>
     Effect.gen(function* () {
       const types = yield* BlockTypes.BlockTypes
       const make = <S extends Schema.Codec<unknown, unknown>>(item: S) =>
@@ -71,7 +72,7 @@ describe("BlockTypes", () => {
     }).pipe(Effect.provide(BlockTypes.layer()))
   )
 
-  it.effect("forgets a type when the last scope that registered it closes, and reads it as unknown then", () =>
+  it.effect("unregisters a type when its last scope closes, and decodes it as unknown from then on", () =>
     Effect.gen(function* () {
       const types = yield* BlockTypes.BlockTypes
       const scopes = [yield* Scope.make(), yield* Scope.make()] as const
@@ -88,7 +89,7 @@ describe("BlockTypes", () => {
     }).pipe(Effect.provide(BlockTypes.layer()))
   )
 
-  it("makes a content of an application's type from a value", () => {
+  it("creates a content of an application's type from a value", () => {
     const content = Result.getOrThrow(BlockTypes.custom(Chart, new Chart({ series: [3] })))
     assert.deepStrictEqual(Content.encode(content), { type: "chart", series: [3] })
     assert.isTrue(content.value instanceof Chart)

@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Result, Schema } from "effect"
+import { Duration, Result, Schema } from "effect"
 import { Agent, Budget } from "kernai"
 
 const tree = { parentRun: "r", depth: 0, agents: 1 }
 
 describe("Budget", () => {
-  it("lets a call use the last token, refuses the one after it, and stops at one too many (CP-15)", () => {
+  it("allows a call that uses the last token, refuses the next one, and stops beyond the limit (CP-15)", () => {
     const budget = { maxTokens: 100 }
     const spent = (tokens: number) => ({ tokens, costUsd: 0 })
     assert.isUndefined(Budget.beforeCall(budget, spent(99)))
@@ -20,16 +20,16 @@ describe("Budget", () => {
     )
   })
 
-  it("limits the cost apart from the tokens, and nothing that is not limited (CP-15)", () => {
+  it("limits cost and tokens separately, and nothing without a limit (CP-15)", () => {
     const spent = { tokens: 1e9, costUsd: 0.5 }
     assert.strictEqual(Budget.afterCall({ maxCostUsd: 0.4 }, spent)?.dimension, "cost")
     assert.isUndefined(Budget.beforeCall(Budget.unlimited, spent))
     assert.strictEqual(Budget.beforeCall({ maxTokens: 0 }, Budget.nothing)?.used, 0)
   })
 
-  it("takes a limit that is undefined for none, also where it is written", () => {
+  it("treats an undefined limit as no limit, also when it is encoded", () => {
     const given: number | undefined = undefined
-    const budget = { maxTokens: given, maxCostUsd: given, maxTurns: given, deadlineMs: given }
+    const budget = { maxTokens: given, maxCostUsd: given, deadline: given }
     assert.isUndefined(Budget.beforeCall(budget, { tokens: 1e9, costUsd: 1e9 }))
     assert.deepStrictEqual(Budget.remaining(budget, Budget.nothing), {})
     assert.strictEqual(JSON.stringify(Schema.encodeSync(Budget.ExecutionBudget)(budget)), "{}")
@@ -37,12 +37,12 @@ describe("Budget", () => {
     assert.notProperty(Result.getOrThrow(config), "budget")
   })
 
-  it("says what is left, never less than nothing", () => {
+  it("reports what is left, never a negative amount", () => {
     assert.deepStrictEqual(Budget.remaining({ maxTokens: 10 }, { tokens: 25, costUsd: 1 }), { tokens: 0 })
     assert.deepStrictEqual(Budget.remaining({ maxCostUsd: 3 }, { tokens: 25, costUsd: 1 }), { costUsd: 2 })
   })
 
-  it("counts the root as an agent and denies what is too many or too deep (CP-15)", () => {
+  it("counts the root as an agent and denies agents that are too many or too deep (CP-15)", () => {
     const budget = { maxAgents: 2, maxDepth: 1 }
     assert.isUndefined(Budget.beforeSpawn(budget, tree))
     assert.strictEqual(Budget.beforeSpawn(budget, { ...tree, agents: 2 })?.limit, 2)
@@ -51,14 +51,14 @@ describe("Budget", () => {
     assert.isDefined(Budget.beforeSpawn(Budget.spawnDefaults, { ...tree, agents: 50 }))
   })
 
-  it("reads and writes its wire form, seconds for the deadline (CP-15, CP-17)", () => {
-    const wire = { max_tokens: 5, max_cost_usd: 0.25, max_turns: 3, deadline_s: 1.001 }
+  it("decodes and encodes its wire form, with the deadline in seconds (CP-15, CP-17)", () => {
+    const wire = { max_tokens: 5, max_cost_usd: 0.25, deadline_s: 1.001 }
     const budget = Schema.decodeSync(Budget.ExecutionBudget)(wire)
-    assert.deepStrictEqual(budget, { maxTokens: 5, maxCostUsd: 0.25, maxTurns: 3, deadlineMs: 1001 })
+    assert.deepStrictEqual(budget, { maxTokens: 5, maxCostUsd: 0.25, deadline: Duration.millis(1001) })
     assert.deepStrictEqual(Schema.encodeSync(Budget.ExecutionBudget)(budget), wire)
-    for (const deadlineMs of [0, 0.4, 1.5, 2_000.001, 86_400_000.25]) {
-      const written = Schema.encodeSync(Budget.ExecutionBudget)({ deadlineMs })
-      assert.deepStrictEqual(Schema.decodeSync(Budget.ExecutionBudget)(written), { deadlineMs })
+    for (const deadline of [0, 0.4, 1.5, 2_000.001, 86_400_000.25].map(Duration.millis)) {
+      const written = Schema.encodeSync(Budget.ExecutionBudget)({ deadline })
+      assert.deepStrictEqual(Schema.decodeSync(Budget.ExecutionBudget)(written), { deadline })
     }
     assert.deepStrictEqual(Schema.decodeSync(Budget.SpawnBudget)({}), { maxAgents: 50, maxDepth: 1 })
     for (const bad of [
@@ -66,7 +66,7 @@ describe("Budget", () => {
       { deadline_s: -1 },
       { deadline_s: -1e-4 },
       { max_cost_usd: Infinity },
-      { max_turns: 1.5 }
+      { max_tokens: 1.5 }
     ]) {
       assert.throws(() => Schema.decodeSync(Budget.ExecutionBudget)(bad))
     }

@@ -37,7 +37,7 @@ const runOf = (turns: number, every = 64) => {
 }
 
 describe("a record as text", () => {
-  it("reads every line of its format, and writes it as it was (R-9)", () => {
+  it("decodes every line of its format, and encodes it unchanged (R-9)", () => {
     const lines = fixture("journal-v2.jsonl")
     const records = lines.map(decode)
     assert.deepStrictEqual(
@@ -49,19 +49,19 @@ describe("a record as text", () => {
     assert.strictEqual(types.size, 14)
     const state = RunState.fold(records)
     assert.isDefined(state)
-    // A later fold may know more of a turn than a state that was written down; what both know is the same.
+    // A later fold may hold more of a turn than a stored state; the fields both have are equal.
     const { turns: written, ...facts } = Result.getOrThrow(codec.decodeState(fixture("state-v2.jsonl")))
     const { turns, ...rest } = plain(state)
     assert.deepStrictEqual(facts, rest)
     for (const [index, turn] of written.entries()) assert.deepStrictEqual({ ...turns[index], ...turn }, turns[index])
   })
 
-  it("reads every line of format 1 as the same line of format 2 (R-9)", () => {
+  it("decodes every line of format 1 as the same line of format 2 (R-9)", () => {
     assert.deepStrictEqual(fixture("journal-v1.jsonl").map(decode), fixture("journal-v2.jsonl").map(decode))
     assert.deepStrictEqual(codec.decodeState(fixture("state-v1.jsonl")), codec.decodeState(fixture("state-v2.jsonl")))
   })
 
-  it("reads from format 1 what was meant, down to the odd values (R-8)", () => {
+  it("decodes format 1 as intended, unusual values included (R-8)", () => {
     const [first, , , , answered] = fixture("journal-v1.jsonl").map(decode)
     assert.deepStrictEqual(first?.events[0], {
       type: "run_started",
@@ -101,7 +101,7 @@ describe("a record as text", () => {
     })
   })
 
-  it("tells a newer format from damage (R-9)", () => {
+  it("distinguishes a newer format from damage (R-9)", () => {
     const [line = ""] = fixture("journal-v2.jsonl")
     assert.strictEqual(reasonOf(codec.decodeRecord(line.replace('"format":2', '"format":3'))), "format")
     assert.strictEqual(reasonOf(codec.decodeRecord('{"format":99,"whatever":{}}')), "format")
@@ -110,7 +110,7 @@ describe("a record as text", () => {
     assert.strictEqual(reasonOf(codec.decodeRecord(line.replace('"format":2', '"format":"2"'))), "corrupt")
   })
 
-  it("takes nothing hostile for a record (S-10, S-16)", () => {
+  it("rejects hostile records (S-10, S-16)", () => {
     const [line = ""] = fixture("journal-v2.jsonl")
     const hostile = [
       "",
@@ -139,7 +139,7 @@ describe("a record as text", () => {
     assert.isUndefined(Reflect.get({}, "polluted"))
   })
 
-  it("takes for a usage only what was counted, whole (S-16)", () => {
+  it("accepts only complete, valid token counts as usage (S-16)", () => {
     const line = fixture("journal-v1.jsonl").find((line) => line.includes('"usage":{')) ?? ""
     const [usage = ""] = /"usage":\{[^}]*\}/.exec(line) ?? []
     const [counted = ""] = /"output_tokens":\d+/.exec(usage) ?? []
@@ -157,7 +157,7 @@ describe("a record as text", () => {
     }
   })
 
-  it("takes of the messages a run begins with only what is JSON, and all of that (R-8)", () => {
+  it("keeps every JSON value of the first messages, and nothing else (R-8)", () => {
     const begun = (message: Message.Message) => {
       const { record } = Journal.begin("run").last()
       const events = record.events.map((event) =>
@@ -185,7 +185,7 @@ describe("a record as text", () => {
     }
   })
 
-  it("takes no result for the kernel's own making that a skill put something of its own into (R-8)", () => {
+  it("does not take a result with additions of a skill for one that the kernel made (R-8)", () => {
     const record = fixture("journal-v1.jsonl")
       .map(decode)
       .find(({ events }) => events.some(({ type }) => type === "tool_call_completed"))
@@ -209,7 +209,7 @@ describe("a record as text", () => {
     assert.isUndefined(RunCodec.refusal(withResult({ output: [Content.text("a")] })))
   })
 
-  it("is never a record that was cut off", () => {
+  it("never decodes when it is truncated", () => {
     for (const line of fixture("journal-v1.jsonl").slice(0, 9)) {
       const step = Math.max(1, Math.floor(line.length / 200))
       for (let end = 0; end < line.length; end += step) {
@@ -218,7 +218,7 @@ describe("a record as text", () => {
     }
   })
 
-  it("leaves out what every event of it shares, and keeps what one has for itself", () => {
+  it("stores fields that all its events share once, and others with their event", () => {
     const { record } = Journal.begin("run", { taskId: "t" }).last()
     assert.strictEqual(encode(record).match(/"runId"/g)?.length, 1)
     const odd = { ...record, events: record.events.map((event) => ({ ...event, runId: "other", taskId: undefined })) }
@@ -226,7 +226,7 @@ describe("a record as text", () => {
   })
 
   it.prop(
-    "gives any JSON back as it was, wherever it stands (R-8)",
+    "round-trips any JSON in any place (R-8)",
     [Schema.Json, Schema.JsonObject, Schema.String],
     ([json, object, text]) => {
       // V8 13.6 (Node 24) reads every key whose text begins with an escape as `\\` once it has seen that one there.
@@ -250,27 +250,29 @@ describe("a record as text", () => {
     cases()
   )
 
-  it.effect("gives contents of the application's own types back as such, and without them loses nothing (CP-8)", () =>
-    Effect.gen(function* () {
-      const Chart = Schema.Struct({ type: Schema.tag("chart"), points: Schema.Array(Schema.Finite) })
-      const chart = Result.getOrThrow(BlockTypes.custom(Chart, Chart.make({ points: [1, 2] })))
-      const run = Journal.begin("run")
-      const [, , , , , , , told] = Journal.turn(run, { output: [chart] })
-      const text = encode(told?.record ?? run.last().record)
-      const outputOf = (record: RunState.RunRecord) =>
-        record.events.flatMap((event) => (event.type === "tool_call_completed" ? (event.result.output ?? []) : []))
-      const context = yield* Layer.build(BlockTypes.layer(Chart))
-      const aware = yield* Effect.provideContext(RunCodec.fromContext, Context.pick(BlockTypes.BlockTypes)(context))
-      assert.deepStrictEqual(outputOf(Result.getOrThrow(aware.decodeRecord(text))), [chart])
-      const [unknown] = outputOf(decode(text))
-      assert.deepStrictEqual(unknown, { type: "unknown", wireType: "chart", raw: { type: "chart", points: [1, 2] } })
-      assert.strictEqual(encode(decode(text)), text)
-    })
+  it.effect(
+    "restores contents of the application's types, and loses nothing when these are not registered (CP-8)",
+    () =>
+      Effect.gen(function* () {
+        const Chart = Schema.Struct({ type: Schema.tag("chart"), points: Schema.Array(Schema.Finite) })
+        const chart = Result.getOrThrow(BlockTypes.custom(Chart, Chart.make({ points: [1, 2] })))
+        const run = Journal.begin("run")
+        const [, , , , , , , told] = Journal.turn(run, { output: [chart] })
+        const text = encode(told?.record ?? run.last().record)
+        const outputOf = (record: RunState.RunRecord) =>
+          record.events.flatMap((event) => (event.type === "tool_call_completed" ? (event.result.output ?? []) : []))
+        const context = yield* Layer.build(BlockTypes.layer(Chart))
+        const aware = yield* Effect.provideContext(RunCodec.fromContext, Context.pick(BlockTypes.BlockTypes)(context))
+        assert.deepStrictEqual(outputOf(Result.getOrThrow(aware.decodeRecord(text))), [chart])
+        const [unknown] = outputOf(decode(text))
+        assert.deepStrictEqual(unknown, { type: "unknown", wireType: "chart", raw: { type: "chart", points: [1, 2] } })
+        assert.strictEqual(encode(decode(text)), text)
+      })
   )
 })
 
 describe("a state as text", () => {
-  it("is the fold of the records, in one part or in many", () => {
+  it("is the fold of its records, in one part or in many", () => {
     const { commits, parts, records, state } = runOf(130, 13)
     assert.lengthOf(parts, 10)
     assert.deepStrictEqual(Result.getOrThrow(codec.decodeState(parts)), plain(state))
@@ -281,7 +283,7 @@ describe("a state as text", () => {
     }
   })
 
-  it("says no message twice, so that parts weigh less than the journal, and twice the turns twice as much (DR-5)", () => {
+  it("stores no message twice, so parts are smaller than the journal and grow linearly with turns (DR-5)", () => {
     const bytes = (texts: ReadonlyArray<string>) => texts.reduce((sum, text) => sum + text.length, 0)
     const [half, whole] = [runOf(200), runOf(400)]
     for (const count of [(run: typeof half) => run.records, (run: typeof half) => run.records.concat(run.parts)]) {
@@ -293,7 +295,7 @@ describe("a state as text", () => {
     assert.isAtMost(longest(whole.parts) - longest(half.parts), 1_000)
   })
 
-  it("keeps a conversation that was made shorter, reordered, or told by others", () => {
+  it("keeps a conversation that was shortened, reordered, or replaced", () => {
     const run = Journal.begin("run")
     for (let turn = 0; turn < 3; turn++) Journal.turn(run)
     const first = run.last().state
@@ -318,7 +320,7 @@ describe("a state as text", () => {
     }
   })
 
-  it("is refused where its parts do not fit, or ask for more than the run holds (S-16)", () => {
+  it("is rejected when its parts do not match, or refer beyond the run (S-16)", () => {
     const { parts } = runOf(30, 10)
     const [one = "", two = "", three = ""] = parts
     const misfits = [
@@ -339,7 +341,7 @@ describe("a state as text", () => {
     assert.strictEqual(reasonOf(codec.decodeState(parts)), "read")
   })
 
-  it("tells a status in a word while it runs", () => {
+  it("encodes the status of a running run as one word", () => {
     for (const { state } of [...runOf(1).commits, ...Journal.finish(Journal.begin("run"))]) {
       const text = Result.getOrThrow(RunCodec.encodeStatus(state.status))
       assert.strictEqual(text.startsWith("{"), state.status.type !== "running")

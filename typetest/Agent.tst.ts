@@ -18,6 +18,7 @@ import {
   Protocol,
   type Provider,
   Recorder,
+  Replay,
   type RunState,
   RunStore,
   Skill,
@@ -122,7 +123,7 @@ yes<
   >
 >()
 
-export const records = Kernel.recordsOf("r")
+export const records = Replay.recordsOf("r")
 yes<
   Equal<
     typeof records,
@@ -220,7 +221,7 @@ export const resumed = Kernel.resume(timely, "", { answers: given.list, revision
 export const measured = Skill.make("measured", {
   description: "",
   input: Schema.Struct({}),
-  timeLimit: given.count,
+  timeout: given.count,
   requires: given.list,
   execute: () => Effect.void
 })
@@ -241,7 +242,7 @@ export const costs = Layer.unwrap(
 yes<Equal<typeof costs, Layer.Layer<never, never, Ledger>>>()
 export const spoken = Protocol.make("p", {
   documentation: given.text,
-  timeLimit: given.count,
+  timeout: given.count,
   handle: () => Effect.void
 })
 export const prompted = PromptPipeline.layer({ sections: given.list, compaction: { keep: given.count } })

@@ -13,7 +13,7 @@ check<Equals<typeof observing, Layer.Layer<never, never, Audit>>>()
 // A hook whose answers differ in shape needs nothing either, when it needs nothing.
 const rewriting = Hooks.layer({
   onToolCallStarted: ({ call }) =>
-    Effect.succeed(call.name === "a" ? { value: { type: "rewrite" as const, input: { b: 1 } } } : {})
+    Effect.succeed(call.name === "a" ? { value: { _tag: "Rewrite" as const, input: { b: 1 } } } : {})
 })
 check<Equals<typeof rewriting, Layer.Layer<never, never, never>>>()
 
@@ -33,7 +33,7 @@ const asking = Hooks.layer({
   onToolCallStarted: ({ call }) =>
     Effect.as(
       Audit.use((audit) => audit.note("call")),
-      call.name === "a" ? { value: { type: "rewrite" as const, input: { b: 1 } } } : {}
+      call.name === "a" ? { value: { _tag: "Rewrite" as const, input: { b: 1 } } } : {}
     )
 })
 check<Equals<typeof asking, Layer.Layer<never, never, Audit>>>()

@@ -81,7 +81,7 @@ Policy.rules({ deny: [{ reason: "no" }] })
 
 // What may be left out of an option may be undefined as well: nobody has to leave it out by a spread.
 export const leftOut = {
-  budget: Agent.make({ instructions: "", model: "m", budget: { maxTokens: undefined, deadlineMs: undefined } }),
+  budget: Agent.make({ instructions: "", model: "m", budget: { maxTokens: undefined, deadline: undefined } }),
   hooks: Hooks.layer({
     onTurnPrepared: ({ prepared }) =>
       Effect.succeed({

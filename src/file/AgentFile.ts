@@ -15,13 +15,13 @@ import * as Path from "effect/Path"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaRepresentation from "effect/SchemaRepresentation"
+import * as Bounds from "../internal/base/bounds.ts"
 import type { Agent } from "../Agent.ts"
 import * as Agents from "../Agent.ts"
 import type { Json, JsonObject } from "../internal/base/json.ts"
-import { parseJson } from "../internal/base/untrusted.ts"
+import { parseJson } from "../internal/base/json.ts"
 import * as Yaml from "../internal/base/yaml.ts"
 import { AgentConfigInvalid, ConfigInvalid } from "../KernelError.ts"
-import { Limits } from "../Limits.ts"
 import type { AnySkill } from "../Skill.ts"
 import * as Schemas from "./internal/agentSchema.ts"
 import { readText } from "./internal/disk.ts"
@@ -65,13 +65,12 @@ export const parse: (
   marked,
   format = "yaml"
 ) {
-  const limits = yield* Limits
   const text = marked.startsWith("\uFEFF") ? marked.slice(1) : marked
   if (text.length > maxBytes) return yield* unreadable(`it is longer than ${maxBytes} characters`)
   const read: Result.Result<unknown, string> =
     format === "json"
-      ? parseJson(text, limits.jsonDepth)
-      : Result.map(Yaml.parse(text, { nodes: limits.yamlNodes, depth: limits.jsonDepth }), toJson)
+      ? parseJson(text, Bounds.jsonDepth)
+      : Result.map(Yaml.parse(text, { nodes: Bounds.yamlNodes, depth: Bounds.jsonDepth }), toJson)
   if (Result.isFailure(read)) return yield* unreadable(read.failure)
   return yield* Effect.fromResult(fromConfig(read.success))
 })

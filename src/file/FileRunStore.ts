@@ -51,7 +51,7 @@ export interface Options {
 export const make = (
   directory: string,
   options?: Options
-): Effect.Effect<RunStore.Shape, StoreError, FileSystem.FileSystem> =>
+): Effect.Effect<RunStore.RunStoreShape, StoreError, FileSystem.FileSystem> =>
   Effect.map(open(directory, options), ({ store }) => store)
 
 const open = Effect.fnUntraced(function* (directory: string, options: Options = {}) {

@@ -17,7 +17,7 @@ import * as Layer from "effect/Layer"
 import type { PlatformError } from "effect/PlatformError"
 import * as Pull from "effect/Pull"
 import type * as Scope from "effect/Scope"
-import { inMadeFolder } from "../internal/base/madeFolder.ts"
+import { inMadeFolder } from "../internal/base/files.ts"
 import * as Mailbox from "../internal/base/mailbox.ts"
 import * as Limits from "../Limits.ts"
 import * as Recorder from "../Recorder.ts"
@@ -44,7 +44,7 @@ export const make = Effect.fnUntraced(function* (
   path: string,
   options?: Options
 ): Effect.fn.Return<Recorder.Sink, PlatformError, FileSystem.FileSystem | Scope.Scope> {
-  const { cleanUpMs } = yield* Limits.Limits
+  const { cleanUpTimeout } = yield* Limits.Limits
   const file = yield* openAtEnd(path)
   const mailbox = Mailbox.make<Recorder.Entry>({ limit: options?.limit ?? 10_000, keep: () => false })
   const writer = write(file, mailbox)
@@ -52,7 +52,7 @@ export const make = Effect.fnUntraced(function* (
     Effect.suspend(() => {
       mailbox.end()
       // A disk that no longer answers must not keep the scope open.
-      return Fiber.await(fiber).pipe(Effect.timeoutOption(cleanUpMs), Effect.andThen(Fiber.interrupt(fiber)))
+      return Fiber.await(fiber).pipe(Effect.timeoutOption(cleanUpTimeout), Effect.andThen(Fiber.interrupt(fiber)))
     })
   )
   return Recorder.entries(mailbox.offer, options)

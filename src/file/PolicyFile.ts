@@ -13,9 +13,9 @@ import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
+import * as Bounds from "../internal/base/bounds.ts"
 import * as Yaml from "../internal/base/yaml.ts"
 import { ConfigInvalid } from "../KernelError.ts"
-import { Limits } from "../Limits.ts"
 import type { Outcome, PolicyShape, Rule, Rules } from "../Policy.ts"
 import * as Policy from "../Policy.ts"
 import { readText } from "./internal/disk.ts"
@@ -42,8 +42,7 @@ const maxBytes = 256 * 1024
  * @since 0.1.0
  */
 export const parse: (text: string) => Effect.Effect<Rules, ConfigInvalid> = Effect.fnUntraced(function* (text) {
-  const limits = yield* Limits
-  const document = Yaml.parse(text, { nodes: limits.yamlNodes, depth: limits.jsonDepth })
+  const document = Yaml.parse(text, { nodes: Bounds.yamlNodes, depth: Bounds.jsonDepth })
   if (Result.isFailure(document)) return yield* invalid("", `the policy cannot be read: ${document.failure}`)
   return yield* Effect.fromResult(decode(document.success))
 })

@@ -7,13 +7,13 @@
  * saved again: what a file keeps in module variables lives until it is edited.
  * Modules it imports itself are loaded once by the runtime and stay as they are.
  * The runtime lets go of no version it imported: each edit costs some KiB until
- * the process ends. A file has `Limits.skillMs` to load. The code runs with all
+ * the process ends. A file has `Limits.skillTimeout` to load. The code runs with all
  * the rights of the process.
  *
  * @since 0.1.0
  */
 
-import type * as Duration from "effect/Duration"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Hash from "effect/Hash"
@@ -23,7 +23,7 @@ import * as Path from "effect/Path"
 import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
-import * as Read from "../internal/base/readFile.ts"
+import * as Read from "../internal/base/files.ts"
 import { redact } from "../internal/base/redact.ts"
 import { Limits } from "../Limits.ts"
 import { Redaction } from "../Redaction.ts"
@@ -172,8 +172,8 @@ const importModule = (url: string) =>
       catch: failure
     }).pipe(
       Effect.timeoutOrElse({
-        duration: limits.skillMs,
-        orElse: () => Effect.fail(new ImportFailed(`did not load within ${limits.skillMs} ms`))
+        duration: limits.skillTimeout,
+        orElse: () => Effect.fail(new ImportFailed(`did not load within ${Duration.toMillis(limits.skillTimeout)} ms`))
       })
     )
   )

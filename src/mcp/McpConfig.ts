@@ -13,9 +13,9 @@ import * as ConfigProvider from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"
 import type * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
+import * as Bounds from "../internal/base/bounds.ts"
 import * as PlainValue from "../internal/base/yaml.ts"
 import { ConfigInvalid } from "../KernelError.ts"
-import { Limits } from "../Limits.ts"
 import * as ServerEntry from "./internal/serverEntry.ts"
 
 export { ConfigInvalid }
@@ -126,7 +126,7 @@ export interface Options {
  * Reads YAML text. Fails with the first thing that is wrong.
  *
  * Plain YAML only: no tags, no prototype keys, no key twice, at most
- * `Limits.yamlNodes` nodes with all aliases expanded.
+ * 10,000 nodes with all aliases expanded.
  *
  * @category constructors
  * @since 0.1.0
@@ -171,9 +171,8 @@ const decode = Effect.fnUntraced(function* (
   read: (bounds: PlainValue.Bounds) => Result.Result<PlainValue.Plain, string>,
   options: Options | undefined
 ): Effect.fn.Return<Decoded, ConfigInvalid> {
-  const limits = yield* Limits
   const document = yield* Effect.mapError(
-    Effect.fromResult(read({ nodes: limits.yamlNodes, depth: limits.jsonDepth })),
+    Effect.fromResult(read({ nodes: Bounds.yamlNodes, depth: Bounds.jsonDepth })),
     (problem) => new ConfigInvalid({ path: "", reason: `MCP config cannot be read: ${problem}` })
   )
   const declared = document instanceof Map ? document.get("servers") : undefined

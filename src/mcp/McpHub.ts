@@ -20,8 +20,8 @@ import * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import * as SubscriptionRef from "effect/SubscriptionRef"
 import type { JsonObject } from "../internal/base/json.ts"
-import { latest } from "../internal/base/latest.ts"
-import * as Read from "../internal/base/readFile.ts"
+import { latest } from "../internal/base/streams.ts"
+import * as Read from "../internal/base/files.ts"
 import { ConfigInvalid, McpError, type ToolNameConflict } from "../KernelError.ts"
 import { Limits } from "../Limits.ts"
 import type { ProtocolRegistry } from "../ProtocolRegistry.ts"
@@ -97,7 +97,7 @@ export interface Page {
  * @category models
  * @since 0.1.0
  */
-export interface Shape {
+export interface McpHubShape {
   /** The status of every server, in the order of the config. */
   readonly status: Effect.Effect<ReadonlyArray<ServerStatus>>
   /**
@@ -129,7 +129,7 @@ export interface Shape {
  * @category services
  * @since 0.1.0
  */
-export class McpHub extends Context.Service<McpHub, Shape>()("kernai/mcp/McpHub") {}
+export class McpHub extends Context.Service<McpHub, McpHubShape>()("kernai/mcp/McpHub") {}
 
 /**
  * How agents may use the servers.

@@ -8,10 +8,10 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Strings from "effect/String"
 import * as Content from "../Content.ts"
-import type { Json } from "../internal/base/json.ts"
-import { isRecord, own, parseJson, strip } from "../internal/base/untrusted.ts"
+import * as Bounds from "../internal/base/bounds.ts"
+import { strip } from "../internal/base/text.ts"
+import { isRecord, type Json, own, parseJson } from "../internal/base/json.ts"
 import { McpError } from "../KernelError.ts"
-import { Limits } from "../Limits.ts"
 import * as Definition from "./internal/definition.ts"
 import * as Render from "./internal/renderResult.ts"
 
@@ -153,8 +153,7 @@ export const textOf = ({ content }: Answer): string => {
  * @since 0.1.0
  */
 export const answer = Effect.fnUntraced(function* <R>(catalog: Catalog<R>, text: string) {
-  const limits = yield* Limits
-  const request = yield* Effect.fromResult(parse(text, limits.jsonDepth))
+  const request = yield* Effect.fromResult(parse(text, Bounds.jsonDepth))
   const { params } = request
   const server = scalar(params, "server")
   switch (request.method) {
@@ -252,10 +251,7 @@ const unknownMethod = Effect.fnUntraced(function* <R>(catalog: Catalog<R>, { met
   return yield* invalid(`${short}. '${method}' looks like a tool name. To call that tool, write: ${right}`)
 })
 
-const listed = (value: unknown): Answer => ({
-  content: [Content.text(Definition.json(value))],
-  isError: false
-})
+const listed = (value: unknown): Answer => ({ content: [Content.text(Definition.json(value))], isError: false })
 
 /** An entry with the names of the wire, without what its server left out. */
 const wire = (entry: ToolEntry | ResourceEntry | PromptEntry) =>

@@ -15,6 +15,7 @@ import * as ByteSize from "effect/ByteSize"
 import * as Context from "effect/Context"
 import * as SecureRandom from "effect/crypto/SecureRandom"
 import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Base64Url from "effect/encoding/Base64Url"
 import { MaxBodySize } from "effect/http/HttpIncomingMessage"
@@ -28,6 +29,7 @@ import type * as Scope from "effect/Scope"
 import { Stdio } from "effect/Stdio"
 import * as Stream from "effect/Stream"
 import type { Agent } from "../Agent.ts"
+import * as Bounds from "../internal/base/bounds.ts"
 import * as Kernel from "../Kernel.ts"
 import { ConfigInvalid } from "../KernelError.ts"
 import { Limits } from "../Limits.ts"
@@ -124,12 +126,11 @@ export const agent = <Output, S extends Skill.AnySkill<unknown>, R = never>(
  */
 export const stdio = (options: Options = {}): Effect.Effect<void, never, SkillRegistry | Stdio | Scope.Scope> =>
   Effect.gen(function* () {
-    const { frameBytes } = yield* Limits
     const streams = yield* Stdio
     const ended = yield* Deferred.make<void>()
     const end = Deferred.succeed(ended, undefined)
     const stdin = streams.stdin.pipe(
-      within(frameBytes),
+      within(Bounds.frameLength),
       Stream.onEnd(end),
       // An input that broke has ended: the transport would read it again, and wait.
       Stream.catchCause(() => Stream.fromEffectDrain(end))
@@ -172,7 +173,7 @@ export const http = Effect.fnUntraced(function* (
       allowSessionTermination: true
     }).pipe(Layer.provideMerge(HttpRouter.layer), Layer.orDie)
   )
-  const gracefulShutdownTimeout = limits.cleanUpMs / 5
+  const gracefulShutdownTimeout = Duration.times(limits.cleanUpTimeout, 1 / 5)
   const server = yield* LocalServer.listening({ host, port: options.port ?? 0, gracefulShutdownTimeout })
   const port = "port" in server.address ? server.address.port : 0
   const name = host.includes(":") ? `[${host}]` : host
@@ -184,7 +185,7 @@ export const http = Effect.fnUntraced(function* (
     origins: new Set(options.origins),
     token: token === undefined ? undefined : Redacted.value(token)
   })
-  yield* server.serve(Effect.provideService(app, MaxBodySize, ByteSize.bytes(limits.frameBytes)))
+  yield* server.serve(Effect.provideService(app, MaxBodySize, ByteSize.bytes(Bounds.frameLength)))
   return { url, token }
 })
 

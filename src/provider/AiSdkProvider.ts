@@ -11,6 +11,7 @@
  */
 
 import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
@@ -91,8 +92,9 @@ export const fromModel = (
       })
     }).pipe(
       Effect.timeoutOrElse({
-        duration: limits.headersMs,
-        orElse: () => Effect.fail<Fault>({ reason: "timeout", note: `headersMs is ${limits.headersMs}` })
+        duration: limits.headersTimeout,
+        orElse: () =>
+          Effect.fail<Fault>({ reason: "timeout", note: `headersTimeout is ${Duration.format(limits.headersTimeout)}` })
       })
     )
     // What is told to stop is not waited for: a stream may never say that it did.

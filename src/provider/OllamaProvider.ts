@@ -3,7 +3,7 @@
  *
  * A message is one string with its images beside it; images must be bytes, so
  * an address becomes a text in its place (BP-106). A server may load a large model
- * first: it is given five minutes to begin its answer, or `Limits.headersMs` where that is more.
+ * first: it is given five minutes to begin its answer, or `Limits.headersTimeout` where that is more.
  *
  * @since 0.1.0
  */

@@ -43,7 +43,7 @@ export interface Habits {
   readonly returnsThinking?: ChatRequest.ThinkingField | false | undefined
   /**
    * Whether the server may load a model before it answers, as one on this machine does: it is then given five minutes to
-   * begin, or `Limits.headersMs` where that is more. Default: no.
+   * begin, or `Limits.headersTimeout` where that is more. Default: no.
    */
   readonly startsSlowly?: boolean | undefined
   /**

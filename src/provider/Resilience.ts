@@ -45,7 +45,7 @@ export interface RetryOptions {
   /** Calls made at all. Default: 3. */
   readonly attempts?: number | undefined
   /**
-   * The pauses between them. A Retry-After is waited for too, up to `Limits.retryAfterMs`. Default: about half a
+   * The pauses between them. A Retry-After is waited for too, up to `Limits.maxRetryAfter`. Default: about half a
    * second, doubled each time.
    */
   readonly schedule?: Schedule.Schedule<unknown, ProviderError> | undefined
@@ -187,7 +187,7 @@ export function fallback(
 }
 
 /**
- * Keeps calls within a rate, and lets them wait when the vendor asked for it: up to `Limits.retryAfterMs`, beyond which
+ * Keeps calls within a rate, and lets them wait when the vendor asked for it: up to `Limits.maxRetryAfter`, beyond which
  * they fail as `rate_limited` (R-13).
  *
  * A limiter that cannot be asked lets calls through.
@@ -210,11 +210,11 @@ export const rateLimit = (options: RateLimitOptions): Effect.Effect<Middleware, 
 
     const enter = Effect.fnUntraced(function* (call: ModelCall) {
       const key = keyOf(call)
-      const { retryAfterMs } = yield* Limits
+      const maxRetryAfter = Duration.toMillis((yield* Limits).maxRetryAfter)
       let now = yield* Clock.currentTimeMillis
       // While one waits, the vendor may tell another call to wait longer: that is for all of them.
       for (let rest = restOf(key, now); rest > 0; rest = restOf(key, now)) {
-        if (options.onExceeded === "fail" || rest > retryAfterMs) return yield* limited(call, now + rest)
+        if (options.onExceeded === "fail" || rest > maxRetryAfter) return yield* limited(call, now + rest)
         yield* Effect.sleep(rest)
         now = yield* Clock.currentTimeMillis
       }

@@ -41,7 +41,7 @@ interface Row {
  */
 export const make = Effect.fnUntraced(function* (
   conversation: string
-): Effect.fn.Return<ChatHistory.Shape, StoreError, SqlClient.SqlClient> {
+): Effect.fn.Return<ChatHistory.ChatHistoryShape, StoreError, SqlClient.SqlClient> {
   const sql = (yield* SqlClient.SqlClient).withoutTransforms()
   yield* migrate(sql, "kernai_chat_migrations", {
     "0001_messages": sql.onDialectOrElse({
@@ -51,7 +51,7 @@ export const make = Effect.fnUntraced(function* (
   })
   const mine = sql`conversation = ${Key.make(conversation)}`
 
-  const append: ChatHistory.Shape["append"] = Effect.fnUntraced(function* (given, key) {
+  const append: ChatHistory.ChatHistoryShape["append"] = Effect.fnUntraced(function* (given, key) {
     const messages = "role" in given ? [given] : given
     if (messages.length === 0 && key === undefined) return
     const body = yield* Effect.fromResult(write(messages))
@@ -64,7 +64,7 @@ export const make = Effect.fnUntraced(function* (
     yield* guarded("append", sql`INSERT INTO kernai_messages ${sql.insert(row)} ON CONFLICT DO NOTHING`)
   })
 
-  const stream: ChatHistory.Shape["stream"] = Stream.paginate(0, (after) =>
+  const stream: ChatHistory.ChatHistoryShape["stream"] = Stream.paginate(0, (after) =>
     guarded(
       "read messages",
       sql<Row>`

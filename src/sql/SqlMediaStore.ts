@@ -48,7 +48,7 @@ export interface Options {
  */
 export const make = Effect.fnUntraced(function* (
   options: Options = {}
-): Effect.fn.Return<Media.Shape, StoreError, SqlClient.SqlClient | Scope.Scope> {
+): Effect.fn.Return<Media.MediaStoreShape, StoreError, SqlClient.SqlClient | Scope.Scope> {
   const sql = (yield* SqlClient.SqlClient).withoutTransforms()
   yield* migrate(sql, "kernai_media_migrations", {
     "0001_media": sql.onDialectOrElse({

@@ -17,7 +17,7 @@ import * as SqlClient from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import * as Memories from "../internal/chat/memories.ts"
 import * as Ranking from "../internal/chat/ranking.ts"
-import { wordsOf } from "../internal/base/searchTerms.ts"
+import { wordsOf } from "../internal/base/text.ts"
 import { StoreError } from "../KernelError.ts"
 import * as Memory from "../Memory.ts"
 import { failed, orLost } from "./internal/sqlFault.ts"
@@ -49,7 +49,7 @@ export interface Options {
  */
 export const make = Effect.fnUntraced(function* (
   options: Options = {}
-): Effect.fn.Return<Memory.Shape, StoreError, SqlClient.SqlClient> {
+): Effect.fn.Return<Memory.MemoryShape, StoreError, SqlClient.SqlClient> {
   const sql = (yield* SqlClient.SqlClient).withoutTransforms()
   const embed = yield* Memory.embedding
   const dialect = sql.onDialectOrElse({ pg: () => Tables.postgres(sql), orElse: () => Tables.sqlite(sql) })
@@ -63,7 +63,7 @@ export const make = Effect.fnUntraced(function* (
 
   // ---------------------------------------------------------------- writing
 
-  const store: Memory.Shape["store"] = Effect.fnUntraced(function* (memory) {
+  const store: Memory.MemoryShape["store"] = Effect.fnUntraced(function* (memory) {
     const { content, key, metadata = {} } = memory
     yield* Memory.admit(memory)
     if (key !== undefined) {
@@ -100,7 +100,7 @@ export const make = Effect.fnUntraced(function* (
     return meanwhile === undefined ? entry : yield* entryOf(meanwhile)
   })
 
-  const forget: Memory.Shape["forget"] = (id) =>
+  const forget: Memory.MemoryShape["forget"] = (id) =>
     guarded(
       "forget",
       sql.withTransaction(
@@ -145,7 +145,7 @@ export const make = Effect.fnUntraced(function* (
     return new Map([...found].toSorted((a, b) => b[1] - a[1] || a[0] - b[0]).slice(0, count))
   })
 
-  const search: Memory.Shape["search"] = Effect.fnUntraced(function* (query) {
+  const search: Memory.MemoryShape["search"] = Effect.fnUntraced(function* (query) {
     const asked = Memories.asked(query)
     if (asked.words.length === 0 || asked.limit === 0) return []
     const vector = yield* embed(query.query)

@@ -21,7 +21,6 @@ import * as SqlClient from "effect/sql/SqlClient"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as Follow from "../internal/store/followJournal.ts"
-import { goOn } from "../internal/loop/goOn.ts"
 import * as Marks from "../internal/store/marks.ts"
 import * as Search from "../internal/store/runSearch.ts"
 import * as RunCodec from "../RunCodec.ts"
@@ -62,8 +61,9 @@ export interface Options {
  * @category constructors
  * @since 0.1.0
  */
-export const make = (options?: Options): Effect.Effect<RunStore.Shape, StoreError, SqlClient.SqlClient | Scope.Scope> =>
-  build(options)
+export const make = (
+  options?: Options
+): Effect.Effect<RunStore.RunStoreShape, StoreError, SqlClient.SqlClient | Scope.Scope> => build(options)
 
 const build = Effect.fnUntraced(function* (options: Options = {}, attempt?: SqliteClient.SqliteClient["attempt"]) {
   const sql = (yield* SqlClient.SqlClient).withoutTransforms()
@@ -278,7 +278,7 @@ const build = Effect.fnUntraced(function* (options: Options = {}, attempt?: Sqli
     if (!Arr.isArrayNonEmpty(rows)) return Effect.void
     const id = Key.make(last.runId)
     const done = options.commits === "each" ? oneByOne(id, rows, states) : together(id, rows, last)
-    return goOn(done, () => afterwards(states, bytes))
+    return Effect.flatMap(done, () => afterwards(states, bytes))
   }
 
   const remove = Effect.fnUntraced(function* (runIds: ReadonlyArray<string>) {

@@ -37,7 +37,7 @@ export interface Check<out E, out R> {
  * @since 0.1.0
  */
 export const checks = <E, R>(
-  open: Effect.Effect<MediaStore.Shape, E, R>,
+  open: Effect.Effect<MediaStore.MediaStoreShape, E, R>,
   options: { readonly durable: boolean }
 ): ReadonlyArray<Check<E, Exclude<R, Scope.Scope>>> => [
   ...basics.map(({ body, name }) => ({

@@ -9,6 +9,7 @@
 
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Pull from "effect/Pull"
@@ -78,9 +79,9 @@ export interface Mock extends ProviderShape {
   ) => Mock
   readonly withChunking: (chunking: Chunking) => Mock
   /** Waits on the clock: before the first part, and before each piece of a text. */
-  readonly withDelay: (milliseconds: {
-    readonly first?: number | undefined
-    readonly between?: number | undefined
+  readonly withDelay: (delay: {
+    readonly first?: Duration.Input | undefined
+    readonly between?: Duration.Input | undefined
   }) => Mock
   /** Whether requests are kept. Default: yes. */
   readonly keepCalls: (keep: boolean) => Mock
@@ -238,7 +239,8 @@ class MockProvider implements Mock {
   #say(request: Request, reply: Reply): PartsPull {
     if (reply instanceof ProviderError) return Effect.fail(reply)
     const parts = isParts(reply) ? reply : this.#parts(request, typeof reply === "string" ? { text: reply } : reply)
-    const { between = 0, first = 0 } = this.#delay
+    const first = Duration.toMillis(this.#delay.first ?? 0)
+    const between = Duration.toMillis(this.#delay.between ?? 0)
     if (first > 0 || between > 0) return slowly(parts, first, between)
     let isSaid = false
     return Effect.suspend(() => {

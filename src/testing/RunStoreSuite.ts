@@ -45,7 +45,7 @@ export interface Check<out E, out R> {
  * @since 0.1.0
  */
 export const checks = <E, R>(
-  open: Effect.Effect<RunStore.Shape, E, R>
+  open: Effect.Effect<RunStore.RunStoreShape, E, R>
 ): ReadonlyArray<Check<E, Exclude<R, Scope.Scope>>> =>
   [...journals, ...groups, ...claims, ...heads, ...values].map(({ body, name }) => ({
     name,

@@ -163,7 +163,7 @@ const mediaOf = ({ kind, mimeType, source }: Media.Media) => ({
   bytes: source._tag === "Bytes" ? source.bytes.byteLength : 0
 })
 
-const throughAgent = (store: SkillPack.Shape, name: string) => {
+const throughAgent = (store: SkillPack.SkillPackStoreShape, name: string) => {
   const mock = MockProvider.make(
     `<block type="command" name="skills_load">${JSON.stringify({ name })}</block>`,
     `<block type="final">done</block>`
@@ -175,7 +175,7 @@ const throughAgent = (store: SkillPack.Shape, name: string) => {
   const agent = Agent.make({ instructions: "", model: { id: "m", capabilities: ["text"] }, skills: "all" })
   return Kernel.run(agent, "go").pipe(
     Effect.provide(Kernel.layerMemory.pipe(Layer.provide([skills, MockProvider.layerOf(mock)]))),
-    Effect.map((result) => result.toolCallsMade.map(({ name }) => name))
+    Effect.map((result) => result.calls.map(({ name }) => name))
   )
 }
 

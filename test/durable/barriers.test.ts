@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, type Duration, Effect, Exit, Fiber, Layer, Logger, Option, Queue, Stream } from "effect"
+import { Clock, Duration, Effect, Exit, Fiber, Layer, Logger, Option, Queue, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { RunEvent } from "kernai"
 import {
@@ -45,18 +45,18 @@ const watched = Effect.fnUntraced(function* (world: World, isGrouped: boolean) {
     Effect.sync(() => {
       world.transactions.push(records.length)
     })
-  const one: RunStore.Shape = {
+  const one: RunStore.RunStoreShape = {
     ...store,
     commit: (record, state) => Effect.andThen(noted([record]), store.commit(record, state))
   }
-  const all: RunStore.Shape = {
+  const all: RunStore.RunStoreShape = {
     ...one,
     commitAll: (records, states) => Effect.andThen(noted(records), commitAll(records, states))
   }
   return isGrouped ? all : one
 })
 
-const skill = (world: World, store: RunStore.Shape, name: string, effects: "read" | "write") =>
+const skill = (world: World, store: RunStore.RunStoreShape, name: string, effects: "read" | "write") =>
   Skill.dynamic(name, {
     description: name,
     inputSchema: { type: "object" },
@@ -65,7 +65,7 @@ const skill = (world: World, store: RunStore.Shape, name: string, effects: "read
   })
 
 /** Notes the last record that is stored at this moment. */
-const see = (world: World, store: RunStore.Shape, what: string) =>
+const see = (world: World, store: RunStore.RunStoreShape, what: string) =>
   Effect.map(Stream.runCollect(Stream.orDie(store.read("run"))), (records) => {
     const last = records.at(-1)
     world.moments.push([what, last === undefined ? undefined : nameOf(last)])
@@ -73,7 +73,7 @@ const see = (world: World, store: RunStore.Shape, what: string) =>
 
 const kernelOn = (
   world: World,
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   protocols: Layer.Layer<ProtocolRegistry.ProtocolRegistry> = Layer.orDie(ProtocolRegistry.layer())
 ) =>
   Kernel.layer.pipe(
@@ -85,7 +85,7 @@ const kernelOn = (
     ])
   )
 
-const watchedProvider = (world: World, store: RunStore.Shape): Provider.ProviderShape => {
+const watchedProvider = (world: World, store: RunStore.RunStoreShape): Provider.ProviderShape => {
   const inner = MockProvider.make(...replies)
   return {
     ...inner,
@@ -110,8 +110,8 @@ const still = (value: unknown): unknown =>
     JSON.stringify(value, (key, field) => (["at", "createdAt", "updatedAt", "workerId"].includes(key) ? 0 : field))
   )
 
-describe("a store that takes several revisions at once", () => {
-  it.effect("keeps the same journal and state, and tells the same events in the same order (R-23)", () =>
+describe("a store that commits several revisions at once", () => {
+  it.effect("keeps the same journal and state, with the same events in the same order (R-23)", () =>
     Effect.gen(function* () {
       const [apart, grouped] = [yield* play(false), yield* play(true)]
       assert.deepStrictEqual(still(grouped.journal), still(apart.journal))
@@ -121,7 +121,7 @@ describe("a store that takes several revisions at once", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("is told of in order: what happened before what is said of it, each turn at its step (AC-20)", () =>
+  it.effect("publishes events in causal order, each with its turn (AC-20)", () =>
     Effect.gen(function* () {
       const { events } = yield* play(true)
       const isWhole = ({ type }: RunEvent.RunEvent) => !type.startsWith("block_")
@@ -138,7 +138,7 @@ describe("a store that takes several revisions at once", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("has what a hook that gates a phase put into the context, in the record of that phase (DR-8)", () =>
+  it.effect("stores the context set by a gating hook in the record of that phase (DR-8)", () =>
     Effect.gen(function* () {
       const { journal } = yield* play(true, { onTurnPrepared: () => Effect.succeed({ context: { seen: true } }) })
       assert.deepStrictEqual(RunState.fold(journal)?.context, { seen: true })
@@ -148,7 +148,7 @@ describe("a store that takes several revisions at once", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("has everything before the model is asked and before a call is launched (R-1, R-2)", () =>
+  it.effect("has stored everything before the model is called and before a call is launched (R-1, R-2)", () =>
     Effect.gen(function* () {
       const { moments } = yield* play(true)
       assert.deepStrictEqual(moments, [
@@ -160,7 +160,7 @@ describe("a store that takes several revisions at once", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("has far fewer transactions than revisions", () =>
+  it.effect("needs far fewer transactions than revisions", () =>
     Effect.gen(function* () {
       const { journal, transactions } = yield* play(true)
       const sum = transactions.reduce((sum, count) => sum + count, 0)
@@ -169,7 +169,7 @@ describe("a store that takes several revisions at once", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("has what a hook is asked about (DR-8)", () =>
+  it.effect("has stored the records a hook is asked about (DR-8)", () =>
     Effect.gen(function* () {
       const keys: Array<string> = []
       const { transactions } = yield* play(true, {
@@ -182,7 +182,7 @@ describe("a store that takes several revisions at once", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("has the result of a call that is not repeated before anything else happens (R-2)", () =>
+  it.effect("has stored the result of an unrepeatable call before anything else happens (R-2)", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
       const store = yield* watched(world, true)
@@ -202,7 +202,7 @@ describe("a store that takes several revisions at once", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("gets what was done until then when the run is interrupted, and the run goes on from there (DR-7)", () =>
+  it.effect("receives pending records when the run is interrupted, and the run continues from there (DR-7)", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
       const store = yield* watched(world, true)
@@ -240,12 +240,12 @@ describe("a store that takes several revisions at once", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("and is taken over by another worker stops the run before it does anything more (R-5)", () =>
+  it.effect("stops the run before it does anything more when another worker took it over (R-5)", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
       const store = yield* watched(world, true)
       let isLost = false
-      const lost: RunStore.Shape = {
+      const lost: RunStore.RunStoreShape = {
         ...store,
         commitAll: (records, states) =>
           isLost
@@ -275,13 +275,13 @@ describe("a store that takes several revisions at once", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("fails with what the store says, though onRunFailed is asked in between", () =>
+  it.effect("fails the run with the store's error, even when onRunFailed runs in between", () =>
     Effect.gen(function* () {
       const broken = new RunStore.StoreError({ operation: "commit", reason: "limit_exceeded", detail: "full" })
       const world: World = { transactions: [], moments: [] }
       const store = yield* watched(world, true)
       let asked = 0
-      const failing: RunStore.Shape = { ...store, commitAll: () => Effect.fail(broken) }
+      const failing: RunStore.RunStoreShape = { ...store, commitAll: () => Effect.fail(broken) }
       const hooks: Hooks.Hooks = {
         onRunFailed: () =>
           Effect.sync(() => {
@@ -329,8 +329,11 @@ const overtaken = Effect.fnUntraced(function* (isGrouped: boolean, revision: num
       const other = store.commit(taken, RunState.advance(state, taken))
       return Effect.andThen(Effect.andThen(written, other), Effect.fail(lost))
     })
-  const one: RunStore.Shape = { ...store, commit: (record, state) => late(store.commit(record, state), record, state) }
-  const all: RunStore.Shape =
+  const one: RunStore.RunStoreShape = {
+    ...store,
+    commit: (record, state) => late(store.commit(record, state), record, state)
+  }
+  const all: RunStore.RunStoreShape =
     commitAll === undefined
       ? one
       : { ...one, commitAll: (records, states) => late(commitAll(records, states), records.at(-1), states.at(-1)) }
@@ -345,8 +348,8 @@ const overtaken = Effect.fnUntraced(function* (isGrouped: boolean, revision: num
   return { ...world, told, error: yield* Fiber.join(fiber) }
 })
 
-describe("a store that takes records, does not say so, and is asked again", () => {
-  it.effect("stops the run whose worker was taken for dead meanwhile, and tells nothing of them (R-5, R-6)", () =>
+describe("a store that commits records without acknowledging them, and is asked again", () => {
+  it.effect("stops the run whose lease was taken over meanwhile, without publishing the records (R-5, R-6)", () =>
     Effect.gen(function* () {
       const { error, moments, told } = yield* overtaken(true, 4)
       assert.deepStrictEqual(error, new RunStore.ConcurrentAppendError({ runId: "run", expectedSeq: 3, actualSeq: 5 }))
@@ -357,7 +360,7 @@ describe("a store that takes records, does not say so, and is asked again", () =
 })
 
 describe("the memory store itself", () => {
-  it.effect("stops a run that another worker took over before it does anything more (R-5)", () =>
+  it.effect("stops a run that another worker took over, before it does anything more (R-5)", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
       const store = yield* RunStore.RunStore
@@ -401,7 +404,7 @@ describe("the memory store itself", () => {
     }).pipe(Effect.provide(RunStore.layerMemory))
   )
 
-  it.effect("gives what it takes at once one time", () =>
+  it.effect("stamps records committed at once with one time", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
       const store = yield* watched(world, true)
@@ -427,13 +430,13 @@ describe("the memory store itself", () => {
 })
 
 describe("a store that throws", () => {
-  it.effect("is told as what it is, and asked once more for what happened until then (R-6, DR-7)", () =>
+  it.effect("fails the run with its error, and is asked once more to store pending records (R-6, DR-7)", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
       const store = yield* watched(world, true)
       const defect = new Error("no handle")
       let asked = 0
-      const throwing: RunStore.Shape = {
+      const throwing: RunStore.RunStoreShape = {
         ...store,
         commitAll: (records, states) => {
           if (++asked === 4) throw defect
@@ -455,13 +458,13 @@ describe("a store that throws", () => {
   )
 })
 
-describe("a store that has what happened before others' code runs", () => {
-  const run = (world: World, store: RunStore.Shape, options: Kernel.RunOptions = {}) =>
+describe("a store that has all records before foreign code runs", () => {
+  const run = (world: World, store: RunStore.RunStoreShape, options: Kernel.RunOptions = {}) =>
     Kernel.run(agent, "go", { runId: "run", provider: watchedProvider(world, store), ...options }).pipe(
       Effect.provide(kernelOn(world, store))
     )
 
-  it.effect("has it when a pipeline of the host's own builds the prompt (AC-10)", () =>
+  it.effect("has them when the host's own pipeline builds the prompt (AC-10)", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
       const store = yield* watched(world, true)
@@ -479,41 +482,43 @@ describe("a store that has what happened before others' code runs", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("has it when tokens are counted, a policy is asked, or an empty reply is waited after (R-14, AC-19)", () =>
-    Effect.gen(function* () {
-      const world: World = { transactions: [], moments: [] }
-      const store = yield* watched(world, true)
-      const window = { ...agent, contextWindow: 100_000 }
-      const count = () => Effect.as(see(world, store, "count"), 1)
-      const policy: Policy.PolicyShape = {
-        authorize: () => Effect.as(see(world, store, "policy"), Policy.allowed)
-      }
-      const fiber = yield* Kernel.run(window, "go", {
-        runId: "run",
-        provider: MockProvider.make(look, "", replies[1])
-      }).pipe(
-        Effect.provide([
-          kernelOn(world, store),
-          Layer.succeed(PromptPipeline.TokenCounter, count),
-          Layer.succeed(Policy.Policy, policy)
-        ]),
-        Effect.forkChild({ startImmediately: true })
-      )
-      yield* TestClock.adjust(249)
-      yield* see(world, store, "wait")
-      yield* TestClock.adjust(1)
-      yield* Fiber.join(fiber)
-      const lastAt = (moment: string) => [
-        ...new Set(world.moments.flatMap(([what, last]) => (what === moment ? [last] : [])))
-      ]
-      assert.deepStrictEqual(
-        [lastAt("count"), lastAt("policy"), lastAt("wait")],
-        [["turn_started"], ["model_completed"], ["turn_completed"]]
-      )
-    }).pipe(Effect.scoped)
+  it.effect(
+    "has them when tokens are counted, a policy is asked, or the run waits after an empty reply (R-14, AC-19)",
+    () =>
+      Effect.gen(function* () {
+        const world: World = { transactions: [], moments: [] }
+        const store = yield* watched(world, true)
+        const window = { ...agent, contextWindow: 100_000 }
+        const count = () => Effect.as(see(world, store, "count"), 1)
+        const policy: Policy.PolicyShape = {
+          authorize: () => Effect.as(see(world, store, "policy"), Policy.allowed)
+        }
+        const fiber = yield* Kernel.run(window, "go", {
+          runId: "run",
+          provider: MockProvider.make(look, "", replies[1])
+        }).pipe(
+          Effect.provide([
+            kernelOn(world, store),
+            Layer.succeed(PromptPipeline.TokenCounter, count),
+            Layer.succeed(Policy.Policy, policy)
+          ]),
+          Effect.forkChild({ startImmediately: true })
+        )
+        yield* TestClock.adjust(249)
+        yield* see(world, store, "wait")
+        yield* TestClock.adjust(1)
+        yield* Fiber.join(fiber)
+        const lastAt = (moment: string) => [
+          ...new Set(world.moments.flatMap(([what, last]) => (what === moment ? [last] : [])))
+        ]
+        assert.deepStrictEqual(
+          [lastAt("count"), lastAt("policy"), lastAt("wait")],
+          [["turn_started"], ["model_completed"], ["turn_completed"]]
+        )
+      }).pipe(Effect.scoped)
   )
 
-  it.effect("has it when a policy is asked about what a person made of each call (AC-19)", () =>
+  it.effect("has them when a policy is asked about the arguments a person changed (AC-19)", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
       const store = yield* watched(world, true)
@@ -535,14 +540,14 @@ describe("a store that has what happened before others' code runs", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("or what is said to the run stays where it is, when the store is gone", () =>
+  it.effect("keeps steering input queued when the store is gone", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
       const store = yield* watched(world, true)
       const gone = new RunStore.StoreError({ operation: "commit", reason: "corrupt", detail: "gone" })
       const steering = yield* Queue.unbounded<Kernel.Input>()
       const isAsked = () => world.moments.some(([what]) => what === "model")
-      const leaving: RunStore.Shape = {
+      const leaving: RunStore.RunStoreShape = {
         ...store,
         commitAll: (records, states) =>
           isAsked() ? Effect.fail(gone) : (store.commitAll?.(records, states) ?? Effect.die("no transactions"))
@@ -562,14 +567,14 @@ describe("a store that has what happened before others' code runs", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("or what is said to the run stays where it is, when nobody can tell whether it was stored", () =>
+  it.effect("keeps steering input queued when it is unknown whether it was stored", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
       const store = yield* watched(world, true)
       const steering = yield* Queue.unbounded<Kernel.Input>()
       const full = new RunStore.StoreError({ operation: "commit", reason: "limit_exceeded", detail: "full" })
       let isFull = false
-      const failing: RunStore.Shape = {
+      const failing: RunStore.RunStoreShape = {
         ...store,
         read: (runId, revision) => (isFull ? Stream.die("unreadable") : store.read(runId, revision)),
         commitAll: (records, states) => {
@@ -588,7 +593,7 @@ describe("a store that has what happened before others' code runs", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("gets a long batch in parts, in order", () =>
+  it.effect("receives a long batch in parts, in order", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
       const store = yield* watched(world, true)
@@ -614,12 +619,12 @@ describe("a store that has what happened before others' code runs", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("or has a bug, and nothing more is tried (DR-6)", () =>
+  it.effect("with a bug is not asked again (DR-6)", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
       const store = yield* watched(world, false)
       let asked = 0
-      const buggy: RunStore.Shape = {
+      const buggy: RunStore.RunStoreShape = {
         ...store,
         commit: (record, state) =>
           record.revision === 3 ? Effect.die("a bug with Bearer SECRET-0123") : store.commit(record, state)
@@ -637,7 +642,11 @@ describe("a store that has what happened before others' code runs", () => {
 })
 
 /** What is told of a run that is interrupted half a second after it began, and ends within a time. */
-const toldOfInterrupted = Effect.fnUntraced(function* (world: World, store: RunStore.Shape, within: Duration.Input) {
+const toldOfInterrupted = Effect.fnUntraced(function* (
+  world: World,
+  store: RunStore.RunStoreShape,
+  within: Duration.Input
+) {
   const told: Array<RunEvent.RunEvent> = []
   const running = yield* Kernel.run(agent, "go", { runId: "run", provider: watchedProvider(world, store) }).pipe(
     Effect.provideService(Recorder.Recorder, { record: (event) => told.push(event) }),
@@ -651,8 +660,8 @@ const toldOfInterrupted = Effect.fnUntraced(function* (world: World, store: RunS
   return told
 })
 
-describe("a store that takes one revision at a time", () => {
-  it.effect("has a revision, and none after it, when its event is told (R-23)", () =>
+describe("a store that commits one revision at a time", () => {
+  it.effect("has stored a revision, and none after it, when its event is published (R-23)", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
       const store = yield* watched(world, false)
@@ -669,11 +678,11 @@ describe("a store that takes one revision at a time", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("has the beginning of a run told that it took while the run was interrupted (R-23)", () =>
+  it.effect("publishes the start of a run that it stored during interruption (R-23)", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
       const store = yield* watched(world, false)
-      const slow: RunStore.Shape = {
+      const slow: RunStore.RunStoreShape = {
         ...store,
         create: (record, state) => Effect.andThen(store.create(record, state), Effect.sleep("1 second"))
       }
@@ -690,11 +699,11 @@ describe("a store that takes one revision at a time", () => {
     ["the model is asked", {}, ["run_started", "turn_started", "turn_prepared", "model_started"]],
     ["a hook is heard", { onTurnPrepared: () => Effect.succeed({}) }, ["run_started", "turn_started"]]
   ] as const) {
-    it.effect(`has all told that it took before ${before}, though the run was interrupted (DR-7, R-23)`, () =>
+    it.effect(`publishes all records stored before ${before}, even during interruption (DR-7, R-23)`, () =>
       Effect.gen(function* () {
         const world: World = { transactions: [], moments: [] }
         const store = yield* watched(world, false)
-        const slow: RunStore.Shape = {
+        const slow: RunStore.RunStoreShape = {
           ...store,
           commit: (record, state) => Effect.andThen(store.commit(record, state), Effect.sleep("1 second"))
         }
@@ -707,7 +716,7 @@ describe("a store that takes one revision at a time", () => {
     )
   }
 
-  it.effect("tells nothing of a revision that is acknowledged when another has gone on from it (R-5, R-23)", () =>
+  it.effect("publishes no revision that is acknowledged after another worker continued from it (R-5, R-23)", () =>
     Effect.gen(function* () {
       const { error, moments, told } = yield* overtaken(false, 3)
       assert.deepStrictEqual(error, new RunStore.ConcurrentAppendError({ runId: "run", expectedSeq: 2, actualSeq: 4 }))
@@ -716,13 +725,13 @@ describe("a store that takes one revision at a time", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("keeps and tells what came before the one it refuses, and nothing after it", () =>
+  it.effect("stores and publishes the revisions before a rejected one, and none after it", () =>
     Effect.gen(function* () {
       const full = new RunStore.StoreError({ operation: "commit", reason: "limit_exceeded", detail: "full" })
       const world: World = { transactions: [], moments: [] }
       const store = yield* watched(world, false)
       // The third of those that wait until the model is asked.
-      const small: RunStore.Shape = {
+      const small: RunStore.RunStoreShape = {
         ...store,
         commit: (record, state) => (record.revision === 4 ? Effect.fail(full) : store.commit(record, state))
       }
@@ -741,12 +750,12 @@ describe("a store that takes one revision at a time", () => {
   )
 })
 
-describe("a store that does not answer", () => {
+describe("a store that does not respond", () => {
   const play = Effect.fnUntraced(function* (hanging: number, stored: boolean) {
     const world: World = { transactions: [], moments: [] }
     const { commitAll: _, ...store } = yield* watched(world, false)
     let commits = 0
-    const slow: RunStore.Shape = {
+    const slow: RunStore.RunStoreShape = {
       ...store,
       commit: (record, state) =>
         Effect.suspend(() => {
@@ -762,22 +771,22 @@ describe("a store that does not answer", () => {
     return { fiber, commits: () => commits }
   })
 
-  it.effect("is asked once more for the same record after commitMs, whether it kept it or not (R-6)", () =>
+  it.effect("is asked once more for the same record after appendTimeout, whether it stored it or not (R-6)", () =>
     Effect.gen(function* () {
       for (const stored of [true, false]) {
         const { fiber } = yield* play(1, stored)
-        yield* TestClock.adjust(Limits.defaults.commitMs + 50)
+        yield* TestClock.adjust(Duration.toMillis(Limits.defaults.appendTimeout) + 50)
         assert.strictEqual((yield* Fiber.join(fiber)).text, "done")
       }
     }).pipe(Effect.scoped)
   )
 
-  it.effect("holds nobody when it does not tell either where the run stands since (R-6, R-16)", () =>
+  it.effect("blocks no caller when it does not return the head either (R-6, R-16)", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
       const store = yield* watched(world, false)
       let creates = 0
-      const silent: RunStore.Shape = {
+      const silent: RunStore.RunStoreShape = {
         ...store,
         create: (record, state) => Effect.suspend(() => (creates++ === 0 ? Effect.never : store.create(record, state))),
         head: () => Effect.never
@@ -786,18 +795,18 @@ describe("a store that does not answer", () => {
         Effect.provide(kernelOn(world, silent)),
         Effect.forkChild({ startImmediately: true })
       )
-      yield* TestClock.adjust(3 * Limits.defaults.commitMs + 300)
+      yield* TestClock.adjust(3 * Duration.toMillis(Limits.defaults.appendTimeout) + 300)
       const error = yield* Effect.flip(Fiber.join(fiber))
       assert.isTrue(error._tag === "StoreError" && error.reason === "timeout")
     }).pipe(Effect.scoped)
   )
 
-  it.effect("is told to stop when its time is over, and is not asked before it has (R-15)", () =>
+  it.effect("is interrupted at its timeout, and not asked again before it has stopped (R-15)", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
       const { commitAll: _, ...store } = yield* watched(world, false)
       const seen: Array<string> = []
-      const hanging: RunStore.Shape = {
+      const hanging: RunStore.RunStoreShape = {
         ...store,
         commit: () =>
           Effect.suspend(() => {
@@ -809,23 +818,23 @@ describe("a store that does not answer", () => {
         Effect.provide(kernelOn(world, hanging)),
         Effect.forkChild({ startImmediately: true })
       )
-      yield* TestClock.adjust(3 * Limits.defaults.commitMs + 300)
+      yield* TestClock.adjust(3 * Duration.toMillis(Limits.defaults.appendTimeout) + 300)
       assert.strictEqual((yield* Effect.flip(Fiber.join(fiber)))._tag, "StoreError")
       assert.deepStrictEqual(seen, ["asked", "stopped", "asked", "stopped", "asked", "stopped"])
     }).pipe(Effect.scoped)
   )
 
-  it.effect("fails the run when it never does, and holds neither it nor who interrupts it", () =>
+  it.effect("fails the run when it never stops, and blocks neither the run nor its interruption", () =>
     Effect.gen(function* () {
       const { commits, fiber } = yield* play(Number.POSITIVE_INFINITY, false)
       const left = yield* Effect.forkChild(Fiber.interrupt(fiber), { startImmediately: true })
-      yield* TestClock.adjust(3 * Limits.defaults.commitMs + 300)
+      yield* TestClock.adjust(3 * Duration.toMillis(Limits.defaults.appendTimeout) + 300)
       yield* Fiber.join(left)
       assert.strictEqual(commits(), 3)
 
       // A store that is back a moment later is not given up.
       const other = yield* play(Number.POSITIVE_INFINITY, false)
-      yield* TestClock.adjust(3 * Limits.defaults.commitMs + 299)
+      yield* TestClock.adjust(3 * Duration.toMillis(Limits.defaults.appendTimeout) + 299)
       assert.isUndefined(other.fiber.pollUnsafe())
       yield* TestClock.adjust(1)
       const error = yield* Effect.flip(Fiber.join(other.fiber))

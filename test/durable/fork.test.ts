@@ -51,7 +51,7 @@ const world = Effect.gen(function* () {
   return { store, entered, layer }
 })
 
-const journalOf = (store: RunStore.Shape, runId: string) => Stream.runCollect(store.read(runId))
+const journalOf = (store: RunStore.RunStoreShape, runId: string) => Stream.runCollect(store.read(runId))
 
 /** A journal in which every kind of record names calls: those of its run, and one that is none of them. */
 const naming = (runId: string, options?: Journal.Options) => {
@@ -108,7 +108,7 @@ const withoutOutput = (message: Message.Message): Message.Message => ({
 })
 
 describe("Kernel.fork", () => {
-  it.effect("finds no run in a journal that does not begin with the beginning of one (S-16)", () =>
+  it.effect("finds no run in a journal that does not start with a run's first record (S-16)", () =>
     Effect.gen(function* () {
       const { layer, store } = yield* world
       yield* Effect.provide(Kernel.run(agent, "go", { runId: "run" }), layer)
@@ -123,7 +123,7 @@ describe("Kernel.fork", () => {
     })
   )
 
-  it.effect("goes on from any commit; the original is untouched, and nothing before it runs again", () =>
+  it.effect("continues from any commit, with the original unchanged and nothing before it run again", () =>
     Effect.gen(function* () {
       const { entered, layer, store } = yield* world
       const result = yield* Effect.provide(Kernel.run(agent, "go", { runId: "run" }), layer)
@@ -151,7 +151,7 @@ describe("Kernel.fork", () => {
     })
   )
 
-  it.effect("leaves no half behind where its process died: nobody goes on with one, and a worker removes it", () =>
+  it.effect("leaves no usable half when its process dies, and a worker removes it", () =>
     Effect.gen(function* () {
       const { layer, store } = yield* world
       yield* Effect.provide(Kernel.run(agent, "go", { runId: "run" }), layer)
@@ -177,7 +177,7 @@ describe("Kernel.fork", () => {
     })
   )
 
-  it.effect("runs on what was changed: another result, another answer, another context", () =>
+  it.effect("runs with changes: another result, another answer, another context", () =>
     Effect.gen(function* () {
       const { entered, layer, store } = yield* world
       yield* Effect.provide(Kernel.run(agent, "go", { runId: "run", context: { mood: "good" } }), layer)
@@ -214,7 +214,7 @@ describe("Kernel.fork", () => {
     })
   )
 
-  it.effect("shows who changes it its own ids, and has the beginning whatever revision is asked for", () =>
+  it.effect("shows its own ids to the function that changes it, and starts at revision 1 at the earliest", () =>
     Effect.gen(function* () {
       const { layer, store } = yield* world
       yield* Effect.provide(Kernel.run(agent, "go", { runId: "run" }), layer)
@@ -230,14 +230,14 @@ describe("Kernel.fork", () => {
     })
   )
 
-  it.effect("is no orphan, however old the original: no worker takes it up while it is made, nor after (R-2)", () =>
+  it.effect("is not claimed by a worker while it is created, nor after, however old the original (R-2)", () =>
     Effect.gen(function* () {
       const { entered, layer, store } = yield* world
       yield* Effect.provide(Kernel.run(agent, "go", { runId: "run" }), layer)
       yield* TestClock.adjust("20 minutes")
       entered.length = 0
       const worker = yield* Effect.forkChild(Effect.provide(RunWorker.run({ agents: [agent] }), layer))
-      const sluggish: RunStore.Shape = {
+      const sluggish: RunStore.RunStoreShape = {
         ...store,
         commit: (record, state) => Effect.andThen(Effect.sleep("90 seconds"), store.commit(record, state))
       }
@@ -258,13 +258,13 @@ describe("Kernel.fork", () => {
     })
   )
 
-  it.effect("is made whole or not at all: no worker goes on with a half of it (R-2)", () =>
+  it.effect("is created as a whole or not at all, so no worker continues a part of it (R-2)", () =>
     Effect.gen(function* () {
       const { entered, layer, store } = yield* world
       yield* Effect.provide(Kernel.run(agent, "go", { runId: "run" }), layer)
       entered.length = 0
       const full = new RunStore.StoreError({ operation: "commit", reason: "unavailable", detail: "no space left" })
-      const fork = (commit: RunStore.Shape["commit"]) =>
+      const fork = (commit: RunStore.RunStoreShape["commit"]) =>
         Effect.provideService(Kernel.fork("run", { runId: "twin" }), RunStore.RunStore, { ...store, commit })
       const failing = fork((record, state) => (record.revision > 7 ? Effect.fail(full) : store.commit(record, state)))
       const refused = yield* Effect.forkChild(Effect.flip(failing))
@@ -277,7 +277,7 @@ describe("Kernel.fork", () => {
       yield* Fiber.interrupt(cutOff)
       assert.isTrue(Option.isNone(yield* store.head("twin")))
       // It was stored, but nobody was told so before he gave it up.
-      const late: RunStore.Shape = {
+      const late: RunStore.RunStoreShape = {
         ...store,
         create: (record, state) => Effect.andThen(store.create(record, state), Effect.sleep("1 second"))
       }
@@ -301,7 +301,7 @@ describe("Kernel.fork", () => {
     })
   )
 
-  it.live("is made of a store that fails for a moment, whether it took a record then or not (R-6)", () =>
+  it.live("succeeds despite a transient store failure, whether the record was stored or not (R-6)", () =>
     Effect.gen(function* () {
       const { layer, store } = yield* world
       yield* Effect.provide(Kernel.run(agent, "go", { runId: "run" }), layer)
@@ -315,7 +315,7 @@ describe("Kernel.fork", () => {
             if (asked !== 1 && asked !== 4) return taken
             return takes ? Effect.andThen(taken, lost) : lost
           })
-        const weak: RunStore.Shape = {
+        const weak: RunStore.RunStoreShape = {
           ...store,
           create: (record, state) => flaky(store.create(record, state)),
           commit: (record, state) => flaky(store.commit(record, state))
@@ -328,7 +328,7 @@ describe("Kernel.fork", () => {
     })
   )
 
-  it.effect("names its own calls wherever the conversation does, results that were cleared too", () =>
+  it.effect("renames its calls everywhere in the conversation, also in cleared results", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       const seen: Array<ReadonlyArray<string>> = []
@@ -383,12 +383,12 @@ describe("Kernel.fork", () => {
       const answers = [{ callId: "call-a", approved: false, reason: "no" }]
       const denied = yield* Effect.provide(Kernel.resume(subject.agent, id, { answers: answers }), layer)
       assert.strictEqual(denied.text, "done")
-      assert.isTrue(denied.toolCallsMade[0]?.isError)
+      assert.isTrue(denied.calls[0]?.isError)
       assert.strictEqual(Option.getOrThrow(yield* store.head("run")).status.type, "paused")
     })
   )
 
-  it.effect("of a task is a run of its own in each of its records, and names its own calls there", () =>
+  it.effect("of a task is an independent run in all its records, with its own call ids", () =>
     Effect.gen(function* () {
       const { store } = yield* world
       const task = naming("root:t1/a", { rootRunId: "root", parentRunId: "root", taskId: "a", depth: 1 })
@@ -406,7 +406,7 @@ describe("Kernel.fork", () => {
     })
   )
 
-  it.effect("comes from the root of a task, and from all that was forked from, even in a circle", () =>
+  it.effect("descends from the root of a task and from all its origins, even in a cycle", () =>
     Effect.gen(function* () {
       const { store } = yield* world
       const fork = (from: string, runId: string) =>
@@ -425,7 +425,7 @@ describe("Kernel.fork", () => {
     })
   )
 
-  it.effect("a run that is not there cannot be forked, and an id is used once", () =>
+  it.effect("fails for an unknown run, and for an id that is in use", () =>
     Effect.gen(function* () {
       const { layer } = yield* world
       yield* Effect.provide(Kernel.run(agent, "go", { runId: "run" }), layer)

@@ -11,6 +11,7 @@ import {
   Policy,
   ProtocolRegistry,
   Provider,
+  Replay,
   type RunEvent,
   type RunState,
   RunStore,
@@ -22,6 +23,7 @@ import { deep } from "../../src/internal/base/redact.ts"
 import { command, final } from "../support/blocks.ts"
 import { subjects } from "../support/crashScripts.ts"
 import { kernel } from "../support/kernel.ts"
+import { quickly } from "../support/longRun.ts"
 import { agent, isTask, plan, play, slow, stored, takeUp } from "../support/workflow.ts"
 
 /** Nothing outside may be reached: no model, no skill. */
@@ -52,7 +54,7 @@ const paying = Skill.dynamic("pay", {
 })
 
 const kernelOn = (
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   parts: Layer.Layer<Provider.Provider | SkillRegistry.SkillRegistry, unknown>
 ) =>
   Kernel.layer.pipe(
@@ -64,10 +66,10 @@ const kernelOn = (
 describe("Kernel.replay (R-26)", () => {
   const everyLife = Effect.fnUntraced(function* (
     subject: CrashMatrix.Subject,
-    make: Effect.Effect<RunStore.Shape>,
+    make: Effect.Effect<RunStore.RunStoreShape>,
     ways: ReadonlyArray<CrashMatrix.Way>
   ) {
-    const stores: Array<RunStore.Shape> = []
+    const stores: Array<RunStore.RunStoreShape> = []
     const store = Effect.map(make, (shape) => {
       stores.push(shape)
       return Layer.succeed(RunStore.RunStore, shape)
@@ -75,9 +77,9 @@ describe("Kernel.replay (R-26)", () => {
     const report = yield* CrashMatrix.run(subject, { store, ways })
     assert.deepStrictEqual(report.violations, [])
     for (const kept of stores) {
-      const recorded = yield* Effect.provide(Kernel.recordsOf("run"), Layer.succeed(RunStore.RunStore, kept))
+      const recorded = yield* Effect.provide(Replay.recordsOf("run"), Layer.succeed(RunStore.RunStore, kept))
       // Hooks and policies are the agent's own and run again; models and skills do not.
-      const replayed = yield* Kernel.replay(subject.agent, "run").pipe(
+      const replayed = yield* Replay.run(subject.agent, "run").pipe(
         Effect.provide(Layer.provideMerge(kernelOn(kept, closed), Layer.provideMerge(closed, subject.layer)))
       )
       assert.strictEqual(replayed.state.status.type, "completed")
@@ -85,13 +87,13 @@ describe("Kernel.replay (R-26)", () => {
     }
   })
 
-  for (const subject of subjects()) {
-    it.live(`${subject.name}: every life of every crash replays as it was`, () =>
+  for (const subject of quickly(subjects(), ({ name }) => name !== "workflow" && name !== "pause")) {
+    it.live(`${subject.name}: every crash and recovery replays unchanged`, () =>
       everyLife(subject, RunStore.makeMemory, ["before", "after"])
     )
   }
 
-  it.live("a task that ended as its process died comes after those whose results were kept", () => {
+  it.live("a task that ended in a crash is replayed after those with stored results", () => {
     const counting = Hooks.layer({
       onToolCallCompleted: ({ context }) => Effect.succeed({ context: { ended: Number(context["ended"] ?? 0) + 1 } })
     })
@@ -104,7 +106,7 @@ describe("Kernel.replay (R-26)", () => {
     )
   })
 
-  it.live("blocks of every kind, native calls with thinking, failures: the same events come again", () =>
+  it.live("blocks of every type, native calls with thinking and failures replay the same events", () =>
     Effect.gen(function* () {
       for (const [index, replies] of conversations.entries()) {
         const store = yield* RunStore.makeMemory
@@ -124,16 +126,16 @@ describe("Kernel.replay (R-26)", () => {
           Effect.exit,
           Effect.provide(kernelOn(store, parts))
         )
-        const records = yield* Effect.provide(Kernel.recordsOf("run"), Layer.succeed(RunStore.RunStore, store))
+        const records = yield* Effect.provide(Replay.recordsOf("run"), Layer.succeed(RunStore.RunStore, store))
         const recording = { runId: "run", records, events: told }
-        const replayed = yield* Effect.provide(Kernel.replay(agent, recording), kernelOn(store, forbidden))
+        const replayed = yield* Effect.provide(Replay.run(agent, recording), kernelOn(store, forbidden))
         assert.isAbove(told.length, 10)
         assert.deepStrictEqual(replayed.events.filter(isOfModel).map(timeless), told.filter(isOfModel).map(timeless))
       }
     })
   )
 
-  it.live("an agent that speaks otherwise now diverges at the step where it does", () =>
+  it.live("an agent with changed instructions diverges at the step where they differ", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       const replies = [{ calls: [{ id: "c", name: "pay", params: { to: "eva" } }] }, "done"]
@@ -147,7 +149,7 @@ describe("Kernel.replay (R-26)", () => {
       const layer = kernelOn(store, forbidden)
 
       const changed = make("a", "Pay nothing.")
-      const error = yield* Effect.flip(Effect.provide(Kernel.replay(changed, "run"), layer))
+      const error = yield* Effect.flip(Effect.provide(Replay.run(changed, "run"), layer))
       assert.instanceOf(error, KernelError.ReplayDiverged)
       assert.strictEqual(error.index, 2)
       assert.strictEqual(error.expected, `turn_prepared of step 0, /prompt/system: "Pay what is due."`)
@@ -157,19 +159,19 @@ describe("Kernel.replay (R-26)", () => {
       let turn = 0
       const instructions = Effect.sync(() => (turn++ === 0 ? "Pay what is due." : "Stop."))
       const later = Agent.make({ name: "a", instructions, model, skills: "all", dialect: "tools" })
-      const second = yield* Effect.flip(Effect.provide(Kernel.replay(later, "run"), layer))
+      const second = yield* Effect.flip(Effect.provide(Replay.run(later, "run"), layer))
       assert.instanceOf(second, KernelError.ReplayDiverged)
       assert.match(second.actual, /^turn_prepared of step 1, .prompt.system: "Stop."$/)
 
       const renamed = make("b", "Pay what is due.")
-      const first = yield* Effect.flip(Effect.provide(Kernel.replay(renamed, "run"), layer))
+      const first = yield* Effect.flip(Effect.provide(Replay.run(renamed, "run"), layer))
       assert.instanceOf(first, KernelError.ReplayDiverged)
       assert.strictEqual(first.index, 0)
       assert.match(first.actual, /run_started of step 0, .agent: "b"/)
     })
   )
 
-  it.live("a failure that was recorded before something in it looked like a key replays as it was", () =>
+  it.live("a failure recorded before redaction of a key replays unchanged", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       const clerk = Agent.make({ instructions: "", model: "scripted" })
@@ -178,7 +180,7 @@ describe("Kernel.replay (R-26)", () => {
       const provider = { name: "mock", stream: () => Stream.fail(failing) }
       const layer = kernelOn(store, forbidden)
       yield* Effect.provide(Effect.flip(Kernel.run(clerk, "go", { provider, runId: "run" })), layer)
-      const records = yield* Effect.provide(Kernel.recordsOf("run"), layer)
+      const records = yield* Effect.provide(Replay.recordsOf("run"), layer)
       const raw = records.map((record) => ({
         ...record,
         events: record.events.map((event) =>
@@ -190,12 +192,12 @@ describe("Kernel.replay (R-26)", () => {
             : event
         )
       }))
-      const { state } = yield* Effect.provide(Kernel.replay(clerk, { runId: "run", records: raw }), layer)
+      const { state } = yield* Effect.provide(Replay.run(clerk, { runId: "run", records: raw }), layer)
       assert.strictEqual(state.status.type, "failed")
     })
   )
 
-  it.live("so does one of a task, whose run was told why", () =>
+  it.live("so does the failure of a task, which its run received", () =>
     Effect.gen(function* () {
       const provider: Provider.ProviderShape = {
         name: "mock",
@@ -208,15 +210,15 @@ describe("Kernel.replay (R-26)", () => {
       }
       const scripted = Scenario.scripted({ root: [plan(["a"]), final("ok")], tasks: {} })
       yield* Kernel.run(agent(), "go", { provider, runId: "run" })
-      const records = yield* Kernel.recordsOf("run")
+      const records = yield* Replay.recordsOf("run")
       const raw = deep(records, (text) => text.replaceAll("access_token=<redacted>", "access_token=abcdefgh"))
       assert.notDeepEqual(raw, records)
-      const { state } = yield* Kernel.replay(agent(), { runId: "run", records: raw })
+      const { state } = yield* Replay.run(agent(), { runId: "run", records: raw })
       assert.strictEqual(state.status.type, "completed")
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.live("a recording that stops short diverges where the run would go on; one cut off by a crash does not", () =>
+  it.live("an incomplete recording diverges where the run would continue, but not after a crash", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       const agent = Agent.make({ name: "a", instructions: "", model, maxSteps: 1, dialect: "tools" })
@@ -224,24 +226,24 @@ describe("Kernel.replay (R-26)", () => {
         Kernel.run(agent, "go", { runId: "run" }),
         kernelOn(store, Layer.merge(talkative, MockProvider.layer("done")))
       )
-      const records = yield* Effect.provide(Kernel.recordsOf("run"), Layer.succeed(RunStore.RunStore, store))
+      const records = yield* Effect.provide(Replay.recordsOf("run"), Layer.succeed(RunStore.RunStore, store))
       const layer = kernelOn(yield* RunStore.makeMemory, forbidden)
       for (let length = 1; length <= records.length; length++) {
         const replayed = yield* Effect.provide(
-          Kernel.replay(agent, { runId: "run", records: records.slice(0, length) }),
+          Replay.run(agent, { runId: "run", records: records.slice(0, length) }),
           layer
         )
         assert.strictEqual(replayed.state.revision, length)
       }
       const longer = Agent.make({ name: "a", instructions: "", model, maxSteps: 0, dialect: "tools" })
-      const error = yield* Effect.flip(Effect.provide(Kernel.replay(longer, { runId: "run", records }), layer))
+      const error = yield* Effect.flip(Effect.provide(Replay.run(longer, { runId: "run", records }), layer))
       assert.instanceOf(error, KernelError.ReplayDiverged)
       assert.strictEqual(error.expected, "turn_started of step 0")
       assert.strictEqual(error.actual, "run_completed of step 0")
     })
   )
 
-  it.live("a fork replays from where it parted: what it only copied is not run again, even where it was changed", () =>
+  it.live("a fork replays from its fork point, without running copied or changed records again", () =>
     Effect.gen(function* () {
       for (const { agent, input, layer: parts, name } of subjects()) {
         if (name !== "three tools" && name !== "workflow") continue
@@ -253,10 +255,7 @@ describe("Kernel.replay (R-26)", () => {
             Kernel.fork("run", { revision, runId: `fork${revision}`, edit: moody }),
             layer
           )
-          const replaying = Effect.provide(
-            Kernel.replay(agent, id),
-            Layer.provideMerge(kernelOn(store, closed), closed)
-          )
+          const replaying = Effect.provide(Replay.run(agent, id), Layer.provideMerge(kernelOn(store, closed), closed))
           const copied = yield* replaying
           assert.deepStrictEqual([copied.state.revision, copied.lives, copied.events.length], [revision, 0, 0])
           const inFlight = copied.state.currentTurn?.inFlight.map((call) => call.callId) ?? []
@@ -264,7 +263,7 @@ describe("Kernel.replay (R-26)", () => {
           yield* Effect.provide(Kernel.resume(agent, id, { recover: replay }), layer)
           const replayed = yield* replaying
           assert.strictEqual(replayed.state.status.type, "completed")
-          const records = yield* Effect.provide(Kernel.recordsOf(id), layer)
+          const records = yield* Effect.provide(Replay.recordsOf(id), layer)
           const anew = records.filter((record) => record.runId !== id || record.revision > revision)
           assert.strictEqual(replayed.events.filter(isPhase).length, anew.flatMap((record) => record.events).length)
         }
@@ -272,7 +271,7 @@ describe("Kernel.replay (R-26)", () => {
     })
   )
 
-  it.live("a life that was taken up counts what those before it used: an empty budget stops it again (CP-15)", () =>
+  it.live("a resumed run counts its earlier usage, so an exhausted budget stops it again (CP-15)", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       const agent = Agent.make({
@@ -298,13 +297,13 @@ describe("Kernel.replay (R-26)", () => {
       const spent = yield* Effect.flip(Effect.provide(Kernel.resume(agent, "run"), layer))
       assert.instanceOf(spent, KernelError.BudgetExhaustedError)
       pauses = 0
-      const replayed = yield* Effect.provide(Kernel.replay(agent, "run"), [kernelOn(store, forbidden), hooks])
+      const replayed = yield* Effect.provide(Replay.run(agent, "run"), [kernelOn(store, forbidden), hooks])
       assert.strictEqual(replayed.lives, 2)
       assert.strictEqual(replayed.state.status.type, "failed")
     })
   )
 
-  it.effect("a hook that stopped a run beside other calls finds them as it found them, not begun or ended", () =>
+  it.effect("a hook that stopped a run with concurrent calls sees them in the same state again", () =>
     Effect.gen(function* () {
       const durations = { a: 300, b: 100, c: 200 }
       const names = Object.keys(durations)
@@ -336,7 +335,7 @@ describe("Kernel.replay (R-26)", () => {
         yield* Fiber.join(run)
         const journal = yield* Stream.runCollect(store.read("run", 8))
         assert.deepStrictEqual(journal.map(shown).slice(-asItWas.length), [...asItWas])
-        const replaying = Effect.provide(Kernel.replay(make(2), "run"), [kernelOn(store, forbidding(...names)), hooks])
+        const replaying = Effect.provide(Replay.run(make(2), "run"), [kernelOn(store, forbidding(...names)), hooks])
         assert.strictEqual((yield* replaying).state.status.type, "paused")
       }
       // Where nobody stopped it, how many run at once is no difference.
@@ -347,12 +346,12 @@ describe("Kernel.replay (R-26)", () => {
       yield* TestClock.adjust("1 second")
       yield* Fiber.join(run)
       for (const concurrency of [1, 3]) {
-        yield* Effect.provide(Kernel.replay(make(concurrency), "run"), kernelOn(store, forbidding(...names)))
+        yield* Effect.provide(Replay.run(make(concurrency), "run"), kernelOn(store, forbidding(...names)))
       }
     })
   )
 
-  it.effect("tasks end, and wait for a person, in the order in which they did", () =>
+  it.effect("tasks end or wait for a person in the recorded order", () =>
     Effect.gen(function* () {
       const pay = Skill.dynamic("pay", {
         description: "pays",
@@ -377,14 +376,14 @@ describe("Kernel.replay (R-26)", () => {
           yield* play(script, { agent: { taskConcurrency: 2 } })
           const { status } = yield* stored("run")
           assert.deepStrictEqual([status.type, "reason" in status && status.reason], ["paused", reason])
-          const { state } = yield* Kernel.replay(agent({ taskConcurrency: 2 }), "run")
+          const { state } = yield* Replay.run(agent({ taskConcurrency: 2 }), "run")
           assert.deepStrictEqual({ ...state.status, createdAt: 0 }, { ...status, createdAt: 0 })
         }).pipe(Effect.provide(Layer.merge(kernel(pay), reason === "look" ? stopped : asked)))
       }
     })
   )
 
-  it.effect("a verdict about a call of a task counts as given, though the run was paused before it was needed", () =>
+  it.effect("a decision about a task's call is replayed even if the run paused before it was needed", () =>
     Effect.gen(function* () {
       const script = {
         root: [plan(["a", "b"]), final("ok")],
@@ -403,13 +402,13 @@ describe("Kernel.replay (R-26)", () => {
         yield* takeUp(script, { recover: { "run:t1/b:t1.0": "retry" } })
         assert.strictEqual((yield* stored("run")).status.type, "paused")
         asked = 0
-        const { lives, state } = yield* Kernel.replay(agent(), "run")
+        const { lives, state } = yield* Replay.run(agent(), "run")
         assert.deepStrictEqual([lives, state.status.type], [2, "paused"])
       }).pipe(Effect.provide(Layer.merge(kernel(paying), hooks)))
     })
   )
 
-  it.effect("a resume that was refused had a verdict on some calls of its tasks, and named the others", () =>
+  it.effect("a refused resume replays its decisions on some calls of tasks, and names the missing ones", () =>
     Effect.gen(function* () {
       const script = {
         root: [plan(["a", "b"]), final("ok")],
@@ -425,17 +424,17 @@ describe("Kernel.replay (R-26)", () => {
         assert.instanceOf(error, KernelError.InFlightToolCalls)
         assert.deepStrictEqual(error.callIds, ["run:t1/b:t1.0"])
         yield* takeUp(script, { recover: { "run:t1/a:t1.0": paid, "run:t1/b:t1.0": paid } })
-        const { lives, state } = yield* Kernel.replay(agent(), "run")
+        const { lives, state } = yield* Replay.run(agent(), "run")
         assert.deepStrictEqual([lives, state.status.type], [3, "completed"])
       }).pipe(Effect.provide(kernel(paying)))
     })
   )
 
-  it.live("a run that is not there is not found", () =>
+  it.live("an unknown run is not found", () =>
     Effect.gen(function* () {
       const agent = Agent.make({ name: "a", instructions: "", model })
       const layer = kernelOn(yield* RunStore.makeMemory, forbidden)
-      const error = yield* Effect.flip(Effect.provide(Kernel.replay(agent, "nobody"), layer))
+      const error = yield* Effect.flip(Effect.provide(Replay.run(agent, "nobody"), layer))
       assert.instanceOf(error, KernelError.RunNotFound)
     })
   )

@@ -2,7 +2,7 @@ import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { ByteSize, Effect, Exit, FileSystem, Layer, Logger, Option, PlatformError, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { RunStore } from "kernai"
+import { RunCodec, RunStore } from "kernai"
 import * as fs from "node:fs"
 import { FileRunStore } from "../../src/file/index.ts"
 import * as Name from "../../src/file/internal/fileName.ts"
@@ -20,14 +20,14 @@ describe("FileRunStore", () => {
   const directory = Effect.runSync(Scope.provide(folder, scope))
   suite(at(directory))
 
-  it("holds nothing in the end but what its checks left of each run", () => {
+  it("leaves only the files of the runs in its folder", () => {
     const kinds = new Set(fs.readdirSync(directory).map((file) => file.slice(file.indexOf("."))))
     assert.sameMembers([...kinds], [".json", ".jsonl", ".parts", ".lease"])
   })
 })
 
 describe("FileRunStore, on disk", () => {
-  it.effect.skipIf(!fs.existsSync("/dev/full"))("says that a disk is full (F2)", () =>
+  it.effect.skipIf(!fs.existsSync("/dev/full"))("reports a full disk (F2)", () =>
     Effect.gen(function* () {
       const files = yield* FileSystem.FileSystem
       const full = FileSystem.FileSystem.of({
@@ -40,7 +40,7 @@ describe("FileRunStore, on disk", () => {
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 
-  it.effect("waits for the disk at every commit, and for the folder of a run that is new (R-1)", () =>
+  it.effect("syncs the file at every commit, and the folder for a new run (R-1)", () =>
     Effect.gen(function* () {
       const files = yield* FileSystem.FileSystem
       const synced: Array<string> = []
@@ -74,7 +74,7 @@ describe("FileRunStore, on disk", () => {
   })
   const next = (run: Journal.Writer) => run.commit("phase", [{ type: "turn_started", turnId: "run:t2" }])
 
-  it.effect("is a line of JSON for each record and a head, for their owner only (DR-28)", () =>
+  it.effect("stores a line of JSON for each record and a head, for their owner only (DR-28)", () =>
     Effect.gen(function* () {
       const { directory, lines, run } = yield* stored
       assert.deepStrictEqual(fs.readdirSync(directory).toSorted(), ["run.json", "run.jsonl"])
@@ -95,7 +95,7 @@ describe("FileRunStore, on disk", () => {
     })
   )
 
-  it.effect("passes over a line that a crash cut off, wherever it was cut, and goes on after it (R-1)", () =>
+  it.effect("ignores a line that a crash truncated at any position, and appends after it (R-1)", () =>
     Effect.gen(function* () {
       const { directory, journal, run } = yield* stored
       const before = run.last()
@@ -117,7 +117,7 @@ describe("FileRunStore, on disk", () => {
     })
   )
 
-  it.effect("finishes the commit of a process that died between taking a revision and writing it", () =>
+  it.effect("completes the commit of a process that died between claiming a revision and writing it", () =>
     Effect.gen(function* () {
       const { directory, journal, lines, run } = yield* stored
       const commit = next(run)
@@ -140,7 +140,7 @@ describe("FileRunStore, on disk", () => {
     })
   )
 
-  it.effect("takes what a power cut left of a claim for nothing", () =>
+  it.effect("ignores a claim that a power cut left incomplete", () =>
     Effect.gen(function* () {
       const { directory, journal, run } = yield* stored
       for (const left of ["", '{"format":1,"revi', '{"format":1,"revision":7}']) {
@@ -158,7 +158,7 @@ describe("FileRunStore, on disk", () => {
     })
   )
 
-  it.effect("tells nobody that his record is stored where another is: of a line only its end was cut off (R-1)", () =>
+  it.effect("does not acknowledge a record in place of another one whose line lost only its end (R-1)", () =>
     Effect.gen(function* () {
       const { directory, journal, run } = yield* stored
       const head = fs.readFileSync(`${directory}/run.json`, "utf8")
@@ -175,7 +175,7 @@ describe("FileRunStore, on disk", () => {
     })
   )
 
-  it.effect("waits for the disk before it says that a record is stored which is there already (R-1, R-6)", () =>
+  it.effect("syncs the file before it acknowledges a repeated record (R-1, R-6)", () =>
     Effect.gen(function* () {
       const { directory, journal, run } = yield* stored
       const files = yield* FileSystem.FileSystem
@@ -199,7 +199,7 @@ describe("FileRunStore, on disk", () => {
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 
-  it.effect("leaves nothing of a record that it could not write: who says it again would say it twice (R-6)", () =>
+  it.effect("leaves no part of a record it could not write, so a retry does not store it twice (R-6)", () =>
     Effect.gen(function* () {
       const { directory, journal, run } = yield* stored
       const files = yield* FileSystem.FileSystem
@@ -227,7 +227,7 @@ describe("FileRunStore, on disk", () => {
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 
-  it.effect("writes no record to a run that is removed while it is committed to (R-5)", () =>
+  it.effect("writes no record to a run that is removed during the commit (R-5)", () =>
     Effect.gen(function* () {
       const { directory, journal, run } = yield* stored
       const files = yield* FileSystem.FileSystem
@@ -248,7 +248,7 @@ describe("FileRunStore, on disk", () => {
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 
-  it.effect("is not led astray by a worker that writes again what was written long ago (R-5)", () =>
+  it.effect("ignores a worker that writes an old record again (R-5)", () =>
     Effect.gen(function* () {
       const { directory, journal, lines, run } = yield* stored
       const head = fs.readFileSync(`${directory}/run.json`, "utf8")
@@ -267,35 +267,37 @@ describe("FileRunStore, on disk", () => {
   )
 
   for (const kept of ["the number", "the time of birth"]) {
-    it.effect(`knows a run that was removed and begun anew by a file that has ${kept} of the one it was (R-5)`, () =>
-      Effect.gen(function* () {
-        const { directory, run } = yield* stored
-        const files = yield* FileSystem.FileSystem
-        let births = 0
-        const reusing: FileSystem.FileSystem = {
-          ...files,
-          stat: (path) =>
-            Effect.map(files.stat(path), (info) => ({
-              ...info,
-              ino: Option.some(BigInt(kept === "the number" ? 1 : births)),
-              birthtime: Option.some(new Date(kept === "the number" ? births : 1))
-            }))
-        }
-        const one = yield* Effect.provideService(FileRunStore.make(directory), FileSystem.FileSystem, reusing)
-        const two = yield* at(directory)
-        yield* loads(one, run.last())
-        yield* two.remove(["run"])
-        births++
-        const anew = Journal.begin("run", { input: "again ".repeat(2_000) })
-        yield* put(two, [anew.last(), ...Journal.turn(anew).slice(0, 4)])
-        const late = next(run)
-        const error = yield* Effect.flip(one.commit(late.record, late.state))
-        assert.deepStrictEqual(error._tag === "ConcurrentAppendError" && error.actualSeq, 5)
-      }).pipe(Effect.provide(NodeFileSystem.layer))
+    it.effect(
+      `detects a run that was removed and created again when the new file keeps ${kept} of the old one (R-5)`,
+      () =>
+        Effect.gen(function* () {
+          const { directory, run } = yield* stored
+          const files = yield* FileSystem.FileSystem
+          let births = 0
+          const reusing: FileSystem.FileSystem = {
+            ...files,
+            stat: (path) =>
+              Effect.map(files.stat(path), (info) => ({
+                ...info,
+                ino: Option.some(BigInt(kept === "the number" ? 1 : births)),
+                birthtime: Option.some(new Date(kept === "the number" ? births : 1))
+              }))
+          }
+          const one = yield* Effect.provideService(FileRunStore.make(directory), FileSystem.FileSystem, reusing)
+          const two = yield* at(directory)
+          yield* loads(one, run.last())
+          yield* two.remove(["run"])
+          births++
+          const anew = Journal.begin("run", { input: "again ".repeat(2_000) })
+          yield* put(two, [anew.last(), ...Journal.turn(anew).slice(0, 4)])
+          const late = next(run)
+          const error = yield* Effect.flip(one.commit(late.record, late.state))
+          assert.deepStrictEqual(error._tag === "ConcurrentAppendError" && error.actualSeq, 5)
+        }).pipe(Effect.provide(NodeFileSystem.layer))
     )
   }
 
-  it.effect("reads what there is of a journal that is shorter than it was when it was measured", () =>
+  it.effect("reads a journal that became shorter after its size was read", () =>
     Effect.gen(function* () {
       const { directory, run } = yield* stored
       const files = yield* FileSystem.FileSystem
@@ -310,7 +312,7 @@ describe("FileRunStore, on disk", () => {
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 
-  it.effect("takes the journal of a run away last: what a removal leaves that is cut short is still a run", () =>
+  it.effect("removes the journal of a run last, so an interrupted removal leaves a run", () =>
     Effect.gen(function* () {
       const { directory } = yield* stored
       const files = yield* FileSystem.FileSystem
@@ -330,7 +332,7 @@ describe("FileRunStore, on disk", () => {
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 
-  it.effect("makes a head again that is missing, behind or broken", () =>
+  it.effect("rebuilds a head that is missing, outdated or damaged", () =>
     Effect.gen(function* () {
       const { directory, run } = yield* stored
       const file = `${directory}/run.json`
@@ -348,7 +350,7 @@ describe("FileRunStore, on disk", () => {
     })
   )
 
-  it.effect("tells of runs in a folder that nothing can be written to, be their heads there or not", () =>
+  it.effect("reads runs in a read-only folder, with or without their heads", () =>
     Effect.gen(function* () {
       const { directory } = yield* stored
       fs.rmSync(`${directory}/run.json`)
@@ -363,7 +365,7 @@ describe("FileRunStore, on disk", () => {
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 
-  it.effect("tells of a commit here at once, and of those of other processes as often as it was told to look", () =>
+  it.effect("reports a commit of this process at once, and those of others at the poll interval", () =>
     Effect.gen(function* () {
       const { directory, run } = yield* stored
       const patient = FileRunStore.layer(directory, { pollInterval: "1 minute" })
@@ -391,7 +393,7 @@ describe("FileRunStore, on disk", () => {
     })
   )
 
-  it.effect("does without parts that are missing, behind or broken, and writes them anew", () =>
+  it.effect("ignores state parts that are missing, outdated or damaged, and writes them again", () =>
     Effect.gen(function* () {
       const directory = yield* folder
       const run = Journal.begin("run")
@@ -444,7 +446,7 @@ describe("FileRunStore, on disk", () => {
   })
   const long = { text: "much ".repeat(220_000) }
 
-  it.effect("reads of a journal only what follows the parts of its state (DR-5)", () =>
+  it.effect("reads only the part of a journal after the stored state (DR-5)", () =>
     Effect.gen(function* () {
       const directory = yield* folder
       const run = Journal.begin("run")
@@ -461,7 +463,7 @@ describe("FileRunStore, on disk", () => {
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 
-  it.effect("goes on with the parts of a state that was loaded, and begins anew where they are broken (DR-5)", () =>
+  it.effect("extends the parts of a loaded state, and starts over when they are damaged (DR-5)", () =>
     Effect.gen(function* () {
       for (const broken of [undefined, "nothing\n"]) {
         const directory = yield* folder
@@ -476,7 +478,7 @@ describe("FileRunStore, on disk", () => {
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 
-  it.effect("fails typed where records are missing or damaged (R-1)", () =>
+  it.effect("fails with a typed error when records are missing or damaged (R-1)", () =>
     Effect.gen(function* () {
       const { directory, journal, lines } = yield* stored
       const text = fs.readFileSync(journal, "utf8")
@@ -496,7 +498,7 @@ describe("FileRunStore, on disk", () => {
     })
   )
 
-  it.effect("reads, and forks, a run up to the record that is damaged", () =>
+  it.effect("reads and forks a run up to a damaged record", () =>
     Effect.gen(function* () {
       const { directory, journal, lines } = yield* stored
       fs.writeFileSync(journal, lines().with(4, '{"format":1,"revision":5}').join("\n"))
@@ -504,7 +506,7 @@ describe("FileRunStore, on disk", () => {
     })
   )
 
-  it.effect("lists and searches the other runs where one is damaged, is just being removed, or has a copy", () =>
+  it.effect("lists and searches the other runs when one is damaged, is being removed, or has a copy", () =>
     Effect.gen(function* () {
       const { directory, journal, lines } = yield* stored
       yield* put(yield* at(directory), [Journal.begin("other").last(), Journal.begin("gone").last()])
@@ -551,7 +553,7 @@ describe("FileRunStore, on disk", () => {
     }
   }
 
-  it.effect("lists and searches the other runs where a file of one is not to be read, and tells once why", () => {
+  it.effect("lists and searches the other runs when a file of one is unreadable, and logs it once", () => {
     const told: Array<string> = []
     const logger = Logger.make(({ message }) => void told.push(String(message)))
     return Effect.gen(function* () {
@@ -584,7 +586,7 @@ describe("FileRunStore, on disk", () => {
     }).pipe(Effect.provide([NodeFileSystem.layer, Logger.layer([logger])]))
   })
 
-  it.effect("lists nothing instead of a part where no more files can be opened", () =>
+  it.effect("fails instead of listing a part when no more files can be opened", () =>
     Effect.gen(function* () {
       const { directory } = yield* stored
       yield* put(yield* at(directory), [Journal.begin("other").last()])
@@ -596,7 +598,7 @@ describe("FileRunStore, on disk", () => {
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 
-  it.live("reads nothing in a folder that is as it was, and in one that changed what changed, again and again", () =>
+  it.live("reads nothing in an unchanged folder, and only the changes in a changed one", () =>
     Effect.gen(function* () {
       const { directory, run } = yield* stored
       const elsewhere = yield* at(directory)
@@ -668,11 +670,13 @@ describe("FileRunStore, on disk", () => {
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 
-  it.effect("refuses a run of a newer format, leaves it as it is, and lists the others (R-9)", () =>
+  it.effect("rejects a run of a newer format, leaves it unchanged, and lists the others (R-9)", () =>
     Effect.gen(function* () {
       const { directory, journal, run } = yield* stored
       yield* put(yield* at(directory), [Journal.begin("other").last()])
-      fs.appendFileSync(journal, '{"format":2,"revision":12,"shape":"unheard of"}\n{"format":1,"revision":13}\n')
+      const newer = { format: RunCodec.format + 1, revision: 12, shape: "unheard of" }
+      const known = { format: RunCodec.format, revision: 13 }
+      fs.appendFileSync(journal, `${JSON.stringify(newer)}\n${JSON.stringify(known)}\n`)
       const before = fs.readFileSync(journal, "utf8")
       const store = yield* at(directory)
       assert.strictEqual((yield* Effect.flip(store.load("run"))).reason, "format")
@@ -689,7 +693,7 @@ describe("FileRunStore, on disk", () => {
     })
   )
 
-  it.live("leaves a lease of a newer format alone, and does not try for ever to take it (R-9)", () =>
+  it.live("leaves a lease of a newer format unchanged, and does not retry for ever to acquire it (R-9)", () =>
     Effect.gen(function* () {
       const { directory } = yield* stored
       const held = '{"format":1,"n":1,"lease":{"workerId":"me","until":"tomorrow"}}\n'
@@ -703,7 +707,7 @@ describe("FileRunStore, on disk", () => {
     })
   )
 
-  it.effect("reads the end of a lease that was renewed for days, not all of it", () =>
+  it.effect("reads only the end of a lease file that was renewed for days", () =>
     Effect.gen(function* () {
       const { directory } = yield* stored
       const lineOf = (n: number) => JSON.stringify({ n, lease: { workerId: "one", expiresAt: n } })
@@ -735,7 +739,7 @@ describe("FileRunStore, on disk", () => {
     })
   )
 
-  it.effect("gives each run a name that is its own on any disk, in one case and of no device (S-16)", () =>
+  it.effect("gives each run a file name that is unique on case-insensitive disks and no device name (S-16)", () =>
     Effect.gen(function* () {
       const directory = yield* folder
       const store = yield* at(directory)
@@ -752,7 +756,7 @@ describe("FileRunStore, on disk", () => {
     })
   )
 
-  it("keeps in memory what it knows of the thousand runs used last, and of no more", () => {
+  it("caches the thousand runs used last, and no more", () => {
     const made: Array<string> = []
     const known = Name.cache((name) => made.push(name))
     for (let run = 0; run < 1_000; run++) known(`${run}`)
@@ -760,7 +764,7 @@ describe("FileRunStore, on disk", () => {
     assert.deepStrictEqual(made.slice(1_000), ["1000", "1"])
   })
 
-  it.effect("fails typed where there is no room for it (F2)", () =>
+  it.effect("fails with a typed error when there is no space (F2)", () =>
     Effect.gen(function* () {
       const { directory, journal, run } = yield* stored
       const unopened = yield* Effect.flip(at(journal))
@@ -774,7 +778,7 @@ describe("FileRunStore, on disk", () => {
     })
   )
 
-  it.effect("fails typed, whatever it is asked, where its folder is none any longer (F2)", () =>
+  it.effect("fails every operation with a typed error when its folder is gone (F2)", () =>
     Effect.gen(function* () {
       const { directory, run } = yield* stored
       const store = yield* at(directory)
@@ -800,7 +804,7 @@ describe("FileRunStore, on disk", () => {
     })
   )
 
-  it.live("ends what follows a run with its layer", () =>
+  it.live("ends subscriptions with its layer", () =>
     Effect.gen(function* () {
       const layer = FileRunStore.layer(yield* folder, { pollInterval: "1 hour" })
       yield* endsWithLayer(layer.pipe(Layer.provide(NodeFileSystem.layer)))

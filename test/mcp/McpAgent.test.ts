@@ -1,18 +1,7 @@
 /** Agents that use the servers of a hub: what they are told, and what becomes of the servers. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Schema, Stream } from "effect"
-import {
-  Agent,
-  Content,
-  Kernel,
-  Limits,
-  type Message,
-  MediaStore,
-  Policy,
-  RunStore,
-  Skill,
-  SkillRegistry
-} from "kernai"
+import { Agent, Content, Kernel, type Message, MediaStore, Policy, RunStore, Skill, SkillRegistry } from "kernai"
 import { McpHub } from "kernai/mcp"
 import { MockProvider } from "kernai/testing"
 import * as Support from "../support/mcp/connect.ts"
@@ -121,11 +110,10 @@ describe("an agent with MCP servers", () => {
     it.live("however deep its arguments nest", () =>
       Effect.gen(function* () {
         const [, bank] = yield* both
-        const deep = `{"method":"tools/call","params":{"name":"pay","arguments":{"x":${"[".repeat(150)}${"]".repeat(150)}}}}`
+        const deep = `{"method":"tools/call","params":{"name":"pay","arguments":{"x":${"[".repeat(95)}${"]".repeat(95)}}}}`
         const mock = MockProvider.make(`<block type="mcp">${deep}</block>`, final("done"))
         const kernel = judged(mock, { bank: bank.settings }, { deny: [{ tool: "mcp_bank__pay", reason: "no" }] })
-        const limits = Layer.succeed(Limits.Limits, { ...Limits.defaults, jsonDepth: 200 })
-        yield* Kernel.run(agent, "go").pipe(Effect.provide(Layer.merge(kernel, limits)))
+        yield* Kernel.run(agent, "go").pipe(Effect.provide(kernel))
         assert.deepStrictEqual(bank.calls(), [])
         assert.deepStrictEqual(told(mock), [`<block type="error" name="mcp">no</block>`])
       })

@@ -630,7 +630,7 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
         const connection = yield* Support.connect({ url: server.url("/sse") })
         const error = yield* Effect.flip(connection.callTool("write", {}, { timeout: "30 millis" }))
         assert.strictEqual(error.reason, "timeout")
-      }).pipe(Effect.provideService(Limits.Limits, { ...Limits.defaults, cleanUpMs: 400 }))
+      }).pipe(Effect.provideService(Limits.Limits, Limits.make({ cleanUpTimeout: 400 })))
     )
 
     it.effect(

@@ -19,13 +19,14 @@ import {
   Stdio,
   Stream
 } from "effect"
-import { Agent, Kernel, Limits, Policy, Redaction, Skill, SkillRegistry } from "kernai"
+import { Agent, Kernel, Policy, Redaction, Skill, SkillRegistry } from "kernai"
 import { McpServe } from "kernai/mcp"
 import { MockProvider } from "kernai/testing"
 import { spawn } from "node:child_process"
 import * as http from "node:http"
 import { text } from "node:stream/consumers"
 import { fileURLToPath } from "node:url"
+import { frameLength } from "../../src/internal/base/bounds.ts"
 import * as Support from "../support/mcp/connect.ts"
 import { noted, offered, skills } from "../support/mcp/offered.ts"
 
@@ -174,7 +175,7 @@ describe("McpServe", () => {
     const stubborn = Skill.make("stubborn", {
       description: "Goes on",
       input: Schema.Struct({}),
-      timeLimit: 50,
+      timeout: 50,
       execute: () => Effect.uninterruptible(Effect.never)
     })
     return Effect.gen(function* () {
@@ -484,19 +485,22 @@ describe("McpServe", () => {
 
   it.live("ends at a line that is longer than the limit (S-13)", () =>
     Effect.gen(function* () {
-      const parts = ["{", "a".repeat(50), "b".repeat(50)].map((text) => new TextEncoder().encode(text))
+      const parts = ["{", "a".repeat(frameLength / 2), "b".repeat(frameLength / 2)].map((text) =>
+        new TextEncoder().encode(text)
+      )
       const stdin = Stream.concat(Stream.fromIterable(parts), Stream.never)
       yield* Effect.timeout(Effect.provide(McpServe.stdio(), Stdio.layerTest({ stdin })), "2 seconds")
-    }).pipe(Effect.provide([registry, Layer.succeed(Limits.Limits, { ...Limits.defaults, frameBytes: 100 })]))
+    }).pipe(Effect.provide(registry))
   )
 
   it.live("but not at many lines that are longer than the limit together", () =>
     Effect.gen(function* () {
-      const line = new TextEncoder().encode(`{"jsonrpc":"2.0","method":"notifications/x"}\n`)
+      const pad = "x".repeat(frameLength / 8)
+      const line = new TextEncoder().encode(`{"jsonrpc":"2.0","method":"notifications/x","params":{"pad":"${pad}"}}\n`)
       const stdin = Stream.concat(Stream.fromIterable(Array(10).fill(line)), Stream.never)
       const served = Effect.provide(McpServe.stdio(), Stdio.layerTest({ stdin }))
       assert.isTrue(Option.isNone(yield* Effect.timeoutOption(served, "300 millis")))
-    }).pipe(Effect.provide([registry, Layer.succeed(Limits.Limits, { ...Limits.defaults, frameBytes: 100 })]))
+    }).pipe(Effect.provide(registry))
   )
 
   describe("over streams", () => {

@@ -844,7 +844,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
         )
         yield* Support.until(() => server.openSockets() === 0)
       }
-    }).pipe(Effect.provideService(Limits.Limits, { ...Limits.defaults, connectMs: 60 }))
+    }).pipe(Effect.provideService(Limits.Limits, Limits.make({ connectTimeout: 60 })))
   )
 
   it.effect("reveals no free text of an authorization server's error (S-7)", () =>

@@ -1,16 +1,17 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { Limits } from "kernai"
+import { frameLength } from "../../src/internal/base/bounds.ts"
 import * as JsonRpc from "../../src/mcp/internal/jsonRpc.ts"
 
 /** A line, and what was sent over it. */
-const line = (limits = Limits.defaults) => {
+const line = () => {
   const sent: Array<unknown> = []
   const heard: Array<string> = []
   const exchange = JsonRpc.make({
     send: (text) => Effect.sync(() => void sent.push(JSON.parse(text))),
     onNotification: (method) => Effect.sync(() => void heard.push(method)),
-    limits
+    limits: Limits.defaults
   })
   return { ...exchange, sent, heard }
 }
@@ -50,12 +51,13 @@ describe("a line", () => {
 
   it.effect("sends no message or reply that exceeds the frame limit", () =>
     Effect.gen(function* () {
-      const told = { jsonrpc: "2.0", method: "notifications/initialized" } as const
-      const { notify, receive, sent } = line({ ...Limits.defaults, frameBytes: JSON.stringify(told).length })
+      const { notify, receive, sent } = line()
+      const around = JSON.stringify({ jsonrpc: "2.0", method: "" }).length
+      const told = { jsonrpc: "2.0", method: "x".repeat(frameLength - around) } as const
       yield* notify(told)
       const larger = yield* Effect.flip(notify({ ...told, method: `${told.method}!` }))
       assert.strictEqual(larger.reason._tag, "LimitError")
-      const reply = yield* Effect.flip(receive(JSON.stringify(request(7, "roots/list"))))
+      const reply = yield* Effect.flip(receive(JSON.stringify(request(7, told.method))))
       assert.strictEqual(reply.reason._tag, "LimitError")
       assert.deepStrictEqual(sent, [told])
     })

@@ -458,7 +458,7 @@ describe("AiSdkProvider", () => {
       const { model } = scripted("v4", [...Array.from({ length: 9 }, (_, id) => note(id)), say("hi"), endings.v4])
       const error = yield* Effect.flip(read(AiSdkProvider.fromModel(model).stream(request())))
       assert.strictEqual(error.reason, "limit_exceeded")
-    }).pipe(Effect.provideService(Limits.Limits, { ...Limits.defaults, replyBytes: 800 }))
+    }).pipe(Effect.provideService(Limits.Limits, { ...Limits.defaults, replyLength: 800 }))
   )
 
   it.effect("delivers nothing of a read that exceeds the limit of a reply (R-20)", () =>
@@ -473,7 +473,7 @@ describe("AiSdkProvider", () => {
         )
       assert.strictEqual(error.reason, "limit_exceeded")
       assert.deepStrictEqual(said, [])
-    }).pipe(Effect.provideService(Limits.Limits, { ...Limits.defaults, replyBytes: 5 }))
+    }).pipe(Effect.provideService(Limits.Limits, { ...Limits.defaults, replyLength: 5 }))
   )
 
   it.effect("asks again while nothing was said (R-13)", () =>

@@ -198,7 +198,7 @@ describe("HttpModelRegistry", () => {
   ] as const) {
     it.effect(`gives ${name} five minutes to load its model before it answers (BP-106)`, () =>
       Effect.gen(function* () {
-        const after = (seconds: number, headersMs = defaults.headersMs) =>
+        const after = (seconds: number, headersTimeout = defaults.headersTimeout) =>
           Effect.gen(function* () {
             const client = stub(() => Effect.delay(Effect.succeed(new Response(answer)), Duration.seconds(seconds)))
             const { model, provider } = yield* Effect.provide(
@@ -208,14 +208,14 @@ describe("HttpModelRegistry", () => {
             const fiber = yield* Effect.forkChild(Effect.result(read(provider.stream(request({ model })))))
             yield* TestClock.adjust("1 hour")
             return yield* Fiber.join(fiber)
-          }).pipe(Effect.provideService(Limits, { ...defaults, headersMs, modelAttempts: 1 }))
+          }).pipe(Effect.provideService(Limits, { ...defaults, headersTimeout, modelAttempts: 1 }))
         assert.deepInclude(yield* after(299), { _tag: "Success" })
         const late = yield* after(301)
         assert.include(
           Result.isFailure(late) ? late.failure.message : "",
-          "waited 300000 ms, longer with a headersMs above that"
+          "waited 5m, longer with a headersTimeout above that"
         )
-        assert.deepInclude(yield* after(301, 400_000), { _tag: "Success" })
+        assert.deepInclude(yield* after(301, Duration.seconds(400)), { _tag: "Success" })
       })
     )
   }

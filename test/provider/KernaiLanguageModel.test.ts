@@ -173,9 +173,9 @@ describe("KernaiLanguageModel", () => {
       for (const delta of ["x".repeat(100), ""]) {
         const model = yield* KernaiLanguageModel.fromProvider(endless(part(delta)), { model: "m" })
         const error = yield* Effect.flip(model.generateText({ prompt: "hi" }))
-        assert.include(error.message, "replyBytes is 1000")
+        assert.include(error.message, "replyLength is 1000")
       }
-    }).pipe(Effect.provideService(Limits.Limits, { ...Limits.defaults, replyBytes: 1000 }))
+    }).pipe(Effect.provideService(Limits.Limits, { ...Limits.defaults, replyLength: 1000 }))
   })
 
   it.effect("sends files by the kind their MIME type says, and by their name where they are documents (BP-117)", () => {

@@ -140,7 +140,7 @@ export const kernel = (site: Site) =>
       )
       const honest = Layer.effect(
         Kernel.Kernel,
-        Effect.map(Kernel.Kernel, (kernel): Kernel.Shape => ({
+        Effect.map(Kernel.Kernel, (kernel): Kernel.KernelShape => ({
           ...kernel,
           resume: (agent, runId, options) =>
             Effect.flatMap(
@@ -165,7 +165,12 @@ export const plain = Kernel.layer.pipe(
 )
 
 /** What a person who can see every ledger says about calls in flight. */
-const verdicts = Effect.fnUntraced(function* (site: Site, store: RunStore.Shape, witness: Witness, runId: string) {
+const verdicts = Effect.fnUntraced(function* (
+  site: Site,
+  store: RunStore.RunStoreShape,
+  witness: Witness,
+  runId: string
+) {
   const replay: { [callId: string]: Kernel.Recovery } = {}
   const state = yield* store.load(runId)
   if (Option.isNone(state)) return replay

@@ -10,7 +10,8 @@ import { AgentFile, PolicyFile } from "kernai/file"
 import { McpConfig } from "kernai/mcp"
 import * as fs from "node:fs"
 import * as path from "node:path"
-import { parseJson } from "../../src/internal/base/untrusted.ts"
+import { jsonDepth } from "../../src/internal/base/bounds.ts"
+import { parseJson } from "../../src/internal/base/json.ts"
 import { cassettes, request, stub, vendors } from "../support/provider.ts"
 import { randomOf } from "../support/random.ts"
 
@@ -24,8 +25,6 @@ export interface Fuzzed {
 type Reading = (input: string, random: () => number) => string | undefined | Promise<string | undefined>
 
 // ---------------------------------------------------------------- what is read
-
-const { jsonDepth } = Limits.defaults
 
 /** A failure must be one, with a tag: what is thrown inside an effect is a bug. */
 const typed = (exit: Exit.Exit<unknown, unknown>): string | undefined =>

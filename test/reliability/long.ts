@@ -3,8 +3,8 @@
  *
  * Real processes are killed, stopped and set against each other on SQLite and on
  * PostgreSQL, runs are cut off at every commit and interrupted, fates are played,
- * inputs mutated, properties tried, replies do not end, workers are worn, and everything that is
- * broken on purpose must be found. Prints a report and ends with 0 only when
+ * inputs mutated, properties tried, tests run whole that `npm test` shortens, replies do
+ * not end, workers are worn, and everything that is broken on purpose must be found. Prints a report and ends with 0 only when
  * nothing was lost, doubled, left behind or left unfound. Names choose parts:
  * `npm run reliability -- kills mutants`.
  */
@@ -18,10 +18,10 @@ import { apart, file, grouped, memory, type Place, postgres, sqlite } from "../s
 import type { Where } from "./child.ts"
 import { flood, megabyte, shapes } from "./floods.ts"
 import { fuzz } from "./fuzz.ts"
-import { tryProperties } from "./properties.ts"
 import { contentions, kills, type Outcome, type Settings, stops } from "./real.ts"
 import { simulate } from "./simulation.ts"
 import { soak } from "./soak.ts"
+import { runWhole, tryProperties } from "./suite.ts"
 
 const full = process.argv.includes("--full")
 const asked = process.argv.slice(2).filter((word) => !word.startsWith("--"))
@@ -142,6 +142,12 @@ const tried = async (): Promise<ReadonlyArray<Line>> => {
   return [{ what: `cases of each of ${properties} properties`, count, least: count, findings }]
 }
 
+/** The tests of which the suite runs only the quick ones. */
+const whole = async (): Promise<ReadonlyArray<Line>> => {
+  const { findings, passed } = await runWhole()
+  return [{ what: "tests run whole that npm test shortens", count: passed, least: 100, findings }]
+}
+
 const flooded = async (): Promise<ReadonlyArray<Line>> => {
   const lines: Array<Line> = []
   for (const [name, shape] of Object.entries(shapes)) {
@@ -235,6 +241,7 @@ const parts: { readonly [name: string]: () => Promise<ReadonlyArray<Line>> } = {
   fates,
   fuzz: fuzzed,
   properties: tried,
+  tests: whole,
   floods: flooded,
   soak: worn,
   mutants: found

@@ -44,7 +44,7 @@ export interface Settings {
 export interface Place {
   readonly where: Where
   readonly folder: string
-  readonly store: RunStore.Shape
+  readonly store: RunStore.RunStoreShape
   readonly submit: (runId: string) => Promise<unknown>
 }
 

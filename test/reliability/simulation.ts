@@ -173,7 +173,7 @@ interface Site {
   readonly seed: number
   readonly random: Random
   readonly world: World
-  readonly store: RunStore.Shape
+  readonly store: RunStore.RunStoreShape
   readonly witness: Witness
   readonly facts: ReadonlyArray<Fact>
   readonly told: Map<string, Array<RunEvent.RunEvent>>
@@ -184,7 +184,7 @@ interface Site {
 const isEnd = ({ status }: RunStore.RunHead): boolean =>
   status.type === "completed" || (status.type === "failed" && status.error.tag === "BudgetExhaustedError")
 
-const keep = Effect.fnUntraced(function* (store: RunStore.Shape) {
+const keep = Effect.fnUntraced(function* (store: RunStore.RunStoreShape) {
   return yield* Effect.forEach(yield* store.list(), ({ runId }) =>
     Effect.map(Effect.zip(Stream.runCollect(store.read(runId)), store.load(runId)), ([journal, state]): Kept => ({
       runId,
@@ -236,7 +236,7 @@ const boot = (site: Site, name: string) => {
         Layer.succeed(RunStore.RunStore, watched.store),
         Layer.succeed(SkillRegistry.SkillRegistry, watched.skills),
         Layer.succeed(ProtocolRegistry.ProtocolRegistry, watched.protocols),
-        Layer.succeed(Limits.Limits, { ...Limits.defaults, skillMs: 5_000, emptyReplies: 50 }),
+        Limits.layer({ skillTimeout: 5_000, emptyReplies: 50 }),
         Layer.succeed(Provider.Provider, provider(site)),
         Layer.succeed(Recorder.Recorder, { record: (event) => void events.push(event) })
       )
@@ -304,7 +304,7 @@ const isBelow = (runId: string, root: string): boolean => runId === root || runI
 // ---------------------------------------------------------------- faults
 
 /** A store that is sometimes not there, and sometimes only its answer is lost (F2). */
-const faulty = ({ random, store }: Site, machine: Machine): RunStore.Shape => {
+const faulty = ({ random, store }: Site, machine: Machine): RunStore.RunStoreShape => {
   const lost = new RunStore.StoreError({ operation: "commit", reason: "unavailable", detail: "gone for a moment" })
   const weak = <E>(write: Effect.Effect<void, E>): Effect.Effect<void, E | RunStore.StoreError> =>
     Effect.suspend(() => {

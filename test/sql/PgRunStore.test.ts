@@ -25,7 +25,7 @@ describe.skipIf(!Postgres.available)("PgRunStore", () => {
   suite(Effect.flatMap(database, ({ url }) => at(url)))
 
   it.live(
-    "hears again of others' commits after it lost the connection that listens",
+    "receives notifications again after it lost its listening connection",
     () =>
       Effect.gen(function* () {
         const { database: name, url, ...server } = yield* Postgres.database
@@ -56,7 +56,7 @@ describe.skipIf(!Postgres.available)("PgRunStore", () => {
   )
 
   it.live(
-    "listens again after it lost the connection that listened, and need not look",
+    "listens again after it lost its listening connection, without polling",
     () =>
       Effect.gen(function* () {
         const { database: name, url, ...server } = yield* Postgres.database
@@ -79,7 +79,7 @@ describe.skipIf(!Postgres.available)("PgRunStore", () => {
   )
 
   it.live(
-    "tells that it lost its connection within a transaction as a failure that passes, and goes on (R-6)",
+    "reports a connection lost in a transaction as a transient failure, and continues (R-6)",
     () =>
       Effect.gen(function* () {
         const { database: name, url, ...server } = yield* Postgres.database
@@ -118,7 +118,7 @@ describe.skipIf(!Postgres.available)("PgRunStore", () => {
   )
 
   it.live(
-    "gives its connection back when it is interrupted within a transaction, and the database what it held (R-17)",
+    "returns its connection and releases its locks when it is interrupted in a transaction (R-17)",
     () =>
       Effect.gen(function* () {
         const { database: name, url, ...server } = yield* Postgres.database
@@ -146,7 +146,7 @@ describe.skipIf(!Postgres.available)("PgRunStore", () => {
   )
 
   it.live(
-    "is not waited for on a connection that was cut off in silence, as no other store of the database, nor at its end (F2, R-17)",
+    "does not hang on a connection that silently stopped, nor block other stores or its own close (F2, R-17)",
     () =>
       Effect.gen(function* () {
         const { port, url: direct } = yield* Postgres.database
@@ -182,18 +182,18 @@ describe.skipIf(!Postgres.available)("PgRunStore", () => {
           ["timeout", "timeout", "timeout", "timeout"]
         )
         yield* Effect.all(ask("after"), { concurrency: "unbounded" })
-      }).pipe(Effect.scoped, Effect.provideService(Limits.Limits, { ...Limits.defaults, commitMs: 100 })),
+      }).pipe(Effect.scoped, Effect.provideService(Limits.Limits, Limits.make({ appendTimeout: 100 }))),
     60_000
   )
 
   it.live(
-    "leaves a transaction whose beginning came too late behind, and writes nothing into it (R-6)",
+    "abandons a transaction whose BEGIN came too late, and writes nothing in it (R-6)",
     () =>
       Effect.gen(function* () {
         const { port, url } = yield* Postgres.database
         const way = yield* wayTo(port)
-        const [commitMs, waited] = [200, 1200]
-        const limits = { ...Limits.defaults, commitMs }
+        const [appendTimeout, waited] = [200, 1200]
+        const limits = Limits.make({ appendTimeout })
         const store = yield* Effect.provideService(at(url.replace(`:${port}/`, `:${way.port}/`)), Limits.Limits, limits)
         const elsewhere = yield* at(url)
         const run = Journal.begin("run")
@@ -211,7 +211,7 @@ describe.skipIf(!Postgres.available)("PgRunStore", () => {
     30_000
   )
 
-  it.effect("keeps the password of a server it cannot reach to itself (S-7)", () =>
+  it.effect("does not reveal the password of a server it cannot reach (S-7)", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(at("postgres://user:sk-SECRET@127.0.0.1:1/none"))
       assert.deepStrictEqual([error._tag, error.reason], ["StoreError", "unavailable"])
@@ -220,7 +220,7 @@ describe.skipIf(!Postgres.available)("PgRunStore", () => {
   )
 
   it.live(
-    "says why a server takes nobody in, or refuses what is asked of it",
+    "reports why a server rejects a connection or a statement",
     () =>
       Effect.gen(function* () {
         const { database: name, password, url, ...server } = yield* Postgres.database
@@ -251,7 +251,7 @@ describe.skipIf(!Postgres.available)("PgRunStore", () => {
   )
 
   it.effect(
-    "works on a client of the host's as well",
+    "works on a client of the host",
     () =>
       Effect.gen(function* () {
         const client = Postgres.client(yield* Postgres.database)

@@ -6,7 +6,7 @@
 import { Effect, Layer, Option } from "effect"
 import { type Call, Kernel, RunStore, type RunState } from "kernai"
 
-const over = (lie: (store: RunStore.Shape) => RunStore.Shape) =>
+const over = (lie: (store: RunStore.RunStoreShape) => RunStore.RunStoreShape) =>
   Kernel.layer.pipe(
     Layer.provide(
       Layer.effect(
@@ -84,7 +84,7 @@ export const thatAcknowledgesEarly = over((store) => {
 /** Launches without looking: says at every resume that what was in flight may run again. */
 export const thatRetriesInFlight = Layer.effect(
   Kernel.Kernel,
-  Effect.map(Effect.zip(Kernel.Kernel, RunStore.RunStore), ([kernel, store]): Kernel.Shape => ({
+  Effect.map(Effect.zip(Kernel.Kernel, RunStore.RunStore), ([kernel, store]): Kernel.KernelShape => ({
     ...kernel,
     resume: (agent, runId, options) =>
       Effect.flatMap(Effect.orDie(store.load(runId)), (state) => {
@@ -112,7 +112,10 @@ export const thatStoresLate = over((store) => {
   }
 })
 
-const inTurn = (store: RunStore.Shape, change: (turn: RunState.Turn) => RunState.Turn): RunStore.Shape => ({
+const inTurn = (
+  store: RunStore.RunStoreShape,
+  change: (turn: RunState.Turn) => RunState.Turn
+): RunStore.RunStoreShape => ({
   ...store,
   load: (runId) =>
     Effect.map(

@@ -8,7 +8,7 @@ import type { CrashMatrix } from "kernai/testing"
 type Place = NonNullable<CrashMatrix.Settings["store"]>
 
 /** Each process opens the same runs; what it is given lies. */
-const over = (lie: (store: RunStore.Shape) => RunStore.Shape): Place =>
+const over = (lie: (store: RunStore.RunStoreShape) => RunStore.RunStoreShape): Place =>
   Effect.map(RunStore.makeMemory, (store) => Layer.sync(RunStore.RunStore, () => lie(store)))
 
 /** Takes the same record twice for another's: a lost acknowledgement looks like a lost run. */

@@ -10,7 +10,10 @@ const one = (text: string) => Message.user(text)
 
 /** Runs the suite; every test begins with an empty conversation. */
 export const chatHistorySuite = <E>(name: string, layer: Layer.Layer<ChatHistory.ChatHistory, E>): void => {
-  const test = (title: string, body: (history: ChatHistory.Shape) => Effect.Effect<void, ChatHistory.StoreError>) =>
+  const test = (
+    title: string,
+    body: (history: ChatHistory.ChatHistoryShape) => Effect.Effect<void, ChatHistory.StoreError>
+  ) =>
     it.effect(
       title,
       () =>

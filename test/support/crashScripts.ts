@@ -108,7 +108,7 @@ export const subjects = (): ReadonlyArray<CrashMatrix.Subject> => [
         onToolCallCompleted: ({ result }) =>
           Effect.succeed(
             result.callId === "call-b"
-              ? { context: { enough: true }, control: { type: "finish", reason: "enough" } }
+              ? { context: { enough: true }, control: { _tag: "Finish", reason: "enough" } }
               : undefined
           )
       })
@@ -124,11 +124,11 @@ export const subjects = (): ReadonlyArray<CrashMatrix.Subject> => [
       speaks([three, "done"]),
       hooks({
         onModelCompleted: ({ context }) =>
-          Effect.succeed(context["seen"] === true ? undefined : { control: { type: "pause", reason: "look" } }),
+          Effect.succeed(context["seen"] === true ? undefined : { control: { _tag: "Pause", reason: "look" } }),
         onToolCallStarted: ({ call, context }) =>
           Effect.succeed(
             call.callId === "call-b" && context["sure"] !== true
-              ? { control: { type: "pause", reason: "sure?" } }
+              ? { control: { _tag: "Pause", reason: "sure?" } }
               : undefined
           )
       })

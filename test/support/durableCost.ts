@@ -73,7 +73,7 @@ const written = Effect.fnUntraced(function* (turns: number, { input, output, rep
   const commits: Array<number> = []
   const count = (record: RunState.RunRecord) =>
     Effect.sync(() => commits.push(Buffer.byteLength(Result.getOrThrow(RunCodec.encodeRecord(record)))))
-  const counting: RunStore.Shape = {
+  const counting: RunStore.RunStoreShape = {
     ...store,
     create: (record, state) => Effect.tap(store.create(record, state), count(record)),
     commit: (record, state) => Effect.tap(store.commit(record, state), count(record))

@@ -12,7 +12,7 @@ export const open = <E, R>(layer: Layer.Layer<MediaStore.MediaStore, E, R>) =>
 
 /** One test for each check. */
 export const suite = <E>(
-  store: Effect.Effect<MediaStore.Shape, E, Scope.Scope>,
+  store: Effect.Effect<MediaStore.MediaStoreShape, E, Scope.Scope>,
   options: { readonly durable: boolean }
 ): void => {
   for (const { name, run } of MediaStoreSuite.checks(store, options)) it.effect(name, () => run, 30_000)

@@ -29,7 +29,7 @@ const embed: Memory.Embed = (text) =>
 export const memorySuite = <E>(name: string, layer: Layer.Layer<Memory.Memory, E>): void => {
   const test = (
     title: string,
-    body: (memory: Memory.Shape) => Effect.Effect<void, Memory.StoreError | KernelError.LimitExceeded>,
+    body: (memory: Memory.MemoryShape) => Effect.Effect<void, Memory.StoreError | KernelError.LimitExceeded>,
     embedder?: Memory.Embed
   ) =>
     it.effect(
@@ -42,7 +42,7 @@ export const memorySuite = <E>(name: string, layer: Layer.Layer<Memory.Memory, E
       30_000
     )
   const contents = (entries: ReadonlyArray<Memory.MemoryEntry>) => entries.map(({ content }) => content)
-  const remember = (memory: Memory.Shape, ...texts: ReadonlyArray<string>) =>
+  const remember = (memory: Memory.MemoryShape, ...texts: ReadonlyArray<string>) =>
     Effect.forEach(texts, (content) => memory.store({ content }))
 
   describe(name, () => {

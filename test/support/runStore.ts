@@ -20,7 +20,7 @@ export const open = <E, R>(layer: Layer.Layer<RunStore.RunStore, E, R>) =>
   Effect.map(Layer.build(Layer.fresh(layer)), (context) => Context.get(context, RunStore.RunStore))
 
 /** One test for each check. */
-export const suite = <E>(store: Effect.Effect<RunStore.Shape, E, Scope.Scope>): void => {
+export const suite = <E>(store: Effect.Effect<RunStore.RunStoreShape, E, Scope.Scope>): void => {
   for (const { name, run } of RunStoreSuite.checks(store)) it.effect(name, () => run, 30_000)
 }
 
@@ -40,7 +40,7 @@ export const endsWithLayer = Effect.fnUntraced(function* <E>(layer: Layer.Layer<
 })
 
 /** Reads and forks a run whose record after a revision is damaged. */
-export const soundUpTo = Effect.fnUntraced(function* (store: RunStore.Shape, runId: string, revision: number) {
+export const soundUpTo = Effect.fnUntraced(function* (store: RunStore.RunStoreShape, runId: string, revision: number) {
   const seen: Array<number> = []
   const see = (record: RunState.RunRecord) => Effect.sync(() => seen.push(record.revision))
   const sound = Array.from({ length: revision }, (_, index) => index + 1)

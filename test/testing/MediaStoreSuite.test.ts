@@ -6,7 +6,7 @@ import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { type Mutation as MutationOf, sees } from "../support/mutations.ts"
 import { folder } from "../support/folder.ts"
 
-type Mutation = MutationOf<MediaStore.Shape>
+type Mutation = MutationOf<MediaStore.MediaStoreShape>
 
 /** The same fault in the store of the application and in those of its runs. */
 const everywhere =

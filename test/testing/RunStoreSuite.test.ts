@@ -3,7 +3,7 @@ import { RunStore } from "kernai"
 import { RunStoreSuite } from "../../src/testing/index.ts"
 import { type Mutation as MutationOf, sees } from "../support/mutations.ts"
 
-type Mutation = MutationOf<RunStore.Shape>
+type Mutation = MutationOf<RunStore.RunStoreShape>
 
 const without =
   (name: keyof RunStore.RunFilter): Mutation =>

@@ -1,7 +1,7 @@
 /** Ids that vendors give to native calls: some repeat them, some give none. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Option, Schema } from "effect"
-import { Agent, Call, ChatHistory, Hooks, Kernel, Policy, RunState, RunStore, Skill } from "kernai"
+import { Agent, Call, ChatHistory, Hooks, Kernel, Policy, Replay, RunState, RunStore, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { stub, vendor } from "../support/provider.ts"
 import { kernel } from "../support/kernel.ts"
@@ -73,7 +73,7 @@ describe("a vendor that repeats the ids of its calls", () => {
           ])
           const state = Option.getOrThrow(yield* RunStore.RunStore.use((store) => store.load("r")))
           assert.deepStrictEqual(
-            RunState.result(state, "").toolCallsMade.map(({ input, callId, turn }) => [turn, callId, input]),
+            RunState.result(state, "").calls.map(({ input, callId, turn }) => [turn, callId, input]),
             [
               [1, "toolu_1", { to: "Ada" }],
               [1, "toolu_2", { to: "Bob" }],
@@ -154,7 +154,7 @@ describe("a vendor that repeats the ids of its calls", () => {
       const mock = MockProvider.make(call("Ada"), call("Bob"), { text: "done" })
       yield* Effect.gen(function* () {
         yield* Kernel.run(agent, "go", { provider: mock, runId: "r" })
-        const { events } = yield* Kernel.replay(agent, "r")
+        const { events } = yield* Replay.run(agent, "r")
         assert.deepStrictEqual(
           events.flatMap((event) => (event.type === "tool_call_completed" ? [Call.textOf(event.result)] : [])),
           ["paid Ada", "paid Bob"]

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Option, Queue, Schema, Stream } from "effect"
-import { Agent, Hooks, Kernel, Limits, Media, MediaStore, type RunState, RunStore, Skill } from "kernai"
+import { Agent, Hooks, Kernel, Limits, Media, MediaStore, Replay, type RunState, RunStore, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { kernel, of } from "../support/kernel.ts"
 import { told } from "../support/toolbox.ts"
@@ -129,7 +129,7 @@ describe("steering", () => {
           return undefined
         })
         yield* Kernel.run(agent, "?", { provider, steering, runId: "r" })
-        const replayed = yield* Kernel.Kernel.use((kernel) => kernel.replay(agent, "r"))
+        const replayed = yield* Replay.run(agent, "r")
         assert.strictEqual(replayed.state.turns.length, 3)
         assert.lengthOf(replayed.state.turns[2]?.steering ?? [], 1)
       }).pipe(Effect.provide(kernel(work(Queue.offer(steering, "More.")))))
@@ -177,7 +177,7 @@ describe("steering", () => {
       })
       const asksForMore = Hooks.layer({
         onTurnCompleted: ({ state }) =>
-          Effect.succeed(state.turns.length === 1 ? { control: { type: "continue" } } : undefined)
+          Effect.succeed(state.turns.length === 1 ? { control: { _tag: "Continue" } } : undefined)
       })
       const few = Layer.succeed(Limits.Limits, { ...Limits.defaults, mediaBytes: 16 })
       const failure = yield* Kernel.run(agent, "?", { provider, steering, runId: "r" }).pipe(
@@ -200,7 +200,7 @@ describe("steering", () => {
         const full = new RunStore.StoreError({ operation: "commit", reason: "limit_exceeded", detail: "full" })
         yield* Effect.gen(function* () {
           const store = RunStore.eachRevision(yield* RunStore.RunStore)
-          const broken: RunStore.Shape = {
+          const broken: RunStore.RunStoreShape = {
             ...store,
             commit: (record, state) =>
               record.events.some((event) => event.type === "turn_started" && event.steering !== undefined)
@@ -290,13 +290,13 @@ describe("the result of a run (AC-21)", () => {
         const result = yield* Kernel.resume(agent, "r", { provider })
         assert.strictEqual(result.status, "completed")
         assert.deepStrictEqual(
-          result.toolCallsMade.map((call) => call.replayed),
+          result.calls.map((call) => call.recovered),
           [false, true, false]
         )
         assert.deepStrictEqual(result.finalMessage?.content, [{ type: "text", text: final("done") }])
         // The same is computed from the journal by whoever reads it later.
         const again = yield* Kernel.resume(agent, "r", { provider })
-        assert.deepStrictEqual(again.toolCallsMade, result.toolCallsMade)
+        assert.deepStrictEqual(again.calls, result.calls)
       }).pipe(Effect.provide(layer))
     })
   )
@@ -314,8 +314,8 @@ describe("the result of a run (AC-21)", () => {
       .onCall(({ messages }) => replies[messages.filter(({ role }) => role === "assistant").length])
       .withTokenCounter((messages, content) => ({ input: messages.length, output: content.length }))
     /** What does not depend on when the run was made, and under which name. */
-    const plain = ({ messages, perTurnUsage, toolCallsMade, ...rest }: RunState.RunResult) => {
-      const calls = toolCallsMade.map((made) => ({ ...made, durationMs: undefined, replayed: undefined }))
+    const plain = ({ messages, perTurnUsage, calls: made, ...rest }: RunState.RunResult) => {
+      const calls = made.map((call) => ({ ...call, durationMs: undefined, recovered: undefined }))
       const text = JSON.stringify({ ...rest, messages, perTurnUsage, calls })
       return text.replaceAll(rest.runId, "run")
     }
@@ -334,14 +334,14 @@ describe("the result of a run (AC-21)", () => {
       )
       assert.strictEqual(calm.usage.outputTokens, replies.join("").length)
       assert.deepStrictEqual(
-        calm.toolCallsMade.map(({ input, isError, name, turn }) => [name, input, isError, turn]),
+        calm.calls.map(({ input, isError, name, turn }) => [name, input, isError, turn]),
         [
           ["count", { n: 1 }, false, 1],
           ["count", { n: 2 }, true, 1],
           ["count", { n: 1 }, false, 3]
         ]
       )
-      assert.isString(calm.toolCallsMade[1]?.error)
+      assert.isString(calm.calls[1]?.error)
       const events = yield* Stream.runCollect(Kernel.stream(agent, "?", { provider, runId: "seen" }))
       for (let cut = 1; cut < events.length; cut++) {
         const runId = `cut-${cut}`

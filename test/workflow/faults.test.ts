@@ -70,7 +70,7 @@ describe("a task that fails", () => {
       const { events, text } = yield* play({
         root: [plan(["hangs", "works"]), final("ok")],
         tasks: { hangs: [slow(10_000_000, final("never"))], works: [slow(240, final("W"))] }
-      }).pipe(Effect.provideService(Limits.Limits, { ...Limits.defaults, taskMs: 250 }))
+      }).pipe(Effect.provideService(Limits.Limits, Limits.make({ taskTimeout: 250 })))
       assert.strictEqual(text, "ok")
       assert.deepStrictEqual(
         of(events, "task_error").map(({ error, id }) => [id, error]),
@@ -85,7 +85,7 @@ describe("a task that fails", () => {
       const { events } = yield* play({
         root: [plan(["first", "second"], "sequential"), final("ok")],
         tasks: { first: [slow(200, final("F"))], second: [slow(200, final("S"))] }
-      }).pipe(Effect.provideService(Limits.Limits, { ...Limits.defaults, taskMs: 250 }))
+      }).pipe(Effect.provideService(Limits.Limits, Limits.make({ taskTimeout: 250 })))
       assert.deepStrictEqual(
         of(events, "task_complete").map((event) => event.result),
         ["F", "S"]
@@ -161,7 +161,7 @@ describe("a parent that ends", () => {
   it.effect("by its deadline stops every task with it (DR-21)", () => {
     const { counts, skill } = counter()
     return Effect.gen(function* () {
-      const { error, events } = yield* play(script, { agent: { budget: { deadlineMs: 1500 } } })
+      const { error, events } = yield* play(script, { agent: { budget: { deadline: 1500 } } })
       assert.strictEqual(error?._tag, "CancellationError")
       assert.deepStrictEqual(counts, { now: 0, most: 8, started: 16 })
       assert.strictEqual(Math.max(...events.map((event) => event.at)), 1000)
@@ -192,7 +192,7 @@ describe("a parent that ends", () => {
     Effect.gen(function* () {
       const finishing: Hooks.Hooks = {
         onToolCallCompleted: ({ result }) =>
-          result.name === "t0" ? Effect.succeed({ control: { type: "finish", reason: "enough" } }) : Effect.void
+          result.name === "t0" ? Effect.succeed({ control: { _tag: "Finish", reason: "enough" } }) : Effect.void
       }
       const { error, events } = yield* play({
         root: [plan(all), final("ok")],
@@ -209,7 +209,7 @@ describe("a parent that ends", () => {
     const { counts, skill } = counter()
     return Effect.gen(function* () {
       const store = yield* RunStore.RunStore
-      const broken: RunStore.Shape = {
+      const broken: RunStore.RunStoreShape = {
         ...RunStore.eachRevision(store),
         commit: (record, state) =>
           record.runId === "run:t1/t0" && record.events.some((event) => event.type === "model_completed")

@@ -2,7 +2,17 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { Hooks, Kernel, KernelError, MediaStore, ProtocolRegistry, RunStore, Skill, SkillRegistry } from "kernai"
+import {
+  Hooks,
+  Kernel,
+  KernelError,
+  MediaStore,
+  ProtocolRegistry,
+  Replay,
+  RunStore,
+  Skill,
+  SkillRegistry
+} from "kernai"
 import { Scenario } from "kernai/testing"
 import { command, final } from "../support/blocks.ts"
 import { kernel, of } from "../support/kernel.ts"
@@ -86,7 +96,7 @@ describe("a workflow cut off half-way", () => {
   it.effect("goes on with a task that whoever had the run before began when it woke up (R-1, R-7)", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
-      const woken: RunStore.Shape = {
+      const woken: RunStore.RunStoreShape = {
         ...store,
         create: (record, state) =>
           record.runId === "run:t1/a"
@@ -110,7 +120,7 @@ describe("a workflow cut off half-way", () => {
       const small = { root: [plan(["a"]), final("ok")], tasks: { a: [final("A")] } }
       const store = yield* RunStore.makeMemory
       const broken = new RunStore.StoreError({ operation: "create", reason: "corrupt", detail: "the disk is broken" })
-      const on = (store: RunStore.Shape) =>
+      const on = (store: RunStore.RunStoreShape) =>
         Layer.fresh(Kernel.layer).pipe(
           Layer.provide([SkillRegistry.layer(), ProtocolRegistry.layer(), MediaStore.layerMemory]),
           Layer.provide(Layer.succeed(RunStore.RunStore, store))
@@ -170,7 +180,7 @@ describe("a workflow cut off half-way", () => {
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       const read: Array<string> = []
-      const watched: RunStore.Shape = {
+      const watched: RunStore.RunStoreShape = {
         ...store,
         read: (runId, from) => Stream.suspend(() => (read.push(runId), store.read(runId, from)))
       }
@@ -320,7 +330,7 @@ describe("a workflow whose task was paused by a hook", () => {
       const context = { who: "Ada", seen: true, approved: true }
       assert.deepStrictEqual((yield* stored("run:t1/a")).context, context)
       assert.deepStrictEqual((yield* stored("run")).context, context)
-      assert.strictEqual((yield* Kernel.replay(agent(), "run")).state.status.type, "completed")
+      assert.strictEqual((yield* Replay.run(agent(), "run")).state.status.type, "completed")
     }).pipe(Effect.provide([kernel(), gate]))
   )
 
@@ -350,7 +360,7 @@ describe("a workflow whose task was paused by a hook", () => {
       // Whoever goes on from there goes on with the task.
       yield* Kernel.answer("run", [])
       assert.strictEqual((yield* takeUp(both)).text, "ok")
-      assert.strictEqual((yield* Kernel.replay(agent(), "run")).state.status.type, "completed")
+      assert.strictEqual((yield* Replay.run(agent(), "run")).state.status.type, "completed")
     }).pipe(Effect.provide([kernel(), settling]))
   )
 
@@ -391,7 +401,7 @@ describe("a workflow whose task was paused by a hook", () => {
       const { events, text } = yield* takeUp(both)
       assert.deepStrictEqual(paused(events), [])
       assert.strictEqual(text, "ok")
-      assert.strictEqual((yield* Kernel.replay(agent(), "run")).state.status.type, "completed")
+      assert.strictEqual((yield* Replay.run(agent(), "run")).state.status.type, "completed")
     }).pipe(Effect.provide([kernel(), settling]))
   )
 })

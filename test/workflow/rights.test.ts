@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { Hooks, Kernel, KernelError, Policy, Skill } from "kernai"
+import { Hooks, Kernel, KernelError, Policy, Replay, Skill } from "kernai"
 import type { Scenario } from "kernai/testing"
 import { command, final } from "../support/blocks.ts"
 import { kernel, of } from "../support/kernel.ts"
@@ -180,7 +180,7 @@ describe("a task that needs a person", () => {
       assert.strictEqual(entered.length, 1)
       assert.strictEqual((yield* takeUp(script)).text, "ok")
       assert.strictEqual(entered.length, 3)
-      assert.strictEqual((yield* Kernel.replay(agent(), "run")).lives, 3)
+      assert.strictEqual((yield* Replay.run(agent(), "run")).lives, 3)
     }).pipe(Effect.provideService(Policy.Policy, confirming), Effect.provide(kernel(...skills)))
   })
 

@@ -22,7 +22,7 @@ const provider = Scenario.scripted({
 
 const task = "run:t1/a"
 
-const processOn = (store: RunStore.Shape, pay: Effect.Effect<string>) =>
+const processOn = (store: RunStore.RunStoreShape, pay: Effect.Effect<string>) =>
   Layer.fresh(Kernel.layer).pipe(
     Layer.provide([
       SkillRegistry.layer(
@@ -36,9 +36,9 @@ const processOn = (store: RunStore.Shape, pay: Effect.Effect<string>) =>
 
 /** Begins a process and stops it as it asks its store for the task; another has the run then, and pays as it wakes. */
 const stopped = Effect.fnUntraced(function* (
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   work: Effect.Effect<unknown, KernelError.KernelError, Kernel.Kernel>,
-  asleep: (stop: Effect.Effect<void>) => Partial<RunStore.Shape>
+  asleep: (stop: Effect.Effect<void>) => Partial<RunStore.RunStoreShape>
 ) {
   const [asks, woken, paying, paid] = yield* Effect.all([
     Deferred.make<void>(),

@@ -1,7 +1,8 @@
 // Type-checks the project: with the Effect build of the compiler where there is one, else with plain tsc.
+// What has not changed since the last check is not checked again: `tsconfig.tsbuildinfo` keeps its result.
 import { spawnSync } from "node:child_process"
 import { existsSync } from "node:fs"
 
 const effectTsc = `node_modules/@effect/tsgo-${process.platform}-${process.arch}/artifacts/typescript/7.0.2/tsc`
 const [command, ...first] = existsSync(effectTsc) ? [effectTsc] : [process.execPath, "node_modules/typescript/bin/tsc"]
-process.exit(spawnSync(command, [...first, "-p", "tsconfig.json"], { stdio: "inherit" }).status ?? 1)
+process.exit(spawnSync(command, [...first, "-p", "tsconfig.json", "--incremental"], { stdio: "inherit" }).status ?? 1)

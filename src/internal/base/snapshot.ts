@@ -7,12 +7,17 @@
  */
 
 import * as Result from "effect/Result"
-import * as Limits from "../../Limits.ts"
+import { jsonDepth, jsonNodes } from "./bounds.ts"
 import { type Fault, pointer } from "./fault.ts"
 import type { Json } from "./json.ts"
 
 /** How deep and how large a copy may get. */
-export type Bounds = Pick<Limits.Limits, "jsonDepth" | "jsonNodes">
+export interface Bounds {
+  readonly jsonDepth: number
+  readonly jsonNodes: number
+}
+
+const usual: Bounds = { jsonDepth, jsonNodes }
 
 /**
  * Copies a value as frozen JSON.
@@ -20,7 +25,7 @@ export type Bounds = Pick<Limits.Limits, "jsonDepth" | "jsonNodes">
  * Instances of classes are read as their own enumerable fields, unless they
  * have a `toJSON`; dates, maps, errors and the like are refused, not guessed.
  */
-export const take = (value: unknown, bounds: Bounds = Limits.defaults): Result.Result<Json, Fault> => {
+export const take = (value: unknown, bounds: Bounds = usual): Result.Result<Json, Fault> => {
   const walk: Walk = { path: [], left: bounds.jsonNodes }
   return Result.try({
     try: () => copy(value, bounds.jsonDepth, walk),
@@ -46,6 +51,13 @@ export const define = (target: { [key: string]: unknown }, key: string, value: u
   if (key === "__proto__") {
     Object.defineProperty(target, key, { value, enumerable: true, writable: true, configurable: true })
   } else target[key] = value
+}
+
+/** Defines a field that returns a copy of the bytes at every read, since a byte array cannot be frozen. */
+export const defineBytes = (target: object, key: string, bytes: Uint8Array): void => {
+  // Not `bytes.slice()`: for a Node `Buffer` that is a view of the same memory.
+  const own = new Uint8Array(bytes)
+  Object.defineProperty(target, key, { get: () => own.slice(), enumerable: true, configurable: true })
 }
 
 class Misfit extends Error {}

@@ -7,15 +7,13 @@
  */
 
 import * as Schema from "effect/Schema"
-import * as Limits from "../../Limits.ts"
 import * as json from "./json.ts"
 
 /** How deep stored JSON may nest: more than any limit in use, and far from the end of the stack. */
 const depth = 1_000
 
 /** What is read back was within the limits of its writer; these only bound what can be held. */
-export const limits: Limits.Limits = {
-  ...Limits.defaults,
+export const bounds = {
   jsonDepth: depth,
   blockDepth: depth / 2,
   jsonNodes: 10_000_000

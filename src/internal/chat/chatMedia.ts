@@ -9,7 +9,7 @@ import type { Content, MediaContent } from "../../Content.ts"
 import * as Contents from "../../Content.ts"
 import { Limits } from "../../Limits.ts"
 import { isMedia, type Media } from "../../Media.ts"
-import type { Shape as MediaStore } from "../../MediaStore.ts"
+import type { MediaStoreShape as MediaStore } from "../../MediaStore.ts"
 import type { Message } from "../../Message.ts"
 import { type Lasting, mediumOf, roomBefore, shelved, withMedia, withSource } from "../store/medium.ts"
 

@@ -1,132 +1,176 @@
 /**
- * Where hooks are asked, and what they may do to a run (DR-4, DR-8).
+ * Asks hooks, and does what they ask for.
+ *
+ * A hook is asked about a run whose records are all stored, so whatever it does rests on facts. A settle hook is asked
+ * once for its phase: the next record says so.
  */
 
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import type { HookArgs, HookResult, Hooks } from "../../Hooks.ts"
+import type { Control, HookArgs, HookResult, Hooks } from "../../Hooks.ts"
 import type { ExtensionFailed, KernelError, MiddlewareTermination } from "../../KernelError.ts"
 import type { Delta, RunSource, Stop } from "../../RunState.ts"
-import { seal, turnLog, withContext } from "../state/state.ts"
-import { commit, type CommitError, flush } from "./commit.ts"
-import { extensionError } from "../base/extension.ts"
+import { extensionError, observed } from "../base/effects.ts"
 import { isJsonObject, type Json, type JsonObject } from "../base/json.ts"
-import { observed } from "../base/passedOver.ts"
-import type { Run } from "./run.ts"
 import { freeze, take } from "../base/snapshot.ts"
+import { sealed, turnLog } from "../state/state.ts"
+import { type AppendError, carry, commit, drop, flush, mergeContext } from "./commit.ts"
+import type { Run } from "./run.ts"
 
-/** What a hook is given: frozen at every depth, so that nothing it does to it reaches the run (DR-2). */
+/** The arguments of a hook, frozen at every depth: a hook cannot change the run through them. */
 export const hookArgs = <More extends object>(run: Run, more: More): HookArgs & More =>
   freeze({
-    state: seal(run.state),
+    state: sealed(run.state),
     turn: run.state.currentTurn ?? turnLog(run.state).last(),
     context: run.state.context,
     commitKey: `${run.state.runId}:${run.state.phaseRevision}`,
     ...more
   })
 
-/** Asks a hook about what is stored; its context change is part of the state from here on. */
+/** The value of a hook, and the stop or the further turn it asked for. */
+export interface Asked<out A> {
+  readonly value?: A | undefined
+  readonly control?: Stop | { readonly type: "continue" } | undefined
+}
+
+/** Stores what is pending and asks a hook. The context it returns is merged into the run. */
 export const ask = <A>(
   run: Run,
   name: keyof Hooks,
   hook: () => Effect.Effect<HookResult<A> | void, unknown>
-): Effect.Effect<HookResult<A>, ExtensionFailed | MiddlewareTermination | CommitError> =>
-  Effect.flatMap(flush(run), () =>
-    Effect.map(
-      Effect.mapError(hook(), (error) => extensionError(name, error)),
-      (result) => {
-        if (result === undefined) return {}
-        if (result.context !== undefined) {
-          const context = ownContext(result.context)
-          run.changed = { ...run.changed, ...context }
-          run.state = withContext(run.state, { ...run.state.context, ...context })
-        }
-        return result
-      }
-    )
+): Effect.Effect<Asked<A>, ExtensionFailed | MiddlewareTermination | AppendError> => {
+  const asked = Effect.mapError(run.restore(Effect.suspend(hook)), (error) => extensionError(name, error))
+  return Effect.flatMap(flush(run), () =>
+    Effect.map(asked, (result) => {
+      if (result === undefined) return {}
+      const { context, control, value } = result
+      if (context !== undefined) mergeContext(run, ownContext(context))
+      return { value, control: control === undefined ? undefined : stopOf(control) }
+    })
   )
+}
 
-/** A copy of a context that nobody else can change; what is no JSON is left to the store to refuse. */
+/** The control of a hook as a stop is stored. */
+const stopOf = (control: Control): Asked<never>["control"] => {
+  switch (control._tag) {
+    case "Pause": {
+      const { _tag, ...rest } = control
+      return { type: "pause", ...rest }
+    }
+    case "Finish": {
+      const { _tag, ...rest } = control
+      return { type: "finish", ...rest }
+    }
+    case "Continue":
+      return { type: "continue" }
+  }
+}
+
+/** A copy of a context that nobody else can change. A store refuses what is not JSON. */
 export const ownContext = (context: JsonObject): JsonObject => {
   const copy = take(context)
   return Result.isSuccess(copy) && isJsonObject(copy.success) ? copy.success : context
 }
 
+/** Does the settle hook of the phase just recorded still have to be asked? */
+export const isSettled = ({ next, state }: Run): boolean =>
+  next.settled === true || state.settledRevision >= state.phaseRevision
+
 /**
- * Goes on after the settle hook of the phase just committed, which runs once;
- * stops when the hook paused or ended the run.
+ * Asks the settle hook of the phase just recorded, unless it was asked before. Returns what it asked for instead of the
+ * next step. A hook that fails has been asked, too.
  */
 export const settle = <More extends object>(
   run: Run,
   name: keyof Hooks,
   hook: ((args: HookArgs & More) => Effect.Effect<HookResult | void, unknown>) | undefined,
-  more: More,
-  next: (run: Run) => Effect.Effect<void, KernelError>,
-  stop: (run: Run, control: Stop) => Effect.Effect<void, KernelError> = obey
-): Effect.Effect<void, KernelError> => {
-  if (hook === undefined || run.settled || run.state.settledRevision >= run.state.phaseRevision) return next(run)
-  // A failing hook has been asked too, and is not asked again (DR-8).
-  run.settled = true
-  return Effect.flatMap(
-    ask(run, name, () => hook(hookArgs(run, more))),
-    ({ control }) => {
-      if (control === undefined || (control.type === "continue" && name !== "onTurnCompleted")) return next(run)
-      // No record tells what it asked for: until that turn begins, or the run has ended, it was not heard.
-      run.settled = stop !== obey
-      if (control.type !== "continue") return stop(run, control)
-      run.goesOn = true
-      return next(run)
-    }
-  )
+  more: More
+): Effect.Effect<Asked<never>["control"], KernelError> => {
+  if (hook === undefined || isSettled(run)) return Effect.undefined
+  return Effect.suspend(() => {
+    carry(run, { settled: true })
+    return Effect.map(
+      ask(run, name, () => hook(hookArgs(run, more))),
+      ({ control }) => (control?.type === "continue" && name !== "onTurnCompleted" ? undefined : control)
+    )
+  })
 }
+
+/** Continues after a settle hook, or stops the run as the hook asked. */
+export const settled = <More extends object>(
+  run: Run,
+  name: keyof Hooks,
+  hook: ((args: HookArgs & More) => Effect.Effect<HookResult | void, unknown>) | undefined,
+  more: More,
+  next: (run: Run) => Effect.Effect<void, KernelError>
+): Effect.Effect<void, KernelError> =>
+  hook === undefined
+    ? next(run)
+    : Effect.flatMap(settle(run, name, hook, more), (control) =>
+        control === undefined || control.type === "continue" ? next(run) : obeyOnce(run, control)
+      )
+
+/** Stops the run as a settle hook asked. Until that is recorded the hook counts as not asked, so a crash asks again. */
+export const obeyOnce = (run: Run, control: Stop): Effect.Effect<void, KernelError> =>
+  Effect.suspend(() => {
+    drop(run, "settled")
+    return obey(run, control)
+  })
 
 /** Pauses or finishes the run as a hook asked. */
 export const obey = (run: Run, control: Stop): Effect.Effect<void, KernelError> =>
   control.type === "pause"
-    ? pause(run, control.reason ?? noReason, control.metadata ?? null, run.unkept)
+    ? pause(run, control.reason ?? noReason, control.metadata ?? null)
     : complete(run, "caller", control.reason, control.metadata)
 
-// A pause needs no reason (DR-3), whoever reads of it wants a word.
+// A hook may pause without a reason; readers of the journal want one.
 const noReason = "paused by a hook"
 
-/** What was asked for while calls are under way, in this life of the run or in an earlier one. */
-export const deferred = (run: Run): Stop | undefined => run.state.deferred ?? run.deferred
+/** The stop that a hook or a task asked for while calls were under way, in this process or in an earlier one. */
+export const deferred = ({ next, state }: Run): Stop | undefined => state.deferred ?? next.deferred
 
-/** Lets what a hook or a task asks for wait until the calls under way have ended: the first to ask is heard. */
+/** Keeps a stop until the calls under way have ended. The first one asked for wins. */
 export const defer = (run: Run, control: Stop): void => {
-  if (deferred(run) === undefined) run.deferred = control
+  if (deferred(run) === undefined) carry(run, { deferred: control })
 }
 
-/** Pauses the run where it stands (DR-9). */
-export const pause = (run: Run, reason: string, metadata: Json, delta?: Delta): Effect.Effect<void, KernelError> =>
-  Effect.andThen(
-    commit(run, "pause", [{ type: "paused", reason, metadata }], delta),
-    observePause(run, reason, metadata)
-  )
+/** Does what was asked for while calls were under way, if anything was. */
+export const stopDeferred = (run: Run): Effect.Effect<void, KernelError> => {
+  const control = deferred(run)
+  return control === undefined ? Effect.void : obey(run, control)
+}
 
-/** Tells the observer; what it does wrong is logged and changes nothing (DR-8). */
-export const observePause = (run: Run, reason: string, metadata: Json): Effect.Effect<unknown, CommitError> => {
+/** Pauses the run where it stands. */
+export const pause = (run: Run, reason: string, metadata: Json, delta: Delta = {}): Effect.Effect<void, KernelError> =>
+  Effect.suspend(() => {
+    commit(run, "pause", [{ type: "paused", reason, metadata }], delta)
+    return observePause(run, reason, metadata)
+  })
+
+/** Reports a pause to its observer, whose failures are logged and change nothing. */
+export const observePause = (run: Run, reason: string, metadata: Json): Effect.Effect<unknown, AppendError> => {
   const hook = run.hooks.onPause
   return hook === undefined
     ? Effect.void
-    : Effect.flatMap(flush(run), () => observed("onPause", () => hook(hookArgs(run, { reason, metadata }))))
+    : Effect.flatMap(flush(run), () =>
+        run.restore(observed("onPause", () => hook(hookArgs(run, { reason, metadata }))))
+      )
 }
 
-/** Ends the run: onRunCompleted may pause this, but not undo it (DR-10). */
+/** Ends the run. `onRunCompleted` may pause it before; resumed, it ends. */
 export const complete = Effect.fnUntraced(function* (
   run: Run,
   source: RunSource,
   reason?: string | undefined,
   metadata?: Json | undefined
-) {
+): Effect.fn.Return<void, KernelError> {
   const end = { source, ...(reason === undefined ? {} : { reason }), ...(metadata === undefined ? {} : { metadata }) }
   const hook = run.hooks.onRunCompleted
   if (hook !== undefined) {
-    const result = yield* ask(run, "onRunCompleted", () => hook(hookArgs(run, { source, reason })))
-    if (result.control?.type === "pause") {
-      const { metadata = null, reason = noReason } = result.control
-      return yield* pause(run, reason, metadata, { ...run.unkept, completing: end })
+    const { control } = yield* ask(run, "onRunCompleted", () => hook(hookArgs(run, { source, reason })))
+    if (control?.type === "pause") {
+      return yield* pause(run, control.reason ?? noReason, control.metadata ?? null, { completing: end })
     }
   }
-  yield* commit(run, "phase", [{ type: "run_completed", ...end }], run.unkept)
+  commit(run, "phase", [{ type: "run_completed", ...end }], {})
 })

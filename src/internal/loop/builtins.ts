@@ -1,11 +1,8 @@
 /**
- * The words of the kernel itself: /skills, /workflow, /tasks, /protocols (BP-70, BP-71).
- *
- * They ignore their content and every allow list.
+ * The builtin commands /skills, /workflow, /tasks and /protocols. They ignore their content and every allow list.
  */
 
 import * as Effect from "effect/Effect"
-import type { Call, CallError } from "../../Call.ts"
 import * as Calls from "../../Call.ts"
 import * as InstructionBuilder from "../../InstructionBuilder.ts"
 import * as Plan from "../../Plan.ts"
@@ -13,9 +10,9 @@ import * as SkillRegistry from "../../SkillRegistry.ts"
 import type { Run } from "./run.ts"
 import { visibleProtocols, visibleSkills } from "./permissions.ts"
 
-/** Answers a word of the kernel with a text, or says that there is no such word. */
-export const builtin = (run: Run, call: Call): Effect.Effect<string | CallError> => {
-  switch (call.name) {
+/** Answers a builtin with a text. Fails when there is no builtin of that name. */
+export const builtin = (run: Run, command: string): Effect.Effect<string, "unknown"> => {
+  switch (command) {
     case "/skills":
       return Effect.map(visibleSkills(run), SkillRegistry.listing)
     case "/protocols":
@@ -27,13 +24,13 @@ export const builtin = (run: Run, call: Call): Effect.Effect<string | CallError>
     case "/tasks":
       return Effect.sync(() => tasks(run))
     default:
-      return Effect.succeed(Calls.error("UnknownCommand", `Unknown command '${call.name ?? ""}'`))
+      return Effect.fail("unknown")
   }
 }
 
-/** The last workflow of this run, never that of its parent. Written pair by pair to keep the order of ids. */
+/** The last plan of this run, never that of its parent. Written pair by pair to keep the order of ids. */
 const tasks = (run: Run): string => {
-  // A word is no part of a workflow: it is asked when the workflow's turn is over.
+  // A builtin is called in a later turn than the plan.
   const turn = run.state.turns.findLast((turn) => turn.outcome?.type === "workflow")
   if (turn?.outcome?.type !== "workflow") {
     return `{"depth":${run.state.depth},"goal":null,"strategy":null,"tasks":[],"task_results":{}}`

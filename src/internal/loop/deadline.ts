@@ -1,39 +1,44 @@
 /**
- * A run's deadline: one for all its lives, as every budget of it (DR-21, R-19).
+ * The deadline of a run: one for all its lives and for its whole tree.
  */
 
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { CancellationError, type KernelError, type StoreError } from "../../KernelError.ts"
 import type * as RunStore from "../../RunStore.ts"
 import { now, type Run } from "./run.ts"
 
-/** Ends work on a run when the time its agent gives it is over; it counts for the whole tree of the run. */
-export const withinDeadline = <A>(run: Run, work: Effect.Effect<A, KernelError>): Effect.Effect<A, KernelError> => {
-  const deadline = run.state.depth === 0 ? run.agent.budget.deadlineMs : undefined
-  if (deadline === undefined) return work
+/** Ends a run's loop when the time that its agent allows is over. */
+export const withinDeadline = (run: Run, loop: Effect.Effect<void, KernelError>): Effect.Effect<void, KernelError> => {
+  const given = run.state.depth === 0 ? run.agent.budget.deadline : undefined
+  if (given === undefined) return loop
+  const deadline = Duration.toMillis(given)
   const late = Effect.suspend(() => Effect.fail(new CancellationError({ reason: "deadline" })))
   return Effect.flatMap(workedFor(run.store, run.state, now(run)), (spent) =>
-    spent < deadline ? Effect.timeoutOrElse(work, { duration: deadline - spent, orElse: () => late }) : late
+    spent < deadline
+      ? run.restore(
+          Effect.timeoutOrElse(Effect.uninterruptible(loop), { duration: deadline - spent, orElse: () => late })
+        )
+      : late
   )
 }
-
 /** Whether a run was taken up when its time was over: whoever takes it up again with no more of it finds the same. */
 export const isOverdue = (
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   head: RunStore.RunHead,
-  deadline: number
+  deadlineMs: number
 ): Effect.Effect<boolean, StoreError> =>
-  head.updatedAt - head.createdAt < deadline
+  head.updatedAt - head.createdAt < deadlineMs
     ? Effect.succeed(false)
-    : Effect.map(workedFor(store, head, head.updatedAt), (spent) => spent >= deadline)
+    : Effect.map(workedFor(store, head, head.updatedAt), (spent) => spent >= deadlineMs)
 
 /**
  * How many milliseconds a run was at work until then: from its first commit after it was submitted or forked, without
  * what it was paused.
  */
 const workedFor = Effect.fnUntraced(function* (
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   { revision, runId }: Pick<RunStore.RunHead, "revision" | "runId">,
   until: number
 ): Effect.fn.Return<number, StoreError> {

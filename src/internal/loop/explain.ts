@@ -1,21 +1,30 @@
 /**
- * What went wrong in foreign code, in words the model may read.
+ * Explains failures of foreign code in words that a model may read.
  */
 
 import * as Cause from "effect/Cause"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { CallError } from "../../Call.ts"
 import * as Calls from "../../Call.ts"
-import { TimedOut } from "./timeLimit.ts"
+import type { Redactor } from "../../Redaction.ts"
 import { redact } from "../base/redact.ts"
-import type { Run } from "./run.ts"
 
-/**
- * What the model may read of a failure: the sentence of a typed one, a fixed
- * text for a bug, whose cause goes to the log (W-14).
- */
+/** Foreign code took longer than it may. */
+export class TimedOut {
+  readonly _tag = "TimedOut"
+  readonly message: string
+  constructor(timeout: Duration.Duration) {
+    this.message = `took longer than ${Duration.toMillis(timeout)} ms`
+  }
+}
+
+/** The first typed failure of a cause. */
+export const failureIn = (cause: Cause.Cause<unknown>): unknown => cause.reasons.find(Cause.isFailReason)?.error
+
+/** Returns the sentence of a typed failure. A defect gets a fixed text, and its cause goes to the log. */
 export const explain = (
-  { redactor }: Pick<Run, "redactor">,
+  { redactor }: { readonly redactor: Redactor | undefined },
   subject: string,
   cause: Cause.Cause<unknown>
 ): Effect.Effect<CallError> => {
@@ -46,7 +55,7 @@ const messageOf = (error: unknown): string => {
   if (typeof error !== "object" || error === null || !("message" in error) || typeof error.message !== "string") {
     return tagOf(error)
   }
-  // A tagged error of which nobody wrote a sentence has an empty one: its tag says more, if it says anything (BP-67).
+  // A tagged error without a sentence of its own has an empty message: its tag says more.
   const tag = tagOf(error)
   return error.message.trim() === "" && tag !== "Error" ? tag : error.message
 }

@@ -8,20 +8,21 @@
  * new as the fork is, so that no worker takes it for a run that was left behind.
  */
 
+import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { identity } from "effect/Function"
 import * as Stream from "effect/Stream"
 import type { KernelError, StoreError } from "../../KernelError.ts"
 import { RunNotFound } from "../../KernelError.ts"
-import { Limits } from "../../Limits.ts"
 import type { Message } from "../../Message.ts"
 import type { PhaseEvent } from "../../RunEvent.ts"
 import type { Question, Delta, RunRecord, RunState } from "../../RunState.ts"
 import { advance } from "../../RunState.ts"
 import type * as RunStore from "../../RunStore.ts"
 import { renamed } from "../words/callIds.ts"
-import { patiently } from "./commit.ts"
+import { patient } from "../store/patientStore.ts"
 import { isJsonObject, type Json } from "../base/json.ts"
 import { foldFrom } from "../store/journalRules.ts"
 
@@ -35,45 +36,42 @@ export interface Fork {
   readonly edit?: ((record: RunRecord) => RunRecord) | undefined
 }
 
-/** Makes the fork; nobody runs it yet. Of one that is given up nothing stays: a worker would go on with a half of it. */
-export const fork = (
-  store: RunStore.Shape,
+/** Makes a fork. All of it is stored, or nothing. */
+export const fork = Effect.fnUntraced(function* (
+  store: RunStore.RunStoreShape,
   from: string,
   { edit = identity, revision, runId }: Fork
-): Effect.Effect<void, KernelError> =>
-  Effect.uninterruptibleMask(
-    Effect.fnUntraced(function* (restore) {
-      // What comes after the last common commit is not read, whatever became of it.
-      const common = Stream.takeUntil(store.read(from), (record) => record.revision >= revision)
-      const records = yield* restore(Stream.runCollect(common))
-      const last = records.at(-1)
-      // Of a journal that does not begin with its beginning there is no state.
-      if (last === undefined || records[0]?.events[0]?.type !== "run_started")
-        return yield* new RunNotFound({ runId: from })
-      const copies = records.map((record) => edit(rename(record, last, runId)))
-      let state: RunState | undefined
-      for (const [index, copied] of copies.entries()) {
-        const copy = { ...copied, runId, revision: index + 1, createdAt: yield* Clock.currentTimeMillis }
-        const next = advance(state, copy)
-        yield* state === undefined
-          ? patiently({ store, limits: yield* Limits }, copy, store.create(copy, next))
-          : Effect.onError(
-              // It takes the time it takes: whoever waits for it can stop.
-              restore(patiently({ store, limits: { commitMs: Infinity } }, copy, store.commit(copy, next))),
-              () => Effect.ignore(store.remove([runId]))
-            )
-        state = next
-      }
-    })
-  )
+): Effect.fn.Return<void, KernelError> {
+  // Records after the last common one are not read, whatever they are.
+  const common = Stream.takeUntil(store.read(from), (record) => record.revision >= revision)
+  const records = yield* Stream.runCollect(common)
+  const last = records.at(-1)
+  // A journal without its first record has no state.
+  if (last === undefined || records[0]?.events[0]?.type !== "run_started")
+    return yield* new RunNotFound({ runId: from })
+  const createdAt = yield* Clock.currentTimeMillis
+  const copies: Array<RunRecord> = []
+  const states: Array<RunState> = []
+  for (const [index, record] of records.entries()) {
+    const copy = { ...edit(rename(record, last, runId)), runId, revision: index + 1, createdAt }
+    copies.push(copy)
+    states.push(advance(states.at(-1), copy))
+  }
+  if (!Arr.isArrayNonEmpty(copies) || !Arr.isArrayNonEmpty(states)) return
+  // A long journal takes its time.
+  yield* patient(store, { appendTimeout: Duration.infinity }).append(copies, states)
+})
 
 /** A run at its first record, which says where it came from: what is damaged further on is not read. */
-export const beginningOf = (store: RunStore.Shape, runId: string): Effect.Effect<RunState | undefined, StoreError> =>
+export const beginningOf = (
+  store: RunStore.RunStoreShape,
+  runId: string
+): Effect.Effect<RunState | undefined, StoreError> =>
   Effect.flatMap(Stream.runCollect(Stream.take(store.read(runId), 1)), (records) => foldFrom(undefined, records))
 
 /** The root runs a run was forked from, nearest first: their media are also its own. */
 export const originsOf = Effect.fnUntraced(function* (
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   state: RunState
 ): Effect.fn.Return<ReadonlyArray<string>, StoreError> {
   const origins = new Set<string>()

@@ -1,16 +1,16 @@
 /**
- * What a kernel was built with, for the modules that build on it.
+ * The context that a kernel was built with, for the modules that build on it.
  */
 
-import type * as Context from "effect/Context"
+import type { Built } from "./environment.ts"
 
-const built = new WeakMap<object, Context.Context<never>>()
+const built = new WeakMap<object, Built>()
 
-/** Remembers what a kernel was built with. */
-export const remember = <Shape extends object>(kernel: Shape, context: Context.Context<never>): Shape => {
+/** Remembers the context that a kernel was built with. */
+export const remember = <Shape extends object>(kernel: Shape, context: Built): Shape => {
   built.set(kernel, context)
   return kernel
 }
 
-/** What a kernel was built with; nothing is known of one made elsewhere. */
-export const partsOf = (kernel: object): Context.Context<never> | undefined => built.get(kernel)
+/** The context that a kernel was built with. Undefined for a kernel that was made elsewhere. */
+export const partsOf = (kernel: object): Built | undefined => built.get(kernel)

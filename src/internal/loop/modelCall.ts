@@ -1,9 +1,8 @@
 /**
- * One model call: made through the middleware, heard through the dialect, told as it comes in.
+ * One model call: sent through the middleware, read by the dialect, emitted as it streams in.
  *
- * Middleware may send a call elsewhere, so who answered is known only at the
- * end: what counts is the call that brought the last part. Every call that
- * failed on the way is told.
+ * Middleware may send a call elsewhere, so the model that answered is known only at the end: the call that delivered the
+ * last part counts. Every call that failed on the way is reported.
  */
 
 import * as Cause from "effect/Cause"
@@ -20,112 +19,121 @@ import type { Redactor } from "../../Redaction.ts"
 import type { Turn } from "../../RunState.ts"
 import type { StreamPart } from "../../StreamPart.ts"
 import * as Usage from "../../Usage.ts"
-import { promptLog } from "../state/state.ts"
-import { tell } from "./commit.ts"
-import { observed } from "../base/passedOver.ts"
+import { observed } from "../base/effects.ts"
 import { deep, redact } from "../base/redact.ts"
-import { now, type Run, stepOf } from "./run.ts"
 import * as Streams from "../base/streams.ts"
-import * as Tree from "./sharedBudget.ts"
-
-/** A reply, the call it answers, and what it used. */
-export interface Heard {
-  readonly reply: Dialects.Reply
-  readonly call: ModelCall
-  readonly usage: Usage.Usage | null
-  readonly costUsd: number
-  readonly latencyMs: number
-  readonly raw: ReadonlyArray<StreamPart>
-  /** Why a reply that had ended must not count, such as a middleware that refused it. */
-  readonly refused: Cause.Cause<KernelError> | undefined
-}
+import { promptLog, stepOf } from "../state/state.ts"
+import { emit } from "./commit.ts"
+import type { ModelReply } from "./modelReply.ts"
+import { definitions, grammarOf } from "./permissions.ts"
+import { now, openTurn, type Run } from "./run.ts"
 
 /**
- * Asks the model once. It is told when this is called, so it is called when it is due.
- *
- * A reply is in hand from its finish part on, not from the end of its
- * connection: then it is given even while the run is being stopped (DR-7), and
- * what it used is told even when it is refused (R-19).
+ * Asks the model once. A reply counts from its finish part on, not from the end of its connection: then it is returned
+ * even while the run is being interrupted, and its usage even when it is refused.
  */
-export const hear = (
+export const callModel = (run: Run): Effect.Effect<ModelReply, KernelError> =>
+  Effect.suspend(() => {
+    const turn = openTurn(run)
+    const grammar = run.agent.grammar ? grammarOf(run) : undefined
+    if (turn.tools.length === 0 && grammar === undefined) return callWith(run, turn, none, undefined)
+    return Effect.flatMap(Effect.zip(toolsOf(run, turn), grammar ?? Effect.undefined), ([tools, grammar]) =>
+      callWith(run, turn, tools, grammar)
+    )
+  })
+
+const none: ReadonlyArray<never> = []
+
+const toolsOf = (run: Run, turn: Turn): Effect.Effect<ReadonlyArray<ToolDefinition>> => {
+  const names = new Set(turn.tools)
+  return names.size === 0
+    ? Effect.succeed(none)
+    : Effect.map(definitions(run), (tools) => tools.filter(({ name }) => names.has(name)))
+}
+
+const callWith = (
   run: Run,
   turn: Turn,
   tools: ReadonlyArray<ToolDefinition>,
-  grammar: ReplyGrammar | undefined,
-  restore: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
-): Effect.Effect<Heard, KernelError> => {
+  grammar: ReplyGrammar | undefined
+): Effect.Effect<ModelReply, KernelError> => {
   const call = modelCall(run, turn, tools, grammar)
-  const started = now(run)
-  tellSent(run, call.request, started)
-  const hearing: Hearing = { raw: [], first: undefined, call, calls: 0, reader: undefined }
-  // Made when the first part comes: a run that waits for its model holds nothing to read with.
+  const startedAt = now(run)
+  emitSent(run, call.request, startedAt)
+  const reading: Reading = { raw: [], firstAt: undefined, call, calls: 0, reader: undefined }
+  // Made with the first part: a run that waits for its model holds no reader.
   const reader = () =>
-    (hearing.reader ??= Dialects.of(turn.dialect, markupsOf(run.agent, grammar)).reader(
+    (reading.reader ??= Dialects.of(turn.dialect, markupsOf(run.agent, grammar)).reader(
       listener(run, turn),
       run.limits,
-      new Origin(hearing)
+      new Origin(reading)
     ))
-  const reading = traced(run, call, reader, hearing, read(run, turn, reader, hearing))
-  const heard = (refused?: Cause.Cause<KernelError>): Effect.Effect<Heard, KernelError> =>
-    Effect.succeed({ ...told(reader(), hearing), latencyMs: now(run) - started, raw: hearing.raw, refused })
-  return Effect.matchCauseEffect(restore(reading), {
-    onFailure: (cause) =>
-      reader().end().finish === undefined
-        ? Effect.failCause(cause)
-        : heard(Cause.hasInterruptsOnly(cause) ? undefined : cause),
-    onSuccess: () => heard()
+  const whole = (refused?: Cause.Cause<KernelError>): Effect.Effect<ModelReply> =>
+    Effect.sync(() => ({
+      ...replyOf(reader(), reading),
+      latencyMs: now(run) - startedAt,
+      raw: reading.raw,
+      refused
+    }))
+  const reply = traced(run, call, reader, reading, read(run, turn, reader, reading))
+  return Effect.matchCauseEffect(run.restore(reply), {
+    onFailure: (cause) => {
+      if (reader().end().finish === undefined) return Effect.failCause(cause)
+      return whole(Cause.hasInterruptsOnly(cause) ? undefined : cause)
+    },
+    onSuccess: () => whole()
   })
 }
 
-/** A server that takes a JSON Schema alone gives the blocks in their JSON form. */
+/** A server that takes only a JSON Schema sends blocks in their JSON form. */
 const markupsOf = (agent: Run["agent"], grammar: ReplyGrammar | undefined): ReadonlyArray<Dialects.Markup> =>
   grammar?._tag !== "Blocks" || agent.markups.includes("json") ? agent.markups : [...agent.markups, "json"]
 
-/** What is noted while a reply comes in. */
-interface Hearing {
+/** Facts collected while a reply streams in. */
+interface Reading {
   readonly raw: Array<StreamPart>
-  /** When its first part came. */
-  first: number | undefined
-  /** The call that brought the last part. */
+  /** When the first part arrived. */
+  firstAt: number | undefined
+  /** The call that delivered the last part. */
   call: ModelCall
-  /** How many calls the middleware made. */
+  /** How many calls middleware made. */
   calls: number
   reader: Dialects.Reader | undefined
 }
 
-/** Who spoke, asked when the reply is whole: thinking belongs to the model that thought it (CP-9). */
+/** The model that replied, read when the reply is whole: thinking belongs to the model that produced it. */
 class Origin {
-  readonly #hearing: Hearing
+  readonly #reading: Reading
 
-  constructor(hearing: Hearing) {
-    this.#hearing = hearing
+  constructor(reading: Reading) {
+    this.#reading = reading
   }
 
   get provider(): string {
-    return this.#hearing.call.provider.name
+    return this.#reading.call.provider.name
   }
 
   get model(): string {
-    return this.#hearing.call.request.model.id
+    return this.#reading.call.request.model.id
   }
 }
 
-/** A reply as far as it came, and what it used: null when it was cut, or its provider reported nothing. */
-const told = (reader: Dialects.Reader, { call }: Hearing) => {
+/** A reply as far as it arrived. Its usage is null when it was cut, or when its provider reported none. */
+const replyOf = (reader: Dialects.Reader, { call }: Reading) => {
   const reply = reader.end()
   const usage = reply.finish === undefined ? null : (Usage.fromAi(reply.finish.usage) ?? null)
-  return { reply, call, usage, costUsd: Tree.costOf(usage, call.request.model.price) }
+  return { reply, call, usage, costUsd: Usage.costOf(usage, call.request.model.price) }
 }
 
-/** The span of a model call, where somebody watches. */
+/** The span of a model call, when telemetry is on. */
 const traced = (
   run: Run,
   call: ModelCall,
   reader: () => Dialects.Reader,
-  heard: Hearing,
-  reading: Effect.Effect<void, KernelError>
+  reading: Reading,
+  reply: Effect.Effect<void, KernelError>
 ): Effect.Effect<void, KernelError> => {
-  if (run.telemetry === undefined) return reading
+  if (run.telemetry === undefined) return reply
   const { generation, messages, model } = call.request
   const { rootRunId, runId, step } = call
   const facts = {
@@ -137,43 +145,43 @@ const traced = (
     step,
     input: () => messages
   }
-  const started = now(run)
-  return run.telemetry.chat(reading, facts, () => {
-    const { call, costUsd, reply, usage } = told(reader(), heard)
+  const startedAt = now(run)
+  return run.telemetry.chat(reply, facts, () => {
+    const { call, costUsd, reply, usage } = replyOf(reader(), reading)
     const { content, finish } = reply
     return {
       usage,
       model: call.request.model.id,
       ...(finish === undefined ? {} : { finishReason: finish.reason }),
-      firstChunkMs: heard.first === undefined ? undefined : heard.first - started,
+      firstChunkMs: reading.firstAt === undefined ? undefined : reading.firstAt - startedAt,
       costUsd,
       output: () => ({ role: "assistant", content })
     }
   })
 }
 
-/** Streams the reply through the dialect, telling as it goes. */
+/** Streams the reply through the dialect, which emits its events. */
 const read = (
   run: Run,
   turn: Turn,
   reader: () => Dialects.Reader,
-  heard: Hearing
+  reading: Reading
 ): Effect.Effect<void, KernelError> => {
   const keep = run.hooks.onModelCompleted !== undefined
   const observe = run.hooks.onStreamPart
-  let reading: ReadonlyArray<StreamPart> = []
-  const push = () => reader().push(reading)
-  return Streams.runForEachArray(throughMiddleware(run, heard), (parts) => {
-    heard.first ??= now(run)
-    if (keep) for (const part of parts) heard.raw.push(part)
-    if (run.parts) tellParts(run, turn, parts)
-    reading = parts
+  let batch: ReadonlyArray<StreamPart> = []
+  const push = () => reader().push(batch)
+  return Streams.runForEachArray(throughMiddleware(run, reading), (parts) => {
+    reading.firstAt ??= now(run)
+    if (keep) for (const part of parts) reading.raw.push(part)
+    if (run.parts) emitParts(run, turn, parts)
+    batch = parts
     const broken = run.batch(push)
     if (broken !== undefined) return Effect.fail(broken)
     if (observe !== undefined) {
       return observed("onStreamPart", () => Effect.forEach(parts, observe, { discard: true }))
     }
-    // A consumer that is there but has had no chance to read must not lose anything.
+    // A consumer whose buffer is full gets a chance to read before the next parts.
     return run.isFull() ? Effect.yieldNow : undefined
   })
 }
@@ -203,11 +211,7 @@ const modelCall = (
   return { runId: state.runId, rootRunId: state.rootRunId, step: stepOf(state), provider: run.provider, request }
 }
 
-/**
- * Adds the conversation to a value: at once, or, where it is long, when somebody looks at it. A list of thousands
- * is not copied every turn for a provider that keeps what it encoded, nor is a short one hidden behind an accessor,
- * which costs more than its copy.
- */
+/** Adds the conversation to a value: a long one is copied only when it is read, a short one at once. */
 const withMessages = <A extends object>(
   value: A,
   count: number,
@@ -222,12 +226,12 @@ const withMessages = <A extends object>(
         }
       }
 
-/** Tells what is sent. Nothing waits to be told here: what was before is stored. */
-const tellSent = (run: Run, request: Request, at: number): void => {
-  if (run.tell === undefined) return
+/** Emits the request. Everything before it is stored. */
+const emitSent = (run: Run, request: Request, at: number): void => {
+  if (run.publish === undefined) return
   const { depth, rootRunId, runId, taskId } = run.state
   const event = { type: "messages_sent" as const, runId, rootRunId, step: stepOf(run.state), depth, taskId, at }
-  run.tell(withMessages(event, promptLog(run.state).length, () => request.messages))
+  run.publish(withMessages(event, promptLog(run.state).length, () => request.messages))
 }
 
 const clean = (run: Run, messages: ReadonlyArray<Message>): ReadonlyArray<Message> => {
@@ -243,35 +247,35 @@ const clean = (run: Run, messages: ReadonlyArray<Message>): ReadonlyArray<Messag
   })
 }
 
-// Each message is looked at once: what is sent stays the same object, so adapters encode it once too.
+// Each message is cleaned once, so it stays the same object and adapters encode it once.
 const cleaned = new WeakMap<Redactor, WeakMap<Message, Message>>()
 
-/** First middleware outermost; its own failures are typed before they reach the run (DR-23). */
-const throughMiddleware = (run: Run, heard: Hearing): ModelStream => {
-  const { call } = heard
+/** The first middleware is outermost. */
+const throughMiddleware = (run: Run, reading: Reading): ModelStream => {
+  const { call } = reading
   let next: ((call: ModelCall) => ModelStream) | undefined
   for (const { callModel } of run.middleware.toReversed()) {
     if (callModel === undefined) continue
-    const inner = next ?? ((call: ModelCall): ModelStream => noted(run, heard, call))
+    const inner = next ?? ((call: ModelCall): ModelStream => noted(run, reading, call))
     next = (call) => callModel(call, inner)
   }
   return next === undefined ? call.provider.stream(call.request) : next(call)
 }
 
-/** A call as middleware makes it: whoever brings parts is who answered, and a failure is told. */
-const noted = (run: Run, heard: Hearing, call: ModelCall): ModelStream =>
+/** A call as middleware makes it. The one that delivers parts is the one that answered; a failure is reported. */
+const noted = (run: Run, reading: Reading, call: ModelCall): ModelStream =>
   Stream.suspend(() => {
-    const number = ++heard.calls
+    const number = ++reading.calls
     return call.provider.stream(call.request).pipe(
       Stream.mapArray((parts) => {
-        heard.call = call
+        reading.call = call
         return parts
       }),
       Stream.tapError((error) =>
         Effect.sync(() => {
           const model = `${call.provider.name}/${call.request.model.id}`
           const { message, reason } = error
-          tell(run, { type: "model_call_failed", model, call: number, reason, error: redact(message) })
+          emit(run, { type: "model_call_failed", model, call: number, reason, error: redact(message) })
         })
       )
     )
@@ -280,19 +284,19 @@ const noted = (run: Run, heard: Hearing, call: ModelCall): ModelStream =>
 const listener = (run: Run, turn: Turn): Dialects.Listener => {
   const { depth, rootRunId, runId, taskId } = run.state
   const step = turn.turn - 1
-  const { tell } = run
-  // The event of every token is written out: it is the hot path.
+  const { publish } = run
+  // Written out, because it runs for every token.
   const text: Dialects.Listener["text"] = (type, text) =>
-    tell?.({ type, runId, rootRunId, step, depth, taskId, at: now(run), text })
+    publish?.({ type, runId, rootRunId, step, depth, taskId, at: now(run), text })
   const block: Dialects.Listener["block"] = (part) => {
-    if (part.type !== "block_unclosed") tell?.({ ...part, runId, rootRunId, step, depth, taskId, at: now(run) })
+    if (part.type !== "block_unclosed") publish?.({ ...part, runId, rootRunId, step, depth, taskId, at: now(run) })
   }
-  const part = run.parts ? () => {} : (part: StreamPart) => tellParts(run, turn, [part])
+  const part = run.parts ? () => {} : (part: StreamPart) => emitParts(run, turn, [part])
   return { text, block, part }
 }
 
-const tellParts = (run: Run, turn: Turn, parts: ReadonlyArray<StreamPart>) => {
+const emitParts = (run: Run, turn: Turn, parts: ReadonlyArray<StreamPart>) => {
   for (const part of parts) {
-    tell(run, { type: "stream_part", turnId: turn.turnId, turn: turn.turn, attempt: turn.attempt, part })
+    emit(run, { type: "stream_part", turnId: turn.turnId, turn: turn.turn, attempt: turn.attempt, part })
   }
 }

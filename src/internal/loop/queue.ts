@@ -3,25 +3,32 @@
  */
 
 import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
-import { ApprovalNotFound, type RunBusy, type RunNotFound, type StoreError } from "../../KernelError.ts"
+import {
+  ApprovalNotFound,
+  type ConcurrentAppendError,
+  type RunBusy,
+  type RunNotFound,
+  type StoreError
+} from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import type { Question, Answer, Delta, RunRecord, RunState } from "../../RunState.ts"
 import { advance } from "../../RunState.ts"
 import type * as RunStore from "../../RunStore.ts"
-import { type CommitError, patiently } from "./commit.ts"
-import type { AnswerOptions } from "./runOptions.ts"
-import { randomId } from "../base/randomId.ts"
-import type { Ground } from "./run.ts"
+import type { AnswerOptions } from "../../RunOptions.ts"
+import { randomId } from "../base/ids.ts"
+import type { Environment } from "./run.ts"
+import { patient } from "../store/patientStore.ts"
 import { stored, storedAt, storedTasks } from "../store/stored.ts"
 import { unanswered } from "../state/turnFold.ts"
 
 /** Lets any worker take a run up at once: a lease that has ended tells it from one somebody runs without any. */
 export const offer = Effect.fnUntraced(function* (
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   runId: string,
   workerId: string
 ): Effect.fn.Return<void, RunBusy | RunNotFound | StoreError> {
@@ -31,7 +38,7 @@ export const offer = Effect.fnUntraced(function* (
 
 /** Does something about a run that this worker holds; with another it does nothing. */
 export const ifHeld = <E>(
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   runId: string,
   workerId: string,
   then: (head: RunStore.RunHead) => Effect.Effect<void, E>
@@ -43,7 +50,7 @@ export const ifHeld = <E>(
 
 /** Takes an offer back: the run is somebody's own, who runs it without a lease. Fails when a worker was faster. */
 export const withdraw = (
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   runId: string,
   workerId: string
 ): Effect.Effect<void, RunBusy | RunNotFound | StoreError> =>
@@ -60,14 +67,16 @@ export const withdraw = (
  * lease stays as it is: only its tasks are told.
  */
 export const answer = Effect.fnUntraced(function* (
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   runId: string,
   answers: ReadonlyArray<Answer>,
   options: AnswerOptions
-): Effect.fn.Return<void, ApprovalNotFound | CommitError | RunBusy | RunNotFound> {
+): Effect.fn.Return<void, ApprovalNotFound | ConcurrentAppendError | StoreError | RunBusy | RunNotFound> {
   const now = yield* Clock.currentTimeMillis
   const workerId = `${options.workerId ?? "local"}#${randomId(yield* Random.Random)}`
-  const writer: Writer = { store, limits: yield* Limits, workerId, now }
+  const limits = yield* Limits
+  const patientStore = patient(store, limits)
+  const writer: Writer = { store: patientStore, workerId, now }
   const root = yield* storedAt(store, runId, options.revision)
   const tree = yield* treeOf(store, root)
   yield* checkAnswers(tree, answers)
@@ -79,17 +88,17 @@ export const answer = Effect.fnUntraced(function* (
   // is there no more looks the same.
   if (own.length === 0 && root.status.type === "running" && before === undefined) return yield* tasks
   // Nobody else takes it up between the answers, however long the store takes for each.
-  const held = now + (answers.length + 1) * 4 * writer.limits.commitMs
+  const held = now + (answers.length + 1) * 4 * Duration.toMillis(limits.appendTimeout)
   // Who could not answer it leaves it as it was, and nobody takes it from somebody who took it up meanwhile. It may be
   // held, and answered, though the store never said so; and another may have answered it just before it was held.
-  const givenBack = ifHeld(store, runId, workerId, ({ revision }) =>
+  const givenBack = ifHeld(patientStore, runId, workerId, ({ revision }) =>
     before !== undefined || revision === root.revision + 1
-      ? offer(store, runId, workerId)
-      : store.release(runId, workerId)
+      ? offer(patientStore, runId, workerId)
+      : patientStore.release(runId, workerId)
   )
-  const acquired = patiently(writer, root, store.acquire(runId, { workerId, expiresAt: held }, now))
+  const acquired = patientStore.acquire(runId, { workerId, expiresAt: held }, now)
   const answered = Effect.andThen(acquired, Effect.andThen(tasks, record(writer, root, own)))
-  yield* Effect.uninterruptible(Effect.ensuring(answered, Effect.ignore(patiently(writer, root, givenBack))))
+  yield* Effect.uninterruptible(Effect.ensuring(answered, Effect.ignore(givenBack)))
 })
 
 /** A run, and those below it. */
@@ -113,10 +122,10 @@ export const checkAnswers = (
 }
 
 /** Who records answers. */
-interface Writer extends Pick<Ground, "limits" | "store" | "workerId"> {
+interface Writer extends Pick<Environment, "store" | "workerId"> {
   readonly now: number
   /** What goes with them. */
-  readonly said?: Pick<Delta, "context">
+  readonly context?: Pick<Delta, "context">
 }
 
 /** Records the answers to the tasks below a run, the lowest first: all of them, even while it is being interrupted. */
@@ -124,7 +133,7 @@ export const answerTasks = (
   writer: Writer,
   [, ...below]: Tree,
   answers: ReadonlyArray<Answer>
-): Effect.Effect<void, CommitError> =>
+): Effect.Effect<void, ConcurrentAppendError | StoreError> =>
   Effect.uninterruptible(
     Effect.forEach(
       below.toReversed(),
@@ -143,37 +152,38 @@ const answersTo = (state: RunState, answers: ReadonlyArray<Answer>): ReadonlyArr
 
 /** Lets a run go on with what a person said, be it nothing to the run itself: by that it is no attempt of a worker. */
 const record = (
-  { now, said, workerId, ...writer }: Writer,
+  { context, now, store, workerId }: Writer,
   state: RunState,
   answers: ReadonlyArray<Answer>
-): Effect.Effect<void, CommitError> => {
+): Effect.Effect<void, ConcurrentAppendError | StoreError> => {
   const record: RunRecord = {
     runId: state.runId,
     revision: state.revision + 1,
     op: "resume",
     events: [],
-    delta: { resumed: true, ...said, answers },
+    delta: { resumed: true, ...context, answers },
     createdAt: now,
     workerId
   }
-  return patiently(writer, record, writer.store.commit(record, advance(state, record)))
+  // Only a first record can meet a run that exists.
+  return Effect.catchTag(store.append([record], [advance(state, record)]), "RunExists", Effect.die)
 }
 
 /** The calls a run, and the tasks below it, wait with: nobody answered them yet. A run that has ended waits for nobody. */
 export const questions = (
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   runId: string
 ): Effect.Effect<ReadonlyArray<Question>, RunNotFound | StoreError> =>
   Effect.flatMap(stored(store, runId), (state) => questionsBelow(store, state))
 
 /** The same, of a run that is in hand. */
 export const questionsBelow = (
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   state: RunState
 ): Effect.Effect<ReadonlyArray<Question>, StoreError> => Effect.map(treeOf(store, state), (tree) => tree.flatMap(open))
 
 /** A run, the tasks its open turn waits for, and theirs. A run that has ended waits for none. */
-export const treeOf = (store: RunStore.Shape, state: RunState): Effect.Effect<Tree, StoreError> => {
+export const treeOf = (store: RunStore.RunStoreShape, state: RunState): Effect.Effect<Tree, StoreError> => {
   const below = Effect.flatMap(storedTasks(store, state), (tasks) =>
     Effect.forEach(tasks.values(), (task) => treeOf(store, task))
   )

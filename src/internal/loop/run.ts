@@ -1,5 +1,5 @@
 /**
- * A run while it runs: its state, and what it stands on.
+ * A run in this process: its state, and everything it uses.
  */
 
 import type * as Clock from "effect/Clock"
@@ -22,60 +22,59 @@ import type { ProtocolRegistry } from "../../ProtocolRegistry.ts"
 import type { ProviderShape } from "../../Provider.ts"
 import type { Redactor } from "../../Redaction.ts"
 import type { RunEvent } from "../../RunEvent.ts"
-import type { Delta, RunRecord, RunState, Stop, Turn } from "../../RunState.ts"
-import type * as RunStore from "../../RunStore.ts"
+import type { TaskReport } from "../../RunOptions.ts"
+import type { Delta, RunRecord, RunState, Turn } from "../../RunState.ts"
+import type { AppendError, PatientStore } from "../store/patientStore.ts"
 import type { AnySkill } from "../../Skill.ts"
-import type { StreamPart } from "../../StreamPart.ts"
 import type { SkillRegistry } from "../../SkillRegistry.ts"
 import type * as Telemetry from "../../Telemetry.ts"
+import type { State } from "../state/state.ts"
 import type { IsUsed } from "../words/callIds.ts"
-import { turnLog } from "../state/state.ts"
-import type { JsonObject } from "../base/json.ts"
-import type { Tree } from "./sharedBudget.ts"
+import type { SharedBudget } from "./sharedBudget.ts"
 
-/** Any agent, its instructions already closed over what they need. */
+/** An agent whose instructions need no services any more. */
 export type AnyAgent = Agent<unknown, AnySkill<unknown>, never>
 
-/** What a run stands on. Process-local, never stored (DR-2). */
-export interface Ground {
+/** Everything a run uses. It belongs to the process and is never stored. */
+export interface Environment {
   readonly agent: AnyAgent
   readonly model: Model
   readonly provider: ProviderShape
-  readonly store: RunStore.Shape
+  readonly store: PatientStore
   readonly skills: SkillRegistry["Service"]
   readonly protocols: ProtocolRegistry["Service"]
-  readonly media: MediaStore.Shape
+  readonly media: MediaStore.MediaStoreShape
   readonly hooks: Hooks
   readonly middleware: ReadonlyArray<Middleware>
   readonly policy: PolicyShape | undefined
   readonly pipeline: PromptPipelineShape
-  readonly builder: InstructionBuilder.Builder
+  readonly builder: InstructionBuilder.InstructionBuilderShape
   readonly counter: TokenCount | undefined
-  readonly telemetry: Telemetry.Shape | undefined
+  readonly telemetry: Telemetry.TelemetryShape | undefined
   readonly redactor: Redactor | undefined
   readonly limits: Limits
   readonly clock: Clock.Clock
-  /** Who runs: the owner of leases. */
+  /** Owner of the leases that this worker holds. */
   readonly holder: string
-  /** Who writes: another one each time a run is begun or resumed. */
+  /** Writer of the records: a new id each time a run starts or is resumed. */
   readonly workerId: string
-  /** Names of skills the host allows at all; undefined for every one (BP-65). */
+  /** Names of the skills the host allows. Undefined allows all. */
   readonly allowed: ReadonlyArray<string> | undefined
-  /** Every part of a reply is told, not only those no block event tells (DR-24). */
+  /** Emit every part of a reply as `stream_part`, text included. */
   readonly parts: boolean
-  /** What the whole tree of runs has used, and who hears of it. */
-  readonly tree: Tree
-  /** Undefined where nobody listens: then no event is made. */
-  readonly tell: ((event: RunEvent) => void) | undefined
-  /** Whether the consumer's buffer is full: a moment to let it read. */
+  /** Counters and slots shared by the whole tree of runs. */
+  readonly budget: SharedBudget
+  /** Publishes an event. Undefined when there is no listener: then no event is made. */
+  readonly publish: ((event: RunEvent) => void) | undefined
+  /** Is the consumer's buffer full? */
   readonly isFull: () => boolean
-  /** Tells at once what `body` tells, when it has ended. */
+  /** Publishes at once all events that `body` emits. */
   readonly batch: <A>(body: () => A) => A
-  /** Asked before each step: why the run must not go on in this process, if so. */
+  /** Asked before each step. An error stops the run at its last stored record. */
   readonly stop: (() => KernelError | undefined) | undefined
-  /** What is said to the root run while it runs. */
+  /** Messages that the host sends while the root run is under way. */
   readonly steering: Steering | undefined
-  /** Runs a task as a child of a run and gives its result. */
+  /** Runs a task as a child of a run. */
   readonly spawn: (parent: Run, call: Call, input: ReadonlyArray<Content>) => Effect.Effect<CallResult, KernelError>
   readonly onTaskComplete: ((task: TaskReport) => Effect.Effect<void>) | undefined
 }
@@ -83,82 +82,52 @@ export interface Ground {
 /** Messages that wait for the next turn of a run. */
 export interface Steering {
   readonly isWaiting: () => boolean
-  /** What waits. It goes on waiting until it is taken: when it is part of the run. */
+  /** Reads the waiting messages. They stay until `take` is called. */
   readonly look: Effect.Effect<Waiting, KernelError>
 }
 
-/** Messages that somebody said to a run, and how they are taken. */
+/** Messages in the queue of a host. `take` removes them. */
 export interface Waiting {
   readonly messages: ReadonlyArray<Message>
   readonly take: () => void
 }
 
-/** What the host is told when a task ends (BP-103). */
-export interface TaskReport {
-  readonly taskId: string
-  /** The task's own words, without what it depends on. */
-  readonly input: string
-  readonly result: string | null
-  readonly error: string | null
-  readonly durationMs: number
-}
-
-/** A run in this process. */
-export interface Run extends Ground {
-  state: RunState
-  /** Serialises commits when several calls may finish at once. */
+/** A run under way. `commit.ts` moves its state; `hooks` and refused replies add to `next`. */
+export interface Run extends Environment {
+  /** Moved in place by `commit.ts` alone. */
+  readonly state: State
+  /** Goes into the delta of the next record, which clears it. */
+  next: Delta
+  /** Records that are not stored yet, and the events to publish once they are. */
+  records: Array<RunRecord>
+  states: Array<RunState>
+  events: Array<RunEvent>
+  /** Why records could not be stored. Nothing more is stored then. */
+  failed: AppendError | undefined
+  /** Keeps flushes of parallel calls in order. Made with the first parallel calls. */
   lock: Semaphore.Semaphore | undefined
-  /** The settle hook of this phase ran; the next commit records it (DR-8). */
-  settled: boolean
-  /** What hooks merged into the context since the last commit. */
-  changed: JsonObject | undefined
-  /** Set by onTurnCompleted: one more turn, though the model is done (DR-10). */
-  goesOn: boolean
   /** The answer as the agent's output schema decoded it. */
   output: unknown
-  /** The provider's parts of the last reply, kept for its hook only (DR-27). */
-  raw: ReadonlyArray<StreamPart>
-  /** The stop a hook asked for while other calls were under way: the next commit keeps it. */
-  deferred: Stop | undefined
-  /** What a refused reply used, or a prompt that is not committed: the commit that stops the run keeps it (R-19). */
-  unkept?: Delta | undefined
-  /** Whether an id is that of an earlier call: no later one is known by it (R-24). */
+  /** Makes foreign code interruptible again: the loop itself is not. */
+  restore: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  /** Did an earlier call of this run have this id? */
   readonly isUsed: IsUsed
-  /** What waits for the next barrier. */
-  outbox: Outbox
 }
 
-/** Revisions that are not stored yet, the states they lead to, and what is told once they are stored. */
-export interface Outbox {
-  readonly records: Array<RunRecord>
-  readonly states: Array<RunState>
-  readonly events: Array<RunEvent>
-}
+/** Milliseconds of the clock the run started on. */
+export const now = (environment: Pick<Environment, "clock">): number => environment.clock.currentTimeMillisUnsafe()
 
-/** The time of the clock the run began on. */
-export const now = (run: Ground): number => run.clock.currentTimeMillisUnsafe()
-
-/** What a call is known by over all runs: an id of ours says its turn and run, one that a vendor gave may come again. */
-export const keyOf = ({ currentTurn, runId }: RunState, { callId }: Call): string => {
-  const turnId = currentTurn?.turnId ?? runId
-  return callId.startsWith(`${turnId}.`) ? callId : `${turnId}/${callId}`
-}
-
-/** The step events of this moment belong to. */
-export const stepOf = (state: RunState): number =>
-  state.currentTurn === undefined ? Math.max(0, turnLog(state).length - 1) : state.currentTurn.turn - 1
-
-/** The turn that is open, which every caller of this knows to be there. */
+/** The open turn. Dies when no turn is open, which the caller has ruled out. */
 export const openTurn = (run: Run): Turn => {
   if (run.state.currentTurn === undefined) throw new Error("no open turn")
   return run.state.currentTurn
 }
 
-/** What a policy is told of the run that asks it. */
-export const policyScope = (run: Run): PolicyScope => ({
-  runId: run.state.runId,
-  rootRunId: run.state.rootRunId,
-  agent: run.agent.name,
-  depth: run.state.depth,
-  context: run.state.context
+/** The facts about a run that a policy receives. */
+export const policyScope = ({ agent, state }: Run): PolicyScope => ({
+  runId: state.runId,
+  rootRunId: state.rootRunId,
+  agent: agent.name,
+  depth: state.depth,
+  context: state.context
 })

@@ -1,10 +1,9 @@
 /**
- * What a whole tree of runs shares: its counters and its slots (CP-15).
+ * The budget that a whole tree of runs shares: its counters and its slots.
  *
- * Tokens and money are counted once, for the root and all its children, and
- * reserved before a model is called: a call under way counts as large as the
- * largest one made at its depth so far. So the calls of a tree that run at once
- * are those that would also have been made one after the other (R-19).
+ * Tokens and money are counted once, for the root and all its children, and reserved before a model is called: a call
+ * under way counts as large as the largest one made at its depth so far. So the calls of a tree that run at once are
+ * those that would also have been made one after the other.
  */
 
 import * as Effect from "effect/Effect"
@@ -14,11 +13,10 @@ import type { ExecutionBudget, SpawnBudget, Spent } from "../../Budget.ts"
 import * as Budget from "../../Budget.ts"
 import type { BudgetExhaustedError } from "../../KernelError.ts"
 import { SpawnDenied } from "../../KernelError.ts"
-import type { Price } from "../../Model.ts"
 import * as Usage from "../../Usage.ts"
 
 /** What the runs of a tree spend together. */
-export interface Tree {
+export interface SharedBudget {
   readonly budget: ExecutionBudget
   readonly spawn: SpawnBudget
   /** Slots for child runs; the root holds one for itself. Made with the first child. */
@@ -26,7 +24,7 @@ export interface Tree {
   spent: Spent
   /** The model calls of each depth: how many are under way, and how large the largest was. */
   readonly levels: Array<Level>
-  /** Those waiting for calls under way to end before they may call. */
+  /** Wakes those that wait for calls under way to end. */
   waiting: Array<() => void>
 }
 
@@ -35,14 +33,14 @@ interface Level {
   largest: Spent | undefined
 }
 
-/** What a call used; null when it told nothing. */
+/** The usage of a call. Null when its provider reported none. */
 interface Used {
   readonly usage: Usage.Usage | null
   readonly costUsd: number
 }
 
-/** A tree that has spent this much already. */
-export const make = (budget: ExecutionBudget, spawn: SpawnBudget, spent: Spent): Tree => ({
+/** The budget of a tree that has spent this much already. */
+export const make = (budget: ExecutionBudget, spawn: SpawnBudget, spent: Spent): SharedBudget => ({
   budget,
   spawn,
   spent,
@@ -50,40 +48,40 @@ export const make = (budget: ExecutionBudget, spawn: SpawnBudget, spent: Spent):
   waiting: []
 })
 
-/** Whether the tree has a budget at all: without one nothing is counted against it. */
-export const isBounded = (tree: Tree): boolean =>
+/** Does the tree have a budget at all? */
+export const isBounded = (tree: SharedBudget): boolean =>
   tree.budget.maxTokens !== undefined || tree.budget.maxCostUsd !== undefined
 
-/** The error of a budget that is used up: no call is made any more (used >= limit). */
-export const exhausted = (tree: Tree): BudgetExhaustedError | undefined => Budget.beforeCall(tree.budget, tree.spent)
+/** The error of a budget that is used up (used >= limit). No call is made then. */
+export const exhausted = (tree: SharedBudget): BudgetExhaustedError | undefined =>
+  Budget.beforeCall(tree.budget, tree.spent)
 
 /**
- * Calls a model with the leave of its tree, which is given back whatever comes of
- * the call. Fails when the budget is used up; waits while calls under way may use
- * up what is left. Begin this where nothing can interrupt; `restore` is for the waiting.
+ * Calls a model under a reservation of the tree, which ends with the call. Fails when the budget is used up; waits while
+ * calls under way may use up the rest. Only the waiting, through `restore`, can be interrupted.
  */
-export const withLeave = <A extends Used, E>(
-  tree: Tree,
+export const reserving = <A extends Used, E>(
+  tree: SharedBudget,
   depth: number,
   restore: (waiting: Effect.Effect<void>) => Effect.Effect<void>,
-  call: () => Effect.Effect<A, E>
+  call: Effect.Effect<A, E>
 ): Effect.Effect<A, E | BudgetExhaustedError> => {
-  if (!isBounded(tree)) return call()
+  if (!isBounded(tree)) return call
   return Effect.suspend(() => {
     const used = exhausted(tree)
     if (used !== undefined) return Effect.fail(used)
     const left = Budget.remaining(tree.budget, Budget.add(tree.spent, reserved(tree)))
     if (left.tokens === 0 || left.costUsd === 0) {
-      return Effect.flatMap(restore(turnOver(tree)), () => withLeave(tree, depth, restore, call))
+      return Effect.flatMap(restore(callEnded(tree)), () => reserving(tree, depth, restore, call))
     }
     const level = (tree.levels[depth] ??= { calls: 0, largest: undefined })
     level.calls++
-    return Effect.onExit(Effect.suspend(call), (exit) => Effect.sync(() => settle(tree, level, exit)))
+    return Effect.onExit(call, (exit) => Effect.sync(() => settle(tree, level, exit)))
   })
 }
 
-/** Gives back the leave and counts what the call used: one that failed told nothing. */
-const settle = (tree: Tree, level: Level, exit: Exit.Exit<Used, unknown>): void => {
+/** Ends a reservation and counts what the call used. A call that failed reports nothing. */
+const settle = (tree: SharedBudget, level: Level, exit: Exit.Exit<Used, unknown>): void => {
   level.calls--
   if (Exit.isSuccess(exit)) {
     const { costUsd, usage } = exit.value
@@ -96,37 +94,31 @@ const settle = (tree: Tree, level: Level, exit: Exit.Exit<Used, unknown>): void 
   for (const wake of woken) wake()
 }
 
-/** Counts what a run used in an earlier life. */
-export const count = (tree: Tree, used: Spent): void => {
+/** Counts what a run used before. */
+export const count = (tree: SharedBudget, used: Spent): void => {
   tree.spent = Budget.add(tree.spent, used)
 }
 
-/** The error of a budget that a finished call went over (used > limit). */
-export const overrun = (tree: Tree): BudgetExhaustedError | undefined => Budget.afterCall(tree.budget, tree.spent)
+/** The error of a budget that a finished call exceeded (used > limit). */
+export const overrun = (tree: SharedBudget): BudgetExhaustedError | undefined =>
+  Budget.afterCall(tree.budget, tree.spent)
 
-/** What a call costs by the model's price, 0 without one. */
-export const costOf = (usage: Usage.Usage | null, price: Price | undefined): number => {
-  const cost = usage && price ? Usage.cost(usage, price) : 0
-  // A journal that held no number could not be read again.
-  return cost < Infinity ? cost : 0
-}
-
-/** Why no child may run at this depth, if none may: waiting for a slot would not help. */
-export const denied = (tree: Tree, parentRun: string, depth: number): SpawnDenied | undefined =>
+/** Returns why no child may run at this depth, where waiting for a slot would not help. */
+export const denied = (tree: SharedBudget, parentRun: string, depth: number): SpawnDenied | undefined =>
   Budget.beforeSpawn(tree.spawn, { parentRun, depth: depth - 1, agents: 1 })
 
-/** Runs a child in a slot of the tree, and waits for one (CP-15). What will be denied needs none. */
-export const inSlot = <A, E>(tree: Tree, child: Effect.Effect<A, E>): Effect.Effect<A, E> => {
+/** Runs a child in a slot of the tree, and waits for a free one. A child that will be denied needs none. */
+export const inSlot = <A, E>(tree: SharedBudget, child: Effect.Effect<A, E>): Effect.Effect<A, E> => {
   const children = tree.spawn.maxAgents - 1
   return children < 1 ? child : (tree.slots ??= Semaphore.makeUnsafe(children)).withPermits(1)(child)
 }
 
-/** What a stored run used before, ended children included, or what else was used (CP-15). */
+/** Usage as tokens and money. A stored run counts its ended children, too. */
 export const spentOf = (used: Usage.Expense | undefined): Spent =>
   used === undefined ? Budget.nothing : { tokens: Usage.total(used.usage), costUsd: used.costUsd }
 
-/** What the calls under way may use. The first call of a depth may use everything: it is made alone. */
-const reserved = (tree: Tree): Spent => {
+/** What the calls under way may use. The first call of a depth may use everything, so it is made alone. */
+const reserved = (tree: SharedBudget): Spent => {
   let sum = Budget.nothing
   for (const level of tree.levels) {
     if (level === undefined || level.calls === 0) continue
@@ -143,7 +135,7 @@ const larger = (known: Spent | undefined, used: Spent): Spent =>
     ? used
     : { tokens: Math.max(known.tokens, used.tokens), costUsd: Math.max(known.costUsd, used.costUsd) }
 
-const turnOver = (tree: Tree): Effect.Effect<void> =>
+const callEnded = (tree: SharedBudget): Effect.Effect<void> =>
   Effect.callback<void>((resume) => {
     const wake = () => resume(Effect.void)
     tree.waiting.push(wake)

@@ -1,8 +1,5 @@
 /**
- * How a new run comes to be: it is stored, and then driven to its end, or offered to whoever runs it.
- *
- * A run that is taken up, and a task of another run, end in the same loop (resume.ts);
- * they differ in where their state comes from.
+ * Starts a new run: stores it, then drives it to its end or queues it for a worker.
  */
 
 import * as Effect from "effect/Effect"
@@ -12,17 +9,19 @@ import type { KernelError } from "../../KernelError.ts"
 import type { Message } from "../../Message.ts"
 import * as Messages from "../../Message.ts"
 import type { RunRecord, RunResult, RunState } from "../../RunState.ts"
-import { advance } from "../state/advance.ts"
-import { usedIds } from "../words/callIds.ts"
-import { emptyOutbox, patiently } from "./commit.ts"
 import type { JsonObject } from "../base/json.ts"
-import { conclude, drive } from "./loop.ts"
-import { offer } from "./queue.ts"
-import { type AnyAgent, type Ground, now, type Run } from "./run.ts"
+import { advance } from "../state/advance.ts"
+import { State } from "../state/state.ts"
+import { usedIds } from "../words/callIds.ts"
 import { ownContext } from "./askHooks.ts"
+import { nothing } from "./commit.ts"
+import { conclude } from "./conclude.ts"
+import { drive } from "./loop.ts"
+import { offer } from "./queue.ts"
+import { type AnyAgent, type Environment, now, type Run } from "./run.ts"
 
-/** Who a new run is. */
-export interface Birth {
+/** Identity and input of a new run. */
+export interface Beginning {
   readonly runId: string
   readonly rootRunId: string
   readonly parentRunId: string | undefined
@@ -33,73 +32,75 @@ export interface Birth {
   readonly context: JsonObject
 }
 
-/** Begins a run and drives it to its end. */
-export const begin = (ground: Ground, birth: Birth): Effect.Effect<RunResult<unknown>, KernelError> =>
-  traced(ground, birth, Effect.flatMap(born(ground, birth), finish))
+/** Starts a run and drives it to its end. */
+export const start = (environment: Environment, beginning: Beginning): Effect.Effect<RunResult<unknown>, KernelError> =>
+  traced(environment, beginning, Effect.flatMap(create(environment, beginning), finish))
 
-/** Stores a new run and offers it to whoever takes it up. Where the store cannot do that, it is taken for left behind. */
-export const submit = (ground: Ground, birth: Birth): Effect.Effect<string, KernelError> =>
-  // What is stored is offered, even while its submission is being interrupted.
+/** Stores a new run and queues it. Where the store cannot queue, workers find the run when it looks abandoned. */
+export const submit = (environment: Environment, beginning: Beginning): Effect.Effect<string, KernelError> =>
+  // A stored run is queued even while its submission is being interrupted.
   Effect.uninterruptible(
-    Effect.flatMap(born(ground, birth), ({ holder, state, store }) =>
-      Effect.as(Effect.ignore(patiently(ground, state, offer(store, state.runId, holder))), state.runId)
+    Effect.flatMap(create(environment, beginning), ({ holder, state, store }) =>
+      Effect.as(Effect.ignore(offer(store, state.runId, holder)), state.runId)
     )
   )
 
-/** A new run: it is stored before its first model call. */
-export const born = Effect.fnUntraced(function* (ground: Ground, birth: Birth): Effect.fn.Return<Run, KernelError> {
-  const { depth, history, parentRunId, rootRunId, runId, taskId } = birth
-  const at = now(ground)
-  const messages = [...history, Messages.user(birth.input)]
-  const event = {
-    type: "run_started" as const,
-    runId,
-    rootRunId,
-    step: 0,
-    depth,
-    taskId,
-    at,
-    revision: 1,
-    agent: ground.agent.name,
-    parentRunId,
-    messages,
-    history: history.length,
-    context: ownContext(birth.context)
-  }
-  const record: RunRecord = {
-    runId,
-    revision: 1,
-    op: "phase",
-    events: [event],
-    delta: {},
-    createdAt: at,
-    workerId: ground.workerId
-  }
-  const state = advance(undefined, record)
-  // What is stored is told, even while the run is being interrupted.
-  yield* Effect.uninterruptible(
-    Effect.map(patiently(ground, record, ground.store.create(record, state)), () => ground.tell?.(event))
-  )
-  return take(ground, state)
-})
+/** Stores a new run, before its first model call. */
+export const create = (environment: Environment, beginning: Beginning): Effect.Effect<Run, KernelError> =>
+  Effect.suspend(() => {
+    const { depth, history, parentRunId, rootRunId, runId, taskId } = beginning
+    const at = now(environment)
+    const event = {
+      type: "run_started" as const,
+      runId,
+      rootRunId,
+      step: 0,
+      depth,
+      taskId,
+      at,
+      revision: 1,
+      agent: environment.agent.name,
+      parentRunId,
+      messages: [...history, Messages.user(beginning.input)],
+      history: history.length,
+      context: ownContext(beginning.context)
+    }
+    const record: RunRecord = {
+      runId,
+      revision: 1,
+      op: "phase",
+      events: [event],
+      delta: {},
+      createdAt: at,
+      workerId: environment.workerId
+    }
+    const state = advance(undefined, record)
+    // The event of a stored run is published even while the run is being interrupted.
+    return Effect.uninterruptible(
+      Effect.map(environment.store.append([record], [state]), () => {
+        environment.publish?.(event)
+        return make(environment, state, undefined)
+      })
+    )
+  })
 
-/** A run in this process, at a state. */
-export const take = (ground: Ground, state: RunState): Run => ({
-  ...ground,
-  agent: state.depth === 0 ? ground.agent : asTask(ground.agent),
-  state,
+/** A run in this process at a state, with its answer if it has one. */
+export const make = (environment: Environment, state: RunState, output: unknown): Run => ({
+  ...environment,
+  agent: state.depth === 0 ? environment.agent : asTask(environment.agent),
+  state: new State(state),
+  next: nothing,
+  records: [],
+  states: [],
+  events: [],
+  failed: undefined,
   lock: undefined,
-  settled: false,
-  changed: undefined,
-  goesOn: false,
-  output: undefined,
-  raw: [],
-  deferred: undefined,
-  isUsed: usedIds(state.input),
-  outbox: emptyOutbox()
+  output,
+  restore: Effect.interruptible,
+  isUsed: usedIds(state.input)
 })
 
-/** The agent of a task. It answers in words: the output of the agent is what the whole is to come to, not each part. */
+/** The agent of a task, which answers in words: the output schema describes the answer of the whole run. */
 const asTask = (agent: AnyAgent): AnyAgent => {
   if (!agent.typed) return agent
   let task = tasks.get(agent)
@@ -109,20 +110,17 @@ const asTask = (agent: AnyAgent): AnyAgent => {
   return task
 }
 
-// One for each agent: what is made of an agent is kept with it.
+// One per agent, because decoders and grammars are kept by agent.
 const tasks = new WeakMap<AnyAgent, AnyAgent>()
 
-/** Drives a run to its end. */
+/** Drives a run to its end and returns its result. */
 export const finish = (run: Run): Effect.Effect<RunResult<unknown>, KernelError> =>
-  Effect.andThen(
-    drive(run),
-    Effect.suspend(() => conclude(run))
-  )
+  Effect.flatMap(drive(run), () => conclude(run))
 
-/** A life of a run as telemetry sees it, also one that is refused at its beginning, or a task's. */
+/** The span of a run, from its start or resume to its end. A run that is refused at once has one, too. */
 export const traced = (
-  { agent, model, provider, telemetry }: Ground,
-  { depth, rootRunId, runId }: Pick<Birth, "depth" | "rootRunId" | "runId">,
+  { agent, model, provider, telemetry }: Environment,
+  { depth, rootRunId, runId }: Pick<Beginning, "depth" | "rootRunId" | "runId">,
   whole: Effect.Effect<RunResult<unknown>, KernelError>
 ): Effect.Effect<RunResult<unknown>, KernelError> => {
   if (telemetry === undefined) return whole

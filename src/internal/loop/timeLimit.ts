@@ -1,54 +1,55 @@
 /**
- * Foreign code within its time (R-15).
+ * Runs foreign code within its time.
  */
 
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
-import { type Live, tell } from "./commit.ts"
-import { begin } from "../base/inTime.ts"
+import { begin } from "../base/effects.ts"
+import { emit, flush } from "./commit.ts"
+import type { LiveEvent } from "./drafts.ts"
+import { TimedOut } from "./explain.ts"
 import type { Run } from "./run.ts"
 
-/** It took longer than it may. */
-export class TimedOut {
-  readonly _tag = "TimedOut"
-  readonly message: string
-  constructor(limitMs: number) {
-    this.message = `took longer than ${limitMs} ms`
-  }
+/** The time that foreign code may take, and the event when it does not stop after that. */
+export interface Limit {
+  readonly timeout: Duration.Duration
+  readonly leaked: LiveEvent
 }
 
 /**
- * Runs foreign code in a fiber of its own, so that neither its time nor its
- * refusal to stop is the run's: what has not stopped within the clean-up limit
- * is told as `leaked` and left behind (R-15).
+ * Runs foreign code in a fiber of its own, so that neither its time nor its refusal to stop is the run's. Code that has
+ * not stopped within the clean-up limit is reported and left behind. While it runs, pending records are stored; when that fails, the next flush fails, too.
  */
-export const limited = <A, E>(
+export const withinTimeout = <A, E>(
   run: Run,
-  leaked: Live,
-  limitMs: number,
-  effect: Effect.Effect<A, E>
-): Effect.Effect<Exit.Exit<A, E | TimedOut>> =>
-  Effect.uninterruptibleMask((restore) =>
-    begin(effect, (fiber) => {
+  limit: Limit | undefined,
+  code: Effect.Effect<A, E>
+): Effect.Effect<Exit.Exit<A, E | TimedOut>> => {
+  if (limit === undefined) return Effect.exit(code)
+  return Effect.uninterruptibleMask((restore) =>
+    begin(code, (fiber): Effect.Effect<Exit.Exit<A, E | TimedOut>> => {
       const done = fiber.pollUnsafe()
       if (done !== undefined) return Effect.succeed(done)
-      const stop = Effect.flatMap(
-        Effect.timeoutOption(Fiber.interrupt(fiber), run.limits.cleanUpMs),
+      const stop = stopped(run, fiber, limit.leaked)
+      const waited = Effect.andThen(
+        Effect.ignore(flush(run)),
+        restore(Effect.timeoutOption(Fiber.await(fiber), limit.timeout))
+      )
+      return Effect.flatMap(
+        Effect.onError(waited, () => stop),
         Option.match({
-          onNone: () => Effect.sync(() => tell(run, leaked)),
-          onSome: () => Effect.void
+          onNone: () => Effect.as(stop, Exit.fail(new TimedOut(limit.timeout))),
+          onSome: (exit): Effect.Effect<Exit.Exit<A, E | TimedOut>> => Effect.succeed(exit)
         })
       )
-      return restore(Effect.timeoutOption(Fiber.await(fiber), limitMs)).pipe(
-        Effect.onInterrupt(() => stop),
-        Effect.flatMap(
-          Option.match({
-            onNone: () => Effect.as(stop, Exit.fail(new TimedOut(limitMs))),
-            onSome: (exit): Effect.Effect<Exit.Exit<A, E | TimedOut>> => Effect.succeed(exit)
-          })
-        )
-      )
     })
+  )
+}
+
+const stopped = (run: Run, fiber: Fiber.Fiber<unknown, unknown>, leaked: LiveEvent): Effect.Effect<void> =>
+  Effect.flatMap(Effect.timeoutOption(Fiber.interrupt(fiber), run.limits.cleanUpTimeout), (ended) =>
+    Option.isSome(ended) ? Effect.void : Effect.sync(() => emit(run, leaked))
   )

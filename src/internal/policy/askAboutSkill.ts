@@ -11,7 +11,7 @@ import type { Limits } from "../../Limits.ts"
 import * as Policy from "../../Policy.ts"
 import type { AnySkill } from "../../Skill.ts"
 import { askPolicy, decided } from "./askPolicy.ts"
-import { inTime } from "../base/inTime.ts"
+import { inTime } from "../base/effects.ts"
 import { paramsOf } from "../skill/skillInput.ts"
 
 /**
@@ -22,13 +22,13 @@ export const askAboutSkill = (
   policy: Policy.PolicyShape,
   call: Policy.PolicyCall,
   skill: AnySkill,
-  { skillMs }: Limits
+  { skillTimeout }: Limits
 ): Effect.Effect<Policy.Decision> =>
   Effect.flatMap(askPolicy(policy, call), (written) => {
-    const { normalize, timeLimit } = skill
+    const { normalize, timeout } = skill
     if (normalize === undefined || written._tag === "Denied") return Effect.succeed(written)
     const { input: given, name } = call
-    const read = inTime(normalize(paramsOf(skill, given)), timeLimit ?? skillMs, () => Effect.undefined)
+    const read = inTime(normalize(paramsOf(skill, given)), timeout ?? skillTimeout, () => Effect.undefined)
     return decided(
       Effect.matchEffect(read, {
         onFailure: ({ message }) => Effect.succeed(written._tag === "Confirm" ? Policy.denied(message) : written),

@@ -8,7 +8,7 @@
 
 import * as Result from "effect/Result"
 import { ConfigInvalid } from "../../KernelError.ts"
-import type { Decision, Outcome, PolicyCall, PolicyShape, Rule, Rules } from "../../Policy.ts"
+import type { Decision, Outcome, PolicyCall, PolicyShape, Rule, Rules } from "./decision.ts"
 import type { Effects } from "../../Skill.ts"
 import type { Json } from "../base/json.ts"
 import { isJsonObject, requestOf } from "../base/json.ts"
@@ -127,7 +127,7 @@ const fits = (rule: Compiled, call: PolicyCall, items: "some" | "every"): boolea
   })
 
 /** A protocol's request is a text of its own, however a native call wraps it; it goes by the name `request`. */
-const argumentOf = ({ input: input, kind }: PolicyCall, argument: string): Json | undefined => {
+const argumentOf = ({ input, kind }: PolicyCall, argument: string): Json | undefined => {
   if (argument === "request" && (kind === "protocol" || !isJsonObject(input))) return requestOf(input)
   return isJsonObject(input) && Object.hasOwn(input, argument) ? input[argument] : undefined
 }

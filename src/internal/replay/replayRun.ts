@@ -26,8 +26,9 @@ import type { Message } from "../../Message.ts"
 import type { Middleware, ToolEffect } from "../../Middleware.ts"
 import { type PromptPipelineShape, type Recorded, simple } from "../../PromptPipeline.ts"
 import type { PhaseEvent, RunEvent } from "../../RunEvent.ts"
-import type { ErrorInfo, RunRecord, RunState } from "../../RunState.ts"
+import type { ErrorInfo, RunRecord } from "../../RunState.ts"
 import { advance } from "../../RunState.ts"
+import { patient } from "../store/patientStore.ts"
 import * as RunStore from "../../RunStore.ts"
 import type { StreamPart } from "../../StreamPart.ts"
 import * as StreamParts from "../../StreamPart.ts"
@@ -35,20 +36,13 @@ import * as Begin from "../loop/start.ts"
 import { summaryIn } from "../prompt/keptSummary.ts"
 import { drive, type Machine, World } from "./virtualProcess.ts"
 import { treeOf } from "../loop/queue.ts"
-import { resume, type Recovery } from "../loop/resume.ts"
-import type { Ground } from "../loop/run.ts"
+import { resume } from "../loop/resume.ts"
+import type { Environment } from "../loop/run.ts"
+import type { Recovery } from "../../RunOptions.ts"
+import type { Replayed } from "../../Replay.ts"
 import { stored } from "../store/stored.ts"
 import { isEndOfRun, Tape } from "./recording.ts"
 import * as Tree from "../loop/sharedBudget.ts"
-
-/** What a replay gave: the same events, of a fork those after what it copied, and where the run stands at the end. */
-export interface Replayed {
-  readonly events: ReadonlyArray<RunEvent>
-  readonly state: RunState
-  /** Runs in the tree, and processes that ran it: none, where a fork was only made. */
-  readonly runs: number
-  readonly lives: number
-}
 
 /** The name of the provider that answered first, for an agent whose model is a name. */
 export const providerOf = (records: ReadonlyArray<RunRecord>): string => {
@@ -60,7 +54,7 @@ export const providerOf = (records: ReadonlyArray<RunRecord>): string => {
 
 /** The records of a run and of all runs below it, oldest run first. */
 export const recordsOf = Effect.fnUntraced(function* (
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   runId: string
 ): Effect.fn.Return<ReadonlyArray<RunRecord>, RunNotFound | StoreError> {
   const root = yield* store.head(runId)
@@ -77,7 +71,7 @@ export const recordsOf = Effect.fnUntraced(function* (
  * parts of a reply were recorded too, they come again one by one.
  */
 export const replay = Effect.fnUntraced(function* (
-  ground: Ground,
+  environment: Environment,
   root: string,
   records: ReadonlyArray<RunRecord>,
   heard: ReadonlyArray<RunEvent>
@@ -103,7 +97,7 @@ export const replay = Effect.fnUntraced(function* (
     }
     const machine = world.boot(life)
     const before = Option.getOrUndefined(yield* store.load(root))
-    const stage = staged(ground, tape, store, machine, events, repliesOf(heard), Tree.spentOf(before))
+    const stage = staged(environment, tape, store, machine, events, repliesOf(heard), Tree.spentOf(before))
     const fiber = machine.start(yield* begun(stage, tape, store, root), context)
     yield* drive(world, () => tape.fault !== undefined || tape.isOver() || fiber.pollUnsafe() !== undefined)
     if (!tape.isOver() && tape.fault === undefined) {
@@ -119,9 +113,9 @@ export const replay = Effect.fnUntraced(function* (
 
 /** What a process of the recording began with. */
 const begun = Effect.fnUntraced(function* (
-  ground: Ground,
+  environment: Environment,
   tape: Tape,
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   root: string
 ): Effect.fn.Return<Effect.Effect<unknown, KernelError>, KernelError> {
   const own = tape.ofLife()
@@ -131,7 +125,7 @@ const begun = Effect.fnUntraced(function* (
     const { context, history, messages, rootRunId, runId } = event
     const birth = { runId, rootRunId, parentRunId: undefined, depth: 0, taskId: undefined }
     const input = messages.at(-1)?.content ?? []
-    return Begin.begin(ground, { ...birth, history: messages.slice(0, history), input, context })
+    return Begin.start(environment, { ...birth, history: messages.slice(0, history), input, context })
   }
   const state = yield* stored(store, root)
   const replay: { [id: string]: Recovery } = {}
@@ -147,7 +141,7 @@ const begun = Effect.fnUntraced(function* (
     for (const result of delta.resolved ?? []) replay[result.callId] = { resolve: known(result) }
   }
   const delta = first?.op === "resume" ? first.delta : {}
-  return resume(ground, state, {
+  return resume(environment, state, {
     recover: replay,
     ...(delta.context === undefined ? {} : { context: delta.context }),
     ...(delta.answers === undefined ? {} : { answers: delta.answers }),
@@ -159,7 +153,7 @@ const known = ({ error, output = [] }: CallResult): Exclude<Recovery, string>["r
   error === undefined ? { output } : { error }
 
 /** Stores a record after what is stored, wherever its run believes to stand. */
-const append = (store: RunStore.Shape, record: RunRecord): Effect.Effect<void, KernelError> =>
+const append = (store: RunStore.RunStoreShape, record: RunRecord): Effect.Effect<void, KernelError> =>
   Effect.flatMap(store.load(record.runId), (state): Effect.Effect<void, KernelError> => {
     if (Option.isNone(state)) return store.create(record, advance(undefined, record))
     const next = { ...record, revision: state.value.revision + 1 }
@@ -168,16 +162,16 @@ const append = (store: RunStore.Shape, record: RunRecord): Effect.Effect<void, K
 
 // ---------------------------------------------------------------- the stage
 
-/** The ground of a replayed process: nothing of it reaches outside. */
+/** The environment of a replayed process: nothing of it reaches outside. */
 const staged = (
-  ground: Ground,
+  environment: Environment,
   tape: Tape,
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   machine: Machine,
   events: Array<RunEvent>,
   replies: Replies,
   spent: Spent
-): Ground => {
+): Environment => {
   // Runs that came past the end of their process: what they do there was never stored, and is not told.
   const beyond = new Set<string>()
   const held = (record: RunRecord) => {
@@ -200,23 +194,23 @@ const staged = (
       const isOver = Option.isSome(state) && state.value.status.type === "completed"
       return inTurn(machine, isOver ? tape.placeOfRun(runId) : undefined, Effect.succeed(state))
     })
-  const watched: RunStore.Shape = { ...store, create: held, commit: held, load }
+  const watched: RunStore.RunStoreShape = { ...store, create: held, commit: held, load }
   return {
-    ...ground,
-    store: watched,
+    ...environment,
+    store: patient(watched, environment.limits),
     workerId: tape.life,
     clock: machine.clock,
     middleware: [played(tape, machine, replies)],
-    pipeline: ground.pipeline === simple ? simple : remembering(tape, ground.pipeline),
-    parts: ground.parts || replies.size > 0,
+    pipeline: environment.pipeline === simple ? simple : remembering(tape, environment.pipeline),
+    parts: environment.parts || replies.size > 0,
     telemetry: undefined,
     stop: undefined,
     steering: {
       isWaiting: () => saidNext(tape).length > 0,
       look: Effect.sync(() => ({ messages: saidNext(tape), take: () => {} }))
     },
-    tree: Tree.make(ground.agent.budget, ground.agent.spawn ?? ground.tree.spawn, spent),
-    tell: (event) => {
+    budget: Tree.make(environment.agent.budget, environment.agent.spawn ?? environment.budget.spawn, spent),
+    publish: (event) => {
       if (!beyond.has(event.runId)) events.push(event)
     },
     isFull: () => false,

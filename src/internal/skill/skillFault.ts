@@ -8,16 +8,16 @@
 
 import * as Result from "effect/Result"
 import * as SchemaIssue from "effect/SchemaIssue"
+import * as Bounds from "../base/bounds.ts"
 import { InvalidArguments } from "../../KernelError.ts"
-import { defaults } from "../../Limits.ts"
-import type { CallScope } from "../../Skill.ts"
-import { shorten } from "../base/cut.ts"
+import type { DialectName } from "../../Dialect.ts"
+import { shorten } from "../base/text.ts"
 import type { JsonObject } from "../base/json.ts"
 import { at, typeNames } from "../base/jsonSchema.ts"
-import { pathText } from "../base/path.ts"
+import { pathText } from "../base/fault.ts"
 import type { Input } from "./skillInput.ts"
 import { command, usage } from "./skillInput.ts"
-import { isRecord, own, parseJson } from "../base/untrusted.ts"
+import { isRecord, own, parseJson } from "../base/json.ts"
 
 /** A call that does not fit its skill. */
 export interface Misfit {
@@ -26,7 +26,7 @@ export interface Misfit {
   readonly params: JsonObject
   readonly issue: SchemaIssue.Issue
   /** The form the call came in. Default: `blocks`. */
-  readonly dialect?: CallScope["dialect"]
+  readonly dialect?: DialectName | undefined
 }
 
 interface Fault {
@@ -96,7 +96,7 @@ const hint = ({ dialect, input, params, skill }: Misfit): ReadonlyArray<string> 
   const text = name === undefined || others.length > 0 ? undefined : params[name]
   if (name === undefined || typeof text !== "string") return []
   if (text.startsWith("{")) {
-    const parsed = parseJson(text, defaults.jsonDepth)
+    const parsed = parseJson(text, Bounds.jsonDepth)
     return Result.isFailure(parsed) ? [`Hint: the content was read as text, for it is not JSON: ${parsed.failure}`] : []
   }
   const names = input.names()

@@ -17,7 +17,7 @@ export const withCall = (
   requires: skill.requires,
   produces: skill.produces,
   source,
-  ...(skill.timeLimit === undefined ? {} : { timeLimit: skill.timeLimit }),
+  ...(skill.timeout === undefined ? {} : { timeout: skill.timeout }),
   // These two are computed when first read.
   get inputSchema() {
     return skill.inputSchema

@@ -1,24 +1,29 @@
 /**
- * The fold of a run: one record after the other (DR-4, DR-5).
+ * Folds records into the state of a run.
  *
- * From outside `advance` is a pure function. Inside, the one copy it makes of
- * the state is filled in place: this runs a dozen times per turn.
+ * `advance` is pure. `move` changes a state that one owner holds: a run under way moves a dozen times per turn.
  */
 
 import type { Message } from "../../Message.ts"
-import type { PhaseEvent } from "../../RunEvent.ts"
-import type { Phase, PromptDelta, RunRecord, RunState } from "../../RunState.ts"
+import type { Phase, PromptDelta, RunState } from "../../RunModel.ts"
+import type { PhaseEvent, RunRecord } from "../../RunRecord.ts"
 import * as Usage from "../../Usage.ts"
-import { Growing } from "../base/growing.ts"
+import { Growing } from "../base/lists.ts"
 import { resume } from "./resumeFold.ts"
 import { promptLog, running, State, turnLog } from "./state.ts"
 import { decided, idsOf, indexOf, launch, none, openTurn, review, without } from "./turnFold.ts"
 
-/** Moves a run forward by one record. The first record makes the state. */
+/** Returns the state that a record leads to. The first record makes the state. */
 export const advance = (state: RunState | undefined, record: RunRecord): RunState => {
   const next = new State(state ?? begin(record))
+  move(next, record)
+  return next
+}
+
+/** Moves a state forward by one record, in place. */
+export const move = (next: State, record: RunRecord): void => {
   const { delta } = record
-  // What the hook of the phase before did comes first: it was there before this record's events.
+  // Changes of the hook of the phase before come first: they were there before this record's events.
   if (delta.context !== undefined) next.context = { ...next.context, ...delta.context }
   if (delta.settled === true) next.settledRevision = next.phaseRevision
   if (record.op === "resume") resume(next, delta)
@@ -32,7 +37,6 @@ export const advance = (state: RunState | undefined, record: RunRecord): RunStat
   for (const event of record.events) apply(next, event, record)
   next.revision = record.revision
   next.updatedAt = record.createdAt
-  return next
 }
 
 const apply = (next: State, event: PhaseEvent, record: RunRecord): void => {

@@ -1,18 +1,18 @@
 /**
- * A state of a run whose long lists are shared between its versions.
+ * The state of a run as a class: its long lists are shared between copies, so a copy costs the same after 1,000 turns.
  *
- * Inside the kernel a copy is filled in place before anybody sees it; outside
- * it is a plain value, open to be spread, or frozen at every depth.
+ * A run under way moves its own state in place. Everyone else gets a copy: open to be spread, or frozen at every depth.
  */
 
+import type { Call } from "../../Call.ts"
 import type { Message } from "../../Message.ts"
-import type { Phase, RunState, Turn } from "../../RunState.ts"
+import type { Phase, RunState, Turn } from "../../RunModel.ts"
 import * as Usage from "../../Usage.ts"
-import { Growing } from "../base/growing.ts"
+import { Growing } from "../base/lists.ts"
 import { freeze } from "../base/snapshot.ts"
 import { messagesOf } from "./turnFold.ts"
 
-/** A state whose lists are shared between its versions; a copy is filled in before anybody sees it. */
+/** A state whose long lists are shared between copies. */
 export class State implements RunState {
   readonly runId: string
   readonly rootRunId: string
@@ -89,7 +89,7 @@ export class State implements RunState {
     return state instanceof State ? state.#prompt : Growing.of(state.prompt)
   }
 
-  /** Freezes a state and all of it that is looked at; its long lists wait until they are. */
+  /** Freezes a state at every depth. Its long lists are frozen when they are read. */
   seal(): this {
     if (this.#sealed) return this
     this.#sealed = true
@@ -106,7 +106,7 @@ export class State implements RunState {
     this.#prompt = prompt
   }
 
-  /** Takes over what others used for it: a child run, or who had a part in its prompt (CP-15). */
+  /** Adds what a child run, or the making of a prompt, used. */
   count(spent: Usage.Expense | undefined): void {
     if (spent === undefined) return
     this.usage = Usage.add(this.usage, spent.usage)
@@ -125,10 +125,7 @@ const lists = {
   prompt: { ...Object.getOwnPropertyDescriptor(State.prototype, "prompt"), enumerable: true }
 }
 
-/**
- * A state for whoever is not the kernel: spread, or written as JSON, it has its turns and its conversation like any
- * other field. This takes a microsecond, and a run passes through a dozen states in a turn.
- */
+/** Makes the long lists of a state fields like all others, so that they are spread and written as JSON. */
 export const open = (state: RunState): RunState => (state instanceof State ? state.open() : state)
 
 /** The turns of a state, without copying them. */
@@ -137,17 +134,20 @@ export const turnLog = (state: RunState): Growing<Turn> => State.turns(state)
 /** The conversation of a state, without copying it. */
 export const promptLog = (state: RunState): Growing<Message> => State.prompt(state)
 
-/** A state that cannot be changed, at any depth (DR-2). */
-export const seal = (state: RunState): RunState => (state instanceof State ? state.seal() : freeze(state))
-
-/** A state with another context: what hooks change between commits. */
-export const withContext = (state: RunState, context: RunState["context"]): RunState => {
-  const next = new State(state)
-  next.context = context
-  return next
-}
+/** A copy of a state that cannot be changed, at any depth. */
+export const sealed = (state: RunState): RunState => new State(state).seal()
 
 const statuses: { [P in Phase]?: RunState["status"] } = {}
 
-/** The status of a run that goes on at a phase: one for all runs. */
+/** The status of a run under way at a phase: one value for all runs. */
 export const running = (phase: Phase): RunState["status"] => (statuses[phase] ??= { type: "running", phase })
+
+/** The step that events of this moment belong to: turns count from 1, steps from 0. */
+export const stepOf = (state: RunState): number =>
+  state.currentTurn === undefined ? Math.max(0, turnLog(state).length - 1) : state.currentTurn.turn - 1
+
+/** A key of a call that no other call of any run has: ids given by a vendor may repeat, ours contain turn and run. */
+export const keyOf = ({ currentTurn, runId }: RunState, { callId }: Pick<Call, "callId">): string => {
+  const turnId = currentTurn?.turnId ?? runId
+  return callId.startsWith(`${turnId}.`) ? callId : `${turnId}/${callId}`
+}

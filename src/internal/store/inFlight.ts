@@ -7,12 +7,12 @@ import type { RunNotFound, StoreError } from "../../KernelError.ts"
 import type { RunState } from "../../RunState.ts"
 import type * as RunStore from "../../RunStore.ts"
 import { treeOf } from "../loop/queue.ts"
-import { keyOf } from "../loop/run.ts"
+import { keyOf } from "../state/state.ts"
 import { stored } from "./stored.ts"
 
 /** Those of a run and of the tasks below it. */
 export const inFlight = (
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   runId: string
 ): Effect.Effect<ReadonlyArray<RunStore.CallInFlight>, RunNotFound | StoreError> =>
   stored(store, runId).pipe(

@@ -14,7 +14,7 @@ import * as Content from "../../Content.ts"
 import { LimitExceeded, MediaConflict, MediaNotFound, MediaUnreadable, StoreError } from "../../KernelError.ts"
 import * as Limits from "../../Limits.ts"
 import * as Media from "../../Media.ts"
-import type { Shape, StoredMedia } from "../../MediaStore.ts"
+import type { MediaStoreShape, StoredMedia } from "../../MediaStore.ts"
 import * as MediaFile from "../words/mediaFile.ts"
 import { isHiccup } from "../base/transient.ts"
 import * as Storable from "../base/storable.ts"
@@ -44,9 +44,9 @@ export interface Shelves {
 export const store = Effect.fnUntraced(function* (
   shelves: Shelves,
   root: string
-): Effect.fn.Return<Shape, never, Scope.Scope> {
+): Effect.fn.Return<MediaStoreShape, never, Scope.Scope> {
   const readFile = yield* MediaFile.make(root)
-  const run: Shape["run"] = (rootRunId, origins = []) =>
+  const run: MediaStoreShape["run"] = (rootRunId, origins = []) =>
     Effect.map(Effect.forEach([rootRunId, ...origins], shelves.run), ([own = shelves.application, ...others]) =>
       make(own, [...others, shelves.application])
     )
@@ -224,7 +224,7 @@ const admit = (
 }
 
 /** A store that puts on one shelf and looks on all of them. */
-const shape = (place: Place, run: Shape["run"], release: Shape["release"]): Shape => ({
+const shape = (place: Place, run: MediaStoreShape["run"], release: MediaStoreShape["release"]): MediaStoreShape => ({
   put: (media) => put(place, media),
   get: (id) => Effect.map(find(place, id), Option.fromUndefinedOr),
   bytes: (id) => bytes(place, id),

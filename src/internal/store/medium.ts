@@ -7,7 +7,7 @@ import type { MediaContent, OneSource } from "../../Content.ts"
 import * as Content from "../../Content.ts"
 import type { Limits } from "../../Limits.ts"
 import type { Kind } from "../../Media.ts"
-import type { Shape as MediaStore } from "../../MediaStore.ts"
+import type { MediaStoreShape as MediaStore } from "../../MediaStore.ts"
 import type { Message } from "../../Message.ts"
 import { freeze } from "../base/snapshot.ts"
 

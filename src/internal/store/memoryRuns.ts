@@ -12,7 +12,7 @@ import { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, type StoreError
 import * as RunCodec from "../../RunCodec.ts"
 import type { PhaseEvent } from "../../RunEvent.ts"
 import type { RunRecord, RunState } from "../../RunState.ts"
-import type { Lease, RunFilter, RunHead, Shape } from "../../RunStore.ts"
+import type { Lease, RunFilter, RunHead, RunStoreShape } from "../../RunStore.ts"
 import { isEmpty } from "../base/json.ts"
 import * as Mailbox from "../base/mailbox.ts"
 import { atMost, headOf, inOrder, matches } from "./runHead.ts"
@@ -65,16 +65,16 @@ type Direct = (
   states: Arr.NonEmptyReadonlyArray<RunState>
 ) => ConcurrentAppendError | StoreError | undefined
 
-const directly = new WeakMap<Shape, Direct>()
+const directly = new WeakMap<RunStoreShape, Direct>()
 
 /** The same store, known to take commits without an effect, too. */
-export const taking = <S extends Shape>(store: S, commit: Direct): S => {
+export const taking = <S extends RunStoreShape>(store: S, commit: Direct): S => {
   directly.set(store, commit)
   return store
 }
 
 /** How a store of this process takes commits without an effect. No other store can, nor one that wraps such a store. */
-export const direct = (store: Shape): Direct | undefined => directly.get(store)
+export const direct = (store: RunStoreShape): Direct | undefined => directly.get(store)
 
 /** Who follows a run from a revision on. */
 interface Follower {
@@ -85,7 +85,7 @@ interface Follower {
 
 /** A store, and its end. */
 interface Memory {
-  readonly store: Shape & Required<Pick<Shape, "commitAll">>
+  readonly store: RunStoreShape & Required<Pick<RunStoreShape, "commitAll">>
   /** Ends it for all who follow a run, and for whoever comes later. */
   readonly end: () => void
 }
@@ -197,7 +197,7 @@ export const make = (): Memory => {
       for (const runId of runIds) runs.delete(runId)
     })
 
-  const commitAll: Required<Shape>["commitAll"] = (records, states) =>
+  const commitAll: Required<RunStoreShape>["commitAll"] = (records, states) =>
     Effect.suspend(() => {
       const refused = commitNow(records, states)
       return refused === undefined ? Effect.void : Effect.fail(refused)

@@ -10,7 +10,10 @@ import type { RunState } from "../../RunState.ts"
 import type * as RunStore from "../../RunStore.ts"
 
 /** The stored state of a run. A fork is one when it is whole. */
-export const stored = (store: RunStore.Shape, runId: string): Effect.Effect<RunState, RunNotFound | StoreError> =>
+export const stored = (
+  store: RunStore.RunStoreShape,
+  runId: string
+): Effect.Effect<RunState, RunNotFound | StoreError> =>
   Effect.flatMap(store.load(runId), (found) =>
     Option.isNone(found) || isHalf(found.value) ? Effect.fail(new RunNotFound({ runId })) : Effect.succeed(found.value)
   )
@@ -21,7 +24,7 @@ export const isHalf = ({ forkedFrom, revision }: RunState): boolean =>
 
 /** The stored state of a run; none of another revision, where one is meant (DR-6). */
 export const storedAt = (
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   runId: string,
   revision: number | undefined
 ): Effect.Effect<RunState, RunNotFound | ConcurrentAppendError | StoreError> =>
@@ -44,7 +47,7 @@ export const spentBy = ({ costUsd, turns, usage }: RunState): NonNullable<CallRe
  * One that is only pending may have a run, too: a process took it up again, and died before it launched it.
  */
 export const storedTasks = Effect.fnUntraced(function* (
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   { currentTurn, rootRunId, status }: RunState
 ): Effect.fn.Return<ReadonlyMap<string, RunState>, StoreError> {
   const found = new Map<string, RunState>()

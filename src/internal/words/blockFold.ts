@@ -8,10 +8,9 @@
 
 import type { Part } from "../../Block.ts"
 import { LimitExceeded } from "../../KernelError.ts"
-import type { Limits } from "../../Limits.ts"
+import * as Bounds from "../base/bounds.ts"
 import { OpeningTag, REFUSED, UNDECIDED } from "./openingTag.ts"
-import { Pieces } from "../base/pieces.ts"
-import { isHighSurrogate, isSpace, own } from "../base/scan.ts"
+import { isHighSurrogate, isSpace, ownSlice, Pieces } from "../base/text.ts"
 
 // Called on a text without a lookup: engines keep texts in several forms, and code that has met more than four of
 // them looks methods up slowly.
@@ -25,7 +24,7 @@ const INSIDE = 2
 export class BlockFold {
   failure: LimitExceeded | undefined = undefined
 
-  private readonly replyBytes: number
+  private readonly replyLength: number
   private readonly blockDepth: number
   private readonly tag: OpeningTag
   private readonly content = new Pieces()
@@ -38,10 +37,10 @@ export class BlockFold {
   private name: string | null = null
   private closing = ""
 
-  constructor(bounds: Pick<Limits, "replyBytes" | "tagBytes" | "blockDepth">) {
-    this.replyBytes = bounds.replyBytes
-    this.blockDepth = bounds.blockDepth
-    this.tag = new OpeningTag(bounds.tagBytes)
+  constructor(bounds: { readonly replyLength: number; readonly tagLength?: number; readonly blockDepth?: number }) {
+    this.replyLength = bounds.replyLength
+    this.blockDepth = bounds.blockDepth ?? Bounds.blockDepth
+    this.tag = new OpeningTag(bounds.tagLength ?? Bounds.tagLength)
   }
 
   get state(): "text" | "tag_open" | "block_content" {
@@ -56,7 +55,7 @@ export class BlockFold {
       this.held !== "" ||
       indexOf.call(chunk, "<", 0) >= 0 ||
       isHighSurrogate(charCodeAt.call(chunk, size - 1)) ||
-      this.size + size > this.replyBytes ||
+      this.size + size > this.replyLength ||
       this.failure !== undefined
     ) {
       return false
@@ -115,10 +114,10 @@ export class BlockFold {
 
   private accept(chunk: string, out: Array<Part>): void {
     if (this.failure !== undefined) return
-    const room = this.replyBytes - this.size
+    const room = this.replyLength - this.size
     if (chunk.length > room) {
       this.accept(slice.call(chunk, 0, room), out)
-      return this.fail("reply", this.replyBytes)
+      return this.fail("reply", this.replyLength)
     }
     this.size += chunk.length
     if (this.place !== TAG) return this.goOn(chunk, out, false)
@@ -144,8 +143,8 @@ export class BlockFold {
 
   private open(text: string, at: number, out: Array<Part>): void {
     const { tag } = this
-    const name = tag.nameTo < 0 ? null : own(text, at + tag.nameFrom, at + tag.nameTo)
-    this.blockType = tag.typeTo < 0 ? tag.word.text : own(text, at + tag.typeFrom, at + tag.typeTo)
+    const name = tag.nameTo < 0 ? null : ownSlice(text, at + tag.nameFrom, at + tag.nameTo)
+    this.blockType = tag.typeTo < 0 ? tag.word.text : ownSlice(text, at + tag.typeFrom, at + tag.typeTo)
     this.name = name
     this.closing = tag.word.closing
     this.depth = 1
@@ -204,7 +203,7 @@ export class BlockFold {
         if (charCodeAt.call(text, at + width - 1) === GREATER && startsWith.call(text, closing, at)) {
           this.depth--
           if (this.depth === 0) {
-            const piece = own(text, start, at)
+            const piece = ownSlice(text, start, at)
             if (piece !== "") out.push({ type: "block_content", text: piece })
             const content = this.content.take(piece)
             out.push({ type: "block_complete", block: { type: this.blockType, name: this.name, content } })
@@ -239,7 +238,7 @@ export class BlockFold {
 
   private tellContent(text: string, start: number, end: number, out: Array<Part>): void {
     if (end <= start) return
-    const piece = own(text, start, end)
+    const piece = ownSlice(text, start, end)
     this.content.add(piece, end - start)
     out.push({ type: "block_content", text: piece })
   }
@@ -262,7 +261,7 @@ const LETTER_B = 98
 const gatherable = 65_536
 
 const tellText = (text: string, start: number, end: number, out: Array<Part>): void => {
-  if (end > start) out.push({ type: "text_chunk", text: own(text, start, end) })
+  if (end > start) out.push({ type: "text_chunk", text: ownSlice(text, start, end) })
 }
 
 /** Does this text end before it could hold the whole tag, and agree with it so far? */

@@ -5,8 +5,7 @@
 import type { Content } from "../../Content.ts"
 import * as Contents from "../../Content.ts"
 import type { Message } from "../../Message.ts"
-import type { Turn } from "../../RunState.ts"
-import type { Growing } from "../base/growing.ts"
+import type { Growing } from "../base/lists.ts"
 import { isJsonObject } from "../base/json.ts"
 import { freeze } from "../base/snapshot.ts"
 
@@ -22,7 +21,7 @@ const encoded = (text: string): string =>
       ).join("")
 
 /** Whether something was called for before under an id, made or not: all of it is in the conversation. */
-export type IsUsed = (id: string, turns: Growing<Turn>) => boolean
+export type IsUsed = (id: string, turns: Growing<{ readonly message?: Message }>) => boolean
 
 /** Looks into the history of a run and its turns, into each once: step 1,000 costs what step 1 does. */
 export const usedIds = (history: ReadonlyArray<Message>): IsUsed => {

@@ -10,12 +10,11 @@ import * as Base64 from "effect/encoding/Base64"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
-import type { Content } from "../../Content.ts"
 import { BlockValidationError } from "../../KernelError.ts"
-import * as Limits from "../../Limits.ts"
-import { defineBytes } from "../base/bytes.ts"
+import { blockDepth, jsonDepth, jsonNodes } from "../base/bounds.ts"
+import { defineBytes } from "../base/snapshot.ts"
 import * as Shape from "./contentShape.ts"
-import type { Custom, Unknown } from "./contentType.ts"
+import type { Content, Custom, Unknown } from "./contentType.ts"
 import * as Fault from "../base/fault.ts"
 import { isJsonObject, type Json, type JsonObject } from "../base/json.ts"
 import * as Snapshot from "../base/snapshot.ts"
@@ -23,16 +22,18 @@ import * as Snapshot from "../base/snapshot.ts"
 /** Reads a registered type, or knows nothing of it. */
 export type Lookup = (type: string) => ((raw: JsonObject) => Result.Result<unknown, Fault.Fault>) | undefined
 
+const usual = { blockDepth, jsonDepth, jsonNodes }
+
 /** Reads a wire form. */
 export const decode = (
   input: unknown,
   lookup: Lookup,
-  limits: Limits.Limits = Limits.defaults
+  bounds: Snapshot.Bounds & { readonly blockDepth: number } = usual
 ): Result.Result<Content, BlockValidationError> => {
   // Every level of contents is two levels of JSON: a list and an object.
-  const jsonDepth = limits.jsonDepth + 2 * limits.blockDepth
-  return Snapshot.take(input, { ...limits, jsonDepth }).pipe(
-    Result.flatMap((raw) => read(raw, "", { depth: limits.blockDepth, lookup })),
+  const jsonDepth = bounds.jsonDepth + 2 * bounds.blockDepth
+  return Snapshot.take(input, { ...bounds, jsonDepth }).pipe(
+    Result.flatMap((raw) => read(raw, "", { depth: bounds.blockDepth, lookup })),
     Result.mapError((fault) => new BlockValidationError(fault))
   )
 }

@@ -8,8 +8,8 @@
 
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import type { RunHead, Shape, StoreError } from "../../RunStore.ts"
-import { passedOver } from "../base/passedOver.ts"
+import type { RunHead, RunStoreShape, StoreError } from "../../RunStore.ts"
+import { passedOver } from "../base/effects.ts"
 
 /** Runs to look at. */
 export interface Pages {
@@ -21,7 +21,7 @@ export interface Pages {
 
 /** How to look. */
 export interface Looking {
-  readonly list: Shape["list"]
+  readonly list: RunStoreShape["list"]
   readonly consider: (head: RunHead, now: number) => Effect.Effect<void, StoreError>
   readonly isFull: () => boolean
 }

@@ -17,13 +17,12 @@ import { Kernel } from "../../Kernel.ts"
 import { AgentCrashError, CancellationError, type KernelError } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import { type RunHead, RunStore, StoreError } from "../../RunStore.ts"
-import type { Options, Runnable } from "../../RunWorker.ts"
+import type { Options, Runnable } from "./workerOptions.ts"
 import { isOverdue } from "../loop/deadline.ts"
 import { giveBack, type Held, type Holder, isTaken, letGo, renew } from "./lease.ts"
-import { inTime } from "../base/inTime.ts"
-import { passedOver } from "../base/passedOver.ts"
+import { inTime, passedOver } from "../base/effects.ts"
 import { isPassing, patience, tasksOf } from "./pollBackoff.ts"
-import { randomId } from "../base/randomId.ts"
+import { randomId } from "../base/ids.ts"
 import { redact } from "../base/redact.ts"
 import * as Pages from "./runPages.ts"
 
@@ -47,7 +46,7 @@ interface Desk<R> extends Holder {
   readonly agents: ReadonlyMap<string, Runnable<R>>
   readonly retry: Schedule.Schedule<unknown>
   readonly orphanMs: number
-  readonly cleanUpMs: number
+  readonly cleanUpTimeout: Duration.Duration
   readonly active: Map<string, Fiber.Fiber<unknown, unknown>>
   /** Where runs stood when they were taken up: one that came no further is left alone until another look. */
   readonly tried: Map<string, number>
@@ -83,7 +82,7 @@ export const make = Effect.fnUntraced(function* <R>(
     return Effect.andThen(
       Effect.timeoutOption(settled, options.drain ?? "4 seconds"),
       // A store that hangs, or who is told of a run and never ends, is left behind.
-      Effect.timeoutOption(cut, desk.cleanUpMs)
+      Effect.timeoutOption(cut, desk.cleanUpTimeout)
     )
   })
   return { look, lookAtAll: Effect.andThen(running.all, failed.all), settled, drain }
@@ -92,9 +91,9 @@ export const make = Effect.fnUntraced(function* <R>(
 const deskOf = Effect.fnUntraced(function* <R>(
   options: Options<R>
 ): Effect.fn.Return<Desk<R>, never, Kernel | RunStore | R> {
-  const { cleanUpMs, commitMs } = yield* Limits
+  const { cleanUpTimeout, appendTimeout } = yield* Limits
   // A look may take longer than a commit, but not for ever.
-  const patienceMs = 6 * commitMs
+  const patienceMs = 6 * Duration.toMillis(appendTimeout)
   return {
     store: yield* RunStore,
     workerId: options.workerId ?? `worker-${randomId(yield* Random.Random)}`,
@@ -107,7 +106,7 @@ const deskOf = Effect.fnUntraced(function* <R>(
     agents: new Map(options.agents.map((agent) => [agent.name, agent])),
     retry: options.retry ?? Schedule.upTo(Schedule.exponential("1 second"), { times: 5 }),
     orphanMs: Duration.toMillis(options.orphanAfter ?? "10 minutes"),
-    cleanUpMs,
+    cleanUpTimeout,
     active: new Map(),
     tried: new Map(),
     refused: new Map(),
@@ -134,8 +133,8 @@ const consider = Effect.fnUntraced(function* <R>(desk: Desk<R>, head: RunHead, n
   if (head.status.type === "failed" && !(options.retries ?? isPassing)(head)) return
   const wait = yield* patience(store, retry, head)
   if (wait === undefined || (wait > 0 && head.updatedAt + wait > now)) return
-  const { deadlineMs } = agent.budget
-  if (deadlineMs !== undefined && (yield* isOverdue(store, head, deadlineMs))) return
+  const { deadline } = agent.budget
+  if (deadline !== undefined && (yield* isOverdue(store, head, Duration.toMillis(deadline)))) return
   yield* claim(desk, head, agent)
 })
 

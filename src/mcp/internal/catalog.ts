@@ -3,9 +3,8 @@
  */
 
 import * as Effect from "effect/Effect"
-import { shorten } from "../../internal/base/cut.ts"
-import { jsonObject } from "../../internal/base/json.ts"
-import { plain } from "../../internal/base/plain.ts"
+import { shorten } from "../../internal/base/text.ts"
+import { jsonObject, plain } from "../../internal/base/json.ts"
 import { McpError } from "../../KernelError.ts"
 import type { Limits } from "../../Limits.ts"
 import type { Catalog, PromptEntry, ResourceEntry, ToolEntry } from "../McpProtocol.ts"
@@ -86,41 +85,41 @@ const toolsOf =
   (server: HubServer) =>
     Effect.map(refresh(server), () => server.shown.map((tool) => ({ server, tool })))
 
-const resourcesOf = ({ descriptionBytes }: Limits) =>
+const resourcesOf = ({ descriptionLength }: Limits) =>
   Effect.fnUntraced(function* (server: HubServer) {
     const { resourceTemplates, resources } = server.connection
     const templates = (yield* resourceTemplates).map((template) => ({ ...template, uri: template.uriTemplate }))
     return [...(yield* resources), ...templates].map(({ description, mimeType, name, uri }): ResourceEntry => ({
       uri,
       name,
-      description: description === undefined ? null : shorten(description, descriptionBytes),
+      description: description === undefined ? null : shorten(description, descriptionLength),
       mimeType: mimeType ?? null,
       server: server.name
     }))
   })
 
 const promptsOf =
-  ({ descriptionBytes }: Limits) =>
+  ({ descriptionLength }: Limits) =>
   (server: HubServer) =>
     Effect.map(server.connection.prompts, (prompts) =>
       prompts.map(({ arguments: input, description, name }): PromptEntry => ({
         name,
-        description: description === undefined ? null : shorten(description, descriptionBytes),
+        description: description === undefined ? null : shorten(description, descriptionLength),
         arguments: input === undefined ? null : plain(input),
         server: server.name
       }))
     )
 
-const toolEntry = (server: HubServer, { parts, tool }: HubTool, { descriptionBytes }: Limits): ToolEntry => ({
+const toolEntry = (server: HubServer, { parts, tool }: HubTool, { descriptionLength }: Limits): ToolEntry => ({
   name: tool.name,
-  description: tool.description === undefined ? null : shorten(tool.description, descriptionBytes),
+  description: tool.description === undefined ? null : shorten(tool.description, descriptionLength),
   server: server.name,
   // Most readers of a list look for one tool of thousands, or read no more than names.
   get inputSchema() {
-    return jsonObject(Definition.readable(parts["inputSchema"] ?? {}, descriptionBytes))
+    return jsonObject(Definition.readable(parts["inputSchema"] ?? {}, descriptionLength))
   },
   get outputSchema() {
-    return Definition.readable(parts["outputSchema"] ?? null, descriptionBytes)
+    return Definition.readable(parts["outputSchema"] ?? null, descriptionLength)
   },
   annotations: parts["annotations"] ?? null
 })

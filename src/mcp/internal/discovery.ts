@@ -10,7 +10,8 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import { parseJson } from "../../internal/base/untrusted.ts"
+import * as Bounds from "../../internal/base/bounds.ts"
+import { parseJson } from "../../internal/base/json.ts"
 import { McpError } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import type { HttpServer } from "../McpConfig.ts"
@@ -103,7 +104,7 @@ export interface Answer {
   readonly body: unknown
 }
 
-/** Sends a request and reads a JSON answer of at most 1 MiB. Fails after `Limits.connectMs`. */
+/** Sends a request and reads a JSON answer of at most 1 MiB. Fails after `Limits.connectTimeout`. */
 export const fetchJson = Effect.fnUntraced(function* (
   server: HttpServer,
   client: HttpClient.HttpClient,
@@ -123,9 +124,12 @@ export const fetchJson = Effect.fnUntraced(function* (
       Stream.limitBytes(1024 * 1024, () => Stream.fromEffect(failed("gave an answer that is too large")())),
       Stream.mkUint8Array
     )
-    const body = parseJson(new TextDecoder().decode(bytes), limits.jsonDepth)
+    const body = parseJson(new TextDecoder().decode(bytes), Bounds.jsonDepth)
     return { status, body: Result.getOrUndefined(body) }
-  }).pipe(Effect.scoped, Effect.timeoutOrElse({ duration: limits.connectMs, orElse: failed("did not answer in time") }))
+  }).pipe(
+    Effect.scoped,
+    Effect.timeoutOrElse({ duration: limits.connectTimeout, orElse: failed("did not answer in time") })
+  )
 })
 
 const readFirst = Effect.fnUntraced(function* <S extends Schema.ConstraintDecoder<unknown>>(

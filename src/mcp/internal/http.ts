@@ -15,6 +15,7 @@ import * as Option from "effect/Option"
 import * as Record from "effect/Record"
 import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
+import * as Bounds from "../../internal/base/bounds.ts"
 import type { HttpServer } from "../McpConfig.ts"
 import type { Credentials } from "../McpConnection.ts"
 import * as JsonRpc from "./jsonRpc.ts"
@@ -62,13 +63,12 @@ export const movedTo = (response: HttpClientResponse, base: string): string | un
 /** Runs an effect for every event until the stream ends. `onRetry` receives the pause the server asks for after that. */
 export const forEachEvent = <E>(
   response: HttpClientResponse,
-  limit: number,
   onEvent: (event: Sse.Event) => Effect.Effect<void, E>,
   onRetry: (pause: Duration.Duration) => void = () => {}
 ): Effect.Effect<void, E | McpClientError> => {
   const events: Array<Sse.Event> = []
   const parser = Sse.makeParser((event) => (event._tag === "Event" ? events.push(event) : onRetry(event.duration)), {
-    maxEventSize: limit
+    maxEventSize: Bounds.frameLength
   })
   return response.stream.pipe(
     Stream.mapError(() => JsonRpc.lost("the event stream broke")),
@@ -77,7 +77,7 @@ export const forEachEvent = <E>(
       const tooLarge = parser.feed(chunk) !== undefined
       return Effect.andThen(
         Effect.forEach(events.splice(0), onEvent, { discard: true }),
-        tooLarge ? Effect.fail(JsonRpc.tooLarge(`a message exceeds ${limit} bytes`)) : Effect.void
+        tooLarge ? Effect.fail(JsonRpc.frameTooLong) : Effect.void
       )
     })
   )

@@ -50,11 +50,11 @@ export class HubServer {
     return this.tools.filter((tool) => tool.hidden === undefined)
   }
 
-  /** Milliseconds for a call, with the time of a person to allow it. The connection keeps its own limits within it. */
-  timeLimit({ cleanUpMs }: Limits): number {
+  /** The time for a call, with the time of a person to allow it. The connection keeps its own limits within it. */
+  timeout({ cleanUpTimeout }: Limits): Duration.Duration {
     const { connectTimeout, timeout } = this.config
     const times = [timeout, connectTimeout, this.oauth?.patience ?? Duration.zero]
-    return times.reduce((sum, time) => sum + Duration.toMillis(time), cleanUpMs)
+    return times.reduce((sum, time) => Duration.sum(sum, time), cleanUpTimeout)
   }
 
   /** Reads the list of tools when it may have changed. Returns whether anything is different. Asks no person. */

@@ -8,11 +8,13 @@ import type * as McpClient from "effect/ai/McpClient"
 import { ClosedError, LimitError, McpClientError, ProtocolError, TransportError } from "effect/ai/McpClientError"
 import * as McpSchema from "effect/ai/McpSchema"
 import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { isRecord, own, parseJson } from "../../internal/base/untrusted.ts"
+import * as Bounds from "../../internal/base/bounds.ts"
+import { isRecord, own, parseJson } from "../../internal/base/json.ts"
 import type { Limits } from "../../Limits.ts"
 
 /** Receives the method of every notification. */
@@ -39,7 +41,7 @@ export const make = (options: {
   const { hasLogs = false, limits, onNotification } = options
   const pending: Pending = new Map()
   let closed = false
-  const send = (message: McpSchema.JsonRpcMessage) => Effect.flatMap(encode(message, limits.frameBytes), options.send)
+  const send = (message: McpSchema.JsonRpcMessage) => Effect.flatMap(encode(message), options.send)
   const take = Effect.fnUntraced(function* (value: unknown) {
     const decoded = decodeMessage(value)
     if (Option.isNone(decoded)) return yield* broken("the server sent something that is not a JSON-RPC message")
@@ -62,7 +64,7 @@ export const make = (options: {
       }),
     notify: (message) => (closed ? Effect.fail(notSent) : send(message)),
     receive: Effect.fnUntraced(function* (text) {
-      const value = parseJson(text, limits.jsonDepth)
+      const value = parseJson(text, Bounds.jsonDepth)
       if (Result.isSuccess(value)) {
         const messages: ReadonlyArray<unknown> = Array.isArray(value.success) ? value.success : [value.success]
         for (const message of messages) if (!hasLogs || isMessage(message, pending)) yield* take(message)
@@ -78,7 +80,9 @@ export const make = (options: {
       const cancel = Effect.suspend(() =>
         message.method === "initialize" || !pending.has(message.id)
           ? Effect.void
-          : Effect.ignore(Effect.timeoutOption(send(cancelled(message.id)), limits.cleanUpMs / 5))
+          : Effect.ignore(
+              Effect.timeoutOption(send(cancelled(message.id)), Duration.times(limits.cleanUpTimeout, 1 / 5))
+            )
       )
       return yield* send(message).pipe(
         Effect.andThen(Deferred.await(answer)),
@@ -113,6 +117,8 @@ const isNotSent = (error: McpClientError): boolean => error === notSent
 /** Something the server sent, or should get, is larger than a limit. */
 export const tooLarge = (description: string) => new McpClientError({ reason: new LimitError({ description }) })
 
+export const frameTooLong = tooLarge(`a message exceeds ${Bounds.frameLength} characters`)
+
 export const broken = (description: string) => new McpClientError({ reason: new ProtocolError({ description }) })
 
 /** Answers a request of the server: kernai offers no sampling, no elicitation and no roots. */
@@ -144,10 +150,7 @@ const decode = Schema.decodeUnknownOption(McpSchema.JsonRpcMessage)
 export const isRequest = (message: McpSchema.JsonRpcMessage): message is McpSchema.JsonRpcRequest =>
   "method" in message && "id" in message
 
-const encode = Effect.fnUntraced(function* (message: McpSchema.JsonRpcMessage, limit: number) {
-  const text = yield* Effect.try({
-    try: () => JSON.stringify(message),
-    catch: () => broken("the request is no JSON")
-  })
-  return text.length > limit ? yield* tooLarge(`a message exceeds ${limit} bytes`) : text
+const encode = Effect.fnUntraced(function* (message: McpSchema.JsonRpcMessage) {
+  const text = yield* Effect.try({ try: () => JSON.stringify(message), catch: () => broken("the request is not JSON") })
+  return text.length > Bounds.frameLength ? yield* frameTooLong : text
 })

@@ -41,7 +41,7 @@ export const open = Effect.fnUntraced(function* (
   })
   if (!Http.isEventStream(response)) return yield* JsonRpc.broken("the server answered with no event stream")
 
-  yield* Http.forEachEvent(response, limits.frameBytes, (event) => {
+  yield* Http.forEachEvent(response, (event) => {
     if (event.event === "endpoint") return Deferred.complete(endpoint, resolve(server.url, event.data))
     return event.event === "message" && event.data !== "" ? line.receive(event.data) : Effect.void
   }).pipe(
@@ -53,7 +53,7 @@ export const open = Effect.fnUntraced(function* (
   )
   yield* Effect.addFinalizer(() => line.close(JsonRpc.lost("the connection was closed")))
   yield* Effect.timeoutOrElse(Deferred.await(endpoint), {
-    duration: limits.connectMs,
+    duration: limits.connectTimeout,
     orElse: () => Effect.fail(JsonRpc.broken("the server named no endpoint to post to"))
   })
   return line

@@ -2,10 +2,11 @@
  * Registers the block type `mcp`, which reaches everything the servers have.
  */
 
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Block from "../../Block.ts"
 import { jsonObject } from "../../internal/base/json.ts"
-import { visible } from "../../internal/base/visible.ts"
+import { visible } from "../../internal/base/text.ts"
 import * as Protocol from "../../Protocol.ts"
 import { ProtocolRegistry } from "../../ProtocolRegistry.ts"
 import * as McpProtocol from "../McpProtocol.ts"
@@ -27,7 +28,7 @@ export const register = Effect.fnUntraced(function* (source: Catalog.Source, nam
   const protocol = Protocol.make("mcp", {
     documentation: documentation(servers.map(({ name }) => name)),
     // A request may be for any server.
-    timeLimit: Math.max(limits.cleanUpMs, ...servers.map((server) => server.timeLimit(limits))),
+    timeout: servers.reduce((most, server) => Duration.max(most, server.timeout(limits)), limits.cleanUpTimeout),
     handle: (block, scope) => Effect.flatMap(McpProtocol.answer(catalogFor(scope), block.content), Call.contentOf("")),
     // The skill whose rules the call of a tool has to keep.
     skillOf: ({ content }) => {

@@ -6,9 +6,8 @@
 import type { McpClientError } from "effect/ai/McpClientError"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
-import { errorCode } from "../../internal/base/errorCode.ts"
+import { errorCode, retryAfterDate, retryAfterNumber } from "../../internal/base/transient.ts"
 import { redact } from "../../internal/base/redact.ts"
-import * as RetryAfter from "../../internal/base/retryAfter.ts"
 import { McpError } from "../../KernelError.ts"
 import type { HttpServer, McpServer } from "../McpConfig.ts"
 
@@ -177,9 +176,9 @@ const allowing = (challenge: string): string => {
 
 /** When the server wants to be asked again, by its `retry-after`: in seconds or as a date. */
 const retryAfter = (header: string | undefined): string => {
-  const seconds = RetryAfter.numberOf(header)
+  const seconds = retryAfterNumber(header)
   if (seconds !== undefined && Number.isInteger(seconds)) return `; retry after ${seconds} s`
-  const date = RetryAfter.dateOf(header)
+  const date = retryAfterDate(header)
   return date === undefined ? "" : `; retry at ${new Date(date).toISOString()}`
 }
 

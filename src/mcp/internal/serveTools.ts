@@ -6,6 +6,7 @@
 import * as McpSchema from "effect/ai/McpSchema"
 import { McpServer } from "effect/ai/McpServer"
 import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
@@ -14,16 +15,15 @@ import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Content from "../../Content.ts"
-import { inTime } from "../../internal/base/inTime.ts"
-import { isJsonObject, type JsonObject, jsonObject } from "../../internal/base/json.ts"
-import { plain } from "../../internal/base/plain.ts"
+import { inTime } from "../../internal/base/effects.ts"
+import { isJsonObject, jsonObject, type JsonObject, plain } from "../../internal/base/json.ts"
 import { explain } from "../../internal/loop/explain.ts"
 import { askAboutSkill } from "../../internal/policy/askAboutSkill.ts"
 import { shows } from "../../internal/policy/askPolicy.ts"
 import { clean } from "../../internal/skill/skillOutput.ts"
 import { McpError, ToolNotFound } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
-import { MediaStore, type Shape as Media } from "../../MediaStore.ts"
+import { MediaStore, type MediaStoreShape as Media } from "../../MediaStore.ts"
 import * as Policy from "../../Policy.ts"
 import { Redaction } from "../../Redaction.ts"
 import * as Skill from "../../Skill.ts"
@@ -131,7 +131,7 @@ const call = Effect.fnUntraced(function* (registry: SkillRegistry["Service"], na
 
   const redactor = yield* Redaction
   const media = yield* (yield* MediaStore).run(callId)
-  const limit = skill.timeLimit ?? limits.skillMs
+  const limit = skill.timeout ?? limits.skillTimeout
   const body = Effect.gen(function* () {
     const value = yield* skill.call(input, {
       ...scopeOf(callId),
@@ -145,7 +145,8 @@ const call = Effect.fnUntraced(function* (registry: SkillRegistry["Service"], na
     const output = clean(yield* Effect.fromResult(Skill.toOutput(value)), redactor)
     return { output, content: yield* media.admit([...output.content, ...output.media]) }
   }).pipe(Effect.provideService(MediaStore, media))
-  const late = new McpError({ server: "", reason: "timeout", detail: `Skill '${name}' took longer than ${limit} ms` })
+  const detail = `Skill '${name}' took longer than ${Duration.toMillis(limit)} ms`
+  const late = new McpError({ server: "", reason: "timeout", detail })
   // A skill that ignores interruption is left behind.
   const exit = yield* Effect.exit(inTime(body, limit, () => Effect.fail(late)))
   if (Exit.isFailure(exit)) return failed((yield* explain({ redactor }, `Skill '${name}'`, exit.cause)).message)

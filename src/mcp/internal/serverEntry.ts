@@ -12,20 +12,15 @@ import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
 import * as SchemaIssue from "effect/SchemaIssue"
 import * as Struct from "effect/Struct"
-import { shorten } from "../../internal/base/cut.ts"
+import { shorten, visible } from "../../internal/base/text.ts"
 import * as Fault from "../../internal/base/fault.ts"
-import { visible } from "../../internal/base/visible.ts"
 import type { Plain } from "../../internal/base/yaml.ts"
 import { ConfigInvalid } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import type { McpServer, Transport } from "../McpConfig.ts"
 
 /** A text with its variables replaced, as it was written, and the values of its variables. */
-const Filled = Schema.Struct({
-  text: Schema.String,
-  written: Schema.String,
-  variables: Schema.Array(Schema.String)
-})
+const Filled = Schema.Struct({ text: Schema.String, written: Schema.String, variables: Schema.Array(Schema.String) })
 type Filled = typeof Filled.Type
 
 /** Replaces every `${NAME}` once by its value in the ConfigProvider: a value is not searched again. */
@@ -99,7 +94,7 @@ export const versions = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25",
 const Version = Text.pipe(Schema.decodeTo(must(`must be one of ${versions.join(", ")}`, Schema.Literals(versions))))
 
 const or = Schema.withDecodingDefaultTypeKey
-const limit = (name: "headersMs" | "skillMs") => Effect.map(Limits, (limits) => Duration.millis(limits[name]))
+const limit = (name: "headersTimeout" | "skillTimeout") => Effect.map(Limits, (limits) => limits[name])
 
 export const OAuthEntry = Schema.Struct({
   /** A client registered by hand. Default: kernai registers itself where the server allows that. */
@@ -115,10 +110,10 @@ export const Entry = Schema.Struct({
   transport: Schema.optionalKey(Template),
   /** The revision to offer first; older ones follow when the server declines it. Default: 2025-11-25. */
   protocolVersion: Version.pipe(or(Effect.succeed("2025-11-25" as const))),
-  /** Time for the server to be ready, and to list what it has. Default: `Limits.headersMs`. */
-  connectTimeout: Span.pipe(or(limit("headersMs"))),
-  /** Time for one call. Default: `Limits.skillMs`. */
-  timeout: Span.pipe(or(limit("skillMs"))),
+  /** Time for the server to be ready, and to list what it has. Default: `Limits.headersTimeout`. */
+  connectTimeout: Span.pipe(or(limit("headersTimeout"))),
+  /** Time for one call. Default: `Limits.skillTimeout`. */
+  timeout: Span.pipe(or(limit("skillTimeout"))),
   /** Believes the server's annotations about which tools may be called twice. Default: false. */
   trustAnnotations: Flag.pipe(or(Effect.succeed(false))),
   command: Schema.optionalKey(Scalar),

@@ -1,11 +1,12 @@
 /**
  * A server as a child process: newline-delimited JSON-RPC on its standard streams. The process leads a group of its own,
- * of which nothing is left `Limits.cleanUpMs` after the scope closes.
+ * of which nothing is left `Limits.cleanUpTimeout` after the scope closes.
  */
 
 import type { McpClientError } from "effect/ai/McpClientError"
 import type * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
@@ -14,7 +15,8 @@ import { type ChildProcessHandle, ChildProcessSpawner } from "effect/process/Chi
 import * as Queue from "effect/Queue"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import { visible } from "../../internal/base/visible.ts"
+import * as Bounds from "../../internal/base/bounds.ts"
+import { visible } from "../../internal/base/text.ts"
 import { Limits } from "../../Limits.ts"
 import type { StdioServer } from "../McpConfig.ts"
 import * as JsonRpc from "./jsonRpc.ts"
@@ -26,11 +28,13 @@ export const open = Effect.fnUntraced(function* (
 ): Effect.fn.Return<JsonRpc.Line, McpClientError, ChildProcessSpawner | Scope.Scope> {
   const limits = yield* Limits
   // Most servers end by themselves when their input does; the rest of the time is for the others.
-  const grace = limits.cleanUpMs / 5
+  const grace = Duration.times(limits.cleanUpTimeout, 1 / 5)
   const spawner = yield* ChildProcessSpawner
-  const process = yield* Effect.mapError(spawner.spawn(command(server, limits.cleanUpMs - grace)), (error) =>
-    // The platform's message shows the whole command line.
-    JsonRpc.lost(`'${server.written.command}' cannot be started (${error.reason._tag})`)
+  const process = yield* Effect.mapError(
+    spawner.spawn(command(server, Duration.subtract(limits.cleanUpTimeout, grace))),
+    (error) =>
+      // The platform's message shows the whole command line.
+      JsonRpc.lost(`'${server.written.command}' cannot be started (${error.reason._tag})`)
   )
 
   const outbox = yield* Queue.bounded<string, Cause.Done>(64)
@@ -59,7 +63,7 @@ export const open = Effect.fnUntraced(function* (
     ),
     Effect.forkScoped
   )
-  yield* follow(process, { ...line, close }, limits.frameBytes, grace)
+  yield* follow(process, { ...line, close }, grace)
   yield* Effect.addFinalizer(() =>
     line
       .close(JsonRpc.lost("the connection was closed"))
@@ -72,7 +76,7 @@ export const open = Effect.fnUntraced(function* (
   return { ...line, isOpen: Effect.flatMap(isRunning, (running) => (running ? line.isOpen : Effect.succeed(false))) }
 })
 
-const command = (server: StdioServer, forceKillAfter: number) => {
+const command = (server: StdioServer, forceKillAfter: Duration.Duration) => {
   const { env, platform } = globalThis.process
   const inherited = ["PATH", "HOME", "LANG"].flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]]))
   return ChildProcess.make(server.command, [...server.args], {
@@ -87,12 +91,7 @@ const command = (server: StdioServer, forceKillAfter: number) => {
 }
 
 /** Reads what the process writes, and closes the line when the process ends. */
-const follow = Effect.fnUntraced(function* (
-  process: ChildProcessHandle,
-  line: JsonRpc.Line,
-  frameBytes: number,
-  grace: number
-) {
+const follow = Effect.fnUntraced(function* (process: ChildProcessHandle, line: JsonRpc.Line, grace: Duration.Duration) {
   const drained = yield* Deferred.make<void>()
   const complaints = openComplaints()
   const complained = yield* process.stderr.pipe(
@@ -103,7 +102,7 @@ const follow = Effect.fnUntraced(function* (
   )
   yield* process.stdout.pipe(
     Stream.decodeText(),
-    Stream.runForEach(receiver(line, frameBytes)),
+    Stream.runForEach(receiver(line)),
     Effect.catch((error) =>
       line.close(error._tag === "McpClientError" ? error : JsonRpc.lost("the server's output cannot be read"))
     ),
@@ -126,7 +125,7 @@ const follow = Effect.fnUntraced(function* (
 })
 
 /** Hands over whole lines, and holds back the start of the next one. */
-const receiver = ({ receive }: JsonRpc.Line, frameBytes: number) => {
+const receiver = ({ receive }: JsonRpc.Line) => {
   let held = ""
   return Effect.fnUntraced(function* (chunk: string) {
     held += chunk
@@ -135,7 +134,7 @@ const receiver = ({ receive }: JsonRpc.Line, frameBytes: number) => {
       held = lines.pop() ?? ""
       for (const line of lines) yield* receive(line)
     }
-    if (held.length > frameBytes) return yield* JsonRpc.tooLarge(`a message exceeds ${frameBytes} bytes`)
+    if (held.length > Bounds.frameLength) return yield* JsonRpc.frameTooLong
   })
 }
 

@@ -11,7 +11,8 @@ import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as HttpClientResponse from "effect/http/HttpClientResponse"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
-import { isDeeper, parseJson } from "../../internal/base/untrusted.ts"
+import * as Bounds from "../../internal/base/bounds.ts"
+import { isDeeper, parseJson } from "../../internal/base/json.ts"
 import { Limits } from "../../Limits.ts"
 import type { HttpServer } from "../McpConfig.ts"
 import * as Handshake from "./handshake.ts"
@@ -40,15 +41,15 @@ export const open = Effect.fnUntraced(function* (
   const inner = yield* McpClient.http({
     url: server.url,
     protocol: modern ? McpProtocol.v2026_07_28 : McpProtocol.v2025_11_25,
-    maxMessageBytes: limits.frameBytes
+    maxMessageBytes: Bounds.frameLength
   }).pipe(Effect.provideService(HttpClient.HttpClient, client))
   const transport: McpClient.Transport = {
     ...inner,
     request: (message, tool) =>
       Effect.filterOrFail(
         inner.request(message, tool),
-        (response) => !isDeeper(response, limits.jsonDepth),
-        () => JsonRpc.broken(`the server sent JSON that nests deeper than ${limits.jsonDepth} levels`)
+        (response) => !isDeeper(response, Bounds.jsonDepth),
+        () => JsonRpc.broken(`the server sent JSON that nests deeper than ${Bounds.jsonDepth} levels`)
       )
   }
   const inSession = HttpClient.mapRequest(client, (request) =>
@@ -92,7 +93,7 @@ const askFor = (server: HttpServer, handshake: Handshake.Handshake): HttpClientR
 
 /** Opens the stream again whenever it ends: less and less often while the server is away or ends it at once. */
 const follow = Effect.fnUntraced(function* (listening: Listening, ask: HttpClientRequest.HttpClientRequest) {
-  const { client, limits, onNotification } = listening
+  const { client, onNotification } = listening
   let wasOpen = false
   let wait = 0
   // Changes while no stream was open were not announced.
@@ -116,7 +117,7 @@ const follow = Effect.fnUntraced(function* (listening: Listening, ask: HttpClien
       const onRetry = (asked: Duration.Duration) => {
         wait = Duration.toMillis(asked)
       }
-      yield* Http.forEachEvent(response, limits.frameBytes, ({ data }) => receive(listening, data), onRetry)
+      yield* Http.forEachEvent(response, ({ data }) => receive(listening, data), onRetry)
       return true
     },
     Effect.scoped,
@@ -134,7 +135,7 @@ const follow = Effect.fnUntraced(function* (listening: Listening, ask: HttpClien
 })
 
 const receive = ({ client, limits, onNotification, url }: Listening, text: string): Effect.Effect<void> => {
-  const message = Option.flatMap(Result.getSuccess(parseJson(text, limits.jsonDepth)), JsonRpc.decodeMessage)
+  const message = Option.flatMap(Result.getSuccess(parseJson(text, Bounds.jsonDepth)), JsonRpc.decodeMessage)
   if (Option.isNone(message) || !("method" in message.value)) return Effect.void
   if (!JsonRpc.isRequest(message.value)) return onNotification(message.value.method)
   const answer = HttpClientRequest.post(url).pipe(
@@ -142,7 +143,7 @@ const receive = ({ client, limits, onNotification, url }: Listening, text: strin
     HttpClientRequest.bodyJsonUnsafe(JsonRpc.reply(message.value))
   )
   const sent = Effect.scoped(HttpClient.withScope(client).execute(answer))
-  return Effect.ignore(Effect.timeoutOption(sent, limits.connectMs))
+  return Effect.ignore(Effect.timeoutOption(sent, limits.connectTimeout))
 }
 
 const shortest = 1_000

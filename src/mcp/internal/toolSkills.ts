@@ -107,8 +107,8 @@ const skillOfTool = (server: HubServer, tool: HubTool, name: string, limits: Lim
   const { annotations: hints, description, title } = tool.tool
   const label = hints?.title ?? title
   return Skill.dynamic(name, {
-    description: Definition.line(description ?? title ?? "", limits.descriptionBytes),
-    inputSchema: jsonObject(Definition.readable(tool.parts["inputSchema"] ?? {}, limits.descriptionBytes)),
+    description: Definition.line(description ?? title ?? "", limits.descriptionLength),
+    inputSchema: jsonObject(Definition.readable(tool.parts["inputSchema"] ?? {}, limits.descriptionLength)),
     source: "mcp",
     effects: Call.effectsOf(server, tool),
     annotations: {
@@ -116,9 +116,9 @@ const skillOfTool = (server: HubServer, tool: HubTool, name: string, limits: Lim
       destructive: hints?.destructiveHint ?? true,
       idempotent: hints?.idempotentHint ?? false,
       openWorld: hints?.openWorldHint ?? true,
-      ...(label === undefined ? {} : { title: Definition.line(label, limits.descriptionBytes) })
+      ...(label === undefined ? {} : { title: Definition.line(label, limits.descriptionLength) })
     },
-    timeLimit: server.timeLimit(limits),
+    timeout: server.timeout(limits),
     execute: (input) => Effect.flatMap(Call.callTool(server, tool, input), Call.contentOf(server.name))
   })
 }

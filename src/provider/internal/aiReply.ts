@@ -95,20 +95,20 @@ export const collected = Effect.fnUntraced(function* (
   parts: Stream.Stream<StreamPart, AiError.AiError>,
   provider: ProviderShape
 ) {
-  const { replyBytes } = yield* Limits.Limits
+  const { replyLength } = yield* Limits.Limits
   let size = 0
   const bounded = Stream.mapEffect(parts, (part) => {
     size += "delta" in part ? Math.max(1, part.delta.length) : 1
-    return size > replyBytes ? Effect.fail(tooLarge(provider, replyBytes)) : Effect.succeed(part)
+    return size > replyLength ? Effect.fail(tooLarge(provider, replyLength)) : Effect.succeed(part)
   })
   return yield* Stream.runCollect(bounded)
 })
 
-const tooLarge = (provider: ProviderShape, replyBytes: number) =>
+const tooLarge = (provider: ProviderShape, replyLength: number) =>
   AiError.make({
     module: provider.name,
     method: "generateText",
-    reason: new AiError.InvalidResponseError({ description: `the reply is too large: replyBytes is ${replyBytes}` })
+    reason: new AiError.InvalidResponseError({ description: `the reply is too large: replyLength is ${replyLength}` })
   })
 
 /** The parts of a reply as a whole: text and thinking in one piece each time. */

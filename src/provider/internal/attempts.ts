@@ -4,6 +4,7 @@
 
 import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Pull from "effect/Pull"
@@ -37,7 +38,7 @@ export const patiently = Effect.fnUntraced(function* (
     const patience = fault.retryAt === undefined ? 0 : fault.retryAt - now
     if (attempt >= limits.modelAttempts || !isPassing(fault)) return yield* toError(provider, fault, secrets, attempt)
     // Whatever the status was: whoever is told when to come back is held off.
-    if (patience > limits.retryAfterMs) {
+    if (patience > Duration.toMillis(limits.maxRetryAfter)) {
       return yield* toError(provider, { ...fault, reason: "rate_limited" }, secrets, attempt)
     }
     const pause = Math.min(8_000, 500 * 2 ** (attempt - 1)) * (0.75 + 0.25 * (yield* Random.next))

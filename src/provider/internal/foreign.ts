@@ -9,14 +9,14 @@
 
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Base64 from "effect/encoding/Base64"
 import * as Pull from "effect/Pull"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import { type Json, type JsonObject, sizeOf } from "../../internal/base/json.ts"
-import { isDeeper } from "../../internal/base/untrusted.ts"
+import { isDeeper, type Json, type JsonObject, sizeOf } from "../../internal/base/json.ts"
 import type { ProviderError } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import type { StreamPart } from "../../StreamPart.ts"
@@ -79,10 +79,10 @@ type PartsPull = Pull.Pull<Arr.NonEmptyReadonlyArray<StreamPart>, Fault>
 
 const cut: Fault = { reason: "incomplete" }
 
-const timely = <A>(pull: Pull.Pull<A, Fault>, { idleMs }: Limits): Pull.Pull<A, Fault> =>
+const timely = <A>(pull: Pull.Pull<A, Fault>, { idleTimeout }: Limits): Pull.Pull<A, Fault> =>
   Effect.timeoutOrElse(pull, {
-    duration: idleMs,
-    orElse: () => Effect.fail<Fault>({ reason: "timeout", note: `idleMs is ${idleMs}` })
+    duration: idleTimeout,
+    orElse: () => Effect.fail<Fault>({ reason: "timeout", note: `idleTimeout is ${Duration.format(idleTimeout)}` })
   })
 
 /** Thinking and calls of another package's model, told by its own ids; an id may come again (R-24). */

@@ -4,10 +4,11 @@
  * A reply is server-sent events, JSON lines or one JSON document; which of them
  * it is shows in its first character, so a vendor that answers a streamed call
  * with a whole document is understood too. Work is linear and bounded: one
- * event or line by `Limits.frameBytes`, a document by `Limits.fetchedBytes`.
+ * event or line by `frameLength`, a document by `Limits.fetchedBytes`.
  */
 
 import * as Sse from "effect/encoding/Sse"
+import * as Bounds from "../../internal/base/bounds.ts"
 import type { Limits } from "../../Limits.ts"
 import { type Fault, limitFault } from "./providerFault.ts"
 import { type Fields, isFields, parse } from "./readFields.ts"
@@ -43,7 +44,7 @@ export const make = (framing: Framing, decoder: Decoder, limits: Limits): Frames
       const start = text.search(spoken)
       if (start === -1) {
         skipped += text.length
-        return skipped > limits.frameBytes ? limitFault("frameBytes", limits.frameBytes) : undefined
+        return skipped > Bounds.frameLength ? limitFault("frameLength", Bounds.frameLength) : undefined
       }
       const first = text[start]
       if (first === "<") return { reason: "invalid_response", note: "a page instead of a reply" }
@@ -52,7 +53,7 @@ export const make = (framing: Framing, decoder: Decoder, limits: Limits): Frames
           ? lines(decoder, limits)
           : first === "{" || first === "["
             ? whole(decoder, limits)
-            : events(decoder, limits)
+            : events(decoder)
       return frames.push(text.slice(start))
     },
     end: () => {
@@ -65,7 +66,7 @@ export const make = (framing: Framing, decoder: Decoder, limits: Limits): Frames
 // Blanks before a reply mean nothing.
 const spoken = /[^ \t\r\n\uFEFF]/
 
-const events = (decoder: Decoder, limits: Limits): Frames => {
+const events = (decoder: Decoder): Frames => {
   let fault: Fault | undefined
   let isEnding = false
   const trailer = new Trailer()
@@ -77,11 +78,11 @@ const events = (decoder: Decoder, limits: Limits): Frames => {
       if (data === "[DONE]") return decoder.end(true)
       fault = event.event === "error" ? failure(data, decoder) : read(data, isEnding, decoder.event)
     },
-    { maxEventSize: limits.frameBytes }
+    { maxEventSize: Bounds.frameLength }
   )
   const push = (text: string): Fault | undefined => {
     trailer.push(text)
-    return parser.feed(text) === undefined ? fault : limitFault("frameBytes", limits.frameBytes)
+    return parser.feed(text) === undefined ? fault : limitFault("frameLength", Bounds.frameLength)
   }
   return {
     push,
@@ -151,7 +152,7 @@ const lines = (decoder: Decoder, limits: Limits): Frames => {
         pending.push(text.slice(from))
         pendingLength += text.length - from
       }
-      return pendingLength > limits.frameBytes ? limitFault("frameBytes", limits.frameBytes) : undefined
+      return pendingLength > Bounds.frameLength ? limitFault("frameLength", Bounds.frameLength) : undefined
     },
     end: () => (document === undefined ? line(pending.join(""), true) : document.end())
   }

@@ -11,6 +11,7 @@ import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as HttpClient from "effect/http/HttpClient"
@@ -21,7 +22,8 @@ import * as Option from "effect/Option"
 import * as Pull from "effect/Pull"
 import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
-import { errorCode } from "../../internal/base/errorCode.ts"
+import * as Bounds from "../../internal/base/bounds.ts"
+import { errorCode } from "../../internal/base/transient.ts"
 import type { ProviderError } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import type { Request } from "../../Provider.ts"
@@ -67,7 +69,7 @@ export const document = Effect.fnUntraced(
   function* (client: HttpClient.HttpClient, service: Service, url: string) {
     const limits = yield* Limits
     const get = HttpClientRequest.get(url, { headers: { accept: "application/json", ...service.headers() } })
-    const response = yield* send(client, get, limits, 0)
+    const response = yield* send(client, get, limits, Duration.zero)
     if (!isOk(response)) return yield* refused(service, response, limits)
     const value = parse(yield* bodyOf(response, limits))
     return isFields(value) ? value : yield* Effect.fail<Fault>({ reason: "invalid_response", note: "no JSON object" })
@@ -100,7 +102,7 @@ const begin = Effect.fnUntraced(function* (
   post: HttpClientRequest.HttpClientRequest,
   limits: Limits
 ) {
-  const response = yield* send(client, post, limits, vendor.startsSlowly === true ? slowMs : 0)
+  const response = yield* send(client, post, limits, vendor.startsSlowly === true ? slowStart : Duration.zero)
   if (!isOk(response)) {
     const isReply = ({ isReply }: Fault) => isReply === true
     return yield* Effect.catchIf(refused(vendor, response, limits), isReply, () => Effect.succeed(failedReply))
@@ -123,7 +125,7 @@ const begin = Effect.fnUntraced(function* (
 
 const failedReply = Stream.succeed(StreamParts.finish("error"))
 
-const slowMs = 300_000
+const slowStart = Duration.minutes(5)
 
 const isOk = (response: HttpClientResponse.HttpClientResponse): boolean =>
   response.status >= 200 && response.status < 300
@@ -131,25 +133,24 @@ const isOk = (response: HttpClientResponse.HttpClientResponse): boolean =>
 const firstOf = (pull: PartsPull): Effect.Effect<Parts, Fault> =>
   Pull.catchDone(pull, () => Effect.fail<Fault>({ reason: "incomplete" }))
 
-/** The response to a request, once its headers are there; they are waited for `leastMs` at least. */
+/** The response to a request, once its headers are there; they are waited for `least` at least. */
 const send = (
   client: HttpClient.HttpClient,
   ask: HttpClientRequest.HttpClientRequest,
-  { headersMs }: Limits,
-  leastMs: number
+  { headersTimeout }: Limits,
+  least: Duration.Duration
 ) =>
   client.execute(ask).pipe(
     Effect.updateContext(direct),
     // The connect limit is part of this one: an HTTP client does not tell when its connection stands.
     Effect.timeoutOrElse({
-      duration: Math.max(headersMs, leastMs),
+      duration: Duration.max(headersTimeout, least),
       orElse: () =>
         Effect.fail<Fault>({
           reason: "timeout",
-          note:
-            headersMs < leastMs
-              ? `waited ${leastMs} ms, longer with a headersMs above that`
-              : `headersMs is ${headersMs}`
+          note: Duration.isLessThan(headersTimeout, least)
+            ? `waited ${Duration.format(least)}, longer with a headersTimeout above that`
+            : `headersTimeout is ${Duration.format(headersTimeout)}`
         })
     }),
     Effect.catch((error) => {
@@ -187,8 +188,9 @@ const read = Effect.fnUntraced(function* (
       Cause.isDone(error) ? error : { reason: "disconnected", code: errorCode(error) }
     ),
     {
-      duration: limits.idleMs,
-      orElse: () => Effect.fail<Fault>({ reason: "timeout", note: `idleMs is ${limits.idleMs}` })
+      duration: limits.idleTimeout,
+      orElse: () =>
+        Effect.fail<Fault>({ reason: "timeout", note: `idleTimeout is ${Duration.format(limits.idleTimeout)}` })
     }
   )
   const reply = new Reply(limits)
@@ -207,14 +209,14 @@ const read = Effect.fnUntraced(function* (
   // What a packed body may become is bounded closely; a plain one only needs an end.
   const bound: Bound =
     response.headers["content-encoding"] === undefined
-      ? { most: 64 * limits.replyBytes, by: "replyBytes" }
+      ? { most: 64 * limits.replyLength, by: "replyLength", value: limits.replyLength }
       : unpacked(response, limits)
   let received = 0
 
   const take = (chunks: ReadonlyArray<Uint8Array>): Fault | undefined => {
     for (const chunk of chunks) {
       received += chunk.length
-      if (received > bound.most) return limitFault(bound.by, limits[bound.by])
+      if (received > bound.most) return limitFault(bound.by, bound.value)
       const text = decode(utf8, chunk)
       if (text === undefined) return { reason: "invalid_response", note: "no UTF-8" }
       const fault = frames.push(text)
@@ -257,19 +259,20 @@ const read = Effect.fnUntraced(function* (
   return pull
 })
 
-/** How many bytes a body may have, and the limit that says so. */
+/** How many bytes a body may have, and the limit that says so, by its name and value. */
 interface Bound {
   readonly most: number
-  readonly by: "replyBytes" | "fetchedBytes" | "decompressionRatio"
+  readonly by: string
+  readonly value: number
 }
 
 /** What a packed body may become: so many bytes, and not too many for its packed length. */
 const unpacked = (response: HttpClientResponse.HttpClientResponse, limits: Limits): Bound => {
   const packed = Number(response.headers["content-length"] ?? NaN)
-  const most = Math.max(excerptBytes, packed * limits.decompressionRatio)
+  const most = Math.max(excerptBytes, packed * Bounds.decompressionRatio)
   return Number.isSafeInteger(packed) && most < limits.fetchedBytes
-    ? { most, by: "decompressionRatio" }
-    : { most: limits.fetchedBytes, by: "fetchedBytes" }
+    ? { most, by: "decompressionRatio", value: Bounds.decompressionRatio }
+    : { most: limits.fetchedBytes, by: "fetchedBytes", value: limits.fetchedBytes }
 }
 
 type Utf8 = InstanceType<typeof TextDecoder>
@@ -326,15 +329,15 @@ const excerpt = (response: HttpClientResponse.HttpClientResponse, limits: Limits
     ),
     Stream.takeUntil((read) => read.bytes >= excerptBytes),
     Stream.runLast,
-    Effect.timeoutOption(Math.min(limits.idleMs, 5_000)),
+    Effect.timeoutOption(Duration.min(limits.idleTimeout, Duration.seconds(5))),
     Effect.map((last) => Option.match(Option.flatten(last), { onNone: () => "", onSome: (read) => read.text })),
     Effect.orElseSucceed(() => "")
   )
 
-/** The whole of a body, which is there within `idleMs`. */
+/** The whole of a body, which is there within `idleTimeout`. */
 const bodyOf = (
   response: HttpClientResponse.HttpClientResponse,
-  { fetchedBytes, idleMs }: Limits
+  { fetchedBytes, idleTimeout }: Limits
 ): Effect.Effect<string, Fault> =>
   response.stream.pipe(
     Stream.mapError((error): Fault => ({ reason: "disconnected", code: errorCode(error) })),
@@ -342,7 +345,7 @@ const bodyOf = (
     Stream.mkUint8Array,
     Effect.map((bytes) => new TextDecoder().decode(bytes)),
     Effect.timeoutOrElse({
-      duration: idleMs,
-      orElse: () => Effect.fail<Fault>({ reason: "timeout", note: `idleMs is ${idleMs}` })
+      duration: idleTimeout,
+      orElse: () => Effect.fail<Fault>({ reason: "timeout", note: `idleTimeout is ${Duration.format(idleTimeout)}` })
     })
   )

@@ -4,9 +4,9 @@
 
 import * as Equal from "effect/Equal"
 import * as Result from "effect/Result"
+import * as Bounds from "../../internal/base/bounds.ts"
 import * as Snapshot from "../../internal/base/snapshot.ts"
-import { isDeeper } from "../../internal/base/untrusted.ts"
-import type { Limits } from "../../Limits.ts"
+import { isDeeper } from "../../internal/base/json.ts"
 import { parse } from "./readFields.ts"
 
 /** One call of a reply. It is open until its vendor ends it, or another begins in its place. */
@@ -18,15 +18,13 @@ export class NativeCall {
   isOpen = true
   /** Its parameters, as far as they came. */
   text = ""
-  readonly #limits: Limits
   #braces = new Braces()
   /** Its parameters as they were read last; text where they are whole and no JSON, which they stay. */
   #value: unknown
 
-  constructor(id: string, given: string | undefined, limits: Limits) {
+  constructor(id: string, given: string | undefined) {
     this.id = id
     this.given = given
-    this.#limits = limits
   }
 
   /** Whether the parameters are a whole object, or a list: what follows belongs to another. */
@@ -56,8 +54,7 @@ export class NativeCall {
 
   /** Whether its parameters are these, as text, however it is spelled, or as a JSON value. */
   has(params: unknown): boolean {
-    const limits = this.#limits
-    const told = typeof params === "string" || isDeeper(params, limits.jsonDepth) ? params : textOf(params, limits)
+    const told = typeof params === "string" || isDeeper(params, Bounds.jsonDepth) ? params : textOf(params)
     if (typeof told !== "string" || told === this.text) return told === this.text
     // A value told again may be spelled in another way; neither a piece of one nor what goes on is read.
     if (!this.isWhole || typeof this.#value === "string" || !told.trimEnd().endsWith("}")) return false
@@ -67,7 +64,7 @@ export class NativeCall {
   // What is no JSON, or nests too deeply to be handled as such, stays text.
   #read(text: string): unknown {
     const value = parse(text)
-    return value === undefined || isDeeper(value, this.#limits.jsonDepth) ? text : value
+    return value === undefined || isDeeper(value, Bounds.jsonDepth) ? text : value
   }
 }
 
@@ -102,5 +99,5 @@ class Braces {
 }
 
 /** Arguments as text. JavaScript would write a number too large for a double as null: as a whole they are no JSON then. */
-export const textOf = (value: unknown, limits: Limits): string =>
-  value === undefined || Result.isSuccess(Snapshot.take(value, limits)) ? (JSON.stringify(value) ?? "") : "out of range"
+export const textOf = (value: unknown): string =>
+  value === undefined || Result.isSuccess(Snapshot.take(value)) ? (JSON.stringify(value) ?? "") : "out of range"

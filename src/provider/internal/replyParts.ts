@@ -6,7 +6,8 @@
  * (R-24) and counts what was said against the reply limit.
  */
 
-import { isDeeper } from "../../internal/base/untrusted.ts"
+import * as Bounds from "../../internal/base/bounds.ts"
+import { isDeeper } from "../../internal/base/json.ts"
 import type { Limits } from "../../Limits.ts"
 import type * as StreamPart from "../../StreamPart.ts"
 import type { FinishReason, Metadata, ReportedUsage } from "../../StreamPart.ts"
@@ -39,9 +40,9 @@ export class Reply {
 
   /** The limit the reply broke. */
   get fault(): Fault | undefined {
-    const { jsonDepth, replyBytes } = this.#limits
-    if (this.#isTooDeep) return limitFault("jsonDepth", jsonDepth)
-    return this.#size > replyBytes ? limitFault("replyBytes", replyBytes) : undefined
+    const { replyLength } = this.#limits
+    if (this.#isTooDeep) return limitFault("jsonDepth", Bounds.jsonDepth)
+    return this.#size > replyLength ? limitFault("replyLength", replyLength) : undefined
   }
 
   // -------------------------------------------------------------- text and thinking
@@ -129,7 +130,7 @@ export class Reply {
   call(key: string, given: string | undefined, name: string | undefined): string {
     this.#close()
     this.endCall(key)
-    const call = new NativeCall(this.#uniqueId(given), given, this.#limits)
+    const call = new NativeCall(this.#uniqueId(given), given)
     this.#size += call.id.length
     this.#calls.set(key, call)
     if (given !== undefined) this.#keys.set(given, key)
@@ -154,8 +155,8 @@ export class Reply {
 
   /** The parameters of a call as a JSON value. */
   input(key: string, value: unknown): void {
-    if (isDeeper(value, this.#limits.jsonDepth)) this.#isTooDeep = true
-    else this.params(key, textOf(value, this.#limits))
+    if (isDeeper(value, Bounds.jsonDepth)) this.#isTooDeep = true
+    else this.params(key, textOf(value))
   }
 
   endCall(key: string): void {

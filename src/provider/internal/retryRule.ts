@@ -3,6 +3,7 @@
  */
 
 import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
@@ -47,7 +48,7 @@ const patience = Effect.fnUntraced(function* (error: ProviderError) {
   if (error.retryAt === undefined) return true
   const limits = yield* Limits
   const wait = error.retryAt - (yield* Clock.currentTimeMillis)
-  if (wait > limits.retryAfterMs) return false
+  if (wait > Duration.toMillis(limits.maxRetryAfter)) return false
   if (wait > 0) yield* Effect.sleep(wait)
   return true
 })

@@ -6,6 +6,7 @@
  * time: then it fails, as one whose connection is lost, and its connection goes.
  */
 
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import type * as Queue from "effect/Queue"
@@ -16,7 +17,7 @@ import * as SqlClient from "effect/sql/SqlClient"
 import type { Connection } from "effect/sql/SqlConnection"
 import { SqlError, StatementTimeoutError, UnknownError } from "effect/sql/SqlError"
 import type * as Stream from "effect/Stream"
-import { begin } from "../../internal/base/inTime.ts"
+import { begin } from "../../internal/base/effects.ts"
 import { StoreError } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import { wordsOf } from "./sqlFault.ts"
@@ -53,8 +54,8 @@ export const make = Effect.fnUntraced(
         ]),
       catch: () => unavailable("the package @effect/sql-pg is not installed")
     })
-    const { commitMs } = yield* Limits
-    const limit = 6 * commitMs
+    const { appendTimeout } = yield* Limits
+    const limit = 6 * Duration.toMillis(appendTimeout)
     const way = {
       url: options.url,
       applicationName: "kernai",

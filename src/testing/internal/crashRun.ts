@@ -24,7 +24,7 @@ import * as RunStore from "../../RunStore.ts"
 import type { AnySkill, Effects } from "../../Skill.ts"
 import { SkillRegistry } from "../../SkillRegistry.ts"
 import { drive, inOrder, type Machine, type Order, World } from "../../internal/replay/virtualProcess.ts"
-import type { Ground } from "../../internal/loop/run.ts"
+import type { Environment } from "../../internal/loop/run.ts"
 import { decide } from "./operator.ts"
 import * as Verdict from "./reliabilityRules.ts"
 import { type Cut, type Fact, type Interruption, keyOf, type Said, watch, type Witness } from "./watchedProcess.ts"
@@ -235,7 +235,7 @@ const opened = <E>(place: Layer.Layer<RunStore.RunStore, E>) =>
   Effect.map(Layer.build(place), (context) => Context.get(context, RunStore.RunStore))
 
 /** Everything a store has. */
-export const keep = Effect.fnUntraced(function* (store: RunStore.Shape) {
+export const keep = Effect.fnUntraced(function* (store: RunStore.RunStoreShape) {
   const heads = yield* store.list()
   const kept = yield* Effect.forEach(heads, ({ runId }) =>
     Effect.map(
@@ -265,7 +265,7 @@ interface Process {
 }
 
 /** What a process has of its subject that tells what a call does. */
-export type Own = Pick<Ground, "hooks" | "protocols" | "skills">
+export type Own = Pick<Environment, "hooks" | "protocols" | "skills">
 
 /** Starts a process that begins the run, or takes it up as told. */
 const boot = <Output, S extends AnySkill<unknown>, R, E>(
@@ -273,7 +273,7 @@ const boot = <Output, S extends AnySkill<unknown>, R, E>(
   settings: Settings<E>,
   machine: Machine,
   witness: Witness,
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   how: Kernel.ResumeOptions | undefined,
   cut: Cut | undefined
 ): Process => {
@@ -313,7 +313,7 @@ const boot = <Output, S extends AnySkill<unknown>, R, E>(
 }
 
 /** A store of media as a process sees it: an id is computed in real time, which virtual time waits for (BP-116). */
-const outside = (machine: Machine, store: MediaStore.Shape): MediaStore.Shape => {
+const outside = (machine: Machine, store: MediaStore.MediaStoreShape): MediaStore.MediaStoreShape => {
   const ask = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
     Effect.flatMap(Limits, (limits) => machine.ask(Effect.provideService(effect, Limits, limits)))
   return {

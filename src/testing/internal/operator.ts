@@ -8,7 +8,7 @@ import type * as Kernel from "../../Kernel.ts"
 import type { RunState } from "../../RunState.ts"
 import type * as RunStore from "../../RunStore.ts"
 import type { AnySkill } from "../../Skill.ts"
-import { effectsOf } from "../../internal/loop/dispatch.ts"
+import { effectsOf } from "../../internal/loop/targets.ts"
 import { questionsBelow } from "../../internal/loop/queue.ts"
 import { storedTasks } from "../../internal/store/stored.ts"
 import type { Life, Own, Subject } from "./crashRun.ts"
@@ -25,7 +25,7 @@ interface Decision {
 /** What the one who takes a run up knows and says: answers to questions, verdicts on calls in flight. */
 export const decide = Effect.fnUntraced(function* <Output, S extends AnySkill<unknown>, R>(
   subject: Subject<Output, S, R>,
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   state: RunState,
   facts: Array<Fact>,
   before: Life | undefined,
@@ -75,7 +75,7 @@ const isAt = (a: Place, b: Place): boolean => a.runId === b.runId && a.step === 
 
 /** The calls in flight of a run and of its children. */
 export const inFlight = (
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   state: RunState
 ): Effect.Effect<ReadonlyArray<Open>, RunStore.StoreError> => {
   const { currentTurn, runId } = state

@@ -7,13 +7,14 @@
  * how much it counted of the same messages before.
  */
 
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import * as BlockParser from "../../BlockParser.ts"
 import { ProviderError } from "../../KernelError.ts"
 import type { Message } from "../../Message.ts"
-import { commonPrefix } from "../../internal/base/prefix.ts"
+import { commonPrefix } from "../../internal/base/lists.ts"
 import * as Plan from "../../Plan.ts"
 import type { ProviderShape } from "../../Provider.ts"
 import type { FinishReason, StreamPart } from "../../StreamPart.ts"
@@ -24,8 +25,8 @@ export type Line = string | ProviderError | Spoken
 /** A reply and its circumstances. */
 export interface Spoken {
   readonly text: string
-  /** Milliseconds until it comes. */
-  readonly delay?: number | undefined
+  /** How long it takes to arrive. */
+  readonly delay?: Duration.Input | undefined
   /** Tokens it reports; counted from the characters when absent. */
   readonly usage?: { readonly input: number; readonly output: number } | undefined
   /** Default: `stop`. */

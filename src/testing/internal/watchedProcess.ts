@@ -89,7 +89,7 @@ export interface Witness {
 export interface Watched {
   /** How many transactions it has tried. */
   readonly commits: () => number
-  readonly store: RunStore.Shape
+  readonly store: RunStore.RunStoreShape
   readonly skills: SkillRegistry["Service"]
   readonly protocols: ProtocolRegistry["Service"]
   readonly middleware: Middleware
@@ -97,7 +97,7 @@ export interface Watched {
 
 /** What a process is made of. */
 export interface Parts {
-  readonly store: RunStore.Shape
+  readonly store: RunStore.RunStoreShape
   readonly skills: SkillRegistry["Service"]
   readonly protocols: ProtocolRegistry["Service"]
 }

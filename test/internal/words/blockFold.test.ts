@@ -152,7 +152,7 @@ describe("state", () => {
   })
 
   it("is dropped silently by reset (BP-23)", () => {
-    const parser = BlockParser.make({ replyBytes: 20 })
+    const parser = BlockParser.make({ replyLength: 20 })
     for (const piece of ["<fin", "<final>abc", "\ud83d", "x".repeat(21)]) {
       parser.push(piece)
       parser.reset()
@@ -212,9 +212,9 @@ describe("limits (BP-26)", () => {
     const tag = '<block type="abc" name="d">'
     for (const size of [1, 3, tag.length, 1000]) {
       const cut = (input: string) => input.match(new RegExp(`[^]{1,${size}}`, "g")) ?? []
-      const fits = feed(cut(`${tag}x</block>`), { tagBytes: tag.length })
+      const fits = feed(cut(`${tag}x</block>`), { tagLength: tag.length })
       assert.deepStrictEqual(reading(fits.parts).blocks, [Block.make("abc", "d", "x")])
-      const tooLong = feed(cut(`${tag}x</block>`), { tagBytes: tag.length - 1 })
+      const tooLong = feed(cut(`${tag}x</block>`), { tagLength: tag.length - 1 })
       assert.deepStrictEqual(merged(tooLong.parts), [["text", `${tag}x</block>`]])
     }
   })
@@ -253,7 +253,7 @@ describe("limits (BP-26)", () => {
   it("fail typed when a reply is too long, and keep what came before", () => {
     const failure = new LimitExceeded({ limit: "reply", value: 10 })
     for (const cut of [["ab<final>cde"], ["ab<fi", "nal>cd", "e"], [..."ab<final>cde"], ["ab<final>c", "de"]]) {
-      const { failure: failed, parts } = feed(cut, { replyBytes: 10 })
+      const { failure: failed, parts } = feed(cut, { replyLength: 10 })
       assert.deepStrictEqual(failed, failure)
       assert.deepStrictEqual(merged(parts), [
         ["text", "ab"],
@@ -261,13 +261,13 @@ describe("limits (BP-26)", () => {
         ["content", "c"]
       ])
     }
-    assert.isUndefined(feed(["ab<final>c"], { replyBytes: 10 }).failure)
+    assert.isUndefined(feed(["ab<final>c"], { replyLength: 10 }).failure)
     assert.strictEqual(BlockParser.parse("x".repeat(8 * 1024 * 1024)).text.length, 8 * 1024 * 1024)
     assert.strictEqual(BlockParser.parse("x".repeat(8 * 1024 * 1024 + 1)).failure?.value, 8 * 1024 * 1024)
   })
 
   it("once exceeded, end the reading until reset", () => {
-    for (const bounds of [{ replyBytes: 4 }, { blockDepth: 1, replyBytes: Infinity }]) {
+    for (const bounds of [{ replyLength: 4 }, { blockDepth: 1, replyLength: Infinity }]) {
       const parser = BlockParser.make(bounds)
       parser.push('<block type="t"><block >')
       assert.isDefined(parser.failure)
@@ -363,7 +363,7 @@ describe("any text, under any cuts", () => {
     "gives what a second reader gives when tags are bounded tightly (BP-26)",
     [input, sizes],
     ([text, sizes]) => {
-      const { parts } = feed(cut(text, sizes), { tagBytes: 24 })
+      const { parts } = feed(cut(text, sizes), { tagLength: 24 })
       assert.deepStrictEqual(reading(parts), read(text, 24))
     },
     cases()
@@ -373,7 +373,7 @@ describe("any text, under any cuts", () => {
     "fails the same way under every cut when limits are tight (BP-15, BP-26)",
     [input, sizes],
     ([text, sizes]) => {
-      const bounds = { replyBytes: 60, blockDepth: 2 }
+      const bounds = { replyLength: 60, blockDepth: 2 }
       const whole = feed([text], bounds)
       const pieces = feed(cut(text, sizes), bounds)
       assert.deepStrictEqual(pieces.failure, whole.failure)

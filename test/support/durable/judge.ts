@@ -11,7 +11,7 @@ const anyTag = new Set(["RunFailed", "MiddlewareError", "ModelError"])
 
 export const judge = Effect.fnUntraced(function* (
   world: World,
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   runId: string,
   expected: Expectation,
   seen: Seen,
@@ -91,7 +91,7 @@ const errorOf = (outcome: Exit.Exit<unknown, unknown> | undefined): { readonly [
 
 export const judgeEnd = Effect.fnUntraced(function* (
   world: World,
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   runId: string,
   compare: Compare
 ) {

@@ -141,7 +141,7 @@ export const hooks = (world: World, seen: Seen, point: Point) => {
             return {
               ...common(decision),
               value: {
-                type: "skip",
+                _tag: "Skip",
                 result:
                   value.error === undefined
                     ? {
@@ -158,11 +158,11 @@ export const hooks = (world: World, seen: Seen, point: Point) => {
           }
           const input = object(args.call.input)
           if (mergeInput !== undefined)
-            return { ...common(decision), value: { type: "rewrite", input: { ...input, ...mergeInput } } }
+            return { ...common(decision), value: { _tag: "Rewrite", input: { ...input, ...mergeInput } } }
           if (wrapCommand !== undefined) {
             return {
               ...common(decision),
-              value: { type: "rewrite", input: { ...input, command: `${wrapCommand} ${String(input["command"])}` } }
+              value: { _tag: "Rewrite", input: { ...input, command: `${wrapCommand} ${String(input["command"])}` } }
             }
           }
           return common(decision)
@@ -179,10 +179,22 @@ export const hooks = (world: World, seen: Seen, point: Point) => {
   })
 }
 
-const common = (decision: HookEntry["decision"]): Hooks.HookResult => ({
-  ...(decision.context === undefined ? {} : { context: decision.context }),
-  ...(decision.control === undefined ? {} : { control: decision.control })
+const common = ({ context, control }: HookEntry["decision"]): Hooks.HookResult => ({
+  ...(context === undefined ? {} : { context }),
+  ...(control === undefined ? {} : controlOf(control))
 })
+
+/** A scenario names a control as the wire does. */
+const controlOf = (control: NonNullable<HookEntry["decision"]["control"]>): Hooks.HookResult => {
+  switch (control.type) {
+    case "pause":
+      return Hooks.pause(control.reason, control.metadata)
+    case "finish":
+      return Hooks.finish(control.reason, control.metadata)
+    case "continue":
+      return { control: { _tag: "Continue" } }
+  }
+}
 
 const fits = (
   world: World,

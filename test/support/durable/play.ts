@@ -69,7 +69,7 @@ const boot = (
   runId: string,
   step: Step,
   seen: Seen,
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   machine = new Machines.World().boot("process")
 ) => {
   const point: Point = { step, machine, isReached: false, go: Deferred.makeUnsafe() }
@@ -90,7 +90,7 @@ const boot = (
 }
 
 /** The store is another process: what was sent to it is done, whatever becomes of the sender. */
-const outside = (store: RunStore.Shape, machine: Machines.Machine): RunStore.Shape => ({
+const outside = (store: RunStore.RunStoreShape, machine: Machines.Machine): RunStore.RunStoreShape => ({
   ...RunStore.eachRevision(store),
   create: (record, state) => machine.ask(store.create(record, state)),
   commit: (record, state) => machine.ask(store.commit(record, state)),
@@ -99,7 +99,13 @@ const outside = (store: RunStore.Shape, machine: Machines.Machine): RunStore.Sha
 })
 
 /** One process: it runs to its end, dies, or is interrupted at a point. */
-const alone = Effect.fnUntraced(function* (world: World, store: RunStore.Shape, runId: string, step: Step, seen: Seen) {
+const alone = Effect.fnUntraced(function* (
+  world: World,
+  store: RunStore.RunStoreShape,
+  runId: string,
+  step: Step,
+  seen: Seen
+) {
   const process = boot(world, runId, step, seen, store)
   yield* process.run
   if (step.interrupt !== undefined && process.exit() === undefined) {
@@ -110,11 +116,11 @@ const alone = Effect.fnUntraced(function* (world: World, store: RunStore.Shape, 
 })
 
 /** Two workers that have read the same head before either commits. */
-const race = Effect.fnUntraced(function* (world: World, store: RunStore.Shape, runId: string, step: Step) {
+const race = Effect.fnUntraced(function* (world: World, store: RunStore.RunStoreShape, runId: string, step: Step) {
   const first = nothing()
   const second = nothing()
   const loaded = yield* store.load(runId)
-  const stale: RunStore.Shape = { ...store, load: () => Effect.succeed(loaded), head: () => Effect.succeedNone }
+  const stale: RunStore.RunStoreShape = { ...store, load: () => Effect.succeed(loaded), head: () => Effect.succeedNone }
   const one = yield* alone(world, store, runId, { ...step, do: "resume" }, first)
   const two = yield* alone(world, stale, runId, { ...step, do: "resume" }, second)
   return [
@@ -124,7 +130,7 @@ const race = Effect.fnUntraced(function* (world: World, store: RunStore.Shape, r
 })
 
 /** A worker that sleeps inside a call until another has gone on with its run. */
-const zombie = Effect.fnUntraced(function* (world: World, store: RunStore.Shape, runId: string, step: Step) {
+const zombie = Effect.fnUntraced(function* (world: World, store: RunStore.RunStoreShape, runId: string, step: Step) {
   const first = nothing()
   const second = nothing()
   const asleep = boot(world, runId, { ...step, do: "run", interrupt: `tool:${step.tool}` }, first, store)
@@ -143,7 +149,7 @@ const start = (
   step: Step,
   seen: Seen,
   point: Point,
-  store: RunStore.Shape
+  store: RunStore.RunStoreShape
 ): Effect.Effect<unknown, unknown> => {
   const agent = Agent.make({
     name: "agent",
@@ -208,8 +214,8 @@ const verdictOf = (verdict: "retry" | "fail" | { readonly resolve: JsonObject })
   }
 }
 
-const layers = (world: World, seen: Seen, point: Point, store: RunStore.Shape) => {
-  const watched: RunStore.Shape = {
+const layers = (world: World, seen: Seen, point: Point, store: RunStore.RunStoreShape) => {
+  const watched: RunStore.RunStoreShape = {
     ...RunStore.eachRevision(store),
     create: (record, state) => Effect.andThen(store.create(record, state), stored(world, seen, point, record)),
     commit: (record, state) =>

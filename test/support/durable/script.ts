@@ -1,5 +1,5 @@
 /** What a scenario of durable-run.json may say, and what a played one saw. */
-import { Hooks, type RunState } from "kernai"
+import type { RunState } from "kernai"
 import { Schema } from "effect"
 
 type Json = Schema.Json
@@ -32,7 +32,7 @@ export interface HookEntry {
   readonly times?: number
   readonly decision: {
     readonly context?: JsonObject
-    readonly control?: Hooks.Control
+    readonly control?: RunState.Stop | { readonly type: "continue" }
     readonly throw?: string
     readonly value?: {
       readonly type?: string

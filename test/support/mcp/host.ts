@@ -20,7 +20,7 @@ Effect.gen(function* () {
   return yield* Effect.never
 }).pipe(
   Effect.scoped,
-  Effect.provideService(Limits.Limits, { ...Limits.defaults, cleanUpMs: 400 }),
+  Effect.provideService(Limits.Limits, Limits.make({ cleanUpTimeout: 400 })),
   Effect.provide(Layer.merge(NodeServices.layer, FetchHttpClient.layer)),
   NodeRuntime.runMain
 )

@@ -95,8 +95,8 @@ const tools = {
     setTimeout(next, 5)
   },
   halves: (id) => {
-    const line = JSON.stringify({ jsonrpc: "2.0", id, result: text("h".repeat(6_000)) })
-    process.stdout.write(line.slice(0, 5_000), () => setTimeout(() => write(line.slice(5_000)), 5))
+    const line = JSON.stringify({ jsonrpc: "2.0", id, result: text("h".repeat(3_000_000)) })
+    process.stdout.write(line.slice(0, 2_000_000), () => setTimeout(() => write(line.slice(2_000_000)), 5))
   },
   weird: (id) => send({ id, result: { content: [{ type: "hologram", data: "x" }] } }),
   empty: (id) => send({ id, result: null }),

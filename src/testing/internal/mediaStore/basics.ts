@@ -10,13 +10,13 @@ import * as Content from "../../../Content.ts"
 import type { JsonObject } from "../../../Content.ts"
 import * as Limits from "../../../Limits.ts"
 import * as Media from "../../../Media.ts"
-import type { Shape } from "../../../MediaStore.ts"
+import type { MediaStoreShape } from "../../../MediaStore.ts"
 import { bytes, has, idsOf, png, same, sameBytes, tagOf } from "./mediaCheck.ts"
 
 /** A sentence, and what it means for a store. */
 export interface Check {
   readonly name: string
-  readonly body: (store: Shape) => Effect.Effect<void, unknown, Scope.Scope>
+  readonly body: (store: MediaStoreShape) => Effect.Effect<void, unknown, Scope.Scope>
 }
 
 const odd: JsonObject = {

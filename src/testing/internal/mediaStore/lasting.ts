@@ -8,17 +8,21 @@ import * as Scope from "effect/Scope"
 import * as assert from "node:assert/strict"
 import * as Limits from "../../../Limits.ts"
 import * as Media from "../../../Media.ts"
-import type { Shape } from "../../../MediaStore.ts"
+import type { MediaStoreShape } from "../../../MediaStore.ts"
 import { bytes, has, png, same, sameBytes, tagOf } from "./mediaCheck.ts"
 
 /** A sentence, and what it means for two stores on the same media. */
 export interface Check {
   readonly name: string
-  readonly body: (one: Shape, two: Shape) => Effect.Effect<void, unknown, Scope.Scope>
+  readonly body: (one: MediaStoreShape, two: MediaStoreShape) => Effect.Effect<void, unknown, Scope.Scope>
 }
 
 /** The store of a run as a process has it that opens the run and puts it away again. */
-const visit = <A, E>(store: Shape, runId: string, body: (run: Shape) => Effect.Effect<A, E>): Effect.Effect<A, E> =>
+const visit = <A, E>(
+  store: MediaStoreShape,
+  runId: string,
+  body: (run: MediaStoreShape) => Effect.Effect<A, E>
+): Effect.Effect<A, E> =>
   Effect.acquireUseRelease(
     Scope.make(),
     (scope) => Effect.flatMap(Scope.provide(store.run(runId), scope), body),

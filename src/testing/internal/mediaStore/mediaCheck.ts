@@ -7,7 +7,7 @@ import * as Equal from "effect/Equal"
 import * as Option from "effect/Option"
 import * as assert from "node:assert/strict"
 import * as Media from "../../../Media.ts"
-import type { Shape, StoredMedia } from "../../../MediaStore.ts"
+import type { MediaStoreShape, StoredMedia } from "../../../MediaStore.ts"
 
 /** Bytes of a text. */
 export const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
@@ -16,7 +16,7 @@ export const bytes = (text: string): Uint8Array => new TextEncoder().encode(text
 export const png = (text: string): Media.Media => Media.fromBytes(bytes(text), "image/png")
 
 /** A store gives back under its id what was put. */
-export const has = (store: Shape, media: StoredMedia) =>
+export const has = (store: MediaStoreShape, media: StoredMedia) =>
   Effect.map(store.get(media.id), (found) => same(Option.getOrUndefined(found), media))
 
 /** Two media are one in all that is to be known of them. */
@@ -43,4 +43,4 @@ export const sameBytes = (actual: Uint8Array, expected: Uint8Array): void => {
 }
 
 /** The ids of everything that was put into a store. */
-export const idsOf = (store: Shape) => Effect.map(store.list, (all) => all.map(({ id }) => id))
+export const idsOf = (store: MediaStoreShape) => Effect.map(store.list, (all) => all.map(({ id }) => id))

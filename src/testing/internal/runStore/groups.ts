@@ -12,7 +12,7 @@ import type { Commit } from "../sampleJournal.ts"
 import * as Journal from "../sampleJournal.ts"
 import { type Check, loads, put, putAll, tagOf } from "./runCheck.ts"
 
-const recordsOf = (store: RunStore.Shape, runId: string) => Stream.runCollect(store.read(runId))
+const recordsOf = (store: RunStore.RunStoreShape, runId: string) => Stream.runCollect(store.read(runId))
 
 export const groups: ReadonlyArray<Check> = [
   {

@@ -15,11 +15,11 @@ import type { Commit } from "../sampleJournal.ts"
 /** A sentence, and what it means for two stores on the same runs. */
 export interface Check {
   readonly name: string
-  readonly body: (one: RunStore.Shape, two: RunStore.Shape) => Effect.Effect<void, unknown>
+  readonly body: (one: RunStore.RunStoreShape, two: RunStore.RunStoreShape) => Effect.Effect<void, unknown>
 }
 
 /** Stores commits of one run, from its first or from a later one on. */
-export const put = (store: RunStore.Shape, commits: ReadonlyArray<Commit>) =>
+export const put = (store: RunStore.RunStoreShape, commits: ReadonlyArray<Commit>) =>
   Effect.forEach(
     commits,
     ({ record, state }): Effect.Effect<void, unknown> =>
@@ -29,7 +29,7 @@ export const put = (store: RunStore.Shape, commits: ReadonlyArray<Commit>) =>
 
 /** Commits of one run at once, where the store can. */
 export const putAll = (
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   commits: ReadonlyArray<Commit>
 ): Effect.Effect<void, ConcurrentAppendError | StoreError> => {
   const records = commits.map(({ record }) => record)
@@ -41,7 +41,7 @@ export const putAll = (
 
 /** Loads a run and goes on with it, as a worker that resumes does. */
 export const resume = Effect.fnUntraced(function* (
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   runId: string,
   commits: ReadonlyArray<Commit>
 ) {
@@ -53,7 +53,7 @@ export const resume = Effect.fnUntraced(function* (
 })
 
 /** The state a store gives is the one that was committed. */
-export const loads = (store: RunStore.Shape, { state }: Commit) =>
+export const loads = (store: RunStore.RunStoreShape, { state }: Commit) =>
   Effect.map(store.load(state.runId), (loaded) => {
     assert.deepEqual(Option.map(loaded, plain), Option.some(plain(state)))
   })

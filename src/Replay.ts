@@ -1,0 +1,106 @@
+/**
+ * Replays recorded runs.
+ *
+ * A replay runs the agent as it is now, without asking a model and without entering a skill: both return what the
+ * recording holds. Hooks, policies, instructions and prompts are made anew, so a replay finds the first event in which
+ * today's agent differs from the recorded one.
+ *
+ * @since 0.2.0
+ */
+
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
+import type { Agent } from "./Agent.ts"
+import { withEnvironment, type Built } from "./internal/loop/environment.ts"
+import { partsOf } from "./internal/loop/kernelParts.ts"
+import { silent } from "./internal/loop/listeners.ts"
+import * as Replays from "./internal/replay/replayRun.ts"
+import { Kernel } from "./Kernel.ts"
+import type { KernelError, RunNotFound, StoreError } from "./KernelError.ts"
+import type { RunEvent } from "./RunEvent.ts"
+import type { RunRecord, RunState } from "./RunState.ts"
+import * as RunStore from "./RunStore.ts"
+import type { AnySkill } from "./Skill.ts"
+
+/**
+ * A recorded tree of runs: the id of its root, and its records when they are not in the store.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Recording =
+  | string
+  | {
+      readonly runId: string
+      readonly records: ReadonlyArray<RunRecord>
+      /** Recorded events. With `stream_part` events of whole replies (`parts: true`), replies stream as they did. */
+      readonly events?: ReadonlyArray<RunEvent> | undefined
+    }
+
+/**
+ * A finished replay: its events in order, and the state at the end of the recording.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Replayed {
+  /** For a fork, the events after what it copied. */
+  readonly events: ReadonlyArray<RunEvent>
+  readonly state: RunState
+  /** Runs in the tree. */
+  readonly runs: number
+  /** Processes that ran the tree. */
+  readonly lives: number
+}
+
+/**
+ * Replays a recorded run with the agent as it is now. Fails with `ReplayDiverged` at the first phase event that differs
+ * from the recording, times and prices aside.
+ *
+ * Memories and summaries come from the recording. Replay a run of a chat with a memory under
+ * `PromptPipeline.layer({ sections: [Memory.section()] })`, which the chat used. A call returns its recorded result even
+ * where today's schema or allow list would refuse it.
+ *
+ * @category running
+ * @since 0.2.0
+ */
+export const run = <Output, S extends AnySkill<unknown>, R = never>(
+  agent: Agent<Output, S, R>,
+  recording: Recording
+): Effect.Effect<Replayed, KernelError, Kernel | R> =>
+  Kernel.use((kernel) => {
+    const built = partsOf(kernel)
+    return built === undefined ? Effect.die(new Error("this kernel cannot replay")) : replayOn(built, agent, recording)
+  })
+
+const replayOn = <Output, S extends AnySkill<unknown>, R>(
+  built: Built,
+  agent: Agent<Output, S, R>,
+  recording: Recording
+): Effect.Effect<Replayed, KernelError, R> => {
+  const store = Context.get(built, RunStore.RunStore)
+  const { events = [], runId } = typeof recording === "string" ? { runId: recording } : recording
+  const read = typeof recording === "string" ? Replays.recordsOf(store, recording) : Effect.succeed(recording.records)
+  return Effect.flatMap(read, (records) => {
+    const provider = { name: Replays.providerOf(records), stream: () => Stream.never }
+    return withEnvironment(built, agent, { provider }, silent, undefined, (environment) =>
+      Effect.scoped(
+        Effect.flatMap(environment.media.run(runId), (media) =>
+          Replays.replay({ ...environment, media }, runId, records, events)
+        )
+      )
+    )
+  })
+}
+
+/**
+ * Returns the records of a run and of all runs below it: what a replay needs, and what an export holds.
+ *
+ * @category running
+ * @since 0.2.0
+ */
+export const recordsOf = (
+  runId: string
+): Effect.Effect<ReadonlyArray<RunRecord>, RunNotFound | StoreError, RunStore.RunStore> =>
+  RunStore.RunStore.use((store) => Replays.recordsOf(store, runId))

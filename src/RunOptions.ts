@@ -1,0 +1,175 @@
+/**
+ * Options of the kernel's verbs: how runs are started, resumed, answered and forked.
+ *
+ * @since 0.2.0
+ */
+
+import type * as Effect from "effect/Effect"
+import type * as Queue from "effect/Queue"
+import type { CallResult } from "./Call.ts"
+import type { Content } from "./Content.ts"
+import type { JsonObject } from "./internal/base/json.ts"
+import type { KernelError } from "./KernelError.ts"
+import type { Media } from "./Media.ts"
+import type { Message } from "./Message.ts"
+import type { ProviderShape } from "./Provider.ts"
+import type { Answer, RunRecord } from "./RunState.ts"
+
+/**
+ * The input of a run: text, media, contents, or a list of them.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Input = string | Media | Content | ReadonlyArray<string | Media | Content>
+
+/**
+ * Options of every run, new or resumed.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface CommonOptions {
+  /** Provider of the model for this run. Default: by the agent's model string, else the provider in the layer. */
+  readonly provider?: ProviderShape | undefined
+  /** Names of the skills that may be used at all. Not stored: give it again to `resume`. Default: all. */
+  readonly allowedSkills?: ReadonlyArray<string> | undefined
+  /** Emit every part of a reply as `stream_part`, text included. Default: false. */
+  readonly parts?: boolean | undefined
+  /** Id of the worker: part of every record, and the owner of leases. Default: `local`. */
+  readonly workerId?: string | undefined
+  /**
+   * Asked before each step of the run and of its children. An error stops the run there, at its last stored record: a
+   * `CancellationError` when the host shuts down, an `AgentCrashError` when the worker is no longer the owner.
+   */
+  readonly stop?: (() => KernelError | undefined) | undefined
+  /**
+   * Messages for the run while it is under way. Each one becomes a user message of the next turn and part of the journal,
+   * and leaves the queue once it is stored. A run whose answer is ready takes another turn when a message waits and
+   * `maxSteps` allows it. A message whose media cannot be stored stays in the queue and fails the run. Use one queue per
+   * run. When a store fails and cannot tell whether it kept a message, the message stays and may be delivered again.
+   */
+  readonly steering?: Queue.Dequeue<Input, unknown> | undefined
+  /** Called once for every finished task of a plan. Its failures are logged and change nothing. */
+  readonly onTaskComplete?: ((task: TaskReport) => Effect.Effect<void>) | undefined
+}
+
+/**
+ * Options of a new run.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface RunOptions extends CommonOptions {
+  /** Id of the run. Default: a random one. */
+  readonly runId?: string | undefined
+  /**
+   * Messages before the input, which are not part of the result. Media over 64 KiB in them are stored like those of the
+   * input, as long as there is room.
+   */
+  readonly history?: ReadonlyArray<Message> | undefined
+  /** A small JSON object of the host: skills read it, hooks change it, the journal keeps it. */
+  readonly context?: JsonObject | undefined
+}
+
+/**
+ * Options of a run that is only stored. The other options belong to the worker that runs it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface SubmitOptions extends Pick<RunOptions, "runId" | "history" | "context" | "provider" | "workerId"> {}
+
+/**
+ * Decides about a call that was in flight when its run stopped.
+ *
+ * `retry` runs it again under the same id and `idempotencyKey`. `resolve` gives its known result and runs nothing. `fail`
+ * means that the outcome is unknown: the resume fails with `InFlightToolCalls` and nothing is run.
+ *
+ * @example
+ * const recover = { [callId]: { resolve: { output: [Content.text("sent")] } } }
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export type Recovery = "retry" | "fail" | { readonly resolve: Pick<CallResult, "output"> | Pick<CallResult, "error"> }
+
+/**
+ * Changes that a resume makes to a stored run.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Resumption {
+  /** Merged into the context of the run and of its tasks that continue. */
+  readonly context?: JsonObject | undefined
+  /**
+   * Decisions about the calls that were in flight, by call id. Of the others, calls of `read` and `idempotent` skills are
+   * retried, and calls of `write` skills count as `fail`.
+   */
+  readonly recover?: { readonly [callId: string]: Recovery } | undefined
+  /** Answers to open questions. Questions without an answer stay open, and the run pauses again. */
+  readonly answers?: ReadonlyArray<Answer> | undefined
+  /** Prepare the open turn again instead of asking the model with the stored prompt. */
+  readonly rewind?: boolean | undefined
+}
+
+/**
+ * Options of a resumed run.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ResumeOptions extends CommonOptions, Resumption, AtRevision {}
+
+/**
+ * Options of recorded answers.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface AnswerOptions extends Pick<CommonOptions, "workerId">, AtRevision {}
+
+/**
+ * The revision that a decision was made on.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface AtRevision {
+  /**
+   * Fails with `ConcurrentAppendError`, and stores nothing, when the run is at another revision by now. Tasks have
+   * revisions of their own, which are not compared.
+   */
+  readonly revision?: number | undefined
+}
+
+/**
+ * Reports a finished task to the host.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface TaskReport {
+  readonly taskId: string
+  /** The input of the task, without the results it depends on. */
+  readonly input: string
+  readonly result: string | null
+  readonly error: string | null
+  readonly durationMs: number
+}
+
+/**
+ * Options of a fork.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ForkOptions {
+  /** The last revision that both runs have in common, at least 1. Default: the last one of the run. */
+  readonly revision?: number | undefined
+  /** Id of the fork. Default: a random one. */
+  readonly runId?: string | undefined
+  /** Changes a record on its way into the fork: an answer, a result, the context. Later records rest on the change. */
+  readonly edit?: ((record: RunRecord) => RunRecord) | undefined
+}

@@ -1,0 +1,12 @@
+/**
+ * Durations a host passes in.
+ */
+
+import * as Duration from "effect/Duration"
+import * as Option from "effect/Option"
+
+/** Reads a duration of zero or more; none for a negative one and for an input that is no duration, such as NaN. */
+export const timeSpan = (input: Duration.Input): Option.Option<Duration.Duration> =>
+  Number.isNaN(input)
+    ? Option.none()
+    : Option.filter(Duration.fromInput(input), (duration) => !Duration.isNegative(duration))

@@ -1,0 +1,81 @@
+/**
+ * The prompt of a turn: built by the pipeline, recorded as what is new in it.
+ */
+
+import * as Effect from "effect/Effect"
+import type { Prepared } from "../../Hooks.ts"
+import type { KernelError } from "../../KernelError.ts"
+import { type Prompt, simple } from "../../PromptPipeline.ts"
+import { commonPrefix } from "../base/lists.ts"
+import { open, promptLog, State } from "../state/state.ts"
+import { flush } from "./commit.ts"
+import type { Draft } from "./drafts.ts"
+import { outputSchema } from "./output.ts"
+import { canAct, definitions, visibleProtocols } from "./permissions.ts"
+import type { Run } from "./run.ts"
+import * as Budget from "./sharedBudget.ts"
+
+/** Builds the prompt of the open turn. What was used to make it is counted for the tree. */
+export const buildPrompt = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<Prompt, KernelError> {
+  const { budget } = run
+  // Foreign code may take its time, so others see what happened until now.
+  if (isForeign(run)) yield* flush(run)
+  // With an empty budget there is no model call to summarise for.
+  const exhausted = Budget.exhausted(budget)
+  if (exhausted !== undefined) return yield* exhausted
+  const prompt = yield* run.restore(build(run))
+  if (prompt.spent !== undefined) Budget.count(budget, Budget.spentOf(prompt.spent))
+  return prompt
+})
+
+const build = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<Prompt, KernelError> {
+  const { agent } = run
+  const instructions = typeof agent.instructions === "string" ? agent.instructions : yield* agent.instructions
+  const protocols = yield* visibleProtocols(run)
+  return yield* run.pipeline.build({
+    agent,
+    instructions,
+    state: isForeign(run) ? open(new State(run.state)) : run.state,
+    model: run.model,
+    provider: run.provider,
+    canAct: canAct(run, protocols),
+    protocols: protocols.length === 0 ? none : protocols.map((protocol) => protocol.name),
+    tools: agent.dialect === "tools" ? yield* definitions(run) : none,
+    outputSchema: outputSchema(agent),
+    builder: run.builder,
+    counter: run.counter,
+    redactor: run.redactor,
+    middleware: run.middleware
+  })
+})
+
+const none: ReadonlyArray<never> = []
+
+/** Does code of a host have a part in the prompt: in its instructions, its sections, or the count of its tokens? */
+const isForeign = ({ agent, counter, pipeline }: Run): boolean =>
+  typeof agent.instructions !== "string" || pipeline !== simple || counter !== undefined
+
+/** The event of a prompt, with what a hook changed in it. */
+export const preparedDraft = (run: Run, prompt: Prompt, changed?: Prepared): Draft => {
+  const { spent, tools } = prompt
+  const { messages, system } = changed ?? prompt
+  const base = messages === undefined ? promptLog(run.state).length : commonPrefix(run.state.prompt, messages)
+  const append = messages === undefined || base === messages.length ? none : messages.slice(base)
+  const model = changed?.model
+  const generation = changed?.generation ?? prompt.generation
+  const { cacheBreakpoints } = prompt
+  const args = (model ?? generation ?? cacheBreakpoints) && {
+    ...(model && { model }),
+    ...(generation && { generation }),
+    ...(cacheBreakpoints && { cacheBreakpoints })
+  }
+  return {
+    type: "turn_prepared",
+    model: model?.id ?? run.model.id,
+    dialect: run.agent.dialect,
+    prompt: system === run.state.system ? { base, append } : { base, append, system },
+    tools: tools.length === 0 ? none : tools.map((tool) => tool.name),
+    ...(args && { args }),
+    ...(spent && { spent })
+  }
+}

@@ -1,0 +1,52 @@
+/**
+ * The end of a run: its result, or the typed reason why there is none.
+ */
+
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import type { KernelError } from "../../KernelError.ts"
+import { MaxStepsReached, MiddlewareTermination, OutputInvalid, RunFinished, RunPaused } from "../../KernelError.ts"
+import type { RunResult, RunState } from "../../RunState.ts"
+import { answer, result } from "../../RunState.ts"
+import { isJsonObject, type JsonObject } from "../base/json.ts"
+import { turnLog } from "../state/state.ts"
+import { readOutput } from "./output.ts"
+import type { AnyAgent, Run } from "./run.ts"
+
+/** Returns the result of a run that stopped, or fails with the reason why it has none. */
+export const conclude = (run: Run): Effect.Effect<RunResult<unknown>, KernelError> => {
+  const { runId, status } = run.state
+  switch (status.type) {
+    case "paused":
+      return Effect.fail(new RunPaused({ runId, ...status }))
+    case "failed":
+    case "running":
+      return Effect.die(new Error(`still ${status.type}`))
+    case "completed": {
+      const { maxTurns, reason }: JsonObject = isJsonObject(status.metadata) ? status.metadata : {}
+      if (status.source === "max_turns") {
+        const limit = typeof maxTurns === "number" ? maxTurns : run.agent.maxSteps
+        return Effect.fail(new MaxStepsReached({ runId, limit }))
+      }
+      // A host may finish a run with the same word as its reason.
+      if (status.reason === "guardrail" && typeof reason === "string") {
+        return Effect.fail(new MiddlewareTermination({ reason }))
+      }
+      return answer(run.state) === undefined
+        ? Effect.fail(new RunFinished({ runId, reason: status.reason ?? "by its host" }))
+        : Effect.succeed(result(run.state, run.output))
+    }
+  }
+}
+
+/** Decodes the answer that a stored run already has. Fails when it does not fit the agent's output schema any more. */
+export const storedOutput = (agent: AnyAgent, state: RunState): Result.Result<unknown, OutputInvalid> => {
+  const { currentTurn, runId } = state
+  const outcome = currentTurn?.outcome ?? turnLog(state).last()?.outcome
+  if (outcome?.type !== "final" && outcome?.type !== "prose") return Result.succeed(undefined)
+  const output = readOutput(agent, outcome.text)
+  if (Result.isSuccess(output)) return Result.succeed(output.success)
+  // An answer that another turn follows is not the one to give.
+  const isOld = currentTurn !== undefined && currentTurn.outcome === undefined
+  return isOld ? Result.succeed(undefined) : Result.fail(new OutputInvalid({ runId, detail: output.failure }))
+}

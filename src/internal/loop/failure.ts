@@ -1,0 +1,75 @@
+/**
+ * Records why a run stopped, where there is something to record and a store to record it in.
+ */
+
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import type { KernelError } from "../../KernelError.ts"
+import type { ErrorInfo } from "../../RunState.ts"
+import { isEmpty, type Json } from "../base/json.ts"
+import { observed } from "../base/effects.ts"
+import { deep, redact } from "../base/redact.ts"
+import { take } from "../base/snapshot.ts"
+import { ask, hookArgs } from "./askHooks.ts"
+import { flush, record } from "./commit.ts"
+import type { Run } from "./run.ts"
+
+/** Fails a run for a reason found outside its steps. */
+export const failWith = (run: Run, error: KernelError): Effect.Effect<never, KernelError> =>
+  stopped(run, Cause.fail(error))
+
+/** Stores what is pending and the reason why the run stopped, then fails with that reason. */
+export const stopped = (run: Run, cause: Cause.Cause<KernelError>): Effect.Effect<never, KernelError> => {
+  if (Cause.hasInterruptsOnly(cause)) return Effect.andThen(Effect.ignore(flush(run)), Effect.failCause(cause))
+  const error = cause.reasons.find(Cause.isFailReason)?.error
+  switch (error?._tag) {
+    // Another worker owns the run: nothing more may be written.
+    case "ConcurrentAppendError":
+    case "AgentCrashError":
+      return Effect.failCause(cause)
+    // Records that wait while another store fails, such as that of media, can still be stored.
+    case "StoreError":
+      return Effect.andThen(Effect.ignore(flush(run)), Effect.failCause(cause))
+    // A stop from outside is not a failure: the run stays where it is.
+    case "CancellationError":
+      return stored(run, cause)
+    case "MiddlewareTermination":
+      record(run, {
+        type: "run_completed",
+        source: "caller",
+        reason: "guardrail",
+        metadata: { reason: error.reason }
+      })
+      return stored(run, cause)
+    default:
+      return Effect.andThen(recordFailure(run, infoOf(error, cause)), stored(run, cause))
+  }
+}
+
+const stored = (run: Run, cause: Cause.Cause<KernelError>): Effect.Effect<never, KernelError> =>
+  Effect.andThen(flush(run), Effect.failCause(cause))
+
+const recordFailure = Effect.fnUntraced(function* (run: Run, error: ErrorInfo) {
+  const hook = run.hooks.onRunFailed
+  if (hook !== undefined) {
+    // A store that fails here ends the run by itself. What the hook does wrong is logged.
+    yield* flush(run)
+    yield* observed("onRunFailed", () => ask(run, "onRunFailed", () => hook(hookArgs(run, { error }))))
+  }
+  record(run, { type: "run_failed", error })
+})
+
+/** A failure as the journal keeps it, without what looks like a secret. A defect keeps only its first message. */
+const infoOf = (error: KernelError | undefined, cause: Cause.Cause<unknown>): ErrorInfo => {
+  if (error === undefined) {
+    return { tag: "Defect", message: redact(Cause.prettyErrors(cause)[0]?.message ?? "") }
+  }
+  const { _tag: tag, cause: _, message, ...facts } = error
+  const fields: { [key: string]: Json } = {}
+  for (const [key, value] of Object.entries(facts)) {
+    const known = take(value)
+    if (Result.isSuccess(known)) fields[key] = deep(known.success, redact)
+  }
+  return { tag, message: redact(message), ...(isEmpty(fields) ? {} : { fields }) }
+}

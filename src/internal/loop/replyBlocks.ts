@@ -1,0 +1,114 @@
+/**
+ * The blocks of a reply, as plans, calls and notes.
+ */
+
+import * as Result from "effect/Result"
+import * as Block from "../../Block.ts"
+import type { Call } from "../../Call.ts"
+import * as Calls from "../../Call.ts"
+import * as InstructionBuilder from "../../InstructionBuilder.ts"
+import * as Plan from "../../Plan.ts"
+import { ofTask } from "../words/callIds.ts"
+import type { Fact } from "./meaning.ts"
+import type { ReplyRules } from "./replyRules.ts"
+
+type Blocks = ReadonlyArray<Block.Block>
+
+/** Plans found in a reply. */
+export interface FoundPlan {
+  readonly plan?: Plan.Plan
+  readonly block?: Block.Block
+  /** Why a plan before it was refused. */
+  readonly rejected: string | undefined
+  /** Events about refused plans, then about plan and json blocks that are only read. */
+  readonly facts: ReadonlyArray<Fact>
+}
+
+/** Finds the first valid plan of a root run, and the reason why an earlier one was refused. */
+export const findPlan = (blocks: Blocks, rules: ReplyRules): FoundPlan => {
+  const refused: Array<Fact> = []
+  let rejected: string | undefined
+  for (const block of blocks) {
+    // A plan block with prose is thinking aloud, not a failed workflow.
+    if (block.type !== "plan" || Plan.isProse(block.content)) continue
+    const plan = rules.depth > 0 ? Result.fail(Plan.nested) : Plan.validate(block.content, rules.limits)
+    if (Result.isSuccess(plan)) {
+      return { plan: plan.success, block, rejected, facts: [...refused, ...informational(blocks, block)] }
+    }
+    refused.push({ type: "plan_rejected", reason: plan.failure.reason, raw: block.content })
+    rejected ??= plan.failure.message
+  }
+  return { rejected, facts: [...refused, ...informational(blocks, undefined)] }
+}
+
+const informational = (blocks: Blocks, plan: Block.Block | undefined): ReadonlyArray<Fact> =>
+  blocks.flatMap(({ content, type }, index): ReadonlyArray<Fact> =>
+    blocks[index] !== plan && (type === "plan" || type === "json") ? [{ type, content }] : []
+  )
+
+/** The calls of a plan's tasks, in the order of their results. */
+export const tasksOf = (plan: Plan.Plan, { turnId }: ReplyRules): ReadonlyArray<Call> => {
+  const byId = new Map(plan.tasks.map((task) => [task.id, task]))
+  return Plan.completionOrder(plan).flatMap((name): ReadonlyArray<Call> => {
+    const task = byId.get(name)
+    if (task === undefined) return []
+    const input = { input: task.input, dependsOn: task.dependsOn }
+    return [{ callId: ofTask(turnId, name), name, input, kind: "task", review: "unreviewed" }]
+  })
+}
+
+/** The call that a command or protocol block asks for. */
+export const callOf = (block: Block.Block, index: number, rules: ReplyRules): Call => {
+  const callId = `${rules.turnId}.${index}`
+  const review = "unreviewed"
+  if (block.type !== "command") {
+    const named = block.name === null ? {} : { blockName: block.name }
+    return { callId, name: block.type, input: block.content, kind: "protocol", review, ...named }
+  }
+  if (block.name === null) {
+    const fault = Calls.error("MissingName", "Command block missing skill name")
+    return { callId, name: null, input: block.content, kind: "skill", review, fault }
+  }
+  const name = Block.strip(block.name)
+  return name.startsWith("/")
+    ? { callId, name, input: block.content, kind: "builtin", review }
+    : { callId, name, input: rules.parameters(name, block.content), kind: "skill", review }
+}
+
+/** Is a block without effect? The kernel alone writes result, error and media blocks; unknown types mean nothing. */
+export const hasNoEffect = ({ type }: Block.Block, rules: ReplyRules): boolean =>
+  type === "result" || type === "error" || (!Block.isCoreType(type) && !rules.isProtocol(type))
+
+/** The types of blocks, each once. */
+export const kinds = (blocks: Blocks): ReadonlyArray<string> => [...new Set(blocks.map((block) => block.type))]
+
+/** Reports blocks that are passed over: an event for the host, a sentence for the model. */
+export const passedOver = (
+  blocks: Blocks,
+  reason: string
+): { readonly facts: ReadonlyArray<Fact>; readonly note: string | undefined } => {
+  if (blocks.length === 0) return { facts: [], note: undefined }
+  const ignored = kinds(blocks)
+  return {
+    facts: [{ type: "blocks_ignored", kinds: ignored, reason }],
+    note: InstructionBuilder.ignored(ignored, reason)
+  }
+}
+
+/** Sentences for the model beside its results. */
+export const noted = (...sentences: ReadonlyArray<string | undefined>): { readonly note?: string } => {
+  const note = joined(...sentences)
+  return note === "" ? {} : { note }
+}
+
+/** Joins the sentences that are there. */
+export const joined = (...sentences: ReadonlyArray<string | undefined>): string =>
+  sentences.filter((sentence) => sentence !== undefined).join(" ")
+
+/** The first 400 code points of a text. */
+export const preview = (text: string): string => {
+  if (text.length <= 400) return text
+  let end = 0
+  for (let count = 0; count < 400 && end < text.length; count++) end += (text.codePointAt(end) ?? 0) > 0xffff ? 2 : 1
+  return text.slice(0, end)
+}

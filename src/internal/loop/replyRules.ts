@@ -1,0 +1,55 @@
+/**
+ * The rules by which a reply is read: what its agent may do, and what its turn knows.
+ */
+
+import * as Effect from "effect/Effect"
+import type * as Result from "effect/Result"
+import type { Limits } from "../../Limits.ts"
+import type { JsonObject } from "../base/json.ts"
+import { turnLog } from "../state/state.ts"
+import { readOutput } from "./output.ts"
+import { canAct, isProtocol, parametersOf, visibleProtocols } from "./permissions.ts"
+import { openTurn, type Run } from "./run.ts"
+
+/** Everything the meaning of a reply depends on besides the reply. */
+export interface ReplyRules {
+  readonly turnId: string
+  readonly depth: number
+  readonly native: boolean
+  /** Is prose without blocks a fault? */
+  readonly correctsProse: boolean
+  /** Is an empty reply an answer? */
+  readonly takesEmpty: boolean
+  readonly limits: Limits
+  readonly isProtocol: (type: string) => boolean
+  /** Did an earlier call of the run have this id? */
+  readonly isUsed: (id: string) => boolean
+  /** Reads the text of a command block as the parameters that its skill declares. */
+  readonly parameters: (skill: string, text: string) => JsonObject
+  /** Decodes an answer by the agent's output schema. */
+  readonly readOutput: (text: string) => Result.Result<unknown, string>
+}
+
+/** The rules of the open turn. */
+export const replyRules = (run: Run): Effect.Effect<ReplyRules> =>
+  run.agent.skills === undefined
+    ? Effect.map(visibleProtocols(run), (protocols) => rulesOf(run, canAct(run, protocols)))
+    : Effect.succeed(rulesOf(run, true))
+
+const rulesOf = (run: Run, acts: boolean): ReplyRules => {
+  const { agent, limits, state } = run
+  const { dialect, turnId } = openTurn(run)
+  return {
+    turnId,
+    depth: state.depth,
+    native: dialect === "tools",
+    // An agent that cannot act answers with whatever it says, unless the agent asks for a correction.
+    takesEmpty: dialect === "blocks" && agent.prose === "auto" && !acts,
+    correctsProse: agent.prose === "corrective" || (agent.prose === "auto" && acts),
+    limits,
+    isProtocol: (type) => isProtocol(run, type),
+    isUsed: (id) => run.isUsed(id, turnLog(run.state)),
+    parameters: (skill, text) => parametersOf(run, skill, text),
+    readOutput: (text) => readOutput(agent, text)
+  }
+}

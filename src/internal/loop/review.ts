@@ -1,0 +1,193 @@
+/**
+ * The review of calls: what a policy, a person and a hook say before a call may run.
+ */
+
+import type * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Result from "effect/Result"
+import type { Call } from "../../Call.ts"
+import * as Calls from "../../Call.ts"
+import type { KernelError } from "../../KernelError.ts"
+import { ExtensionFailed } from "../../KernelError.ts"
+import type { Decision } from "../../Policy.ts"
+import * as Policy from "../../Policy.ts"
+import type { CallChange, Question } from "../../RunState.ts"
+import type { Json } from "../base/json.ts"
+import { passedOver } from "../base/effects.ts"
+import { askAboutSkill } from "../policy/askAboutSkill.ts"
+import { askPolicy } from "../policy/askPolicy.ts"
+import { unanswered } from "../state/turnFold.ts"
+import { ask, hookArgs, obey, observePause, pause } from "./askHooks.ts"
+import { commit, flush, record } from "./commit.ts"
+import type { Draft } from "./drafts.ts"
+import { openTurn, policyScope, type Run } from "./run.ts"
+import { effectsOf, runnable, skillCallOf } from "./targets.ts"
+
+// ---------------------------------------------------------------- all calls
+
+/** Opens the calls of a reply under a hook or a policy. The run pauses when the policy wants a person to confirm. */
+export const openReview = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, KernelError> {
+  const hook = run.hooks.onToolCallsStarted
+  let calls = openTurn(run).pending
+  let isRewritten = false
+  if (hook !== undefined) {
+    const asked = calls
+    const { control, value } = yield* ask(run, "onToolCallsStarted", () => hook(hookArgs(run, { calls: asked })))
+    if (control !== undefined && control.type !== "continue") return yield* obey(run, control)
+    if (value !== undefined) {
+      calls = yield* declared(calls, value)
+      isRewritten = true
+    }
+  }
+  const questions: Array<Question> = []
+  if (run.policy !== undefined) {
+    yield* flush(run)
+    const judged: Array<Call> = []
+    for (const call of calls) {
+      const verdict = yield* judge(run, call)
+      judged.push(verdict.call)
+      isRewritten ||= verdict.call !== call
+      if (verdict.question !== undefined) questions.push(verdict.question)
+    }
+    calls = judged
+  }
+  const started: Draft = {
+    type: "tool_calls_started",
+    ...(isRewritten ? { calls } : {}),
+    ...(questions.length === 0 ? {} : { questions })
+  }
+  const open = unanswered(questions)
+  if (open.length === 0) return record(run, started)
+  const metadata = questionMetadata(open)
+  commit(run, "phase", [started, { type: "paused", reason: "approval_required", metadata }], {})
+  yield* observePause(run, "approval_required", metadata)
+})
+
+/** Checks the calls that a hook returns: it may rewrite, drop and reorder calls, not invent them. */
+const declared = (
+  before: ReadonlyArray<Call>,
+  after: ReadonlyArray<Call>
+): Effect.Effect<ReadonlyArray<Call>, ExtensionFailed> => {
+  const known = new Map(before.map((call) => [call.callId, call]))
+  for (const call of after) {
+    const was = known.get(call.callId)
+    if (was?.kind !== call.kind || was.name !== call.name) {
+      const detail = `'${call.callId}' is no call of this turn, or is listed twice`
+      return Effect.fail(new ExtensionFailed({ extension: "onToolCallsStarted", detail }))
+    }
+    known.delete(call.callId)
+  }
+  return Effect.succeed(after.map((call): Call => ({ ...call, review: "unreviewed" })))
+}
+
+/** The questions of a pause, as its metadata. */
+export const questionMetadata = (open: ReadonlyArray<Question>): Json => ({
+  callIds: open.map(({ callId }) => callId),
+  questions: open.map(({ callId, input, name, reason }) => ({ callId, name, input, reason }))
+})
+
+// ---------------------------------------------------------------- the policy
+
+/** A call as it was judged, and the question or refusal that follows. A refusal is a question the policy answered. */
+interface Judgement {
+  readonly call: Call
+  readonly question?: Question
+}
+
+/**
+ * Asks the policy. A policy that fails denies. Builtins, faulty calls and tasks are not judged: the calls of a task are.
+ * A protocol call that stands for a skill is judged as both, and the stricter decision holds.
+ */
+const judge = (run: Run, call: Call): Effect.Effect<Judgement> => {
+  const { policy } = run
+  if (policy === undefined || call.fault !== undefined || call.kind === "builtin" || call.kind === "task") {
+    return Effect.succeed({ call })
+  }
+  const authorize = (asked: Call): Effect.Effect<Decision, unknown> => {
+    const { callId, input, kind, name } = asked
+    const effects = effectsOf(run, asked)
+    const policyCall = { ...policyScope(run), callId, name: name ?? "", kind, input, effects }
+    const skill = kind === "skill" ? Option.getOrUndefined(run.skills.find(name ?? "")) : undefined
+    return skill === undefined ? askPolicy(policy, policyCall) : askAboutSkill(policy, policyCall, skill, run.limits)
+  }
+  const judged = Effect.suspend(() => {
+    const skill = skillCallOf(run, call)
+    if (skill === undefined) return Effect.map(authorize(call), (decision) => judgement(run, call, decision))
+    const other = authorize({ ...call, kind: "skill", name: skill.name, input: skill.input })
+    const meant = { ...call, skill: skill.name }
+    return Effect.zipWith(authorize(call), other, (a, b) => judgement(run, meant, Policy.stricter(a, b)))
+  })
+  const denied = (cause: Cause.Cause<unknown>) =>
+    Effect.as(passedOver("a policy failed")(cause), judgement(run, call, Policy.denied("policy_error")))
+  return run.restore(Effect.catchCause(judged, denied))
+}
+
+/** Nobody is asked about a skill that cannot run whatever the answer: it is denied in the words the model would read. */
+const judgement = (run: Run, call: Call, decision: Decision): Judgement => {
+  if (decision._tag === "Allowed") return { call }
+  if (decision._tag === "Confirm" && call.kind === "skill") {
+    const skill = runnable(run, call)
+    if (Result.isFailure(skill)) return judgement(run, call, Policy.denied(skill.failure.message))
+  }
+  const { callId, input, name } = call
+  const { reason } = decision
+  const question = { callId, name: name ?? "", input, reason }
+  if (decision._tag === "Confirm") return { call, question }
+  return { call, question: { ...question, answer: { callId, approved: false, reason, by: "policy" } } }
+}
+
+// ---------------------------------------------------------------- one call
+
+/** Accepts a call as it is, or as `change` says. Synchronous. */
+export const accept = (run: Run, { callId }: Call, change?: CallChange): void =>
+  record(run, { type: "tool_call_started", callId, ...(change && { change }) })
+
+/** Reviews one call: the person's answer, then the hook, then the policy again if the call changed. */
+export const review = Effect.fnUntraced(function* (run: Run, call: Call): Effect.fn.Return<void, KernelError> {
+  const question = run.state.questions.findLast(({ callId }) => callId === call.callId)
+  const answer = question?.answer
+  if (answer !== undefined && !answer.approved) return accept(run, call, refuse(call, answer.reason))
+  if (run.policy !== undefined) yield* flush(run)
+  let asked = call
+  if (answer?.input !== undefined) {
+    // A person may change the input, but cannot allow what the policy forbids.
+    const again = yield* judge(run, { ...call, input: answer.input })
+    if (again.question?.answer !== undefined) return accept(run, call, refuse(call, again.question.reason))
+    asked = again.call
+  }
+  if (answer !== undefined && question !== undefined && !sameJson(question.input, call.input)) {
+    // The question was about the call as the hook had changed it, so the hook had its turn.
+    const input = answer.input ?? question.input
+    return accept(run, call, { type: "rewrite", call: { ...call, input, review: "accepted" } })
+  }
+  const hook = run.hooks.onToolCallStarted
+  if (hook !== undefined) {
+    const offered = asked
+    const { control, value } = yield* ask(run, "onToolCallStarted", () => hook(hookArgs(run, { call: offered })))
+    if (control !== undefined && control.type !== "continue") return yield* obey(run, control)
+    if (value?._tag === "Skip") {
+      return accept(run, call, { type: "skip", result: Calls.resultOf(call, { ...value.result, skipped: true }) })
+    }
+    if (value?._tag === "Rewrite") {
+      asked = { ...asked, input: value.input }
+      // An answer granted its own input and no other.
+      const isGranted = answer !== undefined && sameJson(answer.input ?? question?.input, value.input)
+      const again: Judgement = isGranted ? { call: asked } : yield* judge(run, asked)
+      if (again.question?.answer !== undefined) return accept(run, call, refuse(call, again.question.reason))
+      if (again.question !== undefined) {
+        const open = [again.question]
+        return yield* pause(run, "approval_required", questionMetadata(open), { asked: open })
+      }
+      asked = again.call
+    }
+  }
+  accept(run, call, asked === call ? undefined : { type: "rewrite", call: { ...asked, review: "accepted" } })
+})
+
+const refuse = (call: Call, reason: string | undefined): CallChange => ({
+  type: "skip",
+  result: Calls.failed(call, Calls.error("Denied", reason ?? "This call was denied.", false), { skipped: true })
+})
+
+const sameJson = (a: Json | undefined, b: Json): boolean => a !== undefined && JSON.stringify(a) === JSON.stringify(b)

@@ -1,0 +1,75 @@
+/**
+ * Messages that a host sends to a run while it is under way.
+ */
+
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as MutableList from "effect/MutableList"
+import * as Queue from "effect/Queue"
+import * as Result from "effect/Result"
+import * as Stream from "effect/Stream"
+import type { KernelError } from "../../KernelError.ts"
+import type * as MediaStore from "../../MediaStore.ts"
+import type { Message } from "../../Message.ts"
+import * as Messages from "../../Message.ts"
+import { flush, record } from "./commit.ts"
+import { listOf } from "./listeners.ts"
+import type { Run, Steering } from "./run.ts"
+import type { Input } from "../../RunOptions.ts"
+
+/** Does a message wait for this run? Tasks receive none. */
+export const isSteered = (run: Run): boolean =>
+  run.steering !== undefined && run.state.depth === 0 && run.steering.isWaiting()
+
+/** Opens a turn with the messages that wait. They leave the queue once they are stored. */
+export const takeSteering = Effect.fnUntraced(function* (
+  run: Run,
+  turnId: string
+): Effect.fn.Return<void, KernelError> {
+  const { steering } = run
+  if (steering === undefined) return
+  yield* flush(run)
+  const { messages, take } = yield* run.restore(steering.look)
+  record(run, { type: "turn_started", turnId, ...(messages.length === 0 ? {} : { steering: messages }) })
+  const { revision } = run.state
+  const stored = yield* Effect.exit(flush(run))
+  if (Exit.isSuccess(stored) || (yield* isStored(run, revision))) take()
+  yield* stored
+})
+
+/** Did the store keep our record although it reported a failure? A store that cannot tell counts as no. */
+const isStored = ({ state, store, workerId }: Run, revision: number): Effect.Effect<boolean> =>
+  Effect.catchCause(
+    Effect.map(Stream.runCollect(store.read(state.runId, revision - 1)), ([record]) => record?.workerId === workerId),
+    () => Effect.succeed(false)
+  )
+
+/** The messages in a host's queue, which the host may end. */
+export const steeringOf = (
+  queue: Queue.Dequeue<Input, unknown> | undefined,
+  media: MediaStore.MediaStoreShape
+): Steering | undefined =>
+  queue === undefined ? undefined : { isWaiting: () => Queue.sizeUnsafe(queue) > 0, look: look(queue, media) }
+
+/** Reads each message and stores its media. One whose media cannot be stored stays, and fails the run when it is next. */
+const look = Effect.fnUntraced(function* (queue: Queue.Dequeue<Input, unknown>, media: MediaStore.MediaStoreShape) {
+  const messages: Array<Message> = []
+  const inputs = MutableList.toArrayN(queue.messages, Queue.sizeUnsafe(queue))
+  for (const input of inputs) {
+    const parts = yield* Effect.result(media.admit(listOf(input)))
+    if (Result.isFailure(parts)) {
+      if (messages.length > 0) break
+      return yield* Effect.fail(parts.failure)
+    }
+    messages.push(Messages.user(parts.success))
+  }
+  const take = () => {
+    for (const input of inputs.slice(0, messages.length)) {
+      // A sliding queue may have dropped it by now.
+      if (first(queue) === input) Queue.takeUnsafe(queue)
+    }
+  }
+  return { messages, take }
+})
+
+const first = (queue: Queue.Dequeue<Input, unknown>): Input | undefined => MutableList.toArrayN(queue.messages, 1)[0]

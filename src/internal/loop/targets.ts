@@ -1,0 +1,270 @@
+/**
+ * What a call is sent to: a skill, a protocol, a builtin or a task, all in one shape.
+ */
+
+import type * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Result from "effect/Result"
+import type { Call, CallError, CallResult } from "../../Call.ts"
+import * as Calls from "../../Call.ts"
+import type { Content } from "../../Content.ts"
+import * as Contents from "../../Content.ts"
+import { ToolNotFound } from "../../KernelError.ts"
+import type { Message } from "../../Message.ts"
+import type { AnyProtocol, SkillRequest } from "../../Protocol.ts"
+import type { AnySkill, CallScope, Effects } from "../../Skill.ts"
+import * as Skills from "../../Skill.ts"
+import { type Json, plain, requestOf } from "../base/json.ts"
+import { paramsOf } from "../skill/skillInput.ts"
+import { toAnswer } from "../skill/skillOutput.ts"
+import { keyOf, stepOf } from "../state/state.ts"
+import { builtin } from "./builtins.ts"
+import type { LiveEvent } from "./drafts.ts"
+import { explain } from "./explain.ts"
+import { isWholeMessage, keep, type Kept } from "./keepOutput.ts"
+import { maySpeak, refusalOf, refusalThrough } from "./permissions.ts"
+import type { Run } from "./run.ts"
+import type { Limit } from "./timeLimit.ts"
+
+/** A value that was kept, as facts of a result, and the event about it. */
+export interface Answer extends Pick<CallResult, "message" | "metadata" | "spent"> {
+  readonly output: ReadonlyArray<Content>
+  readonly event: LiveEvent
+  /** Runs after the event. */
+  readonly after?: Effect.Effect<unknown>
+}
+
+/** A failure that the model may read, and the event about it. */
+export interface Failure extends Pick<CallResult, "spent"> {
+  readonly error: CallError
+  readonly event: LiveEvent
+  readonly after?: Effect.Effect<unknown>
+}
+
+/** Something that can be called. `E` are errors that concern the run itself rather than the call. */
+export interface Target<A = unknown, E = never> {
+  readonly name: string
+  readonly effects: Effects
+  readonly input: unknown
+  /** Undefined for what belongs to the kernel: it is neither limited nor left behind. */
+  readonly limit: Limit | undefined
+  readonly started: LiveEvent | undefined
+  readonly perform: Effect.Effect<A, unknown>
+  readonly keep: (value: A, durationMs: number) => Effect.Effect<Answer, unknown>
+  readonly concerns: (error: unknown) => error is E
+  readonly fail: (cause: Cause.Cause<unknown>, durationMs: number) => Effect.Effect<Failure, E>
+}
+
+/** Finds what a call is sent to, or the reason why it cannot be sent. */
+export const targetOf = (run: Run, call: Call): Result.Result<Target, CallError> => {
+  if (call.fault !== undefined) return Result.fail(call.fault)
+  switch (call.kind) {
+    case "builtin":
+      return Result.succeed(builtinTarget(run, call))
+    case "protocol":
+      return Result.map(speakable(run, call), (protocol) => protocolTarget(run, call, protocol))
+    default:
+      return Result.map(runnable(run, call), (skill) => skillTarget(run, call, skill))
+  }
+}
+
+/** The event of a call that was not sent. */
+export const refusedEvent = ({ callId, fault, kind, name }: Call, { message }: CallError): LiveEvent => {
+  if (kind === "protocol" && fault === undefined) {
+    return { type: "protocol_error", protocol: name ?? "", callId, error: message }
+  }
+  const error = fault !== undefined && name === null ? "no skill name in command block" : message
+  return { type: "skill_error", skill: name, callId, error }
+}
+
+/** What repeating a call would do: this decides about resume, retry and the default approval. */
+export const effectsOf = (run: Pick<Run, "skills" | "protocols">, call: Call): Effects => {
+  switch (call.kind) {
+    case "skill":
+      return Option.match(run.skills.find(call.name ?? ""), { onNone: () => "write", onSome: effects })
+    case "protocol":
+      return Option.match(run.protocols.find(call.name ?? ""), { onNone: () => "write", onSome: effects })
+    // A child run has a journal of its own: to run it again is to resume it.
+    case "task":
+      return "idempotent"
+    case "builtin":
+      return "read"
+  }
+}
+
+const effects = (target: { readonly effects: Effects }): Effects => target.effects
+
+const none = (_error: unknown): _error is never => false
+
+// ---------------------------------------------------------------- skills
+
+/** The skill that a call names, or the reason why it cannot run. */
+export const runnable = (run: Run, call: Call): Result.Result<AnySkill, CallError> => {
+  const name = call.name ?? ""
+  const skill = Option.getOrUndefined(run.skills.find(name))
+  if (skill === undefined) {
+    const { _tag, message } = new ToolNotFound({ name })
+    return Result.fail(Calls.error(_tag, message))
+  }
+  const reason = refusalOf(run, skill)
+  return reason === undefined
+    ? Result.succeed(skill)
+    : Result.fail(Calls.error("NotAllowed", `Skill '${name}' ${reason}`, false))
+}
+
+const skillTarget = (run: Run, call: Call, skill: AnySkill): Target => {
+  const { name } = skill
+  const { callId } = call
+  const input = paramsOf(skill, call.input)
+  return {
+    name,
+    effects: skill.effects,
+    input,
+    limit: {
+      timeout: skill.timeout ?? run.limits.skillTimeout,
+      leaked: { type: "skill_leaked", skill: name, callId }
+    },
+    started: { type: "skill_execute", skill: name, callId, input },
+    perform: skill.call(input, scopeOf(run, call)),
+    keep: (value, durationMs) =>
+      Effect.map(keep(run, value, Skills.toOutput), (kept) => skillAnswer(run, call, name, value, kept, durationMs)),
+    concerns: none,
+    fail: (cause) =>
+      Effect.map(explain(run, `Skill '${name}'`, cause), (error) => ({
+        error,
+        event: { type: "skill_error", skill: name, callId, error: error.message }
+      }))
+  }
+}
+
+const skillAnswer = (
+  run: Run,
+  { callId }: Call,
+  skill: string,
+  value: unknown,
+  kept: Kept,
+  durationMs: number
+): Answer => {
+  const { content, metadata, truncated } = kept
+  const facts =
+    metadata === undefined && truncated === undefined ? undefined : { metadata: { ...metadata, ...truncated } }
+  return {
+    output: content,
+    ...facts,
+    event: {
+      type: "skill_result",
+      skill,
+      callId,
+      output: shown(run, value),
+      durationMs,
+      ...facts,
+      ...(truncated === undefined ? {} : { truncated: true })
+    }
+  }
+}
+
+/** A value without the secrets that a redactor knows. */
+export const shown = ({ redactor }: Run, value: unknown): unknown =>
+  redactor === undefined ? value : plain(value, redactor.text)
+
+const scopeOf = (run: Run, call: Call): CallScope => {
+  const { context, currentTurn, depth, rootRunId, runId, taskId } = run.state
+  return {
+    runId,
+    rootRunId,
+    callId: call.callId,
+    idempotencyKey: keyOf(run.state, call),
+    step: stepOf(run.state),
+    depth,
+    taskId,
+    runContext: context,
+    dialect: currentTurn?.dialect ?? run.agent.dialect
+  }
+}
+
+// ---------------------------------------------------------------- protocols
+
+const speakable = (run: Run, call: Call): Result.Result<AnyProtocol, CallError> => {
+  const name = call.name ?? ""
+  const protocol = run.protocols.find(name)
+  if (Option.isNone(protocol)) return Result.fail(Calls.error("ToolNotFound", `Protocol '${name}' has no handler`))
+  return maySpeak(run, protocol.value)
+    ? Result.succeed(protocol.value)
+    : Result.fail(Calls.error("NotAllowed", `Protocol '${name}' is not allowed`, false))
+}
+
+const protocolTarget = (run: Run, call: Call, protocol: AnyProtocol): Target => {
+  const { name } = protocol
+  const { callId } = call
+  const request = requestOf(call.input)
+  const scope = { ...scopeOf(run, call), refusal: refusalThrough(run, call) }
+  return {
+    name,
+    effects: protocol.effects,
+    input: request,
+    limit: {
+      timeout: protocol.timeout ?? run.limits.skillTimeout,
+      leaked: { type: "protocol_leaked", protocol: name, callId }
+    },
+    started: { type: "protocol_execute", protocol: name, callId, request },
+    perform: Effect.suspend(() => protocol.handle(blockOf(protocol, call, request), scope)),
+    keep: (value, durationMs) => {
+      const event = (result: Json): LiveEvent => ({
+        type: "protocol_result",
+        protocol: name,
+        callId,
+        durationMs,
+        result
+      })
+      return isWholeMessage(value)
+        ? Effect.succeed({ output: [], message: value, event: event(firstText(value)) })
+        : Effect.map(keep(run, value, toAnswer), (kept) => ({ output: kept.content, event: event(kept.value) }))
+    },
+    concerns: none,
+    fail: (cause, durationMs) =>
+      Effect.map(explain(run, `Protocol '${name}'`, cause), (error) => ({
+        error,
+        event: { type: "protocol_error", protocol: name, callId, error: error.message, durationMs }
+      }))
+  }
+}
+
+const firstText = ({ content }: Message): string => Contents.toText(content[0] ?? Contents.text(""))
+
+const blockOf = (protocol: AnyProtocol, call: Call, content: string) => ({
+  type: protocol.name,
+  name: call.blockName ?? null,
+  content
+})
+
+/** The skill that a protocol call is another way to call, if it is. */
+export const skillCallOf = (run: Run, call: Call): SkillRequest | undefined => {
+  if (call.kind !== "protocol") return undefined
+  const protocol = Option.getOrUndefined(run.protocols.find(call.name ?? ""))
+  return protocol?.skillOf?.(blockOf(protocol, call, requestOf(call.input)))
+}
+
+// ---------------------------------------------------------------- builtins
+
+const builtinTarget = (run: Run, call: Call): Target => {
+  const command = call.name ?? ""
+  return {
+    name: command,
+    effects: "read",
+    input: call.input,
+    limit: undefined,
+    started: undefined,
+    perform: builtin(run, command),
+    keep: (value) => {
+      const result = String(value)
+      return Effect.succeed({ output: [Contents.text(result)], event: { type: "builtin_result", command, result } })
+    },
+    concerns: none,
+    fail: () =>
+      Effect.succeed({
+        error: Calls.error("UnknownCommand", `Unknown command '${command}'`),
+        event: { type: "builtin_error", command, error: "unknown" }
+      })
+  }
+}

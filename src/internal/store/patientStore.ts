@@ -1,0 +1,126 @@
+/**
+ * A store that is given time and a few more tries.
+ *
+ * Without retries, every hiccup of a store would leave a call in flight whose outcome nobody knows. The same records once
+ * more are no second ones. Nothing interrupts a run that stores, so a store that hangs is given up after a while.
+ */
+
+import * as Arr from "effect/Array"
+import * as Cause from "effect/Cause"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { ConcurrentAppendError, type RunExists, StoreError } from "../../KernelError.ts"
+import type { Limits } from "../../Limits.ts"
+import type { RunRecord, RunState } from "../../RunState.ts"
+import type * as RunStore from "../../RunStore.ts"
+import { inTime } from "../base/effects.ts"
+import { redact } from "../base/redact.ts"
+import { isHiccup } from "../base/transient.ts"
+
+type Failure = ConcurrentAppendError | StoreError
+
+/** Why records were not stored. Nothing else may be tried on the run then. */
+export type AppendError = Failure | RunExists
+
+/** Until stores have one verb: appends by the verbs there are. */
+export interface PatientStore extends RunStore.RunStoreShape {
+  readonly append: (
+    records: Arr.NonEmptyReadonlyArray<RunRecord>,
+    states: Arr.NonEmptyReadonlyArray<RunState>
+  ) => Effect.Effect<void, RunExists | Failure>
+}
+
+const appendTo = (
+  store: RunStore.RunStoreShape,
+  records: Arr.NonEmptyReadonlyArray<RunRecord>,
+  states: Arr.NonEmptyReadonlyArray<RunState>
+): Effect.Effect<void, RunExists | Failure> => {
+  if (records[0].revision === 1) {
+    const [, ...later] = records
+    const created = store.create(records[0], states[0])
+    const laterStates = states.slice(1)
+    return Arr.isArrayNonEmpty(later) && Arr.isArrayNonEmpty(laterStates)
+      ? Effect.andThen(created, appendTo(store, later, laterStates))
+      : created
+  }
+  if (store.commitAll !== undefined) return store.commitAll(records, states)
+  return Effect.forEach(records, (record, index) => store.commit(record, states[index] ?? states[0]), { discard: true })
+}
+
+/** Wraps a store so that what it did not take, or did not acknowledge, is sent again. */
+export const patient = (
+  store: RunStore.RunStoreShape,
+  { appendTimeout }: Pick<Limits, "appendTimeout">
+): PatientStore => {
+  const wrapped = patientStores.get(store)
+  if (wrapped !== undefined && wrapped.appendTimeout === appendTimeout) return wrapped.store
+  const retried = <E, E2 = never>(
+    operation: string,
+    write: () => Effect.Effect<void, E>,
+    isOurs: Effect.Effect<void, E2>
+  ) => again(operation, appendTimeout, Effect.suspend(write), isOurs, [50, 250])
+  const made: PatientStore = {
+    ...store,
+    append: (records, states) => {
+      const last = records.at(-1) ?? records[0]
+      return retried("append", () => appendTo(store, records, states), stillLast(store, last))
+    },
+    acquire: (runId, lease, now) => retried("acquire", () => store.acquire(runId, lease, now), Effect.void),
+    release: (runId, workerId) => retried("release", () => store.release(runId, workerId), Effect.void)
+  }
+  patientStores.set(store, { appendTimeout, store: made })
+  return made
+}
+
+const patientStores = new WeakMap<
+  RunStore.RunStoreShape,
+  { readonly appendTimeout: Duration.Duration; readonly store: PatientStore }
+>()
+
+const again = <E, E2>(
+  operation: string,
+  appendTimeout: Duration.Duration,
+  write: Effect.Effect<void, E>,
+  isOurs: Effect.Effect<void, E2>,
+  waits: ReadonlyArray<number>
+): Effect.Effect<void, E | E2 | StoreError> =>
+  Effect.catchCause(withTimeout(operation, write, appendTimeout), (cause) => {
+    const defect = cause.reasons.find(Cause.isDieReason)
+    if (defect !== undefined) return unsound(operation, defect.defect)
+    const [wait, ...rest] = waits
+    if (wait === undefined || !isHiccup(cause.reasons.find(Cause.isFailReason)?.error)) return Effect.failCause(cause)
+    // While this waited, another worker may have continued from that very record.
+    const checked = Effect.andThen(write, isOurs)
+    return Effect.andThen(Effect.sleep(wait), again(operation, appendTimeout, checked, isOurs, rest))
+  })
+
+const withTimeout = <A, E>(
+  operation: string,
+  work: Effect.Effect<A, E>,
+  limit: Duration.Duration
+): Effect.Effect<A, E | StoreError> =>
+  inTime(work, limit, () =>
+    Effect.fail(
+      new StoreError({ operation, reason: "timeout", detail: `it took longer than ${Duration.toMillis(limit)} ms` })
+    )
+  )
+
+/** A defect of a store is a failure after which nothing more is tried: nobody knows what it holds now. */
+const unsound = (operation: string, defect: unknown): Effect.Effect<never, StoreError> =>
+  Effect.andThen(
+    Effect.logError("a store failed unexpectedly", redact(Cause.pretty(Cause.die(defect)))),
+    Effect.fail(new StoreError({ operation, reason: "invalid", detail: "it failed unexpectedly" }))
+  )
+
+/** Fails unless the last record of a run is the one of that revision. */
+const stillLast = (
+  store: RunStore.RunStoreShape,
+  { revision, runId }: { readonly runId: string; readonly revision: number }
+): Effect.Effect<void, Failure> =>
+  Effect.flatMap(store.head(runId), (head) => {
+    const actualSeq = Option.getOrUndefined(head)?.revision ?? 0
+    return actualSeq === revision
+      ? Effect.void
+      : Effect.fail(new ConcurrentAppendError({ runId, expectedSeq: revision - 1, actualSeq }))
+  })

@@ -1,0 +1,37 @@
+// Runs the type check, the lint rules and the tests: `npm test`.
+//
+// Prints one line for a step that passes, everything for one that fails, and of the tests failures,
+// skips and a summary. `--verbose` prints every test and every log. All other arguments are vitest's.
+import { spawn } from "node:child_process"
+
+/** Runs a command and resolves to its exit code; with `capture`, its output is kept instead of printed. */
+const run = (command, args, { capture = false } = {}) =>
+  new Promise((resolve, reject) => {
+    let output = ""
+    const child = spawn(command, args, {
+      stdio: ["ignore", capture ? "pipe" : "inherit", capture ? "pipe" : "inherit"],
+      // npm is a script for the shell on Windows.
+      shell: command === "npm" && process.platform === "win32"
+    })
+    for (const stream of capture ? [child.stdout, child.stderr] : []) {
+      stream.setEncoding("utf8").on("data", (text) => (output += text))
+    }
+    child.once("error", reject).once("close", (code) => resolve({ passed: code === 0, output }))
+  })
+
+const step = async (name) => {
+  const started = performance.now()
+  const { output, passed } = await run("npm", ["run", "--silent", name], { capture: !isVerbose })
+  const seconds = ((performance.now() - started) / 1000).toFixed(1)
+  if (!passed) console.log(output)
+  console.log(`${name} ${passed ? "passed" : "failed"} in ${seconds} s`)
+  return passed
+}
+
+const isVerbose = process.argv.includes("--verbose")
+const asked = process.argv.slice(2).filter((word) => word !== "--verbose")
+const details = isVerbose ? ["--reporter=verbose", "--silent=false"] : []
+
+for (const name of ["check", "lint"]) if (!(await step(name))) process.exit(1)
+const { passed } = await run(process.execPath, ["node_modules/vitest/vitest.mjs", "run", ...details, ...asked])
+process.exit(passed ? 0 : 1)
