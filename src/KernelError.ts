@@ -1,11 +1,9 @@
 /**
- * Every way a run, or what a run stands on, can fail.
+ * Every error of kernai, as one union that can be matched exhaustively.
  *
- * The classes live in `internal/errors`, by what they are about; here they are
- * one union that a caller can match exhaustively. The modules that raise them
- * export them again under their own name. A failure someone can act on carries
- * the facts needed to act and reads as a sentence. What a skill does wrong is
- * not here: it goes to the model as an error block.
+ * Each module exports the errors it fails with again under their own names. A failure someone can act on carries the
+ * facts needed to act, and its message is a sentence. A failing skill is not among them: the model receives it as an
+ * error block.
  *
  * @since 0.1.0
  */
@@ -40,7 +38,7 @@ export * from "./internal/base/storeErrors.ts"
 export * from "./internal/base/outsideErrors.ts"
 
 /**
- * Everything a run can fail with.
+ * The schema of all errors.
  *
  * @category models
  * @since 0.1.0
@@ -103,14 +101,14 @@ export const KernelError = Schema.Union([
   Outside.AgentIdConflict
 ])
 /**
- * One of the errors a run can fail with.
+ * One of the errors of kernai.
  *
  * @category models
  * @since 0.1.0
  */
 export type KernelError = ByTag[keyof ByTag]
 
-// Looked up by their tags, the union keeps its name: a message of the compiler says `KernelError`, not every error in it.
+// The mapped type keeps the name `KernelError` in compiler messages; a plain union would be listed member by member.
 type ByTag = { readonly [E in typeof KernelError.Type as E["_tag"]]: E }
 
 const recoverable: ReadonlySet<KernelError["_tag"]> = new Set<KernelError["_tag"]>([
@@ -129,7 +127,7 @@ const recoverable: ReadonlySet<KernelError["_tag"]> = new Set<KernelError["_tag"
 ])
 
 /**
- * Tells whether a value is one of the errors of the union (CP-16).
+ * Is this value one of the errors of the union?
  *
  * @category guards
  * @since 0.1.0
@@ -137,7 +135,7 @@ const recoverable: ReadonlySet<KernelError["_tag"]> = new Set<KernelError["_tag"
 export const isKernelError: (value: unknown) => value is KernelError = Schema.is(KernelError)
 
 /**
- * Tells whether resuming or trying again can help (CP-16).
+ * Can resuming the run, or trying again, help?
  *
  * @category guards
  * @since 0.1.0

@@ -61,10 +61,10 @@ describe("RunStore.layerMemory", () => {
         said(11, { op: "resume" })
       ]
       let state = RunState.advance(undefined, begin)
-      yield* store.create(begin, state)
+      yield* store.append([begin], state)
       for (const record of records.slice(1)) {
         state = RunState.advance(state, record)
-        yield* store.commit(record, state)
+        yield* store.append([record], state)
       }
       assert.deepStrictEqual(yield* Stream.runCollect(store.read("r")), records)
       assert.deepStrictEqual(yield* Stream.runCollect(Stream.take(store.tail("r", 4), 7)), records.slice(4))

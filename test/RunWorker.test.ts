@@ -18,6 +18,7 @@ import {
 } from "kernai"
 import { MockProvider, Scenario } from "kernai/testing"
 import { command, final } from "./support/blocks.ts"
+import { oneByOne } from "./support/oneByOne.ts"
 import { plan, slow, agent as planner } from "./support/workflow.ts"
 
 const agent = Agent.make({ name: "clerk", instructions: "", model: "scripted", skills: "all", dialect: "tools" })
@@ -120,7 +121,7 @@ describe("RunWorker", () => {
       const store = yield* RunStore.makeMemory
       const slow: RunStore.RunStoreShape = {
         ...store,
-        create: (record, state) => Effect.andThen(store.create(record, state), Effect.sleep("1 second"))
+        append: (records, state) => Effect.andThen(store.append(records, state), Effect.sleep("1 second"))
       }
       const submitting = yield* Effect.forkChild(
         Effect.provide(Kernel.submit(agent, "pay eva", { runId: "r" }), process(slow)),
@@ -1095,13 +1096,11 @@ describe("RunWorker", () => {
         yield* Effect.provide(Kernel.submit(agent, "pay eva", { runId: "r" }), process(store))
         // The third commit of every life fails: the store is there, the run does not come on.
         let commits = 0
-        const weak: RunStore.RunStoreShape = {
-          ...store,
-          commit: (record, state) =>
-            record.op === "resume"
-              ? store.commit(record, state)
-              : Effect.fail(new RunStore.StoreError({ operation: "commit", reason: "corrupt", detail: `${commits++}` }))
-        }
+        const weak = oneByOne(store, (record, state) =>
+          record.op === "resume"
+            ? store.append([record], state)
+            : Effect.fail(new RunStore.StoreError({ operation: "append", reason: "corrupt", detail: `${commits++}` }))
+        )
         const worker = yield* Effect.forkChild(
           Effect.provide(RunWorker.run({ agents: [agent], ...told }), process(weak))
         )
@@ -1164,13 +1163,11 @@ describe("RunWorker", () => {
       const provider = Scenario.scripted(minutes(3))
       yield* Effect.provide(Kernel.submit(planner(), "go", { runId: "r", provider }), process(store))
       // The store takes nothing of the second turn of the task.
-      const weak: RunStore.RunStoreShape = {
-        ...store,
-        commit: (record, state) =>
-          record.runId === "r:t1/a" && state.turns.length === 1 && record.op !== "resume"
-            ? Effect.fail(new RunStore.StoreError({ operation: "commit", reason: "corrupt", detail: "no" }))
-            : store.commit(record, state)
-      }
+      const weak = oneByOne(store, (record, state) =>
+        record.runId === "r:t1/a" && state.turns.length === 1 && record.op !== "resume"
+          ? Effect.fail(new RunStore.StoreError({ operation: "append", reason: "corrupt", detail: "no" }))
+          : store.append([record], state)
+      )
       const work = RunWorker.run({ agents: [planner()], resume: () => ({ provider }) })
       const worker = yield* Effect.forkChild(Effect.provide(work, process(weak)))
       const lives = Effect.map(opsOf(store, "r"), (ops) => ops.filter((op) => op === "resume").length)
@@ -1189,13 +1186,11 @@ describe("RunWorker", () => {
       const tasks = { ...minutes(3).tasks, b: [command("pay"), final("B")] }
       const provider = Scenario.scripted({ root: [plan(["a", "b"]), final("done")], tasks })
       yield* Effect.provide(Kernel.submit(planner(), "go", { runId: "r", provider }), process(store))
-      const weak: RunStore.RunStoreShape = {
-        ...store,
-        commit: (record, state) =>
-          record.runId === "r:t1/a" && state.turns.length === 1 && record.events[0]?.type === "model_completed"
-            ? Effect.fail(new RunStore.StoreError({ operation: "commit", reason: "corrupt", detail: "no" }))
-            : store.commit(record, state)
-      }
+      const weak = oneByOne(store, (record, state) =>
+        record.runId === "r:t1/a" && state.turns.length === 1 && record.events[0]?.type === "model_completed"
+          ? Effect.fail(new RunStore.StoreError({ operation: "append", reason: "corrupt", detail: "no" }))
+          : store.append([record], state)
+      )
       const asking = Policy.layer(({ runId }) =>
         Effect.succeed(runId === "r:t1/b" ? Policy.confirm("it costs") : Policy.allowed)
       )
@@ -1222,13 +1217,11 @@ describe("RunWorker", () => {
       const work = RunWorker.run({ agents: [planner()], resume: () => ({ provider }), onRun })
       // From the answer on the store takes nothing but that a run was taken up.
       let isWeak = false
-      const weak: RunStore.RunStoreShape = {
-        ...store,
-        commit: (record, state) =>
-          isWeak && record.op !== "resume"
-            ? Effect.fail(new RunStore.StoreError({ operation: "commit", reason: "corrupt", detail: "no" }))
-            : store.commit(record, state)
-      }
+      const weak = oneByOne(store, (record, state) =>
+        isWeak && record.op !== "resume"
+          ? Effect.fail(new RunStore.StoreError({ operation: "append", reason: "corrupt", detail: "no" }))
+          : store.append([record], state)
+      )
       yield* Effect.provide(Kernel.submit(planner(), "go", { runId: "r", provider }), process(store))
       const worker = yield* Effect.forkChild(Effect.provide(work, [process(weak), asking]))
       yield* TestClock.adjust("1 minute")

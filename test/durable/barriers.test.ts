@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, Duration, Effect, Exit, Fiber, Layer, Logger, Option, Queue, Stream } from "effect"
+import { Cause, Clock, Duration, Effect, Exit, Fiber, identity, Layer, Logger, Option, Queue, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { RunEvent } from "kernai"
 import {
@@ -20,6 +20,7 @@ import {
   SkillRegistry
 } from "kernai"
 import { MockProvider } from "kernai/testing"
+import { oneByOne } from "../support/oneByOne.ts"
 
 const agent = Agent.make({ name: "agent", instructions: "", model: "scripted", skills: "all", maxSteps: 5 })
 
@@ -36,25 +37,16 @@ interface World {
 
 const nameOf = ({ events, op }: RunState.RunRecord): string => events.at(-1)?.type ?? op
 
-/** A memory store that is watched, with or without transactions of several revisions. */
-const watched = Effect.fnUntraced(function* (world: World, isGrouped: boolean) {
-  const context = yield* Layer.build(RunStore.layerMemory)
-  const { commitAll, ...store } = yield* Effect.provideContext(RunStore.RunStore, context)
-  if (commitAll === undefined) return yield* Effect.die("the memory store takes one revision at a time")
-  const noted = (records: ReadonlyArray<RunState.RunRecord>) =>
-    Effect.sync(() => {
-      world.transactions.push(records.length)
-    })
-  const one: RunStore.RunStoreShape = {
+/** A memory store that is watched. */
+const watched = (world: World): Effect.Effect<RunStore.RunStoreShape> =>
+  Effect.map(RunStore.makeMemory, (store) => ({
     ...store,
-    commit: (record, state) => Effect.andThen(noted([record]), store.commit(record, state))
-  }
-  const all: RunStore.RunStoreShape = {
-    ...one,
-    commitAll: (records, states) => Effect.andThen(noted(records), commitAll(records, states))
-  }
-  return isGrouped ? all : one
-})
+    append: (records, state) =>
+      Effect.suspend(() => {
+        if (records[0].revision > 1) world.transactions.push(records.length)
+        return store.append(records, state)
+      })
+  }))
 
 const skill = (world: World, store: RunStore.RunStoreShape, name: string, effects: "read" | "write") =>
   Skill.dynamic(name, {
@@ -93,9 +85,12 @@ const watchedProvider = (world: World, store: RunStore.RunStoreShape): Provider.
   }
 }
 
-const play = Effect.fnUntraced(function* (isGrouped: boolean, hooks: Hooks.Hooks = {}) {
+const play = Effect.fnUntraced(function* (
+  hooks: Hooks.Hooks = {},
+  change: (store: RunStore.RunStoreShape) => RunStore.RunStoreShape = identity
+) {
   const world: World = { transactions: [], moments: [] }
-  const store = yield* watched(world, isGrouped)
+  const store = change(yield* watched(world))
   const events: ReadonlyArray<RunEvent.RunEvent> = yield* Kernel.stream(agent, "go", {
     runId: "run",
     provider: watchedProvider(world, store)
@@ -110,10 +105,10 @@ const still = (value: unknown): unknown =>
     JSON.stringify(value, (key, field) => (["at", "createdAt", "updatedAt", "workerId"].includes(key) ? 0 : field))
   )
 
-describe("a store that commits several revisions at once", () => {
-  it.effect("keeps the same journal and state, with the same events in the same order (R-23)", () =>
+describe("a store that takes the records of a step at once", () => {
+  it.effect("keeps the same journal and state, and tells the same events in the same order (R-23)", () =>
     Effect.gen(function* () {
-      const [apart, grouped] = [yield* play(false), yield* play(true)]
+      const [apart, grouped] = [yield* play({}, (store) => oneByOne(store)), yield* play()]
       assert.deepStrictEqual(still(grouped.journal), still(apart.journal))
       assert.deepStrictEqual(still(grouped.state), still(apart.state))
       assert.deepStrictEqual(still(grouped.events), still(apart.events))
@@ -123,7 +118,7 @@ describe("a store that commits several revisions at once", () => {
 
   it.effect("publishes events in causal order, each with its turn (AC-20)", () =>
     Effect.gen(function* () {
-      const { events } = yield* play(true)
+      const { events } = yield* play()
       const isWhole = ({ type }: RunEvent.RunEvent) => !type.startsWith("block_")
       const asked = ["turn_started", "turn_prepared", "model_started", "messages_sent", "model_completed"]
       const called = ["skill_execute", "skill_result", "tool_call_completed"]
@@ -140,7 +135,7 @@ describe("a store that commits several revisions at once", () => {
 
   it.effect("stores the context set by a gating hook in the record of that phase (DR-8)", () =>
     Effect.gen(function* () {
-      const { journal } = yield* play(true, { onTurnPrepared: () => Effect.succeed({ context: { seen: true } }) })
+      const { journal } = yield* play({ onTurnPrepared: () => Effect.succeed({ context: { seen: true } }) })
       assert.deepStrictEqual(RunState.fold(journal)?.context, { seen: true })
       assert.deepStrictEqual(journal.find((record) => nameOf(record) === "turn_prepared")?.delta, {
         context: { seen: true }
@@ -150,7 +145,7 @@ describe("a store that commits several revisions at once", () => {
 
   it.effect("has stored everything before the model is called and before a call is launched (R-1, R-2)", () =>
     Effect.gen(function* () {
-      const { moments } = yield* play(true)
+      const { moments } = yield* play()
       assert.deepStrictEqual(moments, [
         ["model", "model_started"],
         ["look", "launch"],
@@ -162,7 +157,7 @@ describe("a store that commits several revisions at once", () => {
 
   it.effect("needs far fewer transactions than revisions", () =>
     Effect.gen(function* () {
-      const { journal, transactions } = yield* play(true)
+      const { journal, transactions } = yield* play()
       const sum = transactions.reduce((sum, count) => sum + count, 0)
       assert.strictEqual(sum, journal.length - 1)
       assert.isAtMost(transactions.length, 6)
@@ -172,7 +167,7 @@ describe("a store that commits several revisions at once", () => {
   it.effect("has stored the records a hook is asked about (DR-8)", () =>
     Effect.gen(function* () {
       const keys: Array<string> = []
-      const { transactions } = yield* play(true, {
+      const { transactions } = yield* play({
         onToolCallCompleted: ({ commitKey }) => Effect.sync(() => void keys.push(commitKey)),
         onTurnCompleted: ({ commitKey }) => Effect.sync(() => void keys.push(commitKey))
       })
@@ -185,7 +180,7 @@ describe("a store that commits several revisions at once", () => {
   it.effect("has stored the result of an unrepeatable call before anything else happens (R-2)", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
-      const store = yield* watched(world, true)
+      const store = yield* watched(world)
       const provider = MockProvider.make(...replies)
       // The second turn never gets its instructions.
       let turns = 0
@@ -205,7 +200,7 @@ describe("a store that commits several revisions at once", () => {
   it.effect("receives pending records when the run is interrupted, and the run continues from there (DR-7)", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
-      const store = yield* watched(world, true)
+      const store = yield* watched(world)
       const kernel = kernelOn(world, store)
       const provider = MockProvider.make(look, '<block type="final">done</block>')
       let turns = 0
@@ -243,11 +238,11 @@ describe("a store that commits several revisions at once", () => {
   it.effect("stops the run before it does anything more when another worker took it over (R-5)", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
-      const store = yield* watched(world, true)
+      const store = yield* watched(world)
       let isLost = false
       const lost: RunStore.RunStoreShape = {
         ...store,
-        commitAll: (records, states) =>
+        append: (records, state) =>
           isLost
             ? Effect.fail(
                 new RunStore.ConcurrentAppendError({
@@ -256,7 +251,7 @@ describe("a store that commits several revisions at once", () => {
                   actualSeq: 99
                 })
               )
-            : (store.commitAll?.(records, states) ?? Effect.die("no transactions"))
+            : store.append(records, state)
       }
       const provider: Provider.ProviderShape = {
         name: "mock",
@@ -277,11 +272,14 @@ describe("a store that commits several revisions at once", () => {
 
   it.effect("fails the run with the store's error, even when onRunFailed runs in between", () =>
     Effect.gen(function* () {
-      const broken = new RunStore.StoreError({ operation: "commit", reason: "limit_exceeded", detail: "full" })
+      const broken = new RunStore.StoreError({ operation: "append", reason: "limit_exceeded", detail: "full" })
       const world: World = { transactions: [], moments: [] }
-      const store = yield* watched(world, true)
+      const store = yield* watched(world)
       let asked = 0
-      const failing: RunStore.RunStoreShape = { ...store, commitAll: () => Effect.fail(broken) }
+      const failing: RunStore.RunStoreShape = {
+        ...store,
+        append: (records, state) => (state.revision === 1 ? store.append(records, state) : Effect.fail(broken))
+      }
       const hooks: Hooks.Hooks = {
         onRunFailed: () =>
           Effect.sync(() => {
@@ -300,48 +298,42 @@ describe("a store that commits several revisions at once", () => {
   )
 })
 
+/** The record by which another worker takes a run up. */
+const takenUp = (state: RunState.RunState): RunState.RunRecord => ({
+  runId: "run",
+  revision: state.revision + 1,
+  op: "resume",
+  events: [],
+  delta: {},
+  createdAt: 0,
+  workerId: "other"
+})
+
 /**
  * Runs on a store that takes a revision, does not say so, and is asked again, while another goes on from it: the worker
  * was taken for dead.
  */
-const overtaken = Effect.fnUntraced(function* (isGrouped: boolean, revision: number) {
+const overtaken = Effect.fnUntraced(function* (revision: number) {
   const world: World = { transactions: [], moments: [] }
-  const store = yield* watched(world, isGrouped)
-  const { commitAll } = store
-  const lost = new RunStore.StoreError({ operation: "commit", reason: "unavailable", detail: "no answer" })
+  const store = yield* watched(world)
+  const lost = new RunStore.StoreError({ operation: "append", reason: "unavailable", detail: "no answer" })
   let isLost = false
-  const late = <E>(
-    written: Effect.Effect<void, E>,
-    last: RunState.RunRecord | undefined,
-    state: RunState.RunState | undefined
-  ) =>
-    Effect.suspend(() => {
-      if (isLost || last?.revision !== revision) return written
-      isLost = true
-      const taken = {
-        ...last,
-        revision: revision + 1,
-        op: "resume" as const,
-        events: [],
-        delta: {},
-        workerId: "other"
-      }
-      const other = store.commit(taken, RunState.advance(state, taken))
-      return Effect.andThen(Effect.andThen(written, other), Effect.fail(lost))
-    })
-  const one: RunStore.RunStoreShape = {
+  const late: RunStore.RunStoreShape = {
     ...store,
-    commit: (record, state) => late(store.commit(record, state), record, state)
+    append: (records, state) => {
+      if (isLost || state.revision !== revision) return store.append(records, state)
+      isLost = true
+      const taken = takenUp(state)
+      return store
+        .append(records, state)
+        .pipe(Effect.andThen(store.append([taken], RunState.advance(state, taken))), Effect.andThen(Effect.fail(lost)))
+    }
   }
-  const all: RunStore.RunStoreShape =
-    commitAll === undefined
-      ? one
-      : { ...one, commitAll: (records, states) => late(commitAll(records, states), records.at(-1), states.at(-1)) }
   const told: Array<string> = []
-  const fiber = yield* Kernel.stream(agent, "go", { runId: "run", provider: watchedProvider(world, all) }).pipe(
+  const fiber = yield* Kernel.stream(agent, "go", { runId: "run", provider: watchedProvider(world, late) }).pipe(
     Stream.runForEach((event) => Effect.sync(() => told.push(event.type))),
     Effect.flip,
-    Effect.provide(kernelOn(world, all)),
+    Effect.provide(kernelOn(world, late)),
     Effect.forkChild({ startImmediately: true })
   )
   yield* TestClock.adjust("1 second")
@@ -351,7 +343,7 @@ const overtaken = Effect.fnUntraced(function* (isGrouped: boolean, revision: num
 describe("a store that commits records without acknowledging them, and is asked again", () => {
   it.effect("stops the run whose lease was taken over meanwhile, without publishing the records (R-5, R-6)", () =>
     Effect.gen(function* () {
-      const { error, moments, told } = yield* overtaken(true, 4)
+      const { error, moments, told } = yield* overtaken(4)
       assert.deepStrictEqual(error, new RunStore.ConcurrentAppendError({ runId: "run", expectedSeq: 3, actualSeq: 5 }))
       assert.deepStrictEqual(told, ["run_started"])
       assert.deepStrictEqual(moments, [])
@@ -366,16 +358,8 @@ describe("the memory store itself", () => {
       const store = yield* RunStore.RunStore
       const takeOver = Effect.gen(function* () {
         const state = Option.getOrThrow(yield* store.load("run"))
-        const taken: RunState.RunRecord = {
-          runId: "run",
-          revision: state.revision + 1,
-          op: "resume",
-          events: [],
-          delta: {},
-          createdAt: 0,
-          workerId: "other"
-        }
-        yield* store.commit(taken, RunState.advance(state, taken))
+        const taken = takenUp(state)
+        yield* store.append([taken], RunState.advance(state, taken))
         return taken.revision
       }).pipe(Effect.orDie)
       let actualSeq = 0
@@ -407,7 +391,7 @@ describe("the memory store itself", () => {
   it.effect("stamps records committed at once with one time", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
-      const store = yield* watched(world, true)
+      const store = yield* watched(world)
       let millis = 0
       const ticking: Clock.Clock = {
         ...(yield* Clock.Clock),
@@ -430,29 +414,28 @@ describe("the memory store itself", () => {
 })
 
 describe("a store that throws", () => {
-  it.effect("fails the run with its error, and is asked once more to store pending records (R-6, DR-7)", () =>
+  it.effect("fails the run with a typed error, and is asked once more to store pending records (R-6, DR-7)", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
-      const store = yield* watched(world, true)
+      const store = yield* watched(world)
       const defect = new Error("no handle")
       let asked = 0
       const throwing: RunStore.RunStoreShape = {
         ...store,
-        commitAll: (records, states) => {
-          if (++asked === 4) throw defect
-          return store.commitAll?.(records, states) ?? Effect.die("no transactions")
+        append: (records, state) => {
+          if (++asked === 5) throw defect
+          return store.append(records, state)
         }
       }
       const exit = yield* Kernel.run(agent, "go", { runId: "run", provider: MockProvider.make(...replies) }).pipe(
         Effect.provide(kernelOn(world, throwing)),
         Effect.exit
       )
-      assert.deepStrictEqual(exit, Exit.die(defect))
+      assert.isTrue(Exit.isFailure(exit) && !Cause.hasDies(exit.cause))
       // A call that is not repeated was made: what it gave is not lost.
-      assert.deepStrictEqual((yield* Stream.runCollect(store.read("run"))).map(nameOf).slice(-3), [
+      assert.deepStrictEqual((yield* Stream.runCollect(store.read("run"))).map(nameOf).slice(-2), [
         "launch",
-        "tool_call_completed",
-        "run_failed"
+        "tool_call_completed"
       ])
     }).pipe(Effect.scoped)
   )
@@ -467,7 +450,7 @@ describe("a store that has all records before foreign code runs", () => {
   it.effect("has them when the host's own pipeline builds the prompt (AC-10)", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
-      const store = yield* watched(world, true)
+      const store = yield* watched(world)
       const pipeline: PromptPipeline.PromptPipelineShape = {
         build: (context) => Effect.andThen(see(world, store, "pipeline"), PromptPipeline.simple.build(context))
       }
@@ -482,46 +465,44 @@ describe("a store that has all records before foreign code runs", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect(
-    "has them when tokens are counted, a policy is asked, or the run waits after an empty reply (R-14, AC-19)",
-    () =>
-      Effect.gen(function* () {
-        const world: World = { transactions: [], moments: [] }
-        const store = yield* watched(world, true)
-        const window = { ...agent, contextWindow: 100_000 }
-        const count = () => Effect.as(see(world, store, "count"), 1)
-        const policy: Policy.PolicyShape = {
-          authorize: () => Effect.as(see(world, store, "policy"), Policy.allowed)
-        }
-        const fiber = yield* Kernel.run(window, "go", {
-          runId: "run",
-          provider: MockProvider.make(look, "", replies[1])
-        }).pipe(
-          Effect.provide([
-            kernelOn(world, store),
-            Layer.succeed(PromptPipeline.TokenCounter, count),
-            Layer.succeed(Policy.Policy, policy)
-          ]),
-          Effect.forkChild({ startImmediately: true })
-        )
-        yield* TestClock.adjust(249)
-        yield* see(world, store, "wait")
-        yield* TestClock.adjust(1)
-        yield* Fiber.join(fiber)
-        const lastAt = (moment: string) => [
-          ...new Set(world.moments.flatMap(([what, last]) => (what === moment ? [last] : [])))
-        ]
-        assert.deepStrictEqual(
-          [lastAt("count"), lastAt("policy"), lastAt("wait")],
-          [["turn_started"], ["model_completed"], ["turn_completed"]]
-        )
-      }).pipe(Effect.scoped)
+  it.effect("has it when tokens are counted, a policy is asked, or an empty reply is waited after (R-14, AC-19)", () =>
+    Effect.gen(function* () {
+      const world: World = { transactions: [], moments: [] }
+      const store = yield* watched(world)
+      const window = { ...agent, contextWindow: 100_000 }
+      const count = () => Effect.as(see(world, store, "count"), 1)
+      const policy: Policy.PolicyShape = {
+        authorize: () => Effect.as(see(world, store, "policy"), Policy.allowed)
+      }
+      const fiber = yield* Kernel.run(window, "go", {
+        runId: "run",
+        provider: MockProvider.make(look, "", replies[1])
+      }).pipe(
+        Effect.provide([
+          kernelOn(world, store),
+          Layer.succeed(PromptPipeline.TokenCounter, count),
+          Layer.succeed(Policy.Policy, policy)
+        ]),
+        Effect.forkChild({ startImmediately: true })
+      )
+      yield* TestClock.adjust(249)
+      yield* see(world, store, "wait")
+      yield* TestClock.adjust(1)
+      yield* Fiber.join(fiber)
+      const lastAt = (moment: string) => [
+        ...new Set(world.moments.flatMap(([what, last]) => (what === moment ? [last] : [])))
+      ]
+      assert.deepStrictEqual(
+        [lastAt("count"), lastAt("policy"), lastAt("wait")],
+        [["turn_started"], ["model_completed"], ["turn_completed"]]
+      )
+    }).pipe(Effect.scoped)
   )
 
   it.effect("has them when a policy is asked about the arguments a person changed (AC-19)", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
-      const store = yield* watched(world, true)
+      const store = yield* watched(world)
       const provider = MockProvider.make(...replies)
       const under = (authorize: Policy.PolicyShape["authorize"]) =>
         Layer.merge(kernelOn(world, store), Layer.succeed(Policy.Policy, { authorize }))
@@ -543,14 +524,13 @@ describe("a store that has all records before foreign code runs", () => {
   it.effect("keeps steering input queued when the store is gone", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
-      const store = yield* watched(world, true)
-      const gone = new RunStore.StoreError({ operation: "commit", reason: "corrupt", detail: "gone" })
+      const store = yield* watched(world)
+      const gone = new RunStore.StoreError({ operation: "append", reason: "corrupt", detail: "gone" })
       const steering = yield* Queue.unbounded<Kernel.Input>()
       const isAsked = () => world.moments.some(([what]) => what === "model")
       const leaving: RunStore.RunStoreShape = {
         ...store,
-        commitAll: (records, states) =>
-          isAsked() ? Effect.fail(gone) : (store.commitAll?.(records, states) ?? Effect.die("no transactions"))
+        append: (records, state) => (isAsked() ? Effect.fail(gone) : store.append(records, state))
       }
       const provider = MockProvider.make('<block type="final">done</block>')
       const talking: Provider.ProviderShape = {
@@ -570,16 +550,16 @@ describe("a store that has all records before foreign code runs", () => {
   it.effect("keeps steering input queued when it is unknown whether it was stored", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
-      const store = yield* watched(world, true)
+      const store = yield* watched(world)
       const steering = yield* Queue.unbounded<Kernel.Input>()
-      const full = new RunStore.StoreError({ operation: "commit", reason: "limit_exceeded", detail: "full" })
+      const full = new RunStore.StoreError({ operation: "append", reason: "limit_exceeded", detail: "full" })
       let isFull = false
       const failing: RunStore.RunStoreShape = {
         ...store,
         read: (runId, revision) => (isFull ? Stream.die("unreadable") : store.read(runId, revision)),
-        commitAll: (records, states) => {
+        append: (records, state) => {
           isFull ||= records.some(({ events }) => events.some((event) => "steering" in event))
-          return isFull ? Effect.fail(full) : (store.commitAll?.(records, states) ?? Effect.die("no transactions"))
+          return isFull ? Effect.fail(full) : store.append(records, state)
         }
       }
       const inner = MockProvider.make('<block type="final">done</block>')
@@ -593,18 +573,16 @@ describe("a store that has all records before foreign code runs", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("receives a long batch in parts, in order", () =>
+  it.effect("stores a long batch in order", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
-      const store = yield* watched(world, true)
-      // The answer and its calls wait together: three parts, and one record that is left.
+      const store = yield* watched(world)
       const provider = MockProvider.make(look.repeat(94), '<block type="final">done</block>')
       const events = yield* Kernel.stream(agent, "go", { runId: "run", provider }).pipe(
         Stream.runCollect,
         Effect.provide(kernelOn(world, store))
       )
-      assert.include(world.transactions.join(), "32,32,32,1,")
-      assert.isAtMost(Math.max(...world.transactions), 32)
+      assert.isAtMost(Math.max(...world.transactions), 300)
       const told = events.flatMap((event) => ("revision" in event ? [event.revision] : []))
       assert.deepStrictEqual(
         told,
@@ -622,12 +600,12 @@ describe("a store that has all records before foreign code runs", () => {
   it.effect("with a bug is not asked again (DR-6)", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
-      const store = yield* watched(world, false)
+      const store = yield* watched(world)
       let asked = 0
       const buggy: RunStore.RunStoreShape = {
         ...store,
-        commit: (record, state) =>
-          record.revision === 3 ? Effect.die("a bug with Bearer SECRET-0123") : store.commit(record, state)
+        append: (records, state) =>
+          state.revision > 1 ? Effect.die("a bug with Bearer SECRET-0123") : store.append(records, state)
       }
       const lines: Array<string> = []
       const logger = Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))])
@@ -636,7 +614,7 @@ describe("a store that has all records before foreign code runs", () => {
       assert.isTrue(error._tag === "StoreError" && error.reason === "invalid")
       assert.match(lines.join("\n"), /a store failed unexpectedly.*a bug with <redacted>/)
       assert.strictEqual(asked, 0)
-      assert.deepStrictEqual(world.transactions, [1])
+      assert.deepStrictEqual(world.transactions, [])
     }).pipe(Effect.scoped)
   )
 })
@@ -660,31 +638,14 @@ const toldOfInterrupted = Effect.fnUntraced(function* (
   return told
 })
 
-describe("a store that commits one revision at a time", () => {
-  it.effect("has stored a revision, and none after it, when its event is published (R-23)", () =>
+describe("what a store has taken", () => {
+  it.effect("is told, as the beginning of a run that was interrupted meanwhile (R-23)", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
-      const store = yield* watched(world, false)
-      const seen: Array<readonly [told: number, stored: number]> = []
-      const record = (event: RunEvent.RunEvent) => {
-        if ("revision" in event) seen.push([event.revision, world.transactions.length + 1])
-      }
-      yield* Kernel.run(agent, "go", { runId: "run", provider: watchedProvider(world, store) }).pipe(
-        Effect.provideService(Recorder.Recorder, { record }),
-        Effect.provide(kernelOn(world, store))
-      )
-      assert.isAbove(seen.length, 15)
-      for (const [told, stored] of seen) assert.strictEqual(told, stored)
-    }).pipe(Effect.scoped)
-  )
-
-  it.effect("publishes the start of a run that it stored during interruption (R-23)", () =>
-    Effect.gen(function* () {
-      const world: World = { transactions: [], moments: [] }
-      const store = yield* watched(world, false)
+      const store = yield* watched(world)
       const slow: RunStore.RunStoreShape = {
         ...store,
-        create: (record, state) => Effect.andThen(store.create(record, state), Effect.sleep("1 second"))
+        append: (records, state) => Effect.andThen(store.append(records, state), Effect.sleep("1 second"))
       }
       const told = yield* toldOfInterrupted(world, slow, "500 millis")
       assert.deepStrictEqual(
@@ -699,13 +660,17 @@ describe("a store that commits one revision at a time", () => {
     ["the model is asked", {}, ["run_started", "turn_started", "turn_prepared", "model_started"]],
     ["a hook is heard", { onTurnPrepared: () => Effect.succeed({}) }, ["run_started", "turn_started"]]
   ] as const) {
-    it.effect(`publishes all records stored before ${before}, even during interruption (DR-7, R-23)`, () =>
+    it.effect(`is told before ${before}, though the run was interrupted (DR-7, R-23)`, () =>
       Effect.gen(function* () {
         const world: World = { transactions: [], moments: [] }
-        const store = yield* watched(world, false)
+        const store = yield* watched(world)
         const slow: RunStore.RunStoreShape = {
           ...store,
-          commit: (record, state) => Effect.andThen(store.commit(record, state), Effect.sleep("1 second"))
+          append: (records, state) =>
+            Effect.andThen(
+              store.append(records, state),
+              records[0].revision > 1 ? Effect.sleep("1 second") : Effect.void
+            )
         }
         const events = yield* Effect.provide(toldOfInterrupted(world, slow, "10 seconds"), Hooks.layer(hooks))
         const told = events.flatMap((event) => ("revision" in event ? [event.type] : []))
@@ -715,52 +680,20 @@ describe("a store that commits one revision at a time", () => {
       }).pipe(Effect.scoped)
     )
   }
-
-  it.effect("publishes no revision that is acknowledged after another worker continued from it (R-5, R-23)", () =>
-    Effect.gen(function* () {
-      const { error, moments, told } = yield* overtaken(false, 3)
-      assert.deepStrictEqual(error, new RunStore.ConcurrentAppendError({ runId: "run", expectedSeq: 2, actualSeq: 4 }))
-      assert.deepStrictEqual(told, ["run_started", "turn_started"])
-      assert.deepStrictEqual(moments, [])
-    }).pipe(Effect.scoped)
-  )
-
-  it.effect("stores and publishes the revisions before a rejected one, and none after it", () =>
-    Effect.gen(function* () {
-      const full = new RunStore.StoreError({ operation: "commit", reason: "limit_exceeded", detail: "full" })
-      const world: World = { transactions: [], moments: [] }
-      const store = yield* watched(world, false)
-      // The third of those that wait until the model is asked.
-      const small: RunStore.RunStoreShape = {
-        ...store,
-        commit: (record, state) => (record.revision === 4 ? Effect.fail(full) : store.commit(record, state))
-      }
-      const told: Array<string> = []
-      const error = yield* Kernel.stream(agent, "go", { runId: "run", provider: watchedProvider(world, small) }).pipe(
-        Stream.runForEach((event) => Effect.sync(() => told.push(event.type))),
-        Effect.flip,
-        Effect.provide(kernelOn(world, small))
-      )
-      assert.deepStrictEqual(error, full)
-      assert.deepStrictEqual(told, ["run_started", "turn_started", "turn_prepared"])
-      const journal = yield* Stream.runCollect(store.read("run"))
-      assert.deepStrictEqual(journal.map(nameOf), told)
-      assert.deepStrictEqual(world.moments, [])
-    }).pipe(Effect.scoped)
-  )
 })
 
 describe("a store that does not respond", () => {
   const play = Effect.fnUntraced(function* (hanging: number, stored: boolean) {
     const world: World = { transactions: [], moments: [] }
-    const { commitAll: _, ...store } = yield* watched(world, false)
-    let commits = 0
+    const store = yield* watched(world)
+    let appends = 0
     const slow: RunStore.RunStoreShape = {
       ...store,
-      commit: (record, state) =>
+      append: (records, state) =>
         Effect.suspend(() => {
-          const hangs = ++commits <= hanging
-          const kept = hangs && !stored ? Effect.void : store.commit(record, state)
+          if (records[0].revision === 1) return store.append(records, state)
+          const hangs = ++appends <= hanging
+          const kept = hangs && !stored ? Effect.void : store.append(records, state)
           return hangs ? Effect.uninterruptible(Effect.andThen(kept, Effect.never)) : kept
         })
     }
@@ -768,7 +701,7 @@ describe("a store that does not respond", () => {
       Effect.provide(kernelOn(world, slow)),
       Effect.forkChild({ startImmediately: true })
     )
-    return { fiber, commits: () => commits }
+    return { fiber, appends: () => appends }
   })
 
   it.effect("is asked once more for the same record after appendTimeout, whether it stored it or not (R-6)", () =>
@@ -784,11 +717,12 @@ describe("a store that does not respond", () => {
   it.effect("blocks no caller when it does not return the head either (R-6, R-16)", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
-      const store = yield* watched(world, false)
-      let creates = 0
+      const store = yield* watched(world)
+      let appends = 0
       const silent: RunStore.RunStoreShape = {
         ...store,
-        create: (record, state) => Effect.suspend(() => (creates++ === 0 ? Effect.never : store.create(record, state))),
+        append: (records, state) =>
+          Effect.suspend(() => (appends++ === 0 ? Effect.never : store.append(records, state))),
         head: () => Effect.never
       }
       const fiber = yield* Kernel.run(agent, "go", { runId: "run", provider: MockProvider.make(...replies) }).pipe(
@@ -804,11 +738,11 @@ describe("a store that does not respond", () => {
   it.effect("is interrupted at its timeout, and not asked again before it has stopped (R-15)", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
-      const { commitAll: _, ...store } = yield* watched(world, false)
+      const store = yield* watched(world)
       const seen: Array<string> = []
       const hanging: RunStore.RunStoreShape = {
         ...store,
-        commit: () =>
+        append: () =>
           Effect.suspend(() => {
             seen.push("asked")
             return Effect.onInterrupt(Effect.never, () => Effect.sync(() => seen.push("stopped")))
@@ -826,11 +760,11 @@ describe("a store that does not respond", () => {
 
   it.effect("fails the run when it never stops, and blocks neither the run nor its interruption", () =>
     Effect.gen(function* () {
-      const { commits, fiber } = yield* play(Number.POSITIVE_INFINITY, false)
+      const { appends, fiber } = yield* play(Number.POSITIVE_INFINITY, false)
       const left = yield* Effect.forkChild(Fiber.interrupt(fiber), { startImmediately: true })
       yield* TestClock.adjust(3 * Duration.toMillis(Limits.defaults.appendTimeout) + 300)
       yield* Fiber.join(left)
-      assert.strictEqual(commits(), 3)
+      assert.strictEqual(appends(), 3)
 
       // A store that is back a moment later is not given up.
       const other = yield* play(Number.POSITIVE_INFINITY, false)

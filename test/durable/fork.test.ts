@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Layer, Option, Result, Stream } from "effect"
+import { Array as Arr, Effect, Fiber, Layer, Option, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import {
   Agent,
@@ -18,7 +18,7 @@ import {
   SkillRegistry
 } from "kernai"
 import { MockProvider } from "kernai/testing"
-import { originsOf } from "../../src/internal/loop/fork.ts"
+import { originsOf } from "../../src/internal/store/family.ts"
 import * as Journal from "../../src/testing/internal/sampleJournal.ts"
 import { subjects } from "../support/crashScripts.ts"
 import { put } from "../support/runStore.ts"
@@ -151,33 +151,7 @@ describe("Kernel.fork", () => {
     })
   )
 
-  it.effect("leaves no usable half when its process dies, and a worker removes it", () =>
-    Effect.gen(function* () {
-      const { layer, store } = yield* world
-      yield* Effect.provide(Kernel.run(agent, "go", { runId: "run" }), layer)
-      yield* Effect.provide(Kernel.fork("run", { revision: 9, runId: "fork" }), layer)
-      const whole = yield* journalOf(store, "fork")
-      for (const length of whole.keys()) {
-        const { entered, layer, store } = yield* world
-        let state: RunState.RunState | undefined
-        for (const record of whole.slice(0, length + 1)) {
-          const next = RunState.advance(state, record)
-          yield* state === undefined ? store.create(record, next) : store.commit(record, next)
-          state = next
-        }
-        const isWhole = length === whole.length - 1
-        const resumed = yield* Effect.result(Effect.provide(Kernel.resume(agent, "fork"), layer))
-        assert.strictEqual(Result.isFailure(resumed) && resumed.failure._tag === "RunNotFound", !isWhole)
-        if (isWhole) continue
-        yield* TestClock.adjust("11 minutes")
-        yield* Effect.provide(RunWorker.runOnce({ agents: [agent] }), layer)
-        assert.isTrue(Option.isNone(yield* store.head("fork")))
-        assert.deepStrictEqual(entered, [])
-      }
-    })
-  )
-
-  it.effect("runs with changes: another result, another answer, another context", () =>
+  it.effect("runs on what was changed: another result, another answer, another context", () =>
     Effect.gen(function* () {
       const { entered, layer, store } = yield* world
       yield* Effect.provide(Kernel.run(agent, "go", { runId: "run", context: { mood: "good" } }), layer)
@@ -239,12 +213,12 @@ describe("Kernel.fork", () => {
       const worker = yield* Effect.forkChild(Effect.provide(RunWorker.run({ agents: [agent] }), layer))
       const sluggish: RunStore.RunStoreShape = {
         ...store,
-        commit: (record, state) => Effect.andThen(Effect.sleep("90 seconds"), store.commit(record, state))
+        append: (records, state) => Effect.andThen(Effect.sleep("90 seconds"), store.append(records, state))
       }
       const forking = yield* Effect.forkChild(
         Effect.provideService(Kernel.fork("run", { revision: 14, runId: "twin" }), RunStore.RunStore, sluggish)
       )
-      yield* TestClock.adjust("25 minutes")
+      yield* TestClock.adjust("2 minutes")
       assert.strictEqual(yield* Fiber.join(forking), "twin")
       assert.strictEqual(Option.getOrThrow(yield* store.head("twin")).revision, 14)
       assert.deepStrictEqual(entered, [])
@@ -258,71 +232,53 @@ describe("Kernel.fork", () => {
     })
   )
 
-  it.effect("is created as a whole or not at all, so no worker continues a part of it (R-2)", () =>
+  it.effect("is stored by one append, whole or not at all (R-2)", () =>
     Effect.gen(function* () {
       const { entered, layer, store } = yield* world
       yield* Effect.provide(Kernel.run(agent, "go", { runId: "run" }), layer)
       entered.length = 0
-      const full = new RunStore.StoreError({ operation: "commit", reason: "unavailable", detail: "no space left" })
-      const fork = (commit: RunStore.RunStoreShape["commit"]) =>
-        Effect.provideService(Kernel.fork("run", { runId: "twin" }), RunStore.RunStore, { ...store, commit })
-      const failing = fork((record, state) => (record.revision > 7 ? Effect.fail(full) : store.commit(record, state)))
-      const refused = yield* Effect.forkChild(Effect.flip(failing))
-      yield* TestClock.adjust("1 second")
-      assert.deepStrictEqual(yield* Fiber.join(refused), full)
-      const cutOff = yield* Effect.forkChild(
-        fork((record, state) => (record.revision > 7 ? Effect.never : store.commit(record, state)))
-      )
+      const full = new RunStore.StoreError({ operation: "append", reason: "corrupt", detail: "no space left" })
+      const fork = (append: RunStore.RunStoreShape["append"]) =>
+        Effect.provideService(Kernel.fork("run", { runId: "twin" }), RunStore.RunStore, { ...store, append })
+      assert.deepStrictEqual(yield* Effect.flip(fork(() => Effect.fail(full))), full)
+      const cutOff = yield* Effect.forkChild(fork(() => Effect.never))
       yield* TestClock.adjust("1 second")
       yield* Fiber.interrupt(cutOff)
       assert.isTrue(Option.isNone(yield* store.head("twin")))
-      // It was stored, but nobody was told so before he gave it up.
-      const late: RunStore.RunStoreShape = {
-        ...store,
-        create: (record, state) => Effect.andThen(store.create(record, state), Effect.sleep("1 second"))
-      }
-      const given = yield* Effect.forkChild(
-        Effect.provideService(Kernel.fork("run", { runId: "twin" }), RunStore.RunStore, late)
-      )
-      yield* TestClock.adjust("500 millis")
-      const stopped = yield* Effect.forkChild(Fiber.interrupt(given), { startImmediately: true })
-      yield* TestClock.adjust("500 millis")
-      yield* Fiber.join(stopped)
-      assert.isTrue(Option.isNone(yield* store.head("twin")))
-      yield* TestClock.adjust("20 minutes")
-      yield* Effect.provide(RunWorker.runOnce({ agents: [agent] }), layer)
-      assert.deepStrictEqual(entered, [])
-      assert.isTrue(Option.isNone(yield* store.head("twin")))
-      // The name is free again, and that of another run stays its own.
-      assert.strictEqual(yield* fork(store.commit), "twin")
+      const appended: Array<number> = []
+      const whole = fork((records, state) => {
+        appended.push(records.length)
+        return store.append(records, state)
+      })
+      assert.strictEqual(yield* whole, "twin")
+      assert.deepStrictEqual(appended, [(yield* journalOf(store, "run")).length])
       yield* TestClock.adjust("1 second")
-      assert.strictEqual((yield* Effect.flip(fork(store.commit)))._tag, "RunExists")
-      assert.isTrue(Option.isSome(yield* store.head("twin")))
+      assert.strictEqual((yield* Effect.flip(fork(store.append)))._tag, "RunExists")
+      assert.deepStrictEqual(entered, [])
     })
   )
 
-  it.live("succeeds despite a transient store failure, whether the record was stored or not (R-6)", () =>
+  it.effect("is made of a store that fails for a moment, whether it took the records then or not (R-6)", () =>
     Effect.gen(function* () {
       const { layer, store } = yield* world
       yield* Effect.provide(Kernel.run(agent, "go", { runId: "run" }), layer)
-      const lost = Effect.fail(new RunStore.StoreError({ operation: "commit", reason: "unavailable", detail: "lost" }))
+      const lost = Effect.fail(new RunStore.StoreError({ operation: "append", reason: "unavailable", detail: "lost" }))
       for (const takes of [true, false]) {
         let asked = 0
-        // The first record, and the third.
-        const flaky = <E>(taken: Effect.Effect<void, E>) =>
-          Effect.suspend(() => {
-            asked++
-            if (asked !== 1 && asked !== 4) return taken
-            return takes ? Effect.andThen(taken, lost) : lost
-          })
         const weak: RunStore.RunStoreShape = {
           ...store,
-          create: (record, state) => flaky(store.create(record, state)),
-          commit: (record, state) => flaky(store.commit(record, state))
+          append: (records, state) =>
+            Effect.suspend(() => {
+              if (++asked > 1) return store.append(records, state)
+              return takes ? Effect.andThen(store.append(records, state), lost) : lost
+            })
         }
-        const id = yield* Effect.provideService(Kernel.fork("run", { revision: 5 }), RunStore.RunStore, weak)
-        assert.strictEqual(Option.getOrThrow(yield* store.head(id)).revision, 5)
-        assert.strictEqual(asked, 7)
+        const forking = yield* Effect.forkChild(
+          Effect.provideService(Kernel.fork("run", { revision: 5 }), RunStore.RunStore, weak)
+        )
+        yield* TestClock.adjust("1 second")
+        assert.strictEqual(Option.getOrThrow(yield* store.head(yield* Fiber.join(forking))).revision, 5)
+        assert.strictEqual(asked, 2)
       }
       assert.strictEqual((yield* store.list()).length, 3)
     })
@@ -392,12 +348,9 @@ describe("Kernel.fork", () => {
     Effect.gen(function* () {
       const { store } = yield* world
       const task = naming("root:t1/a", { rootRunId: "root", parentRunId: "root", taskId: "a", depth: 1 })
-      let state: RunState.RunState | undefined
-      for (const record of task) {
-        const next = RunState.advance(state, record)
-        yield* state === undefined ? store.create(record, next) : store.commit(record, next)
-        state = next
-      }
+      const state = RunState.fold(task)
+      if (!Arr.isReadonlyArrayNonEmpty(task) || state === undefined) return assert.fail("a journal has records")
+      yield* store.append(task, state)
       yield* Effect.provideService(Kernel.fork("root:t1/a", { runId: "twin" }), RunStore.RunStore, store)
       const [first, ...rest] = naming("twin").map((record) => ({ ...record, createdAt: 0 }))
       const forkedFrom = { runId: "root:t1/a", revision: task.length }

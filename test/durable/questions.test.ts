@@ -219,20 +219,20 @@ describe("Kernel.answer", () => {
   const answers = ["a", "b"].map((id) => ({ callId: `run:t1/${id}:t1.0`, approved: true, by: "Ada" }))
   const [toA] = answers
 
-  /** Answers on a store whose second commit is made another, if at all. */
-  const answerWith = (
-    second: (commit: ReturnType<RunStore.RunStoreShape["commit"]>) => ReturnType<RunStore.RunStoreShape["commit"]>
-  ) =>
+  type Appending = ReturnType<RunStore.RunStoreShape["append"]>
+
+  /** Answers on a store whose second append is made another, if at all. */
+  const answerWith = (second: (appending: Appending) => Appending) =>
     Effect.gen(function* () {
       const store = yield* RunStore.RunStore
-      let commits = 0
-      const commit: RunStore.RunStoreShape["commit"] = (record, state) =>
-        Effect.suspend(() => (++commits === 2 ? second(store.commit(record, state)) : store.commit(record, state)))
-      return yield* Effect.provideService(Kernel.answer("run", answers), RunStore.RunStore, { ...store, commit })
+      let appends = 0
+      const append: RunStore.RunStoreShape["append"] = (records, state) =>
+        Effect.suspend(() => (++appends === 2 ? second(store.append(records, state)) : store.append(records, state)))
+      return yield* Effect.provideService(Kernel.answer("run", answers), RunStore.RunStore, { ...store, append })
     })
 
   const failure = (reason: RunStore.StoreError["reason"]) => () =>
-    Effect.fail(new RunStore.StoreError({ operation: "commit", reason, detail: "busy" }))
+    Effect.fail(new RunStore.StoreError({ operation: "append", reason, detail: "busy" }))
 
   const goesOn = Effect.gen(function* () {
     assert.deepStrictEqual(yield* Kernel.questions("run"), [])
@@ -272,7 +272,7 @@ describe("Kernel.answer", () => {
   it.effect("is recorded as a whole despite interruption of its caller (DR-7)", () =>
     Effect.gen(function* () {
       yield* play(script)
-      const answering = yield* Effect.forkChild(answerWith((commit) => Effect.delay(commit, 100)))
+      const answering = yield* Effect.forkChild(answerWith((appending) => Effect.delay(appending, 100)))
       yield* TestClock.adjust(50)
       const interrupting = yield* Effect.forkChild(Fiber.interrupt(answering))
       yield* TestClock.adjust(100)
@@ -290,7 +290,7 @@ describe("Kernel.answer", () => {
       const taking = Effect.flatMap(Clock.currentTimeMillis, (now) =>
         store.acquire("run", { workerId: "other", expiresAt: now + 1_000 }, now)
       )
-      const answering = yield* Effect.forkChild(answerWith((commit) => Effect.delay(commit, 9_000)))
+      const answering = yield* Effect.forkChild(answerWith((appending) => Effect.delay(appending, 9_000)))
       yield* TestClock.adjust(8_000)
       assert.strictEqual((yield* Effect.flip(taking))._tag, "RunBusy")
       yield* TestClock.adjust(1_000)
@@ -367,23 +367,25 @@ describe("Kernel.answer", () => {
     }).pipe(Effect.provide([kernel(send), careful]))
   )
 
-  it.effect("offers a run whose answer is stored although the store never confirmed it (R-6)", () =>
-    Effect.gen(function* () {
-      const provider = MockProvider.make(sends("Oslo"), "<final>done</final>")
-      yield* Effect.flip(Kernel.run(agent, "?", { provider, runId: "r" }))
-      const store = yield* RunStore.RunStore
-      const lost = new RunStore.StoreError({ operation: "commit", reason: "unavailable", detail: "no answer" })
-      const answering = Effect.provideService(
-        Kernel.answer("r", [{ callId: "r:t1.0", approved: true }]),
-        RunStore.RunStore,
-        { ...store, commit: (record, state) => Effect.andThen(store.commit(record, state), Effect.fail(lost)) }
-      )
-      const failing = yield* Effect.forkChild(Effect.flip(answering))
-      yield* TestClock.adjust("1 second")
-      assert.deepStrictEqual(yield* Fiber.join(failing), lost)
-      assert.strictEqual(yield* RunWorker.runOnce({ agents: [agent], resume: () => ({ provider }) }), 1)
-      assert.strictEqual((yield* stored("r")).status.type, "completed")
-    }).pipe(Effect.provide([kernel(send), careful]))
+  it.effect(
+    "offers a run whose answer is stored though the store never said so: whoever looks goes on with it (R-6)",
+    () =>
+      Effect.gen(function* () {
+        const provider = MockProvider.make(sends("Oslo"), "<final>done</final>")
+        yield* Effect.flip(Kernel.run(agent, "?", { provider, runId: "r" }))
+        const store = yield* RunStore.RunStore
+        const lost = new RunStore.StoreError({ operation: "append", reason: "unavailable", detail: "no answer" })
+        const answering = Effect.provideService(
+          Kernel.answer("r", [{ callId: "r:t1.0", approved: true }]),
+          RunStore.RunStore,
+          { ...store, append: (records, state) => Effect.andThen(store.append(records, state), Effect.fail(lost)) }
+        )
+        const failing = yield* Effect.forkChild(Effect.flip(answering))
+        yield* TestClock.adjust("1 second")
+        assert.deepStrictEqual(yield* Fiber.join(failing), lost)
+        assert.strictEqual(yield* RunWorker.runOnce({ agents: [agent], resume: () => ({ provider }) }), 1)
+        assert.strictEqual((yield* stored("r")).status.type, "completed")
+      }).pipe(Effect.provide([kernel(send), careful]))
   )
 
   it.effect("offers nothing when the run was resumed elsewhere first (DR-6)", () =>
@@ -395,7 +397,7 @@ describe("Kernel.answer", () => {
       const answering = Effect.provideService(
         Kernel.answer("r", [{ callId: "r:t1.0", approved: true }]),
         RunStore.RunStore,
-        { ...store, commit: () => Effect.fail(late) }
+        { ...store, append: () => Effect.fail(late) }
       )
       assert.deepStrictEqual(yield* Effect.flip(answering), late)
       assert.isUndefined(Option.getOrThrow(yield* store.head("r")).lease)

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Fiber, Layer, Stream } from "effect"
+import { Effect, Fiber, Layer, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import {
   Agent,
@@ -23,7 +23,7 @@ import { deep } from "../../src/internal/base/redact.ts"
 import { command, final } from "../support/blocks.ts"
 import { subjects } from "../support/crashScripts.ts"
 import { kernel } from "../support/kernel.ts"
-import { quickly } from "../support/longRun.ts"
+import { kernelOneByOne } from "../support/oneByOne.ts"
 import { agent, isTask, plan, play, slow, stored, takeUp } from "../support/workflow.ts"
 
 /** Nothing outside may be reached: no model, no skill. */
@@ -64,17 +64,13 @@ const kernelOn = (
   )
 
 describe("Kernel.replay (R-26)", () => {
-  const everyLife = Effect.fnUntraced(function* (
-    subject: CrashMatrix.Subject,
-    make: Effect.Effect<RunStore.RunStoreShape>,
-    ways: ReadonlyArray<CrashMatrix.Way>
-  ) {
+  const everyLife = Effect.fnUntraced(function* (subject: CrashMatrix.Subject, settings: CrashMatrix.Settings) {
     const stores: Array<RunStore.RunStoreShape> = []
-    const store = Effect.map(make, (shape) => {
+    const store = Effect.map(RunStore.makeMemory, (shape) => {
       stores.push(shape)
       return Layer.succeed(RunStore.RunStore, shape)
     })
-    const report = yield* CrashMatrix.run(subject, { store, ways })
+    const report = yield* CrashMatrix.run(subject, { ...settings, store })
     assert.deepStrictEqual(report.violations, [])
     for (const kept of stores) {
       const recorded = yield* Effect.provide(Replay.recordsOf("run"), Layer.succeed(RunStore.RunStore, kept))
@@ -87,9 +83,9 @@ describe("Kernel.replay (R-26)", () => {
     }
   })
 
-  for (const subject of quickly(subjects(), ({ name }) => name !== "workflow" && name !== "pause")) {
-    it.live(`${subject.name}: every crash and recovery replays unchanged`, () =>
-      everyLife(subject, RunStore.makeMemory, ["before", "after"])
+  for (const subject of subjects()) {
+    it.live(`${subject.name}: every life of every crash replays as it was`, () =>
+      everyLife(subject, { kernel: kernelOneByOne, ways: ["before", "after"] })
     )
   }
 
@@ -97,11 +93,10 @@ describe("Kernel.replay (R-26)", () => {
     const counting = Hooks.layer({
       onToolCallCompleted: ({ context }) => Effect.succeed({ context: { ended: Number(context["ended"] ?? 0) + 1 } })
     })
-    const grouped = Effect.map(Effect.scoped(Layer.build(RunStore.layerMemory)), Context.get(RunStore.RunStore))
     const tasks = subjects().filter(({ name }) => name === "workflow")
     return Effect.forEach(
       tasks,
-      (subject) => everyLife({ ...subject, layer: Layer.merge(subject.layer, counting) }, grouped, ["after"]),
+      (subject) => everyLife({ ...subject, layer: Layer.merge(subject.layer, counting) }, { ways: ["after"] }),
       { discard: true }
     )
   })

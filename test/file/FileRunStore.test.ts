@@ -2,7 +2,7 @@ import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { ByteSize, Effect, Exit, FileSystem, Layer, Logger, Option, PlatformError, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { RunCodec, RunStore } from "kernai"
+import { RunStore } from "kernai"
 import * as fs from "node:fs"
 import { FileRunStore } from "../../src/file/index.ts"
 import * as Name from "../../src/file/internal/fileName.ts"
@@ -36,7 +36,7 @@ describe("FileRunStore, on disk", () => {
       })
       const store = yield* Effect.provideService(FileRunStore.make(yield* folder), FileSystem.FileSystem, full)
       const { record, state } = Journal.begin("run").last()
-      assert.include((yield* Effect.flip(store.create(record, state))).message, "ENOSPC: no space left on device")
+      assert.include((yield* Effect.flip(store.append([record], state))).message, "ENOSPC: no space left on device")
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 
@@ -133,7 +133,7 @@ describe("FileRunStore, on disk", () => {
       fs.writeFileSync(journal, lines().slice(0, -2).join("\n") + "\n")
       fs.writeFileSync(`${journal}.12.claim`, last)
       const other = yield* at(directory)
-      const error = yield* Effect.flip(other.commit({ ...commit.record, workerId: "worker-2" }, commit.state))
+      const error = yield* Effect.flip(other.append([{ ...commit.record, workerId: "worker-2" }], commit.state))
       assert.strictEqual(error._tag, "ConcurrentAppendError")
       yield* put(other, [commit])
       assert.strictEqual(lines().filter((line) => line === last).length, 1)
@@ -149,7 +149,7 @@ describe("FileRunStore, on disk", () => {
         yield* loads(store, run.last())
         // What it took for nothing is no record to it either.
         const { record, state } = run.last()
-        const error = yield* Effect.flip(store.commit({ ...record, revision: 13 }, state))
+        const error = yield* Effect.flip(store.append([{ ...record, revision: 13 }], { ...state, revision: 13 }))
         assert.deepStrictEqual(error._tag === "ConcurrentAppendError" && error.actualSeq, 11)
       }
       fs.writeFileSync(`${journal}.12.claim`, "")
@@ -167,7 +167,7 @@ describe("FileRunStore, on disk", () => {
       fs.truncateSync(journal, fs.statSync(journal).size - 1)
       fs.writeFileSync(`${directory}/run.json`, head)
       const other = { ...commit.record, workerId: "worker-2" }
-      const error = yield* Effect.flip((yield* at(directory)).commit(other, commit.state))
+      const error = yield* Effect.flip((yield* at(directory)).append([other], commit.state))
       assert.deepStrictEqual(error._tag === "ConcurrentAppendError" && error.actualSeq, 12)
       yield* put(yield* at(directory), [commit])
       const records = yield* Stream.runCollect((yield* at(directory)).read("run"))
@@ -192,8 +192,8 @@ describe("FileRunStore, on disk", () => {
       }
       const store = yield* Effect.provideService(FileRunStore.make(directory), FileSystem.FileSystem, failing)
       const { record, state } = next(run)
-      for (const _ of [1, 2]) assert.strictEqual((yield* Effect.flip(store.commit(record, state)))._tag, "StoreError")
-      yield* store.commit(record, state)
+      for (const _ of [1, 2]) assert.strictEqual((yield* Effect.flip(store.append([record], state)))._tag, "StoreError")
+      yield* store.append([record], state)
       assert.strictEqual(asked, 3)
       assert.deepStrictEqual(fs.readdirSync(directory).toSorted(), ["run.json", "run.jsonl"])
     }).pipe(Effect.provide(NodeFileSystem.layer))
@@ -211,8 +211,8 @@ describe("FileRunStore, on disk", () => {
       }
       const store = yield* Effect.provideService(FileRunStore.make(directory), FileSystem.FileSystem, failing)
       const [before, first, said] = [run.last(), Journal.begin("other").last(), next(run)]
-      assert.strictEqual((yield* Effect.flip(store.commit(said.record, said.state)))._tag, "StoreError")
-      assert.strictEqual((yield* Effect.flip(store.create(first.record, first.state)))._tag, "StoreError")
+      assert.strictEqual((yield* Effect.flip(store.append([said.record], said.state)))._tag, "StoreError")
+      assert.strictEqual((yield* Effect.flip(store.append([first.record], first.state)))._tag, "StoreError")
       const lease = { workerId: "one", expiresAt: 100 }
       assert.strictEqual((yield* Effect.flip(store.acquire("run", lease, 50)))._tag, "StoreError")
       isFull = false
@@ -221,7 +221,7 @@ describe("FileRunStore, on disk", () => {
       assert.isUndefined(Option.getOrThrow(yield* store.head("run")).lease)
       assert.deepStrictEqual(fs.readdirSync(directory).toSorted(), ["run.json", "run.jsonl"])
       const other = { ...said.record, workerId: "worker-2" }
-      yield* store.commit(other, said.state)
+      yield* store.append([other], said.state)
       assert.deepStrictEqual((yield* Stream.runCollect(store.read("run"))).at(-1), other)
       assert.isFalse(fs.existsSync(`${journal}.12.claim`))
     }).pipe(Effect.provide(NodeFileSystem.layer))
@@ -242,7 +242,7 @@ describe("FileRunStore, on disk", () => {
       }
       const store = yield* Effect.provideService(FileRunStore.make(directory), FileSystem.FileSystem, overtaken)
       const { record, state } = next(run)
-      const error = yield* Effect.flip(store.commit(record, state))
+      const error = yield* Effect.flip(store.append([record], state))
       assert.deepStrictEqual(error._tag === "ConcurrentAppendError" && error.actualSeq, 0)
       assert.isFalse(fs.existsSync(journal))
     }).pipe(Effect.provide(NodeFileSystem.layer))
@@ -267,33 +267,31 @@ describe("FileRunStore, on disk", () => {
   )
 
   for (const kept of ["the number", "the time of birth"]) {
-    it.effect(
-      `detects a run that was removed and created again when the new file keeps ${kept} of the old one (R-5)`,
-      () =>
-        Effect.gen(function* () {
-          const { directory, run } = yield* stored
-          const files = yield* FileSystem.FileSystem
-          let births = 0
-          const reusing: FileSystem.FileSystem = {
-            ...files,
-            stat: (path) =>
-              Effect.map(files.stat(path), (info) => ({
-                ...info,
-                ino: Option.some(BigInt(kept === "the number" ? 1 : births)),
-                birthtime: Option.some(new Date(kept === "the number" ? births : 1))
-              }))
-          }
-          const one = yield* Effect.provideService(FileRunStore.make(directory), FileSystem.FileSystem, reusing)
-          const two = yield* at(directory)
-          yield* loads(one, run.last())
-          yield* two.remove(["run"])
-          births++
-          const anew = Journal.begin("run", { input: "again ".repeat(2_000) })
-          yield* put(two, [anew.last(), ...Journal.turn(anew).slice(0, 4)])
-          const late = next(run)
-          const error = yield* Effect.flip(one.commit(late.record, late.state))
-          assert.deepStrictEqual(error._tag === "ConcurrentAppendError" && error.actualSeq, 5)
-        }).pipe(Effect.provide(NodeFileSystem.layer))
+    it.effect(`knows a run that was removed and begun anew by a file that has ${kept} of the one it was (R-5)`, () =>
+      Effect.gen(function* () {
+        const { directory, run } = yield* stored
+        const files = yield* FileSystem.FileSystem
+        let births = 0
+        const reusing: FileSystem.FileSystem = {
+          ...files,
+          stat: (path) =>
+            Effect.map(files.stat(path), (info) => ({
+              ...info,
+              ino: Option.some(BigInt(kept === "the number" ? 1 : births)),
+              birthtime: Option.some(new Date(kept === "the number" ? births : 1))
+            }))
+        }
+        const one = yield* Effect.provideService(FileRunStore.make(directory), FileSystem.FileSystem, reusing)
+        const two = yield* at(directory)
+        yield* loads(one, run.last())
+        yield* two.remove(["run"])
+        births++
+        const anew = Journal.begin("run", { input: "again ".repeat(2_000) })
+        yield* put(two, [anew.last(), ...Journal.turn(anew).slice(0, 4)])
+        const late = next(run)
+        const error = yield* Effect.flip(one.append([late.record], late.state))
+        assert.deepStrictEqual(error._tag === "ConcurrentAppendError" && error.actualSeq, 5)
+      }).pipe(Effect.provide(NodeFileSystem.layer))
     )
   }
 
@@ -674,15 +672,13 @@ describe("FileRunStore, on disk", () => {
     Effect.gen(function* () {
       const { directory, journal, run } = yield* stored
       yield* put(yield* at(directory), [Journal.begin("other").last()])
-      const newer = { format: RunCodec.format + 1, revision: 12, shape: "unheard of" }
-      const known = { format: RunCodec.format, revision: 13 }
-      fs.appendFileSync(journal, `${JSON.stringify(newer)}\n${JSON.stringify(known)}\n`)
+      fs.appendFileSync(journal, '{"format":3,"revision":12,"shape":"unheard of"}\n{"format":2,"revision":13}\n')
       const before = fs.readFileSync(journal, "utf8")
       const store = yield* at(directory)
       assert.strictEqual((yield* Effect.flip(store.load("run"))).reason, "format")
       const later = [next(run), ...Journal.turn(run)]
       for (const { record, state } of later.slice(0, 3)) {
-        const error = yield* Effect.flip(store.commit(record, state))
+        const error = yield* Effect.flip(store.append([record], state))
         assert.strictEqual(error._tag === "StoreError" ? error.reason : error._tag, "format")
       }
       assert.strictEqual(fs.readFileSync(journal, "utf8"), before)
@@ -772,7 +768,7 @@ describe("FileRunStore, on disk", () => {
       const store = yield* at(directory)
       fs.rmSync(directory, { recursive: true })
       const commit = next(run)
-      const error = yield* Effect.flip(store.commit(commit.record, commit.state))
+      const error = yield* Effect.flip(store.append([commit.record], commit.state))
       assert.include(["StoreError", "ConcurrentAppendError"], error._tag)
       assert.strictEqual((yield* Effect.flip(store.list())).reason, "unavailable")
     })
@@ -787,8 +783,8 @@ describe("FileRunStore, on disk", () => {
       fs.rmSync(directory, { recursive: true })
       fs.writeFileSync(directory, "")
       const asked: ReadonlyArray<Effect.Effect<unknown, unknown>> = [
-        store.create(first.record, first.state),
-        store.commit(record, state),
+        store.append([first.record], first.state),
+        store.append([record], state),
         store.load("run"),
         store.head("run"),
         Stream.runDrain(store.read("run")),

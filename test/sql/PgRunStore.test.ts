@@ -131,7 +131,7 @@ describe.skipIf(!Postgres.available)("PgRunStore", () => {
         yield* admin.withTransaction(
           Effect.gen(function* () {
             yield* admin`LOCK TABLE kernai_words IN ACCESS EXCLUSIVE MODE`
-            const fiber = yield* Effect.forkChild(store.create(record, state), { startImmediately: true })
+            const fiber = yield* Effect.forkChild(store.append([record], state), { startImmediately: true })
             yield* Effect.repeat(others, { until: (found) => found.some(({ wait }) => wait === "Lock") })
             yield* Fiber.interrupt(fiber)
             assert.deepStrictEqual(
@@ -202,7 +202,7 @@ describe.skipIf(!Postgres.available)("PgRunStore", () => {
           const { record, state } = Journal.begin(other).last()
           // It comes just after nobody waits for it any more.
           way.delay("BEGIN\0", waited + 1)
-          const refused = yield* Effect.flip(store.create(record, state))
+          const refused = yield* Effect.flip(store.append([record], state))
           assert.strictEqual(refused._tag === "StoreError" && refused.reason, "timeout")
           yield* put(store, Journal.turn(run))
           yield* loads(elsewhere, run.last())
@@ -224,7 +224,7 @@ describe.skipIf(!Postgres.available)("PgRunStore", () => {
     () =>
       Effect.gen(function* () {
         const { database: name, password, url, ...server } = yield* Postgres.database
-        const refusalOf = (asked: Effect.Effect<unknown, RunStore.StoreError | RunStore.RunExists>) =>
+        const refusalOf = (asked: Effect.Effect<unknown, Effect.Error<ReturnType<RunStore.RunStoreShape["append"]>>>) =>
           Effect.map(Effect.flip(asked), ({ message }) => message)
         const store = yield* at(url)
         assert.include(yield* refusalOf(Effect.scoped(at(url.replace(password, "wrong")))), "authentication failed")
@@ -241,7 +241,7 @@ describe.skipIf(!Postgres.available)("PgRunStore", () => {
         )
         const { record, state } = Journal.begin("run").last()
         // The connections are noticed to be gone one by one.
-        const refused = Effect.repeat(refusalOf(store.create(record, state)), {
+        const refused = Effect.repeat(refusalOf(store.append([record], state)), {
           until: (message) => message.includes("read-only"),
           times: 50
         })

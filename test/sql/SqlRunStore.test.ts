@@ -21,11 +21,6 @@ describe("SqlRunStore on SQLite", () => {
   suite(at(`${Effect.runSync(Scope.provide(folder, scope))}/runs.db`))
 })
 
-describe("SqlRunStore on SQLite, one revision per transaction", () => {
-  const filename = `${Effect.runSync(Scope.provide(folder, scope))}/runs.db`
-  suite(open(SqlRunStore.layerSqlite({ filename, synchronous: "normal", pollInterval: "20 millis", commits: "each" })))
-})
-
 describe("SqlRunStore, in its tables", () => {
   it.live("ends subscriptions with its layer", () =>
     Effect.flatMap(folder, (directory) =>
@@ -96,27 +91,45 @@ describe("SqlRunStore, in its tables", () => {
     })
   )
 
-  it.effect("commits every revision in its own transaction when configured, keeping those before a conflict", () =>
+  it.effect("writes a row for each append, however many records it has", () =>
     Effect.gen(function* () {
-      const filename = `${yield* folder}/runs.db`
-      const grouped = yield* open(SqlRunStore.layerSqlite({ filename }))
-      const each = yield* open(SqlRunStore.layerSqlite({ filename, commits: "each" }))
-      for (const [store, runId, kept] of [
-        [grouped, "grouped", 1],
-        [each, "each", 3]
-      ] as const) {
-        const run = Journal.begin(runId)
-        const first = run.last()
-        const [second, third, fourth] = Journal.turn(run)
-        if (second === undefined || third === undefined || fourth === undefined) return assert.fail("a turn is longer")
-        yield* put(store, [first])
-        const gap = { record: { ...fourth.record, revision: 9 }, state: fourth.state }
-        assert.strictEqual(yield* tagOf(putAll(store, [second, third, gap])), "ConcurrentAppendError")
-        assert.strictEqual(Option.getOrThrow(yield* store.head(runId)).revision, kept)
-        // Those that are stored already are no second ones (R-6).
-        yield* putAll(store, [second, third, fourth])
-        yield* loads(store, fourth)
+      const { db, store } = yield* stored
+      const run = Journal.begin("rows")
+      yield* putAll(store, [run.last()])
+      yield* putAll(store, Journal.turn(run))
+      yield* putAll(store, Journal.finish(run))
+      const rows = db
+        .prepare("SELECT entry & 4294967295 AS first, records FROM kernai_journal WHERE entry >> 32 = 2")
+        .all()
+      assert.deepStrictEqual(
+        rows.map(({ first, records }) => [first, records]),
+        [
+          [1, 1],
+          [2, 10],
+          [12, 6]
+        ]
+      )
+      yield* loads(store, run.last())
+    })
+  )
+
+  it.effect("reads on where a part ends in the middle of an append, and where one is removed", () =>
+    Effect.gen(function* () {
+      const { db, filename, store } = yield* stored
+      const run = Journal.begin("parts")
+      yield* putAll(store, [run.last()])
+      let held: ReadonlyArray<Journal.Commit> = []
+      for (let turn = 0; turn < 130; turn++) {
+        const commits = Journal.turn(run)
+        yield* putAll(store, [...held, ...commits.slice(0, 3)])
+        held = commits.slice(3)
       }
+      yield* putAll(store, held)
+      const count = () => db.prepare("SELECT count(*) AS n FROM kernai_parts").get()?.["n"]
+      assert.strictEqual(count(), 2)
+      // What is written in parts is not read again from the journal.
+      db.exec("UPDATE kernai_journal SET body = 'x' WHERE entry & 4294967295 BETWEEN 2 AND 1000 AND entry >> 32 = 2")
+      yield* loads(yield* at(filename), run.last())
     })
   )
 
@@ -130,7 +143,7 @@ describe("SqlRunStore, in its tables", () => {
           db.exec("DROP TRIGGER full")
         })
       const other = Journal.begin("other").last()
-      yield* fails("INSERT", store.create(other.record, other.state))
+      yield* fails("INSERT", store.append([other.record], other.state))
       assert.isTrue(Option.isNone(yield* store.load("other")))
       yield* put(store, [other])
       assert.lengthOf(yield* store.list({ search: "fiber" }), 2)
@@ -259,21 +272,18 @@ describe("SqlRunStore, in its tables", () => {
     Effect.gen(function* () {
       const { db, run, store } = yield* stored
       yield* put(store, [Journal.begin("other").last()])
-      const [known, newer] = [RunCodec.format, RunCodec.format + 1]
-      db.exec(`UPDATE kernai_runs SET format = ${newer} WHERE id = 'run'`)
+      db.exec(`UPDATE kernai_runs SET format = ${RunCodec.format + 1} WHERE id = 'run'`)
       const before = db.prepare("SELECT * FROM kernai_journal").all()
       const commit = next(run)
       assert.strictEqual(yield* reasonOf(store.load("run")), "format")
-      assert.strictEqual(yield* reasonOf(store.commit(commit.record, commit.state)), "format")
+      assert.strictEqual(yield* reasonOf(store.append([commit.record], commit.state)), "format")
       assert.deepStrictEqual(db.prepare("SELECT * FROM kernai_journal").all(), before)
       assert.deepStrictEqual(
         (yield* store.list()).map(({ runId }) => runId),
         ["other"]
       )
-      db.exec(
-        `UPDATE kernai_runs SET format = ${known};
-        UPDATE kernai_journal SET body = replace(body, '"format":${known}', '"format":${newer}')`
-      )
+      db.exec("UPDATE kernai_runs SET format = 1")
+      db.exec(`UPDATE kernai_journal SET body = replace(body, '"format":2', '"format":${RunCodec.format + 1}')`)
       assert.strictEqual(yield* reasonOf(store.load("run")), "format")
     })
   )
@@ -283,7 +293,7 @@ describe("SqlRunStore, in its tables", () => {
       const { db, filename } = yield* stored
       db.exec("INSERT INTO kernai_migrations (migration_id, name) VALUES (99, 'later')")
       assert.strictEqual(yield* reasonOf(at(filename)), "format")
-      assert.strictEqual(db.prepare("SELECT count(*) AS n FROM kernai_migrations").get()?.["n"], 2)
+      assert.strictEqual(db.prepare("SELECT count(*) AS n FROM kernai_migrations").get()?.["n"], 3)
     })
   )
 
@@ -364,7 +374,7 @@ describe("SqlRunStore, in its tables", () => {
       const hasty = yield* open(SqlRunStore.layerSqlite({ filename, busyTimeout: 0 }))
       db.exec("BEGIN IMMEDIATE")
       const commit = next(run)
-      assert.strictEqual(yield* reasonOf(hasty.commit(commit.record, commit.state)), "timeout")
+      assert.strictEqual(yield* reasonOf(hasty.append([commit.record], commit.state)), "timeout")
       assert.strictEqual(yield* reasonOf(hasty.remove(["run"])), "timeout")
       db.exec("ROLLBACK")
       yield* put(hasty, [commit])
@@ -379,8 +389,8 @@ describe("SqlRunStore, in its tables", () => {
       const begun = Journal.begin("new").last()
       for (const table of ["journal", "parts", "words", "runs"]) db.exec(`DROP TABLE kernai_${table}`)
       for (const [operation, effect] of [
-        ["create", store.create(begun.record, begun.state)],
-        ["commit", store.commit(record, state)],
+        ["append", store.append([begun.record], begun.state)],
+        ["append", store.append([record], state)],
         ["load", store.load("run")],
         ["read", store.head("run")],
         ["read", Stream.runDrain(store.read("run"))],
@@ -416,10 +426,10 @@ describe("SqlRunStore, in its tables", () => {
         { startImmediately: true }
       )
       const commit = next(run)
-      const failing = Effect.andThen(store.commit(commit.record, commit.state), Effect.fail("no"))
+      const failing = Effect.andThen(store.append([commit.record], commit.state), Effect.fail("no"))
       assert.strictEqual(yield* Effect.flip(sql.withTransaction(failing)), "no")
       assert.strictEqual(Option.getOrThrow(yield* store.head("run")).revision, 1)
-      yield* sql.withTransaction(store.commit(commit.record, commit.state))
+      yield* sql.withTransaction(store.append([commit.record], commit.state))
       yield* Fiber.join(follower)
       assert.deepStrictEqual(seen, [2])
     })

@@ -199,13 +199,13 @@ describe("steering", () => {
         const steering = yield* Queue.unbounded<Kernel.Input>()
         const full = new RunStore.StoreError({ operation: "commit", reason: "limit_exceeded", detail: "full" })
         yield* Effect.gen(function* () {
-          const store = RunStore.eachRevision(yield* RunStore.RunStore)
+          const store = yield* RunStore.RunStore
           const broken: RunStore.RunStoreShape = {
             ...store,
-            commit: (record, state) =>
-              record.events.some((event) => event.type === "turn_started" && event.steering !== undefined)
-                ? Effect.andThen(kept ? store.commit(record, state) : Effect.void, Effect.fail(full))
-                : store.commit(record, state)
+            append: (records, state) =>
+              records.some(({ events }) => events.some((event) => "steering" in event))
+                ? Effect.andThen(kept ? store.append(records, state) : Effect.void, Effect.fail(full))
+                : store.append(records, state)
           }
           const onBroken = Layer.fresh(Kernel.layer).pipe(Layer.provide(Layer.succeed(RunStore.RunStore, broken)))
           const provider = MockProvider.make(command)

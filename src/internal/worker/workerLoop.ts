@@ -233,7 +233,7 @@ const work = <R>(
   const { onRun } = desk.options
   return Effect.flatMap(Effect.exit(resumed), (exit) =>
     Effect.andThen(
-      Effect.ignore(letGo(desk, runId, lease, exit)),
+      Effect.ignore(letGo(desk, runId, lease)),
       onRun === undefined ? tell(runId, exit) : Effect.flatMap(stands(desk, head), (now) => onRun(now, exit))
     )
   )
