@@ -84,7 +84,7 @@ export const simulate = Effect.fnUntraced(function* (
   }
   // Not a process: whoever comes back comes back by its clock.
   const fate = world.boot("fate")
-  const site: Site = { kernel, seed, random, world, store, witness, facts, told, left: new Map() }
+  const site: Site = { kernel, seed, random, world, store, witness, facts, told, left: new Map(), failed: new Set() }
 
   const count = 1 + random.below(3)
   for (let index = 0; index < count; index++) {
@@ -161,7 +161,7 @@ export const simulate = Effect.fnUntraced(function* (
 
   const kept = yield* Effect.orDie(keep(store))
   for (const { detail, rule } of [...judge.findings, ...judgeKept(facts, kept)]) findings.push(`${rule}: ${detail}`)
-  findings.push(...judgeBudget(kept), ...judgeTold(facts, told))
+  findings.push(...judgeBudget(kept), ...judgeTold(site))
   for (const machine of world.machines) machine.kill()
   const entered = facts.filter((fact) => fact.type === "started").length
   return { seed, findings, steps, faults, entered }
@@ -178,6 +178,8 @@ interface Site {
   readonly told: Map<string, Array<RunEvent.RunEvent>>
   /** When a machine last came to an end with a run, by both their names: the number of the fact. */
   readonly left: Map<string, number>
+  /** The records of every append that failed, by the name of their machine. */
+  readonly failed: Set<string>
 }
 
 const isEnd = ({ status }: RunStore.RunHead): boolean =>
@@ -233,7 +235,10 @@ const boot = (site: Site, name: string) => {
       Layer.mergeAll(
         MediaStore.layerMemory,
         // In every other world a process can die between any two records.
-        Layer.succeed(RunStore.RunStore, site.seed % 2 === 0 ? oneByOne(watched.store) : watched.store),
+        Layer.succeed(
+          RunStore.RunStore,
+          noteFailed(site, machine, site.seed % 2 === 0 ? oneByOne(watched.store) : watched.store)
+        ),
         Layer.succeed(SkillRegistry.SkillRegistry, watched.skills),
         Layer.succeed(ProtocolRegistry.ProtocolRegistry, watched.protocols),
         Limits.layer({ skillTimeout: 5_000, emptyReplies: 50 }),
@@ -317,6 +322,17 @@ const faulty = ({ random, store }: Site, machine: Machine): RunStore.RunStoreSha
     acquire: (runId, lease, now) => weak(store.acquire(runId, lease, now))
   }
 }
+
+/** Keeps the records of appends that failed: their process does not know which of them are stored. */
+const noteFailed = ({ failed }: Site, machine: Machine, store: RunStore.RunStoreShape): RunStore.RunStoreShape => ({
+  ...store,
+  append: (records, state) =>
+    Effect.tapError(store.append(records, state), () =>
+      Effect.sync(() => {
+        for (const { revision, runId } of records) failed.add(`${machine.name} ${runId}@${revision}`)
+      })
+    )
+})
 
 /** Skills that succeed, fail, die, hang, or give what nobody can tell (F6). */
 const skills = ({ random }: Site): ReadonlyArray<Skill.AnySkill> =>
@@ -418,51 +434,45 @@ const judgeBudget = (kept: ReadonlyArray<Kept>): ReadonlyArray<string> =>
     return state?.agent === "frugal" && tokens > maxTokens + 100 ? [`R-19: ${runId} used ${tokens} tokens`] : []
   })
 
-/** How many events a process stored of a run with nothing else in between, the last time it stored any. */
+/** How many events a process stored of a run without doing anything else in between, the last time it stored any. */
 const together = (facts: ReadonlyArray<Fact>, machine: string, runId: string | undefined): number => {
-  const isTheirs = (fact: Fact | undefined) =>
-    fact?.type === "stored" && fact.machine === machine && fact.record.runId === runId
+  const own = facts.filter((fact) => "machine" in fact && fact.machine === machine)
+  const isStored = (fact: Fact | undefined) => fact?.type === "stored" && fact.record.runId === runId
   let count = 0
-  for (let at = facts.findLastIndex(isTheirs); isTheirs(facts[at]); at--) {
-    const fact = facts[at]
+  for (let at = own.findLastIndex(isStored); isStored(own[at]); at--) {
+    const fact = own[at]
     if (fact?.type === "stored") count += fact.record.events.length
   }
   return count
 }
 
 /**
- * The records of which nobody can tell whether their events are told: acknowledged only when they were sent again,
- * and then another has the run next. It may have had it a moment before their process looked, or a moment after.
+ * The records of which nobody can tell whether their events are told: their append failed, whether or not it succeeded
+ * when it was repeated, and another has the run next. It may have had it a moment before their process looked, or after.
  */
-const unsure = (facts: ReadonlyArray<Fact>, machine: string): ReadonlySet<string> => {
-  const [lost, found] = [new Set<string>(), new Set<string>()]
+const unsure = ({ facts, failed }: Site, machine: string): ReadonlySet<string> => {
+  const found = new Set<string>()
   const last = new Map<string, { readonly revision: number; readonly again: ReadonlyArray<string> }>()
   for (const fact of facts) {
-    if (fact.type !== "stored" && fact.type !== "refused") continue
+    if (fact.type !== "stored") continue
     const { revision, runId } = fact.record
     const line = `${runId}@${revision}`
-    if (fact.type === "refused") {
-      if (fact.machine === machine && fact.tag === "StoreError") lost.add(line)
-      continue
-    }
     const before = last.get(runId)
     // Late beyond doubt: another has had the run already.
     if (before !== undefined && revision <= before.revision) continue
     if (fact.machine !== machine) before?.again.forEach((own) => found.add(own))
-    const again = fact.machine === machine && lost.has(line) ? [...(before?.again ?? []), line] : []
-    last.set(runId, { revision, again })
+    const isUnsure = fact.machine === machine && failed.has(`${machine} ${line}`)
+    last.set(runId, { revision, again: isUnsure ? [...(before?.again ?? []), line] : [] })
   }
   return found
 }
 
 /** Whoever stored a record told its events, in order and without a gap (R-23). */
-const judgeTold = (
-  facts: ReadonlyArray<Fact>,
-  told: ReadonlyMap<string, ReadonlyArray<RunEvent.RunEvent>>
-): ReadonlyArray<string> => {
+const judgeTold = (site: Site): ReadonlyArray<string> => {
+  const { facts, told } = site
   const findings: Array<string> = []
   for (const [machine, events] of told) {
-    const open = unsure(facts, machine)
+    const open = unsure(site, machine)
     const heard = events.flatMap((event) =>
       "revision" in event && !open.has(`${event.runId}@${event.revision}`)
         ? [`${event.runId}@${event.revision} ${event.type}`]
