@@ -28,6 +28,9 @@ import { Limits } from "./Limits.ts"
 import * as Messages from "./Message.ts"
 import type { PromptContext } from "./PromptPipeline.ts"
 import * as Skill from "./Skill.ts"
+import type { Query } from "./internal/chat/memoryQuery.ts"
+
+export type { Query }
 
 export { StoreError }
 
@@ -61,22 +64,6 @@ export interface NewMemory {
   readonly metadata?: JsonObject | undefined
   /** Storing again under the same key stores nothing and gives what is there. */
   readonly key?: string | undefined
-}
-
-/**
- * What to look for.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Query {
-  readonly query: string
-  /** At most 1,000. Default: 5. */
-  readonly limit?: number | undefined
-  /** Fields the metadata must have, with exactly these values. */
-  readonly filter?: JsonObject | undefined
-  /** The least `score` that is found, from 0 to 1. Default: 0, which still leaves out what does not fit at all. */
-  readonly minScore?: number | undefined
 }
 
 /**

@@ -3,7 +3,7 @@
  */
 
 import * as Equal from "effect/Equal"
-import type { Query } from "../../Memory.ts"
+import type { Query } from "./memoryQuery.ts"
 import type { JsonObject } from "../base/json.ts"
 import * as Storable from "../base/storable.ts"
 import { wordsOf } from "../base/text.ts"

@@ -166,7 +166,7 @@ const record = (
     workerId
   }
   // Only a first record can meet a run that exists.
-  return Effect.catchTag(store.append([record], [advance(state, record)]), "RunExists", Effect.die)
+  return Effect.catchTag(store.append([record], advance(state, record)), "RunExists", Effect.die)
 }
 
 /** The calls a run, and the tasks below it, wait with: nobody answered them yet. A run that has ended waits for nobody. */

@@ -7,7 +7,7 @@
  */
 
 import * as Effect from "effect/Effect"
-import type { Decision, PolicyCall, PolicyScope, PolicyShape } from "../../Policy.ts"
+import type { Decision, PolicyCall, PolicyScope, PolicyShape } from "./decision.ts"
 import { passedOver } from "../base/effects.ts"
 
 /** Asks a policy about a call. */

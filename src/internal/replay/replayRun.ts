@@ -155,9 +155,9 @@ const known = ({ error, output = [] }: CallResult): Exclude<Recovery, string>["r
 /** Stores a record after what is stored, wherever its run believes to stand. */
 const append = (store: RunStore.RunStoreShape, record: RunRecord): Effect.Effect<void, KernelError> =>
   Effect.flatMap(store.load(record.runId), (state): Effect.Effect<void, KernelError> => {
-    if (Option.isNone(state)) return store.create(record, advance(undefined, record))
-    const next = { ...record, revision: state.value.revision + 1 }
-    return store.commit(next, advance(state.value, next))
+    const before = Option.getOrUndefined(state)
+    const next = before === undefined ? record : { ...record, revision: before.revision + 1 }
+    return store.append([next], advance(before, next))
   })
 
 // ---------------------------------------------------------------- the stage
@@ -194,7 +194,11 @@ const staged = (
       const isOver = Option.isSome(state) && state.value.status.type === "completed"
       return inTurn(machine, isOver ? tape.placeOfRun(runId) : undefined, Effect.succeed(state))
     })
-  const watched: RunStore.RunStoreShape = { ...store, create: held, commit: held, load }
+  const watched: RunStore.RunStoreShape = {
+    ...store,
+    append: (records) => Effect.forEach(records, held, { discard: true }),
+    load
+  }
   return {
     ...environment,
     store: patient(watched, environment.limits),

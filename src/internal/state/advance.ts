@@ -5,8 +5,8 @@
  */
 
 import type { Message } from "../../Message.ts"
-import type { PhaseEvent } from "../../RunEvent.ts"
-import type { Phase, PromptDelta, RunRecord, RunState } from "../../RunState.ts"
+import type { Phase, PromptDelta, RunState } from "../../RunModel.ts"
+import type { PhaseEvent, RunRecord } from "../../RunRecord.ts"
 import * as Usage from "../../Usage.ts"
 import { Growing } from "../base/lists.ts"
 import { resume } from "./resumeFold.ts"

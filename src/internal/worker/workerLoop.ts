@@ -17,7 +17,7 @@ import { Kernel } from "../../Kernel.ts"
 import { AgentCrashError, CancellationError, type KernelError } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import { type RunHead, RunStore, StoreError } from "../../RunStore.ts"
-import type { Options, Runnable } from "../../RunWorker.ts"
+import type { Options, Runnable } from "./workerOptions.ts"
 import { isOverdue } from "../loop/deadline.ts"
 import { giveBack, type Held, type Holder, isTaken, letGo, renew } from "./lease.ts"
 import { inTime, passedOver } from "../base/effects.ts"
@@ -233,7 +233,7 @@ const work = <R>(
   const { onRun } = desk.options
   return Effect.flatMap(Effect.exit(resumed), (exit) =>
     Effect.andThen(
-      Effect.ignore(letGo(desk, runId, lease, exit)),
+      Effect.ignore(letGo(desk, runId, lease)),
       onRun === undefined ? tell(runId, exit) : Effect.flatMap(stands(desk, head), (now) => onRun(now, exit))
     )
   )

@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { RunEvent } from "kernai"
-import { initial } from "../../src/cli/pen.ts"
-import * as Render from "../../src/cli/renderRun.ts"
+import { RunLines } from "../../src/cli/runLines.ts"
 import * as Text from "../../src/cli/terminalText.ts"
 
 type Event = RunEvent.RunEvent
@@ -10,15 +9,14 @@ const scope: RunEvent.RunScope = { runId: "run", rootRunId: "run", step: 0, dept
 
 const plain = { columns: 60, colors: false }
 
-const show = (events: ReadonlyArray<Event>, options = plain): string => {
-  let state = initial
+const show = (events: ReadonlyArray<Event>, look = plain): string => {
   let text = ""
-  for (const event of events) {
-    const [next, shown] = Render.step(state, event, options)
-    state = next
-    text += shown
-  }
-  return text + Render.end(state)
+  const lines = new RunLines((line) => {
+    text += line
+  }, look)
+  for (const event of events) lines.show(event)
+  lines.end()
+  return text
 }
 
 const block = (type: string, name: string | null, ...pieces: ReadonlyArray<string>): ReadonlyArray<Event> => [
@@ -43,8 +41,8 @@ const finished = (skill: string, callId: string, output: unknown): Event => ({
   durationMs: 1_250
 })
 
-describe("Render", () => {
-  it("shows turns, blocks with their names, calls with their times, and tokens", () => {
+describe("the lines of a run", () => {
+  it("show turns, blocks with their names, calls with their times, and tokens", () => {
     const text = show([
       { ...scope, type: "turn_started", turnId: "t1", revision: 2 },
       ...block("plan", null, "\nFirst the ", "users.\n"),
@@ -71,13 +69,13 @@ describe("Render", () => {
         "  plan      First the users.",
         '  command   search  {"query":"users"}',
         "  model     mock/tiny  12 tokens in, 3 out, 40 ms",
-        '  skill     search  1.3 s  ["Alice","Bob"]',
+        '  skill     search  1.3 s: ["Alice","Bob"]',
         ""
       ].join("\n")
     )
   })
 
-  it("tells calls that wait for a person from those that a policy refused", () => {
+  it("say which calls wait for a person and which a policy denied", () => {
     const [callId, input] = ["c1", {}]
     const text = show([
       {
@@ -102,7 +100,7 @@ describe("Render", () => {
     )
   })
 
-  it("tells what a call cost, and how it ended where that says something", () => {
+  it("show what a model call cost, and how it ended if it was cut off", () => {
     const completed = (finishReason: "tool-calls" | "length", costUsd?: number): Event => ({
       ...scope,
       type: "model_completed",
@@ -120,75 +118,49 @@ describe("Render", () => {
     assert.include(show([completed("length")]), "40 ms, ended by length")
   })
 
-  it("shows a block as it is written", () => {
-    const [state, first] = Render.step(initial, { ...scope, type: "block_start", blockType: "plan", name: null }, plain)
-    const [, second] = Render.step(state, { ...scope, type: "block_content", text: "Look" }, plain)
-    assert.deepStrictEqual([first, second], ["  plan      ", "Look"])
-  })
-
-  it("makes the same text of a block however it is cut", () => {
+  it("show text and thinking in one line, however many pieces they come in", () => {
+    const chunk = (text: string): Event => ({ ...scope, type: "text_chunk", text })
     const content = "  a\n\n b \u{1f600}\u{202e}c\u001b[2J d\u{1f600}  "
-    const whole = show(block("plan", null, content))
+    const whole = show([chunk(content)])
+    assert.strictEqual(whole, "  text      a b \u{1f600}\\u{202e}c\\u{1b}[2J d\u{1f600}\n")
     for (let cut = 0; cut <= content.length; cut++) {
-      assert.strictEqual(show(block("plan", null, content.slice(0, cut), content.slice(cut))), whole)
+      assert.strictEqual(show([chunk(content.slice(0, cut)), chunk(content.slice(cut))]), whole)
     }
-    assert.include(whole, "a b \u{1f600}\\u{202e}c\\u{1b}[2J d")
   })
 
-  it("keeps a line within the terminal", () => {
+  it("are no wider than the terminal", () => {
     const text = show([
       ...block("plan", null, ...Array.from({ length: 50 }, () => "word ")),
-      started("search", "c"),
       finished("search", "c", "x".repeat(500)),
+      finished("調べる", "c", "結果".repeat(100)),
       { ...scope, type: "skill_error", skill: "search", callId: "d", error: "y".repeat(500) },
       { ...scope, type: "plan_rejected", reason: "z".repeat(500), raw: "" }
     ])
-    for (const line of text.split("\n")) assert.isAtMost(line.length, plain.columns)
-    assert.strictEqual(text.split("…").length, 5)
-    const room = plain.columns - "  plan      ".length - 1
-    assert.strictEqual(show(block("plan", null, "x".repeat(room))), `  plan      ${"x".repeat(room)}\n`)
-    assert.strictEqual(show(block("plan", null, "x".repeat(room + 1))), `  plan      ${"x".repeat(room - 1)}…\n`)
-  })
-
-  it("counts what is wide as the terminal does, in however many pieces it comes", () => {
-    const text = show([
-      ...block("plan", null, ...Array.from({ length: 50 }, () => "漢字 ")),
-      ...block("plan", null, "漢字 ".repeat(50)),
-      started("調べる", "c"),
-      finished("調べる", "c", "結果".repeat(100))
-    ])
     const lines = text.trimEnd().split("\n")
-    assert.lengthOf(lines, 3)
-    for (const line of lines) assert.include([plain.columns - 2, plain.columns - 1], Text.width(line))
-    for (const line of lines) assert.isTrue(line.endsWith("…"))
-    assert.strictEqual(lines[0], lines[1])
+    assert.lengthOf(lines, 5)
+    for (const line of lines) {
+      assert.isTrue(line.endsWith("…"), line)
+      assert.isAtMost(Text.width(line), plain.columns)
+      assert.isAtLeast(Text.width(line), plain.columns - 3)
+    }
   })
 
-  it("writes a result anew when another call wrote in between", () => {
-    assert.strictEqual(
-      show([started("a", "1"), started("b", "2"), finished("b", "2", "B"), finished("a", "1", "A")]),
-      "  skill     a  …\n  skill     b  1.3 s  B\n  skill     a  1.3 s  A\n"
-    )
-  })
-
-  it("never mixes two runs on a line", () => {
-    const child = { ...scope, runId: "child", depth: 1, taskId: "look" }
+  it("keep the text of parallel tasks apart", () => {
+    const task = (id: string) => ({ ...scope, runId: id, depth: 1, taskId: id })
+    const text = (id: string, text: string): Event => ({ ...task(id), type: "text_chunk", text })
     assert.strictEqual(
       show([
-        { ...scope, type: "block_start", blockType: "plan", name: null },
-        { ...scope, type: "block_content", text: "parent" },
-        { ...child, type: "turn_started", turnId: "t", revision: 2 },
-        { ...child, type: "block_start", blockType: "final", name: null },
-        { ...scope, type: "block_content", text: " again" },
-        { ...child, type: "block_content", text: "child" },
-        { ...child, type: "block_complete", block: { type: "final", name: null, content: "child" } },
-        { ...scope, type: "block_complete", block: { type: "plan", name: null, content: "parent again" } }
+        text("a", "one "),
+        text("b", "three "),
+        text("a", "two"),
+        text("b", "four"),
+        { ...task("b"), type: "turn_started", turnId: "t", revision: 2 }
       ]),
-      "  plan      parent…\n  turn 1 of task look\n    final     child\n  plan      parent again\n"
+      "    text      three four\n  turn 1 of task b\n    text      one two\n"
     )
   })
 
-  it("tells what went another way than the model meant", () => {
+  it("say what did not go as the model meant it", () => {
     assert.strictEqual(
       show([
         { ...scope, type: "blocks_ignored", kinds: ["final"], reason: "calls came first" },
@@ -200,13 +172,13 @@ describe("Render", () => {
         "  ! final ignored: calls came first",
         "  ! the block command was never closed (length)",
         "  ! no block that does anything: asking again",
-        "  ! slow was told to stop and did not",
+        "  ! slow did not stop when it was interrupted",
         ""
       ].join("\n")
     )
   })
 
-  it("shows native calls and thinking as they are written", () => {
+  it("show native calls, and what a model thinks", () => {
     const part = (part: Extract<Event, { type: "stream_part" }>["part"]): Event => ({
       ...scope,
       type: "stream_part",
@@ -222,30 +194,28 @@ describe("Render", () => {
         part({ type: "reasoning-delta", id: "r", delta: "Weather." }),
         part({ type: "reasoning-end", id: "r" }),
         part({ type: "tool-params-start", id: "1", name: "weather" }),
-        part({ type: "tool-params-delta", id: "1", delta: '{"city":' }),
-        part({ type: "tool-params-delta", id: "1", delta: '"Oslo"}' }),
+        part({ type: "tool-params-delta", id: "1", delta: '{"city":"Oslo"}' }),
         part({ type: "tool-params-end", id: "1" }),
-        part({ type: "tool-params-start", id: "2", name: "clock" }),
-        part({ type: "tool-params-delta", id: "2", delta: "{}" }),
-        part({ type: "tool-params-end", id: "2" })
+        part({ type: "tool-call", id: "1", name: "weather", params: { city: "Oslo" } }),
+        part({ type: "tool-call", id: "2", name: "clock", params: {} })
       ]),
       '  thinking  Hm. Weather.\n  call      weather  {"city":"Oslo"}\n  call      clock  {}\n'
     )
   })
 
-  it("leaves blank text between blocks out", () => {
+  it("leave out blank text between blocks", () => {
     assert.strictEqual(
       show([{ ...scope, type: "text_chunk", text: "\n\n" }, ...block("final", null, "done")]),
       "  final     done\n"
     )
   })
 
-  it("colours labels and nothing a model wrote", () => {
+  it("colour labels, and nothing that a model wrote", () => {
     const text = show(block("plan", null, "\u001b[31mred\u001b[0m"), { columns: 80, colors: true })
     assert.strictEqual(text, "  \u001b[36mplan      \u001b[0m\\u{1b}[31mred\\u{1b}[0m\n")
   })
 
-  // S-19: every place where foreign text gets onto the screen.
+  // Every place where foreign text gets onto the screen.
   const evil = "\u001b]52;c;QUJD\u0007\u001b[2J\u001b]8;;http://e\u001b\\x\r\u202etxet\u009b31m\nstep 9"
   const foreign: ReadonlyArray<Event> = [
     ...block(evil, evil, evil),
@@ -275,7 +245,7 @@ describe("Render", () => {
   ]
 
   it.each(foreign.map((event) => [event.type, event] as const))(
-    "shows what a terminal would obey in %s as escapes (S-19)",
+    "show as escapes what a terminal would obey in %s (S-19)",
     (_, event) => {
       const text = show([event], { columns: 400, colors: false })
       assert.notMatch(text.replaceAll("\n", ""), /[\p{Cc}\p{Cf}]/u)

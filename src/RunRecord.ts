@@ -1,11 +1,16 @@
 /**
- * The events a run is stored as: each is part of a commit, and the state is folded from them (DR-4).
+ * The journal of a run: its records, and the phase events in them.
+ *
+ * The state of a run is the fold of its records, in any process.
+ *
+ * @since 0.2.0
  */
 
-import type { DialectName } from "../../Dialect.ts"
-import type { Call, CallResult } from "../../Call.ts"
-import type { Message } from "../../Message.ts"
+import type { DialectName } from "./Dialect.ts"
+import type { Call, CallResult } from "./Call.ts"
+import type { Message } from "./Message.ts"
 import type {
+  Delta,
   Question,
   ErrorInfo,
   ForkedFrom,
@@ -15,10 +20,10 @@ import type {
   RunResult,
   RunSource,
   CallChange
-} from "../../RunState.ts"
-import type { FinishReason } from "../../StreamPart.ts"
-import type { Expense, Usage } from "../../Usage.ts"
-import type { Json, JsonObject } from "../base/json.ts"
+} from "./RunModel.ts"
+import type { FinishReason } from "./StreamPart.ts"
+import type { Expense, Usage } from "./Usage.ts"
+import type { Json, JsonObject } from "./internal/base/json.ts"
 
 /** Where an event happened. `step` counts from 0, `at` is milliseconds of the Clock. */
 export interface RunScope {
@@ -158,3 +163,19 @@ export type PhaseEvent<Output = unknown> =
   | Paused
   | RunCompleted<Output>
   | RunFailed
+
+/**
+ * One entry of a journal: the phase events of one transition, or a change without events such as a launch or a resume.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface RunRecord {
+  readonly runId: string
+  readonly revision: number
+  readonly op: "phase" | "launch" | "pause" | "resume"
+  readonly events: ReadonlyArray<PhaseEvent>
+  readonly delta: Delta
+  readonly createdAt: number
+  readonly workerId: string
+}
