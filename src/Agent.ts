@@ -277,7 +277,7 @@ export function fromConfig(
   return Result.gen(function* () {
     const { extra, outputSchema, settings } = yield* Configs.read(config)
     if (outputSchema !== undefined && options === undefined) {
-      return yield* Result.fail(invalid("output_schema", "needs the schema itself"))
+      return yield* Result.fail(invalid("output_schema", "needs the schema as an option"))
     }
     const { skills, ...rest } = settings
     const named = skills === undefined ? {} : { skills }

@@ -164,7 +164,7 @@ const beyond = (json: JsonObject, read: JsonObject): JsonObject =>
 /** Points out that a config has `system_prompt` where `Agent.make` has `instructions`. */
 const hinted = ({ path, reason }: Fault.Fault, json: JsonObject): Fault.Fault =>
   path === "/system_prompt" && json["instructions"] !== undefined
-    ? { path, reason: `${reason}; a config says system_prompt, not instructions` }
+    ? { path, reason: `${reason}; a config has system_prompt instead of instructions` }
     : { path, reason }
 
 /** Returns a fault with its path in the config: `budget.max_tokens`, `skills[2]`. */

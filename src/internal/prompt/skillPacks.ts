@@ -163,7 +163,7 @@ const judge = (folder: Folder, dir: string, fields: ReadonlyMap<string, FrontMat
   const textOf = (key: string): string | undefined => {
     const field = fields.get(key)
     if (field === undefined || typeof field === "string") return field
-    bad("invalid_front_matter", `'${key}' is not a text`)
+    bad("invalid_front_matter", `'${key}' is not a string`)
     return undefined
   }
 
@@ -187,9 +187,10 @@ const judge = (folder: Folder, dir: string, fields: ReadonlyMap<string, FrontMat
     bad("invalid_front_matter", "'compatibility' has 1 to 500 characters")
   }
   const metadata = fieldOf("metadata")
-  if (!(metadata instanceof Map) && metadata !== "") bad("invalid_front_matter", "'metadata' is not a mapping of texts")
+  if (!(metadata instanceof Map) && metadata !== "")
+    bad("invalid_front_matter", "'metadata' is not a mapping of strings")
   const allowed = fieldOf("allowed-tools")
-  if (allowed instanceof Map || allowed === null) bad("invalid_front_matter", "'allowed-tools' is not a text")
+  if (allowed instanceof Map || allowed === null) bad("invalid_front_matter", "'allowed-tools' is not a string")
 
   const warnings = [...fields.keys()]
     .filter((field) => !known.has(field))
