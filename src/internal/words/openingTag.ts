@@ -19,7 +19,6 @@ export const UNDECIDED = -2
 const LITERAL = 0
 const GAP = 1
 const VALUE = 2
-const CLOSED = 3
 
 const GREATER = 62
 const LETTER_N = 110
@@ -49,7 +48,7 @@ export class OpeningTag {
   nameTo = -1
 
   private readonly bound: number
-  private mode: typeof LITERAL | typeof GAP | typeof VALUE | typeof CLOSED = LITERAL
+  private mode: typeof LITERAL | typeof GAP | typeof VALUE = LITERAL
   /** In a gap, the part that may come next; otherwise the current part. */
   private part: typeof WORD | typeof TYPE | typeof NAME | typeof END = WORD
   private literal: ReadonlyArray<number> = nothing.codes
@@ -79,88 +78,62 @@ export class OpeningTag {
 
   /** Continues at this index of the next piece. */
   advance(text: string, from: number): number {
+    const end = text.length
     const before = this.size - from
-    let at = from
-    while (at < text.length) {
-      const next =
-        this.mode === LITERAL
-          ? this.readLiteral(text, at, before)
-          : this.mode === GAP
-            ? this.readGap(text, at, before)
-            : this.readValue(text, at, before)
-      if (this.mode === CLOSED || next === REFUSED) return next
-      if (next === UNDECIDED) break
-      at = next
+    let { literal, matched, mode, part, spaced } = this
+    let i = from
+    while (i < end) {
+      if (mode === LITERAL) {
+        if (literal.length === 0) {
+          this.word = wordOf(charCodeAt.call(text, i))
+          literal = this.word.codes
+          if (literal.length === 0) return REFUSED
+        }
+        while (matched < literal.length && i < end) {
+          if (charCodeAt.call(text, i++) !== literal[matched++]) return REFUSED
+        }
+        if (matched < literal.length) break
+        if (part === WORD) {
+          mode = GAP
+          part = this.word === block ? TYPE : NAME
+          spaced = false
+        } else {
+          mode = VALUE
+          if (part === TYPE) this.typeFrom = before + i
+          else this.nameFrom = before + i
+        }
+      } else if (mode === GAP) {
+        const code = charCodeAt.call(text, i++)
+        if (isSpace(code)) {
+          spaced = true
+        } else if (code === GREATER) {
+          return part === TYPE || before + i > this.bound ? REFUSED : i
+        } else {
+          if (spaced && part === TYPE && code === LETTER_T) literal = typeIs
+          else if (spaced && part === NAME && code === LETTER_N) literal = nameIs
+          else return REFUSED
+          matched = 1
+          mode = LITERAL
+        }
+      } else {
+        const quote = indexOf.call(text, '"', i)
+        if (quote < 0) break
+        if (part === TYPE) this.typeTo = before + quote
+        else this.nameTo = before + quote
+        if (this.typeTo === this.typeFrom) return REFUSED
+        part = part === TYPE ? NAME : END
+        mode = GAP
+        spaced = false
+        i = quote + 1
+      }
     }
-    this.size = before + text.length
-    return this.size < this.bound ? UNDECIDED : REFUSED
-  }
-
-  /** Reads the word of the tag, or the name of an attribute up to its opening quote. */
-  private readLiteral(text: string, from: number, before: number): number {
-    if (this.literal.length === 0) {
-      this.word = wordOf(charCodeAt.call(text, from))
-      this.literal = this.word.codes
-      if (this.word === nothing) return REFUSED
-    }
-    const { literal } = this
-    let { matched } = this
-    let at = from
-    while (matched < literal.length && at < text.length) {
-      if (charCodeAt.call(text, at++) !== literal[matched++]) return REFUSED
-    }
+    this.size = before + end
+    this.literal = literal
     this.matched = matched
-    if (matched < literal.length) return UNDECIDED
-    if (this.part === WORD) {
-      this.mode = GAP
-      this.part = this.word === block ? TYPE : NAME
-      this.spaced = false
-    } else {
-      this.mode = VALUE
-      if (this.part === TYPE) this.typeFrom = before + at
-      else this.nameFrom = before + at
-    }
-    return at
-  }
-
-  /** Reads one character between attributes. */
-  private readGap(text: string, at: number, before: number): number {
-    const { part } = this
-    const code = charCodeAt.call(text, at)
-    const next = at + 1
-    if (isSpace(code)) {
-      this.spaced = true
-      return next
-    }
-    if (code === GREATER) {
-      if (part === TYPE || before + next > this.bound) return REFUSED
-      this.mode = CLOSED
-      return next
-    }
-    if (!this.spaced) return REFUSED
-    if (part === TYPE && code === LETTER_T) this.literal = typeIs
-    else if (part === NAME && code === LETTER_N) this.literal = nameIs
-    else return REFUSED
-    this.matched = 1
-    this.mode = LITERAL
-    return next
-  }
-
-  /** Reads the value of an attribute up to its closing quote. */
-  private readValue(text: string, from: number, before: number): number {
-    const quote = indexOf.call(text, '"', from)
-    if (quote < 0) return UNDECIDED
-    if (this.part === TYPE) {
-      this.typeTo = before + quote
-      if (this.typeTo === this.typeFrom) return REFUSED
-      this.part = NAME
-    } else {
-      this.nameTo = before + quote
-      this.part = END
-    }
-    this.mode = GAP
-    this.spaced = false
-    return quote + 1
+    this.mode = mode
+    this.part = part
+    this.spaced = spaced
+    return this.size < this.bound ? UNDECIDED : REFUSED
   }
 }
 
