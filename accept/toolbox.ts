@@ -150,7 +150,7 @@ export default Skill.make("send", {
 
     const first = start()
     try {
-      await until(first, "/help tells")
+      await until(first, "/help lists")
       first.type("hello")
       await until(first, "Good morning.")
       first.type("write to Oslo")
@@ -161,7 +161,7 @@ export default Skill.make("send", {
     const before = existsSync(trace)
     const second = start()
     try {
-      await until(second, "going on with: write to Oslo")
+      await until(second, "continuing: write to Oslo")
       await until(second, "allow it?")
       second.type("y")
       await until(second, "It is on its way.")
@@ -314,7 +314,7 @@ export const toolbox = async (): Promise<ReadonlyArray<Line>> => [
   ...(await proven()),
   ofFiles(tested, "kernai chat: talk, approvals, Ctrl-C, commands, Markdown", [
     "test/cli/chat/terminalChat.test.ts",
-    "test/cli/markdown.test.ts"
+    "test/cli/chat/lineReader.test.ts"
   ]),
   await attempt("kernai chat approves a call, is killed, and goes on where it was", chat),
   ...(await templates())

@@ -17,9 +17,9 @@ const begin = Kernel.run(agent, "Write to Oslo.", { provider: MockProvider.make(
 const decide = Effect.fn("decide")(function* (runId: string, approved: boolean) {
   const answer = MockProvider.make(`<final>${approved ? "It is on its way." : "It was not sent."}</final>`)
   const open = yield* Kernel.questions(runId)
-  for (const { input, toolName } of open) yield* Console.log(`${toolName} ${JSON.stringify(input)}: ${word}`)
-  const approvals = open.map(({ callId }) => ({ callId, approved, by: "you" }))
-  const result = yield* Kernel.resume(agent, runId, { provider: answer, approvals })
+  for (const { input, name } of open) yield* Console.log(`${name} ${JSON.stringify(input)}: ${word}`)
+  const answers = open.map(({ callId }) => ({ callId, approved, by: "you" }))
+  const result = yield* Kernel.resume(agent, runId, { provider: answer, answers })
   yield* Console.log(result.text)
 })
 

@@ -13,12 +13,12 @@ describe("a letter", () => {
         const provider = MockProvider.make(asks, "<final>done</final>")
         const error = yield* Effect.flip(Kernel.run(agent, "Write to Oslo.", { provider, runId: "letter" }))
         assert.strictEqual(error._tag, "RunPaused")
-        const approvals = (yield* Kernel.questions("letter")).map(({ callId }) => ({
+        const answers = (yield* Kernel.questions("letter")).map(({ callId }) => ({
           callId,
           approved,
           by: "Ada"
         }))
-        const result = yield* Kernel.resume(agent, "letter", { provider, approvals })
+        const result = yield* Kernel.resume(agent, "letter", { provider, answers })
         assert.strictEqual(result.toolCallsMade[0]?.isError, !approved)
       }).pipe(Effect.provide(kernel(":memory:")))
     )
