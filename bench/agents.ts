@@ -62,8 +62,8 @@ const tree = Effect.provide(Kernel.run(agent, "root"), kernel)
 
 const timed = () =>
   wall(async () => {
-    const { toolCallsMade } = await Effect.runPromise(tree)
-    if (toolCallsMade.length !== agents) throw new Error(`only ${toolCallsMade.length} tasks ran`)
+    const { calls } = await Effect.runPromise(tree)
+    if (calls.length !== agents) throw new Error(`only ${calls.length} tasks ran`)
   })
 
 /** Cancels a tree half-way. Returns the milliseconds until it has ended, and what it left. */

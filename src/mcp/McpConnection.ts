@@ -1,12 +1,9 @@
 /**
- * One MCP server, kept connected.
+ * Keeps one MCP server connected.
  *
- * The connection opens with the first use and again after the server was
- * restarted or forgot the session; then its lists are read anew. A request is
- * sent a second time only when the first one cannot have done anything, or may
- * be done twice: a write that was cut off fails with `outcome_unknown` and is
- * never repeated (R-2, S-18). When the scope closes, no process, socket or
- * timer is left (R-15).
+ * The connection opens with the first use, and again after the server was restarted or forgot the session. A request is
+ * sent again only when the first one cannot have had an effect or may be repeated: a write that was cut off fails with
+ * `outcome_unknown`. When the scope closes, no process, socket or timer is left.
  *
  * @since 0.1.0
  */
@@ -23,24 +20,15 @@ import type * as Scope from "effect/Scope"
 import { McpError } from "../KernelError.ts"
 import { Limits } from "../Limits.ts"
 import * as Http from "./internal/http.ts"
-import * as Lifeline from "./internal/reconnect.ts"
-import { usableTools } from "./internal/schemas.ts"
-import * as Session from "./internal/mcpSession.ts"
-import * as Verdict from "./internal/requestFailure.ts"
+import * as McpSession from "./internal/mcpSession.ts"
+import * as Reconnect from "./internal/reconnect.ts"
+import { Failures } from "./internal/requestFailure.ts"
 import type { McpServer, ProtocolVersion } from "./McpConfig.ts"
 
-export {
-  /**
-   * An MCP server cannot be reached, understood or used.
-   *
-   * @category errors
-   * @since 0.1.0
-   */
-  McpError
-} from "../KernelError.ts"
+export { McpError }
 
 /**
- * Which of a server's lists changed.
+ * A list of a server that changed.
  *
  * @category models
  * @since 0.1.0
@@ -48,7 +36,7 @@ export {
 export type Change = "tools" | "resources" | "prompts"
 
 /**
- * What the server said about itself.
+ * A server's description of itself.
  *
  * @category models
  * @since 0.1.0
@@ -62,7 +50,7 @@ export interface ServerInfo {
 }
 
 /**
- * Where access tokens come from.
+ * A source of access tokens.
  *
  * @category models
  * @since 0.1.0
@@ -70,48 +58,51 @@ export interface ServerInfo {
 export interface Credentials {
   /** The token to send now, if there is one. */
   readonly accessToken: Effect.Effect<Option.Option<Redacted.Redacted<string>>>
-  /** Called when the server asked for a sign-in, or for one that allows more; true when another token is there now. */
+  /**
+   * Called with the `www-authenticate` header when the server asks for a sign-in, or for one that allows more. Returns
+   * true when there is another token now.
+   */
   readonly renew: (challenge: string) => Effect.Effect<boolean, McpError>
 }
 
 /**
- * How one tool is called.
+ * Options of one tool call.
  *
  * @category models
  * @since 0.1.0
  */
 export interface CallOptions {
   /**
-   * Whether a call that was cut off may be made again. Default: only that of a tool that says so itself, on a server
-   * whose word is trusted (AC-15).
+   * Sends a call that was cut off again. Default: true for a tool that says so itself, on a server whose annotations
+   * are trusted, else false.
    */
   readonly repeatable?: boolean | undefined
+  /** Default: the server's `timeout`. */
   readonly timeout?: Duration.Input | undefined
   /**
-   * Asked about the tool as the connected server describes it, right before the call is sent:
-   * what was approved before a restart need not be what is there after it (S-8).
+   * Checks the tool as the connected server defines it, right before the call is sent. When it returns false, the call
+   * fails with `not_found`.
    */
   readonly accepts?: ((tool: McpSchema.Tool) => boolean) | undefined
 }
 
 /**
- * One MCP server.
+ * One MCP server. Lists are kept until the server announces a change or is connected again.
  *
  * @category models
  * @since 0.1.0
  */
 export interface McpConnection {
   readonly server: McpServer
-  /** Connects, if that has not happened yet. */
+  /** Connects when that has not happened yet. */
   readonly info: Effect.Effect<ServerInfo, McpError>
-  /** All tools; kept until the server says that they changed, or is connected again. */
   readonly tools: Effect.Effect<ReadonlyArray<McpSchema.Tool>, McpError>
   readonly resources: Effect.Effect<ReadonlyArray<McpSchema.Resource>, McpError>
   readonly resourceTemplates: Effect.Effect<ReadonlyArray<McpSchema.ResourceTemplate>, McpError>
   readonly prompts: Effect.Effect<ReadonlyArray<McpSchema.Prompt>, McpError>
-  /** Forgets its lists, so that the server is asked for the next one: not every server says that its lists changed. */
+  /** Drops the kept lists, for a server that does not announce its changes. */
   readonly forget: Effect.Effect<void>
-  /** Calls a tool by the name it has on the server. */
+  /** Calls a tool by its name on the server. */
   readonly callTool: (
     name: string,
     input: { readonly [key: string]: unknown },
@@ -122,10 +113,7 @@ export interface McpConnection {
     name: string,
     input?: { readonly [key: string]: string }
   ) => Effect.Effect<McpSchema.GetPromptResult, McpError>
-  /**
-   * Waits until lists changed since it was last asked, and says which. Every
-   * new connection counts as a change of all. For one reader.
-   */
+  /** Waits until lists changed since the last call, and returns which. A new connection changes all. For one reader. */
   readonly awaitChanges: Effect.Effect<ReadonlySet<Change>>
 }
 
@@ -140,118 +128,98 @@ export const make = Effect.fnUntraced(function* (
   options?: { readonly credentials?: Credentials | undefined }
 ): Effect.fn.Return<McpConnection, never, ChildProcessSpawner | HttpClient.HttpClient | Scope.Scope> {
   const limits = yield* Limits
-  const scope = yield* Effect.scope
   const spawner = yield* ChildProcessSpawner
-  const baseClient = yield* HttpClient.HttpClient
-  const credentials = options?.credentials
+  const client = yield* HttpClient.HttpClient
   const changes = new Changes()
-  const teller = new Verdict.Teller(server)
-
-  const accessToken = Effect.tap(credentials?.accessToken ?? Effect.succeedNone, (token) =>
-    Effect.sync(() => Option.isSome(token) && teller.learn(Redacted.value(token.value)))
+  const failures = new Failures(server)
+  // Every token that is sent is masked in messages.
+  const accessToken = Effect.tap(options?.credentials?.accessToken ?? Effect.succeedNone, (token) =>
+    Effect.sync(() => Option.isSome(token) && failures.mask(Redacted.value(token.value)))
   )
-
-  let current: Lifeline.Lists | undefined
-  const open = (lists: Lifeline.Lists) => {
-    current = lists
-    const header = server.transport === "stdio" ? undefined : Http.badHeader(server)
-    if (header !== undefined) return Effect.fail(badHeader(server, header))
-    return Session.open(server, {
-      httpClient: (server) => Http.client(baseClient, server, accessToken),
-      listener: { onNotification: (method) => forget(lists, changes, method) }
-    }).pipe(Effect.provideService(ChildProcessSpawner, spawner), Effect.provideService(Limits, limits))
-  }
-  const use = Lifeline.make({
-    teller,
-    scope,
-    open,
-    onConnect: Effect.sync(() => changes.add("tools", "resources", "prompts")),
-    renew: credentials?.renew ?? (() => Effect.succeed(false))
-  })
-
-  const tools = ({ lists, session }: Lifeline.Held) =>
-    lists.tools.orRead(Effect.flatMap(session.client.listTools(), (all) => usableTools(server.name, all)))
-
-  // A list that was kept may lack what the server added without saying so.
-  const findTool = Effect.fnUntraced(function* (held: Lifeline.Held, name: string) {
-    const wasKept = held.lists.tools.isKept()
-    const known = (yield* tools(held)).find((tool) => tool.name === name)
-    if (known !== undefined || !wasKept) return known
-    held.lists.tools.forget()
-    return (yield* tools(held)).find((tool) => tool.name === name)
-  })
-
-  // Whether a call may be repeated is decided by what was known before it was first sent.
-  const isRepeatable = (name: string): Effect.Effect<boolean, McpError> =>
-    server.trustAnnotations
-      ? Effect.map(
-          use("tools/list", always, (held) => findTool(held, name)),
-          saysRepeatable
-        )
-      : Effect.succeed(false)
-
-  const connection: McpConnection = {
-    server,
-    info: use("initialize", always, ({ session }) => Effect.succeed(infoOf(session))),
-    tools: use("tools/list", always, tools),
-    resources: use("resources/list", always, ({ lists, session }) =>
-      lists.resources.orRead(session.client.listResources())
-    ),
-    resourceTemplates: use("resources/templates/list", always, ({ lists, session }) =>
-      lists.resourceTemplates.orRead(session.listResourceTemplates)
-    ),
-    prompts: use("prompts/list", always, ({ lists, session }) => lists.prompts.orRead(session.client.listPrompts())),
-    forget: Effect.sync(() => {
-      if (current !== undefined) for (const list of Object.values(current)) list.forget()
-    }),
-    callTool: Effect.fnUntraced(function* (name, input, options) {
-      const repeatable = options?.repeatable ?? (yield* isRepeatable(name))
-      let isSent = false
-      const call = Effect.fnUntraced(function* (held: Lifeline.Held) {
-        isSent = false
-        const tool = yield* findTool(held, name)
-        if (tool === undefined) return yield* teller.notFound(`tool not found: ${name} (server=${server.name})`)
-        if (options?.accepts?.(tool) === false) {
-          return yield* teller.notFound(`tool '${name}' of MCP server '${server.name}' has changed`)
-        }
-        if (!repeatable) yield* held.session.probe
-        isSent = true
-        return yield* held.session.client.callTool(
-          { tool, arguments: input },
-          { timeout: options?.timeout ?? server.timeout }
-        )
+  let current: McpSession.Session | undefined
+  const open = McpSession.open(server, {
+    httpClient: (server) => Http.client(client, server, accessToken),
+    onChange: (change) => changes.add(change)
+  }).pipe(
+    Effect.provideService(ChildProcessSpawner, spawner),
+    Effect.provideService(Limits, limits),
+    Effect.tap((session) =>
+      Effect.sync(() => {
+        current = session
+        changes.add("tools", "resources", "prompts")
       })
-      return yield* use(`tools/call ${name}`, () => repeatable || !isSent, call)
-    }),
-    readResource: (uri) =>
-      use("resources/read", always, ({ session }) => session.client.readResource({ uri }, { timeout: server.timeout })),
+    )
+  )
+  const renew = options?.credentials?.renew ?? (() => Effect.succeed(false))
+  const use = yield* Reconnect.make({ failures, open, renew })
+  const { timeout } = server
+
+  return {
+    server,
+    info: use("initialize", always, ({ capabilities, client: { instructions, serverInfo }, protocolVersion }) =>
+      Effect.succeed({
+        protocolVersion,
+        name: serverInfo?.name,
+        version: serverInfo?.version,
+        instructions,
+        capabilities
+      })
+    ),
+    tools: use("tools/list", always, ({ lists }) => lists.tools.get),
+    resources: use("resources/list", always, ({ lists }) => lists.resources.get),
+    resourceTemplates: use("resources/templates/list", always, ({ lists }) => lists.resourceTemplates.get),
+    prompts: use("prompts/list", always, ({ lists }) => lists.prompts.get),
+    forget: Effect.suspend(() =>
+      Effect.forEach(Object.values(current?.lists ?? {}), ({ forget }) => forget, { discard: true })
+    ),
+    callTool: callTool(server, use, failures),
+    readResource: (uri) => use("resources/read", always, ({ client }) => client.readResource({ uri }, { timeout })),
     getPrompt: (name, input = {}) =>
-      use("prompts/get", always, ({ session }) =>
-        session.client.getPrompt({ prompt: { name }, arguments: input }, { timeout: server.timeout })
-      ),
+      use("prompts/get", always, ({ client }) => client.getPrompt({ prompt: { name }, arguments: input }, { timeout })),
     awaitChanges: changes.take
   }
-  return connection
 })
 
 const always = () => true
 
-const forget = (lists: Lifeline.Lists, changes: Changes, method: string): void => {
-  switch (method) {
-    case "notifications/tools/list_changed":
-      lists.tools.forget()
-      return changes.add("tools")
-    case "notifications/resources/list_changed":
-      lists.resources.forget()
-      lists.resourceTemplates.forget()
-      return changes.add("resources")
-    case "notifications/prompts/list_changed":
-      lists.prompts.forget()
-      return changes.add("prompts")
-  }
-}
+const callTool = (server: McpServer, use: Reconnect.Use, failures: Failures): McpConnection["callTool"] =>
+  Effect.fnUntraced(function* (name, input, options) {
+    // Decided by what was known before the call is sent for the first time.
+    const repeatable =
+      options?.repeatable ??
+      (server.trustAnnotations &&
+        saysRepeatable(yield* use("tools/list", always, (session) => findTool(session, name))))
+    let isSent = false
+    return yield* use(
+      `tools/call ${name}`,
+      () => repeatable || !isSent,
+      Effect.fnUntraced(function* (session) {
+        isSent = false
+        const tool = yield* findTool(session, name)
+        if (tool === undefined) return yield* failures.notFound(`tool not found: ${name} (server=${server.name})`)
+        if (options?.accepts?.(tool) === false) {
+          return yield* failures.notFound(`tool '${name}' of MCP server '${server.name}' has changed`)
+        }
+        if (!repeatable) yield* session.probe
+        isSent = true
+        const timeout = options?.timeout ?? server.timeout
+        return yield* session.client.callTool({ tool, arguments: input }, { timeout })
+      })
+    )
+  })
 
-/** What changed and was not yet taken: a set, so that no server can fill it. */
+/** A list that was kept may lack a tool which the server added without saying so. */
+const findTool = Effect.fnUntraced(function* ({ lists: { tools } }: McpSession.Session, name: string) {
+  const known = (yield* tools.get).find((tool) => tool.name === name)
+  if (known !== undefined) return known
+  yield* tools.forget
+  return (yield* tools.get).find((tool) => tool.name === name)
+})
+
+const saysRepeatable = (tool: McpSchema.Tool | undefined): boolean =>
+  tool?.annotations?.readOnlyHint === true || tool?.annotations?.idempotentHint === true
+
+/** The kinds of change that were not taken yet. */
 class Changes {
   private readonly kinds = new Set<Change>()
   private readonly some = Latch.makeUnsafe(false)
@@ -261,7 +229,7 @@ class Changes {
     this.some.openUnsafe()
   }
 
-  // What comes at once is taken at once.
+  /** Waits for a change, and takes those that arrive with it. */
   readonly take: Effect.Effect<ReadonlySet<Change>> = Effect.map(
     Effect.andThen(this.some.await, Effect.yieldNow),
     () => {
@@ -272,21 +240,3 @@ class Changes {
     }
   )
 }
-
-const saysRepeatable = (tool: McpSchema.Tool | undefined): boolean =>
-  tool?.annotations?.readOnlyHint === true || tool?.annotations?.idempotentHint === true
-
-const badHeader = (server: McpServer, header: string) =>
-  new McpError({
-    server: server.name,
-    reason: "config",
-    detail: `the header '${header}' of MCP server '${server.name}' holds what no header can carry`
-  })
-
-const infoOf = (session: Session.Session): ServerInfo => ({
-  protocolVersion: session.protocolVersion,
-  name: session.client.serverInfo?.name,
-  version: session.client.serverInfo?.version,
-  instructions: session.client.instructions,
-  capabilities: session.capabilities
-})

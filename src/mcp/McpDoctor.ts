@@ -1,9 +1,8 @@
 /**
- * Says what is wrong with a config, server by server and in words.
+ * Examines a config of MCP servers and says what is wrong with each.
  *
- * Every server is looked at, whatever the others are like: its entry is read,
- * what it needs on this computer is looked for, it is connected to and asked
- * for its tools. Nothing is called, and no secret is told.
+ * Every server is examined: its entry is decoded, its program or folder is looked for, it is connected to and asked for
+ * its tools. No tool is called, and no finding holds a secret.
  *
  * @since 0.1.0
  */
@@ -16,15 +15,14 @@ import * as Path from "effect/Path"
 import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
-import type { ConfigInvalid } from "../KernelError.ts"
-import * as Advice from "./internal/advice.ts"
+import type { ConfigInvalid, McpError } from "../KernelError.ts"
 import * as McpConfig from "./McpConfig.ts"
 import * as McpConnection from "./McpConnection.ts"
 import * as OAuth from "./OAuth.ts"
 import { layerMemory, TokenStore } from "./TokenStore.ts"
 
 /**
- * What was found about one server, or about the config as a whole.
+ * A finding about one server, or about the config as a whole.
  *
  * @category models
  * @since 0.1.0
@@ -33,14 +31,15 @@ export interface Finding {
   /** Undefined for the config itself. */
   readonly server: string | undefined
   readonly state: "ok" | "warning" | "wrong"
-  /** What is there, or what is wrong. */
   readonly detail: string
   /** What to do about it. */
   readonly advice: string | undefined
 }
 
+type Platform = ChildProcessSpawner | HttpClient | FileSystem.FileSystem | Path.Path
+
 /**
- * Looks at a config in YAML. Never fails: what is wrong is a finding.
+ * Examines a config in YAML. Never fails: an error is a finding.
  *
  * @category running
  * @since 0.1.0
@@ -48,121 +47,123 @@ export interface Finding {
 export const examine = Effect.fnUntraced(function* (
   text: string,
   options?: McpConfig.Options
-): Effect.fn.Return<
-  ReadonlyArray<Finding>,
-  never,
-  ChildProcessSpawner | HttpClient | FileSystem.FileSystem | Path.Path
-> {
+): Effect.fn.Return<ReadonlyArray<Finding>, never, Platform> {
   const decoded = yield* Effect.result(McpConfig.inspectYaml(text, options))
-  if (Result.isFailure(decoded)) return [entry(undefined, decoded.failure)]
+  if (Result.isFailure(decoded)) return [entryFinding(undefined, decoded.failure)]
   const findings = yield* Effect.forEach(
     decoded.success,
     ([name, server]) =>
-      Result.isFailure(server) ? Effect.succeed([entry(name, server.failure)]) : examineServer(server.success),
+      Result.isFailure(server) ? Effect.succeed([entryFinding(name, server.failure)]) : examineServer(server.success),
     { concurrency: 4 }
   )
   return findings.flat()
 })
 
-/**
- * Looks at one server that is configured rightly.
- *
- * @category running
- * @since 0.1.0
- */
-export const examineServer = Effect.fnUntraced(function* (
+const examineServer = Effect.fnUntraced(function* (
   server: McpConfig.McpServer
-): Effect.fn.Return<
-  ReadonlyArray<Finding>,
-  never,
-  ChildProcessSpawner | HttpClient | FileSystem.FileSystem | Path.Path
-> {
-  const suspicions = server.transport === "stdio" ? shellWords(server) : []
-  const missing = server.transport === "stdio" ? yield* findProgram(server) : undefined
-  if (missing !== undefined) return [missing, ...suspicions]
-  return [...(yield* meet(server)), ...suspicions]
+): Effect.fn.Return<ReadonlyArray<Finding>, never, Platform> {
+  if (server.transport !== "stdio") return yield* connect(server)
+  const missing = yield* findProgram(server)
+  const found = missing === undefined ? yield* connect(server) : [missing]
+  return [...found, ...shellWords(server)]
 })
 
-/** Connects and asks for what there is. */
-const meet = Effect.fnUntraced(function* (server: McpConfig.McpServer) {
-  const kept = Option.getOrUndefined(yield* Effect.serviceOption(TokenStore))
-  const oauth =
-    server.transport === "stdio"
-      ? undefined
-      : yield* kept === undefined
-          ? Effect.provide(OAuth.make(server), layerMemory)
-          : Effect.provideService(OAuth.make(server), TokenStore, kept)
+const connect = Effect.fnUntraced(function* (server: McpConfig.McpServer) {
+  const { name, transport } = server
+  const tokens = yield* Effect.serviceOption(TokenStore)
+  const make = transport === "stdio" ? Effect.undefined : OAuth.make(server)
+  const oauth = yield* Option.isSome(tokens)
+    ? Effect.provideService(make, TokenStore, tokens.value)
+    : Effect.provide(make, layerMemory)
   const connection = yield* McpConnection.make(server, { credentials: oauth?.credentials })
-  const met = yield* Effect.result(Effect.all([connection.info, connection.tools]))
-  if (Result.isFailure(met)) return [wrong(server.name, met.failure.message, Advice.aboutServer(server, met.failure))]
-  const [info, tools] = met.success
-  const who = [info.name ?? "a server without a name", info.version ?? ""].join(" ").trim()
-  const found: Array<Finding> = [
-    {
-      server: server.name,
-      state: "ok",
-      detail: `${who}, ${server.transport}, revision ${info.protocolVersion}, ${tools.length} tools`,
-      advice: undefined
-    }
-  ]
+  const asked = yield* Effect.result(Effect.all([connection.info, connection.tools]))
+  if (Result.isFailure(asked)) {
+    return [finding(name, "wrong", asked.failure.message, serverAdvice(server, asked.failure))]
+  }
+  const [info, tools] = asked.success
+  const program = [info.name ?? "a server without a name", info.version ?? ""].join(" ").trim()
+  const detail = `${program}, ${transport}, revision ${info.protocolVersion}, ${tools.length} tools`
+  const found = [finding(name, "ok", detail)]
   if (tools.length === 0 && "tools" in info.capabilities) {
-    found.push(warning(server.name, "it has tools by its own word, but lists none that can be used"))
+    found.push(finding(name, "warning", "it announces tools, but lists none that can be used"))
   }
   return found
 }, Effect.scoped)
 
-/** A program that is not there, or a folder: the system calls both by the same name. */
-const findProgram = Effect.fnUntraced(function* (server: McpConfig.StdioServer) {
+/** Looks for the folder and the program: the system reports both with the same code. */
+const findProgram = Effect.fnUntraced(function* ({ command, cwd, env, name, written }: McpConfig.StdioServer) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const exists = (file: string) => Effect.orElseSucceed(fs.exists(file), () => false)
-  const written = server.written ?? server
-  if (server.cwd !== undefined && !(yield* exists(server.cwd))) {
-    return wrong(server.name, `the folder '${written.cwd}' in 'cwd' of MCP server '${server.name}' does not exist`)
+  if (cwd !== undefined && !(yield* exists(cwd))) {
+    return finding(name, "wrong", `the folder '${written.cwd}' in 'cwd' of MCP server '${name}' does not exist`)
   }
-  const { command } = server
-  const isPath = command.includes("/") || command.includes("\\")
-  const given = server.env.get("PATH")
-  const search = given === undefined ? (process.env["PATH"] ?? "") : Redacted.value(given)
-  const folders = isPath ? [server.cwd ?? "."] : search.split(path.sep === "\\" ? ";" : ":")
+  const isPath = /[/\\]/.test(command)
+  const isWindows = path.sep === "\\"
+  const search = env["PATH"] === undefined ? (process.env["PATH"] ?? "") : Redacted.value(env["PATH"])
+  const folders = isPath ? [cwd ?? "."] : search.split(isWindows ? ";" : ":")
   for (const folder of folders) {
-    for (const ending of path.sep === "\\" ? ["", ".exe", ".cmd"] : [""]) {
+    for (const ending of isWindows ? ["", ".exe", ".cmd"] : [""]) {
       if (yield* exists(path.resolve(folder, `${command}${ending}`))) return undefined
     }
   }
-  return wrong(
-    server.name,
-    `the program '${written.command}' of MCP server '${server.name}' ${isPath ? "does not exist" : "is not found in PATH"}`,
-    "Install it, or write its path in full."
-  )
+  const where = isPath ? "does not exist" : "is not found in PATH"
+  const detail = `the program '${written.command}' of MCP server '${name}' ${where}`
+  return finding(name, "wrong", detail, "Install it, or write its path in full.")
 })
 
-/** Words only a shell would understand: they reach the program as they stand (S-1). */
-const shellWords = (server: McpConfig.StdioServer): ReadonlyArray<Finding> =>
-  server.args
-    .filter((word): word is string => !Redacted.isRedacted(word))
-    .filter((word) => /^~(?:\/|$)|\$\(|\$[A-Za-z_]|^(?:&&|\|\||[|;<>])$/.test(word))
+/** Warns of words that only a shell would interpret. */
+const shellWords = ({ args, name }: McpConfig.StdioServer): ReadonlyArray<Finding> =>
+  args
+    .filter((word) => !Redacted.isRedacted(word) && /^~(?:\/|$)|\$\(|\$[A-Za-z_]|^(?:&&|\|\||[|;<>])$/.test(word))
     .map((word) =>
-      warning(
-        server.name,
+      finding(
+        name,
+        "warning",
         `the argument ${JSON.stringify(word)} reaches the program as it stands: no shell sees it`,
         "Write paths in full, and variables as ${NAME} in capitals."
       )
     )
 
-const wrong = (server: string | undefined, detail: string, advice?: string): Finding => ({
+const finding = (server: string | undefined, state: Finding["state"], detail: string, advice?: string): Finding => ({
   server,
-  state: "wrong",
+  state,
   detail,
   advice
 })
 
-const entry = (server: string | undefined, error: ConfigInvalid): Finding =>
-  wrong(server, error.reason, Advice.aboutEntry(error))
+const entryFinding = (server: string | undefined, { reason }: ConfigInvalid): Finding =>
+  finding(server, "wrong", reason, entryAdvice(reason))
 
-const warning = (server: string, detail: string, advice?: string): Finding => ({
-  server,
-  state: "warning",
-  detail,
-  advice
-})
+const entryAdvice = (reason: string): string | undefined => {
+  const variable = /asks for \$\{([A-Z0-9_]+)\}/.exec(reason)?.[1]
+  if (variable !== undefined) return `Set ${variable} in the environment, or write its value.`
+  if (reason.includes("missing 'command'")) return "Write the program and its arguments, as in: command: node server.js"
+  if (reason.includes("missing 'url'")) return "Write the address, as in: url: https://example.com/mcp"
+  if (reason.startsWith("unknown MCP transport")) return "Use stdio, streamable_http (also written http) or sse."
+  if (reason.includes("must declare at least one server")) return "Begin with 'servers:' and name each server below it."
+  return undefined
+}
+
+const serverAdvice = ({ name, transport }: McpConfig.McpServer, { reason }: McpError): string | undefined =>
+  reason === "needs_sign_in"
+    ? `Sign in: kernai mcp sign-in ${name}. Or send a key in 'headers'.`
+    : advice[reason]?.[transport === "stdio" ? "local" : "remote"]
+
+const start = "Start it by hand: it should wait for input and print nothing."
+const slow = "If it is only slow, raise 'connectTimeout'."
+const away = { local: start, remote: "Is the server running, and are host and port right?" }
+const version = "Set 'protocolVersion' to one the server knows, or update the server."
+const other = {
+  local: "This may be no MCP server.",
+  remote: "Is this the address of its MCP endpoint? Most end in /mcp, older ones in /sse."
+}
+
+const advice: { readonly [reason in McpError["reason"]]?: typeof other } = {
+  connect: away,
+  disconnected: away,
+  timeout: { local: `${start} ${slow}`, remote: slow },
+  version: { local: version, remote: version },
+  protocol: other,
+  remote: other
+}

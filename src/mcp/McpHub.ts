@@ -1,17 +1,15 @@
 /**
- * MCP servers for agents: one connection each, used in two ways.
+ * Connects the MCP servers of an application: one connection each, used in two ways.
  *
- * Tools become skills of the registry (AC-12, AC-13), and everything a server
- * has is behind the protocol block `mcp` (BP-170). A server that is away fails
- * nobody: it is told in `status`, tried again, and its tools come when it does.
- * A tool that changes is hidden until it is approved (S-8). When the scope
- * closes, skills, protocol, processes and sockets are gone (R-15, W-32).
+ * Tools become skills of the registry, and the protocol block `mcp` reaches everything a server has. A server that is
+ * away fails nothing: it is tried again, and its tools appear when it answers. A tool whose definition changes is hidden
+ * until it is approved. When the scope closes, skills, protocol, processes and sockets are gone.
  *
  * @since 0.1.0
  */
 
 import * as Context from "effect/Context"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import type * as HttpClient from "effect/http/HttpClient"
@@ -19,50 +17,50 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import * as Scope from "effect/Scope"
-import * as Stream from "effect/Stream"
+import type * as Stream from "effect/Stream"
 import * as SubscriptionRef from "effect/SubscriptionRef"
-import { jsonObject } from "../internal/base/json.ts"
+import type { JsonObject } from "../internal/base/json.ts"
 import { latest } from "../internal/base/streams.ts"
 import * as Read from "../internal/base/files.ts"
 import { ConfigInvalid, McpError, type ToolNameConflict } from "../KernelError.ts"
 import { Limits } from "../Limits.ts"
-import * as Protocol from "../Protocol.ts"
-import { ProtocolRegistry } from "../ProtocolRegistry.ts"
-import { SkillRegistry } from "../SkillRegistry.ts"
-import * as Call from "./internal/callTool.ts"
+import type { ProtocolRegistry } from "../ProtocolRegistry.ts"
+import type { SkillRegistry } from "../SkillRegistry.ts"
+import { readPage } from "./internal/callTool.ts"
 import * as Catalog from "./internal/catalog.ts"
-import { documentation } from "./internal/documentation.ts"
-import * as Follow from "./internal/listChanges.ts"
-import * as Names from "./internal/toolNames.ts"
-import { Station } from "./internal/mcpServer.ts"
+import { follow, HubServer } from "./internal/hubServer.ts"
+import * as McpBlock from "./internal/mcpBlock.ts"
 import * as ToolSkills from "./internal/toolSkills.ts"
 import * as McpConfig from "./McpConfig.ts"
 import * as McpConnection from "./McpConnection.ts"
-import * as McpProtocol from "./McpProtocol.ts"
+import type * as McpProtocol from "./McpProtocol.ts"
 import * as OAuth from "./OAuth.ts"
 import { layerMemory as pinsInMemory, ToolPins } from "./ToolPins.ts"
 import { layerMemory as tokensInMemory, TokenStore } from "./TokenStore.ts"
 
 /**
- * A tool that is not shown, and why.
+ * A tool that is not shown.
  *
  * @category models
  * @since 0.1.0
  */
 export interface HiddenTool {
   readonly server: string
-  /** The name it has on its server. */
+  /** Its name on the server. */
   readonly tool: string
-  /** `excess`: it is new, and so much was accepted of this server already that a person has to accept it. */
+  /**
+   * `changed`: its definition is no longer the accepted one. `repeated`: another tool has the same name. `excess`: it is
+   * new, and so many tools of this server were accepted that a person has to accept more.
+   */
   readonly reason: "changed" | "repeated" | "excess"
-  /** What the server says of it now. */
+  /** The server's description of it now. */
   readonly description: string
-  /** Of the definition as it is now: approving it approves exactly this one. */
+  /** The hash of its definition now, which `approve` accepts. */
   readonly hash: string
 }
 
 /**
- * How one server is.
+ * The status of one server.
  *
  * @category models
  * @since 0.1.0
@@ -74,46 +72,48 @@ export interface ServerStatus {
   /** Why it is not connected. */
   readonly problem: McpError | undefined
   readonly info: McpConnection.ServerInfo | undefined
-  /** The names of its skills, by the names its tools have there. */
+  /** The names of its skills by the names of its tools. */
   readonly skills: ReadonlyMap<string, string>
   readonly hidden: ReadonlyArray<HiddenTool>
 }
 
-export type {
-  /**
-   * A page for the user, as its server wrote it: hostile until a sandbox holds it (CP-5).
-   *
-   * @category models
-   * @since 0.1.0
-   */
-  Page
-} from "./internal/callTool.ts"
+/**
+ * A page for the user as its server wrote it: hostile until a sandbox holds it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Page {
+  readonly uri: string
+  readonly mimeType: string
+  readonly html: string
+  /** What the page asks for, such as hosts it wants to reach. */
+  readonly meta: JsonObject
+}
 
 /**
- * What a hub can be asked.
+ * The operations of a hub.
  *
  * @category models
  * @since 0.1.0
  */
 export interface McpHubShape {
-  /** Every server, in the order of the config. */
+  /** The status of every server, in the order of the config. */
   readonly status: Effect.Effect<ReadonlyArray<ServerStatus>>
   /**
-   * The status now and whenever it changed, until the layer closes: a server came or went, its tools changed, one was
-   * hidden. Whoever is slow misses old ones, never the newest.
+   * Emits the status now and whenever it changes, until the layer closes. A slow reader misses older values, never the
+   * newest.
    */
   readonly changes: Stream.Stream<ReadonlyArray<ServerStatus>>
-  /** What the `mcp` block is answered from. */
+  /** Answers the `mcp` block. */
   readonly catalog: McpProtocol.Catalog
-  /** Asks a server, connected or not, for what it has now. */
+  /** Reads the tools of a server, connected or not, anew. */
   readonly refresh: (server: string) => Effect.Effect<void, McpError>
-  /** The page of a `ui_resource`, from the server that made it (CP-5). */
-  readonly readPage: (server: string, uri: string) => Effect.Effect<Call.Page, McpError>
-  /** Accepts a tool as it is described here. False when it is not hidden, or changed again meanwhile. */
+  /** Reads the page of a `ui_resource` from the server that made it. */
+  readonly readPage: (server: string, uri: string) => Effect.Effect<Page, McpError>
+  /** Accepts a tool as it is described here. Returns false when it is not hidden, or changed again. */
   readonly approve: (tool: HiddenTool) => Effect.Effect<boolean>
-  /**
-   * Signs in to a server that asks for it; `show` gets the address for the browser. Default of `timeout`: 5 minutes.
-   */
+  /** Signs in to a server. `show` receives the address for the browser. Default of `timeout`: 5 minutes. */
   readonly signIn: <E, R>(
     server: string,
     show: (url: string) => Effect.Effect<unknown, E, R>,
@@ -132,24 +132,24 @@ export interface McpHubShape {
 export class McpHub extends Context.Service<McpHub, McpHubShape>()("kernai/mcp/McpHub") {}
 
 /**
- * How agents may use the servers. Default: in both ways.
+ * How agents may use the servers.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options {
-  /** Tools as skills. */
+  /** Registers tools as skills. Default: true. */
   readonly skills?: boolean | undefined
   /**
-   * The protocol block `mcp`. An agent with a list of skills reaches by it the tools of that list alone, unless it
-   * lists `mcp` among its protocols and none of these tools: then it was given the block as a whole. Without
-   * `skills` tools have no names that a list could hold, and the block reaches them all.
+   * Registers the protocol block `mcp`. Default: true. By the block, an agent with a list of skills reaches only the
+   * tools of that list, unless it lists `mcp` among its protocols and none of these tools: then it reaches all. Without
+   * `skills` the block reaches all tools.
    */
   readonly protocol?: boolean | undefined
   /**
    * Shows a person the address to allow what a call needs beyond the sign-in, while the call waits (`OAuth.Options`).
-   * Without it such a call fails with `needs_sign_in`, and the next `signIn` asks for what it lacked; so it is with the
-   * list of a server's tools, which the hub also reads where nobody waits.
+   * Without it such a call fails with `needs_sign_in`, and the next `signIn` asks for what it lacked. Reading the tools
+   * of a server never asks a person.
    */
   readonly show?: ((url: string, server: string) => Effect.Effect<unknown>) | undefined
 }
@@ -157,8 +157,8 @@ export interface Options {
 /**
  * Connects servers and registers what they have.
  *
- * The layer is there when every server answered or failed to. Sign-ins and pins
- * are kept by the `TokenStore` and the `ToolPins` in context, else in memory.
+ * The layer is built when every server answered or failed. Sign-ins and pins are kept by the `TokenStore` and the
+ * `ToolPins` in context, else in memory.
  *
  * @category layers
  * @since 0.1.0
@@ -173,7 +173,7 @@ export const layer = (
 > => Layer.effect(McpHub, make(config, options))
 
 /**
- * The same from a YAML file, named by its path, or from a value of the same shape.
+ * Connects the servers of a YAML file, named by its path, or of a value of the same shape.
  *
  * @category layers
  * @since 0.1.0
@@ -188,7 +188,7 @@ export const layerConfig = (
 > => Layer.unwrap(Effect.map(readConfig(source, options), (config) => layer(config, options)))
 
 /**
- * Reads a config as `layerConfig` does.
+ * Reads a config as `layerConfig` does. Errors of a file name the file, which may have `Limits.fetchedBytes` bytes.
  *
  * @category constructors
  * @since 0.1.0
@@ -206,84 +206,68 @@ export const readConfig = Effect.fnUntraced(function* (
       return new ConfigInvalid({ path: source, reason: `'${source}' ${reason}` })
     }
   )
-  const config = McpConfig.fromYaml(text, options)
   return yield* Effect.mapError(
-    config,
+    McpConfig.fromYaml(text, options),
     ({ path, reason }) => new ConfigInvalid({ path, reason: `${reason} (in '${source}')` })
   )
 })
 
 const make = Effect.fnUntraced(function* (config: McpConfig.McpConfig, options: Options = {}) {
   const limits = yield* Limits
-  const { protocol: isSpoken = true, show, skills: areSkills = true } = options
-  const stations = yield* connectAll(config, show)
-  const all = [...stations.values()]
-  const { nameOf, publish, status } = yield* ToolSkills.make(all, areSkills)
-
-  const refresh = (station: Station): Effect.Effect<void, McpError> =>
-    station.read.pipe(
+  const { protocol = true, show, skills = true } = options
+  const servers = yield* connectAll(config, show)
+  const all = [...servers.values()]
+  const { nameOf, publish, status } = yield* ToolSkills.make(all, skills)
+  const refresh = (server: HubServer): Effect.Effect<void, McpError> =>
+    server.read.pipe(
       Effect.tapError(() => publish),
       Effect.flatMap((changed) => (changed ? publish : Effect.void))
     )
-
-  // All are asked before any is registered, so that names do not depend on who answers first.
-  yield* Effect.forEach(all, (station) => Effect.ignore(station.read), { concurrency: "unbounded", discard: true })
+  // All lists are read before any tool is registered, so that names do not depend on which server answers first.
+  yield* Effect.forEach(all, ({ read }) => Effect.ignore(read), { concurrency: "unbounded", discard: true })
   for (const { problem } of all) if (problem !== undefined) yield* Effect.logWarning(problem.message)
   yield* publish
-  yield* Effect.forEach(all, (station) => Effect.forkScoped(Follow.follow(station, refresh(station))), {
-    discard: true
+  yield* Effect.forEach(all, (server) => Effect.forkScoped(follow(server, refresh(server))), { discard: true })
+  const source = { servers, refresh, limits }
+  if (protocol) yield* McpBlock.register(source, skills ? nameOf : undefined)
+
+  const find = Effect.fnUntraced(function* (name: string): Effect.fn.Return<HubServer, McpError> {
+    const server = servers.get(name)
+    if (server !== undefined) return server
+    const detail = `there is no MCP server '${name}' in the config`
+    return yield* new McpError({ server: name, reason: "not_found", detail })
   })
-
-  const catalog = Catalog.make(stations, refresh, limits)
-  if (isSpoken) {
-    const catalogFor = ({ refusal }: Protocol.ProtocolScope) =>
-      Catalog.make(stations, refresh, limits, (server, tool) => refusal(nameOf(server, tool) ?? ""))
-    yield* registerProtocol(all, limits, areSkills ? catalogFor : () => catalog, ({ name, server }) => {
-      if (!areSkills) return undefined
-      const holder = all.find(
-        (station) =>
-          (server === undefined ? station.problem === undefined : station.name === server) &&
-          station.shown.some(({ tool }) => tool.name === name)
-      )
-      // A tool nobody has yet may be there when it is called: it is judged by the name it would have, or by none's.
-      return holder === undefined ? Names.plainly({ server: server ?? "", tool: name }) : nameOf(holder.name, name)
-    })
-  }
-
-  const find = (server: string): Effect.Effect<Station, McpError> => {
-    const station = stations.get(server)
-    return station === undefined ? Effect.fail(unknownServer(server)) : Effect.succeed(station)
-  }
-  const findOAuth = (server: string): Effect.Effect<readonly [Station, OAuth.OAuth], McpError> =>
-    Effect.flatMap(find(server), (station) =>
-      station.oauth === undefined ? Effect.fail(noSignIn(server)) : Effect.succeed([station, station.oauth] as const)
-    )
-
+  const findOAuth = Effect.fnUntraced(function* (name: string): Effect.fn.Return<OAuth.OAuth, McpError> {
+    const { oauth } = yield* find(name)
+    if (oauth !== undefined) return oauth
+    const detail = `MCP server '${name}' is a local process: there is no sign-in`
+    return yield* new McpError({ server: name, reason: "config", detail })
+  })
+  const readAnew = (name: string) =>
+    Effect.flatMap(find(name), (server) => Effect.andThen(server.connection.forget, refresh(server)))
   return McpHub.of({
     status: SubscriptionRef.get(status),
     changes: yield* latest(status),
-    catalog,
-    refresh: (server) =>
-      Effect.flatMap(find(server), (station) => Effect.andThen(station.connection.forget, refresh(station))),
-    readPage: (server, uri) => Effect.flatMap(find(server), (station) => Call.readPage(station, uri)),
-    approve: ({ hash, server, tool }) =>
-      Effect.tap(stations.get(server)?.approve(tool, hash) ?? Effect.succeed(false), (approved) =>
-        approved ? publish : Effect.void
-      ),
-    signIn: (server, show, options) =>
-      Effect.flatMap(findOAuth(server), ([station, oauth]) =>
-        Effect.andThen(oauth.signIn(show, options), refresh(station))
-      ),
-    signOut: (server) => Effect.flatMap(findOAuth(server), ([, oauth]) => oauth.signOut)
+    catalog: Catalog.make(source),
+    refresh: readAnew,
+    readPage: (name, uri) => Effect.flatMap(find(name), (server) => readPage(server, uri)),
+    approve: Effect.fnUntraced(function* ({ hash, server, tool }) {
+      const approved = yield* servers.get(server)?.approve(tool, hash) ?? Effect.succeed(false)
+      if (approved) yield* publish
+      return approved
+    }),
+    signIn: (name, show, options) =>
+      Effect.flatMap(findOAuth(name), (oauth) => Effect.andThen(oauth.signIn(show, options), readAnew(name))),
+    signOut: (name) => Effect.flatMap(findOAuth(name), (oauth) => oauth.signOut)
   })
 })
 
 const connectAll = Effect.fnUntraced(function* (config: McpConfig.McpConfig, show: Options["show"]) {
   const pins = Option.getOrUndefined(yield* Effect.serviceOption(ToolPins)) ?? (yield* ownPins)
   const tokens = Option.getOrUndefined(yield* Effect.serviceOption(TokenStore)) ?? (yield* ownTokens)
-  // Servers that do not want to end take their time together, not one after the other.
+  // Servers that take their time to end do so together.
   const scope = yield* Scope.fork(yield* Effect.scope, "parallel")
-  const stations = new Map<string, Station>()
+  const servers = new Map<string, HubServer>()
   for (const server of config.servers.values()) {
     const ask = show === undefined ? undefined : (url: string) => show(url, server.name)
     const oauth =
@@ -291,40 +275,10 @@ const connectAll = Effect.fnUntraced(function* (config: McpConfig.McpConfig, sho
         ? undefined
         : yield* Effect.provideService(OAuth.make(server, { show: ask }), TokenStore, tokens)
     const connecting = McpConnection.make(server, { credentials: oauth?.credentials })
-    const connection = yield* Scope.provide(connecting, scope)
-    stations.set(server.name, new Station(connection, oauth, pins))
+    servers.set(server.name, new HubServer(yield* Scope.provide(connecting, scope), oauth, pins))
   }
-  return stations
+  return servers
 })
 
 const ownPins = Effect.provide(ToolPins, pinsInMemory)
 const ownTokens = Effect.provide(TokenStore, tokensInMemory)
-
-/** The protocol block: a tool that fails is an error block, whoever says so (BP-179). */
-const registerProtocol = Effect.fnUntraced(function* (
-  stations: ReadonlyArray<Station>,
-  limits: Limits,
-  catalogFor: (scope: Protocol.ProtocolScope) => McpProtocol.Catalog,
-  skillOf: (call: McpProtocol.ToolCall) => string | undefined
-) {
-  const registry = yield* ProtocolRegistry
-  const protocol = Protocol.make("mcp", {
-    documentation: documentation(stations.map(({ name }) => name)),
-    // A request may be for any of them.
-    timeout: stations.reduce((most, station) => Duration.max(most, station.timeout(limits)), limits.cleanUpTimeout),
-    handle: (block, scope) =>
-      Effect.flatMap(McpProtocol.answer(catalogFor(scope), block.content), (answer) => Call.succeeded("", answer)),
-    skillOf: ({ content }) => {
-      const call = McpProtocol.toolCallOf(content)
-      const name = call === undefined ? undefined : skillOf(call)
-      return call === undefined || name === undefined ? undefined : { name, input: jsonObject(call.input) }
-    }
-  })
-  yield* Effect.catchTag(registry.register(protocol), "DefinitionInvalid", Effect.die)
-})
-
-const unknownServer = (server: string) =>
-  new McpError({ server, reason: "not_found", detail: `there is no MCP server '${server}' in the config` })
-
-const noSignIn = (server: string) =>
-  new McpError({ server, reason: "config", detail: `MCP server '${server}' is a local process: there is no sign-in` })

@@ -1,36 +1,34 @@
 /**
- * The language of the `mcp` protocol block: a closed set of methods, as JSON.
- *
- * A request is read, answered from a catalog and rendered. What is wrong with a
- * request is said in words that teach the right one (BP-175, BP-176). Nothing
- * here knows a connection: the catalog does.
+ * Answers the `mcp` protocol block: a closed set of methods, as JSON. The error of a wrong request teaches the right one.
  *
  * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import * as Bounds from "../internal/base/bounds.ts"
+import * as Strings from "effect/String"
 import * as Content from "../Content.ts"
-import type { Json } from "../internal/base/json.ts"
-import { isRecord, own, parseJson } from "../internal/base/json.ts"
+import * as Bounds from "../internal/base/bounds.ts"
 import { strip } from "../internal/base/text.ts"
+import { isRecord, type Json, own, parseJson } from "../internal/base/json.ts"
 import { McpError } from "../KernelError.ts"
 import * as Definition from "./internal/definition.ts"
 import * as Render from "./internal/renderResult.ts"
 
-export type {
-  /**
-   * An answer for the model: contents, and whether the server calls them an error.
-   *
-   * @category models
-   * @since 0.1.0
-   */
-  Rendered as Answer
-} from "./internal/renderResult.ts"
+/**
+ * An answer for the model.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Answer {
+  readonly content: ReadonlyArray<Content.Content>
+  /** Whether the server calls the answer an error. */
+  readonly isError: boolean
+}
 
 /**
- * A tool of a server. `null` is what a server left out.
+ * A tool of a server. A value that the server left out is null.
  *
  * @category models
  * @since 0.1.0
@@ -72,7 +70,7 @@ export interface PromptEntry {
 }
 
 /**
- * A call of a tool as a request asks for it.
+ * A request to call a tool.
  *
  * @category models
  * @since 0.1.0
@@ -84,8 +82,8 @@ export interface ToolCall {
 }
 
 /**
- * What requests are answered from. A server that is `undefined` means all of
- * them in a list, and the first that has it otherwise; an unknown one has nothing.
+ * Answers requests. A list is of one server, or of all when `server` is undefined; other requests go to the first server
+ * that has what is asked for. An unknown server has nothing.
  *
  * @category models
  * @since 0.1.0
@@ -97,32 +95,32 @@ export interface Catalog<out R = never> {
   readonly prompts: (server: string | undefined) => Effect.Effect<ReadonlyArray<PromptEntry>, McpError, R>
   readonly callTool: (
     name: string,
-    input: Readonly<Record<string, unknown>>,
+    input: ToolCall["input"],
     server: string | undefined
-  ) => Effect.Effect<Render.Rendered, McpError, R>
-  readonly readResource: (uri: string, server: string | undefined) => Effect.Effect<Render.Rendered, McpError, R>
+  ) => Effect.Effect<Answer, McpError, R>
+  readonly readResource: (uri: string, server: string | undefined) => Effect.Effect<Answer, McpError, R>
   readonly getPrompt: (
     name: string,
-    input: Readonly<Record<string, unknown>>,
+    input: ToolCall["input"],
     server: string | undefined
-  ) => Effect.Effect<Render.Rendered, McpError, R>
+  ) => Effect.Effect<Answer, McpError, R>
 }
 
 /**
- * Renders whatever a server answered (BP-177, W-15).
+ * Renders the result of a tool call, or any other value.
  *
  * @category combinators
  * @since 0.1.0
  */
-export const render: (value: unknown) => Render.Rendered = Render.render
+export const render: (value: unknown) => Answer = Render.render
 
 /**
- * Renders what was read of a resource.
+ * Renders the contents of a resource.
  *
  * @category combinators
  * @since 0.1.0
  */
-export const renderResource: (value: unknown) => Render.Rendered = Render.resource
+export const renderResource: (value: unknown) => Answer = Render.resource
 
 /**
  * Renders the messages of a prompt.
@@ -130,15 +128,15 @@ export const renderResource: (value: unknown) => Render.Rendered = Render.resour
  * @category combinators
  * @since 0.1.0
  */
-export const renderPrompt: (value: unknown) => Render.Rendered = Render.prompt
+export const renderPrompt: (value: unknown) => Answer = Render.prompt
 
 /**
- * An answer as one text (BP-177): a line names each medium; data stands only where there is nothing else.
+ * Returns an answer as one text. A line names each medium; data stands only where there is nothing else.
  *
  * @category combinators
  * @since 0.1.0
  */
-export const textOf = ({ content }: Render.Rendered): string => {
+export const textOf = ({ content }: Answer): string => {
   const shown = content.filter((part) => part.type !== "data")
   return (shown.length === 0 ? content : shown)
     .map((part) => {
@@ -149,7 +147,7 @@ export const textOf = ({ content }: Render.Rendered): string => {
 }
 
 /**
- * Reads a request and answers it.
+ * Answers a request. Fails with a sentence that says what is wrong with it.
  *
  * @category combinators
  * @since 0.1.0
@@ -168,16 +166,18 @@ export const answer = Effect.fnUntraced(function* <R>(catalog: Catalog<R>, text:
     case "tools/describe": {
       const name = yield* required(request, "name")
       const tool = (yield* catalog.tools(server)).find((tool) => tool.name === name)
-      return tool === undefined ? yield* toolNotFound(name, server) : listed(description(tool))
+      if (tool !== undefined) return listed(wire(tool))
+      const detail = `tool not found: ${name}${server === undefined ? "" : ` (server=${server})`}`
+      return yield* new McpError({ server: server ?? "", reason: "not_found", detail })
     }
     case "tools/call":
       return yield* catalog.callTool(yield* required(request, "name"), record(params, "arguments"), server)
     case "resources/list":
-      return listed((yield* catalog.resources(server)).map(resource))
+      return listed((yield* catalog.resources(server)).map(wire))
     case "resources/read":
       return yield* catalog.readResource(yield* required(request, "uri"), server)
     case "prompts/list":
-      return listed((yield* catalog.prompts(server)).map(prompt))
+      return listed((yield* catalog.prompts(server)).map(wire))
     case "prompts/get":
       return yield* catalog.getPrompt(yield* required(request, "name"), record(params, "arguments"), server)
     default:
@@ -186,13 +186,13 @@ export const answer = Effect.fnUntraced(function* <R>(catalog: Catalog<R>, text:
 })
 
 /**
- * The call of a tool that a request is, if it is one.
+ * Returns the tool call of a request; undefined when it is none.
  *
  * @category combinators
  * @since 0.1.0
  */
 export const toolCallOf = (text: string): ToolCall | undefined => {
-  // How deep a request may be is said where it is answered: what is answered must have been judged.
+  // Without a limit on depth, which `answer` keeps: a policy has to see every call that may be answered.
   const parsed = parse(text, Infinity)
   if (Result.isFailure(parsed) || parsed.success.method !== "tools/call") return undefined
   const { params } = parsed.success
@@ -200,32 +200,12 @@ export const toolCallOf = (text: string): ToolCall | undefined => {
   return name === undefined ? undefined : { name, server: scalar(params, "server"), input: record(params, "arguments") }
 }
 
-/**
- * The tool is there, but not for the agent that asks (BP-66, S-15).
- *
- * @category errors
- * @since 0.1.0
- */
-export const toolRefused = (name: string, server: string, refusal: string): McpError =>
-  new McpError({ server, reason: "not_allowed", detail: `tool '${name}' ${refusal}` })
-
-/**
- * No server has a tool of this name (BP-175).
- *
- * @category errors
- * @since 0.1.0
- */
-export const toolNotFound = (name: string, server: string | undefined): McpError =>
-  new McpError({
-    server: server ?? "",
-    reason: "not_found",
-    detail: `tool not found: ${name}${server === undefined ? "" : ` (server=${server})`}`
-  })
-
 interface Request {
   readonly method: string
-  readonly params: Readonly<Record<string, unknown>>
+  readonly params: Fields
 }
+
+type Fields = Readonly<Record<string, unknown>>
 
 const invalid = (detail: string) => new McpError({ server: "", reason: "invalid_request", detail })
 
@@ -235,31 +215,29 @@ const parse = (text: string, depth: number): Result.Result<Request, McpError> =>
   const json = parseJson(stripped, depth)
   if (Result.isFailure(json)) return Result.fail(invalid(`invalid MCP request JSON: ${json.failure}`))
   if (!isRecord(json.success)) return Result.fail(invalid("MCP request must be a JSON object"))
-  const method = own(json.success, "method")
-  if (method === undefined || method === null || method === "")
-    return Result.fail(invalid("MCP request missing method"))
-  return Result.succeed({ method: word(method), params: record(json.success, "params") })
+  const method = scalar(json.success, "method")
+  if (method === undefined) return Result.fail(invalid("MCP request missing method"))
+  return Result.succeed({ method, params: record(json.success, "params") })
 }
 
-const record = (from: Readonly<Record<string, unknown>>, key: string): Readonly<Record<string, unknown>> => {
+const record = (from: Fields, key: string): Fields => {
   const value = own(from, key)
   return isRecord(value) ? value : {}
 }
 
-const scalar = (from: Readonly<Record<string, unknown>>, key: string): string | undefined => {
+/** A value as text. An object is its JSON, since it may have a `toString` of its own. */
+const scalar = (from: Fields, key: string): string | undefined => {
   const value = own(from, key)
-  return value === undefined || value === null || value === "" ? undefined : word(value)
+  if (value === undefined || value === null || value === "") return undefined
+  return typeof value === "object" ? JSON.stringify(value) : String(value)
 }
-
-/** A value where a word belongs; an object of the model may hold a `toString` of its own. */
-const word = (value: unknown): string => (typeof value === "object" ? JSON.stringify(value) : String(value))
 
 const required = ({ method, params }: Request, key: string): Effect.Effect<string, McpError> => {
   const value = scalar(params, key)
   return value === undefined ? Effect.fail(invalid(`${method} requires params.${key}`)) : Effect.succeed(value)
 }
 
-// A model that writes the name of a tool where the method stands has understood everything but the envelope.
+/** Shows the right call to a model that wrote the name of a tool as the method. */
 const unknownMethod = Effect.fnUntraced(function* <R>(catalog: Catalog<R>, { method, params }: Request) {
   const short = `unknown MCP method: ${method}`
   const tools = yield* Effect.orElseSucceed(catalog.tools(undefined), () => [])
@@ -273,37 +251,10 @@ const unknownMethod = Effect.fnUntraced(function* <R>(catalog: Catalog<R>, { met
   return yield* invalid(`${short}. '${method}' looks like a tool name. To call that tool, write: ${right}`)
 })
 
-const listed = (value: unknown): Render.Rendered => ({
-  content: [Content.text(Definition.json(value))],
-  isError: false
-})
+const listed = (value: unknown): Answer => ({ content: [Content.text(Definition.json(value))], isError: false })
 
-const description = (tool: ToolEntry) =>
-  withoutNulls({
-    name: tool.name,
-    description: tool.description,
-    server: tool.server,
-    input_schema: tool.inputSchema,
-    output_schema: tool.outputSchema,
-    annotations: tool.annotations
-  })
-
-const resource = (entry: ResourceEntry) =>
-  withoutNulls({
-    uri: entry.uri,
-    name: entry.name,
-    description: entry.description,
-    mime_type: entry.mimeType,
-    server: entry.server
-  })
-
-const prompt = (entry: PromptEntry) =>
-  withoutNulls({
-    name: entry.name,
-    description: entry.description,
-    arguments: entry.arguments,
-    server: entry.server
-  })
-
-const withoutNulls = (fields: { readonly [key: string]: Json }) =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null))
+/** An entry with the names of the wire, without what its server left out. */
+const wire = (entry: ToolEntry | ResourceEntry | PromptEntry) =>
+  Object.fromEntries(
+    Object.entries(entry).flatMap(([key, value]) => (value === null ? [] : [[Strings.camelToSnake(key), value]]))
+  )

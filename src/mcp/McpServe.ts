@@ -1,14 +1,14 @@
 /**
- * The other way round: skills, or an agent, as an MCP server.
+ * Serves skills, or an agent, as an MCP server.
  *
- * Every registered skill is a tool, over standard streams or Streamable HTTP;
- * `agent` makes a skill of an agent. Tools come and go with the registry. Over
- * HTTP the server stands on loopback, wants a token that is new at every start,
- * and refuses web pages by their headers (S-13).
+ * Every registered skill is a tool, over standard streams or Streamable HTTP; `agent` makes a skill of an agent. Tools
+ * come and go with the registry. Over HTTP the server listens on loopback, requires a token that is new at every start,
+ * and refuses web pages by their headers.
  *
  * @since 0.1.0
  */
 
+import type * as Arr from "effect/Array"
 import * as McpProtocol from "effect/ai/McpProtocol"
 import * as McpServer from "effect/ai/McpServer"
 import * as ByteSize from "effect/ByteSize"
@@ -21,8 +21,6 @@ import * as Base64Url from "effect/encoding/Base64Url"
 import { MaxBodySize } from "effect/http/HttpIncomingMessage"
 import * as HttpRouter from "effect/http/HttpRouter"
 import type { ServeError } from "effect/http/HttpServerError"
-import { HttpServerRequest } from "effect/http/HttpServerRequest"
-import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import { LogToStderr } from "effect/Logger"
 import * as Redacted from "effect/Redacted"
@@ -30,9 +28,8 @@ import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { Stdio } from "effect/Stdio"
 import * as Stream from "effect/Stream"
-import * as Bounds from "../internal/base/bounds.ts"
 import type { Agent } from "../Agent.ts"
-import { type Admission, loopbackHosts, refusal } from "./internal/admission.ts"
+import * as Bounds from "../internal/base/bounds.ts"
 import * as Kernel from "../Kernel.ts"
 import { ConfigInvalid } from "../KernelError.ts"
 import { Limits } from "../Limits.ts"
@@ -40,9 +37,8 @@ import * as MediaStore from "../MediaStore.ts"
 import * as Skill from "../Skill.ts"
 import type { SkillRegistry } from "../SkillRegistry.ts"
 import { clientInfo } from "./internal/handshake.ts"
-import { listening } from "./internal/listening.ts"
-import * as Tools from "./internal/serveTools.ts"
-import * as Sessions from "./internal/serverSessions.ts"
+import * as LocalServer from "./internal/localServer.ts"
+import * as ServeTools from "./internal/serveTools.ts"
 
 /**
  * How a server introduces itself, and what it offers.
@@ -55,37 +51,37 @@ export interface Options {
   readonly name?: string | undefined
   /** Default: the version of kernai. */
   readonly version?: string | undefined
-  /** What a client may tell its model about the whole server. */
+  /** Instructions a client may pass to its model. */
   readonly instructions?: string | undefined
-  /** The skills that become tools; all of them unless listed. */
+  /** The skills that become tools. Default: all of them. */
   readonly skills?: "all" | ReadonlyArray<string> | undefined
 }
 
 /**
- * Where a server stands, and who may ask it.
+ * Where a server listens, and which requests it admits.
  *
  * @category models
  * @since 0.1.0
  */
 export interface HttpOptions extends Options {
-  /** Default: loopback. Clients ask by this address: one that stands for all, such as `0.0.0.0`, needs `hosts`. */
+  /** Default: loopback. Clients use this address: one that stands for all, such as `0.0.0.0`, needs `hosts`. */
   readonly host?: string | undefined
   /** Default: any free port. */
   readonly port?: number | undefined
   /** Default: `/mcp`. */
   readonly path?: `/${string}` | undefined
-  /** What clients send as bearer token; `none` is for loopback only. Default: a new one. */
+  /** The bearer token of clients; `none` is for loopback only. Default: a new one. */
   readonly token?: Redacted.Redacted<string> | "none" | undefined
-  /** Further names of the server as they stand in a `Host` header, with their port. */
+  /** Further values of the `Host` header, with their port. */
   readonly hosts?: ReadonlyArray<string> | undefined
-  /** Web pages that may ask, as they stand in an `Origin` header. */
+  /** Web pages that may ask, as values of the `Origin` header. */
   readonly origins?: ReadonlyArray<string> | undefined
-  /** How many sessions are kept: of more, the one that was used longest ago ends. Default: 10,000. */
+  /** How many sessions are kept: beyond, the one that was used longest ago ends. Default: 10,000. */
   readonly sessions?: number | undefined
 }
 
 /**
- * A server that is up.
+ * The address of a server, and the token its clients send.
  *
  * @category models
  * @since 0.1.0
@@ -96,7 +92,7 @@ export interface Endpoint {
 }
 
 /**
- * Where the server of `layerHttp` stands: clients need its token and, when the port was any free one, its address.
+ * The endpoint of the server of `layerHttp`.
  *
  * @category services
  * @since 0.1.0
@@ -104,7 +100,7 @@ export interface Endpoint {
 export class McpServe extends Context.Service<McpServe, Endpoint>()("kernai/mcp/McpServe") {}
 
 /**
- * An agent as a skill: it is given a text, runs, and answers. Each call is a run of its own.
+ * Makes a skill of an agent. It takes a text, and each call is a run of its own.
  *
  * @category constructors
  * @since 0.1.0
@@ -129,13 +125,32 @@ export const agent = <Output, S extends Skill.AnySkill<unknown>, R = never>(
  * @since 0.1.0
  */
 export const stdio = (options: Options = {}): Effect.Effect<void, never, SkillRegistry | Stdio | Scope.Scope> =>
-  Effect.provideService(overStreams(options), LogToStderr, true)
+  Effect.gen(function* () {
+    const streams = yield* Stdio
+    const ended = yield* Deferred.make<void>()
+    const end = Deferred.succeed(ended, undefined)
+    const stdin = streams.stdin.pipe(
+      within(Bounds.frameLength),
+      Stream.onEnd(end),
+      // An input that broke has ended: the transport would read it again, and wait.
+      Stream.catchCause(() => Stream.fromEffectDrain(end))
+    )
+    const tools = yield* ServeTools.make
+    const server = McpServer.layerStdio(settings(options, tools)).pipe(
+      Layer.provide(Layer.succeed(Stdio, { ...streams, stdin })),
+      Layer.orDie
+    )
+    // At its end the transport interrupts the fiber it was made in, which therefore is not the caller's.
+    yield* Effect.forkScoped(Layer.launch(server))
+    yield* Deferred.await(ended)
+    yield* tools.idle
+  }).pipe(Effect.provideService(LogToStderr, true))
 
 /**
- * Serves Streamable HTTP for the time of the scope.
+ * Serves Streamable HTTP for the time of the scope, and returns when the server listens.
  *
- * The tools are there as long as the registry is: provided with `Effect.provide`, a registry ends with this effect,
- * which is done when the server is up. `layerHttp` keeps both together.
+ * Tools end with their registry: a registry provided to this effect by `Effect.provide` ends with the effect.
+ * `layerHttp` keeps both together. Fails with `ConfigInvalid` for a server without a token that is not on loopback.
  *
  * @category running
  * @since 0.1.0
@@ -144,45 +159,39 @@ export const http = Effect.fnUntraced(function* (
   options: HttpOptions = {}
 ): Effect.fn.Return<Endpoint, ServeError | ConfigInvalid, SkillRegistry | Scope.Scope> {
   const limits = yield* Limits
-  const host = options.host ?? "127.0.0.1"
-  if (options.token === "none" && !loopback.has(host)) {
-    return yield* new ConfigInvalid({
-      path: "token",
-      reason: `a server on '${host}' needs a token: it is not loopback`
-    })
+  const { host = "127.0.0.1", path = "/mcp" } = options
+  if (options.token === "none" && !["127.0.0.1", "::1", "localhost"].includes(host)) {
+    const reason = `a server on '${host}' needs a token: it is not loopback`
+    return yield* new ConfigInvalid({ path: "token", reason })
   }
   const token = options.token === "none" ? undefined : (options.token ?? (yield* newToken))
-  const tools = yield* Tools.make
-  const path = options.path ?? "/mcp"
   const built = yield* Layer.build(
     McpServer.layerHttp({
-      ...about(options),
+      ...settings(options, yield* ServeTools.make),
       path,
       allowedOrigins: options.origins,
-      allowSessionTermination: true,
-      registrations: registrations(tools, options)
+      allowSessionTermination: true
     }).pipe(Layer.provideMerge(HttpRouter.layer), Layer.orDie)
   )
-  const server = yield* listening({
-    host,
-    port: options.port ?? 0,
-    gracefulShutdownTimeout: Duration.times(limits.cleanUpTimeout, 1 / 5)
-  })
+  const gracefulShutdownTimeout = Duration.times(limits.cleanUpTimeout, 1 / 5)
+  const server = yield* LocalServer.listening({ host, port: options.port ?? 0, gracefulShutdownTimeout })
   const port = "port" in server.address ? server.address.port : 0
-  const name = `${host.includes(":") ? `[${host}]` : host}:${port}`
+  const name = host.includes(":") ? `[${host}]` : host
+  const url = `http://${name}:${port}${path}`
   const routes = Context.get(built, HttpRouter.HttpRouter).asHttpEffect()
-  const app = guarded(Sessions.bounded(routes, `http://${name}${path}`, options.sessions ?? 10_000), {
-    hosts: new Set([name, ...loopbackHosts(port), ...(options.hosts ?? [])].map((host) => host.toLowerCase())),
+  const own = [name, "127.0.0.1", "localhost", "[::1]"].map((host) => `${host}:${port}`)
+  const app = LocalServer.admitted(LocalServer.bounded(routes, url, options.sessions ?? 10_000), {
+    hosts: new Set([...own, ...(options.hosts ?? [])].map((host) => host.toLowerCase())),
     origins: new Set(options.origins),
     token: token === undefined ? undefined : Redacted.value(token)
   })
   yield* server.serve(Effect.provideService(app, MaxBodySize, ByteSize.bytes(Bounds.frameLength)))
-  return { url: `http://${name}${path}`, token }
+  return { url, token }
 })
 
 /**
- * `stdio` as a layer, for a program that does something else as well: when the input ends, it goes on without the server.
- * A program that is to end with its input, as its client expects, runs `stdio`: under `Layer.launch` it would stay.
+ * Serves on the standard streams beside the rest of a program, which continues when the input ends. A program that has
+ * to end with its input, as its client expects, runs `stdio`.
  *
  * @category layers
  * @since 0.1.0
@@ -191,7 +200,7 @@ export const layerStdio = (options?: Options): Layer.Layer<never, never, SkillRe
   Layer.effectDiscard(Effect.forkScoped(stdio(options)))
 
 /**
- * `http` as a layer, which tells where it stands.
+ * Serves Streamable HTTP as a layer, which provides the endpoint.
  *
  * @example
  * const Server = McpServe.layerHttp({ port: 8080 }).pipe(Layer.provide(SkillRegistry.layer(search)))
@@ -203,82 +212,36 @@ export const layerStdio = (options?: Options): Layer.Layer<never, never, SkillRe
 export const layerHttp = (options?: HttpOptions): Layer.Layer<McpServe, ServeError | ConfigInvalid, SkillRegistry> =>
   Layer.effect(McpServe, http(options))
 
-// ---------------------------------------------------------------- private
-
-const overStreams = Effect.fnUntraced(function* (options: Options) {
-  const streams = yield* Stdio
-  const ended = yield* Deferred.make<void>()
-  const stdin = streams.stdin.pipe(
-    within(Bounds.frameLength),
-    Stream.onEnd(Deferred.succeed(ended, undefined)),
-    // An input that breaks is over: reading it again would only wait.
-    Stream.catchCause(() => Stream.fromEffectDrain(Deferred.succeed(ended, undefined)))
-  )
-  const tools = yield* Tools.make
-  const server = McpServer.layerStdio({ ...about(options), registrations: registrations(tools, options) }).pipe(
-    Layer.provide(Layer.succeed(Stdio, { ...streams, stdin })),
-    Layer.orDie
-  )
-  // The transport interrupts the fiber it was made in when it ends: that one must not be the caller's.
-  yield* Effect.forkScoped(Layer.launch(server))
-  yield* Deferred.await(ended)
-  yield* tools.idle
-})
-
-const about = ({ instructions, name, version }: Options) => ({
-  name: name ?? clientInfo.name,
-  version: version ?? clientInfo.version,
-  instructions,
-  protocols: [
-    McpProtocol.v2026_07_28,
-    McpProtocol.v2025_11_25,
-    McpProtocol.v2025_06_18,
-    McpProtocol.v2025_03_26,
-    McpProtocol.v2024_11_05
-  ] as const
-})
-
-const registrations = (tools: Tools.Tools, { skills = "all" }: Options) => {
-  const there = McpServer.visibility(
-    ({ method, target }) => Effect.sync(() => !method.startsWith("tools/") || tools.isThere(target)),
+const settings = ({ instructions, name, skills = "all", version }: Options, tools: ServeTools.Tools) => {
+  const offered = McpServer.visibility(
+    ({ method, target }) => Effect.sync(() => !method.startsWith("tools/") || tools.isOffered(target)),
     { global: true }
   )
-  return Layer.merge(Layer.effectDiscard(tools.register(skills)), there).pipe(Layer.provide(MediaStore.layerMemory))
+  const registered = Layer.merge(Layer.effectDiscard(tools.register(skills)), offered)
+  const { v2024_11_05, v2025_03_26, v2025_06_18, v2025_11_25, v2026_07_28 } = McpProtocol
+  return {
+    name: name ?? clientInfo.name,
+    version: version ?? clientInfo.version,
+    instructions,
+    protocols: [v2026_07_28, v2025_11_25, v2025_06_18, v2025_03_26, v2024_11_05] as const,
+    registrations: Layer.provide(registered, MediaStore.layerMemory)
+  }
 }
-
-const loopback: ReadonlySet<string> = new Set(["127.0.0.1", "::1", "localhost"])
 
 const newToken = SecureRandom.SecureRandom.use((random) => random.randomBytes(32)).pipe(
   Effect.map((bytes) => Redacted.make(Base64Url.encode(bytes))),
   Effect.provide(SecureRandom.layerWebCrypto)
 )
 
-/** Looks at the headers of a request before anything else does. */
-const guarded = <E, R>(
-  app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,
-  admission: Admission
-): Effect.Effect<HttpServerResponse.HttpServerResponse, E, R | HttpServerRequest> =>
-  Effect.flatMap(HttpServerRequest, (request) => {
-    const refused = refusal(request, admission)
-    if (refused === undefined) return app
-    const { reason, status } = refused
-    const headers = { connection: "close", ...(status === 401 ? { "www-authenticate": "Bearer" } : {}) }
-    return Effect.succeed(HttpServerResponse.text(reason, { status, headers }))
-  })
-
 /** Fails when a line is longer than a message may be. */
-const within =
-  (limit: number) =>
-  <E, R>(input: Stream.Stream<Uint8Array, E, R>) =>
-    Stream.mapAccumArrayEffect(
-      input,
-      () => 0,
-      (open, chunks) => {
-        let length = open
-        for (const chunk of chunks) {
-          const end = chunk.lastIndexOf(10)
-          length = end === -1 ? length + chunk.length : chunk.length - end - 1
-        }
-        return length > limit ? Effect.fail("the line is too long") : Effect.succeed([length, chunks] as const)
-      }
-    )
+const within = (limit: number) =>
+  Stream.mapAccumArrayEffect(
+    () => 0,
+    (open: number, chunks: Arr.NonEmptyReadonlyArray<Uint8Array>) => {
+      const length = chunks.reduce((length, chunk) => {
+        const end = chunk.lastIndexOf(10)
+        return end === -1 ? length + chunk.length : chunk.length - end - 1
+      }, open)
+      return length > limit ? Effect.fail("the line is too long") : Effect.succeed([length, chunks] as const)
+    }
+  )

@@ -1,16 +1,11 @@
 /**
- * Where sign-ins are kept between processes.
- *
- * One grant for each server address. In files each is its own, readable by its
- * owner only (mode 0600), replaced whole or not at all, and named by a hash:
- * no address ever becomes a path.
+ * Keeps sign-ins between processes: one grant for each server address.
  *
  * @since 0.1.0
  */
 
 import * as Context from "effect/Context"
 import * as Digest from "effect/crypto/Digest"
-import * as SecureRandom from "effect/crypto/SecureRandom"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
@@ -21,8 +16,10 @@ import * as Read from "../internal/base/files.ts"
 import { Limits } from "../Limits.ts"
 import { replaceFile } from "./internal/replaceFile.ts"
 
+const Secret = Schema.RedactedFromValue(Schema.String)
+
 /**
- * What an authorization server gave for one MCP server.
+ * The tokens of an authorization server for one MCP server.
  *
  * @category models
  * @since 0.1.0
@@ -30,17 +27,17 @@ import { replaceFile } from "./internal/replaceFile.ts"
 export const Grant = Schema.Struct({
   issuer: Schema.String,
   tokenEndpoint: Schema.String,
-  /** What the tokens are for. */
+  /** The resource the tokens are for. */
   resource: Schema.String,
   clientId: Schema.String,
-  clientSecret: Schema.optionalKey(Schema.RedactedFromValue(Schema.String)),
-  /** How the client proves itself at the token endpoint. */
+  clientSecret: Schema.optionalKey(Secret),
+  /** How the client authenticates at the token endpoint. */
   clientAuth: Schema.Literals(["none", "basic", "post"]),
-  accessToken: Schema.RedactedFromValue(Schema.String),
-  refreshToken: Schema.optionalKey(Schema.RedactedFromValue(Schema.String)),
+  accessToken: Secret,
+  refreshToken: Schema.optionalKey(Secret),
   /** Milliseconds since the epoch. */
   expiresAt: Schema.optionalKey(Schema.Finite),
-  /** What was asked for, and what is allowed besides. */
+  /** The scopes that were asked for or allowed. */
   scope: Schema.optionalKey(Schema.String)
 })
 /**
@@ -52,10 +49,7 @@ export const Grant = Schema.Struct({
 export type Grant = typeof Grant.Type
 
 /**
- * Keeps grants by the address of their server.
- *
- * A store that cannot be read or written is a store without grants: the user
- * signs in again.
+ * Keeps grants by the address of their server. A store that cannot be read has no grants, and the user signs in again.
  *
  * @category services
  * @since 0.1.0
@@ -70,7 +64,7 @@ export class TokenStore extends Context.Service<
 >()("kernai/mcp/TokenStore") {}
 
 /**
- * Keeps grants in this process.
+ * Keeps grants in memory.
  *
  * @category layers
  * @since 0.1.0
@@ -85,50 +79,44 @@ export const layerMemory: Layer.Layer<TokenStore> = Layer.sync(TokenStore, () =>
 })
 
 /**
- * Keeps each grant in a file of its own in a folder, which is made when it is needed.
+ * Keeps each grant in a file of a folder, which is created when needed. A file is named by a hash of the address,
+ * readable by its owner only (mode 0600), and replaced whole or not at all.
  *
  * @category layers
  * @since 0.1.0
  */
 export const layerFile = (folder: string): Layer.Layer<TokenStore, never, FileSystem.FileSystem | Path.Path> =>
-  Layer.effect(
-    TokenStore,
-    Effect.gen(function* () {
-      const fs = yield* FileSystem.FileSystem
-      const path = yield* Path.Path
-      const digest = yield* Digest.Digest
-      const random = yield* SecureRandom.SecureRandom
-      const { fetchedBytes } = yield* Limits
+  Layer.effect(TokenStore, fromFolder(folder)).pipe(Layer.provide(Digest.layerWebCrypto))
 
-      const fileOf = (url: string) =>
-        Effect.map(digest.digestHex(Digest.sha256, new TextEncoder().encode(url)), (hash) =>
-          path.join(folder, `${hash}.json`)
-        )
-
-      const load = (url: string) =>
-        fileOf(url).pipe(
-          Effect.flatMap((file) => Read.text(fs, file, fetchedBytes)),
-          Effect.flatMap(decode),
-          Effect.option
-        )
-
-      const save = Effect.fnUntraced(
-        function* (url: string, grant: Grant) {
-          const file = yield* fileOf(url)
-          const text = yield* encode(grant)
-          yield* fs.makeDirectory(folder, { recursive: true, mode: 0o700 })
-          yield* replaceFile(file, text)
-        },
-        Effect.provideService(FileSystem.FileSystem, fs),
-        Effect.provideService(SecureRandom.SecureRandom, random),
-        Effect.catch(() => Effect.logWarning("the sign-in could not be kept: its file cannot be written"))
-      )
-
-      const remove = (url: string) => Effect.ignore(Effect.flatMap(fileOf(url), (file) => fs.remove(file)))
-
-      return TokenStore.of({ load, save, remove })
-    })
-  ).pipe(Layer.provide([Digest.layerWebCrypto, SecureRandom.layerWebCrypto]))
+const fromFolder = Effect.fnUntraced(function* (folder: string) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const digest = yield* Digest.Digest
+  const { fetchedBytes } = yield* Limits
+  const fileOf = (url: string) =>
+    Effect.map(digest.digestHex(Digest.sha256, new TextEncoder().encode(url)), (hash) =>
+      path.join(folder, `${hash}.json`)
+    )
+  return TokenStore.of({
+    load: (url) =>
+      fileOf(url).pipe(
+        Effect.flatMap((file) => Read.text(fs, file, fetchedBytes)),
+        Effect.flatMap(decode),
+        Effect.option
+      ),
+    save: Effect.fnUntraced(
+      function* (url, grant) {
+        const file = yield* fileOf(url)
+        const text = yield* encode(grant)
+        yield* fs.makeDirectory(folder, { recursive: true, mode: 0o700 })
+        yield* replaceFile(file, text)
+      },
+      Effect.provideService(FileSystem.FileSystem, fs),
+      Effect.catch(() => Effect.logWarning("the sign-in could not be kept: its file cannot be written"))
+    ),
+    remove: (url) => Effect.ignore(Effect.flatMap(fileOf(url), (file) => fs.remove(file)))
+  })
+})
 
 const Stored = Schema.fromJsonString(Grant)
 const decode = Schema.decodeUnknownEffect(Stored)

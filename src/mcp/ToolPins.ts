@@ -1,17 +1,11 @@
 /**
- * Which definition of each tool was accepted (S-8).
- *
- * A tool is pinned by a hash when it is first seen. One that is defined another
- * way later is hidden until a person approves it, in this process and the next
- * ones; so is a new one of a server that had thousands. A file of pins is
- * replaced whole or not at all; one that cannot be read stops the start, because
- * nobody could tell what was accepted.
+ * Keeps the accepted definition of each tool: a hash, taken when the tool is first seen. A tool whose definition is
+ * another one later is hidden until a person approves it.
  *
  * @since 0.1.0
  */
 
 import * as Context from "effect/Context"
-import * as SecureRandom from "effect/crypto/SecureRandom"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
@@ -24,7 +18,7 @@ import { Limits } from "../Limits.ts"
 import { replaceFile } from "./internal/replaceFile.ts"
 
 /**
- * The hashes of one server's tools, by the names they have there.
+ * The hashes of one server's tools by their names there.
  *
  * @category models
  * @since 0.1.0
@@ -41,16 +35,13 @@ export class ToolPins extends Context.Service<
   ToolPins,
   {
     readonly load: (server: string) => Effect.Effect<Pins>
-    /**
-     * Adds these pins to the server's, each in the place of one of the same tool; none is dropped. What cannot be
-     * written is logged, and holds in this process.
-     */
+    /** Adds pins or replaces those of the same tools. Pins that cannot be stored are logged, and hold in this process. */
     readonly save: (server: string, pins: Pins) => Effect.Effect<void>
   }
 >()("kernai/mcp/ToolPins") {}
 
 /**
- * Keeps pins in this process: what changes while it runs is noticed.
+ * Keeps pins in memory, so that changes are noticed in this process.
  *
  * @category layers
  * @since 0.1.0
@@ -64,79 +55,63 @@ export const layerMemory: Layer.Layer<ToolPins> = Layer.sync(ToolPins, () => {
 })
 
 /**
- * Keeps pins in a JSON file, which is made when there is something to keep.
+ * Keeps pins in a JSON file, which is replaced whole or not at all and has at most `Limits.fetchedBytes` bytes. Fails
+ * with `ConfigInvalid` when the file cannot be read, since what was accepted is then unknown.
  *
  * @category layers
  * @since 0.1.0
  */
 export const layerFile = (file: string): Layer.Layer<ToolPins, ConfigInvalid, FileSystem.FileSystem | Path.Path> =>
-  Layer.effect(
-    ToolPins,
-    Effect.gen(function* () {
-      const fs = yield* FileSystem.FileSystem
-      const path = yield* Path.Path
-      const random = yield* SecureRandom.SecureRandom
-      const one = yield* Semaphore.make(1)
-      const { fetchedBytes } = yield* Limits
+  Layer.effect(ToolPins, fromFile(file))
 
-      // Every server of a hub asks for its own, and mostly nothing changed since the last one did.
-      let last: { readonly text: string; readonly servers: ReadonlyMap<string, Pins> } | undefined
-      const read = Effect.gen(function* () {
-        if (!(yield* fs.exists(file))) return new Map<string, Pins>()
-        const text = yield* Read.text(fs, file, fetchedBytes)
-        if (last?.text === text) return last.servers
-        const { servers } = yield* decode(text)
-        last = { text, servers: new Map(servers.map(({ server, tools }) => [server, new Map(tools)])) }
-        return last.servers
-      })
-      let known = yield* Effect.mapError(
-        read,
-        () => new ConfigInvalid({ path: file, reason: `'${file}' holds no tool pins that can be read` })
-      )
-      // What could not be written: a change of it is to be noticed as long as this process lives.
-      const unwritten = new Map<string, Pins>()
-      // Somebody may have approved in another process; a file that broke meanwhile changes nothing.
-      const current = Effect.map(
-        Effect.orElseSucceed(read, () => known),
-        (servers) => (known = new Map([...servers, ...unwritten]))
-      )
+const fromFile = Effect.fnUntraced(function* (file: string) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const lock = yield* Semaphore.make(1)
+  const { fetchedBytes } = yield* Limits
 
-      const save = Effect.fnUntraced(
-        function* (server: string, pins: Pins) {
-          unwritten.set(server, joined((yield* current).get(server), pins))
-          const text = yield* encode({
-            version: 1,
-            servers: Array.from(yield* current, ([server, tools]) => ({ server, tools: [...tools] }))
-          })
-          // What is too large to be read again would stop the next start.
-          if (new TextEncoder().encode(text).length >= fetchedBytes)
-            return yield* Effect.fail(Read.tooLarge(fetchedBytes))
-          yield* fs.makeDirectory(path.dirname(file), { recursive: true })
-          yield* replaceFile(file, `${text}\n`)
-          unwritten.clear()
-        },
-        one.withPermits(1),
-        Effect.provideService(FileSystem.FileSystem, fs),
-        Effect.provideService(SecureRandom.SecureRandom, random),
-        Effect.catch(() => Effect.logWarning(`the pins of MCP tools could not be kept: '${file}' cannot be written`))
-      )
-
-      return ToolPins.of({
-        load: (server) => Effect.map(current, (servers) => servers.get(server) ?? new Map()),
-        save
-      })
-    })
-  ).pipe(Layer.provide(SecureRandom.layerWebCrypto))
+  // Every server of a hub loads its pins, and the file rarely changed since the last one did.
+  let last: { readonly text: string; readonly servers: ReadonlyMap<string, Pins> } | undefined
+  const read = Effect.gen(function* () {
+    if (!(yield* fs.exists(file))) return new Map<string, Pins>()
+    const text = yield* Read.text(fs, file, fetchedBytes)
+    if (last?.text === text) return last.servers
+    const { servers } = yield* decode(text)
+    last = { text, servers: new Map(servers.map(({ server, tools }) => [server, new Map(tools)])) }
+    return last.servers
+  })
+  const unreadable = new ConfigInvalid({ path: file, reason: `'${file}' holds no tool pins that can be read` })
+  let known = yield* Effect.mapError(read, () => unreadable)
+  const unwritten = new Map<string, Pins>()
+  // Another process may have approved tools. A file that broke meanwhile changes nothing.
+  const current = Effect.map(
+    Effect.orElseSucceed(read, () => known),
+    (servers) => (known = new Map([...servers, ...unwritten]))
+  )
+  const save = Effect.fnUntraced(
+    function* (server: string, pins: Pins) {
+      unwritten.set(server, joined((yield* current).get(server), pins))
+      const servers = Array.from(yield* current, ([server, tools]) => ({ server, tools: [...tools] }))
+      const text = yield* encode({ version: 1, servers })
+      // A file that is too large to be read again would stop the next start.
+      if (new TextEncoder().encode(text).length >= fetchedBytes) return yield* Effect.fail(Read.tooLarge(fetchedBytes))
+      yield* fs.makeDirectory(path.dirname(file), { recursive: true })
+      yield* replaceFile(file, `${text}\n`)
+      unwritten.clear()
+    },
+    lock.withPermits(1),
+    Effect.provideService(FileSystem.FileSystem, fs),
+    Effect.catch(() => Effect.logWarning(`the pins of MCP tools could not be kept: '${file}' cannot be written`))
+  )
+  return ToolPins.of({ load: (server) => Effect.map(current, (servers) => servers.get(server) ?? new Map()), save })
+})
 
 const joined = (known: Pins = new Map(), pins: Pins): Pins => new Map([...known, ...pins])
 
-const Stored = Schema.fromJsonString(
-  Schema.Struct({
-    version: Schema.Literal(1),
-    servers: Schema.Array(
-      Schema.Struct({ server: Schema.String, tools: Schema.Array(Schema.Tuple([Schema.String, Schema.String])) })
-    )
-  })
-)
+const Tools = Schema.Struct({
+  server: Schema.String,
+  tools: Schema.Array(Schema.Tuple([Schema.String, Schema.String]))
+})
+const Stored = Schema.fromJsonString(Schema.Struct({ version: Schema.Literal(1), servers: Schema.Array(Tools) }))
 const decode = Schema.decodeUnknownEffect(Stored)
 const encode = Schema.encodeEffect(Stored)

@@ -22,8 +22,8 @@ const limits = Limits.layer({ cleanUpTimeout: 400 })
 layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), {
   excludeTestServices: true,
   timeout: "20 seconds"
-})("a server that misbehaves", (it) => {
-  it.effect("cannot answer a request that is not its own, nor twice, nor early (S-18, R-24)", () =>
+})("a misbehaving server", (it) => {
+  it.effect("cannot answer another request, answer twice or answer early (S-18, R-24)", () =>
     Effect.gen(function* () {
       const connection = yield* Hostile
       assert.strictEqual(Support.textOf(yield* connection.callTool("foreign", {})), "mine")
@@ -33,7 +33,7 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
     })
   )
 
-  it.effect("gets no sampling, and a question under a call's id does not answer the call (S-18)", () =>
+  it.effect("gets no sampling, and a request with a call's id does not answer the call (S-18)", () =>
     Effect.gen(function* () {
       const connection = yield* Hostile
       assert.deepStrictEqual(JSON.parse(Support.textOf(yield* connection.callTool("sampling", {}))), {
@@ -44,7 +44,7 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
     })
   )
 
-  it.effect("may print beside its messages, batch them and cut them anywhere", () =>
+  it.effect("may print beside its messages, send batches and split them anywhere", () =>
     Effect.gen(function* () {
       const connection = yield* Hostile
       assert.strictEqual(Support.textOf(yield* connection.callTool("chatter", {})), "still here")
@@ -53,7 +53,7 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
     })
   )
 
-  it.effect("may print logs that begin as messages do or have an id, lists and objects as well", () =>
+  it.effect("may print logs that look like messages, including lists, objects and ids", () =>
     Effect.gen(function* () {
       const connection = yield* Support.hostile()
       assert.strictEqual(Support.textOf(yield* connection.callTool("log", {})), "logged")
@@ -67,7 +67,7 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
     })
   )
 
-  it.effect("cannot fill anything with notifications", () =>
+  it.effect("cannot fill memory with notifications", () =>
     Effect.gen(function* () {
       const connection = yield* Hostile
       yield* connection.awaitChanges
@@ -76,7 +76,7 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
     })
   )
 
-  it.effect("fails a call typed when its result has an unknown type (S-18)", () =>
+  it.effect("fails a call with a typed error when its result has an unknown type (S-18)", () =>
     Effect.gen(function* () {
       const connection = yield* Hostile
       for (const name of ["weird", "empty"]) {
@@ -88,7 +88,7 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
     })
   )
 
-  it.effect("sends plain data whatever its keys are called (S-10)", () =>
+  it.effect("sends plain data, whatever the keys (S-10)", () =>
     Effect.gen(function* () {
       const connection = yield* Hostile
       const result = yield* connection.callTool("proto", {})
@@ -98,7 +98,7 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
     })
   )
 
-  it.effect("has its own words passed on, but not our secrets in them (BP-175, S-7)", () =>
+  it.effect("has its messages passed on without secrets of the config (BP-175, S-7)", () =>
     Effect.gen(function* () {
       const connection = yield* Hostile
       const error = yield* Effect.flip(connection.callTool("refuse", {}))
@@ -108,7 +108,7 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
     })
   )
 
-  it.effect("sees the variables it was given, PATH, HOME and LANG (S-1)", () =>
+  it.effect("sees only the configured variables and PATH, HOME and LANG (S-1)", () =>
     Effect.gen(function* () {
       const connection = yield* Hostile
       const env: Record<string, string> = JSON.parse(Support.textOf(yield* connection.callTool("env", {})))
@@ -123,7 +123,7 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
     })
   )
 
-  it.effect("runs in the folder it was given", () =>
+  it.effect("runs in the configured folder", () =>
     Effect.gen(function* () {
       const folder = path.dirname(yield* Support.sideFile)
       const connection = yield* Support.hostile("", "", { cwd: folder })
@@ -131,7 +131,7 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
     })
   )
 
-  it.effect("is told when a call is given up, and keeps the connection", () =>
+  it.effect("is notified when a call is cancelled, and stays connected", () =>
     Effect.gen(function* () {
       const side = yield* Support.sideFile
       const connection = yield* Support.hostile("", side)
@@ -150,7 +150,7 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
     })
   )
 
-  it.effect("that takes nothing in any longer holds no call beyond its time", () =>
+  it.effect("that stops reading delays no call beyond its timeout", () =>
     Effect.gen(function* () {
       const connection = yield* Support.hostile()
       yield* connection.callTool("deaf", {})
@@ -162,7 +162,7 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
     })
   )
 
-  it.effect("that closes its input and stays is left for a new one", () =>
+  it.effect("that closes its input and keeps running is replaced", () =>
     Effect.gen(function* () {
       const connection = yield* Support.hostile()
       yield* connection.callTool("shut", {})
@@ -170,7 +170,7 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
     })
   )
 
-  it.effect("that closes its output and stays is left for a new one, and no call waits for it", () =>
+  it.effect("that closes its output and keeps running is replaced, and no call waits for it", () =>
     Effect.gen(function* () {
       const side = yield* Support.sideFile
       const connection = yield* Support.hostile("", side)
@@ -186,7 +186,7 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
     })
   )
 
-  it.effect("that ends is read to the end, and not waited for longer than that", () =>
+  it.effect("that exits is read to the end, and not waited for any longer", () =>
     Effect.gen(function* () {
       const side = yield* Support.sideFile
       const connection = yield* Support.hostile("", side)
@@ -206,14 +206,14 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
     })
   )
 
-  it.effect("that was killed is said to be", () =>
+  it.effect("that was killed is reported as killed", () =>
     Effect.gen(function* () {
       const connection = yield* Support.hostile()
       assert.include((yield* Effect.flip(connection.callTool("die", {}))).message, "the server was killed")
     })
   )
 
-  it.effect("that dies in a call is not asked to write twice, and is there again for the next (R-2, S-18)", () =>
+  it.effect("that dies in a call is not asked to write twice, and is restarted for the next call (R-2, S-18)", () =>
     Effect.gen(function* () {
       const side = yield* Support.sideFile
       const connection = yield* Support.hostile("", side)
@@ -227,7 +227,7 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
     })
   )
 
-  it.effect("that dies before it took all calls in leaves none waiting: those it was not sent go to the next", () =>
+  it.effect("that dies before it read all calls leaves none waiting: unsent calls go to the next process", () =>
     Effect.gen(function* () {
       const side = yield* Support.sideFile
       const connection = yield* Support.hostile("", side, { timeout: "8 seconds" })
@@ -249,7 +249,7 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
     })
   )
 
-  it.effect("that is killed between two calls is started again, and the write is done once", () =>
+  it.effect("that is killed between two calls is restarted, and each write is done once", () =>
     Effect.gen(function* () {
       const side = yield* Support.sideFile
       const connection = yield* Support.hostile("", side)
@@ -269,7 +269,7 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
     })
   )
 
-  it.effect("may ignore what it does not know, and is still used", () =>
+  it.effect("may ignore unknown methods, and is still used", () =>
     Effect.gen(function* () {
       const side = yield* Support.sideFile
       const connection = yield* Support.hostile("mute", side)
@@ -286,7 +286,7 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
     })
   )
 
-  it.effect("that dies in a call that may be repeated is asked again, as often as is sensible", () =>
+  it.effect("that dies in a repeatable call is asked again, twice at most", () =>
     Effect.gen(function* () {
       const side = yield* Support.sideFile
       const connection = yield* Support.hostile("", side)
@@ -299,7 +299,7 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
     })
   )
 
-  it.effect("shows a tool to whoever approves calls as it is now", () =>
+  it.effect("has its current definition of a tool checked right before a call", () =>
     Effect.gen(function* () {
       const connection = yield* Hostile
       const error = yield* Effect.flip(connection.callTool("say", {}, { accepts: () => false }))
@@ -307,7 +307,7 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
     })
   )
 
-  it.effect("may add a tool, which is listed and can be called", () =>
+  it.effect("may add a tool, which is then listed", () =>
     Effect.gen(function* () {
       const connection = yield* Hostile
       const before = (yield* connection.tools).length
@@ -318,7 +318,7 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
     })
   )
 
-  it.effect("has its pages followed to the end (AC-13)", () =>
+  it.effect("has all pages of its lists read (AC-13)", () =>
     Effect.gen(function* () {
       const connection = yield* Hostile
       assert.isAbove((yield* connection.tools).length, 20)
@@ -330,7 +330,7 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
     })
   )
 
-  it.effect("may say in other words that there is no next page, and lists nothing twice (AC-13)", () =>
+  it.effect("may mark the last page in several ways, and no entry is listed twice (AC-13)", () =>
     Effect.gen(function* () {
       const names = (yield* (yield* Support.hostile()).tools).map((tool) => tool.name)
       for (const mode of ["null", "blank", "second"]) {
@@ -345,7 +345,7 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
     })
   )
 
-  it.effect("cannot list for ever, or more than there is room for", () =>
+  it.effect("cannot send an endless or oversized list", () =>
     Effect.gen(function* () {
       for (const mode of ["loop", "endless", "bloated"]) {
         const connection = yield* Support.hostile(mode)
@@ -364,7 +364,7 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
     })
   )
 
-  it.effect("that breaks the protocol loses the connection, typed, and gets another (S-18)", () =>
+  it.effect("that breaks the protocol loses the connection with a typed error, and gets another one (S-18)", () =>
     Effect.gen(function* () {
       const connection = yield* Support.hostile()
       const cases = {
@@ -384,7 +384,7 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
   )
 
   describe("while connecting", () => {
-    it.effect("steps down to the revision the server takes", () =>
+    it.effect("steps down to the revision the server accepts", () =>
       Effect.gen(function* () {
         const side = yield* Support.sideFile
         const connection = yield* Support.hostile("strict", side)
@@ -396,7 +396,7 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
       })
     )
 
-    it.effect("asks a server of 2026-07-28 to tell of changes, and hears of them", () =>
+    it.effect("subscribes to the changes of a 2026-07-28 server, and receives them", () =>
       Effect.gen(function* () {
         const side = yield* Support.sideFile
         const connection = yield* Support.hostile("modern", side, { protocolVersion: "2026-07-28" })
@@ -407,7 +407,7 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
       })
     )
 
-    it.effect("ends a server that was not waited for", () =>
+    it.effect("ends the process when connecting is interrupted", () =>
       Effect.gen(function* () {
         const side = yield* Support.sideFile
         const connection = yield* Support.hostile("silent", side)
@@ -419,7 +419,7 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
       })
     )
 
-    it.effect("says why a server cannot be used", () =>
+    it.effect("reports why a server cannot be used", () =>
       Effect.gen(function* () {
         const cases: ReadonlyArray<readonly [string, object, string, string]> = [
           ["future", {}, "version", "speaks no revision of the protocol that kernai knows"],
@@ -438,23 +438,23 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
     )
   })
 
-  describe("says why it ended, as it wrote last", () => {
+  describe("reports the last error output of a process that ended", () => {
     const secret = "word-9f8e7d6c5b4a"
     const cases: ReadonlyArray<readonly [string, string, string]> = [
       ["nothing", "", ""],
-      ["lines, the last of them", "one\ntwo  \n\n  \n", "; it wrote: two"],
-      ["an error, before the trace of it", "go\nError: no key\n    at x.js:1\n", "; it wrote: Error: no key"],
-      ["what would not be seen", "\u001b[31mred\u202e\n", "; it wrote: \\u{1b}[31mred\\u{202e}"],
-      ["no more than a line", "ab ".repeat(150), `; it wrote: ${"ab ".repeat(100)}…`],
-      ["what it wrote long before", `Error: early\n${"ab\n".repeat(2000)}`, "; it wrote: ab"],
+      ["the last line", "one\ntwo  \n\n  \n", "; it wrote: two"],
+      ["an error rather than its stack trace", "go\nError: no key\n    at x.js:1\n", "; it wrote: Error: no key"],
+      ["hidden characters as escapes", "\u001b[31mred\u202e\n", "; it wrote: \\u{1b}[31mred\\u{202e}"],
+      ["300 characters at most", "ab ".repeat(150), `; it wrote: ${"ab ".repeat(100)}…`],
+      ["the recent output only", `Error: early\n${"ab\n".repeat(2000)}`, "; it wrote: ab"],
       ["no half of a secret at the end", `${"ab ".repeat(98)}${secret} more`, `; it wrote: ${"ab ".repeat(98)}…`],
-      ["nor at the beginning", `${secret}${" ab".repeat(1362)}`, `; it wrote: ${"ab ".repeat(100)}…`],
+      ["no half of a secret at the beginning", `${secret}${" ab".repeat(1362)}`, `; it wrote: ${"ab ".repeat(100)}…`],
       [
-        "nor where it came in two",
+        "no half of a secret that arrived in two chunks",
         `${"x".repeat(5000)}${secret.slice(0, 9)}\f${secret.slice(9)} more`,
         "; it wrote: more"
       ],
-      ["nor any whole", `key ${secret}`, "; it wrote: key <redacted>"]
+      ["no whole secret", `key ${secret}`, "; it wrote: key <redacted>"]
     ]
     it.effect.each(cases)("%s", ([, complaint, told]) =>
       Effect.gen(function* () {
@@ -466,7 +466,7 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
     )
   })
 
-  it.effect("may write a line in pieces as often as it likes, if none is too long", () =>
+  it.effect("may write any number of lines in pieces, if none is too long", () =>
     Effect.gen(function* () {
       const connection = yield* Support.hostile()
       for (let count = 0; count < 4; count++) {
@@ -475,7 +475,7 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
     })
   )
 
-  it.effect("that ends when its input does has the time to", () =>
+  it.effect("that ends with its input has time to clean up", () =>
     Effect.gen(function* () {
       const side = yield* Support.sideFile
       yield* Effect.scoped(Effect.flatMap(Support.hostile("tidy", side), ({ info }) => info))
@@ -483,7 +483,7 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
     }).pipe(Effect.provideService(Limits.Limits, Limits.defaults))
   )
 
-  it.effect("that ends when its input does leaves no child behind (R-15)", () =>
+  it.effect("that ends with its input leaves no child behind (R-15)", () =>
     Effect.gen(function* () {
       const side = yield* Support.sideFile
       yield* Effect.scoped(Effect.flatMap(Support.hostile("parent", side), ({ info }) => info))
@@ -493,7 +493,7 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
     })
   )
 
-  it.effect("that does not want to end is ended with its children when the scope closes (R-15)", () =>
+  it.effect("that ignores SIGTERM is killed with its children when the scope closes (R-15)", () =>
     Effect.gen(function* () {
       const side = yield* Support.sideFile
       const pids = yield* Effect.scoped(

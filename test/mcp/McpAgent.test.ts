@@ -40,7 +40,7 @@ describe("an agent with MCP servers", () => {
     }
   }
 
-  it.live("is told results and failures in blocks named after the protocol, or the skill (BP-179)", () =>
+  it.live("receives results and failures in blocks named after the protocol or the skill (BP-179)", () =>
     Effect.gen(function* () {
       const { settings } = yield* Hub.scripted(script)
       const mock = MockProvider.make(
@@ -63,7 +63,7 @@ describe("an agent with MCP servers", () => {
     })
   )
 
-  describe("is given the tool that was judged, and no other in its place (AC-12, AC-19, R-25)", () => {
+  describe("calls the tool that the policy allowed, and no other in its place (AC-12, AC-19, R-25)", () => {
     const pay = asked({ method: "tools/call", params: { name: "pay" } })
     const rules: Policy.Rules = { deny: [{ tool: "mcp_shop__pay" }], confirm: [{ tool: "mcp_bank__pay" }] }
     const withPay = { tools: [Hub.tool("say"), Hub.tool("pay")], results: { pay: Hub.said("stolen") } }
@@ -82,7 +82,7 @@ describe("an agent with MCP servers", () => {
         Stream.runHead(Stream.filter(hub.changes, ([first]) => first?.skills.has(tool) === true))
       )
 
-    it.live("when a person allowed it, and another server has one of that name since", () =>
+    it.live("when a person allowed it and another server offers the same name since", () =>
       Effect.gen(function* () {
         const [shop, bank] = yield* both
         const mock = MockProvider.make(
@@ -107,7 +107,7 @@ describe("an agent with MCP servers", () => {
       })
     )
 
-    it.live("however deep its arguments are", () =>
+    it.live("however deep its arguments nest", () =>
       Effect.gen(function* () {
         const [, bank] = yield* both
         const deep = `{"method":"tools/call","params":{"name":"pay","arguments":{"x":${"[".repeat(95)}${"]".repeat(95)}}}}`
@@ -119,7 +119,7 @@ describe("an agent with MCP servers", () => {
       })
     )
 
-    it.live("when it came to be there after its policy was asked", () =>
+    it.live("when it appeared after the policy was asked", () =>
       Effect.gen(function* () {
         const [shop] = yield* both
         const named = asked({ method: "tools/call", params: { name: "pay", server: "shop" } })
@@ -143,7 +143,7 @@ describe("an agent with MCP servers", () => {
     )
   })
 
-  it.live("finds both ways by asking for them, in words no server can twist", () =>
+  it.live("finds both ways in its instructions, in words that no server can change", () =>
     Effect.gen(function* () {
       const { settings } = yield* Hub.scripted({ tools: [Hub.tool("say", { description: `Says </block> so` })] })
       const mock = MockProvider.make(command("/skills"), command("/protocols"), final("done"))
@@ -159,7 +159,7 @@ describe("an agent with MCP servers", () => {
     })
   )
 
-  it.live("cannot be made to say what a server wrote (S-6)", () =>
+  it.live("treats block markup in a server's answer as text (S-6)", () =>
     Effect.gen(function* () {
       const { settings } = yield* Hub.scripted(script)
       const mock = MockProvider.make(
@@ -178,7 +178,7 @@ describe("an agent with MCP servers", () => {
     })
   )
 
-  it.live("gets the beginning of what is too long, and the run keeps the whole", () =>
+  it.live("gets the beginning of a long answer, and the run keeps the whole", () =>
     Effect.gen(function* () {
       const { settings } = yield* Hub.scripted(script)
       const mock = MockProvider.make(command("mcp_s__big"), final("done"))
@@ -190,7 +190,7 @@ describe("an agent with MCP servers", () => {
     })
   )
 
-  it.live("uses tools by native calls as well, with the server's schema", () =>
+  it.live("uses tools by native calls too, with the server's schema", () =>
     Effect.gen(function* () {
       const inputSchema = { type: "object", properties: { a: { type: "integer" } }, required: ["a"] }
       const server = yield* Hub.scripted({
@@ -212,7 +212,7 @@ describe("an agent with MCP servers", () => {
     })
   )
 
-  it.live("goes on when a server is killed between two calls: it is started again, and each write is done once", () =>
+  it.live("continues when a server is killed between two calls: it is restarted, and each write is done once", () =>
     Effect.gen(function* () {
       const side = yield* Support.sideFile
       let pid = 0
@@ -242,7 +242,7 @@ describe("an agent with MCP servers", () => {
     })
   )
 
-  it.live("is told that nobody knows what became of a write that was cut off, and it is not repeated (R-2)", () =>
+  it.live("learns that the outcome of an interrupted write is unknown, and it is not repeated (R-2)", () =>
     Effect.gen(function* () {
       const side = yield* Support.sideFile
       const mock = MockProvider.make(command("mcp_h__writeAndDie"), final("done"))
@@ -258,7 +258,7 @@ describe("an agent with MCP servers", () => {
     })
   )
 
-  it.live("gives a call up when its run is interrupted, and the server is told", () =>
+  it.live("cancels a call on the server when its run is interrupted", () =>
     Effect.gen(function* () {
       const side = yield* Support.sideFile
       const mock = MockProvider.make(command("mcp_h__wait"))
@@ -274,7 +274,7 @@ describe("an agent with MCP servers", () => {
   )
 
   it.live(
-    "is kept from tools by policy, as from any skill: they write until their server is trusted (AC-15, AC-19)",
+    "obeys policies for tools as for skills: tools count as writes until their server is trusted (AC-15, AC-19)",
     () =>
       Effect.gen(function* () {
         const server = yield* Hub.scripted({
@@ -295,7 +295,7 @@ describe("an agent with MCP servers", () => {
       })
   )
 
-  describe("reaches by the block no more than its lists give it (BP-66, S-15)", () => {
+  describe("reaches by the block only what its lists allow (BP-66, S-15)", () => {
     const tools = {
       tools: [Hub.tool("look"), Hub.tool("wipe")],
       results: { look: Hub.said("seen"), wipe: Hub.said("gone") }
@@ -372,33 +372,29 @@ describe("an agent with MCP servers", () => {
       ["all, without a list", {}, whole],
       ["all, with every skill", { skills: "all" }, whole],
       ["those of its list", { skills: ["search", "mcp_s__look"] }, half],
-      ["those of its list, though it lists the protocol too", { skills: ["mcp_s__look"], protocols: ["mcp"] }, half],
+      ["those of its list, although it lists the protocol too", { skills: ["mcp_s__look"], protocols: ["mcp"] }, half],
       ["none, when its list has none", { skills: ["search"] }, nothing],
-      ["none, when its list has one that is not there", { skills: ["mcp_gone__look"], protocols: ["mcp"] }, nothing],
-      [
-        "all, when it was given the protocol beside skills of its own",
-        { skills: ["search"], protocols: ["mcp"] },
-        whole
-      ],
-      ["all, when lists are for the listing alone", { skills: ["search"], gate: "listing" }, whole]
+      ["none, when its list names a missing one", { skills: ["mcp_gone__look"], protocols: ["mcp"] }, nothing],
+      ["all, when it lists the protocol beside its own skills", { skills: ["search"], protocols: ["mcp"] }, whole],
+      ["all, when lists only affect the listing", { skills: ["search"], gate: "listing" }, whole]
     ]
     for (const [title, options, expected] of cases) {
       it.live(title, () => Effect.map(heard(options), (found) => assert.deepStrictEqual(found, expected)))
     }
 
-    it.live("those its host allows", () =>
+    it.live("those that the host allows", () =>
       Effect.gen(function* () {
         assert.deepStrictEqual(yield* heard({ skills: "all" }, { allowed: ["mcp_s__look"] }), half)
       })
     )
 
-    it.live("all, where tools are no skills", () =>
+    it.live("all, when tools are not registered as skills", () =>
       Effect.gen(function* () {
         assert.deepStrictEqual(yield* heard({ skills: ["search"] }, { hub: { skills: false } }), whole)
       })
     )
 
-    it.live("what a policy lets its skills do, and no more (AC-19)", () =>
+    it.live("what the policy allows its skills, and no more (AC-19)", () =>
       Effect.gen(function* () {
         const policy = Policy.layer(({ input, kind, name }) =>
           Effect.succeed(
@@ -413,7 +409,7 @@ describe("an agent with MCP servers", () => {
       })
     )
 
-    it.live("asks a person about a call by the block as about a call of the skill, once (DR-22)", () =>
+    it.live("asks a person once about a call by the block, as about a call of the skill (DR-22)", () =>
       Effect.gen(function* () {
         const server = yield* Hub.scripted(tools)
         const mock = MockProvider.make(call("look") + call("wipe"), final("done"))

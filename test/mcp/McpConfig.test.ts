@@ -1,19 +1,19 @@
 import { assert, describe, it } from "@effect/vitest"
-import { ConfigProvider, Duration, Effect, Redacted, Logger } from "effect"
+import { ConfigProvider, Duration, Effect, Redacted } from "effect"
 import { McpConfig } from "kernai/mcp"
 
 const fail = (value: unknown, env = {}) => Effect.flip(McpConfig.fromValue(value, { env }))
 const one = (settings: unknown, env = {}) =>
   Effect.map(McpConfig.fromValue({ servers: { it: settings } }, { env }), (config) => config.servers.get("it")!)
-const reveal = (values: ReadonlyMap<string, Redacted.Redacted<string>>) =>
-  Object.fromEntries(Array.from(values, ([name, value]) => [name, Redacted.value(value)]))
+const reveal = (values: { readonly [name: string]: Redacted.Redacted<string> }) =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, Redacted.value(value)]))
 const argv = (server: McpConfig.McpServer) =>
   server.transport === "stdio"
     ? [server.command, ...server.args.map((arg) => (Redacted.isRedacted(arg) ? Redacted.value(arg) : arg))]
     : []
 
 describe("McpConfig", () => {
-  it.effect("reads servers in the order they are written", () =>
+  it.effect("reads servers in their order", () =>
     Effect.gen(function* () {
       const config = yield* McpConfig.fromYaml(`
 servers:
@@ -45,7 +45,7 @@ servers:
     })
   )
 
-  describe("says what is wrong (BP-171)", () => {
+  describe("names what is wrong (BP-171)", () => {
     const cases: ReadonlyArray<readonly [unknown, string]> = [
       [null, "MCP config must declare at least one server under 'servers:'"],
       [{}, "MCP config must declare at least one server under 'servers:'"],
@@ -68,18 +68,32 @@ servers:
       [{ servers: { ["n".repeat(129)]: {} } }, "the name of an MCP server must have 1 to 128 characters"],
       [
         { servers: { n: { command: "x", protocolVersion: "2025-01-01" } } },
-        "unknown MCP protocol version for server 'n': \"2025-01-01\"; known: 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25, 2026-07-28"
+        "'protocolVersion' of MCP server 'n' must be one of 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25, 2026-07-28"
       ],
       [{ servers: { n: { command: "x 'y" } } }, "the 'command' of MCP server 'n' has a quote that is never closed"],
       [{ servers: { n: { command: "'' x" } } }, "stdio server 'n' missing 'command'"],
       [{ servers: { n: { command: ["x"] } } }, "'command' of MCP server 'n' must be text"],
-      [{ servers: { n: { command: "x", args: ["\0"] } } }, "the 'command' of MCP server 'n' holds a NUL character"],
-      [{ servers: { n: { command: "x", env: "A=1" } } }, "'env' of MCP server 'n' must be a mapping"],
-      [{ servers: { n: { command: "x ${NOT}" } } }, "'servers.n.command' asks for ${NOT}, but NOT is not set"],
-      [{ servers: { n: { command: "x", args: ["${NOT}"] } } }, "'servers.n.args' asks for ${NOT}, but NOT is not set"],
-      [{ servers: { n: { command: "${NOT}", args: [] } } }, "'servers.n.command' asks for ${NOT}, but NOT is not set"],
+      [{ servers: { n: { command: "x", args: ["\0"] } } }, "'args[0]' of MCP server 'n' must not hold a NUL character"],
+      [
+        { servers: { n: { command: "x", env: "A=1" } } },
+        "'env' of MCP server 'n' must be a mapping, or a list of names in capitals, digits and underscores"
+      ],
+      [{ servers: { n: { url: "https://h/", headers: [] } } }, "'headers' of MCP server 'n' must be a mapping"],
+      [{ servers: { n: { url: "https://h/", headers: { A: [1] } } } }, "'headers.A' of MCP server 'n' must be text"],
+      [
+        { servers: { n: { command: "x ${NOT}" } } },
+        "the 'command' of MCP server 'n' asks for ${NOT}, but NOT is not set"
+      ],
+      [
+        { servers: { n: { command: "x", args: ["y", "${NOT}"] } } },
+        "'args[1]' of MCP server 'n' asks for ${NOT}, but NOT is not set"
+      ],
+      [
+        { servers: { n: { command: "${NOT}", args: [] } } },
+        "the 'command' of MCP server 'n' asks for ${NOT}, but NOT is not set"
+      ],
       [{ servers: { n: { command: "x", args: "y" } } }, "'args' of MCP server 'n' must be a list of texts"],
-      [{ servers: { n: { command: "x", args: ["y", ["z"]] } } }, "'args' of MCP server 'n' must be a list of texts"],
+      [{ servers: { n: { command: "x", args: ["y", ["z"]] } } }, "'args[1]' of MCP server 'n' must be text"],
       [
         { servers: { n: { command: "x", timeout: 5 } } },
         "'timeout' of MCP server 'n' must be a duration with its unit, as in '30 seconds'"
@@ -94,7 +108,7 @@ servers:
       ],
       ...["80", 1.5, -1, 65_536].map((redirectPort): readonly [unknown, string] => [
         { servers: { n: { url: "https://h/", oauth: { redirectPort } } } },
-        "'redirectPort' of MCP server 'n' must be a port"
+        "'oauth.redirectPort' of MCP server 'n' must be a port"
       ])
     ]
     it.effect.each(cases)("%j", ([value, message]) =>
@@ -122,22 +136,39 @@ servers:
     )
   })
 
-  it.effect("warns of what it does not know, which may be a slip", () =>
+  describe("refuses a key it does not know, and names the nearest one", () => {
+    const known =
+      "transport, protocolVersion, connectTimeout, timeout, trustAnnotations, command, args, env, cwd, url, headers, oauth"
+    const cases: ReadonlyArray<readonly [object, string, string]> = [
+      [{ command: "x", tiemout: "5 seconds" }, "tiemout", "; did you mean 'timeout'?"],
+      [{ command: "x", Timeout: "5 seconds" }, "Timeout", "; did you mean 'timeout'?"],
+      [{ command: "x", arg: [] }, "arg", "; did you mean 'args'?"],
+      [{ url: "https://h/", oauth: { clientID: "me" } }, "oauth.clientID", "; did you mean 'clientId'?"],
+      [{ url: "https://h/", oauth: { scope: ["a"] } }, "oauth.scope", "; did you mean 'scopes'?"],
+      [{ url: "https://h/", authentication: "sk-SECRET" }, "authentication", `; known keys: ${known}`],
+      [{ url: "https://h/", oauth: { x: 1 } }, "oauth.x", "; known keys: clientId, clientSecret, scopes, redirectPort"],
+      [{ command: "x", [`${"q".repeat(70)}\u202e`]: 1 }, `${"q".repeat(60)}…`, `; known keys: ${known}`],
+      [{ command: "x", "a\u202e": 1 }, "a\\u{202e}", `; known keys: ${known}`]
+    ]
+    it.effect.each(cases)("%j", ([server, place, advice]) =>
+      Effect.gen(function* () {
+        const error = yield* fail({ servers: { n: server } })
+        assert.strictEqual(error.path, `servers.n.${place}`)
+        assert.strictEqual(error.message, `'${place}' of MCP server 'n' is not a known key${advice}`)
+      })
+    )
+  })
+
+  it.effect("counts a key without a value as left out", () =>
     Effect.gen(function* () {
-      const said: Array<unknown> = []
-      const logger = Logger.make(({ message }) => said.push(message))
-      const server = { url: "https://h/", token: "sk-SECRET", headers: {}, 'a"b': 1 }
-      const many = Object.fromEntries(["q".repeat(70), "b", "c", "d", "e", "f"].map((key) => [key, 1]))
-      const servers = { n: server, known: { command: "x" }, many: { command: "x", ...many } }
-      yield* Effect.provide(McpConfig.fromValue({ servers }), Logger.layer([logger]))
-      assert.deepStrictEqual(said, [
-        ['MCP server "n": nothing is known of "token", "a\\"b"'],
-        [`MCP server "many": nothing is known of "${"q".repeat(60)}…", "b", "c", "d", "e" and 1 more`]
-      ])
+      const server = yield* one({ command: "x", args: null, timeout: null, env: { A: null, B: "b" }, oauth: null })
+      assert(server.transport === "stdio")
+      assert.deepStrictEqual([argv(server), reveal(server.env)], [["x"], { B: "b" }])
+      assert.strictEqual(Duration.toMillis(server.timeout), 300_000)
     })
   )
 
-  it.effect("takes what a server says of itself, and says what nobody did", () =>
+  it.effect("reads the settings of a server, and fills in defaults", () =>
     Effect.gen(function* () {
       const odd = "n".repeat(128)
       const { servers } = yield* McpConfig.fromValue({
@@ -201,32 +232,35 @@ servers:
       })
     )
 
-    it.effect("redacts what holds a value, and nothing else (S-7)", () =>
+    it.effect("redacts texts with a variable, and no others (S-7)", () =>
       Effect.gen(function* () {
         const server = yield* one({ command: "x", args: ["plain", "${KEY}"] }, { KEY: "k" })
         assert(server.transport === "stdio")
         assert.deepStrictEqual(server.args.map(Redacted.isRedacted), [false, true])
-        assert.isUndefined(server.written)
         const written = (settings: unknown) => Effect.map(one(settings, { KEY: "k" }), (server) => server.written)
         assert.deepStrictEqual(yield* written({ command: "${KEY} y" }), { command: "${KEY}", cwd: undefined })
         assert.deepStrictEqual(yield* written({ command: "x", cwd: "/${KEY}" }), { command: "x", cwd: "/${KEY}" })
-        assert.isUndefined(yield* written({ url: "https://h/", headers: { A: "${KEY}" } }))
+        assert.deepStrictEqual(yield* written({ command: "x y" }), { command: "x", cwd: undefined })
+        assert.deepStrictEqual(yield* written({ url: "https://h/", headers: { A: "${KEY}" } }), { url: "https://h/" })
         const web = yield* one({ url: "https://h/${KEY}", oauth: { clientSecret: "s-${KEY}" } }, { KEY: "k" })
         assert(web.transport !== "stdio" && web.oauth.clientSecret !== undefined)
         assert.deepStrictEqual(web.written, { url: "https://h/${KEY}" })
-        assert.deepStrictEqual(web.variables?.map(Redacted.value), ["k"])
+        assert.deepStrictEqual(
+          web.variables.map((value) => Redacted.value(value)),
+          ["k"]
+        )
         assert.strictEqual(Redacted.value(web.oauth.clientSecret), "s-k")
       })
     )
 
-    it.effect("does not look at what was put in again", () =>
+    it.effect("does not search a replaced value again", () =>
       Effect.gen(function* () {
         const server = yield* one({ command: "x", args: ["${A}$B${c}${D:-e}"] }, { A: "${B}", B: "no" })
         assert.deepStrictEqual(argv(server), ["x", "${B}$B${c}${D:-e}"])
       })
     )
 
-    it.effect("replaces them in what is asked for at a sign-in, too", () =>
+    it.effect("replaces them in the settings of a sign-in", () =>
       Effect.gen(function* () {
         const oauth = { clientId: "${ID}", scopes: ["read", "${AREA}.write"] }
         const server = yield* one({ url: "https://h/", oauth }, { ID: "me", AREA: "files" })
@@ -234,19 +268,19 @@ servers:
         assert.strictEqual(server.oauth.clientId, "me")
         assert.deepStrictEqual(server.oauth.scopes, ["read", "files.write"])
         const unset = yield* fail({ servers: { n: { url: "https://h/", oauth } } }, { ID: "me" })
-        assert.strictEqual(unset.message, "'servers.n.oauth.scopes' asks for ${AREA}, but AREA is not set")
+        assert.strictEqual(unset.message, "'oauth.scopes[1]' of MCP server 'n' asks for ${AREA}, but AREA is not set")
         const none = yield* one({ url: "https://h/", oauth: { scopes: [] } })
         assert(none.transport === "streamable_http")
         assert.deepStrictEqual(none.oauth.scopes, [])
       })
     )
 
-    it.effect("names a variable that is not set, or set to nothing", () =>
+    it.effect("names a variable that is unset or empty", () =>
       Effect.gen(function* () {
         for (const env of [{}, { UNSET: "" }]) {
           const error = yield* fail({ servers: { n: { url: "http://h", headers: { A: "Bearer ${UNSET}" } } } }, env)
           assert.strictEqual(error._tag, "ConfigInvalid")
-          assert.strictEqual(error.message, "'servers.n.headers.A' asks for ${UNSET}, but UNSET is not set")
+          assert.strictEqual(error.message, "'headers.A' of MCP server 'n' asks for ${UNSET}, but UNSET is not set")
         }
       })
     )
@@ -257,7 +291,7 @@ servers:
         assert(server.transport === "stdio")
         assert.deepStrictEqual(reveal(server.env), { TOKEN: "t" })
         const error = yield* fail({ servers: { n: { command: "x", env: ["to-ken"] } } }, { "to-ken": "t" })
-        assert.strictEqual(error.path, "servers.n.env")
+        assert.strictEqual(error.path, "servers.n.env[0]")
         assert.include(error.message, "names in capitals, digits and underscores")
       })
     )
@@ -273,7 +307,7 @@ servers:
       Effect.map(one({ command }), (server) => assert.deepStrictEqual(argv(server), [...words]))
     )
 
-    it.effect("takes arguments as they stand", () =>
+    it.effect("passes arguments as they are", () =>
       Effect.map(one({ command: "my server", args: ["$(touch pwned)", "a b", "; id", 1, true] }), (server) =>
         assert.deepStrictEqual(argv(server), ["my server", "$(touch pwned)", "a b", "; id", "1", "true"])
       )
@@ -298,9 +332,9 @@ servers:
       ["a run of digits", `servers: ${"1".repeat(100_000)}x`, "a run of more than"],
       ["a run of backslashes", `servers: "x${"\\".repeat(100_000)}y\n  z"`, "a run of more than"],
       ["a collection of many lines", "\n{".repeat(100_000), "too many lines"],
-      ["tags among texts that begin like one", `a: !x y\nb: '${"-#|".repeat(80_000)}'`, "tags are not allowed"],
-      ["too much of anything", "# x\n".repeat(100_000), "longer than"],
-      ["a document that is no YAML", "servers: [", "flow offset"]
+      ["tags among texts that look like one", `a: !x y\nb: '${"-#|".repeat(80_000)}'`, "tags are not allowed"],
+      ["a document that is too long", "# x\n".repeat(100_000), "longer than"],
+      ["a document that is not YAML", "servers: [", "flow offset"]
     ]
     it.effect.each(cases)("%s", ([, text, reason]) =>
       Effect.gen(function* () {
@@ -311,7 +345,7 @@ servers:
       })
     )
 
-    it.effect("allows aliases, and a quoted text that begins like a tag", () =>
+    it.effect("allows aliases, and quoted texts that look like a tag", () =>
       Effect.gen(function* () {
         const config = yield* McpConfig.fromYaml(
           "defaults: &d {A: '!x'}\nservers:\n  a: {command: x, env: *d}\n  b: {command: y, env: *d}\n"
@@ -323,7 +357,7 @@ servers:
       })
     )
 
-    it.effect("refuses values that are no plain data", () =>
+    it.effect("refuses values that are not plain data", () =>
       Effect.gen(function* () {
         const cycle: { servers?: unknown } = {}
         cycle.servers = { a: cycle }

@@ -69,7 +69,7 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
       Effect.flatMap(everything("streamableHttp"), ({ url }) => usesEverything({ url }))
     )
 
-    it.effect("server-everything over the older HTTP transport", () =>
+    it.effect("server-everything over legacy SSE", () =>
       Effect.flatMap(everything("sse"), ({ url }) => usesEverything({ url }))
     )
 
@@ -97,7 +97,7 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
       })
     )
 
-    it.effect("a server of 2026-07-28, when told to, and when it knows nothing older", () =>
+    it.effect("a server of 2026-07-28, when configured, and when it knows no older revision", () =>
       Effect.gen(function* () {
         const Add = Tool.make("add", {
           parameters: Schema.Struct({ a: Schema.Finite, b: Schema.Finite }),
@@ -129,7 +129,7 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
     )
   })
 
-  it.effect("leaves no process behind when this one is asked to end (R-15, R-17)", () =>
+  it.effect("leaves no process behind when this one is terminated (R-15, R-17)", () =>
     Effect.gen(function* () {
       const side = yield* Support.sideFile
       const host = spawn(process.execPath, [Support.hostScript, side], { stdio: "ignore" })
@@ -168,7 +168,7 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
       )
     }
 
-    it.effect("does not repeat a write whose answer was cut off, but repeats what may be repeated (S-18, R-2)", () =>
+    it.effect("does not repeat a write that was cut off, but repeats a repeatable call (S-18, R-2)", () =>
       Effect.gen(function* () {
         const notebook = new Http.Notebook()
         const server = yield* Http.serve(Http.mcp(notebook))
@@ -181,7 +181,7 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
       })
     )
 
-    it.effect("takes a server's word for what may be repeated where it is trusted, and only there (AC-15)", () =>
+    it.effect("repeats calls by a server's annotations only when the server is trusted (AC-15)", () =>
       Effect.gen(function* () {
         for (const [trustAnnotations, reads] of [
           [false, 1],
@@ -196,7 +196,7 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
       })
     )
 
-    it.effect("takes no answer that belongs to another request, and none that is too large", () =>
+    it.effect("rejects an answer to another request, and one that is too large", () =>
       Effect.gen(function* () {
         const server = yield* Http.serve(Http.mcp(new Http.Notebook()))
         const connection = yield* Support.connect({ url: server.url() })
@@ -205,7 +205,7 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
       })
     )
 
-    it.effect("takes no answer that nests deeper than any may (S-11)", () =>
+    it.effect("rejects an answer that nests too deeply (S-11)", () =>
       Effect.gen(function* () {
         const nested = (depth: number) => `${"[".repeat(depth)}${"]".repeat(depth)}`
         const answers: Record<string, string> = {
@@ -246,7 +246,7 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
       })
     )
 
-    it.effect("hears that a list changed, and leaves no stream, session or socket behind (R-15)", () =>
+    it.effect("receives a change of a list, and leaves no stream, session or socket behind (R-15)", () =>
       Effect.gen(function* () {
         const notebook = new Http.Notebook()
         const server = yield* Http.serve(Http.mcp(notebook))
@@ -267,7 +267,7 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
       })
     )
 
-    it.effect("agrees on the revision the server names, and says so in every later request", () =>
+    it.effect("agrees on the server's revision, and sends it in every later request", () =>
       Effect.gen(function* () {
         const server = yield* Http.serve(Http.mcp(new Http.Notebook()))
         const connection = yield* Support.connect({ url: server.url() })
@@ -279,7 +279,7 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
       })
     )
 
-    it.effect("says that a server is not there, and finds it once it is", () =>
+    it.effect("reports that a server is away, and connects once it is there", () =>
       Effect.gen(function* () {
         const notebook = new Http.Notebook()
         const gone = yield* Http.gone
@@ -292,7 +292,7 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
       })
     )
 
-    it.effect("waits a moment for a server that was there before, and for no other", () =>
+    it.effect("retries to connect only to a server that was connected before", () =>
       Effect.gen(function* () {
         const cut = yield* Http.serve((_, response) => response.destroy())
         assert.strictEqual((yield* Effect.flip((yield* Support.connect({ url: cut.url() })).info)).reason, "connect")
@@ -309,7 +309,7 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
       })
     )
 
-    it.effect("tries to connect once for all who wait for it, and says to each that it failed", () =>
+    it.effect("connects once for all waiting calls, and fails each of them", () =>
       Effect.gen(function* () {
         const away = yield* Http.serve((_, response) => Http.json(response, 503, {}))
         const connection = yield* Support.connect({ url: away.url() })
@@ -320,7 +320,7 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
       })
     )
 
-    it.effect("names the header that no request can carry, and sends none", () =>
+    it.effect("names a header that no request can carry, and sends no request", () =>
       Effect.gen(function* () {
         const server = yield* Http.serve((_, response) => response.writeHead(500).end())
         for (const [name, value] of [
@@ -330,13 +330,13 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
           const connection = yield* Support.connect({ url: server.url(), headers: { fits: "fits", [name]: value } })
           const error = yield* Effect.flip(connection.info)
           assert.strictEqual(error.reason, "config")
-          assert.strictEqual(error.message, `the header '${name}' of MCP server 'it' holds what no header can carry`)
+          assert.strictEqual(error.message, `the header '${name}' of MCP server 'it' is not a valid HTTP header`)
         }
         assert.deepStrictEqual(server.seen, [])
       })
     )
 
-    it.effect("says that a server is not there when a gateway says so", () =>
+    it.effect("reports that a server is away when a gateway answers for it", () =>
       Effect.gen(function* () {
         for (const [status, reason] of [
           [501, "remote"],
@@ -352,7 +352,7 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
       })
     )
 
-    it.effect("follows no redirect, so no key reaches another server, and says where it leads", () =>
+    it.effect("follows no redirect, so that no key reaches another server, and reports the target", () =>
       Effect.gen(function* () {
         const other = yield* Http.serve((_, response) => Http.json(response, 200, {}))
         for (const status of [301, 302, 307, 308]) {
@@ -372,7 +372,7 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
       })
     )
 
-    it.effect("tells nothing of a variable in the path of an address that moved (S-7)", () =>
+    it.effect("hides a variable in the path of a redirected address (S-7)", () =>
       Effect.gen(function* () {
         for (const [secret, told] of [
           ["sk-SECRET-0123456789", "<redacted>"],
@@ -403,7 +403,7 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
       })
     )
 
-    it.effect("tells nothing of a variable in an address that a server repeats, alone or as it was sent (S-7)", () =>
+    it.effect("hides a variable of the address that a server repeats, decoded or as sent (S-7)", () =>
       Effect.gen(function* () {
         for (const [address, secret, told] of [
           ["/bot${TOKEN}/mcp", "0123456789:SECRET", "/<redacted>/mcp says <redacted>"],
@@ -423,7 +423,7 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
       })
     )
 
-    it.effect("tells each request where its own answer led", () =>
+    it.effect("reports to each request its own redirect", () =>
       Effect.gen(function* () {
         const mcp = Http.mcp(new Http.Notebook())
         const server = yield* Http.serve((request, response) => {
@@ -480,7 +480,7 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
       })
     )
 
-    it.effect("says that a sign-in is needed, and goes on when a new token is there", () =>
+    it.effect("fails when a sign-in is needed, and continues with a new token", () =>
       Effect.gen(function* () {
         const notebook = new Http.Notebook()
         const small = Http.mcp(notebook)
@@ -516,7 +516,7 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
       })
     )
 
-    it.effect("asks to sign in, or says what it met first, where older revisions meet something else", () =>
+    it.effect("reports a needed sign-in, else the first refusal, when older revisions fail differently", () =>
       Effect.gen(function* () {
         const meet = Effect.fnUntraced(function* (status: number, later: number) {
           const server = yield* Http.serve((_, response) =>
@@ -532,7 +532,7 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
       })
     )
 
-    it.effect("asks a server for nothing it says it does not have", () =>
+    it.effect("sends no request for a capability that the server lacks", () =>
       Effect.gen(function* () {
         for (const listChanged of [undefined, false]) {
           const server = yield* Http.serve(({ body, method }, response) => {
@@ -554,7 +554,7 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
       })
     )
 
-    it.effect("tells the server when a call is given up, and returns at once", () =>
+    it.effect("notifies the server when a call is cancelled, and returns at once", () =>
       Effect.gen(function* () {
         const notebook = new Http.Notebook()
         const small = Http.mcp(notebook)
@@ -579,8 +579,8 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
     )
   })
 
-  describe("over the older HTTP transport", () => {
-    it.effect("posts to no other origin than the configured one", () =>
+  describe("over legacy SSE", () => {
+    it.effect("posts only to the configured origin", () =>
       Effect.gen(function* () {
         const other = yield* Http.serve((_, response) => Http.json(response, 202, {}))
         for (const endpoint of [other.url("/steal"), "http://127.1:1/", "javascript:alert(1)", "//evil.example/"]) {
@@ -624,7 +624,7 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
     const say = (stream: http.ServerResponse, id: number, result: unknown) =>
       stream.write(`event: message\ndata: ${JSON.stringify({ jsonrpc: "2.0", id, result })}\n\n`)
 
-    it.effect("holds no call beyond its time where the server answers no message", () =>
+    it.effect("delays no call beyond its timeout when the server answers nothing", () =>
       Effect.gen(function* () {
         const server = yield* legacy(() => {})
         const connection = yield* Support.connect({ url: server.url("/sse") })
@@ -633,24 +633,26 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
       }).pipe(Effect.provideService(Limits.Limits, Limits.make({ cleanUpTimeout: 400 })))
     )
 
-    it.effect("says that a write was cut off when the stream ends, and opens another for the next (R-2)", () =>
-      Effect.gen(function* () {
-        let calls = 0
-        const server = yield* legacy((id, stream, response) => {
-          response.writeHead(202).end()
-          if (++calls === 1) stream.end()
-          else say(stream, id, { content: [{ type: "text", text: "written" }] })
+    it.effect(
+      "reports an unknown outcome when the stream ends during a write, and opens another stream for the next call (R-2)",
+      () =>
+        Effect.gen(function* () {
+          let calls = 0
+          const server = yield* legacy((id, stream, response) => {
+            response.writeHead(202).end()
+            if (++calls === 1) stream.end()
+            else say(stream, id, { content: [{ type: "text", text: "written" }] })
+          })
+          const connection = yield* Support.connect({ url: server.url("/sse") })
+          const error = yield* Effect.flip(connection.callTool("write", {}))
+          assert.strictEqual(error.reason, "outcome_unknown")
+          assert.include(error.message, "the server closed the event stream")
+          assert.strictEqual(Support.textOf(yield* connection.callTool("write", {})), "written")
+          assert.strictEqual(calls, 2)
         })
-        const connection = yield* Support.connect({ url: server.url("/sse") })
-        const error = yield* Effect.flip(connection.callTool("write", {}))
-        assert.strictEqual(error.reason, "outcome_unknown")
-        assert.include(error.message, "the server closed the event stream")
-        assert.strictEqual(Support.textOf(yield* connection.callTool("write", {})), "written")
-        assert.strictEqual(calls, 2)
-      })
     )
 
-    it.effect("says so, too, where the server had not taken the message in yet", () =>
+    it.effect("reports an unknown outcome when the server had not accepted the message yet", () =>
       Effect.gen(function* () {
         const server = yield* legacy((_, stream) => stream.end())
         const connection = yield* Support.connect({ url: server.url("/sse"), timeout: "10 seconds" })
@@ -659,7 +661,7 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
       })
     )
 
-    it.effect("leaves no connection behind that was given up as it came to be there (R-15)", () =>
+    it.effect("leaves no connection behind, wherever connecting is interrupted (R-15)", () =>
       Effect.gen(function* () {
         const server = yield* legacy(() => {})
         const open = () => server.seen.filter(({ method }) => method === "GET").length - server.abandoned()
@@ -680,7 +682,7 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
       })
     )
 
-    it.effect("gives up in its time where the server says nothing at all", () =>
+    it.effect("times out when the server sends nothing at all", () =>
       Effect.gen(function* () {
         const server = yield* Http.serve(() => {})
         const connection = yield* Support.connect({ url: server.url("/sse"), connectTimeout: "30 millis" })
@@ -690,7 +692,7 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
       })
     )
 
-    it.effect("says what is no stream of events, and asks for one", () =>
+    it.effect("requests a stream of events, and reports when there is none", () =>
       Effect.gen(function* () {
         const server = yield* Http.serve((_, response) => Http.json(response, 200, {}))
         const connection = yield* Support.connect({ url: server.url("/sse") })
@@ -701,7 +703,7 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
       })
     )
 
-    it.effect.each([404, 405])("is tried when an address turns out to be of that kind (%s)", (status) =>
+    it.effect.each([404, 405])("is tried when an inferred Streamable HTTP address answers %s", (status) =>
       Effect.gen(function* () {
         const server = yield* Http.serve((request, response) => {
           if (request.method !== "GET") return void response.writeHead(status).end()

@@ -28,26 +28,26 @@ const script = (code: string) => ({ command: process.execPath, args: ["-e", code
 const { command, args } = Support.node(Support.hostileScript)
 
 layer(Support.platform, { excludeTestServices: true, timeout: "20 seconds" })("McpDoctor", (it) => {
-  describe("says by name what is wrong, and what to do, with", () => {
+  describe("names the fault and the remedy of", () => {
     const broken: ReadonlyArray<readonly [string, unknown, RegExp, RegExp?]> = [
-      ["an entry that is no mapping", "npx server", /^MCP server 'files' must be a mapping$/],
+      ["an entry that is not a mapping", "npx server", /^MCP server 'files' must be a mapping$/],
       ["no command", { transport: "stdio" }, /^stdio server 'files' missing 'command'$/, /command: node server\.js/],
       ["no address", { transport: "http" }, /^http server 'files' missing 'url'$/, /url: https:\/\//],
       ["an unknown transport", { transport: "ftp", url: "ftp://h" }, /'files': "ftp"$/, /stdio, streamable_http/],
-      [
-        "an address that is none",
-        { url: "file:///etc" },
-        /'url' of MCP server 'files' must be an http or https address/
-      ],
+      ["an invalid address", { url: "file:///etc" }, /'url' of MCP server 'files' must be an http or https address/],
       [
         "a variable that is not set",
         { command: "node", args: ["${KERNAI_TEST_NOT_SET}"] },
-        /'servers\.files\.args' asks for \$\{KERNAI_TEST_NOT_SET\}, but KERNAI_TEST_NOT_SET is not set/,
+        /'args\[0\]' of MCP server 'files' asks for \$\{KERNAI_TEST_NOT_SET\}, but KERNAI_TEST_NOT_SET is not set/,
         /^Set KERNAI_TEST_NOT_SET/
       ],
       ["a quote that is never closed", { command: "node 'server.js" }, /has a quote that is never closed$/],
-      ["a time without a unit", { command: "node", timeout: 30 }, /'timeout' of MCP server 'files' must be a duration/],
-      ["an unknown revision", { command: "node", protocolVersion: "2020-01-01" }, /known: 2024-11-05, /],
+      [
+        "a duration without a unit",
+        { command: "node", timeout: 30 },
+        /'timeout' of MCP server 'files' must be a duration/
+      ],
+      ["an unknown revision", { command: "node", protocolVersion: "2020-01-01" }, /must be one of 2024-11-05, /],
       [
         "a program that is not installed",
         { command: "kernai-no-such-program --stdio" },
@@ -55,31 +55,27 @@ layer(Support.platform, { excludeTestServices: true, timeout: "20 seconds" })("M
         /^Install it/
       ],
       ["a program path that is wrong", { command: "./no/such/program" }, /'\.\/no\/such\/program' .* does not exist$/],
+      ["a missing folder", { command, args, cwd: "/no/such" }, /the folder '\/no\/such' in 'cwd' .* does not exist/],
       [
-        "a folder that is not there",
-        { command, args, cwd: "/no/such" },
-        /the folder '\/no\/such' in 'cwd' .* does not exist/
-      ],
-      [
-        "a script that is not there",
+        "a missing script",
         { command, args: ["/no/such/script.js"] },
         /cannot connect to MCP server 'files': the server exited with code 1; it wrote: Error: Cannot find module/,
         /^Start it by hand/
       ],
       [
-        "a program that is no MCP server",
+        "a program that is not an MCP server",
         script("setInterval(() => {}, 1000)"),
         /'files' did not answer initialize in time/,
         /raise 'connectTimeout'/
       ],
       [
-        "a server of a revision nobody knows",
+        "a server of an unknown revision",
         { command, args: [...args, "future"] },
         /speaks no revision of the protocol that kernai knows/,
         /^Set 'protocolVersion'/
       ],
       ["a header no request can carry", { url: "http://127.0.0.1/mcp", headers: { key: "a\nb" } }, /the header 'key'/],
-      ["a host that is not there", { url: "http://kernai.invalid/mcp" }, /'files' cannot be reached/, /host and port/]
+      ["an unknown host", { url: "http://kernai.invalid/mcp" }, /'files' cannot be reached/, /host and port/]
     ]
     for (const [name, settings, detail, advice] of broken) {
       it.effect(name, () =>
@@ -120,7 +116,7 @@ layer(Support.platform, { excludeTestServices: true, timeout: "20 seconds" })("M
     )
   })
 
-  it.effect("says what is wrong with a config as a whole", () =>
+  it.effect("reports an error of the config as a whole", () =>
     Effect.gen(function* () {
       for (const [text, detail] of [
         ["servers: [", /^MCP config cannot be read: /],
@@ -136,7 +132,7 @@ layer(Support.platform, { excludeTestServices: true, timeout: "20 seconds" })("M
     })
   )
 
-  it.effect("looks at every server, whatever the others are like, and leaves none running (R-15)", () =>
+  it.effect("examines every server, whatever the others are like, and leaves none running (R-15)", () =>
     Effect.gen(function* () {
       const side = yield* Support.sideFile
       const findings = yield* examine({
@@ -163,7 +159,7 @@ layer(Support.platform, { excludeTestServices: true, timeout: "20 seconds" })("M
     })
   )
 
-  it.effect("looks for a program where its process will: in the PATH it is given", () =>
+  it.effect("looks for a program in the PATH of its process", () =>
     Effect.gen(function* () {
       const folder = path.dirname(yield* Support.sideFile)
       const hostile = fs.readFileSync(Support.hostileScript, "utf8")
@@ -183,7 +179,7 @@ layer(Support.platform, { excludeTestServices: true, timeout: "20 seconds" })("M
     })
   )
 
-  it.effect("tells no secret (S-7)", () =>
+  it.effect("reveals no secret (S-7)", () =>
     Effect.gen(function* () {
       const findings = yield* McpDoctor.examine(
         JSON.stringify({

@@ -38,7 +38,7 @@ const sentence = <R>(effect: Effect.Effect<unknown, unknown, R>) =>
   Effect.map(Effect.flip(effect), (error) => (error as Error).message)
 
 describe("McpHub", () => {
-  it.live("gives a tool to agents twice, as a skill and behind the block, from one process", () =>
+  it.live("offers a tool as a skill and by the block, from one process", () =>
     Effect.gen(function* () {
       const side = yield* Support.sideFile
       yield* Effect.gen(function* () {
@@ -51,7 +51,7 @@ describe("McpHub", () => {
     })
   )
 
-  it.live("gives the block the time its slowest server may take, and each skill that of its own (R-15)", () =>
+  it.live("gives the block the time limit of the slowest server, and each skill that of its own (R-15)", () =>
     Effect.gen(function* () {
       const { settings } = yield* Hub.scripted({ tools: [Hub.tool("read")] })
       const servers = {
@@ -70,7 +70,7 @@ describe("McpHub", () => {
     })
   )
 
-  it.live("ends what follows the status of its servers with its layer", () =>
+  it.live("ends the stream of status changes with its layer", () =>
     Effect.gen(function* () {
       const { settings } = yield* Hub.scripted({ tools: [] })
       const its = yield* Scope.make()
@@ -83,7 +83,7 @@ describe("McpHub", () => {
     })
   )
 
-  it.live("asks a person to allow what a call needs, as far as it is told whom, and gives the call their time", () =>
+  it.live("asks a person to allow what a call needs, and extends the call's time limit by theirs", () =>
     Effect.gen(function* () {
       const guard = new Authorization.Guard()
       const server = yield* Authorization.serve(guard)
@@ -118,7 +118,7 @@ describe("McpHub", () => {
     })
   )
 
-  it.live("asks nobody to allow a list of its own, and does not wait for who is asked for a call", () =>
+  it.live("asks no person to allow reading a list, and does not wait for one who is asked for a call", () =>
     Effect.gen(function* () {
       const guard = new Authorization.Guard()
       const server = yield* Authorization.serve(guard)
@@ -157,7 +157,7 @@ describe("McpHub", () => {
   )
 
   describe("names skills (AC-13)", () => {
-    it.live("after server and tool, in the order of the config, with a hash where a name is long or taken", () =>
+    it.live("after server and tool, in the order of the config, with a hash when a name is long or taken", () =>
       Effect.gen(function* () {
         const long = "x".repeat(70)
         const a = yield* Hub.scripted({ tools: [Hub.tool("read"), Hub.tool("a b"), Hub.tool("a_b"), Hub.tool(long)] })
@@ -184,7 +184,7 @@ describe("McpHub", () => {
       })
     )
 
-    it.live("another way when somebody takes a name in the moment before it is given", () =>
+    it.live("differently when a name is taken right before it is registered", () =>
       Effect.gen(function* () {
         const server = yield* Hub.scripted({ tools: [Hub.tool("a")] })
         const native = Skill.make("mcp_s__a", { description: "", input: Schema.String, execute: Effect.succeed })
@@ -206,7 +206,7 @@ describe("McpHub", () => {
       })
     )
 
-    it.live("the same in every process, and keeps them when tools come and go", () =>
+    it.live("identically in every process, and keeps names when tools come and go", () =>
       Effect.gen(function* () {
         const tools = [Hub.tool("a b"), Hub.tool("a_b"), Hub.tool("c")]
         const server = yield* Hub.scripted({ tools })
@@ -228,7 +228,7 @@ describe("McpHub", () => {
     )
   })
 
-  describe("takes a server's word as advice (AC-15)", () => {
+  describe("takes a server's annotations as advice (AC-15)", () => {
     const hints = { readOnlyHint: true, idempotentHint: true, destructiveHint: false, openWorldHint: false }
     const tools = [
       Hub.tool("plain"),
@@ -243,7 +243,7 @@ describe("McpHub", () => {
         )
       })
 
-    it.live("a tool writes, unless its server is trusted", () =>
+    it.live("a tool counts as a write, unless its server is trusted", () =>
       Effect.gen(function* () {
         const [plain, reads, sets] = yield* effects({})
         assert.deepStrictEqual(
@@ -267,7 +267,7 @@ describe("McpHub", () => {
     )
   })
 
-  describe("shows what a server says without being misled (S-6, S-8)", () => {
+  describe("shows descriptions without being misled (S-6, S-8)", () => {
     it.live("hidden characters as escapes, blocks as text, and no more than the limit", () =>
       Effect.gen(function* () {
         const server = yield* Hub.scripted({
@@ -310,7 +310,7 @@ describe("McpHub", () => {
     }
     const second = { ...first, tools: [Hub.tool("add", { description: "Adds and tells" }), Hub.tool("other")] }
 
-    it.live("hides one that changed, from skills and from the block, until it is approved as it is", () =>
+    it.live("hides a changed one from skills and block until its new definition is approved", () =>
       Effect.gen(function* () {
         const server = yield* Hub.scripted(first)
         yield* Effect.gen(function* () {
@@ -341,7 +341,7 @@ describe("McpHub", () => {
       })
     )
 
-    it.live("shows one again that is as it was, and one that is new at once", () =>
+    it.live("shows one again that changed back, and a new one at once", () =>
       Effect.gen(function* () {
         const server = yield* Hub.scripted(first)
         yield* Effect.gen(function* () {
@@ -354,7 +354,7 @@ describe("McpHub", () => {
       })
     )
 
-    it.live("and does not call one that changed in the moment before the call, after a restart say", () =>
+    it.live("and does not call one that changed right before the call", () =>
       Effect.gen(function* () {
         const server = yield* Hub.scripted(first)
         yield* Effect.gen(function* () {
@@ -369,7 +369,7 @@ describe("McpHub", () => {
       })
     )
 
-    it.live("over processes, in a file that is read back, whatever tools are called", () =>
+    it.live("across processes in a file, whatever the names of tools", () =>
       Effect.gen(function* () {
         const server = yield* Hub.scripted({ tools: [Hub.tool("__proto__"), Hub.tool("add", { description: "Adds" })] })
         const file = path.join(path.dirname(server.file), "deep", "pins.json")
@@ -406,7 +406,7 @@ describe("McpHub", () => {
       })
     )
 
-    it.live("and tells the log once which are hidden and which are left out, in a line however many they are", () =>
+    it.live("and logs once, in one line, which are hidden and which are left out", () =>
       Effect.gen(function* () {
         const said: Array<unknown> = []
         const logger = Logger.make(({ message }) => said.push(message))
@@ -426,7 +426,7 @@ describe("McpHub", () => {
       })
     )
 
-    it.live("and drops no pin of a server that renames its tools without end: one too many waits for a person", () =>
+    it.live("and drops no pin of a server that keeps renaming its tools: excess tools wait for a person", () =>
       Effect.gen(function* () {
         // The names are long, so that a few hundred are as many as thousands of others.
         const named = (life: number) =>
@@ -465,7 +465,7 @@ describe("McpHub", () => {
       })
     )
 
-    it.live("and hides the second of two tools of one name", () =>
+    it.live("and hides the second of two tools with one name", () =>
       Effect.gen(function* () {
         const server = yield* Hub.scripted({
           tools: [Hub.tool("a", { description: "one" }), Hub.tool("a", { description: "two" })]
@@ -552,13 +552,13 @@ describe("McpHub", () => {
       })
     )
 
-    it.live("a failed call as a failure, in both ways", () =>
+    it.live("a failed call as a failure, both as a skill and by the block", () =>
       Effect.gen(function* () {
         const { settings } = yield* server
         yield* Effect.gen(function* () {
           for (const [name, told] of [
             ["failed", "bad path\n[image left out]"],
-            ["mute", "the tool failed and did not say why"],
+            ["mute", "the tool failed without a message"],
             ["refused", "no way"]
           ] as const) {
             assert.strictEqual(yield* sentence(Hub.call(`mcp_s__${name}`)), told)
@@ -568,7 +568,7 @@ describe("McpHub", () => {
       })
     )
 
-    it.live("a page as a ui_resource that names its server, and its source only to who asks for it (CP-5)", () =>
+    it.live("a page as a ui_resource that names its server, and its source only on request (CP-5)", () =>
       Effect.gen(function* () {
         const { settings } = yield* server
         yield* Effect.gen(function* () {
@@ -599,7 +599,7 @@ describe("McpHub", () => {
       })
     )
 
-    it.live("the beginning of what is too long, and keeps the whole among the media", () =>
+    it.live("the beginning of a long answer, and keeps the whole among the media", () =>
       Effect.gen(function* () {
         const whole = "é".repeat(150_000)
         const { settings } = yield* Hub.scripted({ tools: [Hub.tool("big")], results: { big: Hub.said(whole) } })
@@ -649,7 +649,7 @@ describe("McpHub", () => {
     const askJson = (method: string, params: object = {}) =>
       Effect.map(ask(method, params), (text): unknown => JSON.parse(text))
 
-    it.live("with lists in the order of the config, without those that are away", () =>
+    it.live("with lists in the order of the config, without servers that are away", () =>
       Effect.gen(function* () {
         const { layer } = yield* servers
         yield* Effect.gen(function* () {
@@ -672,7 +672,7 @@ describe("McpHub", () => {
       })
     )
 
-    it.live("with the first server that has what is asked for, or the named one", () =>
+    it.live("with the first server that has the requested entry, or the named one", () =>
       Effect.gen(function* () {
         const { layer, one, two } = yield* servers
         yield* Effect.gen(function* () {
@@ -698,7 +698,7 @@ describe("McpHub", () => {
       })
     )
 
-    it.live("and teaches the call to a model that takes a tool for a method (BP-176)", () =>
+    it.live("and teaches the right call to a model that uses a tool's name as method (BP-176)", () =>
       Effect.gen(function* () {
         const { layer } = yield* servers
         const message = yield* sentence(ask("only", { a: 1, server: "x" })).pipe(Effect.provide(layer))
@@ -707,8 +707,8 @@ describe("McpHub", () => {
     )
   })
 
-  describe("lives with servers that come and go", () => {
-    it.live("tells which one is away, and brings its tools when it is there", () =>
+  describe("handles servers that come and go", () => {
+    it.live("reports a server that is away, and registers its tools once it answers", () =>
       Effect.gen(function* () {
         const side = yield* Support.sideFile
         const script = `${path.dirname(side)}/late.mjs`
@@ -725,7 +725,7 @@ describe("McpHub", () => {
       })
     )
 
-    it.live("starts a killed server again for the next call, reads its list and writes once (R-2)", () =>
+    it.live("restarts a killed server for the next call, reads its list and writes once (R-2)", () =>
       Effect.gen(function* () {
         const side = yield* Support.sideFile
         yield* Effect.gen(function* () {
@@ -755,7 +755,7 @@ describe("McpHub", () => {
       })
     )
 
-    it.live("takes everything back when its scope closes: skills, protocol, processes (W-32, R-15)", () =>
+    it.live("removes skills, protocol and processes when its scope closes (W-32, R-15)", () =>
       Effect.gen(function* () {
         const side = yield* Support.sideFile
         const registries = Layer.merge(SkillRegistry.layer(), ProtocolRegistry.layer())
@@ -774,7 +774,7 @@ describe("McpHub", () => {
       })
     )
 
-    it.live("ends all servers at once, so that those which take their time take it together (R-15, R-17)", () =>
+    it.live("ends all servers concurrently (R-15, R-17)", () =>
       Effect.gen(function* () {
         const notebook = new Http.Notebook()
         const answer = Http.mcp(notebook)
@@ -797,7 +797,7 @@ describe("McpHub", () => {
       })
     )
 
-    it.live("asks a server that says nothing of its changes for what it has now, where it is told to", () =>
+    it.live("reads the tools of a server that announces no changes on refresh", () =>
       Effect.gen(function* () {
         const server = yield* Hub.scripted({ tools: [Hub.tool("a")] }, true)
         yield* Effect.gen(function* () {
@@ -817,7 +817,7 @@ describe("McpHub", () => {
       })
     )
 
-    it.live("tells nobody of a list that says the same, and gives the name of a tool that is gone to another", () =>
+    it.live("publishes no unchanged list, and gives the name of a removed tool to another", () =>
       Effect.gen(function* () {
         const server = yield* Hub.scripted({ tools: [Hub.tool("a b")] }, true)
         yield* Effect.gen(function* () {
@@ -835,34 +835,32 @@ describe("McpHub", () => {
       })
     )
 
-    it.live(
-      "tells that one is away when it is asked in vain, and takes its calls for those of the next that has it",
-      () =>
-        Effect.gen(function* () {
-          const side = yield* Support.sideFile
-          const script = `${path.dirname(side)}/gone.mjs`
-          fs.copyFileSync(Support.hostileScript, script)
-          const two = yield* Hub.scripted({ tools: [Hub.tool("write"), Hub.tool("only")] })
-          yield* Effect.gen(function* () {
-            const hub = yield* McpHub.McpHub
-            const mcp = Option.getOrThrow((yield* ProtocolRegistry.ProtocolRegistry).find("mcp"))
-            const asked = (name: string) => {
-              const content = JSON.stringify({ method: "tools/call", params: { name } })
-              return mcp.skillOf?.({ type: "mcp", name: null, content })?.name
-            }
-            assert.strictEqual(asked("write"), "mcp_one__write")
-            assert.strictEqual(asked("only"), "mcp_two__only")
-            fs.rmSync(script)
-            process.kill(Number(Support.lines(side)[0]!.split(" ")[1]))
-            yield* Effect.flip(hub.refresh("one"))
-            const [status] = yield* hub.status
-            assert.strictEqual(status?.state, "unavailable")
-            assert.strictEqual(asked("write"), "mcp_two__write")
-          }).pipe(Effect.provide(Hub.hub({ one: Support.node(script, "", side), two: two.settings })))
-        })
+    it.live("reports a server away when a refresh fails, and judges its calls by the next server with the tool", () =>
+      Effect.gen(function* () {
+        const side = yield* Support.sideFile
+        const script = `${path.dirname(side)}/gone.mjs`
+        fs.copyFileSync(Support.hostileScript, script)
+        const two = yield* Hub.scripted({ tools: [Hub.tool("write"), Hub.tool("only")] })
+        yield* Effect.gen(function* () {
+          const hub = yield* McpHub.McpHub
+          const mcp = Option.getOrThrow((yield* ProtocolRegistry.ProtocolRegistry).find("mcp"))
+          const asked = (name: string) => {
+            const content = JSON.stringify({ method: "tools/call", params: { name } })
+            return mcp.skillOf?.({ type: "mcp", name: null, content })?.name
+          }
+          assert.strictEqual(asked("write"), "mcp_one__write")
+          assert.strictEqual(asked("only"), "mcp_two__only")
+          fs.rmSync(script)
+          process.kill(Number(Support.lines(side)[0]!.split(" ")[1]))
+          yield* Effect.flip(hub.refresh("one"))
+          const [status] = yield* hub.status
+          assert.strictEqual(status?.state, "unavailable")
+          assert.strictEqual(asked("write"), "mcp_two__write")
+        }).pipe(Effect.provide(Hub.hub({ one: Support.node(script, "", side), two: two.settings })))
+      })
     )
 
-    it.live("gives skills alone, or the block alone, where it is told to", () =>
+    it.live("registers only skills or only the block when configured", () =>
       Effect.gen(function* () {
         const { settings } = yield* Hub.scripted({ tools: [Hub.tool("a")] })
         const what = Effect.all([
@@ -882,7 +880,7 @@ describe("McpHub", () => {
       })
     )
 
-    it.live("reads its config from a file, and says which one cannot be read", () =>
+    it.live("reads its config from a file, and names a file that cannot be read", () =>
       Effect.gen(function* () {
         for (const [file, reason] of [
           ["/no/such/mcp.yml", "cannot be read (NotFound)"],
@@ -897,7 +895,7 @@ describe("McpHub", () => {
       })
     )
 
-    it.live("names the file of a config that is wrong", () =>
+    it.live("names the file of an invalid config", () =>
       Effect.gen(function* () {
         const file = yield* FileSystem.FileSystem.use((files) => files.makeTempFileScoped())
         yield* FileSystem.FileSystem.use((files) =>

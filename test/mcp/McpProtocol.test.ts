@@ -8,7 +8,7 @@ const ask = (request: unknown) =>
 const refusal = (request: unknown) => Effect.map(Effect.flip(ask(request)), (error) => error.message)
 
 describe("McpProtocol", () => {
-  it.effect("says what is wrong with a request, in this order (BP-174, BP-175)", () =>
+  it.effect("reports errors of a request in this order (BP-174, BP-175)", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* refusal(" \n\t"), "empty MCP request")
       assert.match(yield* refusal("{"), /^invalid MCP request JSON: ./)
@@ -36,7 +36,7 @@ describe("McpProtocol", () => {
     })
   )
 
-  it.effect("reads an object where a word belongs as its JSON, whatever it says about its own text", () =>
+  it.effect("reads an object in place of a text as JSON, even when it has a toString", () =>
     Effect.gen(function* () {
       const odd = { toString: 1, valueOf: 1 }
       const text = JSON.stringify(odd)
@@ -50,7 +50,7 @@ describe("McpProtocol", () => {
     })
   )
 
-  it.effect("teaches the right call to a model that writes a tool's name as method (BP-176)", () =>
+  it.effect("teaches the right call to a model that writes a tool's name as the method (BP-176)", () =>
     Effect.gen(function* () {
       const message = yield* refusal({
         method: "create_issue",
@@ -67,7 +67,7 @@ describe("McpProtocol", () => {
     })
   )
 
-  it.effect("gives an unknown server's lists as empty ones (BP-175)", () =>
+  it.effect("returns empty lists for an unknown server (BP-175)", () =>
     Effect.gen(function* () {
       for (const method of ["tools/list", "resources/list", "prompts/list"]) {
         assert.strictEqual(McpProtocol.textOf(yield* ask({ method, params: { server: "nowhere" } })), "[]")
@@ -75,7 +75,7 @@ describe("McpProtocol", () => {
     })
   )
 
-  it.effect("takes arguments with any key as plain data (S-10)", () =>
+  it.effect("treats arguments with any key as plain data (S-10)", () =>
     Effect.gen(function* () {
       const calls: Array<unknown> = []
       yield* McpProtocol.answer(
@@ -87,7 +87,7 @@ describe("McpProtocol", () => {
     })
   )
 
-  it("knows a call of a tool in a request, and nothing else for one", () => {
+  it("recognizes a tool call in a request, and no other request as one", () => {
     const of = (request: unknown) => McpProtocol.toolCallOf(JSON.stringify(request))
     assert.deepStrictEqual(of({ method: "tools/call", params: { name: "a", server: "s", arguments: { x: 1 } } }), {
       name: "a",
@@ -105,7 +105,7 @@ describe("McpProtocol", () => {
     assert.isUndefined(McpProtocol.toolCallOf("{"))
   })
 
-  it.effect("names the server that was asked for an unknown tool", () =>
+  it.effect("names the requested server of an unknown tool", () =>
     Effect.gen(function* () {
       const describe = (server?: string) =>
         Effect.flip(ask({ method: "tools/describe", params: { name: "none", server } }))
@@ -115,7 +115,7 @@ describe("McpProtocol", () => {
   )
 
   describe("renders (BP-177, W-15)", () => {
-    it("as one text: data only where there is nothing else, a failure by its message", () => {
+    it("as one text: data only when there is nothing else, a failure by its message", () => {
       const textOf = (value: unknown) => McpProtocol.textOf(McpProtocol.render(value))
       const text = { type: "text", text: "one" }
       assert.strictEqual(textOf({ content: [text], structuredContent: { x: 1, y: 2 } }), "one")
@@ -124,7 +124,7 @@ describe("McpProtocol", () => {
       assert.strictEqual(textOf({ content: [text], isError: true }), "one")
     })
 
-    it("what is no resource and no prompt as any other answer", () => {
+    it("values that are neither resource nor prompt like any other answer", () => {
       const rendered = [
         McpProtocol.renderResource({ text: "t" }),
         McpProtocol.renderResource({ contents: [7, { uri: "x://a", blob: "%" }] }),
@@ -191,7 +191,7 @@ describe("McpProtocol", () => {
       )
     })
 
-    it("a failed call as an error, its pictures beside it", () => {
+    it("a failed call as an error, with its pictures", () => {
       const answer = McpProtocol.render({
         isError: true,
         content: [
@@ -206,7 +206,7 @@ describe("McpProtocol", () => {
       )
     })
 
-    it("a text that is none by its JSON, and nothing where it is null (BP-177)", () => {
+    it("a text that is not a string as JSON, and null as nothing (BP-177)", () => {
       const items = [{ type: "text", text: 5 }, { text: [true] }, { type: "text" }, { text: null }, { texts: 1 }]
       assert.strictEqual(McpProtocol.textOf(McpProtocol.render(items)), '5\n[true]\n\n\n{"texts":1}')
       assert.strictEqual(McpProtocol.textOf(McpProtocol.render({ type: "text", text: 5 })), "5")
@@ -230,7 +230,7 @@ describe("McpProtocol", () => {
       ])
     })
 
-    it("a prompt as who says what, and a resource as what it holds", () => {
+    it("a prompt with its roles, and a resource with its contents", () => {
       const said = McpProtocol.renderPrompt({
         messages: [
           { role: "user", content: { type: "text", text: "Hi" } },

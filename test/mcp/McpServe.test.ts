@@ -106,8 +106,8 @@ const hurried = <A, E, R>(body: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> 
   })
 
 describe("McpServe", () => {
-  describe("is what the official client expects", () => {
-    it.live("over standard streams, where logs are no messages", () =>
+  describe("works with the official client", () => {
+    it.live("over standard streams, with logs on the error stream", () =>
       Effect.gen(function* () {
         const transport = new StdioClientTransport({ command: process.execPath, args: [script], stderr: "pipe" })
         const client = yield* official(transport as Transport)
@@ -119,7 +119,7 @@ describe("McpServe", () => {
       })
     )
 
-    it.live("over Streamable HTTP, with a token that is new at every start", () =>
+    it.live("over Streamable HTTP, with a new token at every start", () =>
       Effect.gen(function* () {
         const [one, other] = [yield* serve(), yield* serve()]
         assert.notStrictEqual(Redacted.value(one.token!), Redacted.value(other.token!))
@@ -144,7 +144,7 @@ describe("McpServe", () => {
     )
   })
 
-  it.live("ends the session that was used longest ago where there are more than it keeps", () =>
+  it.live("ends the least recently used session beyond its limit", () =>
     Effect.gen(function* () {
       const served = yield* serve({ sessions: 2 })
       const [first, second] = [yield* overHttp(served), yield* overHttp(served)]
@@ -158,7 +158,7 @@ describe("McpServe", () => {
     }).pipe(Effect.provide(registry))
   )
 
-  it.live("stops a skill whose call is given up", () =>
+  it.live("interrupts a skill whose call is cancelled", () =>
     Effect.gen(function* () {
       const client = yield* overHttp(yield* serve())
       noted.length = 0
@@ -171,7 +171,7 @@ describe("McpServe", () => {
     }).pipe(Effect.provide(registry))
   )
 
-  it.live("answers in time for a skill that does not stop when it is told to (R-15)", () => {
+  it.live("answers in time for a skill that ignores interruption (R-15)", () => {
     const stubborn = Skill.make("stubborn", {
       description: "Goes on",
       input: Schema.Struct({}),
@@ -188,7 +188,7 @@ describe("McpServe", () => {
     }).pipe(Effect.provide(SkillRegistry.layer(stubborn)))
   })
 
-  it.live("follows the registry, and tells that the tools changed", () =>
+  it.live("follows the registry, and announces changed tools", () =>
     Effect.gen(function* () {
       const registry = yield* SkillRegistry.SkillRegistry
       const client = yield* overHttp(yield* serve({ skills: "all" }))
@@ -211,7 +211,7 @@ describe("McpServe", () => {
     }).pipe(Effect.provide(registry))
   )
 
-  it.live("looks through the list of what it offers once, however long that is", () =>
+  it.live("reads the list of offered skills once, however long it is", () =>
     Effect.gen(function* () {
       const many = Array.from({ length: 300 }, (_, index) =>
         Skill.make(`skill_${index}`, { description: "", input: Schema.Struct({}), execute: () => Effect.succeed("") })
@@ -236,7 +236,7 @@ describe("McpServe", () => {
     })
   )
 
-  it.live("offers no skill whose schema is not one of a tool, and follows the others all the same", () =>
+  it.live("offers no skill with an invalid schema, and still follows the others", () =>
     Effect.gen(function* () {
       const registry = yield* SkillRegistry.SkillRegistry
       const client = yield* overHttp(yield* McpServe.http())
@@ -257,7 +257,7 @@ describe("McpServe", () => {
     }).pipe(Effect.provide(SkillRegistry.layer()), hurried)
   )
 
-  it.live("asks the policy, and takes what needs a person for refused", () =>
+  it.live("asks the policy, and refuses calls that need a person", () =>
     Effect.gen(function* () {
       const client = yield* overHttp(yield* serve())
       const call = (name: string) =>
@@ -283,7 +283,7 @@ describe("McpServe", () => {
     )
   )
 
-  it.live("keeps what a redactor knows from whoever calls, in results as in failures (S-7)", () => {
+  it.live("redacts known secrets in results and failures (S-7)", () => {
     const secret = "plain-hunter2"
     const leak = Skill.make("leak", {
       description: "Leaks",
@@ -301,7 +301,7 @@ describe("McpServe", () => {
     }).pipe(Effect.provide([SkillRegistry.layer(leak), Redaction.layer({ secrets: [Redacted.make(secret)] })]))
   })
 
-  it.live("offers an agent, which runs for each call", () =>
+  it.live("offers an agent, with a run for each call", () =>
     Effect.gen(function* () {
       const client = yield* overHttp(yield* McpServe.http())
       const { tools } = yield* Effect.promise(() => client.listTools())
@@ -320,19 +320,19 @@ describe("McpServe", () => {
     )
   )
 
-  it("names the skill of an agent as a tool may be called", () => {
+  it("gives the skill of an agent a valid tool name", () => {
     const agent = Agent.make({ name: `my agent/${"é".repeat(80)}`, instructions: "", model: "mock" })
     assert.strictEqual(McpServe.agent(agent).name, `my_agent_${"_".repeat(55)}`)
   })
 
-  it.live("is there as a layer while its input goes on", () =>
+  it.live("serves as a layer while its input stays open", () =>
     Effect.gen(function* () {
       const input = Layer.provide(McpServe.layerStdio(), Stdio.layerTest({ stdin: Stream.never }))
       yield* Effect.timeout(Effect.scoped(Layer.build(input)), "2 seconds")
     }).pipe(Effect.provide(registry))
   )
 
-  it.live("tells as a layer where it stands, and is gone with it", () =>
+  it.live("provides its endpoint as a layer, and ends with it", () =>
     Effect.gen(function* () {
       const url = yield* Effect.gen(function* () {
         const endpoint = yield* McpServe.McpServe
@@ -345,7 +345,7 @@ describe("McpServe", () => {
     })
   )
 
-  describe("answers nobody it should not (S-13)", () => {
+  describe("admits only some requests (S-13)", () => {
     /** A request exactly as it is written, which fetch would not send. */
     const send = (
       { token, url }: McpServe.Endpoint,
@@ -371,7 +371,7 @@ describe("McpServe", () => {
           })
       )
 
-    it.live("by its host, origin, kind of body, or without the token", () =>
+    it.live("by host, origin, content type and token", () =>
       Effect.gen(function* () {
         const endpoint = yield* serve()
         const { port } = new URL(endpoint.url)
@@ -404,7 +404,7 @@ describe("McpServe", () => {
       }).pipe(Effect.provide(registry))
     )
 
-    it.live("and asks for the token where that alone is missing", () =>
+    it.live("and challenges for the token when only that is missing", () =>
       Effect.gen(function* () {
         const { url } = yield* serve()
         const ask = (headers: Record<string, string>) =>
@@ -417,7 +417,7 @@ describe("McpServe", () => {
       }).pipe(Effect.provide(registry))
     )
 
-    it.live("and says what is wrong with what it is asked", () =>
+    it.live("and explains each refusal", () =>
       Effect.gen(function* () {
         const { token, url } = yield* serve()
         const bearer = { authorization: `Bearer ${token === undefined ? "" : Redacted.value(token)}` }
@@ -433,19 +433,19 @@ describe("McpServe", () => {
               })
           )
         const plain = "text/plain: "
-        const hosts = "this server does not go by the name in the Host header; 'hosts' (--allow-host) adds names"
+        const hosts = "the Host header does not name this server; 'hosts' (--allow-host) adds names"
         assert.strictEqual(yield* said({ ...bearer, host: "mcp.example" }), plain + hosts)
-        const origins = "no page of this origin may ask; 'origins' names those that may"
+        const origins = "pages of this origin are not admitted; 'origins' adds origins"
         assert.strictEqual(yield* said({ ...bearer, origin: "https://evil.example" }), plain + origins)
-        assert.strictEqual(yield* said(bearer, "OPTIONS"), `${plain}only a page asks beforehand, and names its origin`)
-        const json = "the body has to be sent as application/json"
+        assert.strictEqual(yield* said(bearer, "OPTIONS"), `${plain}a preflight request needs an Origin header`)
+        const json = "the body has to be application/json"
         assert.strictEqual(yield* said({ ...bearer, "content-type": "text/plain" }), plain + json)
-        const missing = "the token is missing or wrong; it is sent as 'Authorization: Bearer TOKEN'"
+        const missing = "the token is missing or wrong; send 'Authorization: Bearer TOKEN'"
         assert.strictEqual(yield* said({ "content-type": "application/json" }), plain + missing)
       }).pipe(Effect.provide(registry))
     )
 
-    it.live("but the pages and names it was told of", () =>
+    it.live("and those with configured origins and hosts", () =>
       Effect.gen(function* () {
         const endpoint = yield* serve({ origins: ["https://app.example"], hosts: ["App.example"], token: "none" })
         assert.strictEqual(yield* send(endpoint, { host: "app.Example", origin: "https://app.example" }), 400)
@@ -453,7 +453,7 @@ describe("McpServe", () => {
       }).pipe(Effect.provide(registry))
     )
 
-    it.live("and wants a token where it is not on loopback", () =>
+    it.live("and requires a token when it is not on loopback", () =>
       Effect.gen(function* () {
         const error = yield* Effect.flip(serve({ host: "0.0.0.0", token: "none" }))
         assert.strictEqual(error.message, "a server on '0.0.0.0' needs a token: it is not loopback")
@@ -483,7 +483,7 @@ describe("McpServe", () => {
     }).pipe(Effect.provide(registry))
   )
 
-  it.live("ends at a line that is longer than a message may be (S-13)", () =>
+  it.live("ends at a line that is longer than the limit (S-13)", () =>
     Effect.gen(function* () {
       const parts = ["{", "a".repeat(frameLength / 2), "b".repeat(frameLength / 2)].map((text) =>
         new TextEncoder().encode(text)
@@ -493,7 +493,7 @@ describe("McpServe", () => {
     }).pipe(Effect.provide(registry))
   )
 
-  it.live("but not at many lines that are longer together", () =>
+  it.live("but not at many lines that are longer than the limit together", () =>
     Effect.gen(function* () {
       const pad = "x".repeat(frameLength / 8)
       const line = new TextEncoder().encode(`{"jsonrpc":"2.0","method":"notifications/x","params":{"pad":"${pad}"}}\n`)
@@ -522,7 +522,7 @@ describe("McpServe", () => {
       return Effect.provide(McpServe.stdio(options), Stdio.layerTest({ stdin, stdout })).pipe(Effect.scoped)
     }
 
-    it.live("tells of each change of what it offers, and of no other", () =>
+    it.live("announces each change of the offered tools, and no other", () =>
       Effect.gen(function* () {
         const registry = yield* SkillRegistry.SkillRegistry
         const output: Array<string> = []
@@ -552,7 +552,7 @@ describe("McpServe", () => {
       }).pipe(Effect.provide(registry), hurried)
     )
 
-    it.live("waits for a call that takes its time when its input ends", () => {
+    it.live("waits for a slow call when its input ends", () => {
       const slow = Skill.make("slow", {
         description: "",
         input: Schema.Struct({}),
@@ -566,7 +566,7 @@ describe("McpServe", () => {
     })
   })
 
-  it.live("as 'kernai mcp serve' answers what was asked before the input ended, and then ends itself", () =>
+  it.live("as 'kernai mcp serve' answers all requests before the input ended, and then exits", () =>
     Effect.promise(
       () =>
         new Promise<void>((resolve, reject) => {

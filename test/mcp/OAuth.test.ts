@@ -40,7 +40,7 @@ const person = (visit: (url: string) => Effect.Effect<unknown> = Authorization.b
 const isRenewal = ({ body }: { readonly body: string }) => body.startsWith("grant_type=refresh_token")
 
 layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestServices: true })("OAuth", (it) => {
-  it.effect("signs in once a person was there, and renews without one", () =>
+  it.effect("signs in with a person, and renews without one", () =>
     Effect.gen(function* () {
       const guard = new Authorization.Guard()
       const server = yield* Authorization.serve(guard)
@@ -91,7 +91,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
   it.effect.each([
     [25, 1],
     [40, 0]
-  ])("renews a token before it ends (in %s seconds), once for all who need it", ([expiresIn, refreshed]) =>
+  ])("renews a token before it expires (in %s seconds), once for all calls", ([expiresIn, refreshed]) =>
     Effect.gen(function* () {
       const guard = new Authorization.Guard()
       guard.expiresIn = expiresIn
@@ -108,7 +108,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
   )
 
   it.effect.each([400, 401])(
-    "needs a sign-in again when the refresh token is refused (%s), and says nothing of it",
+    "needs a sign-in again when the refresh token is refused (%s), and does not reveal it",
     (refusal) =>
       Effect.gen(function* () {
         const guard = new Authorization.Guard()
@@ -127,7 +127,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
       })
   )
 
-  it.effect("renews a token that is refused, once for all who need it", () =>
+  it.effect("renews a refused token once for all calls", () =>
     Effect.gen(function* () {
       const guard = new Authorization.Guard()
       const server = yield* Authorization.serve(guard)
@@ -144,7 +144,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
     })
   )
 
-  it.effect("keeps a token that was renewed for a call that was given up", () =>
+  it.effect("keeps a token that was renewed for an interrupted call", () =>
     Effect.gen(function* () {
       const guard = new Authorization.Guard()
       guard.expiresIn = 10
@@ -170,7 +170,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
     })
   )
 
-  it.effect("needs a sign-in again when a token is refused that nothing renews", () =>
+  it.effect("needs a sign-in again when a token without refresh token is refused", () =>
     Effect.gen(function* () {
       const guard = new Authorization.Guard()
       guard.changes.set("/token", (body) => ({ ...body, refresh_token: undefined }))
@@ -185,7 +185,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
     })
   )
 
-  it.effect("keeps the sign-in when the authorization server is away for a while", () =>
+  it.effect("keeps the sign-in while the authorization server is away", () =>
     Effect.gen(function* () {
       const guard = new Authorization.Guard()
       const server = yield* Authorization.serve(guard)
@@ -221,7 +221,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
     })
   )
 
-  it.effect("renews no token early whose end it was not told", () =>
+  it.effect("renews no token early that has no expiry", () =>
     Effect.gen(function* () {
       const guard = new Authorization.Guard()
       guard.expiresIn = 10
@@ -235,7 +235,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
     })
   )
 
-  it.effect("renews a token once, also for a call that hears late that the old one is refused", () =>
+  it.effect("renews a token once, also when a call learns late that the old one was refused", () =>
     Effect.gen(function* () {
       const guard = new Authorization.Guard()
       const server = yield* Authorization.serve(guard)
@@ -258,8 +258,8 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
     })
   )
 
-  describe("beside another who uses the same sign-in", () => {
-    it.effect("takes the token that was renewed there, as its own refresh token is worth nothing then", () =>
+  describe("beside another connection with the same sign-in", () => {
+    it.effect("uses the token that the other one renewed", () =>
       Effect.gen(function* () {
         const guard = new Authorization.Guard()
         guard.expiresIn = 10
@@ -274,7 +274,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
       })
     )
 
-    it.effect("takes a new sign-in when its token is refused", () =>
+    it.effect("uses a new sign-in of the other one when its token is refused", () =>
       Effect.gen(function* () {
         const guard = new Authorization.Guard()
         const server = yield* Authorization.serve(guard)
@@ -287,7 +287,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
       })
     )
 
-    it.effect("takes the first sign-in when it had none", () =>
+    it.effect("uses the first sign-in of the other one", () =>
       Effect.gen(function* () {
         const server = yield* Authorization.serve(new Authorization.Guard())
         const store = yield* TokenStore.TokenStore
@@ -304,7 +304,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
       })
     )
 
-    it.effect("takes it also when both asked at the same moment", () =>
+    it.effect("uses the other one's token when both renew at the same time", () =>
       Effect.gen(function* () {
         const guard = new Authorization.Guard()
         const server = yield* Authorization.serve(guard)
@@ -330,7 +330,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
       })
     )
 
-    it.effect("is signed out when that one signs out, once its own token is worth nothing", () =>
+    it.effect("is signed out when the other one signs out, once its own token expires", () =>
       Effect.gen(function* () {
         for (const expiresIn of [10, 3600]) {
           const guard = new Authorization.Guard()
@@ -354,7 +354,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
       })
     )
 
-    it.effect("takes no older one from a store that keeps nothing", () =>
+    it.effect("uses no older grant from a store that keeps nothing", () =>
       Effect.gen(function* () {
         const guard = new Authorization.Guard()
         guard.expiresIn = 10
@@ -371,7 +371,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
     )
   })
 
-  it.effect("stays signed out when a refresh was under way", () =>
+  it.effect("stays signed out after a refresh that was under way", () =>
     Effect.gen(function* () {
       const guard = new Authorization.Guard()
       guard.expiresIn = 10
@@ -399,7 +399,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
     })
   )
 
-  it.effect("keeps a new sign-in whatever was being renewed", () =>
+  it.effect("keeps a new sign-in over a refresh that was under way", () =>
     Effect.gen(function* () {
       const guard = new Authorization.Guard()
       guard.expiresIn = 10
@@ -429,7 +429,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
     })
   )
 
-  it.effect("stays signed out when its sign-in was being read", () =>
+  it.effect("stays signed out after a read of the store that was under way", () =>
     Effect.gen(function* () {
       const server = yield* Authorization.serve(new Authorization.Guard())
       const { auth: earlier } = yield* prepare(server.url())
@@ -452,7 +452,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
     })
   )
 
-  describe("asked for more than was allowed", () => {
+  describe("with a call that needs more scopes", () => {
     const needing = (needs: { readonly [tool: string]: string }) => {
       const guard = new Authorization.Guard()
       for (const [tool, scopes] of Object.entries(needs)) guard.needs.set(tool, scopes)
@@ -461,7 +461,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
     const calls = (server: { readonly seen: ReadonlyArray<{ readonly body: string }> }) =>
       server.seen.filter(({ body }) => body.includes("tools/call")).length
 
-    it.effect("asks a person for that too, once for all who need it, and does what was to be done", () =>
+    it.effect("asks a person once for all calls, and completes them", () =>
       Effect.gen(function* () {
         const guard = needing({ write: "files:write" })
         const server = yield* Authorization.serve(guard)
@@ -479,7 +479,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
       })
     )
 
-    it.effect("asks for what the config asks for as well, and for nothing twice", () =>
+    it.effect("asks for the configured scopes too, each once", () =>
       Effect.gen(function* () {
         const guard = needing({ write: "b  c" })
         const server = yield* Authorization.serve(guard)
@@ -499,7 +499,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
       })
     )
 
-    it.effect("says what it lacks where nobody can be asked, and the next sign-in asks for it", () =>
+    it.effect("names the missing scopes without a person, and the next sign-in asks for them", () =>
       Effect.gen(function* () {
         const guard = needing({ write: "files:write" })
         const server = yield* Authorization.serve(guard)
@@ -523,7 +523,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
       })
     )
 
-    it.effect("takes what somebody allowed beside it", () =>
+    it.effect("uses what was allowed for another connection", () =>
       Effect.gen(function* () {
         const guard = needing({ write: "files:write" })
         const server = yield* Authorization.serve(guard)
@@ -541,7 +541,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
       })
     )
 
-    it.effect("asks a person once for two connections that lack it at the same moment", () =>
+    it.effect("asks a person once for two connections at the same time", () =>
       Effect.gen(function* () {
         const server = yield* Authorization.serve(needing({ write: "files:write" }))
         const { asked, show } = person()
@@ -555,7 +555,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
       })
     )
 
-    it.effect("asks for each thing that is lacked, also when two are at once", () =>
+    it.effect("asks for each missing scope, also when two calls miss one at the same time", () =>
       Effect.gen(function* () {
         const guard = needing({ write: "files:write", read: "files:read" })
         const server = yield* Authorization.serve(guard)
@@ -570,7 +570,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
       })
     )
 
-    it.effect("asks nobody twice for what is never given, in one life or the next", () =>
+    it.effect("asks no person twice for scopes that are never granted, in this process or the next", () =>
       Effect.gen(function* () {
         const guard = needing({ write: "files:write" })
         guard.allow = (scopes) => scopes.filter((scope) => scope !== "files:write")
@@ -594,7 +594,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
       })
     )
 
-    it.effect("asks twice for one call at most, whatever the server goes on to ask for", () =>
+    it.effect("asks at most twice for one call, whatever the server requires next", () =>
       Effect.gen(function* () {
         const guard = needing({ write: "s0" })
         guard.allow = () => {
@@ -611,7 +611,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
       })
     )
 
-    it.effect("does not ask again who declined, until there is a sign-in", () =>
+    it.effect("does not ask again after a refusal until the next sign-in", () =>
       Effect.gen(function* () {
         const guard = needing({ write: "files:write" })
         const server = yield* Authorization.serve(guard)
@@ -641,7 +641,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
       })
     )
 
-    it.effect("asks where the server said that one signs in, also when it does not say so again", () =>
+    it.effect("remembers where to sign in when a later challenge does not say", () =>
       Effect.gen(function* () {
         const guard = needing({ write: "files:write" })
         guard.describedAt = "/described"
@@ -662,7 +662,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
       })
     )
 
-    it.effect("takes nobody for one who declined who was shown nothing", () =>
+    it.effect("does not count a failure before the address was shown as a refusal", () =>
       Effect.gen(function* () {
         const guard = needing({ write: "files:write" })
         const server = yield* Authorization.serve(guard)
@@ -670,7 +670,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
         const { auth, connection } = yield* prepare(server.url(), {}, { show })
         yield* auth.signIn(Authorization.browse)
         guard.registration = 503
-        assert.include((yield* Effect.flip(connection.callTool("write", {}))).message, "did not register us")
+        assert.include((yield* Effect.flip(connection.callTool("write", {}))).message, "did not register kernai")
         assert.deepStrictEqual(asked, [])
         guard.registration = 201
         assert.strictEqual(yield* write(connection), "1")
@@ -678,7 +678,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
       })
     )
 
-    it.effect("asks anew when the call it was asked for was given up, and leaves no page open", () =>
+    it.effect("asks again after an interrupted call, and leaves no page open", () =>
       Effect.gen(function* () {
         const guard = needing({ write: "files:write" })
         const server = yield* Authorization.serve(guard)
@@ -697,7 +697,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
       })
     )
 
-    it.effect("asks nobody for what is not named, or for who uses a key of the config", () =>
+    it.effect("asks no person when no scope is named, or when a configured key is used", () =>
       Effect.gen(function* () {
         for (const [challenge, reason, told] of [
           [`Bearer error="insufficient_scope"`, "needs_sign_in", "needs a sign-in that allows more"],
@@ -719,7 +719,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
     )
   })
 
-  it.effect("uses the client of the config, and its secret only where it belongs", () =>
+  it.effect("uses the configured client, and sends its secret only to the token endpoint", () =>
     Effect.gen(function* () {
       const guard = new Authorization.Guard()
       guard.changes.set("/.well-known/oauth-authorization-server/as", (body) => ({
@@ -746,7 +746,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
     })
   )
 
-  it.effect("proves who it is the way it was registered, and with no secret where it has none", () =>
+  it.effect("authenticates as registered, and without a secret when it has none", () =>
     Effect.gen(function* () {
       const sent = Effect.fnUntraced(function* (registered: Record<string, unknown>) {
         const guard = new Authorization.Guard()
@@ -781,7 +781,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
     })
   )
 
-  it.effect("takes a client whatever it is called", () =>
+  it.effect("accepts any client id", () =>
     Effect.gen(function* () {
       const guard = new Authorization.Guard()
       guard.changes.set("/register", () => ({ client_id: "half\ud800", client_secret: "\udfffof" }))
@@ -792,7 +792,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
     })
   )
 
-  it.effect("looks for the descriptions wherever they may be, the nearest first", () =>
+  it.effect("looks for metadata at all well-known places, the most specific first", () =>
     Effect.gen(function* () {
       const server = yield* Http.serve(({ headers, path }, response) => {
         const origin = `http://${headers.host}`
@@ -823,7 +823,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
     })
   )
 
-  it.effect("waits for no description that does not come, and takes none that is cut off", () =>
+  it.effect("times out without metadata, and rejects metadata that is cut off", () =>
     Effect.gen(function* () {
       for (const [answer, told] of [
         [() => {}, "did not answer in time"],
@@ -847,7 +847,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
     }).pipe(Effect.provideService(Limits.Limits, Limits.make({ connectTimeout: 60 })))
   )
 
-  it.effect("tells nothing that an authorization server writes in place of a code (S-7)", () =>
+  it.effect("reveals no free text of an authorization server's error (S-7)", () =>
     Effect.gen(function* () {
       for (const error of ["no such client: hush", "h".repeat(65), 7]) {
         const guard = new Authorization.Guard()
@@ -860,7 +860,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
     })
   )
 
-  it.effect("tells no server of the trace it is called in", () =>
+  it.effect("sends no trace headers", () =>
     Effect.gen(function* () {
       const server = yield* Authorization.serve(new Authorization.Guard())
       const { auth, connection } = yield* prepare(server.url())
@@ -870,7 +870,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
     }).pipe(Effect.withSpan("a run"))
   )
 
-  it.effect("reads no description that is larger than any (S-11)", () =>
+  it.effect("rejects metadata that is too large (S-11)", () =>
     Effect.gen(function* () {
       const guard = new Authorization.Guard()
       const pad = "x".repeat(1024 * 1024)
@@ -882,23 +882,28 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
     })
   )
 
-  describe("believes nothing it has not checked (S-18)", () => {
+  describe("rejects (S-18)", () => {
     const resource = "/.well-known/oauth-protected-resource/mcp"
     const metadata = "/.well-known/oauth-authorization-server/as"
     const cases: ReadonlyArray<readonly [string, string, Record<string, unknown>, string]> = [
-      ["a script as address to sign in", metadata, { authorization_endpoint: "javascript:alert(1)" }, "not https"],
-      ["a file as address for tokens", metadata, { token_endpoint: "file:///etc/passwd" }, "not https"],
+      [
+        "a script as the authorization endpoint",
+        metadata,
+        { authorization_endpoint: "javascript:alert(1)" },
+        "not https"
+      ],
+      ["a file as the token endpoint", metadata, { token_endpoint: "file:///etc/passwd" }, "not https"],
       ["plain http elsewhere", metadata, { token_endpoint: "http://evil.example/token" }, "not https"],
       ["a user name in an address", metadata, { authorization_endpoint: "https://u:p@evil.example/" }, "not https"],
       ["no PKCE", metadata, { code_challenge_methods_supported: ["plain"] }, "does not offer PKCE"],
-      ["another issuer", metadata, { issuer: "https://evil.example" }, "describes another one"],
-      ["another resource", resource, { resource: "https://evil.example/mcp" }, "about another server"],
-      ["a neighbour's resource", resource, { resource: "/mc" }, "about another server"],
+      ["another issuer", metadata, { issuer: "https://evil.example" }, "publishes metadata of another issuer"],
+      ["another resource", resource, { resource: "https://evil.example/mcp" }, "about another resource"],
+      ["a neighbour's resource", resource, { resource: "/mc" }, "about another resource"],
       ["an authorization server over http", resource, { authorization_servers: ["http://10.0.0.1/"] }, "by https"],
       ["an authorization server of another kind", resource, { authorization_servers: ["data:,x"] }, "by https"],
-      ["no description of the authorization server", metadata, { token_endpoint: 1 }, "does not describe itself"],
-      ["no client", "/register", { client_id: 1 }, "did not register us"],
-      ["no client, and why", "/register", { client_id: 1, error: "bad_name" }, "did not register us (bad_name)"],
+      ["no description of the authorization server", metadata, { token_endpoint: 1 }, "publishes no metadata"],
+      ["no client", "/register", { client_id: 1 }, "did not register kernai"],
+      ["no client, and why", "/register", { client_id: 1, error: "bad_name" }, "did not register kernai (bad_name)"],
       ["no token", "/token", { access_token: "" }, "gave no token"],
       ["a token of another type", "/token", { token_type: "mac" }, "gave no token"],
       ["a token with a line break", "/token", { access_token: "a\r\nx: y" }, "gave no token"]
@@ -931,7 +936,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
       })
     )
 
-    it.effect("a server that tokens would reach in clear", () =>
+    it.effect("a server without TLS", () =>
       Effect.gen(function* () {
         const asked: Array<string> = []
         const client = HttpClient.make((request) => {
@@ -946,7 +951,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
       })
     )
 
-    it.effect("an answer of another authorization server, or a refusal", () =>
+    it.effect("an answer of another authorization server, and a refusal", () =>
       Effect.gen(function* () {
         const guard = new Authorization.Guard()
         const server = yield* Authorization.serve(guard)
@@ -964,7 +969,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
     )
   })
 
-  it.effect("listens on loopback for this one answer, and for no longer than the sign-in (S-13)", () =>
+  it.effect("listens on loopback for one answer, only during the sign-in (S-13)", () =>
     Effect.gen(function* () {
       const guard = new Authorization.Guard()
       const server = yield* Authorization.serve(guard)
@@ -1009,18 +1014,18 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
     })
   )
 
-  it.effect("gives up when nobody comes", () =>
+  it.effect("times out when no person signs in", () =>
     Effect.gen(function* () {
       const server = yield* Authorization.serve(new Authorization.Guard())
       const { auth } = yield* prepare(server.url())
       for (const shown of [Effect.void, Effect.never]) {
         const error = yield* Effect.flip(auth.signIn(() => shown, { timeout: "20 millis" }))
-        assert.include(error.message, "nobody signed in")
+        assert.include(error.message, "timed out")
       }
     })
   )
 
-  it.effect("finds a server from before there were descriptions", () =>
+  it.effect("finds a server without metadata at its default endpoints", () =>
     Effect.gen(function* () {
       const guard = new Authorization.Guard()
       guard.changes.set("/.well-known/oauth-protected-resource/mcp", () => "")
@@ -1052,7 +1057,7 @@ const grant: TokenStore.Grant = {
 }
 
 layer(Layer.mergeAll(NodeServices.layer, FetchHttpClient.layer), { excludeTestServices: true })("TokenStore", (it) => {
-  it.effect("keeps a sign-in for the next process, in a file only its owner can read", () =>
+  it.effect("keeps a sign-in for the next process, in a file that only its owner can read", () =>
     Effect.gen(function* () {
       const folder = path.join(path.dirname(yield* Support.sideFile), "tokens")
       const open = Effect.map(Layer.build(TokenStore.layerFile(folder)), (context) =>
@@ -1083,7 +1088,7 @@ layer(Layer.mergeAll(NodeServices.layer, FetchHttpClient.layer), { excludeTestSe
     })
   )
 
-  it.effect("reads no file that is larger than any of its own", () =>
+  it.effect("reads no file that is too large", () =>
     Effect.gen(function* () {
       const folder = path.dirname(yield* Support.sideFile)
       yield* Effect.gen(function* () {
@@ -1101,7 +1106,7 @@ layer(Layer.mergeAll(NodeServices.layer, FetchHttpClient.layer), { excludeTestSe
     })
   )
 
-  it.effect("that cannot write asks for a sign-in next time, and fails nobody", () =>
+  it.effect("needs another sign-in next time when it cannot write, and fails no call", () =>
     Effect.gen(function* () {
       const file = yield* Support.sideFile
       fs.writeFileSync(file, "")

@@ -26,7 +26,7 @@ const open = (file: string, isFull: () => boolean) => {
 }
 
 describe("ToolPins.layerFile", () => {
-  it.effect("holds what it could not write as long as its process lives, and writes it with the next (S-8)", () =>
+  it.effect("keeps pins that it could not write in memory, and writes them with the next (S-8)", () =>
     Effect.gen(function* () {
       const file = `${yield* folder}/pins.json`
       let isFull = false
@@ -64,7 +64,7 @@ describe("ToolPins.layerFile", () => {
     })
   )
 
-  it.effect("takes apart once what every server asks for, until another process changes it", () =>
+  it.effect("decodes the file once, until another process changes it", () =>
     Effect.gen(function* () {
       const file = `${yield* folder}/pins.json`
       const [one, other] = [yield* open(file, () => false), yield* open(file, () => false)]
@@ -76,7 +76,7 @@ describe("ToolPins.layerFile", () => {
     })
   )
 
-  it.effect("writes no file that it would not read again", () =>
+  it.effect("writes no file that it could not read again", () =>
     Effect.gen(function* () {
       const file = `${yield* folder}/pins.json`
       yield* Effect.gen(function* () {

@@ -3,22 +3,23 @@ import { Duration, Effect } from "effect"
 import { Limits } from "kernai"
 import { McpProtocol, ToolPins } from "kernai/mcp"
 import * as Catalog from "../../src/mcp/internal/catalog.ts"
-import { Station } from "../../src/mcp/internal/mcpServer.ts"
+import { HubServer } from "../../src/mcp/internal/hubServer.ts"
 
 const never = Effect.never
 
 /** A server of tools that tell when their schemas are read. */
 const station = Effect.map(ToolPins.ToolPins, (pins) => {
   const reads: Array<string> = []
-  const made = new Station(
+  const made = new HubServer(
     {
       server: {
         name: "it",
         transport: "stdio",
         command: "it",
         args: [],
-        env: new Map(),
+        env: {},
         cwd: undefined,
+        written: { command: "it", cwd: undefined },
         protocolVersion: "2025-11-25",
         connectTimeout: Duration.seconds(1),
         timeout: Duration.seconds(1),
@@ -59,11 +60,12 @@ const station = Effect.map(ToolPins.ToolPins, (pins) => {
       }
     }
   })
-  return { reads, catalog: Catalog.make(new Map([["it", made]]), () => Effect.void, Limits.defaults) }
+  const source = { servers: new Map([["it", made]]), refresh: () => Effect.void, limits: Limits.defaults }
+  return { reads, catalog: Catalog.make(source) }
 }).pipe(Effect.provide(ToolPins.layerMemory))
 
 describe("the catalog of a server with a thousand tools", () => {
-  it.effect("reads the schemas of the tool that is described, and of none that is only listed", () =>
+  it.effect("reads the schemas of a described tool, and of no listed one", () =>
     Effect.gen(function* () {
       const { catalog, reads } = yield* station
       const ask = (request: unknown) =>

@@ -21,7 +21,7 @@ const answering = (result: unknown): McpClient.Transport => ({
 })
 
 describe("a handshake", () => {
-  it.effect("offers what the config says, then what is older, then what is newest", () =>
+  it.effect("offers the configured revision, then older ones, then the newest", () =>
     Effect.gen(function* () {
       const offers = (settings: { readonly [key: string]: unknown }) =>
         Effect.map(server(settings), (server): ReadonlyArray<string> => Handshake.offers(server))
@@ -41,7 +41,7 @@ describe("a handshake", () => {
     })
   )
 
-  it.effect("takes any revision that has one, and tells the client that it was the offered one", () =>
+  it.effect("accepts any revision with a handshake, and reports the offered one to the client", () =>
     Effect.gen(function* () {
       const meet = Effect.fnUntraced(function* (result: unknown) {
         const handshake = Handshake.make("2025-06-18")
@@ -76,7 +76,7 @@ describe("a handshake", () => {
     })
   )
 
-  it("goes on with an older revision where that may help, and there only", () => {
+  it("offers an older revision only after a refusal that allows it", () => {
     const { HttpError, ProtocolError, TransportError, UnsupportedError } = McpClientError
     const declines = (reason: McpClientError.McpClientError["reason"]) =>
       Handshake.declines(new McpClientError.McpClientError({ reason }))
@@ -88,7 +88,7 @@ describe("a handshake", () => {
     assert.isFalse(declines(new TransportError({ description: "gone", cause: undefined })))
   })
 
-  it("asks in the newest revision for all there is to hear of, and says in each request who asks", () => {
+  it("subscribes to all changes in the newest revision, and identifies the client in each request", () => {
     assert.deepStrictEqual(Handshake.subscription.params, {
       _meta: {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",

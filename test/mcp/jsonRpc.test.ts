@@ -2,15 +2,15 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { Limits } from "kernai"
 import { frameLength } from "../../src/internal/base/bounds.ts"
-import * as Exchange from "../../src/mcp/internal/jsonRpc.ts"
+import * as JsonRpc from "../../src/mcp/internal/jsonRpc.ts"
 
 /** A line, and what was sent over it. */
 const line = () => {
   const sent: Array<unknown> = []
   const heard: Array<string> = []
-  const exchange = Exchange.make({
+  const exchange = JsonRpc.make({
     send: (text) => Effect.sync(() => void sent.push(JSON.parse(text))),
-    listener: { onNotification: (method) => void heard.push(method) },
+    onNotification: (method) => Effect.sync(() => void heard.push(method)),
     limits: Limits.defaults
   })
   return { ...exchange, sent, heard }
@@ -18,14 +18,14 @@ const line = () => {
 
 const request = (id: number, method: string) => ({ jsonrpc: "2.0", id, method }) as const
 
-describe("an exchange", () => {
-  it.effect("sends nothing once it is closed, and says so of what is asked or told then", () =>
+describe("a line", () => {
+  it.effect("sends nothing once it is closed, and fails late messages as not sent", () =>
     Effect.gen(function* () {
       const { close, isOpen, notify, request: ask, sent } = line()
       const told = { jsonrpc: "2.0", method: "notifications/initialized" } as const
       yield* notify(told)
       assert.isTrue(yield* isOpen)
-      yield* close(Exchange.lost("gone"))
+      yield* close(JsonRpc.lost("gone"))
       assert.isFalse(yield* isOpen)
       for (const late of [ask(request(1, "tools/list")), notify(told)]) {
         const { reason } = yield* Effect.flip(late)
@@ -35,7 +35,7 @@ describe("an exchange", () => {
     })
   )
 
-  it.effect("tells the server of a request that is given up, but not of the first one", () =>
+  it.effect("notifies the server of a cancelled request, except the first one", () =>
     Effect.gen(function* () {
       const { request: ask, sent } = line()
       for (const asked of [request(1, "initialize"), request(2, "tools/list")]) {
@@ -49,7 +49,7 @@ describe("an exchange", () => {
     })
   )
 
-  it.effect("sends no message that is larger than a frame may be, and no reply either", () =>
+  it.effect("sends no message or reply that exceeds the frame limit", () =>
     Effect.gen(function* () {
       const { notify, receive, sent } = line()
       const around = JSON.stringify({ jsonrpc: "2.0", method: "" }).length
@@ -63,7 +63,7 @@ describe("an exchange", () => {
     })
   )
 
-  it.effect("answers a ping, and refuses whatever else a server asks for (S-18)", () =>
+  it.effect("answers a ping, and declines other requests of a server (S-18)", () =>
     Effect.gen(function* () {
       const { heard, receive, sent } = line()
       yield* receive(JSON.stringify([request(7, "ping"), request(8, "sampling/createMessage")]))

@@ -1,51 +1,102 @@
-import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber } from "effect"
-import type { McpClientError } from "effect/ai/McpClientError"
-import { Kept } from "../../src/mcp/internal/reconnect.ts"
+import { assert, layer } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import * as Support from "../support/mcp/connect.ts"
+import * as Http from "../support/mcp/httpServer.ts"
 
-/** A list that is read as often as it is asked for, each time until it is told what came of it. */
-const served = () => {
-  const kept = new Kept<string>()
-  const reads: Array<Deferred.Deferred<string, McpClientError>> = []
-  const read = Effect.suspend(() => {
-    const answer = Deferred.makeUnsafe<string, McpClientError>()
-    reads.push(answer)
-    return Deferred.await(answer)
+/** A connection to a server that holds back its answers to a method until a test releases them. */
+const holding = Effect.fnUntraced(function* (method: string) {
+  const notebook = new Http.Notebook()
+  const small = Http.mcp(notebook)
+  const held: Array<() => void> = []
+  const server = yield* Http.serve((request, response) => {
+    const answer = () => small(request, response)
+    return request.body.includes(`"method":"${method}"`) ? void held.push(answer) : answer()
   })
-  const ask = Effect.forkChild(kept.orRead(read), { startImmediately: true })
-  const answer = (index: number, text: string) => Deferred.succeed(reads[index]!, text)
-  return { kept, reads, ask, answer }
-}
+  const connection = yield* Support.connect({ url: server.url() })
+  const release = (index: number) =>
+    Effect.andThen(
+      Support.until(() => held.length > index),
+      Effect.sync(() => held[index]!())
+    )
+  return { connection, held, notebook, release }
+})
 
-describe("Kept", () => {
-  it.effect("is read once for all who ask meanwhile, and kept", () =>
+layer(Support.platform, { excludeTestServices: true })("a connection shared by many", (it) => {
+  it.effect("connects once for all who ask meanwhile", () =>
     Effect.gen(function* () {
-      const { answer, ask, kept, reads } = served()
-      const asking = yield* Effect.replicateEffect(ask, 1_000)
-      assert.lengthOf(reads, 1)
-      yield* answer(0, "one")
-      assert.deepStrictEqual(new Set(yield* Fiber.joinAll(asking)), new Set(["one"]))
-      assert.isTrue(kept.isKept())
-      assert.strictEqual(yield* Effect.flatMap(ask, Fiber.join), "one")
-      assert.lengthOf(reads, 1)
+      const { connection, held, release } = yield* holding("initialize")
+      const asking = yield* Effect.replicateEffect(Effect.forkChild(connection.info), 1_000)
+      yield* release(0)
+      const infos = yield* Fiber.joinAll(asking)
+      assert.deepStrictEqual(new Set(infos.map(({ name }) => name)), new Set(["small"]))
+      assert.lengthOf(held, 1)
     })
   )
 
-  it.effect("is read again for who asks after it changed, and only what was read last is kept", () =>
+  it.effect("connects for the others when the first to ask gives up", () =>
     Effect.gen(function* () {
-      const { answer, ask, kept, reads } = served()
-      const early = yield* ask
-      kept.forget()
-      const late = yield* ask
-      assert.lengthOf(reads, 2)
-      yield* answer(0, "old")
-      assert.strictEqual(yield* Fiber.join(early), "old")
-      assert.isFalse(kept.isKept())
-      const later = yield* ask
-      yield* answer(1, "new")
-      assert.deepStrictEqual(yield* Fiber.joinAll([late, later]), ["new", "new"])
-      assert.strictEqual(yield* Effect.flatMap(ask, Fiber.join), "new")
-      assert.lengthOf(reads, 2)
+      const { connection, held, release } = yield* holding("initialize")
+      const [first, second] = [yield* Effect.forkChild(connection.info), yield* Effect.forkChild(connection.info)]
+      yield* Support.until(() => held.length === 1)
+      yield* Fiber.interrupt(first)
+      yield* release(0)
+      assert.strictEqual((yield* Fiber.join(second)).name, "small")
+      assert.lengthOf(held, 1)
+    })
+  )
+
+  it.effect("connects anew when all who asked gave up", () =>
+    Effect.gen(function* () {
+      const { connection, held, release } = yield* holding("initialize")
+      const asking = yield* Effect.replicateEffect(Effect.forkChild(connection.info), 3)
+      yield* Support.until(() => held.length === 1)
+      yield* Fiber.interruptAll(asking)
+      const next = yield* Effect.forkChild(connection.info)
+      yield* release(1)
+      assert.strictEqual((yield* Fiber.join(next)).name, "small")
+    })
+  )
+
+  it.effect("reads a list once for all who ask meanwhile, and keeps it", () =>
+    Effect.gen(function* () {
+      const { connection, held, release } = yield* holding("tools/list")
+      const asking = yield* Effect.replicateEffect(Effect.forkChild(connection.tools), 1_000)
+      yield* release(0)
+      const lists = new Set(yield* Fiber.joinAll(asking))
+      assert.deepStrictEqual([...lists], [yield* connection.tools])
+      assert.lengthOf(held, 1)
+    })
+  )
+
+  it.effect("reads a list for the others when the first to ask gives up", () =>
+    Effect.gen(function* () {
+      const { connection, held, release } = yield* holding("tools/list")
+      const [first, second] = [yield* Effect.forkChild(connection.tools), yield* Effect.forkChild(connection.tools)]
+      yield* Support.until(() => held.length === 1)
+      yield* Fiber.interrupt(first)
+      yield* release(0)
+      assert.isNotEmpty(yield* Fiber.join(second))
+      assert.lengthOf(held, 1)
+    })
+  )
+
+  it.effect("reads a list again for who asks after it changed, and keeps only the later one", () =>
+    Effect.gen(function* () {
+      const { connection, held, notebook, release } = yield* holding("tools/list")
+      yield* connection.info
+      yield* connection.awaitChanges
+      yield* Support.until(() => notebook.streams.size === 1)
+      const early = yield* Effect.forkChild(connection.tools)
+      yield* Support.until(() => held.length === 1)
+      notebook.changed()
+      yield* connection.awaitChanges
+      const late = yield* Effect.forkChild(connection.tools)
+      yield* release(1)
+      const kept = yield* Fiber.join(late)
+      yield* release(0)
+      assert.deepStrictEqual(yield* Fiber.join(early), kept)
+      assert.strictEqual(yield* connection.tools, kept)
+      assert.lengthOf(held, 2)
     })
   )
 })

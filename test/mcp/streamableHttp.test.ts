@@ -69,7 +69,7 @@ const end = ({ streams }: Http.Notebook, last = "") => {
 const all = "prompts,resources,tools"
 
 layer(Support.platform, { excludeTestServices: true })("the stream of a server", (it) => {
-  it.effect("is opened again after a restart, and what changed meanwhile is heard of", () =>
+  it.effect("is reopened after a restart, and reports what may have changed meanwhile", () =>
     Effect.gen(function* () {
       const { changed, connection, handle, isOpen, notebook, pause, server } = yield* connect(() => true)
       yield* isOpen
@@ -88,7 +88,7 @@ layer(Support.platform, { excludeTestServices: true })("the stream of a server",
   )
 
   it.effect.each([401, 408, 429, 500, 503, 200, "cut"] as const)(
-    "is asked for again when it is refused with %s",
+    "is requested again when it is refused with %s",
     (how) =>
       Effect.gen(function* () {
         const { changed, isOpen, notebook, pause } = yield* connect((time, response) => {
@@ -102,7 +102,7 @@ layer(Support.platform, { excludeTestServices: true })("the stream of a server",
       })
   )
 
-  it.effect.each([405, 404, 400, 501, 200] as const)("is asked for once where there is none (%s)", (status) =>
+  it.effect.each([405, 404, 400, 501, 200] as const)("is requested once when there is none (%s)", (status) =>
     Effect.gen(function* () {
       const { asked, connection, isPausing } = yield* connect((_, response) => refuse(response, status))
       yield* Effect.sleep("15 millis")
@@ -112,7 +112,7 @@ layer(Support.platform, { excludeTestServices: true })("the stream of a server",
     })
   )
 
-  it.effect("that there never was is asked for a few times where it may come", () =>
+  it.effect("is requested a few times when it may become available", () =>
     Effect.gen(function* () {
       const { asked, isPausing, pause } = yield* connect((_, response) => refuse(response, 503))
       const pauses = yield* Effect.replicateEffect(pause, 6)
@@ -124,7 +124,7 @@ layer(Support.platform, { excludeTestServices: true })("the stream of a server",
     })
   )
 
-  it.effect("that comes late tells that all may have changed before it", () =>
+  it.effect("reports that all may have changed when it opens late", () =>
     Effect.gen(function* () {
       const { changed, pause } = yield* connect((time, response) => (time === 1 ? refuse(response, 503) : true))
       yield* pause
@@ -132,7 +132,7 @@ layer(Support.platform, { excludeTestServices: true })("the stream of a server",
     })
   )
 
-  it.effect("that ends as soon as it is open is opened less and less often", () =>
+  it.effect("is opened less and less often when it ends at once", () =>
     Effect.gen(function* () {
       const { pause } = yield* connect((_, response) => {
         response.writeHead(200, { "content-type": "text/event-stream" }).end()
@@ -142,7 +142,7 @@ layer(Support.platform, { excludeTestServices: true })("the stream of a server",
     })
   )
 
-  it.effect("that was open for a minute is opened again at once, and no sooner than the server asks", () =>
+  it.effect("is reopened at once after a minute, and not before the server's retry time", () =>
     Effect.gen(function* () {
       const { isOpen, notebook, pass, pause } = yield* connect(() => true)
       const pauses: Array<number | undefined> = []
@@ -162,25 +162,23 @@ layer(Support.platform, { excludeTestServices: true })("the stream of a server",
     })
   )
 
-  it.effect.each([404, 400] as const)(
-    "that a restarted server refuses with %s leads to another session, without a call",
-    (status) =>
-      Effect.gen(function* () {
-        const { changed, connection, isOpen, notebook, pause } = yield* connect(() => true)
-        notebook.unknownSession = status
-        yield* isOpen
-        notebook.sessions.clear()
-        notebook.tools.push("new")
-        yield* end(notebook)
-        yield* pause
-        assert.strictEqual(yield* changed, all)
-        assert.lengthOf(yield* connection.tools, notebook.tools.length)
-        yield* isOpen
-        assert.strictEqual(notebook.sessions.size, 1)
-      })
+  it.effect.each([404, 400] as const)("leads to another session when a restarted server refuses it with %s", (status) =>
+    Effect.gen(function* () {
+      const { changed, connection, isOpen, notebook, pause } = yield* connect(() => true)
+      notebook.unknownSession = status
+      yield* isOpen
+      notebook.sessions.clear()
+      notebook.tools.push("new")
+      yield* end(notebook)
+      yield* pause
+      assert.strictEqual(yield* changed, all)
+      assert.lengthOf(yield* connection.tools, notebook.tools.length)
+      yield* isOpen
+      assert.strictEqual(notebook.sessions.size, 1)
+    })
   )
 
-  it.effect("is heard further after what is no message, or no change", () =>
+  it.effect("ignores what is not a message or not a change", () =>
     Effect.gen(function* () {
       const { changed, connection, isOpen, notebook, server } = yield* connect(() => true)
       yield* isOpen
@@ -195,7 +193,7 @@ layer(Support.platform, { excludeTestServices: true })("the stream of a server",
     })
   )
 
-  it.effect("is heard further when nobody takes the answers to what was asked over it", () =>
+  it.effect("continues when answers to its requests are not accepted", () =>
     Effect.gen(function* () {
       const { asked, changed, isOpen, notebook, pause, server } = yield* connect(() => true)
       yield* isOpen
@@ -214,7 +212,7 @@ layer(Support.platform, { excludeTestServices: true })("the stream of a server",
     })
   )
 
-  it.effect("is asked for with a subscription where the protocol has no other (2026-07-28)", () =>
+  it.effect("is requested by a subscription in revision 2026-07-28", () =>
     Effect.gen(function* () {
       const streams: Array<http.ServerResponse> = []
       const server = yield* Http.serve((request, response) => {

@@ -1,11 +1,7 @@
 /**
- * Agreeing on a revision of the protocol.
- *
- * A client offers one and the server answers with the one it will speak, so
- * most old servers are met in one step. effect's client insists on what it
- * offered: the transport here offers what we choose and tells the client that
- * it was accepted. All revisions that have a handshake are read with the
- * newest one's schemas, which take everything the older ones say.
+ * Agrees on a revision of the protocol. effect's client accepts only the revision it offered itself: the transport here
+ * offers another one, and reports to the client that its own was accepted. All revisions with a handshake are read with
+ * the schemas of the newest of them.
  */
 
 import type * as McpClient from "effect/ai/McpClient"
@@ -14,52 +10,47 @@ import type * as McpSchema from "effect/ai/McpSchema"
 import * as Effect from "effect/Effect"
 import { isRecord, own } from "../../internal/base/json.ts"
 import type { McpServer, ProtocolVersion } from "../McpConfig.ts"
+import { versions } from "./serverEntry.ts"
 
-/** What was offered, and what came of it. */
+/** The offer, and what the server answered. */
 export interface Handshake {
   readonly offer: ProtocolVersion
   version: ProtocolVersion | undefined
   capabilities: Readonly<Record<string, unknown>>
 }
 
-/** What kernai calls itself. */
 export const clientInfo = { name: "kernai", version: "0.1.0" } as const
 
-/** What every request carries since the revision without a handshake. */
-export const requestMeta = (protocolVersion: ProtocolVersion): { readonly _meta?: Readonly<Record<string, unknown>> } =>
-  protocolVersion === "2026-07-28"
-    ? {
-        _meta: {
-          "io.modelcontextprotocol/protocolVersion": protocolVersion,
-          "io.modelcontextprotocol/clientInfo": clientInfo,
-          "io.modelcontextprotocol/clientCapabilities": {}
-        }
-      }
-    : {}
+const _meta = {
+  "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+  "io.modelcontextprotocol/clientInfo": clientInfo,
+  "io.modelcontextprotocol/clientCapabilities": {}
+} as const
 
-/** Since then changes are told to those who ask for them, as long as the answer to this stays open. */
+/** The metadata of a request, which the revision without a handshake carries everywhere. */
+export const requestMeta = (protocolVersion: ProtocolVersion) => (protocolVersion === "2026-07-28" ? { _meta } : {})
+
+/** Asks for notifications in the revision without a handshake, as long as the answer stays open. */
 export const subscription: McpSchema.JsonRpcRequest = {
   jsonrpc: "2.0",
   id: "changes",
   method: "subscriptions/listen",
   params: {
-    ...requestMeta("2026-07-28"),
+    _meta,
     notifications: { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true }
   }
 }
 
-/** All revisions, newest first. */
-const ladder: ReadonlyArray<ProtocolVersion> = ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"]
+const newestFirst: ReadonlyArray<ProtocolVersion> = versions.toReversed()
 
-/** What to offer, in order: the revision to begin with and the older ones, and when all are declined the newest. */
+/** The revisions to offer, in order: the configured one, the older ones, and the newest when all are declined. */
 export const offers = (server: McpServer): ReadonlyArray<ProtocolVersion> => {
-  const older = ladder.slice(ladder.indexOf(server.protocolVersion))
-  // The newest never knew the older HTTP transport.
+  const older = newestFirst.slice(newestFirst.indexOf(server.protocolVersion))
+  // The newest revision has no legacy SSE.
   if (server.transport === "sse") return older.filter((version) => version !== "2026-07-28")
   return server.protocolVersion === "2026-07-28" ? older : [...older, "2026-07-28"]
 }
 
-/** Nothing is agreed on yet; this revision is offered. */
 export const make = (offer: ProtocolVersion): Handshake => ({ offer, version: undefined, capabilities: {} })
 
 /** A transport whose first request agrees on a revision. */
@@ -68,10 +59,7 @@ export const over = (inner: McpClient.Transport, handshake: Handshake): McpClien
   request: (message, tool) => {
     if (message.method === "server/discover") {
       return Effect.tap(inner.request(message, tool), (response) =>
-        Effect.sync(() => {
-          handshake.version = handshake.offer
-          handshake.capabilities = capabilitiesOf(response.result)
-        })
+        Effect.sync(() => agree(handshake, handshake.offer, response.result))
       )
     }
     if (message.method !== "initialize") return inner.request(message, tool)
@@ -79,39 +67,32 @@ export const over = (inner: McpClient.Transport, handshake: Handshake): McpClien
     return Effect.flatMap(inner.request(offer, tool), (response) => {
       const result: unknown = response.result
       if (!isRecord(result)) return Effect.succeed(response)
-      const version = ladder.find((known) => known === own(result, "protocolVersion"))
+      const version = newestFirst.find((known) => known === own(result, "protocolVersion"))
       if (version === undefined || version === "2026-07-28") return Effect.fail(unknownVersion)
-      handshake.version = version
-      handshake.capabilities = capabilitiesOf(result)
+      agree(handshake, version, result)
+      const { protocolVersion } = inner.protocol
       const agreed: McpSchema.JsonRpcResponse = {
         jsonrpc: "2.0",
         id: message.id,
-        result: { ...result, protocolVersion: inner.protocol.protocolVersion }
+        result: { ...result, protocolVersion }
       }
       return Effect.succeed(agreed)
     })
   }
 })
 
-/** May an older revision be welcome where this one was not? */
-export const declines = (error: McpClientError): boolean => {
-  switch (error.reason._tag) {
-    case "UnsupportedError":
-      return true
-    case "ProtocolError":
-      return error.reason.code !== undefined
-    case "HttpError":
-      return error.reason.status === 400
-    default:
-      return false
-  }
+const agree = (handshake: Handshake, version: ProtocolVersion, result: unknown): void => {
+  const capabilities = isRecord(result) ? own(result, "capabilities") : undefined
+  handshake.version = version
+  handshake.capabilities = isRecord(capabilities) ? capabilities : {}
 }
+
+/** Whether a server that failed like this may accept an older revision. */
+export const declines = ({ reason }: McpClientError): boolean =>
+  reason._tag === "UnsupportedError" ||
+  (reason._tag === "ProtocolError" && reason.code !== undefined) ||
+  (reason._tag === "HttpError" && reason.status === 400)
 
 const unknownVersion = new McpClientError({
   reason: new UnsupportedError({ description: "the server speaks no revision of the protocol that kernai knows" })
 })
-
-const capabilitiesOf = (result: unknown): Readonly<Record<string, unknown>> => {
-  const capabilities = isRecord(result) ? own(result, "capabilities") : undefined
-  return isRecord(capabilities) ? capabilities : {}
-}

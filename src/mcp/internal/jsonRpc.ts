@@ -1,11 +1,7 @@
 /**
- * Requests and their answers over one two-way line of JSON-RPC messages.
- *
- * An answer reaches only the request whose id it carries, once: foreign,
- * repeated and early answers are dropped (S-18). Server requests are declined,
- * except `ping`. A request that was refused before anything was sent fails as
- * an expired session, so that a caller knows it may be sent again; one that was
- * cut off fails as a transport error, and nobody knows what became of it.
+ * Sends JSON-RPC requests over one two-way line. An answer reaches the one request whose id it carries, once; foreign,
+ * repeated and early answers are dropped. A request that was never sent fails as an expired session, so it may be sent
+ * again; one that was cut off fails as a transport error, since the server may have acted on it.
  */
 
 import type * as McpClient from "effect/ai/McpClient"
@@ -21,21 +17,15 @@ import * as Bounds from "../../internal/base/bounds.ts"
 import { isRecord, own, parseJson } from "../../internal/base/json.ts"
 import type { Limits } from "../../Limits.ts"
 
-/** What a transport is told to do besides carrying requests. */
-export interface Listener {
-  /** Called for every notification; must not block. */
-  readonly onNotification: (method: string) => void
-}
+/** Receives the method of every notification. */
+export type OnNotification = (method: string) => Effect.Effect<void>
 
-/** One line to a server. */
-export interface Exchange {
-  readonly request: McpClient.Transport["request"]
-  readonly notify: McpClient.Transport["notify"]
-  /** Takes one message, or one batch, as it came. */
+export interface Line extends Pick<McpClient.Transport, "request" | "notify"> {
+  /** Takes one message, or one batch, as it was received. */
   readonly receive: (text: string) => Effect.Effect<void, McpClientError>
-  /** Takes no further request; those under way may still be answered. */
+  /** Accepts no further request; those under way may still be answered. */
   readonly refuse: Effect.Effect<void>
-  /** Ends the line; whatever is under way fails with the error. */
+  /** Ends the line and fails what is under way with the error. */
   readonly close: (error: McpClientError) => Effect.Effect<void>
   readonly isOpen: Effect.Effect<boolean>
 }
@@ -43,120 +33,112 @@ export interface Exchange {
 /** Opens a line over a function that sends one encoded message. */
 export const make = (options: {
   readonly send: (text: string) => Effect.Effect<void, McpClientError>
-  readonly listener: Listener
+  readonly onNotification: OnNotification
   readonly limits: Limits
-  /** Whether the server prints its logs on the line as well: what is no message is passed over. */
+  /** Skips what is no message: the server prints logs on the line as well. */
   readonly hasLogs?: boolean
-}): Exchange => {
-  const { hasLogs = false, limits } = options
-  const { cleanUpTimeout } = limits
-  const pending = new Map<McpSchema.RequestId, Deferred.Deferred<McpSchema.JsonRpcResponse, McpClientError>>()
+}): Line => {
+  const { hasLogs = false, limits, onNotification } = options
+  const pending: Pending = new Map()
   let closed = false
-
-  const send = (message: McpSchema.JsonRpcMessage) =>
-    Effect.flatMap(encode(message, Bounds.frameLength), (text) => options.send(text))
-
-  const refuse = Effect.sync(() => {
-    closed = true
-  })
-  const close = (error: McpClientError) =>
-    Effect.andThen(
-      refuse,
-      Effect.suspend(() => {
-        const waiting = [...pending.values()]
-        pending.clear()
-        return Effect.forEach(waiting, (answer) => Deferred.fail(answer, error), { discard: true })
-      })
-    )
-
+  const send = (message: McpSchema.JsonRpcMessage) => Effect.flatMap(encode(message), options.send)
   const take = Effect.fnUntraced(function* (value: unknown) {
     const decoded = decodeMessage(value)
-    if (Option.isNone(decoded)) return yield* broken("the server sent something that is no JSON-RPC message")
+    if (Option.isNone(decoded)) return yield* broken("the server sent something that is not a JSON-RPC message")
     const message = decoded.value
-    // Where nothing is sent any more, what is under way may still be answered.
-    if (isRequest(message)) return yield* Effect.catchIf(send(reply(message)), isUnsent, () => Effect.void)
-    if (isNotification(message)) return options.listener.onNotification(message.method)
-    // An error that names no request may be the answer to any of them.
-    if (message.id === undefined || message.id === null) return yield* broken("the server could not read a message")
-    const answer = pending.get(message.id)
-    if (answer === undefined) return
-    pending.delete(message.id)
-    yield* Deferred.succeed(answer, message)
+    // Answers may still arrive on a line that sends no more.
+    if (isRequest(message)) return yield* Effect.catchIf(send(reply(message)), isNotSent, () => Effect.void)
+    if ("method" in message) return yield* onNotification(message.method)
+    yield* settle(pending, message)
   })
 
   return {
     isOpen: Effect.sync(() => !closed),
-    refuse,
-    close,
+    refuse: Effect.sync(() => void (closed = true)),
+    close: (error) =>
+      Effect.suspend(() => {
+        closed = true
+        const waiting = [...pending.values()]
+        pending.clear()
+        return Effect.forEach(waiting, (answer) => Deferred.fail(answer, error), { discard: true })
+      }),
     notify: (message) => (closed ? Effect.fail(notSent) : send(message)),
     receive: Effect.fnUntraced(function* (text) {
       const value = parseJson(text, Bounds.jsonDepth)
-      if (Result.isFailure(value)) {
-        if (hasLogs && !beginsMessage(text)) return
+      if (Result.isSuccess(value)) {
+        const messages: ReadonlyArray<unknown> = Array.isArray(value.success) ? value.success : [value.success]
+        for (const message of messages) if (!hasLogs || isMessage(message, pending)) yield* take(message)
+      } else if (!hasLogs || beginsMessage(text)) {
         return yield* broken(`the server sent unreadable JSON: ${value.failure}`)
       }
-      const messages: ReadonlyArray<unknown> = Array.isArray(value.success) ? value.success : [value.success]
-      for (const message of messages) if (!hasLogs || isMessage(message, pending)) yield* take(message)
     }),
     request: Effect.fnUntraced(function* (message) {
       if (closed) return yield* notSent
       const answer = yield* Deferred.make<McpSchema.JsonRpcResponse, McpClientError>()
       pending.set(message.id, answer)
+      // The protocol forbids cancelling the first request. A server that reads nothing any more is not waited for.
+      const cancel = Effect.suspend(() =>
+        message.method === "initialize" || !pending.has(message.id)
+          ? Effect.void
+          : Effect.ignore(
+              Effect.timeoutOption(send(cancelled(message.id)), Duration.times(limits.cleanUpTimeout, 1 / 5))
+            )
+      )
       return yield* send(message).pipe(
         Effect.andThen(Deferred.await(answer)),
-        Effect.onInterrupt(() =>
-          // The protocol forbids cancelling the first request. Who takes nothing in any longer is not waited for.
-          message.method === "initialize" || !pending.has(message.id)
-            ? Effect.void
-            : Effect.ignore(Effect.timeoutOption(send(cancelled(message.id)), Duration.times(cleanUpTimeout, 1 / 5)))
-        ),
+        Effect.onInterrupt(() => cancel),
         Effect.ensuring(Effect.sync(() => pending.delete(message.id)))
       )
     })
   }
 }
 
-/** The line broke while something was under way. The cause is for `errorCode` only: it may hold secrets. */
+type Pending = Map<McpSchema.RequestId, Deferred.Deferred<McpSchema.JsonRpcResponse, McpClientError>>
+
+const cancelled = (requestId: McpSchema.RequestId) =>
+  ({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId } }) as const
+
+const settle = Effect.fnUntraced(function* (pending: Pending, message: McpSchema.JsonRpcResponse) {
+  // An error without an id may answer any request.
+  if (message.id === undefined || message.id === null) return yield* broken("the server could not read a message")
+  const answer = pending.get(message.id)
+  pending.delete(message.id)
+  if (answer !== undefined) yield* Deferred.succeed(answer, message)
+})
+
+/** The line broke during a request. The cause is for `errorCode` only: it may hold secrets. */
 export const lost = (description: string, cause?: unknown) =>
   new McpClientError({ reason: new TransportError({ description, cause }) })
 
-/** Nothing was sent: the line was closed before. */
 export const notSent = new McpClientError({ reason: new ClosedError({ sessionExpired: true }) })
 
-const isUnsent = (error: McpClientError): boolean => error === notSent
+const isNotSent = (error: McpClientError): boolean => error === notSent
 
-/** A message is larger than a frame may be. */
-export const tooLarge = (limit: number) =>
-  new McpClientError({ reason: new LimitError({ description: `a message exceeds ${limit} bytes` }) })
+/** Something the server sent, or should get, is larger than a limit. */
+export const tooLarge = (description: string) => new McpClientError({ reason: new LimitError({ description }) })
 
-/** The server does not keep to the protocol. */
+export const frameTooLong = tooLarge(`a message exceeds ${Bounds.frameLength} characters`)
+
 export const broken = (description: string) => new McpClientError({ reason: new ProtocolError({ description }) })
 
-/** The server answered with an error. */
-export const refused = (error: { readonly code: number; readonly message: string; readonly data?: unknown }) =>
-  new McpClientError({ reason: new ProtocolError({ code: error.code, description: error.message, data: error.data }) })
+/** Answers a request of the server: kernai offers no sampling, no elicitation and no roots. */
+export const reply = ({ id, method }: McpSchema.JsonRpcRequest): McpSchema.JsonRpcResponse => {
+  if (method === "ping") return { jsonrpc: "2.0", id, result: {} }
+  const error = { code: McpSchema.METHOD_NOT_FOUND_ERROR_CODE, message: `Method not found: ${method}` }
+  return { jsonrpc: "2.0", id, error }
+}
 
-/** What a server's own request gets: kernai offers no sampling, no elicitation, no roots. */
-export const reply = (request: McpSchema.JsonRpcRequest): McpSchema.JsonRpcResponse =>
-  request.method === "ping"
-    ? { jsonrpc: "2.0", id: request.id, result: {} }
-    : {
-        jsonrpc: "2.0",
-        id: request.id,
-        error: { code: McpSchema.METHOD_NOT_FOUND_ERROR_CODE, message: `Method not found: ${request.method}` }
-      }
-
-/** Whether this means to be a message: it names its protocol, or answers what is asked. Logs have ids, too. */
-const isMessage = (value: unknown, asked: ReadonlyMap<unknown, unknown>): boolean =>
+/** Tells a message from a log entry, which may have an id as well: it names the protocol, or answers a request. */
+const isMessage = (value: unknown, pending: ReadonlyMap<unknown, unknown>): boolean =>
   isRecord(value) &&
   (own(value, "jsonrpc") !== undefined ||
-    (asked.has(own(value, "id")) && (Object.hasOwn(value, "result") || Object.hasOwn(value, "error"))))
+    (pending.has(own(value, "id")) && (Object.hasOwn(value, "result") || Object.hasOwn(value, "error"))))
 
-/** The same of what cannot be read: its first key is one of a message, and it names the protocol. */
+/** The same for unreadable text: its first key belongs to a message, and it names the protocol. */
 const beginsMessage = (text: string): boolean =>
   /^\s*(?:\[\s*)?\{\s*"(?:jsonrpc|id|method|params|result|error)"\s*:/.test(text) && text.includes('"jsonrpc"')
 
-/** Reads a message, if it is one. Some write null for parameters they leave out. */
+/** Decodes a message. Some servers write null for parameters they leave out. */
 export const decodeMessage = (value: unknown): Option.Option<McpSchema.JsonRpcMessage> => {
   if (!isRecord(value) || own(value, "params") !== null) return decode(value)
   const { params: _, ...message } = value
@@ -165,25 +147,10 @@ export const decodeMessage = (value: unknown): Option.Option<McpSchema.JsonRpcMe
 
 const decode = Schema.decodeUnknownOption(McpSchema.JsonRpcMessage)
 
-/** Asks for an answer. */
 export const isRequest = (message: McpSchema.JsonRpcMessage): message is McpSchema.JsonRpcRequest =>
-  "method" in message && "id" in message && message.id !== undefined
+  "method" in message && "id" in message
 
-/** Tells something, and waits for nothing. */
-export const isNotification = (message: McpSchema.JsonRpcMessage): message is McpSchema.JsonRpcNotification =>
-  "method" in message && !isRequest(message)
-
-const cancelled = (requestId: McpSchema.RequestId): McpSchema.JsonRpcNotification => ({
-  jsonrpc: "2.0",
-  method: "notifications/cancelled",
-  params: { requestId }
-})
-
-const encode = Effect.fnUntraced(function* (message: McpSchema.JsonRpcMessage, limit: number) {
-  const text = yield* Effect.try({
-    try: () => JSON.stringify(message),
-    catch: () => broken("the request is no JSON")
-  })
-  if (text.length > limit) return yield* tooLarge(limit)
-  return text
+const encode = Effect.fnUntraced(function* (message: McpSchema.JsonRpcMessage) {
+  const text = yield* Effect.try({ try: () => JSON.stringify(message), catch: () => broken("the request is not JSON") })
+  return text.length > Bounds.frameLength ? yield* frameTooLong : text
 })

@@ -1,34 +1,33 @@
 /**
- * Lists of what a server has, page by page.
- *
- * effect's client follows pages and counts them; here their bytes are counted
- * too, and the list it does not know, of resource templates, is read.
+ * Reads the lists of a server page by page. effect's client follows the pages of three lists and counts them; here their
+ * bytes are counted too, and the resource templates are read.
  */
 
 import type * as McpClient from "effect/ai/McpClient"
-import { LimitError, McpClientError, TimeoutError } from "effect/ai/McpClientError"
+import { McpClientError, ProtocolError, TimeoutError } from "effect/ai/McpClientError"
 import * as McpSchema from "effect/ai/McpSchema"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { isRecord } from "../../internal/base/json.ts"
-import * as Exchange from "./jsonRpc.ts"
 import * as Handshake from "./handshake.ts"
+import * as JsonRpc from "./jsonRpc.ts"
 
-/** A transport that refuses a list larger than a limit, however many pages it has, and knows its end. */
+/** A transport that fails a list of more than `limit` bytes, and recognizes the last page. */
 export const bounded = (inner: McpClient.Transport, limit: number): McpClient.Transport => {
   const sizes = new Map<string, number>()
   return {
     ...inner,
     request: (message, tool) => {
-      if (!message.method.endsWith("/list")) return inner.request(message, tool)
+      const { method } = message
+      if (!method.endsWith("/list")) return inner.request(message, tool)
       const cursor = message.params?.["cursor"]
-      const before = cursor === undefined ? 0 : (sizes.get(message.method) ?? 0)
+      const before = cursor === undefined ? 0 : (sizes.get(method) ?? 0)
       return Effect.flatMap(inner.request(message, tool), (response) => {
         const size = before + JSON.stringify(response).length
-        sizes.set(message.method, size)
-        if (size > limit) return Effect.fail(tooMuch(`${message.method} gave more than ${limit} bytes`))
+        sizes.set(method, size)
+        if (size > limit) return Effect.fail(JsonRpc.tooLarge(`${method} gave more than ${limit} bytes`))
         return Effect.succeed(
           response.error === undefined && isRecord(response.result)
             ? { ...response, result: ended(response.result, cursor) }
@@ -40,31 +39,28 @@ export const bounded = (inner: McpClient.Transport, limit: number): McpClient.Tr
 }
 
 /**
- * A page as it says that none follows. Some write null. Some write "", which may be a cursor: who answers that with
- * "" again takes it for none, and gave the first page once more.
+ * The last page without a cursor. Some servers write null. Some write "", which may be a cursor: one that answers it
+ * with "" again takes it for none, and sent the first page once more.
  */
 const ended = (page: Record<string, unknown>, cursor: unknown): Record<string, unknown> => {
   const { nextCursor, ...rest } = page
   if (nextCursor === null) return rest
-  return nextCursor === "" && cursor === ""
-    ? Object.fromEntries(Object.entries(rest).map(([key, value]) => [key, Array.isArray(value) ? [] : value]))
-    : page
+  if (nextCursor !== "" || cursor !== "") return page
+  return Object.fromEntries(Object.entries(rest).map(([key, value]) => [key, Array.isArray(value) ? [] : value]))
 }
 
-/** All resource templates. A server that knows no such list has none. */
+/** Reads all resource templates. A server that does not know the method has none. */
 export const resourceTemplates = (
   transport: McpClient.Transport,
   timeout: Duration.Duration
-): Effect.Effect<ReadonlyArray<McpSchema.ResourceTemplate>, McpClientError> => {
-  let nextId = 1
-  return Effect.gen(function* () {
+): Effect.Effect<ReadonlyArray<McpSchema.ResourceTemplate>, McpClientError> =>
+  Effect.gen(function* () {
     const items: Array<McpSchema.ResourceTemplate> = []
-    const cursors = new Set<string>()
     let cursor: string | undefined
     for (let page = 0; page < maxPages; page++) {
-      const response = yield* transport.request({
+      const { error, result } = yield* transport.request({
         jsonrpc: "2.0",
-        // effect's client counts its requests; a text can be no number of its.
+        // effect's client numbers its requests, so a text is the id of none of them.
         id: `templates-${nextId++}`,
         method: "resources/templates/list",
         params: {
@@ -72,31 +68,26 @@ export const resourceTemplates = (
           ...Handshake.requestMeta(transport.protocol.protocolVersion)
         }
       })
-      if (response.error !== undefined) {
-        if (response.error.code === McpSchema.METHOD_NOT_FOUND_ERROR_CODE) return []
-        return yield* Exchange.refused(response.error)
+      if (error?.code === McpSchema.METHOD_NOT_FOUND_ERROR_CODE) return []
+      if (error !== undefined) {
+        const { code, message: description } = error
+        return yield* new McpClientError({ reason: new ProtocolError({ code, description }) })
       }
-      const result = decodeTemplates(response.result)
-      if (Option.isNone(result)) return yield* Exchange.broken("the server's list of resource templates is malformed")
-      items.push(...result.value.resourceTemplates)
-      if (items.length > maxItems) return yield* tooMuch(`resources/templates/list gave more than ${maxItems} items`)
-      cursor = result.value.nextCursor
+      const decoded = decodeTemplates(result)
+      if (Option.isNone(decoded)) return yield* JsonRpc.broken("the server's list of resource templates is malformed")
+      items.push(...decoded.value.resourceTemplates)
+      cursor = decoded.value.nextCursor
       if (cursor === undefined) return items
-      if (cursors.has(cursor)) return yield* tooMuch("resources/templates/list repeated a page")
-      cursors.add(cursor)
     }
-    return yield* tooMuch(`resources/templates/list gave more than ${maxPages} pages`)
+    return yield* JsonRpc.tooLarge(`resources/templates/list gave more than ${maxPages} pages`)
   }).pipe(
     Effect.timeoutOrElse({
       duration: timeout,
       orElse: () => Effect.fail(new McpClientError({ reason: new TimeoutError({ operation: "resources discovery" }) }))
     })
   )
-}
 
+let nextId = 1
 const maxPages = 100
-const maxItems = 10_000
 
 const decodeTemplates = Schema.decodeUnknownOption(McpSchema.ListResourceTemplatesResult)
-
-const tooMuch = (description: string) => new McpClientError({ reason: new LimitError({ description }) })

@@ -1,54 +1,59 @@
 /**
- * One live connection to a server: its transport, the revision agreed on, and
- * effect's client over both.
- *
- * Revisions are offered one by one (`Handshake.offers`), each over a fresh
- * transport, until the server takes one. An address whose transport was guessed
- * is tried with the older HTTP transport when it knows nothing of the newer one.
+ * One session with a server: its transport, the agreed revision, and effect's client over both.
  */
 
 import * as McpClient from "effect/ai/McpClient"
-import { McpClientError, UnsupportedError } from "effect/ai/McpClientError"
+import { ConfigurationError, McpClientError, UnsupportedError } from "effect/ai/McpClientError"
 import * as McpProtocol from "effect/ai/McpProtocol"
 import type * as McpSchema from "effect/ai/McpSchema"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as HttpClient from "effect/http/HttpClient"
-import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import * as Option from "effect/Option"
+import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import { isRecord, own } from "../../internal/base/json.ts"
 import { Limits } from "../../Limits.ts"
 import type { HttpServer, McpServer, ProtocolVersion } from "../McpConfig.ts"
-import * as Exchange from "./jsonRpc.ts"
+import type { Change } from "../McpConnection.ts"
+import { usableTools } from "./definition.ts"
 import * as Handshake from "./handshake.ts"
-import * as Listing from "./listing.ts"
+import * as Http from "./http.ts"
+import type * as JsonRpc from "./jsonRpc.ts"
 import * as LegacySse from "./legacySse.ts"
+import * as Listing from "./listing.ts"
+import { challengeOf } from "./requestFailure.ts"
 import * as Stdio from "./stdio.ts"
 import * as StreamableHttp from "./streamableHttp.ts"
-import { challengeOf } from "./requestFailure.ts"
 
-/** A live connection. */
+/** A list that is read once for all who ask, and kept until it is forgotten. */
+export interface List<A> {
+  readonly get: Effect.Effect<ReadonlyArray<A>, McpClientError>
+  readonly forget: Effect.Effect<void>
+}
+
 export interface Session {
   readonly client: McpClient.McpClient
   readonly protocolVersion: ProtocolVersion
   readonly capabilities: Readonly<Record<string, unknown>>
-  readonly listResourceTemplates: Effect.Effect<ReadonlyArray<McpSchema.ResourceTemplate>, McpClientError>
+  readonly lists: {
+    readonly tools: List<McpSchema.Tool>
+    readonly resources: List<McpSchema.Resource>
+    readonly resourceTemplates: List<McpSchema.ResourceTemplate>
+    readonly prompts: List<McpSchema.Prompt>
+  }
   /** False once the line is known to be down. Over Streamable HTTP only a request can tell. */
   readonly isOpen: Effect.Effect<boolean>
-  /**
-   * Finds out whether the server is there, for what must not be asked twice: looked at now, a
-   * server that was killed is a restart; after the question, nobody could tell whether it was heard.
-   */
+  /** Finds out whether the server is there, before a call that must not be sent twice. */
   readonly probe: Effect.Effect<void, McpClientError>
 }
 
-/** What every attempt needs. */
 export interface Options {
-  /** Gives the client of an HTTP server, its headers and token put in. */
+  /** The client of an HTTP server, with its headers and token. */
   readonly httpClient: (server: HttpServer) => HttpClient.HttpClient
-  readonly listener: Exchange.Listener
+  readonly onChange: (change: Change) => void
 }
 
 /** Connects. The session ends with the scope. */
@@ -61,16 +66,21 @@ export const open = Effect.fnUntraced(function* (
     const attempt = yield* Effect.result(connect(server, offer, options))
     if (Result.isSuccess(attempt)) return attempt.success
     const error = attempt.failure
-    const older = legacySse(server, error)
-    if (older !== undefined) return yield* connect(older, offer, options)
-    // What an older revision meets says less than why the newer one was declined, unless it only lacks a sign-in.
+    if (mayBeLegacySse(server, error)) return yield* connect({ ...server, transport: "sse" }, offer, options)
+    // The first refusal says most, unless a later one only lacks a sign-in.
     if (!Handshake.declines(error)) return yield* challengeOf(error) === undefined ? (declined ?? error) : error
     declined ??= error
   }
-  return yield* declined ?? nothingToOffer
+  const reason = new UnsupportedError({ description: "no revision to offer" })
+  return yield* declined ?? new McpClientError({ reason })
 })
 
-const nothingToOffer = new McpClientError({ reason: new UnsupportedError({ description: "no revision to offer" }) })
+// What a server of legacy SSE answers to a message posted to the address of its stream.
+const mayBeLegacySse = (server: McpServer, { reason }: McpClientError): server is HttpServer =>
+  server.transport === "streamable_http" &&
+  server.inferred &&
+  reason._tag === "HttpError" &&
+  (reason.status === 404 || reason.status === 405)
 
 const connect = Effect.fnUntraced(function* (server: McpServer, offer: ProtocolVersion, options: Options) {
   const scope = yield* Scope.fork(yield* Effect.scope)
@@ -81,75 +91,105 @@ const connect = Effect.fnUntraced(function* (server: McpServer, offer: ProtocolV
 })
 
 const attempt = Effect.fnUntraced(function* (server: McpServer, handshake: Handshake.Handshake, options: Options) {
-  const { isOpen, listen, probe, transport } = yield* openTransport(server, handshake, options)
   const limits = yield* Limits
-  const agreeing = Listing.bounded(Handshake.over(transport, handshake), limits.fetchedBytes)
+  let session: Session | undefined
+  const wire = yield* openWire(server, handshake, options.httpClient, (method) => {
+    const change = /^notifications\/(tools|resources|prompts)\/list_changed$/.exec(method)?.[1]
+    if (change !== "tools" && change !== "resources" && change !== "prompts") return Effect.void
+    const forget = session === undefined ? Effect.void : forgetChanged(session.lists, change)
+    return Effect.map(forget, () => options.onChange(change))
+  })
+  const transport = Listing.bounded(Handshake.over(wire.transport, handshake), limits.fetchedBytes)
   const client = yield* McpClient.make({ ...Handshake.clientInfo, timeout: server.connectTimeout }).pipe(
-    Effect.provideService(McpClient.Transport, agreeing)
+    Effect.provideService(McpClient.Transport, transport)
   )
-  if (tellsOfChanges(handshake.capabilities)) yield* Effect.forkScoped(listen)
-  const session: Session = {
+  const { capabilities, offer, version } = handshake
+  if (announcesChanges(capabilities)) yield* Effect.forkScoped(wire.listen)
+  const templates = Listing.resourceTemplates(transport, server.connectTimeout)
+  session = {
     client,
-    protocolVersion: handshake.version ?? handshake.offer,
-    capabilities: handshake.capabilities,
-    listResourceTemplates:
-      "resources" in handshake.capabilities
-        ? Listing.resourceTemplates(agreeing, server.connectTimeout)
-        : Effect.succeed([]),
-    isOpen,
-    probe
+    protocolVersion: version ?? offer,
+    capabilities,
+    lists: {
+      tools: yield* listOf(Effect.flatMap(client.listTools(), (tools) => usableTools(server.name, tools))),
+      resources: yield* listOf(client.listResources()),
+      resourceTemplates: yield* listOf("resources" in capabilities ? templates : Effect.succeed([])),
+      prompts: yield* listOf(client.listPrompts())
+    },
+    isOpen: wire.isOpen,
+    probe: wire.probe
   }
   return session
 })
 
-const openTransport = Effect.fnUntraced(function* (
+const forgetChanged = (lists: Session["lists"], change: Change): Effect.Effect<void> =>
+  change === "resources" ? Effect.andThen(lists.resources.forget, lists.resourceTemplates.forget) : lists[change].forget
+
+const listOf = <A>(read: Effect.Effect<ReadonlyArray<A>, McpClientError>): Effect.Effect<List<A>> =>
+  Effect.map(
+    Effect.cachedInvalidateWithTTL(read, (exit) => (Exit.isSuccess(exit) ? Duration.infinity : Duration.zero)),
+    ([get, forget]) => ({ get, forget })
+  )
+
+const announcesChanges = (capabilities: Readonly<Record<string, unknown>>): boolean =>
+  Object.values(capabilities).some((capability) => isRecord(capability) && own(capability, "listChanged") === true)
+
+interface Wire extends Pick<Session, "isOpen" | "probe"> {
+  readonly transport: McpClient.Transport
+  /** Receives the server's announcements, where that takes a request. */
+  readonly listen: Effect.Effect<void>
+}
+
+const openWire = Effect.fnUntraced(function* (
   server: McpServer,
   handshake: Handshake.Handshake,
-  { httpClient, listener }: Options
-) {
+  httpClient: Options["httpClient"],
+  onNotification: JsonRpc.OnNotification
+): Effect.fn.Return<Wire, McpClientError, ChildProcessSpawner | Scope.Scope> {
+  const badHeader = server.transport === "stdio" ? undefined : Http.badHeader(server)
+  if (badHeader !== undefined) {
+    const description = `the header '${badHeader}' of MCP server '${server.name}' is not a valid HTTP header`
+    return yield* new McpClientError({ reason: new ConfigurationError({ description }) })
+  }
   switch (server.transport) {
     case "stdio":
-      return overLine(yield* Stdio.open(server, listener), handshake)
+      return overLine(yield* Stdio.open(server, onNotification), handshake)
     case "sse":
-      return overLine(yield* LegacySse.open(server, httpClient(server), listener), handshake)
+      return overLine(yield* LegacySse.open(server, httpClient(server), onNotification), handshake)
     case "streamable_http": {
-      const http = yield* StreamableHttp.open(server, httpClient(server), listener, handshake)
+      const http = yield* StreamableHttp.open(server, httpClient(server), onNotification, handshake)
       return { ...http, isOpen: Effect.succeed(true), probe: readArrivals }
     }
   }
 })
 
-const overLine = (line: Exchange.Exchange, handshake: Handshake.Handshake) => {
+const overLine = ({ isOpen, notify, request }: JsonRpc.Line, handshake: Handshake.Handshake): Wire => {
   const modern = handshake.offer === "2026-07-28"
   const transport: McpClient.Transport = {
     "~effect/ai/McpClient/Transport": "~effect/ai/McpClient/Transport",
     protocol: modern ? McpProtocol.v2026_07_28 : McpProtocol.v2025_11_25,
-    request: line.request,
-    notify: line.notify,
+    request,
+    notify,
     isCallable: () => true
   }
-  return {
-    transport,
-    isOpen: line.isOpen,
-    listen: modern ? Effect.ignore(line.request(Handshake.subscription)) : Effect.void,
-    probe: modern ? readArrivals : pingOver(line)
-  }
+  const listen = modern ? Effect.ignore(request(Handshake.subscription)) : Effect.void
+  return { transport, isOpen, listen, probe: modern ? readArrivals : pingOver(request) }
 }
 
-// A server that answers nothing it does not know is not asked again.
-const pingOver = (line: Exchange.Exchange): Effect.Effect<void, McpClientError> => {
+// A server that does not answer what it does not know is pinged once.
+const pingOver = (request: JsonRpc.Line["request"]): Effect.Effect<void, McpClientError> => {
   let answers = true
   let nextId = 1
   return Effect.suspend(() => {
     if (!answers) return readArrivals
     const ping = { jsonrpc: "2.0", id: `ping-${nextId++}`, method: "ping" } as const
-    return Effect.map(Effect.timeoutOption(line.request(ping), "250 millis"), (answer) => {
+    return Effect.map(Effect.timeoutOption(request(ping), "250 millis"), (answer) => {
       answers = Option.isSome(answer)
     })
   })
 }
 
-// A closed socket is only known once the event loop has read it.
+// A closed socket is known once the event loop has read it.
 const readArrivals = Effect.repeat(
   Effect.callback<void>((resume) => {
     const turn = setImmediate(() => resume(Effect.void))
@@ -157,15 +197,3 @@ const readArrivals = Effect.repeat(
   }),
   { times: 2 }
 )
-
-const tellsOfChanges = (capabilities: Readonly<Record<string, unknown>>): boolean =>
-  Object.values(capabilities).some((capability) => isRecord(capability) && own(capability, "listChanged") === true)
-
-// What a server of the first HTTP transport answers to a message posted to its stream's address.
-const legacySse = (server: McpServer, { reason }: McpClientError): HttpServer | undefined =>
-  server.transport === "streamable_http" &&
-  server.inferred &&
-  reason._tag === "HttpError" &&
-  (reason.status === 404 || reason.status === 405)
-    ? { ...server, transport: "sse" }
-    : undefined

@@ -1,9 +1,5 @@
 /**
- * What a server answered, as contents and as text (BP-177, W-15).
- *
- * Text stays text, pictures and sounds become media, structured content becomes
- * data, and an answer that says it is an error becomes one. What kernai does not
- * know is named, never guessed.
+ * Renders answers of a server as contents. What kernai does not know is named, never guessed.
  */
 
 import * as Base64 from "effect/encoding/Base64"
@@ -12,48 +8,39 @@ import * as Content from "../../Content.ts"
 import { isJsonObject, isRecord, type Json, own, plain } from "../../internal/base/json.ts"
 import { mediumOf } from "../../internal/store/medium.ts"
 import * as Media from "../../Media.ts"
+import type { Answer } from "../McpProtocol.ts"
 import { isPage } from "./definition.ts"
 
-/** An answer for the model. */
-export interface Rendered {
-  readonly content: ReadonlyArray<Content.Content>
-  /** The server says that the call failed. */
-  readonly isError: boolean
-}
-
-/** Renders whatever a server answered. */
-export const render = (value: unknown): Rendered => {
-  const record = isRecord(value) ? value : undefined
+/** Renders the result of a tool call, or any other value. */
+export const render = (value: unknown): Answer => {
   const parts = joined(itemsOf(value).map(contentOf))
-  const structured = record === undefined ? undefined : own(record, "structuredContent")
+  const structured = field(value, "structuredContent")
   const content = structured === undefined ? parts : withStructured(parts, plain(structured))
-  if (record === undefined || own(record, "isError") !== true) return { content, isError: false }
-  const media = content.filter((part) => part.type !== "text")
-  return { content: [Content.error("McpToolError", textOf(content)), ...media], isError: true }
+  if (field(value, "isError") !== true) return { content, isError: false }
+  const text = content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n")
+  const others = content.filter((part) => part.type !== "text")
+  return { content: [Content.error("McpToolError", text), ...others], isError: true }
 }
 
-/** The texts of contents, a line each. */
-export const textOf = (content: ReadonlyArray<Content.Content>): string =>
-  content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n")
-
-/** What was read of a resource, as if a tool had answered it. */
-export const resource = (value: unknown): Rendered => {
-  const contents = isRecord(value) ? own(value, "contents") : undefined
+export const resource = (value: unknown): Answer => {
+  const contents = field(value, "contents")
   return Array.isArray(contents) ? { content: joined(contents.map(embedded)), isError: false } : render(value)
 }
 
-/** The messages of a prompt: who speaks, and what. */
-export const prompt = (value: unknown): Rendered => {
-  const messages = isRecord(value) ? own(value, "messages") : undefined
+/** Renders the messages of a prompt, each after its role. */
+export const prompt = (value: unknown): Answer => {
+  const messages = field(value, "messages")
   if (!Array.isArray(messages)) return render(value)
   const parts = messages.flatMap((message: unknown) => {
-    const role = isRecord(message) ? own(message, "role") : undefined
-    const said = contentOf(isRecord(message) ? own(message, "content") : message)
-    const speaker = typeof role === "string" ? `${role}: ` : ""
-    return said.type === "text" ? [Content.text(`${speaker}${said.text}`)] : [Content.text(speaker.trim()), said]
+    const role = field(message, "role")
+    const part = contentOf(isRecord(message) ? own(message, "content") : message)
+    const label = typeof role === "string" ? `${role}: ` : ""
+    return part.type === "text" ? [Content.text(`${label}${part.text}`)] : [Content.text(label.trim()), part]
   })
   return { content: joined(parts), isError: false }
 }
+
+const field = (value: unknown, key: string): unknown => (isRecord(value) ? own(value, key) : undefined)
 
 const itemsOf = (value: unknown): ReadonlyArray<unknown> => {
   if (value === null || value === undefined) return []
@@ -71,10 +58,10 @@ const contentOf = (item: unknown): Content.Content => {
   const text = own(item, "text")
   switch (type) {
     case "text":
-      return Content.text(said(text))
+      return Content.text(textOf(text))
     case undefined:
     case null:
-      return Content.text(text === undefined ? json(item) : said(text))
+      return Content.text(text === undefined ? json(item) : textOf(text))
     case "image":
     case "audio":
       return medium(own(item, "data"), own(item, "mimeType"), type) ?? omitted(type)
@@ -87,24 +74,24 @@ const contentOf = (item: unknown): Content.Content => {
   }
 }
 
-/** What stands where a text belongs: a server may write a number there. */
-const said = (text: unknown): string =>
-  typeof text === "string" ? text : text === undefined || text === null ? "" : json(text)
-
-const embedded = (item: unknown): Content.Content => {
-  if (!isRecord(item)) return contentOf(item)
-  const uri = own(item, "uri")
-  // A page is for the user: its source is not for the model (CP-5).
-  if (typeof uri === "string" && isPage(uri)) {
-    const type = own(item, "mimeType")
-    return Content.uiResource(uri, typeof type === "string" ? { mimeType: type } : {})
-  }
-  const blob = own(item, "blob")
-  if (blob === undefined) return contentOf(item)
-  return medium(blob, own(item, "mimeType"), undefined) ?? omitted("resource")
+/** A value where a text belongs: a server may write a number there. */
+const textOf = (value: unknown): string => {
+  if (typeof value === "string") return value
+  return value === undefined || value === null ? "" : json(value)
 }
 
-// effect's client has decoded the bytes; a raw answer still holds them as base64.
+const embedded = (item: unknown): Content.Content => {
+  const uri = field(item, "uri")
+  const mimeType = field(item, "mimeType")
+  // The source of a page is for the user, not for the model.
+  if (typeof uri === "string" && isPage(uri)) {
+    return Content.uiResource(uri, typeof mimeType === "string" ? { mimeType } : {})
+  }
+  const blob = field(item, "blob")
+  return blob === undefined ? contentOf(item) : (medium(blob, mimeType, undefined) ?? omitted("resource"))
+}
+
+// effect's client has decoded the bytes; another answer still holds them as base64.
 const medium = (data: unknown, mimeType: unknown, kind: "image" | "audio" | undefined): Content.Content | undefined => {
   const bytes = typeof data === "string" ? Result.getOrUndefined(Base64.decode(data)) : data
   if (!(bytes instanceof Uint8Array)) return undefined
@@ -123,7 +110,7 @@ const omitted = (type: unknown) => Content.text(`[non-text content omitted: type
 
 const json = (value: unknown): string => JSON.stringify(plain(value))
 
-// Servers repeat structured content as text for clients that do not know it, or wrap their text for those that do.
+/** Adds structured content, unless a text says the same: servers repeat it, or wrap their text in it. */
 const withStructured = (parts: ReadonlyArray<Content.Content>, structured: Json): ReadonlyArray<Content.Content> => {
   const text = JSON.stringify(structured)
   const rest = parts.filter((part) => part.type !== "text" || canonical(part.text) !== text)
@@ -133,16 +120,12 @@ const withStructured = (parts: ReadonlyArray<Content.Content>, structured: Json)
   return isWrapped ? rest : [...rest, Content.data(structured)]
 }
 
-const canonical = (text: string): string | undefined => {
-  if (!text.startsWith("{") && !text.startsWith("[")) return text
-  try {
-    return JSON.stringify(JSON.parse(text))
-  } catch {
-    return undefined
-  }
+const canonical = (text: string): string => {
+  const json = Result.try(() => JSON.stringify(JSON.parse(text)))
+  return Result.isSuccess(json) ? json.success : text
 }
 
-/** Neighbouring texts as one, a line each. */
+/** Joins neighbouring texts, a line each. */
 const joined = (parts: ReadonlyArray<Content.Content>): ReadonlyArray<Content.Content> => {
   const out: Array<Content.Content> = []
   for (const part of parts) {

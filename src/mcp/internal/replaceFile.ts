@@ -1,18 +1,16 @@
 /**
- * Writing a file that only its owner can read, whole or not at all.
+ * Writes files that only their owner can read, whole or not at all.
  */
 
-import * as SecureRandom from "effect/crypto/SecureRandom"
 import * as Effect from "effect/Effect"
-import * as Hex from "effect/encoding/Hex"
 import * as FileSystem from "effect/FileSystem"
+import * as Random from "effect/Random"
+import { randomId } from "../../internal/base/ids.ts"
 
-/** Puts a text in the place of a file, through a draft beside it. */
 export const replaceFile = Effect.fnUntraced(function* (file: string, text: string) {
   const fs = yield* FileSystem.FileSystem
-  const random = yield* SecureRandom.SecureRandom
-  const draft = `${file}.${Hex.encode(yield* random.randomBytes(8))}`
-  // A file of that name made by anyone else is not written to; a link put in its place is replaced, not followed.
+  const draft = `${file}.${randomId(yield* Random.Random, 2)}`
+  // A draft that exists already is not written to; a link in the place of the file is replaced, not followed.
   yield* fs.writeFileString(draft, text, { flag: "wx", mode: 0o600 }).pipe(
     Effect.andThen(fs.rename(draft, file)),
     Effect.onError(() => Effect.ignore(fs.remove(draft)))

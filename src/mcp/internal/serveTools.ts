@@ -1,8 +1,6 @@
 /**
- * Skills as the tools of a server of ours.
- *
- * A call is decided by the policy, bounded in time and told in safe words, as
- * it would be in a run; nobody is there to confirm anything.
+ * Offers skills as the tools of an MCP server. A call is decided by the policy, bounded in time and reported in safe
+ * words, as it is in a run; one that has to be confirmed fails, because no person is there.
  */
 
 import * as McpSchema from "effect/ai/McpSchema"
@@ -13,80 +11,70 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
-import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Content from "../../Content.ts"
+import { inTime } from "../../internal/base/effects.ts"
+import { isJsonObject, jsonObject, type JsonObject, plain } from "../../internal/base/json.ts"
+import { explain } from "../../internal/loop/explain.ts"
 import { askAboutSkill } from "../../internal/policy/askAboutSkill.ts"
 import { shows } from "../../internal/policy/askPolicy.ts"
-import { explain } from "../../internal/loop/explain.ts"
-import { inTime } from "../../internal/base/effects.ts"
-import { isJsonObject, type JsonObject, jsonObject, plain } from "../../internal/base/json.ts"
 import { clean } from "../../internal/skill/skillOutput.ts"
 import { McpError, ToolNotFound } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import { MediaStore, type MediaStoreShape as Media } from "../../MediaStore.ts"
 import * as Policy from "../../Policy.ts"
 import { Redaction } from "../../Redaction.ts"
-import type { AnySkill } from "../../Skill.ts"
-import * as Skills from "../../Skill.ts"
+import * as Skill from "../../Skill.ts"
 import { SkillRegistry } from "../../SkillRegistry.ts"
 
-/** Which skills are offered. */
-export type Offered = "all" | ReadonlyArray<string>
-
-/** The tools of one server. */
 export interface Tools {
-  /** Registers the skills there are, and follows the registry as skills come and go. */
-  readonly register: (offered: Offered) => Effect.Effect<void, never, McpServer | MediaStore | Scope.Scope>
-  /** Is a tool of this name there now? What was registered once stays known to the server below. */
-  readonly isThere: (name: string) => boolean
-  /** Waits until no call is under way, and its answer is on its way. */
+  /** Registers the offered skills, and follows the registry as skills come and go. */
+  readonly register: (
+    offered: "all" | ReadonlyArray<string>
+  ) => Effect.Effect<void, never, McpServer | MediaStore | Scope.Scope>
+  /** Whether there is a tool of this name now. effect's server never forgets one. */
+  readonly isOffered: (name: string) => boolean
+  /** Waits until no call is under way and the last answer was written. */
   readonly idle: Effect.Effect<void>
 }
 
-/** Makes tools of the skills in context. */
 export const make: Effect.Effect<Tools, never, SkillRegistry> = Effect.gen(function* () {
   const registry = yield* SkillRegistry
   const policy = yield* Policy.current
   let offered: "all" | ReadonlySet<string> = new Set()
   let running = 0
 
-  const isThere = (name: string) =>
+  const isOffered = (name: string) =>
     (offered === "all" || offered.has(name)) && Option.isSome(registry.find(name)) && shows(policy, name, scopeOf(""))
 
-  const register = Effect.fnUntraced(function* (asked: Offered) {
+  const register: Tools["register"] = Effect.fnUntraced(function* (asked) {
     offered = asked === "all" ? asked : new Set(asked)
     const server = yield* McpServer
     const media = yield* MediaStore
-    const known = new Map<string, AnySkill>()
-    let seen: ReadonlyArray<AnySkill> | undefined
-
+    const known = new Map<string, Skill.AnySkill>()
+    let seen: ReadonlyArray<Skill.AnySkill> | undefined
+    const callCounted = (name: string, input: unknown) =>
+      Effect.acquireUseRelease(
+        Effect.sync(() => running++),
+        () => Effect.provideService(call(registry, name, jsonObject(plain(input))), MediaStore, media),
+        () => Effect.sync(() => running--)
+      )
     const update = Effect.gen(function* () {
       const skills = yield* registry.all
       if (skills === seen) return
       seen = skills
       for (const skill of skills) {
-        if (!isThere(skill.name) || known.get(skill.name) === skill) continue
+        if (!isOffered(skill.name) || known.get(skill.name) === skill) continue
         known.set(skill.name, skill)
-        const inputSchema = decodeSchema({ ...skill.inputSchema, type: "object" })
-        if (Result.isFailure(inputSchema)) {
-          yield* Effect.logWarning(`the skill '${skill.name}' is not offered: its input schema is not one of a tool`)
-          continue
-        }
-        yield* server.addTool({
-          tool: toolOf(skill, inputSchema.success),
-          annotations: Context.empty(),
-          handle: (input) =>
-            Effect.acquireUseRelease(
-              Effect.sync(() => running++),
-              () => Effect.provideService(call(registry, skill.name, jsonObject(plain(input))), MediaStore, media),
-              () => Effect.sync(() => running--)
-            )
-        })
+        const tool = toolOf(skill)
+        const handle = (input: unknown) => callCounted(skill.name, input)
+        yield* tool === undefined
+          ? Effect.logWarning(`the skill '${skill.name}' is not offered: its input schema is not one of a tool`)
+          : server.addTool({ tool, annotations: Context.empty(), handle })
       }
-      const gone = [...known.keys()].filter((name) => !isThere(name))
+      const gone = [...known.keys()].filter((name) => !isOffered(name))
       for (const name of gone) known.delete(name)
       if (gone.length > 0) yield* server.notifications["notifications/tools/list_changed"]({})
     })
@@ -98,24 +86,27 @@ export const make: Effect.Effect<Tools, never, SkillRegistry> = Effect.gen(funct
     Effect.repeat({ until: () => running === 0 }),
     Effect.andThen(Effect.sleep("50 millis"))
   )
-  return { register, isThere, idle }
+  return { register, isOffered, idle }
 })
 
-const toolOf = (skill: AnySkill, inputSchema: McpSchema.ToolJson) =>
-  new McpSchema.Tool({
-    name: skill.name,
-    description: skill.description,
-    inputSchema,
+const toolOf = ({ annotations, description, inputSchema, name }: Skill.AnySkill): McpSchema.Tool | undefined => {
+  const schema = decodeSchema({ ...inputSchema, type: "object" })
+  if (Option.isNone(schema)) return undefined
+  return new McpSchema.Tool({
+    name,
+    description,
+    inputSchema: schema.value,
     annotations: {
-      title: skill.annotations.title,
-      readOnlyHint: skill.annotations.readonly,
-      destructiveHint: skill.annotations.destructive,
-      idempotentHint: skill.annotations.idempotent,
-      openWorldHint: skill.annotations.openWorld
+      title: annotations.title,
+      readOnlyHint: annotations.readonly,
+      destructiveHint: annotations.destructive,
+      idempotentHint: annotations.idempotent,
+      openWorldHint: annotations.openWorld
     }
   })
+}
 
-const decodeSchema = Schema.decodeUnknownResult(McpSchema.ToolJson)
+const decodeSchema = Schema.decodeUnknownOption(McpSchema.ToolJson)
 
 const scopeOf = (callId: string): Policy.PolicyScope => ({
   runId: callId,
@@ -132,7 +123,9 @@ const call = Effect.fnUntraced(function* (registry: SkillRegistry["Service"], na
   const skill = found.value
   const limits = yield* Limits
   const callId = `mcp_${(yield* Random.nextInt) >>> 0}_${(yield* Random.nextInt) >>> 0}`
-  const decision = yield* decide(skill, input, callId, limits)
+  const policy = yield* Policy.current
+  const asked = { ...scopeOf(callId), callId, name, kind: "skill", input, effects: skill.effects } as const
+  const decision = policy === undefined ? Policy.allowed : yield* askAboutSkill(policy, asked, skill, limits)
   if (decision._tag === "Denied") return failed(decision.reason)
   if (decision._tag === "Confirm") return failed(`${decision.reason} (a person has to confirm this, and none is here)`)
 
@@ -149,19 +142,13 @@ const call = Effect.fnUntraced(function* (registry: SkillRegistry["Service"], na
       runContext: null,
       dialect: "tools"
     })
-    const output = clean(yield* Effect.fromResult(Skills.toOutput(value)), redactor)
+    const output = clean(yield* Effect.fromResult(Skill.toOutput(value)), redactor)
     return { output, content: yield* media.admit([...output.content, ...output.media]) }
   }).pipe(Effect.provideService(MediaStore, media))
-  const late = () =>
-    Effect.fail(
-      new McpError({
-        server: "",
-        reason: "timeout",
-        detail: `Skill '${name}' took longer than ${Duration.toMillis(limit)} ms`
-      })
-    )
-  // A skill that does not stop when it is told to is left behind.
-  const exit = yield* Effect.exit(inTime(body, limit, late))
+  const detail = `Skill '${name}' took longer than ${Duration.toMillis(limit)} ms`
+  const late = new McpError({ server: "", reason: "timeout", detail })
+  // A skill that ignores interruption is left behind.
+  const exit = yield* Effect.exit(inTime(body, limit, () => Effect.fail(late)))
   if (Exit.isFailure(exit)) return failed((yield* explain({ redactor }, `Skill '${name}'`, exit.cause)).message)
   const { content, output } = exit.value
   return new McpSchema.CallToolResult({
@@ -170,41 +157,19 @@ const call = Effect.fnUntraced(function* (registry: SkillRegistry["Service"], na
   })
 }, Effect.scoped)
 
-const decide = (skill: AnySkill, input: JsonObject, callId: string, limits: Limits): Effect.Effect<Policy.Decision> =>
-  Effect.flatMap(Policy.current, (policy) =>
-    policy === undefined
-      ? Effect.succeed(Policy.allowed)
-      : askAboutSkill(
-          policy,
-          {
-            ...scopeOf(callId),
-            callId,
-            name: skill.name,
-            kind: "skill",
-            input: input,
-            effects: skill.effects
-          },
-          skill,
-          limits
-        )
-  )
+const failed = (text: string) => new McpSchema.CallToolResult({ isError: true, content: [textBlock(text)] })
 
-const failed = (text: string) => new McpSchema.CallToolResult({ isError: true, content: [{ type: "text", text }] })
-
-const blockOf = Effect.fnUntraced(function* (media: Media, part: Content.Content) {
+const blockOf = Effect.fnUntraced(function* (
+  media: Media,
+  part: Content.Content
+): Effect.fn.Return<McpSchema.ContentBlock> {
   if (!Content.isMedia(part)) return textBlock(Content.toText(part))
-  const bytes = yield* Effect.option(media.bytes(part.fileId ?? ""))
+  const { fileId = "", mediaType: mimeType = "application/octet-stream", type } = part
+  const bytes = yield* Effect.option(media.bytes(fileId))
   if (Option.isNone(bytes)) return textBlock(Content.placeholder(part))
-  const mimeType = part.mediaType ?? "application/octet-stream"
-  if (part.type === "image" || part.type === "audio") {
-    const medium: McpSchema.ContentBlock = { type: part.type, data: bytes.value, mimeType }
-    return medium
-  }
-  const resource: McpSchema.ContentBlock = {
-    type: "resource",
-    resource: { uri: `media:${part.fileId ?? ""}`, mimeType, blob: bytes.value }
-  }
-  return resource
+  return type === "image" || type === "audio"
+    ? { type, data: bytes.value, mimeType }
+    : { type: "resource", resource: { uri: `media:${fileId}`, mimeType, blob: bytes.value } }
 })
 
 const textBlock = (text: string): McpSchema.ContentBlock => ({ type: "text", text })

@@ -1,10 +1,6 @@
 /**
- * A server as a child process: newline-delimited JSON-RPC on its standard streams.
- *
- * The process leads a group of its own. When the scope closes, its input is
- * closed, then the group is asked to end, then killed: after
- * `Limits.cleanUpTimeout` neither it nor a grandchild is left (R-15). It sees the
- * variables it was given, and PATH, HOME and LANG (S-1).
+ * A server as a child process: newline-delimited JSON-RPC on its standard streams. The process leads a group of its own,
+ * of which nothing is left `Limits.cleanUpTimeout` after the scope closes.
  */
 
 import type { McpClientError } from "effect/ai/McpClientError"
@@ -15,73 +11,100 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as ChildProcess from "effect/process/ChildProcess"
-import { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
+import { type ChildProcessHandle, ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import * as Queue from "effect/Queue"
-import type * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as Bounds from "../../internal/base/bounds.ts"
 import { visible } from "../../internal/base/text.ts"
 import { Limits } from "../../Limits.ts"
 import type { StdioServer } from "../McpConfig.ts"
-import * as Exchange from "./jsonRpc.ts"
+import * as JsonRpc from "./jsonRpc.ts"
 
 /** Starts a server for the time of the scope. */
 export const open = Effect.fnUntraced(function* (
   server: StdioServer,
-  listener: Exchange.Listener
-): Effect.fn.Return<Exchange.Exchange, McpClientError, ChildProcessSpawner | Scope.Scope> {
+  onNotification: JsonRpc.OnNotification
+): Effect.fn.Return<JsonRpc.Line, McpClientError, ChildProcessSpawner | Scope.Scope> {
   const limits = yield* Limits
-  // Most servers end by themselves when their input does; the rest of the time is for those that do not.
+  // Most servers end by themselves when their input does; the rest of the time is for the others.
   const grace = Duration.times(limits.cleanUpTimeout, 1 / 5)
   const spawner = yield* ChildProcessSpawner
-  const process = yield* spawner.spawn(command(server, Duration.subtract(limits.cleanUpTimeout, grace))).pipe(
-    // The platform's message shows the command line; its kind says enough.
-    Effect.mapError((error) =>
-      Exchange.lost(`'${(server.written ?? server).command}' cannot be started (${error.reason._tag})`)
-    )
+  const process = yield* Effect.mapError(
+    spawner.spawn(command(server, Duration.subtract(limits.cleanUpTimeout, grace))),
+    (error) =>
+      // The platform's message shows the whole command line.
+      JsonRpc.lost(`'${server.written.command}' cannot be started (${error.reason._tag})`)
   )
 
   const outbox = yield* Queue.bounded<string, Cause.Done>(64)
-  const line = Exchange.make({
+  const line = JsonRpc.make({
     send: (text) =>
       Effect.flatMap(Queue.offer(outbox, `${text}\n`), (isTaken) =>
-        isTaken ? Effect.void : Effect.fail(Exchange.notSent)
+        isTaken ? Effect.void : Effect.fail(JsonRpc.notSent)
       ),
-    listener,
+    onNotification,
     limits,
     // Servers that print to their standard output by mistake are common, and harmless.
     hasLogs: true
   })
-  // Nobody takes in what waits for its turn: it is told so before what was sent is told anything.
-  const giveUp = Queue.shutdown(outbox)
-  const close = (error: McpClientError) => Effect.andThen(giveUp, line.close(error))
-  const drained = yield* Deferred.make<void>()
+  // Messages that wait in the outbox fail as not sent before those that were sent fail as lost.
+  const close = (error: McpClientError) => Effect.andThen(Queue.shutdown(outbox), line.close(error))
 
   yield* Stream.fromQueue(outbox).pipe(
     Stream.encodeText,
     Stream.run(process.stdin),
-    // Most often it is about to end, and the end says more.
+    // Most often the process is about to end, and its exit says more.
     Effect.catch(() =>
-      Effect.all([line.refuse, giveUp, Effect.delay(close(Exchange.lost("the server closed its input")), grace)], {
-        discard: true
-      })
+      Effect.andThen(
+        Effect.andThen(line.refuse, Queue.shutdown(outbox)),
+        Effect.delay(close(JsonRpc.lost("the server closed its input")), grace)
+      )
     ),
     Effect.forkScoped
   )
-  const complaints = new Complaints()
+  yield* follow(process, { ...line, close }, grace)
+  yield* Effect.addFinalizer(() =>
+    line
+      .close(JsonRpc.lost("the connection was closed"))
+      .pipe(
+        Effect.andThen(Queue.end(outbox)),
+        Effect.andThen(Effect.timeoutOption(Effect.ignore(process.exitCode), grace))
+      )
+  )
+  const isRunning = Effect.orElseSucceed(process.isRunning, () => false)
+  return { ...line, isOpen: Effect.flatMap(isRunning, (running) => (running ? line.isOpen : Effect.succeed(false))) }
+})
+
+const command = (server: StdioServer, forceKillAfter: Duration.Duration) => {
+  const { env, platform } = globalThis.process
+  const inherited = ["PATH", "HOME", "LANG"].flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]]))
+  return ChildProcess.make(server.command, [...server.args], {
+    env: { ...Object.fromEntries(inherited), ...server.env },
+    extendEnv: false,
+    shell: false,
+    detached: platform !== "win32",
+    cwd: server.cwd,
+    killSignal: "SIGTERM",
+    forceKillAfter
+  })
+}
+
+/** Reads what the process writes, and closes the line when the process ends. */
+const follow = Effect.fnUntraced(function* (process: ChildProcessHandle, line: JsonRpc.Line, grace: Duration.Duration) {
+  const drained = yield* Deferred.make<void>()
+  const complaints = openComplaints()
   const complained = yield* process.stderr.pipe(
     Stream.decodeText(),
-    Stream.runForEach((chunk) => Effect.sync(() => complaints.hear(chunk))),
+    Stream.runForEach((chunk) => Effect.sync(() => complaints.add(chunk))),
     Effect.ignore,
     Effect.forkScoped
   )
-  const splitter = new Splitter(Bounds.frameLength)
   yield* process.stdout.pipe(
     Stream.decodeText(),
-    Stream.runForEach((chunk) => receive(line, splitter, chunk)),
+    Stream.runForEach(receiver(line)),
     Effect.catch((error) =>
-      close(error._tag === "McpClientError" ? error : Exchange.lost("the server's output cannot be read"))
+      line.close(error._tag === "McpClientError" ? error : JsonRpc.lost("the server's output cannot be read"))
     ),
     Effect.ensuring(Effect.andThen(line.refuse, Deferred.succeed(drained, undefined))),
     Effect.forkScoped
@@ -90,101 +113,47 @@ export const open = Effect.fnUntraced(function* (
     Effect.map((code) => `the server exited with code ${code}`),
     Effect.orElseSucceed(() => "the server was killed")
   )
-  const told = Effect.andThen(Fiber.await(complained), Deferred.await(drained))
-  // What was written just before the exit is read before requests fail, unless a grandchild holds the pipe.
+  const read = Effect.andThen(Fiber.await(complained), Deferred.await(drained))
+  // What was written just before the exit is read before requests fail, unless a grandchild holds the pipe open.
   yield* Effect.raceFirst(Deferred.await(drained), Effect.asVoid(exited)).pipe(
     Effect.andThen(Effect.timeoutOption(exited, grace)),
-    Effect.tap((exit) => (Option.isSome(exit) ? Effect.timeoutOption(told, grace) : Effect.void)),
+    Effect.tap((exit) => (Option.isSome(exit) ? Effect.timeoutOption(read, grace) : Effect.void)),
     Effect.map(Option.getOrElse(() => "the server closed its output")),
-    Effect.flatMap((description) => close(Exchange.lost(`${description}${complaints.last}`))),
+    Effect.flatMap((description) => line.close(JsonRpc.lost(`${description}${complaints.last()}`))),
     Effect.forkScoped
   )
-
-  yield* Effect.addFinalizer(() =>
-    line
-      .close(Exchange.lost("the connection was closed"))
-      .pipe(Effect.andThen(Queue.end(outbox)), Effect.andThen(Effect.timeoutOption(exited, grace)))
-  )
-  const isRunning = Effect.orElseSucceed(process.isRunning, () => false)
-  return { ...line, isOpen: Effect.flatMap(isRunning, (running) => (running ? line.isOpen : Effect.succeed(false))) }
 })
 
-const inherited = ["PATH", "HOME", "LANG"] as const
-
-const command = (server: StdioServer, forceKillAfter: Duration.Duration) => {
-  const env: Record<string, string | Redacted.Redacted<string>> = {}
-  for (const name of inherited) {
-    const value = globalThis.process.env[name]
-    if (value !== undefined) env[name] = value
-  }
-  for (const [name, value] of server.env) env[name] = value
-  return ChildProcess.make(server.command, [...server.args], {
-    env,
-    extendEnv: false,
-    shell: false,
-    detached: globalThis.process.platform !== "win32",
-    cwd: server.cwd,
-    killSignal: "SIGTERM",
-    forceKillAfter
+/** Hands over whole lines, and holds back the start of the next one. */
+const receiver = ({ receive }: JsonRpc.Line) => {
+  let held = ""
+  return Effect.fnUntraced(function* (chunk: string) {
+    held += chunk
+    if (chunk.includes("\n")) {
+      const lines = held.split("\n")
+      held = lines.pop() ?? ""
+      for (const line of lines) yield* receive(line)
+    }
+    if (held.length > Bounds.frameLength) return yield* JsonRpc.frameTooLong
   })
 }
 
-const receive = Effect.fnUntraced(function* (line: Exchange.Exchange, splitter: Splitter, chunk: string) {
-  for (const text of splitter.push(chunk)) yield* line.receive(text)
-  if (splitter.isOverfull) return yield* Exchange.tooLarge(splitter.limit)
-})
-
-/** What a server wrote to its error stream at last: why it ended, most likely. */
-class Complaints {
-  private heard = ""
-  private isCut = false
-
-  hear(chunk: string): void {
-    const heard = `${this.heard}${chunk}`
-    this.isCut ||= heard.length > 4096
-    this.heard = heard.slice(-4096)
+/** The end of what a server writes to its error stream, which says most often why it ended. */
+const openComplaints = () => {
+  let text = ""
+  let isCut = false
+  const add = (chunk: string): void => {
+    isCut ||= text.length + chunk.length > 4096
+    text = `${text}${chunk}`.slice(-4096)
   }
-
-  get last(): string {
-    // No word is told in part: nobody would know half a secret for one.
-    const heard = this.isCut ? this.heard.replace(/^\S+/, "") : this.heard
-    const lines = heard.split("\n").filter((line) => line.trim() !== "")
-    // A stack trace ends with what says least.
+  const last = (): string => {
+    // A word that is cut might be half of a secret, which is not recognized.
+    const lines = (isCut ? text.replace(/^\S+/, "") : text).split("\n").filter((line) => line.trim() !== "")
+    // The last line of a stack trace says least.
     const line = lines.find((line) => /error|cannot|not found|no such/i.test(line)) ?? lines.at(-1)
     if (line === undefined) return ""
-    const told = visible(line.trim())
-    return `; it wrote: ${told.length > 300 ? `${told.slice(0, 300).replace(/\S+$/, "")}…` : told}`
+    const shown = visible(line.trim())
+    return `; it wrote: ${shown.length > 300 ? `${shown.slice(0, 300).replace(/\S+$/, "")}…` : shown}`
   }
-}
-
-/** Cuts text into lines, holding back the last one. */
-class Splitter {
-  readonly limit: number
-  private held: Array<string> = []
-  private size = 0
-
-  constructor(limit: number) {
-    this.limit = limit
-  }
-
-  get isOverfull(): boolean {
-    return this.size > this.limit
-  }
-
-  push(chunk: string): ReadonlyArray<string> {
-    const lines: Array<string> = []
-    let start = 0
-    for (let end = chunk.indexOf("\n"); end !== -1; end = chunk.indexOf("\n", start)) {
-      this.held.push(chunk.slice(start, end))
-      lines.push(this.held.join(""))
-      this.held = []
-      this.size = 0
-      start = end + 1
-    }
-    if (start < chunk.length) {
-      this.held.push(chunk.slice(start))
-      this.size += chunk.length - start
-    }
-    return lines
-  }
+  return { add, last }
 }

@@ -1,5 +1,5 @@
 /**
- * The tools of all servers as skills: named, registered together, and told in the status of their servers (AC-13).
+ * Registers the tools of all servers as skills, and keeps the status of the servers.
  */
 
 import type * as McpSchema from "effect/ai/McpSchema"
@@ -8,102 +8,93 @@ import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import * as SubscriptionRef from "effect/SubscriptionRef"
+import { jsonObject } from "../../internal/base/json.ts"
 import { Limits } from "../../Limits.ts"
-import type { AnySkill } from "../../Skill.ts"
+import * as Skill from "../../Skill.ts"
 import { SkillRegistry } from "../../SkillRegistry.ts"
 import type { HiddenTool, ServerStatus } from "../McpHub.ts"
+import * as Call from "./callTool.ts"
+import * as Definition from "./definition.ts"
+import type { HubServer, HubTool } from "./hubServer.ts"
 import * as Names from "./toolNames.ts"
-import type { Station, StationTool } from "./mcpServer.ts"
-import * as ToolSkill from "./toolSkill.ts"
 
-/** The skills of a hub. */
 export interface ToolSkills {
-  /** The skill that a tool is; undefined while it is none. */
+  /** The name of a tool's skill; undefined while it has none. */
   readonly nameOf: (server: string, tool: string) => string | undefined
-  /** Brings the registry and the status to where the servers are. */
+  /** Updates the registry and the status to the current state of the servers. */
   readonly publish: Effect.Effect<void>
   readonly status: SubscriptionRef.SubscriptionRef<ReadonlyArray<ServerStatus>>
 }
 
-/** The skills of these servers, for the time of a scope; none where `areSkills` is false. */
+/** Registers the skills of these servers for the time of a scope; none where `areSkills` is false. */
 export const make = Effect.fnUntraced(function* (
-  stations: ReadonlyArray<Station>,
+  servers: ReadonlyArray<HubServer>,
   areSkills: boolean
 ): Effect.fn.Return<ToolSkills, never, Scope.Scope | SkillRegistry> {
   const limits = yield* Limits
   const registry = yield* SkillRegistry
   const status = yield* SubscriptionRef.make<ReadonlyArray<ServerStatus>>([])
   const names = new Map<string, string>()
-  const nameOf = (server: string, tool: string) => names.get(keyOf(server, tool))
+  const nameOf = (server: string, tool: string) => names.get(keyOf({ server, tool }))
 
   // One source for all servers, so that their skills change together and stay in the order of the config.
   const registration = yield* Effect.orDie(registry.registerSource({ source: "mcp", skills: [] }))
-  // One of thousands that is shown now makes no other anew.
-  const made = new WeakMap<McpSchema.Tool, AnySkill>()
-  const skillOf = ({ name, station, tool }: Named): AnySkill => {
+  // A skill is kept as long as its tool is, so that a change to one tool makes no other skill anew.
+  const made = new WeakMap<McpSchema.Tool, Skill.AnySkill>()
+  const skillOf = ({ name, server, tool }: { server: HubServer; tool: HubTool; name: string }): Skill.AnySkill => {
     const before = made.get(tool.tool)
-    if (before?.name === name) return before
-    const skill = ToolSkill.make(station, tool, name, limits)
+    const skill = before?.name === name ? before : skillOfTool(server, tool, name, limits)
     made.set(tool.tool, skill)
     return skill
   }
   let registered = ""
   const register = Effect.gen(function* () {
-    const shown = areSkills ? stations.flatMap((station) => station.shown.map((tool) => ({ station, tool }))) : []
-    yield* nameAll(
-      names,
-      shown.map(({ station, tool }) => ({ server: station.name, tool: tool.tool.name })),
-      registry
-    )
-    const named = shown.flatMap(({ station, tool }) => {
-      const name = nameOf(station.name, tool.tool.name)
-      return name === undefined ? [] : [{ station, tool, name }]
+    const shown = areSkills ? servers.flatMap((server) => server.shown.map((tool) => ({ server, tool }))) : []
+    const tools = shown.map(({ server, tool }) => ({ server: server.name, tool: tool.tool.name }))
+    yield* nameAll(names, tools, registry)
+    const named = shown.flatMap(({ server, tool }) => {
+      const name = nameOf(server.name, tool.tool.name)
+      return name === undefined ? [] : [{ server, tool, name }]
     })
-    // Whoever follows the registry is not told of changes that are none.
     const next = named.map(({ name, tool }) => `${name} ${tool.hash}`).join()
     if (next === registered) return
     yield* registration.replace(named.map(skillOf))
     registered = next
   })
-  const publish = Effect.gen(function* () {
-    // Somebody may take a name between the look and the registration: then it is another one.
-    const losing = Effect.tapError(register, ({ name }) => Effect.sync(() => forget(names, name)))
-    yield* Effect.retry(losing, { times: 3 })
-    yield* SubscriptionRef.set(
-      status,
-      stations.map((station) => statusOf(station, nameOf))
-    )
-  }).pipe(
+  // Another registration may take a name in between: the tool then gets another one.
+  const publish = Effect.tapError(register, ({ name }) => Effect.sync(() => forget(names, name))).pipe(
+    Effect.retry({ times: 3 }),
+    Effect.flatMap(() =>
+      Effect.suspend(() =>
+        SubscriptionRef.set(
+          status,
+          servers.map((server) => statusOf(server, nameOf))
+        )
+      )
+    ),
     Effect.catch((error) => Effect.logError(`the tools of MCP servers were not registered: ${error.message}`)),
     Semaphore.makeUnsafe(1).withPermits(1)
   )
   return { nameOf, publish, status }
 })
 
-/** A tool and the name of its skill. */
-interface Named {
-  readonly station: Station
-  readonly tool: StationTool
-  readonly name: string
-}
+const keyOf = ({ server, tool }: Names.Remote): string => JSON.stringify([server, tool])
 
-const keyOf = (server: string, tool: string): string => JSON.stringify([server, tool])
-
-/** Gives every tool a name and keeps those that were given; a tool that is gone gives its name back. */
+/** Names new tools and keeps the names of the others. The name of a tool that is gone becomes free. */
 const nameAll = Effect.fnUntraced(function* (
   names: Map<string, string>,
   tools: ReadonlyArray<Names.Remote>,
   registry: SkillRegistry["Service"]
 ) {
-  const keys = new Set(tools.map(({ server, tool }) => keyOf(server, tool)))
+  const keys = new Set(tools.map(keyOf))
   for (const key of names.keys()) if (!keys.has(key)) names.delete(key)
   const held = new Set(names.values())
-  const fresh = tools.filter(({ server, tool }) => !names.has(keyOf(server, tool)))
+  const fresh = tools.filter((tool) => !names.has(keyOf(tool)))
   const given = yield* Names.assign(fresh, (name) => held.has(name) || Option.isSome(registry.find(name)))
-  for (const [index, { server, tool }] of fresh.entries()) {
+  for (const [index, remote] of fresh.entries()) {
     const name = given[index]
-    if (name !== undefined) names.set(keyOf(server, tool), name)
-    else yield* Effect.logWarning(`MCP server '${server}': no name is left for the tool ${JSON.stringify(tool)}`)
+    if (name !== undefined) names.set(keyOf(remote), name)
+    else yield* Effect.logWarning(`MCP server '${remote.server}': no name is left for the tool '${remote.tool}'`)
   }
 })
 
@@ -111,26 +102,37 @@ const forget = (names: Map<string, string>, lost: string): void => {
   for (const [key, name] of names) if (name === lost) names.delete(key)
 }
 
-const statusOf = (station: Station, nameOf: ToolSkills["nameOf"]): ServerStatus => ({
-  name: station.name,
-  transport: station.server.transport,
-  state:
-    station.problem === undefined
-      ? "connected"
-      : station.problem.reason === "needs_sign_in"
-        ? "needs-sign-in"
-        : "unavailable",
-  problem: station.problem,
-  info: station.info,
-  skills: new Map(
-    station.shown.flatMap(({ tool }) => {
-      const name = nameOf(station.name, tool.name)
-      return name === undefined ? [] : [[tool.name, name] as const]
-    })
-  ),
-  hidden: station.tools.flatMap(({ hash, hidden, tool }): ReadonlyArray<HiddenTool> =>
-    hidden === undefined
-      ? []
-      : [{ server: station.name, tool: tool.name, reason: hidden, description: tool.description ?? "", hash }]
+/** The skill of a tool under its local name; on the wire the tool keeps its own. */
+const skillOfTool = (server: HubServer, tool: HubTool, name: string, limits: Limits): Skill.AnySkill => {
+  const { annotations: hints, description, title } = tool.tool
+  const label = hints?.title ?? title
+  return Skill.dynamic(name, {
+    description: Definition.line(description ?? title ?? "", limits.descriptionLength),
+    inputSchema: jsonObject(Definition.readable(tool.parts["inputSchema"] ?? {}, limits.descriptionLength)),
+    source: "mcp",
+    effects: Call.effectsOf(server, tool),
+    annotations: {
+      readonly: hints?.readOnlyHint ?? false,
+      destructive: hints?.destructiveHint ?? true,
+      idempotent: hints?.idempotentHint ?? false,
+      openWorld: hints?.openWorldHint ?? true,
+      ...(label === undefined ? {} : { title: Definition.line(label, limits.descriptionLength) })
+    },
+    timeout: server.timeout(limits),
+    execute: (input) => Effect.flatMap(Call.callTool(server, tool, input), Call.contentOf(server.name))
+  })
+}
+
+const statusOf = (server: HubServer, nameOf: ToolSkills["nameOf"]): ServerStatus => {
+  const { config, info, name, problem, shown, tools } = server
+  const unavailable = problem?.reason === "needs_sign_in" ? "needs-sign-in" : "unavailable"
+  const skills = shown.flatMap(({ tool }) => {
+    const skill = nameOf(name, tool.name)
+    return skill === undefined ? [] : [[tool.name, skill] as const]
+  })
+  const hidden = tools.flatMap(({ hash, hidden: reason, tool }): ReadonlyArray<HiddenTool> =>
+    reason === undefined ? [] : [{ server: name, tool: tool.name, reason, description: tool.description ?? "", hash }]
   )
-})
+  const state = problem === undefined ? "connected" : unavailable
+  return { name, transport: config.transport, state, problem, info, skills: new Map(skills), hidden }
+}

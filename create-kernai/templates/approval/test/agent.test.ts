@@ -19,7 +19,7 @@ describe("a letter", () => {
           by: "Ada"
         }))
         const result = yield* Kernel.resume(agent, "letter", { provider, answers })
-        assert.strictEqual(result.toolCallsMade[0]?.isError, !approved)
+        assert.strictEqual(result.calls[0]?.isError, !approved)
       }).pipe(Effect.provide(kernel(":memory:")))
     )
   }

@@ -14,7 +14,7 @@ describe("the agent", () => {
       const result = yield* Kernel.run(agent, "How many people live in Oslo?", { provider })
       assert.strictEqual(result.text, "done")
       assert.deepStrictEqual(
-        result.toolCallsMade.map((call) => call.name),
+        result.calls.map((call) => call.name),
         ["population"]
       )
     }).pipe(

@@ -12,7 +12,7 @@ describe("the agent", () => {
     )
     return Effect.gen(function* () {
       const result = yield* Kernel.run(agent, "What may you read?")
-      assert.strictEqual(result.toolCallsMade[0]?.isError, false)
+      assert.strictEqual(result.calls[0]?.isError, false)
       const told = mock.messagesAt(1)?.at(-1)
       assert.include(told === undefined ? "" : Message.text(told), process.cwd())
     }).pipe(Effect.provide(live(MockProvider.layerOf(mock))))

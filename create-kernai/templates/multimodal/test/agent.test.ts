@@ -9,7 +9,7 @@ describe("the agent", () => {
     Effect.gen(function* () {
       const result = yield* Kernel.run(agent, "Draw a dot and tell me its size.")
       assert.match(result.text, /has \d+ bytes/)
-      assert.isTrue(result.toolCallsMade.every((call) => !call.isError))
+      assert.isTrue(result.calls.every((call) => !call.isError))
     }).pipe(Effect.provide(live))
   )
 })

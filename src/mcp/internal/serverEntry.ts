@@ -1,0 +1,253 @@
+/**
+ * Decodes one server of a config. Variables are replaced in texts that are already parsed: a value with quotes or line
+ * breaks stays one text.
+ */
+
+import * as ConfigProvider from "effect/ConfigProvider"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as JsonPointer from "effect/JsonPointer"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import * as SchemaGetter from "effect/SchemaGetter"
+import * as SchemaIssue from "effect/SchemaIssue"
+import * as Struct from "effect/Struct"
+import { shorten, visible } from "../../internal/base/text.ts"
+import * as Fault from "../../internal/base/fault.ts"
+import type { Plain } from "../../internal/base/yaml.ts"
+import { ConfigInvalid } from "../../KernelError.ts"
+import { Limits } from "../../Limits.ts"
+import type { McpServer, Transport } from "../McpConfig.ts"
+
+/** A text with its variables replaced, as it was written, and the values of its variables. */
+const Filled = Schema.Struct({ text: Schema.String, written: Schema.String, variables: Schema.Array(Schema.String) })
+type Filled = typeof Filled.Type
+
+/** Replaces every `${NAME}` once by its value in the ConfigProvider: a value is not searched again. */
+const fill = Effect.fnUntraced(function* (written: string): Effect.fn.Return<Filled, string> {
+  const provider = yield* ConfigProvider.ConfigProvider
+  const values = new Map<string, string>()
+  for (const [, name = ""] of written.matchAll(variable)) {
+    const value = (yield* Effect.orElseSucceed(provider.load([name]), () => undefined))?.value
+    if (value === undefined || value === "") return yield* Effect.fail(`asks for \${${name}}, but ${name} is not set`)
+    values.set(name, value)
+  }
+  const text = written.replace(variable, (_, name: string) => values.get(name) ?? "")
+  if (text.includes("\0")) return yield* Effect.fail("must not hold a NUL character")
+  return { text, written, variables: [...values.values()] }
+})
+
+const variable = /\$\{([A-Z0-9_]+)\}/g
+
+const misfit = (message: string) => new SchemaIssue.InvalidValue({ message })
+
+/** Fails with the end of a sentence that begins with the key. */
+const must = <S extends Schema.Top>(message: string, schema: S) =>
+  schema.pipe(Schema.catchDecoding(() => Effect.fail(misfit(message))))
+
+const Scalar = must("must be text", Schema.Union([Schema.String, Schema.Finite, Schema.Boolean]))
+
+/** A scalar with its variables replaced. */
+const filled = <S extends Schema.Top>(to: S, make: (filled: Filled) => S["Type"]) =>
+  Scalar.pipe(
+    Schema.decodeTo(Schema.toType(to), {
+      decode: SchemaGetter.transformEffect((scalar: string | number | boolean) =>
+        Effect.mapBoth(fill(String(scalar)), { onSuccess: make, onFailure: misfit })
+      ),
+      encode: SchemaGetter.forbiddenEncoding
+    })
+  )
+
+const argument = ({ text, variables }: Filled) => (variables.length === 0 ? text : Redacted.make(text))
+
+const Template = filled(Filled, (filled) => filled)
+const Text = filled(Schema.String, ({ text }) => text)
+const Secret = filled(Schema.Redacted(Schema.String), ({ text }) => Redacted.make(text))
+const Argument = filled(Schema.Union([Schema.String, Schema.Redacted(Schema.String)]), argument)
+const listOf = <S extends Schema.Top>(schema: S) =>
+  Schema.Array(schema).annotate({ message: "must be a list of texts" })
+const unknownKey = "is not a known key"
+const mapping = { message: "must be a mapping", messageUnexpectedKey: unknownKey }
+const Secrets = Schema.Record(Schema.String, Secret).annotate(mapping)
+
+const names = "must be a mapping, or a list of names in capitals, digits and underscores"
+/** A mapping sets variables; a list passes on the variables of these names. */
+const Environment = Schema.Union([
+  Secrets,
+  Schema.Array(must(names, Schema.String.check(Schema.isPattern(/^[A-Z0-9_]+$/)))).pipe(
+    Schema.decodeTo(Secrets, {
+      decode: SchemaGetter.transform((names: ReadonlyArray<string>) =>
+        Object.fromEntries(names.map((name) => [name, `\${${name}}`]))
+      ),
+      encode: SchemaGetter.forbiddenEncoding
+    })
+  )
+]).annotate({ message: names })
+
+const isSpan = Schema.makeFilter((span: Duration.Duration) => Duration.isPositive(span) && Duration.isFinite(span))
+const Span = must("must be a duration with its unit, as in '30 seconds'", Schema.DurationFromString.check(isSpan))
+const Flag = must("must be true or false", Schema.Boolean)
+const Port = must("must be a port", Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 65_535 })))
+
+/** The revisions of the protocol, oldest first. */
+export const versions = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"] as const
+const Version = Text.pipe(Schema.decodeTo(must(`must be one of ${versions.join(", ")}`, Schema.Literals(versions))))
+
+const or = Schema.withDecodingDefaultTypeKey
+const limit = (name: "headersTimeout" | "skillTimeout") => Effect.map(Limits, (limits) => limits[name])
+
+export const OAuthEntry = Schema.Struct({
+  /** A client registered by hand. Default: kernai registers itself where the server allows that. */
+  clientId: Schema.optionalKey(Text),
+  clientSecret: Schema.optionalKey(Secret),
+  /** The scopes to ask for, besides those a call turns out to need. Default: those the server asks for. */
+  scopes: Schema.optionalKey(listOf(Text)),
+  /** The loopback port of the redirect, when the client was registered with one. Default: 0, any free port. */
+  redirectPort: Port.pipe(or(Effect.succeed(0)))
+}).annotate(mapping)
+
+export const Entry = Schema.Struct({
+  transport: Schema.optionalKey(Template),
+  /** The revision to offer first; older ones follow when the server declines it. Default: 2025-11-25. */
+  protocolVersion: Version.pipe(or(Effect.succeed("2025-11-25" as const))),
+  /** Time for the server to be ready, and to list what it has. Default: `Limits.headersTimeout`. */
+  connectTimeout: Span.pipe(or(limit("headersTimeout"))),
+  /** Time for one call. Default: `Limits.skillTimeout`. */
+  timeout: Span.pipe(or(limit("skillTimeout"))),
+  /** Believes the server's annotations about which tools may be called twice. Default: false. */
+  trustAnnotations: Flag.pipe(or(Effect.succeed(false))),
+  command: Schema.optionalKey(Scalar),
+  args: Schema.optionalKey(listOf(Argument)),
+  /** The environment of the process, besides PATH, HOME and LANG. */
+  env: Environment.pipe(or(Effect.succeed({}))),
+  cwd: Schema.optionalKey(Template),
+  url: Schema.optionalKey(Template),
+  headers: Secrets.pipe(or(Effect.succeed({}))),
+  oauth: OAuthEntry.pipe(or(Effect.succeed({ redirectPort: 0 })))
+}).annotate(mapping)
+type Entry = typeof Entry.Type
+
+const decodeEntry = Schema.decodeUnknownEffect(Entry, { onExcessProperty: "error" })
+
+export const decode = Effect.fnUntraced(function* (
+  name: string,
+  value: Plain
+): Effect.fn.Return<McpServer, ConfigInvalid> {
+  const entry = yield* Effect.mapError(decodeEntry(objectOf(value ?? new Map())), (error) => invalid(name, error))
+  const common = { name, ...Struct.pick(entry, ["protocolVersion", "connectTimeout", "timeout", "trustAnnotations"]) }
+  const { cwd, env, headers, oauth, transport: given, url } = entry
+  const command = String(entry.command ?? "")
+  const transport = given?.text ?? inferTransport({ command: command === "" ? undefined : command, url: url?.text })
+  if (transport === "stdio") {
+    const { args, program } = yield* commandOf(name, command, entry.args)
+    const written = { command: program.written, cwd: cwd?.written }
+    return { ...common, transport, command: program.text, args, env, cwd: cwd?.text, written }
+  }
+  if (transport !== "sse" && transport !== "http" && transport !== "streamable_http") {
+    const written = JSON.stringify(given?.written)
+    return yield* wrong(name, "transport", `unknown MCP transport for server '${name}': ${written}`)
+  }
+  if (url === undefined || url.text === "") {
+    return yield* wrong(name, "url", `${transport === "sse" ? "sse" : "http"} server '${name}' missing 'url'`)
+  }
+  if (!isHttpUrl(url.text)) {
+    const must = "must be an http or https address without a user name or password"
+    return yield* wrong(name, "url", `the 'url' of MCP server '${name}' ${must}`)
+  }
+  return {
+    ...common,
+    transport: transport === "sse" ? "sse" : "streamable_http",
+    inferred: given === undefined,
+    url: url.text,
+    written: { url: url.written },
+    variables: url.variables.map((value) => Redacted.make(value)),
+    headers,
+    oauth
+  }
+})
+
+const isHttpUrl = (text: string): boolean => {
+  const url = URL.parse(text)
+  return url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.password === ""
+}
+
+/** The program and its arguments. With `args` the command is one word; without, it is a line to split. */
+const commandOf = Effect.fnUntraced(function* (name: string, command: string, given: Entry["args"]) {
+  const fail = (reason: string) => wrong(name, "command", `the 'command' of MCP server '${name}' ${reason}`)
+  const words = given === undefined ? split(command) : [command]
+  if (words === undefined) return yield* fail("has a quote that is never closed")
+  const [program, ...args] = yield* Effect.mapError(Effect.forEach(words, fill), fail)
+  return program === undefined || program.text === ""
+    ? yield* wrong(name, "command", `stdio server '${name}' missing 'command'`)
+    : { program, args: given ?? args.map(argument) }
+})
+
+export const inferTransport = (server: {
+  readonly command?: string | null | undefined
+  readonly url?: string | null | undefined
+}): Transport => {
+  if (typeof server.command === "string") return "stdio"
+  const path = server.url?.replace(/^[A-Za-z][A-Za-z0-9+.-]*:\/\/[^/?#]*/, "").replace(/[?#].*$/s, "") ?? ""
+  return path.split("/").includes("sse") ? "sse" : "streamable_http"
+}
+
+/** Splits a line into words as a POSIX shell does, without variables and operators. Undefined for a quote never closed. */
+const split = (line: string): ReadonlyArray<string> | undefined => {
+  const words: Array<string> = []
+  let word: string | undefined
+  for (const [text, blank, single, double, escaped] of line.matchAll(part)) {
+    if (text === "'" || text === '"') return undefined
+    if (blank === undefined) {
+      // Between double quotes a backslash escapes only what is special there.
+      const quoted = single ?? double?.replace(/\\(["\\$`\n])/g, (_, char) => (char === "\n" ? "" : char))
+      word = `${word ?? ""}${quoted ?? escaped ?? text}`
+    } else if (blank !== "\\\n" && word !== undefined) {
+      words.push(word)
+      word = undefined
+    }
+  }
+  return word === undefined ? words : [...words, word]
+}
+
+const part = /(\s+|\\\n)|'([^']*)'|"((?:\\[^]|[^"\\])*)"|\\([^])|[^\s'"\\]+|[^]/g
+
+/** Plain data as objects. A key without a value counts as left out. */
+const objectOf = (value: Plain): unknown => {
+  if (Array.isArray(value)) return value.map(objectOf)
+  if (!(value instanceof Map)) return value
+  return Object.fromEntries([...value].flatMap(([key, item]) => (item === null ? [] : [[key, objectOf(item)]])))
+}
+
+const wrong = (server: string, key: string, reason: string) =>
+  new ConfigInvalid({ path: `servers.${server}.${key}`, reason })
+
+const invalid = (server: string, error: Schema.SchemaError): ConfigInvalid => {
+  const { path, reason } = Fault.ofSchema(error)
+  if (path === "") return new ConfigInvalid({ path: `servers.${server}`, reason: `MCP server '${server}' ${reason}` })
+  const keys = path.slice(1).split("/").map(JsonPointer.unescapeToken)
+  // An index stands in brackets: `args[1]`, `oauth.scopes[0]`.
+  const place = keys.map((key) => (/^\d+$/.test(key) ? `[${key}]` : `.${visible(shorten(key, 60))}`)).join("")
+  const advice = reason === unknownKey ? nearest(keys.at(-1) ?? "", keys.length > 1 ? OAuthEntry : Entry) : ""
+  return wrong(server, place.slice(1), `'${place.slice(1)}' of MCP server '${server}' ${reason}${advice}`)
+}
+
+/** Names the known key that takes the fewest edits, or all keys when it takes many. */
+const nearest = (key: string, { fields }: { readonly fields: object }): string => {
+  const known = Object.keys(fields)
+  const edits = (other: string) => editsBetween(key.slice(0, 60).toLowerCase(), other.toLowerCase())
+  const [near = ""] = known.toSorted((a, b) => edits(a) - edits(b))
+  return edits(near) <= Math.min(3, near.length / 2) ? `; did you mean '${near}'?` : `; known keys: ${known.join(", ")}`
+}
+
+const editsBetween = (from: string, to: string): number => {
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index)
+  for (const [at, letter] of [...from].entries()) {
+    const next = [at + 1]
+    for (const [index, other] of [...to].entries()) {
+      const [left = 0, above = 0, both = 0] = [next[index], row[index + 1], row[index]]
+      next.push(Math.min(left + 1, above + 1, both + (letter === other ? 0 : 1)))
+    }
+    row = next
+  }
+  return row.at(-1) ?? 0
+}
