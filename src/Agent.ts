@@ -275,11 +275,11 @@ export function fromConfig(
   options?: { readonly output: Schema.ConstraintDecoder<unknown> }
 ): Result.Result<Agent<unknown>, AgentConfigInvalid> {
   return Result.gen(function* () {
-    const { extra, outputSchema, told } = yield* Configs.read(config)
+    const { extra, outputSchema, settings } = yield* Configs.read(config)
     if (outputSchema !== undefined && options === undefined) {
-      return yield* Result.fail(invalid("output_schema", "needs the schema itself"))
+      return yield* Result.fail(invalid("output_schema", "needs the schema as an option"))
     }
-    const { skills, ...rest } = told
+    const { skills, ...rest } = settings
     const named = skills === undefined ? {} : { skills }
     const agent = {
       ...(options === undefined ? make({ ...rest, ...named }) : make({ ...rest, ...named, output: options.output })),

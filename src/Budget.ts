@@ -61,14 +61,6 @@ export interface Spent {
 }
 
 /**
- * A budget without limits.
- *
- * @category constructors
- * @since 0.1.0
- */
-export const unlimited: ExecutionBudget = {}
-
-/**
  * The default limits of a tree: 50 agents, one level below the root.
  *
  * @category constructors

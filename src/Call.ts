@@ -177,11 +177,11 @@ export const render = (
  * @category combinators
  * @since 0.1.0
  */
-export const unanswered = (said: Message, told: ReadonlyArray<Message>): ReadonlyArray<Message> => {
-  const calls = said.content.filter((part) => part.type === "tool_use")
+export const unanswered = (reply: Message, answers: ReadonlyArray<Message>): ReadonlyArray<Message> => {
+  const calls = reply.content.filter((part) => part.type === "tool_use")
   if (calls.length === 0) return []
   const answered = new Set(
-    told.flatMap((message) => message.content.flatMap((part) => (part.type === "tool_result" ? [part.callId] : [])))
+    answers.flatMap((message) => message.content.flatMap((part) => (part.type === "tool_result" ? [part.callId] : [])))
   )
   return calls.flatMap(({ callId }): ReadonlyArray<Message> => {
     if (answered.has(callId)) return []
@@ -198,7 +198,7 @@ export const unanswered = (said: Message, told: ReadonlyArray<Message>): Readonl
  * @category constructors
  * @since 0.1.0
  */
-export const corrective = (text: string): Message => told(frame("error", null, text))
+export const corrective = (text: string): Message => userMessage(frame("error", null, text))
 
 /**
  * Returns a result as one text: the text form of its parts without media, or `error: ` and the message.
@@ -226,7 +226,7 @@ export const mediaOf = (output: ReadonlyArray<Content>): ReadonlyArray<Content> 
   output.filter(Contents.isMedia).flatMap((part) => [Contents.text(mediaTag(part)), part])
 
 const blockMessage = ({ error, kind, output = [], name }: CallResult): Message => {
-  if (error !== undefined) return told(frame("error", name, Blocks.escape(error.message)))
+  if (error !== undefined) return userMessage(frame("error", name, Blocks.escape(error.message)))
   const text = textOfParts(output)
   // Explanations show whole blocks on purpose. An incomplete block is escaped, since it would close this one or leave
   // it open.
@@ -234,10 +234,10 @@ const blockMessage = ({ error, kind, output = [], name }: CallResult): Message =
     kind === "builtin" && name !== "/tasks"
       ? text.replace(/<block[ >](?:(?!<\/?block)[^])*?<\/block>|<(?=\/?block)/g, (it) => (it[1] ? it : "&lt;"))
       : Blocks.escape(text)
-  return told(frame("result", name, body), output)
+  return userMessage(frame("result", name, body), output)
 }
 
-const told = (text: string, output: ReadonlyArray<Content> = []): Message => ({
+const userMessage = (text: string, output: ReadonlyArray<Content> = []): Message => ({
   role: "user",
   content: [Contents.text(text), ...mediaOf(output)]
 })
@@ -249,13 +249,13 @@ const mediaTag = (part: MediaContent): string =>
   `<block type="media" id="${Blocks.attribute(part.fileId ?? "")}" kind="${part.type}" mime="${Blocks.attribute(part.mediaType ?? "application/octet-stream")}"/>`
 
 /** A medium after its id, in the form of `Message.text`: in the native dialect there are no blocks. */
-const named = (part: Content): ReadonlyArray<Content> =>
+const withId = (part: Content): ReadonlyArray<Content> =>
   Contents.isMedia(part) ? [Contents.text(`[${part.type}:${part.fileId ?? ""}]`), part] : [part]
 
 const toolMessage = ({ error, message, output = [], callId }: CallResult): Message => ({
   role: "tool",
   content: [
-    Contents.toolResult(callId, error?.message ?? message?.content ?? output.flatMap(named), {
+    Contents.toolResult(callId, error?.message ?? message?.content ?? output.flatMap(withId), {
       isError: error !== undefined
     })
   ]
@@ -264,7 +264,7 @@ const toolMessage = ({ error, message, output = [], callId }: CallResult): Messa
 /** Written pair by pair, because an object would reorder ids such as `10` and `2`. */
 const tasksMessage = (tasks: ReadonlyArray<CallResult>): Message => {
   const pairs = tasks.map((task) => `${JSON.stringify(task.name ?? "")}:${JSON.stringify(textOf(task))}`)
-  return told(
+  return userMessage(
     frame("result", "tasks", Blocks.escape(`{${pairs.join(",")}}`)),
     tasks.flatMap(({ output = [] }) => output)
   )

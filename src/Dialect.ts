@@ -157,7 +157,7 @@ export const of = (name: DialectName, markups: ReadonlyArray<Markups.Markup> = n
       let reply: Reply | undefined
       return {
         push: (parts) => inner.push(parts),
-        end: () => (reply ??= understood(inner.end(), dialect, markups))
+        end: () => (reply ??= rereadIn(inner.end(), dialect, markups))
       }
     }
   }
@@ -166,18 +166,18 @@ export const of = (name: DialectName, markups: ReadonlyArray<Markups.Markup> = n
 const none: ReadonlyArray<never> = []
 
 /** Reads a reply without calls again in other markups. */
-const understood = (reply: Reply, dialect: Dialect, markups: ReadonlyArray<Markups.Markup>): Reply => {
+const rereadIn = (reply: Reply, dialect: Dialect, markups: ReadonlyArray<Markups.Markup>): Reply => {
   if (reply.failure !== undefined || reply.calls.length > 0) return reply
   if (!dialect.native && (reply.blocks.length > 0 || reply.unclosed !== undefined)) return reply
   const reading = Markups.read(reply.text, markups, Bounds.jsonDepth)
   if (reading === undefined) return reply
   if (!dialect.native) {
-    const commands = reading.asked.map(({ name, params }) => Blocks.command(name, textOf(params)))
+    const commands = reading.calls.map(({ name, params }) => Blocks.command(name, textOf(params)))
     return { ...reply, blocks: [...reading.blocks, ...commands] }
   }
   const commands = reading.blocks.filter((block) => block.type === "command")
-  const asked = [...reading.asked, ...commands.map(({ content, name }) => ({ name: name ?? "", params: content }))]
-  const calls = asked.map(({ name, params }): ToolCall => ({
+  const found = [...reading.calls, ...commands.map(({ content, name }) => ({ name: name ?? "", params: content }))]
+  const calls = found.map(({ name, params }): ToolCall => ({
     type: "tool-call",
     id: "",
     name,
@@ -185,14 +185,14 @@ const understood = (reply: Reply, dialect: Dialect, markups: ReadonlyArray<Marku
   }))
   const text = reading.blocks.find((block) => block.type === "final")?.content ?? Blocks.strip(reading.rest)
   const thinking = reply.content.filter((part) => part.type === "thinking")
-  return { ...reply, text, calls, content: [...thinking, ...spoken(text, calls, thinking.length)] }
+  return { ...reply, text, calls, content: [...thinking, ...contentOf(text, calls, thinking.length)] }
 }
 
 const read = (params: unknown): unknown =>
   typeof params === "string" ? Result.getOrElse(parseJson(params, Bounds.jsonDepth), () => params) : params
 
 /** Returns text and native calls as the assistant message stores them. */
-const spoken = (text: string, calls: ReadonlyArray<ToolCall>, before: number): Array<Content> => {
+const contentOf = (text: string, calls: ReadonlyArray<ToolCall>, before: number): Array<Content> => {
   const content: Array<Content> = []
   if (text !== "" || before + calls.length === 0) content.push(Contents.text(text))
   for (const call of calls) content.push(Contents.toolUse(call.id, call.name, jsonObject(call.params)))
@@ -206,7 +206,7 @@ interface Thought {
 }
 
 /** A call whose arguments cannot be written as JSON, such as a number too large for a double, counts as unreadable. */
-const sound = (call: ToolCall): ToolCall =>
+const readable = (call: ToolCall): ToolCall =>
   Result.isSuccess(Snapshot.take(call.params)) ? call : { ...call, params: "" }
 
 class ReplyReader implements Reader {
@@ -266,7 +266,7 @@ class ReplyReader implements Reader {
           this.#listener.part(part)
           break
         case "tool-call":
-          this.#calls.push(sound(part))
+          this.#calls.push(readable(part))
           this.#listener.part(part)
           break
         case "finish":
@@ -287,7 +287,7 @@ class ReplyReader implements Reader {
   }
 
   #whole(): Reply {
-    if (this.#parser !== undefined) this.#tell(this.#parser.flush())
+    if (this.#parser !== undefined) this.#emit(this.#parser.flush())
     const text = this.#text.take("")
     return {
       text,
@@ -317,13 +317,13 @@ class ReplyReader implements Reader {
     } else if (parser.takePlain(text)) {
       this.#listener.text(parser.plain, text)
     } else {
-      this.#tell(parser.push(text))
+      this.#emit(parser.push(text))
       this.#failure ??= parser.failure
     }
     return last
   }
 
-  #tell(parts: ReadonlyArray<BlockParser.Part>) {
+  #emit(parts: ReadonlyArray<BlockParser.Part>) {
     for (const part of parts) {
       if (part.type === "text_chunk" || part.type === "block_content") {
         this.#listener.text(part.type, part.text)
@@ -363,11 +363,11 @@ class ReplyReader implements Reader {
   }
 
   #content(text: string): ReadonlyArray<Content> {
-    const said = spoken(text, this.#calls, this.#thinking.size)
-    if (this.#thinking.size === 0) return said
+    const parts = contentOf(text, this.#calls, this.#thinking.size)
+    if (this.#thinking.size === 0) return parts
     const thoughts = Array.from(this.#thinking.values(), (thought) => this.#thinkingOf(thought))
     // Thoughts after the text stay after it, since vendors may reject thinking that was moved.
-    return [...thoughts.splice(0, this.#before ?? Infinity), ...said.splice(0, 1), ...thoughts, ...said]
+    return [...thoughts.splice(0, this.#before ?? Infinity), ...parts.splice(0, 1), ...thoughts, ...parts]
   }
 
   #thinkingOf(thought: Thought): Thinking {

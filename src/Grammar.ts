@@ -293,7 +293,7 @@ const beginning: Node = chars(
  */
 const content = (rules: Rules): Node => {
   const less = rule("content-less")
-  const goOn = (codes: ReadonlyArray<string>, ...ways: ReadonlyArray<Node>): Node =>
+  const contentExcept = (codes: ReadonlyArray<string>, ...ways: ReadonlyArray<Node>): Node =>
     choice(
       empty,
       sequence(
@@ -313,19 +313,19 @@ const content = (rules: Rules): Node => {
     const next = letters[0]
     return rules.shared(`content-${name}${seen}`, () =>
       next === undefined
-        ? goOn(forbidden)
-        : goOn([next], sequence(text(next), word(name, seen + next, letters.slice(1), forbidden)))
+        ? contentExcept(forbidden)
+        : contentExcept([next], sequence(text(next), word(name, seen + next, letters.slice(1), forbidden)))
     )
   }
   return rules.shared("content", () => {
     rules.shared("content-less", () =>
-      goOn(
+      contentExcept(
         ["/", "b"],
         sequence(text("/"), word("end", "", "block", [">"])),
         sequence(text("b"), word("b", "", "lock", [">", " ", "\t", "\n", "\v", "\f", "\r"]))
       )
     )
-    return goOn([])
+    return contentExcept([])
   })
 }
 

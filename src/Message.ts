@@ -161,14 +161,6 @@ export const text = (message: Message): string => {
 export const media = (message: Message): ReadonlyArray<Content.MediaContent> => message.content.filter(Content.isMedia)
 
 /**
- * Does a message contain a medium?
- *
- * @category combinators
- * @since 0.1.0
- */
-export const hasMedia = (message: Message): boolean => message.content.some(Content.isMedia)
-
-/**
  * Decodes a message. Fails with the path from the message to the fault, such as `/content/0/text`.
  *
  * @category codecs

@@ -35,7 +35,7 @@ export const make = (): PartialOutput => {
   let dialect: DialectName = "blocks"
   let json: PartialJson | undefined
   let isText = false
-  const told = (value: Json | undefined) => (isText && dialect === "blocks" ? outside(value) : value)
+  const shown = (value: Json | undefined) => (isText && dialect === "blocks" ? outside(value) : value)
   return {
     push: (event) => {
       if (event.depth > 0) return undefined
@@ -53,12 +53,12 @@ export const make = (): PartialOutput => {
           isText = false
           return undefined
         case "text_chunk":
-          return isText ? told(json?.push(event.text)) : undefined
+          return isText ? shown(json?.push(event.text)) : undefined
         case "block_content":
           return json?.push(event.text)
         case "block_complete":
         case "llm_response":
-          return told(json?.end())
+          return shown(json?.end())
         default:
           return undefined
       }

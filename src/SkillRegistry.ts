@@ -11,6 +11,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import { closeOver } from "./internal/base/effects.ts"
 import type { JsonObject } from "./internal/base/json.ts"
@@ -162,43 +163,12 @@ export const listing = (skills: ReadonlyArray<AnySkill>, model?: Model): string 
 const sources: ReadonlyArray<Source> = ["native", "mcp", "skill-pack"]
 
 const make = (): SkillRegistryShape => {
-  /** The skills of each registration, in order of registration. */
-  const groups = new Map<object, ReadonlyArray<AnySkill>>()
-  const byName = new Map<string, AnySkill>()
-  /** Computed on demand. */
-  let all: ReadonlyArray<AnySkill> | undefined
-
-  /** Replaces the skills of a registration, or adds them. */
-  const swap = (owner: object, skills: ReadonlyArray<AnySkill>) =>
-    Effect.suspend((): Effect.Effect<void, ToolNameConflict | DefinitionInvalid> => {
-      const own = new Set(groups.get(owner))
-      const added = new Map<string, AnySkill>()
-      for (const skill of skills) {
-        const { name, source } = skill
-        const fault = misnamed(name)
-        if (fault !== undefined) return Effect.fail(fault)
-        const there = byName.get(name)
-        const existing = there === undefined || own.has(there) ? added.get(name) : there
-        if (existing !== undefined) {
-          return Effect.fail(new ToolNameConflict({ name, existing: existing.source, incoming: source }))
-        }
-        added.set(name, skill)
-      }
-      remove(own)
-      for (const [name, skill] of added) byName.set(name, skill)
-      groups.set(owner, skills)
-      return Effect.void
-    })
-
-  const remove = (skills: Iterable<AnySkill>) => {
-    for (const { name } of skills) byName.delete(name)
-    all = undefined
-  }
+  const table = new SkillTable()
 
   const registerSource = <R = never>(source: SkillSource<R>) =>
     Effect.gen(function* () {
       const provide = closeOver(yield* Effect.context<R>())
-      // Provides the services a skill requires.
+      /** Provides the services a skill requires. */
       const closed = (skill: AnySkill<R>): AnySkill => {
         const { normalize } = skill
         const calls = {
@@ -207,29 +177,73 @@ const make = (): SkillRegistryShape => {
         }
         return withCall(skill, calls, source.source)
       }
+      const swap = (skills: ReadonlyArray<AnySkill<R>>) =>
+        Effect.suspend(() => Effect.fromResult(table.swap(registration, skills.map(closed))))
       const registration: Registration<R> = {
         // A source whose scope has closed is no longer registered.
-        replace: (skills) =>
-          Effect.suspend(() => (groups.has(registration) ? swap(registration, skills.map(closed)) : Effect.void))
+        replace: (skills) => Effect.suspend(() => (table.has(registration) ? swap(skills) : Effect.void))
       }
-      yield* Effect.acquireRelease(
-        Effect.suspend(() => swap(registration, source.skills.map(closed))),
-        () =>
-          Effect.sync(() => {
-            remove(groups.get(registration) ?? [])
-            groups.delete(registration)
-          })
-      )
+      yield* Effect.acquireRelease(swap(source.skills), () => Effect.sync(() => table.delete(registration)))
       return registration
     })
 
   return {
     register: (skill) => Effect.asVoid(registerSource({ source: skill.source, skills: [skill] })),
     registerSource,
-    find: (name) => Option.fromUndefinedOr(byName.get(name)),
-    all: Effect.sync(
-      () =>
-        (all ??= sources.flatMap((source) => [...groups.values()].flat().filter((skill) => skill.source === source)))
-    )
+    find: (name) => Option.fromUndefinedOr(table.find(name)),
+    all: Effect.sync(() => table.all())
+  }
+}
+
+/** Skills by name and by registration. */
+class SkillTable {
+  /** The skills of each registration, in order of registration. */
+  readonly #groups = new Map<object, ReadonlyArray<AnySkill>>()
+  readonly #byName = new Map<string, AnySkill>()
+  /** Computed on demand. */
+  #all: ReadonlyArray<AnySkill> | undefined
+
+  has(owner: object): boolean {
+    return this.#groups.has(owner)
+  }
+
+  find(name: string): AnySkill | undefined {
+    return this.#byName.get(name)
+  }
+
+  all(): ReadonlyArray<AnySkill> {
+    const skills = () => [...this.#groups.values()].flat()
+    return (this.#all ??= sources.flatMap((source) => skills().filter((skill) => skill.source === source)))
+  }
+
+  /** Replaces the skills of a registration, or adds them. Fails without changing anything. */
+  swap(owner: object, skills: ReadonlyArray<AnySkill>): Result.Result<void, ToolNameConflict | DefinitionInvalid> {
+    const own = new Set(this.#groups.get(owner))
+    const added = new Map<string, AnySkill>()
+    for (const skill of skills) {
+      const { name, source } = skill
+      const fault = misnamed(name)
+      if (fault !== undefined) return Result.fail(fault)
+      const known = this.#byName.get(name)
+      const existing = known === undefined || own.has(known) ? added.get(name) : known
+      if (existing !== undefined) {
+        return Result.fail(new ToolNameConflict({ name, existing: existing.source, incoming: source }))
+      }
+      added.set(name, skill)
+    }
+    this.#remove(own)
+    for (const [name, skill] of added) this.#byName.set(name, skill)
+    this.#groups.set(owner, skills)
+    return Result.void
+  }
+
+  delete(owner: object): void {
+    this.#remove(this.#groups.get(owner) ?? [])
+    this.#groups.delete(owner)
+  }
+
+  #remove(skills: Iterable<AnySkill>): void {
+    for (const { name } of skills) this.#byName.delete(name)
+    this.#all = undefined
   }
 }

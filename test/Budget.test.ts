@@ -23,7 +23,7 @@ describe("Budget", () => {
   it("limits cost and tokens separately, and nothing without a limit (CP-15)", () => {
     const spent = { tokens: 1e9, costUsd: 0.5 }
     assert.strictEqual(Budget.afterCall({ maxCostUsd: 0.4 }, spent)?.dimension, "cost")
-    assert.isUndefined(Budget.beforeCall(Budget.unlimited, spent))
+    assert.isUndefined(Budget.beforeCall({}, spent))
     assert.strictEqual(Budget.beforeCall({ maxTokens: 0 }, Budget.nothing)?.used, 0)
   })
 

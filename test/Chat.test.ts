@@ -137,7 +137,7 @@ describe("Chat (AC-24)", () => {
           messages.map(({ role }) => role),
           ["user", "assistant", "user"]
         )
-        assert.deepStrictEqual(seen, [new Uint8Array([1]), "there is no file system here"])
+        assert.deepStrictEqual(seen, [new Uint8Array([1]), "no file system is available"])
         // By the id its run knows it by (W-21).
         assert.isDefined(mediaOf(messages[0]?.content ?? [])[0]?.fileId)
       }).pipe(Effect.provide(chatting()))

@@ -92,11 +92,11 @@ describe("AgentFile", () => {
         const { message } = yield* Effect.flip(AgentFile.parse(`system_prompt: x\nmodel: m\ntemperature: ${value}`))
         assert.strictEqual(
           message,
-          `the agent cannot be read: at 'temperature' it holds ${name}, which is no number a config can have`
+          `the agent cannot be read: at 'temperature' it contains ${name}, which is not a valid number`
         )
       }
       const within = yield* Effect.flip(AgentFile.parse("a: 1\nb: [0, {c: .inf}]\nd: 2"))
-      assert.include(within.message, "at 'b.1.c' it holds Infinity")
+      assert.include(within.message, "at 'b.1.c' it contains Infinity")
       const pattern = "system_prompt: x\nmodel: m\noutput_schema: {properties: {a: {type: string, pattern: '^a'}}}"
       assert.strictEqual(
         (yield* Effect.flip(AgentFile.parse(pattern))).message,
@@ -115,7 +115,7 @@ describe("AgentFile", () => {
       const error = yield* Effect.flip(AgentFile.parse("instructions: You help.\nmodel: m"))
       assert.strictEqual(
         error.message,
-        "invalid agent at 'system_prompt': Missing key; a config says system_prompt, not instructions"
+        "invalid agent at 'system_prompt': Missing key; a config has system_prompt instead of instructions"
       )
     })
   )

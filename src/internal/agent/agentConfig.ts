@@ -18,79 +18,74 @@ import type { JsonObject } from "../base/json.ts"
 import { isEmpty, isJsonObject, jsonObject } from "../base/json.ts"
 import * as Snapshot from "../base/snapshot.ts"
 
-// A function, so that bundles that use no config can drop it.
-const describeConfig = () => {
-  const strings = Schema.Array(Schema.String)
-  const atLeast = (minimum: number) => Schema.Int.check(Schema.isGreaterThanOrEqualTo(minimum))
-  const amount = Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0))
+const strings = Schema.Array(Schema.String)
+const atLeast = (minimum: number) => Schema.Int.check(Schema.isGreaterThanOrEqualTo(minimum))
+const amount = Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0))
 
-  const ModelConfig = Schema.Struct({
-    id: Schema.NonEmptyString,
-    provider: Schema.optionalKey(Schema.String),
-    capabilities: Schema.optionalKey(Schema.Array(Capability)),
-    context_window: Schema.optionalKey(Schema.Natural),
-    max_output_tokens: Schema.optionalKey(Schema.Natural),
-    price: Schema.optionalKey(
-      Schema.Struct({
-        input_per_million: amount,
-        output_per_million: amount,
-        cached_per_million: Schema.optionalKey(amount)
-      })
-    )
-  })
+const ModelConfig = Schema.Struct({
+  id: Schema.NonEmptyString,
+  provider: Schema.optionalKey(Schema.String),
+  capabilities: Schema.optionalKey(Schema.Array(Capability)),
+  context_window: Schema.optionalKey(Schema.Natural),
+  max_output_tokens: Schema.optionalKey(Schema.Natural),
+  price: Schema.optionalKey(
+    Schema.Struct({
+      input_per_million: amount,
+      output_per_million: amount,
+      cached_per_million: Schema.optionalKey(amount)
+    })
+  )
+})
 
-  const BudgetConfig = Schema.Struct({
-    max_tokens: Schema.optionalKey(Schema.Natural),
-    max_cost_usd: Schema.optionalKey(amount),
-    max_turns: Schema.optionalKey(Schema.Natural),
-    // Longer than any run. More could not be expressed in milliseconds.
-    deadline_s: Schema.optionalKey(amount.check(Schema.isLessThanOrEqualTo(1e9)))
-  })
+const BudgetConfig = Schema.Struct({
+  max_tokens: Schema.optionalKey(Schema.Natural),
+  max_cost_usd: Schema.optionalKey(amount),
+  max_turns: Schema.optionalKey(Schema.Natural),
+  // Longer than any run. More could not be expressed in milliseconds.
+  deadline_s: Schema.optionalKey(amount.check(Schema.isLessThanOrEqualTo(1e9)))
+})
 
-  const SpawnConfig = Schema.Struct({
-    max_agents: Schema.optionalKey(Schema.Natural),
-    max_depth: Schema.optionalKey(Schema.Natural)
-  })
-
-  return Schema.Struct({
-    version: Schema.optionalKey(Schema.Literal(1)),
-    name: Schema.optionalKey(Schema.NonEmptyString),
-    description: Schema.optionalKey(Schema.String),
-    system_prompt: Schema.String,
-    model: Schema.Union([Schema.NonEmptyString, ModelConfig]),
-    skills: Schema.optionalKey(Schema.Union([Schema.Literal("all"), strings, Schema.Null])),
-    protocols: Schema.optionalKey(Schema.NullOr(strings)),
-    gate: Schema.optionalKey(Schema.Literals(["dispatch", "listing"])),
-    max_steps: Schema.optionalKey(atLeast(0)),
-    max_turns: Schema.optionalKey(atLeast(0)),
-    prose: Schema.optionalKey(Schema.Literals(["auto", "final", "corrective"])),
-    dialect: Schema.optionalKey(Schema.Literals(["blocks", "tools"])),
-    markups: Schema.optionalKey(
-      Schema.Array(Schema.Literals(["tool_call", "function", "invoke", "bracket", "fenced", "json"]))
-    ),
-    grammar: Schema.optionalKey(Schema.Boolean),
-    concurrency: Schema.optionalKey(atLeast(1)),
-    task_concurrency: Schema.optionalKey(atLeast(1)),
-    max_repeats: Schema.optionalKey(atLeast(1)),
-    temperature: Schema.optionalKey(amount),
-    max_tokens: Schema.optionalKey(atLeast(1)),
-    top_p: Schema.optionalKey(amount.check(Schema.isLessThanOrEqualTo(1))),
-    stop_sequences: Schema.optionalKey(strings),
-    seed: Schema.optionalKey(Schema.Int),
-    thinking: Schema.optionalKey(
-      Schema.Struct({ budget: Schema.optionalKey(atLeast(-1)), effort: Schema.optionalKey(Schema.String) })
-    ),
-    provider_options: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
-    budget: Schema.optionalKey(BudgetConfig),
-    spawn: Schema.optionalKey(SpawnConfig),
-    context_window: Schema.optionalKey(atLeast(1)),
-    reserved_output_tokens: Schema.optionalKey(atLeast(0)),
-    output_schema: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json))
-  })
-}
+const SpawnConfig = Schema.Struct({
+  max_agents: Schema.optionalKey(Schema.Natural),
+  max_depth: Schema.optionalKey(Schema.Natural)
+})
 
 /** The config of an agent. Only `system_prompt` and `model` are required. */
-export const Config = describeConfig()
+export const Config = Schema.Struct({
+  version: Schema.optionalKey(Schema.Literal(1)),
+  name: Schema.optionalKey(Schema.NonEmptyString),
+  description: Schema.optionalKey(Schema.String),
+  system_prompt: Schema.String,
+  model: Schema.Union([Schema.NonEmptyString, ModelConfig]),
+  skills: Schema.optionalKey(Schema.Union([Schema.Literal("all"), strings, Schema.Null])),
+  protocols: Schema.optionalKey(Schema.NullOr(strings)),
+  gate: Schema.optionalKey(Schema.Literals(["dispatch", "listing"])),
+  max_steps: Schema.optionalKey(atLeast(0)),
+  max_turns: Schema.optionalKey(atLeast(0)),
+  prose: Schema.optionalKey(Schema.Literals(["auto", "final", "corrective"])),
+  dialect: Schema.optionalKey(Schema.Literals(["blocks", "tools"])),
+  markups: Schema.optionalKey(
+    Schema.Array(Schema.Literals(["tool_call", "function", "invoke", "bracket", "fenced", "json"]))
+  ),
+  grammar: Schema.optionalKey(Schema.Boolean),
+  concurrency: Schema.optionalKey(atLeast(1)),
+  task_concurrency: Schema.optionalKey(atLeast(1)),
+  max_repeats: Schema.optionalKey(atLeast(1)),
+  temperature: Schema.optionalKey(amount),
+  max_tokens: Schema.optionalKey(atLeast(1)),
+  top_p: Schema.optionalKey(amount.check(Schema.isLessThanOrEqualTo(1))),
+  stop_sequences: Schema.optionalKey(strings),
+  seed: Schema.optionalKey(Schema.Int),
+  thinking: Schema.optionalKey(
+    Schema.Struct({ budget: Schema.optionalKey(atLeast(-1)), effort: Schema.optionalKey(Schema.String) })
+  ),
+  provider_options: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
+  budget: Schema.optionalKey(BudgetConfig),
+  spawn: Schema.optionalKey(SpawnConfig),
+  context_window: Schema.optionalKey(atLeast(1)),
+  reserved_output_tokens: Schema.optionalKey(atLeast(0)),
+  output_schema: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json))
+})
 
 type Fields = typeof Config.Type
 
@@ -146,14 +141,14 @@ const decode = Schema.decodeUnknownResult(Config)
 export const read = (
   config: unknown
 ): Result.Result<
-  { readonly told: AgentSettings; readonly extra: JsonObject; readonly outputSchema: JsonObject | undefined },
+  { readonly settings: AgentSettings; readonly extra: JsonObject; readonly outputSchema: JsonObject | undefined },
   AgentConfigInvalid
 > =>
   Result.gen(function* () {
     const json = yield* Result.mapError(Snapshot.take(config), refused)
     if (!isJsonObject(json)) return yield* Result.fail(refused({ path: "", reason: "expected an object" }))
     const fields = yield* Result.mapError(decode(json), (error) => refused(hinted(Fault.ofSchema(error), json)))
-    return { told: toldOf(fields), extra: beyond(json, jsonObject(fields)), outputSchema: fields.output_schema }
+    return { settings: settingsOf(fields), extra: beyond(json, jsonObject(fields)), outputSchema: fields.output_schema }
   })
 
 /** Returns what an object holds beyond `read`, at any depth. */
@@ -169,7 +164,7 @@ const beyond = (json: JsonObject, read: JsonObject): JsonObject =>
 /** Points out that a config has `system_prompt` where `Agent.make` has `instructions`. */
 const hinted = ({ path, reason }: Fault.Fault, json: JsonObject): Fault.Fault =>
   path === "/system_prompt" && json["instructions"] !== undefined
-    ? { path, reason: `${reason}; a config says system_prompt, not instructions` }
+    ? { path, reason: `${reason}; a config has system_prompt instead of instructions` }
     : { path, reason }
 
 /** Returns a fault with its path in the config: `budget.max_tokens`, `skills[2]`. */
@@ -181,10 +176,10 @@ const refused = ({ path, reason }: Fault.Fault): AgentConfigInvalid =>
     reason
   })
 
-const toldOf = (fields: Fields): AgentSettings => {
+const settingsOf = (fields: Fields): AgentSettings => {
   const { budget, max_tokens, max_turns, model, provider_options, seed, spawn, stop_sequences, ...more } = fields
   const { output_schema: _, system_prompt, temperature, thinking, top_p, version: __, ...rest } = more
-  const asked = camel({ temperature, max_tokens, top_p, stop_sequences, seed, thinking })
+  const generation = camel({ temperature, max_tokens, top_p, stop_sequences, seed, thinking })
   return present({
     ...camel(rest),
     instructions: system_prompt,
@@ -193,7 +188,7 @@ const toldOf = (fields: Fields): AgentSettings => {
     skills: rest.skills ?? undefined,
     protocols: rest.protocols ?? undefined,
     maxSteps: rest.max_steps ?? max_turns ?? budget?.max_turns,
-    generation: present<Generation>({ ...asked, extra: provider_options }),
+    generation: present<Generation>({ ...generation, extra: provider_options }),
     budget: budget === undefined ? undefined : budgetOf(budget),
     spawn: spawn === undefined ? undefined : { ...spawnDefaults, ...camel(spawn) }
   })
@@ -248,8 +243,8 @@ export const write = (
   return Result.flatMap(schemaOf(agent), (outputSchema) => {
     const { extra, maxTokens, seed, stopSequences, temperature, thinking, topP } = agent.generation
     const limits = writeBudget(budget)
-    const { name, ...told } = Object.fromEntries(
-      settings.flatMap((key) => (agent[key] === defaults[key] ? [] : [[key, agent[key]]]))
+    const { name, ...changed } = Object.fromEntries(
+      optionalSettings.flatMap((key) => (agent[key] === defaults[key] ? [] : [[key, agent[key]]]))
     )
     const config = {
       version: 1,
@@ -259,7 +254,7 @@ export const write = (
       model: typeof model === "string" ? model : writeModel(model),
       skills,
       protocols,
-      ...snake(told),
+      ...snake(changed),
       markups: agent.markups.length === 0 ? undefined : agent.markups,
       ...snake({ temperature, maxTokens, topP, stopSequences, seed, thinking }),
       provider_options: extra,
@@ -267,13 +262,13 @@ export const write = (
       spawn: spawn === undefined ? undefined : snake(spawn),
       output_schema: outputSchema
     }
-    const given = Object.entries(besides(config, agent.extra)).filter(([, value]) => value !== undefined)
+    const given = Object.entries(withUnknown(config, agent.extra)).filter(([, value]) => value !== undefined)
     return Result.map(Result.mapError(Snapshot.take(Object.fromEntries(given)), refused), jsonObject)
   })
 }
 
 /** Settings that are written only if they differ from the defaults. */
-const settings = [
+const optionalSettings = [
   "name",
   "gate",
   "maxSteps",
@@ -288,11 +283,16 @@ const settings = [
 ] as const
 
 /** Merges the unknown keys of the original config back in. */
-const besides = (told: { readonly [key: string]: unknown }, extra: JsonObject): { readonly [key: string]: unknown } =>
+const withUnknown = (
+  known: { readonly [key: string]: unknown },
+  extra: JsonObject
+): { readonly [key: string]: unknown } =>
   Object.fromEntries(
-    Object.entries({ ...told, ...extra, ...told }).map(([key, value]) => [
+    Object.entries({ ...known, ...extra, ...known }).map(([key, value]) => [
       key,
-      isJsonObject(value) && Object.hasOwn(extra, key) ? besides(value, jsonObject(extra[key])) : (value ?? extra[key])
+      isJsonObject(value) && Object.hasOwn(extra, key)
+        ? withUnknown(value, jsonObject(extra[key]))
+        : (value ?? extra[key])
     ])
   )
 

@@ -36,103 +36,106 @@ export const make = <A, E = never>(options: {
   readonly limit: number
   readonly keep: (value: A) => boolean
 }): Mailbox<A, E> => {
-  const { keep, limit } = options
-  let stored: Arr.NonEmptyArray<A> | undefined
-  let bound = slack(limit)
-  let lost = 0
+  const stored = new Stored(options.limit, options.keep)
   let wake: ((next: Effect.Effect<Arr.NonEmptyReadonlyArray<A>, E | Cause.Done>) => void) | undefined
-  let holding = false
+  let isBatch = false
   let exit: Effect.Effect<never, E | Cause.Done> | undefined
 
-  const trim = (): void => {
-    if (stored === undefined || stored.length <= limit) return
-    const before = stored.length
-    let excess = before - limit
-    const kept = stored.filter((value) => {
-      if (excess === 0 || keep(value)) return true
-      excess -= 1
-      return false
-    })
-    lost += before - kept.length
-    stored = isNonEmpty(kept) ? kept : undefined
-  }
-
-  const drain = (): Arr.NonEmptyReadonlyArray<A> | undefined => {
-    trim()
-    const values = stored
-    stored = undefined
-    bound = slack(limit)
-    return values
-  }
-
-  // An interrupted consumer leaves its `resume` behind; calling that does nothing and takes nothing.
+  // The values are taken when this runs, so a consumer interrupted before that leaves them to the next `take`. It leaves
+  // its `resume` behind too; calling that does nothing.
   const take: Pull.Pull<Arr.NonEmptyReadonlyArray<A>, E> = Effect.callback((resume) => {
-    const values = drain()
+    const values = stored.drain()
     if (values !== undefined) resume(Effect.succeed(values))
     else if (exit !== undefined) resume(exit)
     else wake = resume
   })
 
-  // The values are taken when this runs, so a consumer interrupted before that leaves them to the next `take`.
-  const handOver: typeof take = Effect.sync(() => {
-    const values = drain()
-    if (values === undefined) throw new Error("empty mailbox")
-    return values
-  })
+  const takeLater = Effect.andThen(Effect.yieldNow, take)
 
-  const later = Effect.andThen(Effect.yieldNow, take)
-
-  /** Wakes the consumer. It runs once the producer yields, and takes everything stored by then. */
-  const notify = (): void => {
+  /** Wakes a sleeping consumer. */
+  const notify = (next: typeof take): void => {
     const resume = wake
     wake = undefined
-    resume?.(later)
-  }
-
-  const offer = (value: A): void => {
-    if (exit !== undefined) return
-    if (stored === undefined) stored = [value]
-    else stored.push(value)
-    if (stored.length > bound) {
-      trim()
-      bound = slack(Math.max(limit, stored?.length ?? 0))
-    }
-    if (wake !== undefined && !holding) notify()
-  }
-
-  const batch = <B>(body: () => B): B => {
-    if (holding) return body()
-    holding = true
-    try {
-      return body()
-    } finally {
-      holding = false
-      if (wake !== undefined) {
-        trim()
-        if (stored !== undefined) {
-          const resume = wake
-          wake = undefined
-          resume(handOver)
-        }
-      }
-    }
+    resume?.(next)
   }
 
   const close = (reason: Effect.Effect<never, E | Cause.Done>): void => {
     if (exit !== undefined) return
     exit = reason
-    notify()
+    notify(takeLater)
   }
 
   return {
-    offer,
-    batch,
+    offer: (value) => {
+      if (exit !== undefined) return
+      stored.add(value)
+      // The consumer runs once the producer yields, and takes everything stored by then.
+      if (wake !== undefined && !isBatch) notify(takeLater)
+    },
+    batch: (body) => {
+      if (isBatch) return body()
+      isBatch = true
+      try {
+        return body()
+      } finally {
+        isBatch = false
+        if (wake !== undefined && stored.size > 0) notify(take)
+      }
+    },
     end: () => close(Cause.done()),
     fail: (cause) => close(Effect.failCause(cause)),
     take,
     stream: Stream.fromPull(Effect.succeed(take)),
-    isFull: () => stored !== undefined && stored.length >= limit,
-    dropped: () => lost
+    isFull: () => stored.size >= options.limit,
+    dropped: () => stored.dropped
+  }
+}
+
+/** Stored values. Above the limit, the oldest values that `keep` does not protect are dropped. */
+class Stored<A> {
+  dropped = 0
+  readonly #limit: number
+  readonly #keep: (value: A) => boolean
+  #values: Arr.NonEmptyArray<A> | undefined
+  #bound: number
+
+  constructor(limit: number, keep: (value: A) => boolean) {
+    this.#limit = limit
+    this.#keep = keep
+    this.#bound = slack(limit)
+  }
+
+  get size(): number {
+    return this.#values?.length ?? 0
+  }
+
+  add(value: A): void {
+    if (this.#values === undefined) this.#values = [value]
+    else this.#values.push(value)
+    if (this.#values.length <= this.#bound) return
+    this.#trim()
+    this.#bound = slack(Math.max(this.#limit, this.size))
+  }
+
+  drain(): Arr.NonEmptyReadonlyArray<A> | undefined {
+    this.#trim()
+    const values = this.#values
+    this.#values = undefined
+    this.#bound = slack(this.#limit)
+    return values
+  }
+
+  #trim(): void {
+    const values = this.#values
+    if (values === undefined || values.length <= this.#limit) return
+    let excess = values.length - this.#limit
+    const kept = values.filter((value) => {
+      if (excess === 0 || this.#keep(value)) return true
+      excess -= 1
+      return false
+    })
+    this.dropped += values.length - kept.length
+    this.#values = isNonEmpty(kept) ? kept : undefined
   }
 }
 

@@ -31,9 +31,10 @@ const maxCopied = 2 ** 30
 /** Parses one YAML document. Fails with a sentence. */
 export const parse = (text: string, bounds: Bounds): Result.Result<Plain, string> => {
   if (text.length > maxBytes) return Result.fail(`the document is longer than ${maxBytes} characters`)
-  if (longRun.test(text)) return Result.fail("the document holds a run of more than 511 blanks, digits or backslashes")
+  if (longRun.test(text))
+    return Result.fail("the document contains a run of more than 511 blanks, digits or backslashes")
   if (/[[{]/.test(text) && text.split("\n").length * text.length > maxCopied) {
-    return Result.fail("the document has brackets, and too many lines for them")
+    return Result.fail("the document has too many lines for the brackets in it")
   }
   return Result.flatMap(
     Result.try({
@@ -55,13 +56,13 @@ export const plain = (value: unknown, bounds: Bounds): Result.Result<Plain, stri
   // The keys that lead to the current value.
   const names: Array<string> = []
   const copy = (value: unknown, depth: number): Plain => {
-    if (++nodes > bounds.nodes) throw new Refused(`it holds more than ${bounds.nodes} nodes`)
+    if (++nodes > bounds.nodes) throw new Refused(`it has more than ${bounds.nodes} nodes`)
     if (depth > bounds.depth) throw new Refused(`it nests deeper than ${bounds.depth} levels`)
     if (value === null || typeof value === "string" || typeof value === "boolean") return value
     if (typeof value === "number") {
       if (Number.isFinite(value)) return value
       const place = names.length === 0 ? "" : `at '${shorten(names.join("."), 200)}' `
-      throw new Refused(`${place}it holds ${value}, which is no number a config can have`)
+      throw new Refused(`${place}it contains ${value}, which is not a valid number`)
     }
     const inside = (name: string, item: unknown): Plain => {
       names.push(name)
@@ -70,9 +71,10 @@ export const plain = (value: unknown, bounds: Bounds): Result.Result<Plain, stri
       return taken
     }
     if (Array.isArray(value)) return value.map((item, index) => inside(`${index}`, item))
-    if (typeof value !== "object") throw new Refused(`it holds a ${typeof value}`)
+    if (typeof value !== "object") throw new Refused(`it contains a ${typeof value}`)
     const prototype: unknown = Object.getPrototypeOf(value)
-    if (prototype !== null && prototype !== Object.prototype) throw new Refused("it holds an object that is not plain")
+    if (prototype !== null && prototype !== Object.prototype)
+      throw new Refused("it contains an object that is not plain")
     const map = new Map<string, Plain>()
     for (const [key, item] of Object.entries(value)) {
       if (bounds.anyKey !== true && reserved.has(key)) throw new Refused(`'${key}' is not allowed as a key`)

@@ -61,19 +61,19 @@ const enclosed = (rules: Rules, open: string, close: string, item: Node): Node =
 export const keyExcept = (rules: Rules, names: ReadonlyArray<string>, name: string): Node => {
   if (names.length === 0) return Strings.any(rules)
   // A name with an escape could be spelled in many ways, so no key has its beginning followed by an escape.
-  const told = names.map((name): Told => {
+  const remainders = names.map((name): Remainder => {
     const plain = name.replace(/["\\<\p{Cc}\p{Cs}].*$/su, "")
     return { rest: plain, isWhole: plain === name }
   })
-  const branch = (told: ReadonlyArray<Told>, path: string, depth: number): Node => {
-    const end = told.some(({ isWhole, rest }) => isWhole && rest === "") ? never : empty
+  const branch = (remainders: ReadonlyArray<Remainder>, path: string, depth: number): Node => {
+    const end = remainders.some(({ isWhole, rest }) => isWhole && rest === "") ? never : empty
     // No key has the beginning of a name this long.
     if (depth > maxDepth || !rules.spend()) return end
-    const letters = [...new Set(told.flatMap(({ rest }) => Array.from(rest)[0] ?? []))]
+    const letters = [...new Set(remainders.flatMap(({ rest }) => Array.from(rest)[0] ?? []))]
     const codes = letters.map((letter): Range => [letter.codePointAt(0) ?? 0, letter.codePointAt(0) ?? 0])
     const free = chars(...except(...Strings.special, ...codes))
     const after = (letter: string) =>
-      told.flatMap(({ isWhole, rest }) =>
+      remainders.flatMap(({ isWhole, rest }) =>
         rest.startsWith(letter) ? [{ rest: rest.slice(letter.length), isWhole }] : []
       )
     return rules.add(
@@ -85,11 +85,11 @@ export const keyExcept = (rules: Rules, names: ReadonlyArray<string>, name: stri
       )
     )
   }
-  return sequence(text('"'), branch(told, `${name}-key`, 0), text('"'))
+  return sequence(text('"'), branch(remainders, `${name}-key`, 0), text('"'))
 }
 
 /** The rest of a name that is taken. */
-interface Told {
+interface Remainder {
   readonly rest: string
   readonly isWhole: boolean
 }

@@ -167,15 +167,15 @@ class SchemaRules {
     const needed = required(schema)
     const more = own(schema, "additionalProperties")
     const shaped = own(schema, "patternProperties")
-    const said = properties(schema)
-    const names = new Set(said.map(([key]) => key))
+    const listed = properties(schema)
+    const names = new Set(listed.map(([key]) => key))
     // Required members are named even if nothing else is known of them.
-    const unsaid = isRecord(shaped) ? [] : Array.from(needed).filter((key) => !names.has(key))
-    const declared = [...said, ...unsaid.map((key) => [key, more ?? {}] as const)]
+    const undeclared = isRecord(shaped) ? [] : Array.from(needed).filter((key) => !names.has(key))
+    const declared = [...listed, ...undeclared.map((key) => [key, more ?? {}] as const)]
     if (declared.length > maxChoices) return anyObject(this.#rules)
     const space = blank(this.#rules)
     // Where members are declared, others are allowed only by a schema for them.
-    const isOpen = isRecord(more) || (said.length === 0 && more !== false)
+    const isOpen = isRecord(more) || (listed.length === 0 && more !== false)
     const others: Array<Node> = []
     for (const [pattern, part] of isRecord(shaped) ? Object.entries(shaped).slice(0, maxChoices) : []) {
       const key = Strings.fitting(this.#rules, pattern)

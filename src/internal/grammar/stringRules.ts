@@ -109,7 +109,7 @@ const part = (pattern: Pattern, times: number): Node => {
     case "chars":
       return written(pattern.ranges)
     case "assert":
-      throw new Error("a condition that is no character")
+      throw new Error("an assertion is not a character")
     case "sequence":
       return sequence(...pattern.items.map((item) => part(item, times)))
     case "choice":

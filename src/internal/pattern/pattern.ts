@@ -163,77 +163,7 @@ const matched = -2
 /** Compiles the graph into a complete table of sets of states. */
 const compile = (node: Node, whole: boolean, spend: Budget): Matcher => {
   const alphabet = alphabetOf(node)
-  const graph = new Graph(alphabet.classesOf, spend)
-  const first = graph.build(whole ? { kind: "sequence", items: [atStart, node, atEnd] } : node, 0)
-  const { states } = graph
-  const width = alphabet.size + 1
-  const endOfText = alphabet.size
-
-  /** Returns the states reachable without consuming a character, given what stands on both sides. */
-  const closure = (kernel: ReadonlyArray<number>, before: Before, after: number): Set<number> => {
-    const seen = new Set<number>()
-    const left = kernel.slice()
-    const isAfterWord = after !== endOfText && alphabet.isWord(after)
-    for (let index = left.pop(); index !== undefined; index = left.pop()) {
-      take(spend)
-      if (seen.has(index)) continue
-      seen.add(index)
-      const state = states[index]
-      if (state?.kind === "fork") left.push(state.next, state.other)
-      else if (state?.kind === "assert" && holds(state.what, before, after === endOfText, isAfterWord)) {
-        left.push(state.next)
-      }
-    }
-    return seen
-  }
-
-  const known = new Map<string, number>()
-  const sets: Array<{ readonly kernel: ReadonlyArray<number>; readonly before: Before }> = []
-  const idOf = (kernel: ReadonlyArray<number>, before: Before): number => {
-    const key = `${before}:${kernel.join()}`
-    const id = known.get(key)
-    if (id !== undefined) return id
-    if (sets.length >= maxStates) throw new Error("the pattern is too complex")
-    known.set(key, sets.length)
-    return sets.push({ kernel, before }) - 1
-  }
-  const usesWords = states.some(
-    (state) => state.kind === "assert" && (state.what === "word" || state.what === "inside")
-  )
-
-  idOf([first], "start")
-  const rows: Array<Int16Array> = []
-  for (let id = 0; id < sets.length; id++) {
-    const set = sets[id]
-    if (set === undefined) break
-    const row = new Int16Array(width)
-    for (let after = 0; after < width; after++) {
-      const reached = closure(set.kernel, set.before, after)
-      if (reached.has(0)) {
-        row[after] = matched
-        continue
-      }
-      if (after === endOfText) {
-        row[after] = dead
-        continue
-      }
-      const next = new Set<number>(whole ? [] : [first])
-      for (const index of reached) {
-        const state = states[index]
-        if (state?.kind === "take" && state.classes.has(after)) next.add(state.next)
-      }
-      const before = usesWords && alphabet.isWord(after) ? "word" : "other"
-      row[after] =
-        next.size === 0
-          ? dead
-          : idOf(
-              [...next].toSorted((a, b) => a - b),
-              before
-            )
-    }
-    rows.push(row)
-  }
-
+  const rows = new Table(node, alphabet, whole, spend).rows()
   return (text) => {
     let row = rows[0]
     for (let index = 0; index < text.length && row !== undefined; index++) {
@@ -241,7 +171,89 @@ const compile = (node: Node, whole: boolean, spend: Budget): Matcher => {
       if (next < 0) return next === matched
       row = rows[next]
     }
-    return row?.[endOfText] === matched
+    return row?.[alphabet.size] === matched
+  }
+}
+
+/** The states a matcher may be in at one position, before assertions are followed. */
+interface Position {
+  readonly kernel: ReadonlyArray<number>
+  readonly before: Before
+}
+
+/** Builds the table: a row per position, with an entry per class of the next character and one for the end of the text. */
+class Table {
+  readonly #alphabet: Alphabet
+  readonly #whole: boolean
+  readonly #spend: Budget
+  readonly #states: ReadonlyArray<State>
+  readonly #first: number
+  readonly #usesWords: boolean
+  readonly #known = new Map<string, number>()
+  readonly #positions: Array<Position> = []
+
+  constructor(node: Node, alphabet: Alphabet, whole: boolean, spend: Budget) {
+    const graph = new Graph(alphabet.classesOf, spend)
+    this.#alphabet = alphabet
+    this.#whole = whole
+    this.#spend = spend
+    this.#first = graph.build(whole ? { kind: "sequence", items: [atStart, node, atEnd] } : node, 0)
+    this.#states = graph.states
+    this.#usesWords = graph.states.some(
+      (state) => state.kind === "assert" && (state.what === "word" || state.what === "inside")
+    )
+  }
+
+  rows(): ReadonlyArray<Int16Array> {
+    const rows: Array<Int16Array> = []
+    this.#idOf([this.#first], "start")
+    // The list of positions grows while their rows are built.
+    for (const position of this.#positions) {
+      const row = new Int16Array(this.#alphabet.size + 1)
+      for (let after = 0; after < row.length; after++) row[after] = this.#entry(position, after)
+      rows.push(row)
+    }
+    return rows
+  }
+
+  #entry({ before, kernel }: Position, after: number): number {
+    const reached = this.#closure(kernel, before, after)
+    if (reached.has(0)) return matched
+    if (after === this.#alphabet.size) return dead
+    const next = new Set<number>(this.#whole ? [] : [this.#first])
+    for (const index of reached) {
+      const state = this.#states[index]
+      if (state?.kind === "take" && state.classes.has(after)) next.add(state.next)
+    }
+    if (next.size === 0) return dead
+    const sorted = [...next].toSorted((a, b) => a - b)
+    return this.#idOf(sorted, this.#usesWords && this.#alphabet.isWord(after) ? "word" : "other")
+  }
+
+  /** Returns the states reachable without consuming a character, given what stands on both sides. */
+  #closure(kernel: ReadonlyArray<number>, before: Before, after: number): Set<number> {
+    const seen = new Set<number>()
+    const left = kernel.slice()
+    const isEnd = after === this.#alphabet.size
+    const isAfterWord = !isEnd && this.#alphabet.isWord(after)
+    for (let index = left.pop(); index !== undefined; index = left.pop()) {
+      take(this.#spend)
+      if (seen.has(index)) continue
+      seen.add(index)
+      const state = this.#states[index]
+      if (state?.kind === "fork") left.push(state.next, state.other)
+      else if (state?.kind === "assert" && holds(state.what, before, isEnd, isAfterWord)) left.push(state.next)
+    }
+    return seen
+  }
+
+  #idOf(kernel: ReadonlyArray<number>, before: Before): number {
+    const key = `${before}:${kernel.join()}`
+    const id = this.#known.get(key)
+    if (id !== undefined) return id
+    if (this.#positions.length >= maxStates) throw new Error("the pattern is too complex")
+    this.#known.set(key, this.#positions.length)
+    return this.#positions.push({ kernel, before }) - 1
   }
 }
 

@@ -166,7 +166,7 @@ class Reader extends Cursor {
     if (found === null) return undefined
     const min = Number(found[1])
     const max = found[2] === undefined ? min : found[3] === undefined ? undefined : Number(found[3])
-    if (max !== undefined && max < min) this.refuse("numbers out of order")
+    if (max !== undefined && max < min) this.refuse("a minimum above its maximum")
     if (Math.max(min, max ?? 0) > maxCount) this.refuse(`more than ${maxCount} repetitions`)
     return [min, max]
   }
@@ -203,7 +203,7 @@ class Reader extends Cursor {
 
   #group(): Node {
     if (this.peek() === "?" && !this.skip("?:") && this.read(/\?<[A-Za-z_$][\w$]*>/y) === null) {
-      this.refuse("lookaround and flags are not supported, found one")
+      this.refuse("unsupported lookaround or flags")
     }
     const node = this.#choice()
     if (!this.skip(")")) this.refuse("unclosed '('")
@@ -223,7 +223,7 @@ class Reader extends Cursor {
     if (hex !== null) return one(Number.parseInt(hex[1] ?? hex[2] ?? "", 16))
     if (this.read(/0\d|[1-9kpPcux]/y) !== null) {
       this.at--
-      this.refuse("backreferences and this escape are not supported, found one")
+      this.refuse("unsupported backreference or escape")
     }
     const taken = this.take()
     const set = sets.get(taken)

@@ -38,70 +38,75 @@ const maxIndexed = 1_000
 
 /** Creates a store over a source of files. */
 export const make = (files: Files, options: Options = {}): SkillPackStoreShape => {
-  const list = Effect.gen(function* () {
-    const problems: Array<Problem> = []
-    const folders: Array<Folder> = []
-    for (const root of files.roots) {
-      const names = yield* Effect.result(files.folders(root))
-      if (Result.isFailure(names)) problems.push({ dir: root, code: "unreadable", reason: names.failure })
-      else for (const name of names.success.toSorted()) folders.push({ root, name })
-    }
-    const found = yield* Effect.forEach(folders, (folder) => inspect(files, folder), { concurrency: 16 })
-    const listing = together(
-      found.filter((inspected) => inspected !== undefined),
-      problems
-    )
-    return yield* options.strict === true ? approved("", listing) : Effect.succeed(listing)
-  })
-
-  const find = Effect.fnUntraced(function* (name: string) {
-    // No other name can be listed, so no other is looked up.
-    if (!isName(name)) return yield* new SkillPackNotFound({ name: shorten(name, 256) })
-    let refused: InvalidSkillPath | undefined
-    for (const root of files.roots) {
-      const names = yield* Effect.orElseSucceed(files.folders(root), (): ReadonlyArray<string> => [])
-      if (!names.includes(name)) continue
-      const folder = { root, name }
-      const inspected = yield* inspect(files, folder)
-      if (inspected === undefined) continue
-      if (options.strict === true) yield* approved(name, { skills: [], ...inspected })
-      if (inspected.pack !== undefined) return { folder, pack: inspected.pack }
-      refused ??= inspected.refused
-    }
-    return yield* refused ?? new SkillPackNotFound({ name })
-  })
-
-  const load = Effect.fnUntraced(function* (name: string) {
-    const { folder, pack } = yield* find(name)
-    const file = yield* readManifest(files, folder, Bounds.frontMatterBytes + Bounds.skillFileBytes + slack)
-    const parts = file === undefined ? undefined : Result.getOrUndefined(FrontMatter.split(file.text, file.isWhole))
-    // The file was removed in the meantime.
-    if (file === undefined || parts === undefined) return yield* new SkillPackNotFound({ name })
-    const body = cut(parts.body, Bounds.skillFileBytes)
-    const [scripts, references, assets] = yield* Effect.forEach(tops, (top) => index(files, folder, top))
-    const loaded: LoadedPack = {
-      ...pack,
-      body,
-      bodyTruncated: !file.isWhole || body.length < parts.body.length,
-      files: { scripts: scripts ?? [], references: references ?? [], assets: assets ?? [] }
-    }
-    return loaded
-  })
-
-  const readFile = Effect.fnUntraced(function* (name: string, path: string) {
-    const reason = refusal(path)
-    if (reason !== undefined) return yield* new InvalidSkillPath({ path: shorten(path, 256), reason })
-    const { folder } = yield* find(name)
-    const limit = Bounds.skillFileBytes
-    const found = yield* files.read(folder, path, limit)
-    if (Option.isNone(found)) return yield* new SkillFileNotFound({ name, path })
-    const { bytes, size } = found.value
-    if (size > limit) return yield* new FileTooLarge({ path, bytes: size, limit })
-    return contentOf(path, bytes)
-  })
-
-  return { list, load, readFile }
+  const isStrict = options.strict === true
+  return {
+    list: list(files, isStrict),
+    load: (name) => load(files, isStrict, name),
+    readFile: (name, path) => readFile(files, isStrict, name, path)
+  }
 }
+
+const list = Effect.fnUntraced(function* (files: Files, isStrict: boolean) {
+  const problems: Array<Problem> = []
+  const folders: Array<Folder> = []
+  for (const root of files.roots) {
+    const names = yield* Effect.result(files.folders(root))
+    if (Result.isFailure(names)) problems.push({ dir: root, code: "unreadable", reason: names.failure })
+    else for (const name of names.success.toSorted()) folders.push({ root, name })
+  }
+  const found = yield* Effect.forEach(folders, (folder) => inspect(files, folder), { concurrency: 16 })
+  const listing = together(
+    found.filter((inspected) => inspected !== undefined),
+    problems
+  )
+  return isStrict ? yield* approved("", listing) : listing
+})
+
+const find = Effect.fnUntraced(function* (files: Files, isStrict: boolean, name: string) {
+  // No other name can be listed, so no other is looked up.
+  if (!isName(name)) return yield* new SkillPackNotFound({ name: shorten(name, 256) })
+  let refused: InvalidSkillPath | undefined
+  for (const root of files.roots) {
+    const names = yield* Effect.orElseSucceed(files.folders(root), (): ReadonlyArray<string> => [])
+    if (!names.includes(name)) continue
+    const folder = { root, name }
+    const inspected = yield* inspect(files, folder)
+    if (inspected === undefined) continue
+    if (isStrict) yield* approved(name, { skills: [], ...inspected })
+    if (inspected.pack !== undefined) return { folder, pack: inspected.pack }
+    refused ??= inspected.refused
+  }
+  return yield* refused ?? new SkillPackNotFound({ name })
+})
+
+const load = Effect.fnUntraced(function* (files: Files, isStrict: boolean, name: string) {
+  const { folder, pack } = yield* find(files, isStrict, name)
+  const file = yield* readManifest(files, folder, Bounds.frontMatterBytes + Bounds.skillFileBytes + slack)
+  const parts = file === undefined ? undefined : Result.getOrUndefined(FrontMatter.split(file.text, file.isWhole))
+  // The file was removed in the meantime.
+  if (file === undefined || parts === undefined) return yield* new SkillPackNotFound({ name })
+  const body = cut(parts.body, Bounds.skillFileBytes)
+  const [scripts, references, assets] = yield* Effect.forEach(tops, (top) => index(files, folder, top))
+  const loaded: LoadedPack = {
+    ...pack,
+    body,
+    bodyTruncated: !file.isWhole || body.length < parts.body.length,
+    files: { scripts: scripts ?? [], references: references ?? [], assets: assets ?? [] }
+  }
+  return loaded
+})
+
+const readFile = Effect.fnUntraced(function* (files: Files, isStrict: boolean, name: string, path: string) {
+  const reason = refusal(path)
+  if (reason !== undefined) return yield* new InvalidSkillPath({ path: shorten(path, 256), reason })
+  const { folder } = yield* find(files, isStrict, name)
+  const limit = Bounds.skillFileBytes
+  const found = yield* files.read(folder, path, limit)
+  if (Option.isNone(found)) return yield* new SkillFileNotFound({ name, path })
+  const { bytes, size } = found.value
+  if (size > limit) return yield* new FileTooLarge({ path, bytes: size, limit })
+  return contentOf(path, bytes)
+})
 
 // ---------------------------------------------------------------- folders
 
@@ -158,7 +163,7 @@ const judge = (folder: Folder, dir: string, fields: ReadonlyMap<string, FrontMat
   const textOf = (key: string): string | undefined => {
     const field = fields.get(key)
     if (field === undefined || typeof field === "string") return field
-    bad("invalid_front_matter", `'${key}' is not a text`)
+    bad("invalid_front_matter", `'${key}' is not a string`)
     return undefined
   }
 
@@ -182,9 +187,10 @@ const judge = (folder: Folder, dir: string, fields: ReadonlyMap<string, FrontMat
     bad("invalid_front_matter", "'compatibility' has 1 to 500 characters")
   }
   const metadata = fieldOf("metadata")
-  if (!(metadata instanceof Map) && metadata !== "") bad("invalid_front_matter", "'metadata' is not a mapping of texts")
+  if (!(metadata instanceof Map) && metadata !== "")
+    bad("invalid_front_matter", "'metadata' is not a mapping of strings")
   const allowed = fieldOf("allowed-tools")
-  if (allowed instanceof Map || allowed === null) bad("invalid_front_matter", "'allowed-tools' is not a text")
+  if (allowed instanceof Map || allowed === null) bad("invalid_front_matter", "'allowed-tools' is not a string")
 
   const warnings = [...fields.keys()]
     .filter((field) => !known.has(field))

@@ -231,8 +231,8 @@ const defaultOf = (field: unknown): { readonly value: Json } | undefined => {
   const decoded = SchemaParser.decodeEffect(codec)({})
   if (!Exit.isExit(decoded) || !Exit.isSuccess(decoded)) return undefined
   const encoded = SchemaParser.encodeUnknownEffect(codec)(decoded.value)
-  const told = Exit.isExit(encoded) && Exit.isSuccess(encoded) ? encoded.value : decoded.value
-  const json = Result.getOrUndefined(Snapshot.take(told))
+  const written = Exit.isExit(encoded) && Exit.isSuccess(encoded) ? encoded.value : decoded.value
+  const json = Result.getOrUndefined(Snapshot.take(written))
   const value = isJsonObject(json) ? json["field"] : undefined
   return value === undefined ? undefined : { value }
 }

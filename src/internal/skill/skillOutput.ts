@@ -43,8 +43,8 @@ export interface Output {
 /** Removes the secrets known to a redactor. Media contain no text. */
 export const clean = (output: Output, redactor: Redactor | undefined): Output => {
   if (redactor === undefined) return output
-  const { media, ...said } = output
-  return { ...deep(said, redactor.text), media }
+  const { media, ...rest } = output
+  return { ...deep(rest, redactor.text), media }
 }
 
 /** Creates a result of text, media and metadata. */
@@ -88,12 +88,12 @@ const isPart = (value: unknown): boolean => isSkillResult(value) || isMedium(val
 const refused = (fault: Fault) => new SkillResultInvalid({ path: fault.path.slice(0, 200), reason: fault.reason })
 
 const read = (value: unknown, path: Array<number>): Result.Result<Output, Fault> => {
-  if (typeof value === "string") return Result.succeed(told(value))
+  if (typeof value === "string") return Result.succeed(textOutput(value))
   if (value === null) return Result.succeed({ content: [Contents.text("")], media: [], value: null })
   return Array.isArray(value) ? list(value, path) : one(value)
 }
 
-const told = (text: string): Output => ({ content: [Contents.text(text)], media: [], value: text })
+const textOutput = (text: string): Output => ({ content: [Contents.text(text)], media: [], value: text })
 
 /** Strings and media are kept, other parts become their text form. */
 const list = (values: ReadonlyArray<unknown>, path: Array<number>): Result.Result<Output, Fault> => {
@@ -134,10 +134,10 @@ const json = (value: unknown): Result.Result<Output, Fault> =>
 
 const rich = (value: SkillResult): Result.Result<Output, Fault> => {
   // Results may come from untyped code.
-  if (typeof value.text !== "string") return Result.fail({ path: "/text", reason: "is not a text" })
+  if (typeof value.text !== "string") return Result.fail({ path: "/text", reason: "is not a string" })
   const odd = Array.isArray(value.media) ? value.media.findIndex((media) => !isMedium(media)) : 0
-  if (odd !== -1) return Result.fail({ path: `/media/${odd}`, reason: "is not a medium" })
-  const output = { ...told(value.text), media: value.media }
+  if (odd !== -1) return Result.fail({ path: `/media/${odd}`, reason: "is not media" })
+  const output = { ...textOutput(value.text), media: value.media }
   return Result.flatMap(Snapshot.take(value.metadata), (metadata) =>
     isJsonObject(metadata)
       ? Result.succeed(isEmpty(metadata) ? output : { ...output, metadata })

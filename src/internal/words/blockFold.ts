@@ -93,7 +93,7 @@ export class BlockFold {
 
   flush(): ReadonlyArray<Part> {
     const out: Array<Part> = []
-    this.goOn("", out, true)
+    this.continueWith("", out, true)
     // The held text may have contained blocks, and one may have nested too deep.
     if (this.failure !== undefined) return out
     if (this.place === INSIDE) {
@@ -119,9 +119,9 @@ export class BlockFold {
       return this.fail("reply", this.replyLength)
     }
     this.size += chunk.length
-    if (this.place !== TAG) return this.goOn(chunk, out, false)
+    if (this.place !== TAG) return this.continueWith(chunk, out, false)
     const end = this.tag.advance(chunk, 0)
-    if (end === REFUSED) return this.goOn(chunk, out, false)
+    if (end === REFUSED) return this.continueWith(chunk, out, false)
     const size = this.held.length
     // A tag that arrives in many small pieces is joined once, when it is complete.
     this.held += chunk
@@ -133,7 +133,7 @@ export class BlockFold {
   }
 
   /** Reads the held text, then `chunk`. A partial tag in the held text has been refused by now. */
-  private goOn(chunk: string, out: Array<Part>, last: boolean): void {
+  private continueWith(chunk: string, out: Array<Part>, last: boolean): void {
     const text = this.held + chunk
     if (this.place === TAG) this.place = OUTSIDE
     this.held = ""
@@ -168,7 +168,7 @@ export class BlockFold {
       }
       const after = this.tag.begin(text, at)
       if (after > 0) {
-        tellText(text, start, at, out)
+        emitText(text, start, at, out)
         this.open(text, at, out)
         return after
       }
@@ -181,7 +181,7 @@ export class BlockFold {
     }
     if (at < 0 && !last && end > start && isHighSurrogate(charCodeAt.call(text, end - 1))) end--
     if (end < text.length) this.held = slice.call(text, end, text.length)
-    tellText(text, start, end, out)
+    emitText(text, start, end, out)
     return -1
   }
 
@@ -216,7 +216,7 @@ export class BlockFold {
         if (startsWith.call(text, "<block", at) && at + 6 < end) {
           const code = charCodeAt.call(text, at + 6)
           if ((code === GREATER || isSpace(code)) && ++this.depth > this.blockDepth) {
-            this.tellContent(text, start, at, out)
+            this.emitContent(text, start, at, out)
             this.fail("block nesting", this.blockDepth)
             return -1
           }
@@ -231,11 +231,11 @@ export class BlockFold {
     if (at >= 0) end = at
     else if (!last && end > start && isHighSurrogate(charCodeAt.call(text, end - 1))) end--
     if (end < text.length) this.held = slice.call(text, end, text.length)
-    this.tellContent(text, start, end, out)
+    this.emitContent(text, start, end, out)
     return -1
   }
 
-  private tellContent(text: string, start: number, end: number, out: Array<Part>): void {
+  private emitContent(text: string, start: number, end: number, out: Array<Part>): void {
     if (end <= start) return
     const piece = ownSlice(text, start, end)
     this.content.add(piece, end - start)
@@ -259,7 +259,7 @@ const LETTER_B = 98
 /** Pieces that arrive together are joined and read at once, up to this many UTF-16 units. */
 const gatherable = 65_536
 
-const tellText = (text: string, start: number, end: number, out: Array<Part>): void => {
+const emitText = (text: string, start: number, end: number, out: Array<Part>): void => {
   if (end > start) out.push({ type: "text_chunk", text: ownSlice(text, start, end) })
 }
 

@@ -15,7 +15,7 @@ import { isRecord, own, parseJson, textOf } from "../base/json.ts"
 export type Markup = "tool_call" | "function" | "invoke" | "bracket" | "fenced" | "json"
 
 /** One call found in the text. */
-export interface Asked {
+export interface FoundCall {
   readonly name: string
   /** An object, or text that was not JSON. */
   readonly params: unknown
@@ -23,7 +23,7 @@ export interface Asked {
 
 /** The calls found, and the text without them. */
 export interface Reading {
-  readonly asked: ReadonlyArray<Asked>
+  readonly calls: ReadonlyArray<FoundCall>
   /** Blocks other than commands. Only the JSON format can express them. */
   readonly blocks: ReadonlyArray<Block>
   readonly rest: string
@@ -33,7 +33,7 @@ export interface Reading {
 export const read = (text: string, markups: ReadonlyArray<Markup>, depth: number): Reading | undefined => {
   for (const markup of markups) {
     const reading = readers[markup](text, depth)
-    if (reading !== undefined && reading.asked.length + reading.blocks.length > 0) return reading
+    if (reading !== undefined && reading.calls.length + reading.blocks.length > 0) return reading
   }
   return undefined
 }
@@ -50,11 +50,11 @@ const spans = (
   text: string,
   open: string,
   close: string,
-  take: (inner: string) => ReadonlyArray<Asked>
+  take: (inner: string) => ReadonlyArray<FoundCall>
 ): Reading | undefined => {
   let start = text.indexOf(open)
   if (start === -1) return undefined
-  let asked: ReadonlyArray<Asked> = []
+  let calls: ReadonlyArray<FoundCall> = []
   const rest: Array<string> = []
   let at = 0
   for (let count = 0; start !== -1 && count < maxSpans; count++) {
@@ -64,21 +64,21 @@ const spans = (
     const found = take(text.slice(inner, end))
     if (found.length > 0) {
       // Not `push`: a list may be longer than the number of arguments a call can take.
-      asked = asked.concat(found)
+      calls = calls.concat(found)
       rest.push(text.slice(at, start))
       at = end + close.length
     }
     start = text.indexOf(open, end + close.length)
   }
   rest.push(text.slice(at))
-  return { asked, blocks: [], rest: rest.join("") }
+  return { calls, blocks: [], rest: rest.join("") }
 }
 
 /** Hermes and Qwen: `<tool_call>{"name": …, "arguments": …}</tool_call>`, or a function tag instead of the JSON. */
 const toolCall: Reader = (text, depth) =>
   spans(text, "<tool_call>", "</tool_call>", (inner) => {
     const fromJson = callsOf(json(inner, depth), depth)
-    return fromJson.length > 0 ? fromJson : (functionTag(inner, depth)?.asked ?? [])
+    return fromJson.length > 0 ? fromJson : (functionTag(inner, depth)?.calls ?? [])
   })
 
 /** Llama and Qwen: `<function=name>{…}</function>`, or parameters as tags. */
@@ -138,13 +138,13 @@ const trimLine = (text: string): string => {
 /** Mistral: `[TOOL_CALLS] [{"name": …, "arguments": …}]`, or `[TOOL_CALLS]name[ARGS]{…}`. */
 const bracket: Reader = (text, depth) => {
   const mark = "[TOOL_CALLS]"
-  const [before = "", ...said] = text.split(mark, maxSpans)
-  const asked = said.flatMap((part): ReadonlyArray<Asked> => {
+  const [before = "", ...segments] = text.split(mark, maxSpans)
+  const calls = segments.flatMap((part): ReadonlyArray<FoundCall> => {
     const args = part.indexOf("[ARGS]")
     if (args === -1) return callsOf(json(part, depth), depth)
     return [{ name: Blocks.strip(part.slice(0, args)), params: params(Blocks.strip(part.slice(args + 6)), depth) }]
   })
-  return said.length === 0 ? undefined : { asked, blocks: [], rest: before }
+  return segments.length === 0 ? undefined : { calls, blocks: [], rest: before }
 }
 
 /** A code fence that contains a call: a name and its arguments, under any of the usual keys. */
@@ -159,8 +159,8 @@ const whole: Reader = (text, depth) => {
   const value = json(text, depth)
   const listed = isRecord(value) ? own(value, "blocks") : undefined
   if (!Array.isArray(listed)) {
-    const asked = callsOf(value, depth)
-    return asked.length === 0 ? undefined : { asked, blocks: [], rest: "" }
+    const calls = callsOf(value, depth)
+    return calls.length === 0 ? undefined : { calls, blocks: [], rest: "" }
   }
   const blocks: Array<Block> = []
   for (const item of listed) {
@@ -171,7 +171,7 @@ const whole: Reader = (text, depth) => {
     if (typeof type !== "string" || type === "") continue
     blocks.push({ type, name: typeof name === "string" ? name : null, content: textOf(content ?? null) })
   }
-  return { asked: [], blocks, rest: "" }
+  return { calls: [], blocks, rest: "" }
 }
 
 const readers: { readonly [M in Markup]: Reader } = {
@@ -196,7 +196,7 @@ const names = ["name", "tool", "tool_name", "function", "action"]
 const inputs = ["arguments", "parameters", "params", "input", "args", "action_input"]
 
 /** Returns the calls in a JSON value: an object with a name and arguments, or a list of such objects. */
-const callsOf = (value: unknown, depth: number): ReadonlyArray<Asked> => {
+const callsOf = (value: unknown, depth: number): ReadonlyArray<FoundCall> => {
   if (Array.isArray(value)) {
     const calls = value.flatMap((item) => callOf(item, depth) ?? [])
     return calls.length === value.length ? calls : []
@@ -205,7 +205,7 @@ const callsOf = (value: unknown, depth: number): ReadonlyArray<Asked> => {
   return call === undefined ? [] : [call]
 }
 
-const callOf = (value: unknown, depth: number): Asked | undefined => {
+const callOf = (value: unknown, depth: number): FoundCall | undefined => {
   if (!isRecord(value)) return undefined
   const inner = own(value, "function")
   // The wrapper of OpenAI.

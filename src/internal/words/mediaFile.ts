@@ -21,7 +21,7 @@ export const make: (root: string) => Effect.Effect<ReadFile> = Effect.fnUntraced
   const path = yield* Effect.serviceOption(Path.Path)
   return Option.isSome(fs) && Option.isSome(path)
     ? reader(root, fs.value, path.value)
-    : () => Effect.fail("there is no file system here")
+    : () => Effect.fail("no file system is available")
 })
 
 const reader = (root: string, fs: FileSystem.FileSystem, path: Path.Path): ReadFile =>

@@ -108,28 +108,20 @@ export class OpeningTag {
           spaced = true
         } else if (code === GREATER) {
           return part === TYPE || before + i > this.bound ? REFUSED : i
-        } else if (spaced && part === TYPE && code === LETTER_T) {
-          literal = typeIs
-          matched = 1
-          mode = LITERAL
-        } else if (spaced && part === NAME && code === LETTER_N) {
-          literal = nameIs
-          matched = 1
-          mode = LITERAL
         } else {
-          return REFUSED
+          if (spaced && part === TYPE && code === LETTER_T) literal = typeIs
+          else if (spaced && part === NAME && code === LETTER_N) literal = nameIs
+          else return REFUSED
+          matched = 1
+          mode = LITERAL
         }
       } else {
         const quote = indexOf.call(text, '"', i)
         if (quote < 0) break
-        if (part === TYPE) {
-          this.typeTo = before + quote
-          if (this.typeTo === this.typeFrom) return REFUSED
-          part = NAME
-        } else {
-          this.nameTo = before + quote
-          part = END
-        }
+        if (part === TYPE) this.typeTo = before + quote
+        else this.nameTo = before + quote
+        if (this.typeTo === this.typeFrom) return REFUSED
+        part = part === TYPE ? NAME : END
         mode = GAP
         spaced = false
         i = quote + 1

@@ -15,7 +15,7 @@ export class PartialJson {
   /** Up to here every value is complete once the open brackets are closed. */
   #safe = 0
   #at = 0
-  #told = 0
+  #emitted = 0
   #last: string | undefined
   readonly #open: Array<"}" | "]"> = []
   #string: "key" | "value" | undefined
@@ -29,7 +29,7 @@ export class PartialJson {
     this.#scan(text)
     this.#text += text
     // The longer the text, the less often it is emitted.
-    if (this.#text.length - this.#told < this.#told / 32) return undefined
+    if (this.#text.length - this.#emitted < this.#emitted / 32) return undefined
     return this.#value()
   }
 
@@ -41,7 +41,7 @@ export class PartialJson {
   #value(): Json | undefined {
     const whole = this.#whole()
     if (whole === undefined || whole === this.#last) return undefined
-    this.#told = this.#text.length
+    this.#emitted = this.#text.length
     try {
       const value: Json = JSON.parse(whole)
       this.#last = whole

@@ -108,7 +108,7 @@ describe("pattern", () => {
 
   it("refuses what needs backtracking, and what is no expression", () => {
     for (const source of ["(?=a)", "(?!a)", "(?<=a)", "(a)\\1", "\\k<n>", "\\p{L}", "(?i:a)"]) {
-      assert.match(reason(source), /not supported/, source)
+      assert.match(reason(source), /unsupported/, source)
     }
     for (const source of ["(", ")", "[", "a**", "*", "\\", "[b-a]", "a{3,2}", "x{2}{3}"]) {
       assert.isTrue(Result.isFailure(Pattern.regex(source)), source)

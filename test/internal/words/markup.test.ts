@@ -3,8 +3,9 @@ import { read } from "../../../src/internal/words/markup.ts"
 
 describe("the calls of other markup", () => {
   it("may be more than a function takes arguments", () => {
-    const count = 1_000_000
+    // Half as many arguments of one call overflow the stack.
+    const count = 300_000
     const list = Array.from({ length: count }, () => '{"name":"a","args":0}').join(",")
-    assert.strictEqual(read(`<tool_call>[${list}]</tool_call>`, ["tool_call"], 4)?.asked.length, count)
+    assert.strictEqual(read(`<tool_call>[${list}]</tool_call>`, ["tool_call"], 4)?.calls.length, count)
   })
 })
