@@ -28,12 +28,17 @@ import { inline, roomBefore, shelved } from "./internal/store/medium.ts"
 import { storedAt } from "./internal/store/stored.ts"
 import * as Streams from "./internal/base/streams.ts"
 import type {
-  ApprovalNotFound,
-  ConcurrentAppendError,
-  KernelError,
-  RunBusy,
-  RunNotFound,
-  StoreError
+  AgentConfigInvalid,
+  AnswerError,
+  ForkError,
+  LimitExceeded,
+  MediaConflict,
+  ModelError,
+  QuestionsError,
+  ResumeError,
+  RunError,
+  StoreError,
+  SubmitError
 } from "./KernelError.ts"
 import * as MediaStore from "./MediaStore.ts"
 import * as ProtocolRegistry from "./ProtocolRegistry.ts"
@@ -49,6 +54,8 @@ import type { SkillRegistry } from "./SkillRegistry.ts"
 
 export type * from "./RunOptions.ts"
 
+export type { AnswerError, ForkError, QuestionsError, ResumeError, RunError, SubmitError } from "./KernelError.ts"
+
 /**
  * The verbs of the kernel.
  *
@@ -61,31 +68,31 @@ export interface KernelShape {
     agent: Agent<Output, S, R>,
     input: Input,
     options?: RunOptions
-  ) => Stream.Stream<RunEvent<Output, S>, KernelError, R>
+  ) => Stream.Stream<RunEvent<Output, S>, RunError, R>
   /** A new run, to its result. */
   readonly run: <Output, S extends AnySkill<unknown>, R = never>(
     agent: Agent<Output, S, R>,
     input: Input,
     options?: RunOptions
-  ) => Effect.Effect<RunResult<Output>, KernelError, R>
+  ) => Effect.Effect<RunResult<Output>, RunError, R>
   /** Stores a run without running it, and gives its id. Its model must be found here too. */
   readonly submit: <Output, S extends AnySkill<unknown>, R = never>(
     agent: Agent<Output, S, R>,
     input: Input,
     options?: SubmitOptions
-  ) => Effect.Effect<string, KernelError, R>
+  ) => Effect.Effect<string, SubmitError, R>
   /** A stored run from where it stands, told as it happens. */
   readonly resumeStream: <Output, S extends AnySkill<unknown>, R = never>(
     agent: Agent<Output, S, R>,
     runId: string,
     options?: ResumeOptions
-  ) => Stream.Stream<RunEvent<Output, S>, KernelError, R>
+  ) => Stream.Stream<RunEvent<Output, S>, ResumeError, R>
   /** A stored run from where it stands, to its result. */
   readonly resume: <Output, S extends AnySkill<unknown>, R = never>(
     agent: Agent<Output, S, R>,
     runId: string,
     options?: ResumeOptions
-  ) => Effect.Effect<RunResult<Output>, KernelError, R>
+  ) => Effect.Effect<RunResult<Output>, ResumeError, R>
 }
 
 /**
@@ -110,7 +117,7 @@ export const stream = <Output, S extends AnySkill<unknown>, R = never>(
   agent: Agent<Output, S, R>,
   input: Input,
   options?: RunOptions
-): Stream.Stream<RunEvent<Output, S>, KernelError, Kernel | R> =>
+): Stream.Stream<RunEvent<Output, S>, RunError, Kernel | R> =>
   Streams.begin(() => Kernel.use((kernel) => Effect.succeed(kernel.stream(agent, input, options))))
 
 /**
@@ -126,8 +133,7 @@ export const run = <Output, S extends AnySkill<unknown>, R = never>(
   agent: Agent<Output, S, R>,
   input: Input,
   options?: RunOptions
-): Effect.Effect<RunResult<Output>, KernelError, Kernel | R> =>
-  Kernel.use((kernel) => kernel.run(agent, input, options))
+): Effect.Effect<RunResult<Output>, RunError, Kernel | R> => Kernel.use((kernel) => kernel.run(agent, input, options))
 
 /**
  * Stores a run without running it, and gives its id: a worker takes it up (see `RunWorker`).
@@ -141,7 +147,7 @@ export const submit = <Output, S extends AnySkill<unknown>, R = never>(
   agent: Agent<Output, S, R>,
   input: Input,
   options?: SubmitOptions
-): Effect.Effect<string, KernelError, Kernel | R> => Kernel.use((kernel) => kernel.submit(agent, input, options))
+): Effect.Effect<string, SubmitError, Kernel | R> => Kernel.use((kernel) => kernel.submit(agent, input, options))
 
 /**
  * The calls of a run, and of the tasks below it, that wait for a person, with what is needed to decide: which skill,
@@ -155,9 +161,7 @@ export const submit = <Output, S extends AnySkill<unknown>, R = never>(
  * @category running
  * @since 0.1.0
  */
-export const questions = (
-  runId: string
-): Effect.Effect<ReadonlyArray<Question>, RunNotFound | StoreError, RunStore.RunStore> =>
+export const questions = (runId: string): Effect.Effect<ReadonlyArray<Question>, QuestionsError, RunStore.RunStore> =>
   RunStore.RunStore.use((store) => Offers.questions(store, runId))
 
 /**
@@ -178,11 +182,8 @@ export const answer = (
   runId: string,
   answers: ReadonlyArray<Answer>,
   options: AnswerOptions = {}
-): Effect.Effect<
-  void,
-  ApprovalNotFound | ConcurrentAppendError | RunBusy | RunNotFound | StoreError,
-  RunStore.RunStore
-> => RunStore.RunStore.use((store) => Offers.answer(store, runId, answers, options))
+): Effect.Effect<void, AnswerError, RunStore.RunStore> =>
+  RunStore.RunStore.use((store) => Offers.answer(store, runId, answers, options))
 
 /**
  * Takes a stored run up where it stands, and tells what happens from there.
@@ -194,7 +195,7 @@ export const resumeStream = <Output, S extends AnySkill<unknown>, R = never>(
   agent: Agent<Output, S, R>,
   runId: string,
   options?: ResumeOptions
-): Stream.Stream<RunEvent<Output, S>, KernelError, Kernel | R> =>
+): Stream.Stream<RunEvent<Output, S>, ResumeError, Kernel | R> =>
   Streams.begin(() => Kernel.use((kernel) => Effect.succeed(kernel.resumeStream(agent, runId, options))))
 
 /**
@@ -210,7 +211,7 @@ export const resume = <Output, S extends AnySkill<unknown>, R = never>(
   agent: Agent<Output, S, R>,
   runId: string,
   options?: ResumeOptions
-): Effect.Effect<RunResult<Output>, KernelError, Kernel | R> =>
+): Effect.Effect<RunResult<Output>, ResumeError, Kernel | R> =>
   Kernel.use((kernel) => kernel.resume(agent, runId, options))
 
 /**
@@ -224,11 +225,11 @@ export const resume = <Output, S extends AnySkill<unknown>, R = never>(
  * @category running
  * @since 0.1.0
  */
-export const fork: (runId: string, options?: ForkOptions) => Effect.Effect<string, KernelError, RunStore.RunStore> =
+export const fork: (runId: string, options?: ForkOptions) => Effect.Effect<string, ForkError, RunStore.RunStore> =
   Effect.fnUntraced(function* (
     runId: string,
     options: ForkOptions = {}
-  ): Effect.fn.Return<string, KernelError, RunStore.RunStore> {
+  ): Effect.fn.Return<string, ForkError, RunStore.RunStore> {
     const store = yield* RunStore.RunStore
     const random = yield* Random.Random
     const id = options.runId ?? newRunId(random)
@@ -280,17 +281,18 @@ export const layerMemory: Layer.Layer<Kernel, never, SkillRegistry | Provider> =
 
 // ---------------------------------------------------------------- making
 
-type Result<Output, R> = Effect.Effect<RunResult<Output>, KernelError, R>
+/** Preparing a run: its agent, its model, the media of its input. */
+type BeginError = AgentConfigInvalid | ModelError | MediaConflict | LimitExceeded | StoreError
 
 /** A new run and a resumed one are the same: an environment is prepared, and the loop starts in it. */
 const make = (built: Built): KernelShape => {
-  const begin = <Output, S extends AnySkill<unknown>, R, A>(
+  const begin = <Output, S extends AnySkill<unknown>, R, A, E>(
     agent: Agent<Output, S, R>,
     input: Input,
     options: RunOptions,
     sink: Sink,
-    from: (environment: Environment, beginning: Starts.Beginning) => Effect.Effect<A, KernelError>
-  ): Effect.Effect<A, KernelError, R> =>
+    from: (environment: Environment, beginning: Starts.Beginning) => Effect.Effect<A, E>
+  ): Effect.Effect<A, E | BeginError, R> =>
     withEnvironment(built, agent, options, sink, undefined, (environment, newId) => {
       const runId = options.runId ?? newId()
       const { context = {}, history: before = [] } = options
@@ -313,27 +315,29 @@ const make = (built: Built): KernelShape => {
     input: Input,
     options: RunOptions,
     sink: Sink
-  ): Result<Output, R> =>
-    // The agent's own schema decoded the output, so it has the type of the agent.
-    begin(agent, input, options, sink, Starts.start) as Result<Output, R>
+  ): Effect.Effect<RunResult<Output>, RunError, R> =>
+    ofAgent(agent, begin(agent, input, options, sink, Starts.start))
 
   const resumeWith = <Output, S extends AnySkill<unknown>, R>(
     agent: Agent<Output, S, R>,
     runId: string,
     options: ResumeOptions,
     sink: Sink
-  ): Result<Output, R> =>
-    Effect.flatMap(storedAt(Context.get(built, RunStore.RunStore), runId, options.revision), (state) =>
-      withEnvironment(built, agent, options, sink, state, (environment) =>
-        Effect.scoped(
-          Effect.flatMap(Forks.originsOf(environment.store, state), (origins) =>
-            Effect.flatMap(environment.media.run(state.rootRunId, origins), (media) =>
-              withMedia(environment, media, options, (environment) => Resumes.resume(environment, state, options))
+  ): Effect.Effect<RunResult<Output>, ResumeError, R> =>
+    ofAgent(
+      agent,
+      Effect.flatMap(storedAt(Context.get(built, RunStore.RunStore), runId, options.revision), (state) =>
+        withEnvironment(built, agent, options, sink, state, (environment) =>
+          Effect.scoped(
+            Effect.flatMap(Forks.originsOf(environment.store, state), (origins) =>
+              Effect.flatMap(environment.media.run(state.rootRunId, origins), (media) =>
+                withMedia(environment, media, options, (environment) => Resumes.resume(environment, state, options))
+              )
             )
           )
         )
       )
-    ) as Result<Output, R>
+    )
 
   return remember<KernelShape>(
     {
@@ -346,6 +350,12 @@ const make = (built: Built): KernelShape => {
     built
   )
 }
+
+/** The agent's own schema decoded the output, so the result has the type of the agent. */
+const ofAgent = <Output, S extends AnySkill<unknown>, R, E>(
+  _agent: Agent<Output, S, R>,
+  result: Effect.Effect<RunResult<unknown>, E, R>
+): Effect.Effect<RunResult<Output>, E, R> => result as Effect.Effect<RunResult<Output>, E, R>
 
 /** Gives a run and its skills the media store of the run, and the messages that its host sends. */
 const withMedia = <A, E, R>(

@@ -17,7 +17,7 @@ import type { Call, CallResult } from "./Call.ts"
 import { closeOver } from "./internal/base/closeOver.ts"
 import { extensionError } from "./internal/base/extension.ts"
 import type { JsonObject } from "./internal/base/json.ts"
-import type { ExtensionFailed, MiddlewareTermination, ProviderError } from "./KernelError.ts"
+import type { ExtensionFailed, MiddlewareTermination, ModelCallError } from "./KernelError.ts"
 import type { Message } from "./Message.ts"
 import type { ProviderShape, Request } from "./Provider.ts"
 import type { StreamPart } from "./StreamPart.ts"
@@ -42,7 +42,7 @@ export interface ModelCall {
  * @category models
  * @since 0.1.0
  */
-export type ModelStream = Stream.Stream<StreamPart, ProviderError | MiddlewareTermination | ExtensionFailed>
+export type ModelStream = Stream.Stream<StreamPart, ModelCallError>
 
 /**
  * A call on its way to its skill or protocol.

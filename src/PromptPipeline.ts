@@ -19,7 +19,7 @@ import { closeOver, type Needs } from "./internal/base/closeOver.ts"
 import type { JsonObject } from "./internal/base/json.ts"
 import { summarize } from "./internal/prompt/summary.ts"
 import { breakpoints, compacted, fitted } from "./internal/prompt/window.ts"
-import type { KernelError } from "./KernelError.ts"
+import type { LimitExceeded, ModelCallError, PromptError } from "./KernelError.ts"
 import { ContextWindowExceeded } from "./KernelError.ts"
 import type { Message } from "./Message.ts"
 import type { Middleware } from "./Middleware.ts"
@@ -104,7 +104,7 @@ export interface Prompt {
  * @since 0.1.0
  */
 export interface PromptPipelineShape {
-  readonly build: (context: PromptContext) => Effect.Effect<Prompt, KernelError>
+  readonly build: (context: PromptContext) => Effect.Effect<Prompt, PromptError>
 }
 
 /**
@@ -160,7 +160,7 @@ const sameNames = (a: ReadonlyArray<string>, b: ReadonlyArray<string>): boolean 
 export type Template<out R = never> = (
   template: string,
   context: PromptContext
-) => Effect.Effect<string, KernelError, R>
+) => Effect.Effect<string, PromptError, R>
 
 /**
  * Adds a text after the rules: what there is to know. An empty text adds nothing.
@@ -168,7 +168,7 @@ export type Template<out R = never> = (
  * @category models
  * @since 0.1.0
  */
-export type Section<out R = never> = (context: PromptContext) => Effect.Effect<string, KernelError, R>
+export type Section<out R = never> = (context: PromptContext) => Effect.Effect<string, PromptError, R>
 
 /**
  * What happens to a conversation that outgrows its window: the agent's `contextWindow`, or the model's where the agent
@@ -190,7 +190,7 @@ export interface Compaction<out R = never> {
    * is logged, and the note in their place holds no summary, as without this.
    */
   readonly summarize?:
-    | ((messages: ReadonlyArray<Message>, context: PromptContext) => Effect.Effect<string | Summary, KernelError, R>)
+    | ((messages: ReadonlyArray<Message>, context: PromptContext) => Effect.Effect<string | Summary, unknown, R>)
     | undefined
 }
 
@@ -272,7 +272,7 @@ export const substitute = (template: string, values: JsonObject): string =>
  */
 export const summarizer =
   (options?: { readonly provider?: ProviderShape | undefined; readonly model?: Model | undefined }) =>
-  (messages: ReadonlyArray<Message>, context: PromptContext): Effect.Effect<Summary, KernelError> =>
+  (messages: ReadonlyArray<Message>, context: PromptContext): Effect.Effect<Summary, ModelCallError | LimitExceeded> =>
     summarize(options?.provider ?? context.provider, options?.model ?? context.model, messages, context)
 
 // ---------------------------------------------------------------- pipelines
@@ -352,7 +352,7 @@ export function layer(options: Options<unknown> = {}): Layer.Layer<never, never,
 const assemble = Effect.fnUntraced(function* <R>(
   options: Options<R>,
   context: PromptContext
-): Effect.fn.Return<Prompt, KernelError, R> {
+): Effect.fn.Return<Prompt, PromptError, R> {
   const { cache = true, compaction, sections = [], template } = options
   const { instructions, state, tools } = context
   const rendered =

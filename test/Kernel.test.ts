@@ -4,6 +4,7 @@ import {
   Clock,
   Context,
   Deferred,
+  Duration,
   Effect,
   Exit,
   Fiber,
@@ -1020,9 +1021,11 @@ describe("interruption (R-15)", () => {
     Effect.gen(function* () {
       const provider: Provider.ProviderShape = { name: "endless", stream: () => Stream.never }
       const hasty = { ...agent, budget: { deadline: 5000 } }
-      const fiber = yield* Effect.forkChild(Effect.flip(Kernel.run(hasty, "go", { provider })))
+      const fiber = yield* Effect.forkChild(Effect.flip(Kernel.run(hasty, "go", { runId: "run", provider })))
       yield* TestClock.adjust("5 seconds")
-      assert.deepInclude(yield* Fiber.join(fiber), { _tag: "CancellationError", reason: "deadline" })
+      const error = yield* Fiber.join(fiber)
+      assert.deepInclude(error, { _tag: "DeadlineExceeded", runId: "run", deadline: Duration.seconds(5) })
+      assert.strictEqual(error.message, "run 'run' exceeded its deadline of 5s")
     }).pipe(Effect.provide(kernel()))
   )
 
@@ -1034,7 +1037,7 @@ describe("interruption (R-15)", () => {
       inputSchema: { type: "object" },
       execute: () => Effect.succeed("ok")
     })
-    const late = { _tag: "CancellationError", reason: "deadline" } as const
+    const late = { _tag: "DeadlineExceeded", runId: "run", deadline: Duration.seconds(5) } as const
     const asked = Policy.layer(() => Effect.succeed(Policy.confirm("it costs")))
     return Effect.gen(function* () {
       const paused = yield* play(script, { agent: timed(5_000) })
@@ -1077,7 +1080,7 @@ describe("a deadline", () => {
       for (const kind of ["submitted", "forked"]) {
         assert.strictEqual((yield* lateAfter(`${kind} 2500`, 2_500)).text, "ok")
         const { error } = yield* lateAfter(`${kind} 1500`, 1_500)
-        assert.deepInclude(error, { _tag: "CancellationError", reason: "deadline" })
+        assert.deepInclude(error, { _tag: "DeadlineExceeded", runId: `${kind} 1500` })
       }
     }).pipe(Effect.provide(kernel(echo)))
   })

@@ -49,7 +49,7 @@ export const run = Kernel.run(timely, "now", { steering: undefined as never })
 yes<
   Equal<
     typeof run,
-    Effect.Effect<RunState.RunResult<{ readonly title: string }>, KernelError.KernelError, Clock | Kernel.Kernel>
+    Effect.Effect<RunState.RunResult<{ readonly title: string }>, Kernel.RunError, Clock | Kernel.Kernel>
   >
 >()
 
@@ -58,10 +58,7 @@ export const native: typeof timely = { ...timely, dialect: "tools" }
 // Where its instructions become a text, it needs nothing any more.
 export const plainly = Kernel.run({ ...timely, instructions: "It is noon." }, "now")
 yes<
-  Equal<
-    typeof plainly,
-    Effect.Effect<RunState.RunResult<{ readonly title: string }>, KernelError.KernelError, Kernel.Kernel>
-  >
+  Equal<typeof plainly, Effect.Effect<RunState.RunResult<{ readonly title: string }>, Kernel.RunError, Kernel.Kernel>>
 >()
 export const chatted = Chat.chat({ ...timely, instructions: "It is noon." }, "now")
 yes<Equal<Effect.Services<typeof chatted>, Kernel.Kernel | ChatHistory.ChatHistory>>()
@@ -204,7 +201,7 @@ const word = Agent.make({ instructions: "", model: "m" })
 const house: Record<string, Agent.Agent<unknown>> = { facts, word }
 const either: Agent.Agent<string | { readonly city: string }> = house["word"] === word ? word : facts
 export const ofHouse = Kernel.run(house["facts"] ?? word, "")
-yes<Equal<typeof ofHouse, Effect.Effect<RunState.RunResult<unknown>, KernelError.KernelError, Kernel.Kernel>>>()
+yes<Equal<typeof ofHouse, Effect.Effect<RunState.RunResult<unknown>, Kernel.RunError, Kernel.Kernel>>>()
 export const ofEither = Kernel.run(either, "")
 yes<Equal<Effect.Success<typeof ofEither>["output"], string | { readonly city: string }>>()
 

@@ -627,7 +627,7 @@ describe("a hook of calls that run at once", () => {
 })
 
 describe("what a run keeps of its failure", () => {
-  const failing = (error: KernelError.KernelError) =>
+  const failing = (error: KernelError.PromptError) =>
     Effect.gen(function* () {
       const pipeline = { build: () => Effect.fail(error) }
       assert.strictEqual(
@@ -647,8 +647,9 @@ describe("what a run keeps of its failure", () => {
         message: "p: rate_limited",
         fields: limited
       })
-      const tasks = ["a", "b"]
-      assert.deepInclude(yield* failing(new KernelError.DeadlockError({ tasks })), { fields: { tasks } })
+      const problems = ["a", "b"]
+      const invalid = new KernelError.SkillPackInvalid({ name: "pack", problems })
+      assert.deepInclude(yield* failing(invalid), { fields: { name: "pack", problems } })
     })
   )
 

@@ -35,14 +35,14 @@ export const listOf = (input: Input): ReadonlyArray<string | Media | Content> =>
 const isList = (input: Input): input is ReadonlyArray<string | Media | Content> => Array.isArray(input)
 
 /** A run as a stream of its events. */
-export const events = <Output, S extends AnySkill<unknown>, R>(
+export const events = <Output, S extends AnySkill<unknown>, E extends KernelError, R>(
   _agent: Agent<Output, S, R>,
-  start: (sink: Sink) => Effect.Effect<unknown, KernelError, R>
-): Stream.Stream<RunEvent<Output, S>, KernelError, R> =>
+  start: (sink: Sink) => Effect.Effect<unknown, E, R>
+): Stream.Stream<RunEvent<Output, S>, E, R> =>
   Streams.begin((scope) =>
     Effect.gen(function* () {
       const { liveEvents } = yield* Limits
-      const mailbox = Mailbox.make<RunEvent, KernelError>({ limit: liveEvents, keep: (event) => !isStreamed(event) })
+      const mailbox = Mailbox.make<RunEvent, E>({ limit: liveEvents, keep: (event) => !isStreamed(event) })
       yield* Effect.forkIn(
         Effect.onExit(start({ publish: mailbox.offer, isFull: mailbox.isFull, batch: mailbox.batch }), (exit) =>
           Effect.sync(() => (Exit.isFailure(exit) && !isPause(exit.cause) ? mailbox.fail(exit.cause) : mailbox.end()))
@@ -51,7 +51,7 @@ export const events = <Output, S extends AnySkill<unknown>, R>(
         { startImmediately: true }
       )
       // Events are made from the agent's skills and output schema, so they have the types of these.
-      return mailbox.stream as Stream.Stream<RunEvent<Output, S>, KernelError>
+      return mailbox.stream as Stream.Stream<RunEvent<Output, S>, E>
     })
   )
 

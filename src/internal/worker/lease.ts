@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
-import type { KernelError, StoreError } from "../../KernelError.ts"
+import type { KernelError, RunBusy, RunNotFound, StoreError } from "../../KernelError.ts"
 import type { RunStoreShape as RunStore } from "../../RunStore.ts"
 import { inTime } from "../base/inTime.ts"
 import { ifHeld, offer } from "../loop/queue.ts"
@@ -30,6 +30,9 @@ export interface Held {
   /** The last one that was asked for. */
   renewal?: Fiber.Fiber<unknown, unknown>
 }
+
+/** A store that fails, or a run that is gone or taken by another worker. */
+type GiveBackError = RunBusy | RunNotFound | StoreError
 
 /** Renews a lease until it is lost: another has it, or it has ended. */
 export const renew = Effect.fnUntraced(function* ({ leaseMs, store, workerId }: Holder, runId: string, lease: Held) {
@@ -55,7 +58,7 @@ export const letGo = (
   runId: string,
   lease: Held,
   exit: Exit.Exit<unknown, KernelError>
-): Effect.Effect<void, KernelError> => {
+): Effect.Effect<void, GiveBackError> => {
   if (lease.lost) return Effect.void
   const isUnknown =
     Exit.isFailure(exit) && Option.exists(Cause.findErrorOption(exit.cause), ({ _tag }) => _tag === "RunNotFound")
@@ -68,7 +71,7 @@ export const letGo = (
 }
 
 /** Gives a lease back, if it is held. A run that another worker can go on with is offered to it. */
-export const giveBack = ({ soon, store, workerId }: Holder, runId: string): Effect.Effect<void, KernelError> =>
+export const giveBack = ({ soon, store, workerId }: Holder, runId: string): Effect.Effect<void, GiveBackError> =>
   soon(
     ifHeld(store, runId, workerId, ({ status: { type } }) =>
       type === "paused" || type === "completed" ? store.release(runId, workerId) : offer(store, runId, workerId)
@@ -76,7 +79,7 @@ export const giveBack = ({ soon, store, workerId }: Holder, runId: string): Effe
   )
 
 /** Whether it is no failure of the store that a lease was not given: another has it. */
-export const isTaken = (cause: Cause.Cause<KernelError>): boolean =>
+export const isTaken = (cause: Cause.Cause<GiveBackError>): boolean =>
   cause.reasons.some((reason) => Cause.isFailReason(reason) && reason.error._tag !== "StoreError")
 
 /** Waits for the last renewal, which nothing may stop: it would hold again what was given back. The lease may end first. */

@@ -4,6 +4,7 @@
  * `KernelError.isRecoverable` tells for which of them resuming can help.
  */
 
+import * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
 
 /** The turn limit was reached without an answer (BP-40). */
@@ -82,9 +83,9 @@ export class MiddlewareTermination extends Schema.TaggedError<MiddlewareTerminat
   }
 }
 
-/** A hook or middleware of the host failed (DR-8, DR-14). */
+/** A hook, a middleware or a part of the prompt that the host wrote failed (DR-8, DR-14). */
 export class ExtensionFailed extends Schema.TaggedError<ExtensionFailed>()("ExtensionFailed", {
-  /** The hook's name, or `callModel` or `callTool`. */
+  /** The hook's name, `callModel`, `callTool`, or the name of the part. */
   extension: Schema.String,
   detail: Schema.String
 }) {
@@ -93,12 +94,26 @@ export class ExtensionFailed extends Schema.TaggedError<ExtensionFailed>()("Exte
   }
 }
 
-/** The run was cancelled, or its deadline passed (DR-21). */
+/** The host cancelled the run (DR-21). The run stays where it is. */
 export class CancellationError extends Schema.TaggedError<CancellationError>()("CancellationError", {
-  reason: Schema.Literals(["cancelled", "deadline"])
+  runId: Schema.String
 }) {
   override get message() {
-    return this.reason === "deadline" ? "the run's deadline passed" : "the run was cancelled"
+    return `run '${this.runId}' was cancelled`
+  }
+}
+
+/**
+ * The run was at work for longer than the deadline of its budget, pauses left out (DR-21). It stays where it is, and can
+ * be resumed with an agent that has more time.
+ */
+export class DeadlineExceeded extends Schema.TaggedError<DeadlineExceeded>()("DeadlineExceeded", {
+  runId: Schema.String,
+  /** In milliseconds on the wire. */
+  deadline: Schema.DurationFromMillis
+}) {
+  override get message() {
+    return `run '${this.runId}' exceeded its deadline of ${Duration.format(this.deadline)}`
   }
 }
 
