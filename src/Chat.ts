@@ -30,7 +30,7 @@ import { limited, newRunId, reference, service } from "./internal/loop/environme
 import { listOf } from "./internal/loop/listeners.ts"
 import { partsOf } from "./internal/loop/kernelParts.ts"
 import { Kernel, type Input, type ResumeOptions, type RunOptions } from "./Kernel.ts"
-import type { ResumeError, StoreError } from "./KernelError.ts"
+import type { ResumeError, ResumeStreamError, StoreError } from "./KernelError.ts"
 import * as MediaStore from "./MediaStore.ts"
 import * as Memory from "./Memory.ts"
 import type { Message } from "./Message.ts"
@@ -101,7 +101,7 @@ export const chatStream = <Output, S extends AnySkill<unknown>, R = never>(
   agent: Agent<Output, S, R>,
   input: Input,
   options: ChatOptions = {}
-): Stream.Stream<RunEvent<Output, S>, ResumeError, Kernel | ChatHistory | R> =>
+): Stream.Stream<RunEvent<Output, S>, ResumeStreamError, Kernel | ChatHistory | R> =>
   told(options.runId, (talk) =>
     Effect.gen(function* () {
       const { kernel, runId } = talk
@@ -143,7 +143,7 @@ export const resumeStream = <Output, S extends AnySkill<unknown>, R = never>(
   agent: Agent<Output, S, R>,
   runId: string,
   options?: ResumeOptions
-): Stream.Stream<RunEvent<Output, S>, ResumeError, Kernel | ChatHistory | R> =>
+): Stream.Stream<RunEvent<Output, S>, ResumeStreamError, Kernel | ChatHistory | R> =>
   told(runId, (talk) => Effect.as(lent(talk), talk.kernel.resumeStream(agent, runId, options)))
 
 /**
@@ -198,12 +198,12 @@ const answering = <A, R>(
 
 const told = <Output, S extends AnySkill<unknown>, R>(
   runId: string | undefined,
-  body: (talk: Talk) => Effect.Effect<Stream.Stream<RunEvent<Output, S>, ResumeError, R>, ResumeError, R>
-): Stream.Stream<RunEvent<Output, S>, ResumeError, Kernel | ChatHistory | R> =>
+  body: (talk: Talk) => Effect.Effect<Stream.Stream<RunEvent<Output, S>, ResumeStreamError, R>, StoreError, R>
+): Stream.Stream<RunEvent<Output, S>, ResumeStreamError, Kernel | ChatHistory | R> =>
   Stream.unwrap(
     Effect.gen(function* (): Effect.fn.Return<
-      Stream.Stream<RunEvent<Output, S>, ResumeError, R>,
-      ResumeError,
+      Stream.Stream<RunEvent<Output, S>, ResumeStreamError, R>,
+      StoreError,
       Kernel | ChatHistory | Scope.Scope | R
     > {
       const talk = yield* talkOf(runId)

@@ -36,8 +36,10 @@ import type {
   ModelError,
   QuestionsError,
   ResumeError,
+  ResumeStreamError,
   RunError,
   StoreError,
+  StreamError,
   SubmitError
 } from "./KernelError.ts"
 import * as MediaStore from "./MediaStore.ts"
@@ -54,7 +56,16 @@ import type { SkillRegistry } from "./SkillRegistry.ts"
 
 export type * from "./RunOptions.ts"
 
-export type { AnswerError, ForkError, QuestionsError, ResumeError, RunError, SubmitError } from "./KernelError.ts"
+export type {
+  AnswerError,
+  ForkError,
+  QuestionsError,
+  ResumeError,
+  ResumeStreamError,
+  RunError,
+  StreamError,
+  SubmitError
+} from "./KernelError.ts"
 
 /**
  * The verbs of the kernel.
@@ -68,7 +79,7 @@ export interface KernelShape {
     agent: Agent<Output, S, R>,
     input: Input,
     options?: RunOptions
-  ) => Stream.Stream<RunEvent<Output, S>, RunError, R>
+  ) => Stream.Stream<RunEvent<Output, S>, StreamError, R>
   /** A new run, to its result. */
   readonly run: <Output, S extends AnySkill<unknown>, R = never>(
     agent: Agent<Output, S, R>,
@@ -86,7 +97,7 @@ export interface KernelShape {
     agent: Agent<Output, S, R>,
     runId: string,
     options?: ResumeOptions
-  ) => Stream.Stream<RunEvent<Output, S>, ResumeError, R>
+  ) => Stream.Stream<RunEvent<Output, S>, ResumeStreamError, R>
   /** A stored run from where it stands, to its result. */
   readonly resume: <Output, S extends AnySkill<unknown>, R = never>(
     agent: Agent<Output, S, R>,
@@ -117,7 +128,7 @@ export const stream = <Output, S extends AnySkill<unknown>, R = never>(
   agent: Agent<Output, S, R>,
   input: Input,
   options?: RunOptions
-): Stream.Stream<RunEvent<Output, S>, RunError, Kernel | R> =>
+): Stream.Stream<RunEvent<Output, S>, StreamError, Kernel | R> =>
   Streams.begin(() => Kernel.use((kernel) => Effect.succeed(kernel.stream(agent, input, options))))
 
 /**
@@ -195,7 +206,7 @@ export const resumeStream = <Output, S extends AnySkill<unknown>, R = never>(
   agent: Agent<Output, S, R>,
   runId: string,
   options?: ResumeOptions
-): Stream.Stream<RunEvent<Output, S>, ResumeError, Kernel | R> =>
+): Stream.Stream<RunEvent<Output, S>, ResumeStreamError, Kernel | R> =>
   Streams.begin(() => Kernel.use((kernel) => Effect.succeed(kernel.resumeStream(agent, runId, options))))
 
 /**
@@ -315,8 +326,7 @@ const make = (built: Built): KernelShape => {
     input: Input,
     options: RunOptions,
     sink: Sink
-  ): Effect.Effect<RunResult<Output>, RunError, R> =>
-    ofAgent(agent, begin(agent, input, options, sink, Starts.start))
+  ): Effect.Effect<RunResult<Output>, RunError, R> => ofAgent(agent, begin(agent, input, options, sink, Starts.start))
 
   const resumeWith = <Output, S extends AnySkill<unknown>, R>(
     agent: Agent<Output, S, R>,

@@ -2,8 +2,8 @@
  * Every way a run, or what a run stands on, can fail.
  *
  * `KernelError` is the union of all errors. Each verb of the kernel fails with a
- * smaller one that holds exactly what can occur there: `RunError`, `ResumeError`,
- * `SubmitError`, `AnswerError`, `QuestionsError`, `ForkError`, `ReplayError`.
+ * smaller one that holds exactly what can occur there: `RunError`, `StreamError`,
+ * `ResumeError`, `ResumeStreamError`, `SubmitError`, `AnswerError`, `QuestionsError`, `ForkError`, `ReplayError`.
  *
  * The modules that raise an error export its class again under its own name. A
  * failure someone can act on carries the facts needed to act and reads as a
@@ -255,6 +255,15 @@ export type RunError =
   | Run.InFlightToolCalls
 
 /**
+ * Fails when a new run that is streamed has no answer (see `RunError`). A pause is the last event of a stream, and no
+ * failure.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export type StreamError = Exclude<RunError, Run.RunPaused>
+
+/**
  * Fails when a stored run cannot be resumed, or when the resumed run has no answer (see `RunError`).
  *
  * - `RunNotFound`: no run has this id.
@@ -269,6 +278,15 @@ export type RunError =
  * @since 0.2.0
  */
 export type ResumeError = RunError | Store.RunNotFound | Run.ApprovalNotFound | Run.RewindNotAllowed | Run.OutputInvalid
+
+/**
+ * Fails when a resumed run that is streamed has no answer (see `ResumeError`). A pause is the last event of a stream, and
+ * no failure.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export type ResumeStreamError = Exclude<ResumeError, Run.RunPaused>
 
 /**
  * Fails when the questions of a run cannot be read.

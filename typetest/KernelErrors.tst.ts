@@ -13,7 +13,7 @@ type Tags<E extends Tagged> = E["_tag"]
 type Fails<F> = F extends (...args: never) => Effect.Effect<infer _A, infer E extends Tagged, infer _R>
   ? E["_tag"]
   : never
-type StreamError<F> = F extends (...args: never) => Stream.Stream<infer _A, infer E, infer _R> ? E : never
+type FailsStream<F> = F extends (...args: never) => Stream.Stream<infer _A, infer E, infer _R> ? E : never
 
 const agent = Agent.make({ instructions: "", model: "m" })
 
@@ -59,12 +59,15 @@ yes<Equal<Tags<Kernel.SubmitError>, NotStored>>()
 export const ran = Kernel.run(agent, "")
 yes<Equal<Effect.Error<typeof ran>, Kernel.RunError>>()
 yes<Equal<Tags<Kernel.RunError>, NoAnswer>>()
-yes<Equal<StreamError<typeof Kernel.stream>, Kernel.RunError>>()
+// A pause is the last event of a stream.
+yes<Equal<Tags<Kernel.StreamError>, Exclude<NoAnswer, "RunPaused">>>()
+yes<Equal<FailsStream<typeof Kernel.stream>, Kernel.StreamError>>()
 
 export const resumed = Kernel.resume(agent, "r")
 yes<Equal<Effect.Error<typeof resumed>, Kernel.ResumeError>>()
 yes<Equal<Tags<Kernel.ResumeError>, NotResumed>>()
-yes<Equal<StreamError<typeof Kernel.resumeStream>, Kernel.ResumeError>>()
+yes<Equal<Tags<Kernel.ResumeStreamError>, Exclude<NotResumed, "RunPaused">>>()
+yes<Equal<FailsStream<typeof Kernel.resumeStream>, Kernel.ResumeStreamError>>()
 
 yes<Equal<Fails<typeof Kernel.questions>, "RunNotFound" | "StoreError">>()
 yes<
@@ -81,7 +84,7 @@ yes<Equal<Tags<Replay.ReplayError>, "ReplayDiverged" | "RunNotFound" | "AgentCon
 
 export const chatted = Chat.chat(agent, "")
 yes<Equal<Effect.Error<typeof chatted>, Kernel.ResumeError>>()
-yes<Equal<StreamError<typeof Chat.chatStream>, Kernel.ResumeError>>()
+yes<Equal<FailsStream<typeof Chat.chatStream>, Kernel.ResumeStreamError>>()
 
 // The public union is the sum of the steps, and no more.
 yes<
