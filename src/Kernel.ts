@@ -43,6 +43,7 @@ import type {
   SubmitError
 } from "./KernelError.ts"
 import * as MediaStore from "./MediaStore.ts"
+import type { ModelRegistry } from "./ModelRegistry.ts"
 import * as ProtocolRegistry from "./ProtocolRegistry.ts"
 import type { Provider } from "./Provider.ts"
 import type { RunEvent } from "./RunEvent.ts"
@@ -251,12 +252,14 @@ export const fork: (runId: string, options?: ForkOptions) => Effect.Effect<strin
 // ---------------------------------------------------------------- layers
 
 /**
- * The kernel on the stores and registries in context.
+ * The kernel on the stores and registries in context, with the provider of its models.
  *
- * The provider of the layer is used by runs that name none. References
- * (Policy, Hooks, Middleware, PromptPipeline, Recorder, …) are taken from here
- * and from the running fiber: the fiber's win, policies combine. What only a skill asks for, such as its
- * credentials, is not: that comes from where the skill is registered, or from the running fiber.
+ * The provider is used by runs that name none. `layerModels` is for agents whose model names its provider, and
+ * `layerNoProvider` for runs that are given their provider one by one.
+ *
+ * References (Policy, Hooks, Middleware, PromptPipeline, Recorder, …) are taken from here and from the running fiber:
+ * the fiber's win, policies combine. What only a skill asks for, such as its credentials, is not: that comes from where
+ * the skill is registered, or from the running fiber.
  *
  * Like every layer it is built once where it is provided twice: a second kernel
  * on other registries is `Layer.fresh(Kernel.layer)`. A skill that asks another
@@ -267,11 +270,35 @@ export const fork: (runId: string, options?: ForkOptions) => Effect.Effect<strin
  * @category layers
  * @since 0.1.0
  */
-export const layer: Layer.Layer<
+export const layer: Layer.Layer<Kernel, never, Parts | Provider> = Layer.effect(
   Kernel,
-  never,
-  SkillRegistry | ProtocolRegistry.ProtocolRegistry | MediaStore.MediaStore | RunStore.RunStore
-> = Layer.effect(
+  Effect.map(Effect.context<Parts | Provider>(), (built) => make(built))
+)
+
+/**
+ * The kernel for agents whose model is a `<provider>/<model>` string: the `ModelRegistry` finds the provider. It is
+ * `layer` in all else. Provide a `Provider`, too, for agents that name only a model.
+ *
+ * @example
+ * const KernelLive = Kernel.layerModels.pipe(Layer.provide([HttpModelRegistry.layer, Stores]))
+ *
+ * @category layers
+ * @since 0.2.0
+ */
+export const layerModels: Layer.Layer<Kernel, never, Parts | ModelRegistry> = Layer.effect(
+  Kernel,
+  Effect.map(Effect.context<Parts | ModelRegistry>(), (built) => make(built))
+)
+
+/**
+ * The kernel without a provider: each run is given its own (`Kernel.run(agent, input, { provider })`), or one is
+ * provided to its fiber. Without either a run fails with `ProviderError`, whose reason is `not_configured`. It is `layer`
+ * in all else.
+ *
+ * @category layers
+ * @since 0.2.0
+ */
+export const layerNoProvider: Layer.Layer<Kernel, never, Parts> = Layer.effect(
   Kernel,
   Effect.map(Effect.context<Parts>(), (built) => make(built))
 )

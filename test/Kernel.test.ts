@@ -633,7 +633,7 @@ describe("calls", () => {
           '<block type="error" name="hasty">Protocol \'hasty\' took longer than 500 ms</block>'
         ])
       }).pipe(
-        Effect.provide(Kernel.layer.pipe(Layer.provide(registries))),
+        Effect.provide(Kernel.layerNoProvider.pipe(Layer.provide(registries))),
         Effect.provideService(Limits.Limits, Limits.make({ skillTimeout: 1_000 }))
       )
     })
@@ -656,7 +656,7 @@ describe("calls", () => {
         const leaked = events.find((event) => event.type === "protocol_leaked")
         assert.strictEqual(leaked?.type === "protocol_leaked" ? leaked.protocol : "", "stubborn")
         assert.isTrue(Exit.isSuccess(exit))
-      }).pipe(Effect.provide(Kernel.layer.pipe(Layer.provide(registries))))
+      }).pipe(Effect.provide(Kernel.layerNoProvider.pipe(Layer.provide(registries))))
     })
   )
 
@@ -764,12 +764,12 @@ describe("calls", () => {
           '<block type="error" name="fake">no</block>'
         ])
         assert.include(types, "protocol_error")
-      }).pipe(Effect.provide(Kernel.layer.pipe(Layer.provide(registries))))
+      }).pipe(Effect.provide(Kernel.layerNoProvider.pipe(Layer.provide(registries))))
     })
   )
 
   const speaking = (...protocols: ReadonlyArray<Protocol.AnyProtocol>) =>
-    Kernel.layer.pipe(
+    Kernel.layerNoProvider.pipe(
       Layer.provide([
         SkillRegistry.layer(
           echo,
@@ -941,7 +941,7 @@ describe("calls", () => {
           assert.deepStrictEqual(result?.type === "protocol_result" && result.result, value)
           const shown = Message.text(mock.messagesAt(1)?.at(-1) ?? Message.user(""))
           assert.strictEqual(shown, `<block type="result" name="fake">${text}</block>`)
-        }).pipe(Effect.provide(Kernel.layer.pipe(Layer.provide(registries))))
+        }).pipe(Effect.provide(Kernel.layerNoProvider.pipe(Layer.provide(registries))))
       })
     )
   }
@@ -1007,7 +1007,7 @@ describe("interruption (R-15)", () => {
       }).pipe(
         Effect.provide(
           Layer.provideMerge(
-            Kernel.layer.pipe(
+            Kernel.layerNoProvider.pipe(
               Layer.provide([SkillRegistry.layer(slow), ProtocolRegistry.layer(), MediaStore.layerMemory])
             ),
             RunStore.layerMemory
@@ -1315,7 +1315,7 @@ describe("media", () => {
       const skills = Layer.mergeAll(SkillRegistry.layer(draw, size)).pipe(Layer.provide(MediaStore.layerMemory))
       const result = yield* Kernel.run({ ...agent, model: seeing }, "go", { provider: mock }).pipe(
         Effect.provide(
-          Kernel.layer.pipe(
+          Kernel.layerNoProvider.pipe(
             Layer.provide([skills, ProtocolRegistry.layer(), MediaStore.layerMemory, RunStore.layerMemory])
           )
         )

@@ -109,8 +109,8 @@ export const isRecoverable = (error: Kernel.RunError, is: typeof KernelError.isR
 // ---------------------------------------------------------------- ports
 
 export const stopped = Kernel.run(agent, "", { stop: (): KernelError.StopError | undefined => undefined })
-// @ts-expect-error a host stops a run by one of two errors
-export const misstopped = Kernel.run(agent, "", { stop: (): KernelError.RunBusy | undefined => undefined })
+yes<Equal<ReturnType<NonNullable<Kernel.RunOptions["stop"]>>, KernelError.StopError | undefined>>()
+yes<Equal<Tags<KernelError.StopError>, "CancellationError" | "AgentCrashError">>()
 
 yes<
   Equal<
@@ -130,8 +130,7 @@ yes<Equal<Tags<KernelError.ModelCallError>, "ProviderError" | "ExtensionFailed" 
 yes<Equal<Stream.Error<Middleware.ModelStream>, KernelError.ModelCallError>>()
 // A summary that fails is logged: it may fail with anything.
 export const summarized = PromptPipeline.layer({ compaction: { summarize: () => Effect.fail("no summary") } })
-// @ts-expect-error a section fails with an error of the prompt
-export const misfailed = PromptPipeline.layer({ sections: [() => Effect.fail("no section")] })
+yes<Equal<Effect.Error<ReturnType<PromptPipeline.Section>>, KernelError.PromptError>>()
 
 export const worker = RunWorker.layer({
   agents: [agent],

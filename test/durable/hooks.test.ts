@@ -42,7 +42,7 @@ const runWith = (hooks: Hooks.Hooks, options?: Kernel.RunOptions) =>
     )
   })
 
-const stored = Kernel.layer.pipe(
+const stored = Kernel.layerNoProvider.pipe(
   Layer.provide([SkillRegistry.layer(look), ProtocolRegistry.layer(), MediaStore.layerMemory]),
   Layer.provideMerge(RunStore.layerMemory)
 )
@@ -416,7 +416,7 @@ describe("a run that is taken up", () => {
   const goes = Protocol.make("goes", { effects: "read", handle: () => Effect.succeed("gone") })
   /** A kernel that has what reads, or nothing at all. */
   const on = (has: boolean) =>
-    Layer.fresh(Kernel.layer).pipe(
+    Layer.fresh(Kernel.layerNoProvider).pipe(
       Layer.provide([
         has ? SkillRegistry.layer(going) : SkillRegistry.layer(),
         has ? ProtocolRegistry.layer(goes) : ProtocolRegistry.layer(),
@@ -530,7 +530,7 @@ describe("a run that is taken up", () => {
       Effect.scoped,
       Effect.provide(
         Layer.provideMerge(
-          Kernel.layer,
+          Kernel.layerNoProvider,
           Layer.mergeAll(
             SkillRegistry.layer(look),
             ProtocolRegistry.layer(),

@@ -7,7 +7,7 @@ import { Effect, Layer, Option } from "effect"
 import { type Call, Kernel, RunStore, type RunState } from "kernai"
 
 const over = (lie: (store: RunStore.RunStoreShape) => RunStore.RunStoreShape) =>
-  Kernel.layer.pipe(
+  Kernel.layerNoProvider.pipe(
     Layer.provide(
       Layer.effect(
         RunStore.RunStore,
@@ -93,7 +93,7 @@ export const thatRetriesInFlight = Layer.effect(
         return kernel.resume(agent, runId, { ...options, recover: { ...options?.recover, ...replay } })
       })
   }))
-).pipe(Layer.provide(Kernel.layer))
+).pipe(Layer.provide(Kernel.layerNoProvider))
 
 const early: ReadonlySet<string> = new Set(["turn_started", "turn_prepared", "model_started"])
 
@@ -176,7 +176,7 @@ export const thatForgetsAnswers = over((store) => {
 })
 
 /** All of them by name. */
-const all: { readonly [name: string]: typeof Kernel.layer } = {
+const all: { readonly [name: string]: typeof Kernel.layerNoProvider } = {
   withoutRevisionCheck,
   withoutLaunch,
   thatHoards,
@@ -189,7 +189,7 @@ const all: { readonly [name: string]: typeof Kernel.layer } = {
 }
 
 /** The one of a name. */
-export const named = (name: string): typeof Kernel.layer => {
+export const named = (name: string): typeof Kernel.layerNoProvider => {
   const found = all[name]
   if (found === undefined) throw new Error(`no kernel is broken like that: ${name}`)
   return found

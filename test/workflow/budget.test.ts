@@ -299,7 +299,7 @@ describe("the budget of a tree", () => {
               )
             : store.create(record, state)
       }
-      const live = Layer.fresh(Kernel.layer).pipe(
+      const live = Layer.fresh(Kernel.layerNoProvider).pipe(
         Layer.provide([SkillRegistry.layer(), ProtocolRegistry.layer(), MediaStore.layerMemory]),
         Layer.provide(Layer.succeed(RunStore.RunStore, woken))
       )

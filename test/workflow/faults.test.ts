@@ -218,7 +218,7 @@ describe("a parent that ends", () => {
               )
             : store.commit(record, state)
       }
-      const onBroken = Layer.fresh(Kernel.layer).pipe(Layer.provide(Layer.succeed(RunStore.RunStore, broken)))
+      const onBroken = Layer.fresh(Kernel.layerNoProvider).pipe(Layer.provide(Layer.succeed(RunStore.RunStore, broken)))
       const { error, events } = yield* play({
         ...script,
         tasks: { ...script.tasks, t0: [slow(500, final("first"))] }
