@@ -150,6 +150,21 @@ yes<Equal<typeof named, Agent.Agent>>()
 export const several = Agent.make({ instructions: "", model: "m", skills: [own, look] })
 yes<Equal<typeof several, Agent.Agent<string, typeof own | typeof look>>>()
 
+export const everything = Agent.make({ instructions: "", model: "m", skills: "all", output: Book })
+yes<Equal<typeof everything, Agent.Agent<{ readonly title: string }>>>()
+export const noSkills = Agent.make({ instructions: "", model: "m", skills: [] })
+yes<Equal<typeof noSkills, Agent.Agent>>()
+export const bookish = Agent.make({ instructions: "", model: "m", skills: [own], output: Book })
+yes<Equal<typeof bookish, Agent.Agent<{ readonly title: string }, typeof own>>>()
+export const untyped = Agent.make({ instructions: "", model: "m", output: undefined })
+yes<Equal<typeof untyped, Agent.Agent>>()
+// The output is that of the schema, whatever the place it is put into expects.
+// @ts-expect-error without a schema the answer is a text
+export const assumed: Agent.Agent<{ readonly title: string }> = Agent.make({ instructions: "", model: "m" })
+// A schema that is only known by its type types the answer, too.
+export const ofSchema = <A>(schema: Schema.ConstraintDecoder<A>): Agent.Agent<A> =>
+  Agent.make({ instructions: "", model: "m", output: schema })
+
 // ---------------------------------------------------------------- models
 
 export const providers = (two: LanguageModelV2, three: LanguageModelV3, four: LanguageModelV4) => [

@@ -43,11 +43,15 @@ yes<Equal<typeof whole, Layer.Layer<Kernel.Kernel, KernelError.ToolNameConflict>
 export const models = Kernel.layerModels.pipe(Layer.provide([parts, HttpModelRegistry.layer]))
 yes<Equal<typeof models, Layer.Layer<Kernel.Kernel, KernelError.ToolNameConflict, HttpClient.HttpClient>>>()
 
-export const runs = Effect.runPromise(Effect.provide(program, whole))
-// @ts-expect-error no provider: the compiler names the missing service
-export const missing = Effect.runPromise(Effect.provide(program, Layer.provide(Kernel.layer, parts)))
-// @ts-expect-error no registry of models
-export const unnamed = Effect.runPromise(Effect.provide(program, Layer.provide(Kernel.layerModels, parts)))
-export const perRun = Effect.runPromise(
-  Effect.provide(Kernel.run(agent, "", { provider: MockProvider.make() }), Layer.provide(Kernel.layerNoProvider, parts))
+export const run = Effect.provide(program, whole)
+yes<Equal<Effect.Services<typeof run>, never>>()
+// Without a way to its models a program still needs one.
+export const unprovided = Effect.provide(program, Layer.provide(Kernel.layer, parts))
+yes<Equal<Effect.Services<typeof unprovided>, Provider.Provider>>()
+export const unregistered = Effect.provide(program, Layer.provide(Kernel.layerModels, parts))
+yes<Equal<Effect.Services<typeof unregistered>, ModelRegistry.ModelRegistry>>()
+export const each = Effect.provide(
+  Kernel.run(agent, "", { provider: MockProvider.make() }),
+  Layer.provide(Kernel.layerNoProvider, parts)
 )
+yes<Equal<Effect.Services<typeof each>, never>>()
