@@ -169,7 +169,7 @@ const long = async (turns: number) => {
   const fill = RunStore.RunStore.use(
     Effect.fnUntraced(function* (store) {
       const first = journal.last()
-      yield* store.create(first.record, first.state)
+      yield* store.append([first.record], first.state)
       for (let turn = 0; turn < turns; turn++) {
         for (const { record, state } of Journal.turn(journal, {
           text: replyText,

@@ -26,7 +26,7 @@ const agent = Agent.make({
 const program = Effect.gen(function* () {
   const result = yield* Kernel.run(agent, "How many people live in Oslo?")
   yield* Console.log(result.text)
-  yield* Console.log(`${result.turns} turns, ${result.toolCallsMade.length} call`)
+  yield* Console.log(`${result.turns} turns, ${result.calls.length} call`)
 })
 
 // Composed once, at the edge. For a real model put `AnthropicProvider.layer` in the place of the mock.

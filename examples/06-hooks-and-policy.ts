@@ -74,7 +74,7 @@ const program = Effect.gen(function* () {
   }
   const approvals = open.map(({ callId }) => ({ callId, approved: true, by: "Grace" }))
   const result = yield* Kernel.resume(agent, "ticket-1", { answers: approvals })
-  for (const { error, input, name } of result.toolCallsMade) {
+  for (const { error, input, name } of result.calls) {
     yield* Console.log(`${name} ${JSON.stringify(input)}: ${error ?? "done"}`)
   }
   yield* Console.log(result.text)

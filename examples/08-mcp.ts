@@ -29,7 +29,7 @@ const program = Effect.gen(function* () {
     yield* Console.log(`${name}: ${state}, ${skills.size} tools`)
   }
   const result = yield* Kernel.run(agent, "How many words has letter.txt, and how large is it?")
-  for (const { isError, name } of result.toolCallsMade) {
+  for (const { isError, name } of result.calls) {
     yield* Console.log(`${name} ${isError ? "failed" : "answered"}`)
   }
   yield* Console.log(result.text)

@@ -11,7 +11,7 @@
  * @since 0.1.0
  */
 
-import * as Untrusted from "./internal/base/untrusted.ts"
+import * as Texts from "./internal/base/text.ts"
 
 /**
  * A type, a name and a content. No name is `null`; the empty name is a name (BP-5).
@@ -187,7 +187,7 @@ export const attribute = (value: string): string => escape(value).replaceAll('"'
  * @category text
  * @since 0.1.0
  */
-export const strip: (text: string) => string = Untrusted.strip
+export const strip: (text: string) => string = Texts.strip
 
 /**
  * Is nothing left of this text after `strip`?

@@ -16,7 +16,7 @@ import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { type Block, isBlank, type Part } from "./Block.ts"
 import { BlockFold } from "./internal/words/blockFold.ts"
-import { foldPull } from "./internal/base/foldPull.ts"
+import { foldPull } from "./internal/base/streams.ts"
 import type { LimitExceeded } from "./KernelError.ts"
 import { defaults, Limits } from "./Limits.ts"
 

@@ -12,7 +12,6 @@ import type { Json } from "effect/Schema"
 import * as Blocks from "./Block.ts"
 import type { Content, MediaContent } from "./Content.ts"
 import * as Contents from "./Content.ts"
-import { resultOf } from "./internal/words/callResult.ts"
 import type { Message } from "./Message.ts"
 import type { Expense } from "./Usage.ts"
 
@@ -85,6 +84,17 @@ export interface CallResult {
   /** What a child run used; taken over into the run's own counters (CP-15). */
   readonly spent?: Expense & { readonly turns: number }
 }
+
+/**
+ * Makes the result of a call from its outcome.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const resultOf = (
+  { callId, input, kind, name }: Call,
+  outcome: Omit<CallResult, "callId" | "name" | "kind" | "input">
+): CallResult => ({ callId, name, kind, input, ...outcome })
 
 /**
  * Makes the failed result of a call.

@@ -12,7 +12,7 @@
 
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
-import { defineBytes } from "./internal/base/bytes.ts"
+import { defineBytes } from "./internal/base/snapshot.ts"
 import * as Codec from "./internal/words/contentCodec.ts"
 import * as Text from "./internal/words/contentText.ts"
 import type * as Type from "./internal/words/contentType.ts"
@@ -47,21 +47,7 @@ export { BlockValidationError }
  * @category models
  * @since 0.1.0
  */
-export type Content =
-  | Type.Text
-  | Type.Code
-  | Type.Data
-  | Type.ErrorContent
-  | Type.Image
-  | Type.Audio
-  | Type.Video
-  | Type.Document
-  | Type.ToolUse
-  | Type.ToolResult
-  | Type.Thinking
-  | Type.UiResource
-  | Type.Custom
-  | Type.Unknown
+export type Content = Type.Content
 
 /**
  * The codec: wire JSON to content and back. Types registered in `BlockTypes` stay unknown here, and lose nothing.

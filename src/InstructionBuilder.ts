@@ -14,7 +14,7 @@
 import * as Context from "effect/Context"
 import * as Layer from "effect/Layer"
 import * as Block from "./Block.ts"
-import { shorten } from "./internal/base/cut.ts"
+import { shorten } from "./internal/base/text.ts"
 import type { Model } from "./Model.ts"
 import { mediaInputs, mediaOutputs } from "./Model.ts"
 import type { FinishReason } from "./StreamPart.ts"

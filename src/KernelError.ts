@@ -13,33 +13,33 @@
  */
 
 import * as Schema from "effect/Schema"
-import * as Callables from "./internal/base/errors/callablesErrors.ts"
-import * as Files from "./internal/base/errors/filesErrors.ts"
-import * as Media from "./internal/base/errors/mediaErrors.ts"
-import * as Models from "./internal/base/errors/modelsErrors.ts"
-import * as Outside from "./internal/base/errors/outsideErrors.ts"
-import * as Provider from "./internal/base/errors/providerErrors.ts"
-import * as Run from "./internal/base/errors/runErrors.ts"
-import * as Store from "./internal/base/errors/storeErrors.ts"
-import * as Words from "./internal/base/errors/wordsErrors.ts"
+import * as Callables from "./internal/base/callablesErrors.ts"
+import * as Files from "./internal/base/filesErrors.ts"
+import * as Media from "./internal/base/mediaErrors.ts"
+import * as Models from "./internal/base/modelsErrors.ts"
+import * as Outside from "./internal/base/outsideErrors.ts"
+import * as Provider from "./internal/base/providerErrors.ts"
+import * as Run from "./internal/base/runErrors.ts"
+import * as Store from "./internal/base/storeErrors.ts"
+import * as Words from "./internal/base/wordsErrors.ts"
 
-export * from "./internal/base/errors/wordsErrors.ts"
+export * from "./internal/base/wordsErrors.ts"
 
-export * from "./internal/base/errors/mediaErrors.ts"
+export * from "./internal/base/mediaErrors.ts"
 
-export * from "./internal/base/errors/modelsErrors.ts"
+export * from "./internal/base/modelsErrors.ts"
 
-export * from "./internal/base/errors/providerErrors.ts"
+export * from "./internal/base/providerErrors.ts"
 
-export * from "./internal/base/errors/callablesErrors.ts"
+export * from "./internal/base/callablesErrors.ts"
 
-export * from "./internal/base/errors/filesErrors.ts"
+export * from "./internal/base/filesErrors.ts"
 
-export * from "./internal/base/errors/runErrors.ts"
+export * from "./internal/base/runErrors.ts"
 
-export * from "./internal/base/errors/storeErrors.ts"
+export * from "./internal/base/storeErrors.ts"
 
-export * from "./internal/base/errors/outsideErrors.ts"
+export * from "./internal/base/outsideErrors.ts"
 
 /**
  * All errors of kernai, as one union.

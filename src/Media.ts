@@ -11,7 +11,7 @@
 import * as Effect from "effect/Effect"
 import * as Digest from "effect/crypto/Digest"
 import * as Schema from "effect/Schema"
-import { defineBytes } from "./internal/base/bytes.ts"
+import { defineBytes } from "./internal/base/snapshot.ts"
 import type { JsonObject } from "./internal/base/json.ts"
 import * as Snapshot from "./internal/base/snapshot.ts"
 

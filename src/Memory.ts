@@ -16,19 +16,21 @@ import * as Hash from "effect/Hash"
 import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
 import * as Schema from "effect/Schema"
-import { entities } from "./internal/base/entities.ts"
+import { entities, wordsOf } from "./internal/base/text.ts"
 import type { Json, JsonObject } from "./internal/base/json.ts"
 import * as Memories from "./internal/chat/memories.ts"
-import { passedOver } from "./internal/base/passedOver.ts"
-import { randomId } from "./internal/base/randomId.ts"
+import { passedOver } from "./internal/base/effects.ts"
+import { randomId } from "./internal/base/ids.ts"
 import * as Ranking from "./internal/chat/ranking.ts"
 import { freeze } from "./internal/base/snapshot.ts"
-import { wordsOf } from "./internal/base/searchTerms.ts"
 import { LimitExceeded, StoreError } from "./KernelError.ts"
 import { Limits } from "./Limits.ts"
 import * as Messages from "./Message.ts"
 import type { PromptContext } from "./PromptPipeline.ts"
 import * as Skill from "./Skill.ts"
+import type { Query } from "./internal/chat/memoryQuery.ts"
+
+export type { Query }
 
 export { StoreError }
 
@@ -62,22 +64,6 @@ export interface NewMemory {
   readonly metadata?: JsonObject | undefined
   /** Storing again under the same key stores nothing and gives what is there. */
   readonly key?: string | undefined
-}
-
-/**
- * What to look for.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Query {
-  readonly query: string
-  /** At most 1,000. Default: 5. */
-  readonly limit?: number | undefined
-  /** Fields the metadata must have, with exactly these values. */
-  readonly filter?: JsonObject | undefined
-  /** The least `score` that is found, from 0 to 1. Default: 0, which still leaves out what does not fit at all. */
-  readonly minScore?: number | undefined
 }
 
 /**

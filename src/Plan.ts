@@ -14,7 +14,7 @@ import * as Schema from "effect/Schema"
 import * as Bounds from "./internal/base/bounds.ts"
 import { isBlank, strip } from "./Block.ts"
 import * as Graph from "./internal/words/taskGraph.ts"
-import { isRecord, kindOf, oneOf, own, parseJson, textOf } from "./internal/base/untrusted.ts"
+import { isRecord, kindOf, oneOf, own, parseJson, textOf } from "./internal/base/json.ts"
 import * as Limits from "./Limits.ts"
 
 // ---------------------------------------------------------------- errors

@@ -12,7 +12,7 @@ import * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import type { Block } from "./Block.ts"
 import type { JsonObject } from "./internal/base/json.ts"
-import { misnamed } from "./internal/base/names.ts"
+import { misnamed } from "./internal/base/ids.ts"
 import { DefinitionInvalid } from "./KernelError.ts"
 import type { CallScope, Effects } from "./Skill.ts"
 

@@ -13,7 +13,7 @@
 import * as Context from "effect/Context"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
-import { entities } from "./internal/base/entities.ts"
+import { entities } from "./internal/base/text.ts"
 import { redact } from "./internal/base/redact.ts"
 
 /**

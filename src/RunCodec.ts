@@ -1,17 +1,19 @@
 /**
- * Runs as text: what every durable store writes and reads.
+ * Runs as text, as every durable store writes and reads them.
  *
- * A record is one line of JSON with the number of its format. What is read is
- * decoded by schema, because stored data may come from anywhere (S-16), and a
- * newer format is told apart from damage (R-9). What is written reads back
- * equal, or is refused (R-8). A state is written in parts, each with the turns
- * since the one before, so that what is kept of a run grows with the run and
- * not with its square (DR-5).
+ * The records of one append are one line of JSON that begins with the number of
+ * its format. Text is decoded by schema, because stored data may come from
+ * anywhere, and a newer format has another error than damage. Every value reads
+ * back equal or is refused when it is written. A state is written in parts, each
+ * with the turns since the one before, so stored bytes grow with the run and not
+ * with its square.
  *
  * @since 0.1.0
  */
 
+import type * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
+import * as Equal from "effect/Equal"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -65,8 +67,21 @@ export const start: Parts.Mark = Parts.start
  */
 export interface RunCodec {
   readonly decodeRecord: (text: string) => Result.Result<RunRecord, StoreError>
+  /** Reads the records of one append, up to one that cannot be read. */
+  readonly decodeRecords: (text: string) => Decoded
   /** Reads a state from all its parts, in order. */
   readonly decodeState: (parts: ReadonlyArray<string>) => Result.Result<RunState, StoreError>
+}
+
+/**
+ * Records that were read, and the error of the one after them, if it cannot be read.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Decoded {
+  readonly records: ReadonlyArray<RunRecord>
+  readonly fault: StoreError | undefined
 }
 
 /**
@@ -78,13 +93,27 @@ export interface RunCodec {
 export const make = (types?: Pick<BlockTypes["Service"], "decode">): RunCodec => {
   const { readPart, readRecord } = types === undefined ? plain() : build(types.decode)
 
-  const decodeRecord = (text: string): Result.Result<RunRecord, StoreError> =>
-    Result.map(Result.flatMap(parse(text, Legacy.upgradeRecord), reading(readRecord)), fromWire)
+  const recordOf = (value: Json): Result.Result<RunRecord, StoreError> =>
+    Result.map(Result.flatMap(upgraded(value, Legacy.upgradeRecord), reading(readRecord)), fromWire)
+
+  const decodeRecord = (text: string) => Result.flatMap(json(text), recordOf)
+
+  const decodeRecords = (text: string): Decoded => {
+    const value = json(text)
+    if (Result.isFailure(value)) return { records: [], fault: value.failure }
+    const records: Array<RunRecord> = []
+    for (const wire of Array.isArray(value.success) ? completed(value.success) : [value.success]) {
+      const record = recordOf(wire)
+      if (Result.isFailure(record)) return { records, fault: record.failure }
+      records.push(record.success)
+    }
+    return { records, fault: undefined }
+  }
 
   const decodeState = (parts: ReadonlyArray<string>): Result.Result<RunState, StoreError> => {
     const whole = Parts.join()
     for (const text of parts) {
-      const part = Result.flatMap(parse(text, Legacy.upgradePart), reading(readPart))
+      const part = Result.flatMap(Result.flatMap(json(text), upgradedPart), reading(readPart))
       if (Result.isFailure(part)) return Result.fail(part.failure)
       if (!whole.add(part.success)) return corrupt("the parts of a state do not fit together")
     }
@@ -92,7 +121,7 @@ export const make = (types?: Pick<BlockTypes["Service"], "decode">): RunCodec =>
     return state === undefined ? corrupt("a state has no parts") : Result.succeed(state)
   }
 
-  return { decodeRecord, decodeState }
+  return { decodeRecord, decodeRecords, decodeState }
 }
 
 /**
@@ -118,6 +147,20 @@ export const encodeRecord = (record: RunRecord): Result.Result<string, StoreErro
     : write(() => Wire.record(format, record))
 
 /**
+ * Writes the records of one append as one line, without its end. Fields that a record shares with the one before it are
+ * left out.
+ *
+ * @category codecs
+ * @since 0.1.0
+ */
+export const encodeRecords = (records: Arr.NonEmptyReadonlyArray<RunRecord>): Result.Result<string, StoreError> => {
+  if (records.length === 1) return encodeRecord(records[0])
+  return records.every(Wire.isOwn)
+    ? Result.succeed(JSON.stringify(Wire.records(format, records)))
+    : write(() => Wire.records(format, records))
+}
+
+/**
  * Writes the part of a state that comes after a mark: all of it without one.
  *
  * @category codecs
@@ -127,26 +170,20 @@ export const encodeState = (state: RunState, mark: Parts.Mark = start): Result.R
   write(() => Wire.part({ format, ...Parts.split(state, mark) }))
 
 /**
- * Tells whether two texts are the same record, in whatever order its fields were written (R-6).
+ * Tells whether two records are the same once they are stored, in whatever order their fields were made.
  *
  * @category guards
  * @since 0.1.0
  */
-export const isSame = (a: string, b: string): boolean => {
+export const isSame = (a: RunRecord, b: RunRecord): boolean => {
   if (a === b) return true
-  const { decodeRecord } = make()
-  const [one, other] = [a, b].map((text) => Result.flatMap(decodeRecord(text), encodeRecord))
-  return (
-    one !== undefined &&
-    other !== undefined &&
-    Result.isSuccess(one) &&
-    Result.isSuccess(other) &&
-    one.success === other.success
-  )
+  const [one, other] = [encodeRecord(a), encodeRecord(b)]
+  if (Result.isFailure(one) || Result.isFailure(other)) return false
+  return one.success === other.success || Equal.equals(JSON.parse(one.success), JSON.parse(other.success))
 }
 
 /**
- * Why a record cannot be stored, if it cannot: what a store that writes no text must refuse as well (R-8).
+ * Returns the error for a record that no store can keep. A store that writes no text has to refuse it as well.
  *
  * @category guards
  * @since 0.1.0
@@ -243,16 +280,29 @@ type Reader<A> = (input: unknown) => Result.Result<A, Schema.SchemaError>
 const json = (text: string): Result.Result<Json, StoreError> =>
   Result.try({ try: (): Json => JSON.parse(text), catch: () => fault("corrupt", "read", "a text is not JSON") })
 
-/** Reads JSON of this format or of an older one, which is rewritten. */
-const parse = (text: string, upgrade: (value: JsonObject) => JsonObject): Result.Result<Json, StoreError> =>
-  Result.flatMap(json(text), (value): Result.Result<Json, StoreError> => {
-    if (!isJsonObject(value)) return Result.succeed(value)
-    const found = value["format"]
-    if (found === 1) return Result.succeed(upgrade(value))
-    return typeof found === "number" && found > format
-      ? Result.fail(fault("format", "read", `format ${found} is newer than ${format}, the newest this version reads`))
-      : Result.succeed(value)
+/** Rewrites JSON of an older format, and refuses that of a newer one. */
+const upgraded = (value: Json, upgrade: (value: JsonObject) => JsonObject): Result.Result<Json, StoreError> => {
+  if (!isJsonObject(value)) return Result.succeed(value)
+  const found = value["format"]
+  if (found === 1) return Result.succeed(upgrade(value))
+  return typeof found === "number" && found > format
+    ? Result.fail(fault("format", "read", `format ${found} is newer than ${format}, the newest this version reads`))
+    : Result.succeed(value)
+}
+
+const upgradedPart = (value: Json) => upgraded(value, Legacy.upgradePart)
+
+/** Gives each record of a list the fields that it shares with the one before it. */
+const completed = (list: ReadonlyArray<Json>): ReadonlyArray<Json> => {
+  let shared: JsonObject = {}
+  return list.map((value) => {
+    if (!isJsonObject(value)) return value
+    const record = { ...shared, ...value }
+    const { delta: _, events: _events, revision = 0, scopes: _scopes, ...rest } = record
+    shared = { ...rest, revision: Number(revision) + 1 }
+    return record
   })
+}
 
 const reading =
   <A>(read: Reader<A>) =>

@@ -11,15 +11,15 @@
 
 import type { Block } from "./Block.ts"
 import type { Json, JsonObject } from "./internal/base/json.ts"
-import { plain } from "./internal/base/plain.ts"
-import type { PhaseEvent, RunScope } from "./internal/state/phaseEvents.ts"
+import { plain } from "./internal/base/json.ts"
+import type { PhaseEvent, RunScope } from "./RunRecord.ts"
 import type { ProviderReason } from "./KernelError.ts"
 import type { Message } from "./Message.ts"
 import type { AnySkill, SkillTypes } from "./Skill.ts"
 import type { FinishReason, StreamPart } from "./StreamPart.ts"
 import type { Usage } from "./Usage.ts"
 
-export type * from "./internal/state/phaseEvents.ts"
+export type * from "./RunRecord.ts"
 
 // An alias, so that a declaration may write out what it is: an interface could not be named where it is not exported.
 type Event<Type extends string> = RunScope & { readonly type: Type }

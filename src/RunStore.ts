@@ -1,10 +1,18 @@
 /**
- * Where runs are kept between turns.
+ * Stores runs between turns.
  *
- * A store is an append-only journal per run with one small head. `commit`
- * accepts only the record that follows the stored revision, so two workers can
- * never both advance a run; what it accepted is there after any crash. State is
- * the fold of the journal, a snapshot only a shortcut to it (DR-5, DR-6).
+ * A store holds one append-only journal per run and a small head for lists. The
+ * state of a run is the fold of its journal. `append` stores records that follow
+ * the stored revision, all of them or none, so two workers can never both advance
+ * a run:
+ *
+ * - **Durability.** Records are stored when `append` succeeds, and no crash loses
+ *   them. A crash during an append leaves all of its records or none.
+ * - **Fencing.** Of two appends at the same revision one succeeds, whatever their
+ *   lengths. The other fails with `ConcurrentAppendError`, or with `RunExists`
+ *   where both create the run.
+ * - **Idempotence.** The same records once more are a success. A caller that got
+ *   no answer repeats the append without asking first.
  *
  * @since 0.1.0
  */
@@ -21,7 +29,7 @@ import { beginningOf, originsOf } from "./internal/loop/fork.ts"
 import * as Calls from "./internal/store/inFlight.ts"
 import * as MemoryRuns from "./internal/store/memoryRuns.ts"
 import { headOf, inOrder, matches } from "./internal/store/runHead.ts"
-import { notFirst, notOfOne, notTogether } from "./internal/store/journalRules.ts"
+import { refusal } from "./internal/store/journalRules.ts"
 import { MediaStore } from "./MediaStore.ts"
 import type { RunRecord, RunState, Status } from "./RunState.ts"
 
@@ -93,70 +101,60 @@ export interface RunFilter {
 }
 
 /**
- * The verbs of a store.
+ * The operations of a store.
  *
  * @category models
  * @since 0.1.0
  */
 export interface RunStoreShape {
-  /** Stores the first record of a run, whose revision is 1. The same record once more is a success. */
-  readonly create: (record: RunRecord, state: RunState) => Effect.Effect<void, RunExists | StoreError>
   /**
-   * Stores `record` when its revision follows the stored one; `state` is the state it leads to.
-   * The same record once more is a success: its acknowledgement was lost (R-6).
-   */
-  readonly commit: (record: RunRecord, state: RunState) => Effect.Effect<void, ConcurrentAppendError | StoreError>
-  /**
-   * Stores records that follow one another, on the terms of `commit`: in one transaction, or, where every revision is
-   * to have one of its own, in order up to the first that is not taken. `states` are those the records lead to, one
-   * each. A list with a gap fails with `ConcurrentAppendError`; one of several runs, or with a state too few or too
-   * many, is `invalid`, and nothing of it is stored (`notTogether`).
+   * Stores records of one run that follow each other, all of them or none. `state` is the state after the last one.
    *
-   * A store that has this is given what happened between two effects at once; one that has not is given each
-   * revision by itself. Where they share a transaction, a crash sets a run back to before its last effect, else to
-   * one of the revisions after it: nothing that others could see is ever taken back. Whoever wraps `commit` wraps
-   * this too, or leaves it out.
+   * Records that begin at revision 1 create the run, and fail with `RunExists` if another run has its id. All others
+   * fail with `ConcurrentAppendError` unless the stored revision is the one before the first record. The same records
+   * once more are a success, also when others were stored after them.
+   *
+   * Fails with a `StoreError` of reason `invalid` if the records do not lead to `state` one by one, or hold a value that
+   * is not JSON; see `refusal`.
    */
-  readonly commitAll?: (
+  readonly append: (
     records: Arr.NonEmptyReadonlyArray<RunRecord>,
-    states: Arr.NonEmptyReadonlyArray<RunState>
-  ) => Effect.Effect<void, ConcurrentAppendError | StoreError>
-  /** The state at the last commit, if the run is known. */
+    state: RunState
+  ) => Effect.Effect<void, RunExists | ConcurrentAppendError | StoreError>
+  /** Returns the state after the last record, if the run is known. */
   readonly load: (runId: string) => Effect.Effect<Option.Option<RunState>, StoreError>
-  /** What is told of a run without its journal, if the run is known. */
+  /** Returns the head of a run, if the run is known. */
   readonly head: (runId: string) => Effect.Effect<Option.Option<RunHead>, StoreError>
-  /** The records after `fromRevision`, in order. One that cannot be read fails it after those before it. */
+  /** Emits the records after `fromRevision`, in order. One that cannot be read fails the stream after those before it. */
   readonly read: (runId: string, fromRevision?: number) => Stream.Stream<RunRecord, StoreError>
   /**
-   * The records after `fromRevision`, then those to come: no gap, no repeat. It does not end by itself, but with the
-   * layer of its store.
+   * Emits the records after `fromRevision`, then new ones as they are stored, each once and in order. The stream ends
+   * with the layer of its store.
    */
   readonly tail: (runId: string, fromRevision?: number) => Stream.Stream<RunRecord, StoreError>
-  /** The runs that pass a filter, in its order: all of them, the newest first, without one. */
+  /** Returns the heads of the runs that pass a filter, in its order. Default: all runs, the newest first. */
   readonly list: (filter?: RunFilter) => Effect.Effect<ReadonlyArray<RunHead>, StoreError>
-  /** Takes or renews the lease of a run for its worker; fails while another's is live at `now`. */
+  /** Takes or renews the lease of a run for its worker. Fails with `RunBusy` while another's is live at `now`. */
   readonly acquire: (
     runId: string,
     lease: Lease,
     now: number
   ) => Effect.Effect<void, RunBusy | RunNotFound | StoreError>
-  /** Gives a lease back. Another's is left alone. */
+  /** Gives a lease back. Leaves the lease of another worker alone. */
   readonly release: (runId: string, workerId: string) => Effect.Effect<void, StoreError>
-  /** Forgets runs: those named, with everything stored of them. */
+  /** Deletes runs with everything stored of them. Ids that are not known are passed over. */
   readonly remove: (runIds: ReadonlyArray<string>) => Effect.Effect<void, StoreError>
 }
 
 /**
- * The store the kernel commits to.
+ * The store to which the kernel appends.
  *
  * @category services
  * @since 0.1.0
  */
 export class RunStore extends Context.Service<RunStore, RunStoreShape>()("kernai/RunStore") {}
 
-export { headOf, inOrder, matches }
-
-export { notFirst, notOfOne, notTogether }
+export { headOf, inOrder, matches, refusal }
 
 /**
  * A call that was begun and has no result: where its process died, nobody knows whether it was made (DR-16).
@@ -280,26 +278,15 @@ const originsOfOpen = Effect.fnUntraced(function* (
 // ---------------------------------------------------------------- in this process
 
 /**
- * Keeps runs in this process, each revision by itself: a store to wrap and to watch.
+ * Creates a store that keeps runs in this process.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const makeMemory: Effect.Effect<RunStoreShape> = Effect.sync(() => eachRevision(MemoryRuns.make().store))
+export const makeMemory: Effect.Effect<RunStoreShape> = Effect.sync(() => MemoryRuns.make().store)
 
 /**
- * A store that is given each revision by itself, whatever else it can.
- *
- * @category combinators
- * @since 0.1.0
- */
-export const eachRevision = (store: RunStoreShape): RunStoreShape => {
-  const { commitAll: _, ...strict } = store
-  return strict
-}
-
-/**
- * Keeps runs in this process, what happened between two effects at once.
+ * Keeps runs in this process.
  *
  * @category layers
  * @since 0.1.0

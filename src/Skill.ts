@@ -10,16 +10,17 @@
  * @since 0.1.0
  */
 
-import type * as Duration from "effect/Duration"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import type * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
-import { assemble, contexts } from "./internal/skill/assembleSkill.ts"
+import type { DialectName } from "./Dialect.ts"
 import type { Json, JsonObject } from "./internal/base/json.ts"
 import { faultOf } from "./internal/skill/skillFault.ts"
 import * as Input from "./internal/skill/skillInput.ts"
+import { listingOf } from "./internal/skill/skillListing.ts"
 import * as Outputs from "./internal/skill/skillOutput.ts"
 import * as Settings from "./internal/skill/skillSettings.ts"
 import { CredentialMissing, InvalidArguments, SkillResultInvalid, SkillSettingInvalid } from "./KernelError.ts"
@@ -80,7 +81,7 @@ export interface CallScope {
   /** The host's own state of the run (BP-153). */
   readonly runContext: Json
   /** How the model wrote the call: what is told of a misfit shows it in this form. Default: `blocks`. */
-  readonly dialect?: "blocks" | "tools"
+  readonly dialect?: DialectName
 }
 
 /**
@@ -188,24 +189,7 @@ export interface Options<
   readonly source?: Source | undefined
 }
 
-export type {
-  /**
-   * What a skill returned, as the model and the journal will hold it: contents in
-   * order, media still to be stored (BP-74), metadata for the host alone (BP-75),
-   * and the value as JSON, which `skill_result` tells.
-   *
-   * @category models
-   * @since 0.1.0
-   */
-  Output,
-  /**
-   * Text, media and metadata together, as a skill may return them (BP-154).
-   *
-   * @category models
-   * @since 0.1.0
-   */
-  SkillResult
-} from "./internal/skill/skillOutput.ts"
+export type { Output, SkillResult } from "./internal/skill/skillOutput.ts"
 
 /**
  * Makes a skill.
@@ -256,7 +240,7 @@ export function make<const Name extends string, S extends Schema.Constraint, A, 
 ): Made<Name, S["Type"], A, R | S["DecodingServices"] | S["EncodingServices"]> {
   const input = Input.fromSchema(options.input)
   const contextOf = contexts(name, options)
-  const decode = (params: JsonObject, dialect?: CallScope["dialect"]) =>
+  const decode = (params: JsonObject, dialect?: DialectName) =>
     Effect.mapError(input.decode(params), (issue) => faultOf({ skill: name, input, params, issue, dialect }))
   return assemble(
     name,
@@ -336,57 +320,12 @@ export const isSkill = (value: unknown): value is AnySkill<unknown> =>
   typeof value === "object" && value !== null && "~kernai/Skill" in value
 
 export {
-  /**
-   * A configuration key as a skill declares it: its type (`string` by default), and what it is when nobody set it. A
-   * `boolean` is true for `1`, `true`, `yes` and `on`, and false for any other text.
-   *
-   * @category models
-   * @since 0.1.0
-   */
-  type ConfigSpec,
-  /**
-   * A credential as a skill declares it; `required` makes its absence an error.
-   *
-   * @category models
-   * @since 0.1.0
-   */
-  type CredentialSpec,
-  /**
-   * The configuration keys of a skill.
-   *
-   * @category models
-   * @since 0.1.0
-   */
   type Configs,
-  /**
-   * The credential keys of a skill.
-   *
-   * @category models
-   * @since 0.1.0
-   */
+  type ConfigSpec,
   type Credentials,
-  /**
-   * Who knows the configuration of skills. The default reads the variable
-   * `KERNAI_SKILL_<SKILL>_<KEY>` through the ConfigProvider (BP-93).
-   *
-   * @category references
-   * @since 0.1.0
-   */
+  type CredentialSpec,
   ConfigResolver,
-  /**
-   * Who knows the credentials of skills. The default reads the variable
-   * `KERNAI_SKILL_<SKILL>_<KEY>` through the ConfigProvider (BP-93).
-   *
-   * @category references
-   * @since 0.1.0
-   */
   CredentialResolver,
-  /**
-   * Settings by key, or by skill and key; the nested ones win.
-   *
-   * @category models
-   * @since 0.1.0
-   */
   type SettingRecord
 } from "./internal/skill/skillSettings.ts"
 
@@ -416,4 +355,48 @@ export const layerCredentials = (values: Settings.SettingRecord<Redacted.Redacte
 export const layerConfig = (values: Settings.SettingRecord<string>): Layer.Layer<never> => {
   const find = Settings.lookUp(values, (value): value is string => typeof value === "string")
   return Layer.succeed(Settings.ConfigResolver, { resolve: (skill, key) => Effect.sync(() => find(skill, key)) })
+}
+
+/** Adds the settings a skill may ask for to the scope of a call. */
+const contexts = (name: string, options: Options): ((scope: CallScope) => CallScope & Settings.AnySettings) => {
+  const settings = Settings.make(name, options.config, options.credentials)
+  return (scope) => ({ ...scope, ...settings() })
+}
+
+/** Builds a skill from its options, its input and its call. Every default is the most careful choice. */
+const assemble = <Name extends string, I, A, R>(
+  name: Name,
+  options: Options,
+  input: Input.Input,
+  call: AnySkill<R>["call"],
+  normalize?: AnySkill<R>["normalize"]
+): Made<Name, I, A, R> => {
+  const listing = Input.lazy(() => listingOf(name, options, input))
+  const effects = options.effects ?? "write"
+  return {
+    "~kernai/Skill": { _Input: (_) => _, _Output: (_) => _ },
+    name,
+    description: options.description,
+    effects,
+    annotations: {
+      readonly: effects === "read",
+      destructive: effects === "write",
+      idempotent: effects !== "write",
+      openWorld: true,
+      ...options.annotations
+    },
+    requires: options.requires ?? [],
+    produces: options.produces ?? [],
+    source: options.source ?? "native",
+    ...(options.timeout === undefined ? {} : { timeout: Duration.fromInputUnsafe(options.timeout) }),
+    get inputSchema() {
+      return input.schema()
+    },
+    get listing() {
+      return listing()
+    },
+    parameters: input.parameters,
+    ...(normalize === undefined ? {} : { normalize }),
+    call
+  }
 }

@@ -12,7 +12,7 @@ describe("Address", () => {
     assert.strictEqual(print("react/default"), "react/default")
   })
 
-  it("refuses what is no segment, and does not trim (CP-12)", () => {
+  it("rejects an invalid segment and does not trim spaces (CP-12)", () => {
     const longest = "a".repeat(255)
     assert.isFalse(isRefused(`${longest}/${longest}/${longest}`))
     for (const text of [
@@ -36,19 +36,19 @@ describe("Address", () => {
     assert.isFalse(isRefused(`a/${"💡".repeat(255)}`))
   })
 
-  it("does not repeat an endless input in its error", () => {
+  it("quotes only the start of a very long input in its error", () => {
     const result = Address.TopicId.parse("x".repeat(1_000_000))
     assert.isTrue(Result.isFailure(result) && result.failure.input.length < 1_000)
   })
 
-  it("is a key by value, and case counts (CP-12)", () => {
+  it("compares by value and is case-sensitive (CP-12)", () => {
     const id = (text: string) => Result.getOrThrow(Address.AgentId.parse(text))
     const map = HashMap.make([id("react/x"), 1], [id("React/x"), 2])
     assert.deepStrictEqual(HashMap.get(map, id("default/react/x")), Option.some(1))
     assert.strictEqual(HashMap.size(map), 2)
   })
 
-  it("reads and writes as text through a schema", () => {
+  it("decodes from text and encodes to text through its schema", () => {
     const codec = Schema.Struct({ to: Address.AgentIdFromString, about: Address.TopicIdFromString })
     const wire = { to: "a/b", about: "n/agent.progress/r" }
     const value = Schema.decodeSync(codec)(wire)
@@ -57,7 +57,7 @@ describe("Address", () => {
     assert.throws(() => Schema.decodeSync(codec)({ ...wire, to: "a" }))
   })
 
-  it.effect("draws new addresses from Random, so that a test can repeat them (CP-12)", () =>
+  it.effect("generates new addresses from Random, so a test can reproduce them (CP-12)", () =>
     Effect.gen(function* () {
       const two = Effect.all([Address.AgentId.generate("react"), Address.AgentId.generate("react", "acme")])
       const first = yield* two.pipe(Random.withSeed("seed"))

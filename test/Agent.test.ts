@@ -59,14 +59,14 @@ const comparable = (agent: Agent.Agent<unknown>) => {
 }
 
 describe("Agent.toConfig and fromConfig (AC-23)", () => {
-  it("give back the same agent, whatever it was told", () => {
+  it("round-trip every setting of an agent", () => {
     for (const agent of [full, small]) {
       const again = Result.getOrThrow(Agent.fromConfig(Result.getOrThrow(Agent.toConfig(agent))))
       assert.deepStrictEqual(comparable(again), comparable(agent))
     }
   })
 
-  it("write snake_case, leave out what has its default, and say their version", () => {
+  it("write snake_case with a version and omit defaults", () => {
     assert.deepStrictEqual(Result.getOrThrow(Agent.toConfig(small)), {
       version: 1,
       system_prompt: "Answer.",
@@ -111,11 +111,11 @@ describe("Agent.toConfig and fromConfig (AC-23)", () => {
   })
 
   it.effect.prop(
-    "agree on every config there can be",
+    "round-trip every valid config",
     [Config],
     ([config]) =>
       Effect.gen(function* () {
-        // A price of its own is what a limit of cost needs, and a schema is what a typed answer needs.
+        // A cost limit needs a price, and a typed answer needs a schema.
         const { budget: { max_cost_usd: _, ...budget } = {}, output_schema: __, ...rest } = config
         const given = { ...rest, budget }
         const agent = yield* Effect.fromResult(Agent.fromConfig(given))
@@ -127,7 +127,7 @@ describe("Agent.toConfig and fromConfig (AC-23)", () => {
     cases()
   )
 
-  it("keep keys they do not know, as plain data (S-10)", () => {
+  it("keep unknown keys as plain data (S-10)", () => {
     const config = JSON.parse(
       '{"system_prompt":"","model":"m","x_owner":{"team":["a"]},"__proto__":{"polluted":1},"constructor":1}'
     ) as unknown
@@ -138,7 +138,7 @@ describe("Agent.toConfig and fromConfig (AC-23)", () => {
     assert.isUndefined(({} as { readonly polluted?: unknown }).polluted)
   })
 
-  it("may leave a limit open, and let a model think as much as it likes", () => {
+  it("accept an unlimited value for a limit and for thinking", () => {
     const budget = { maxTokens: Infinity, maxCostUsd: Infinity, deadline: Infinity }
     const open = Agent.make({
       instructions: "",
@@ -150,7 +150,7 @@ describe("Agent.toConfig and fromConfig (AC-23)", () => {
     assert.isUndefined(Agent.problem(open))
   })
 
-  it("write an open limit as none, which says the same (AC-23)", () => {
+  it("omit an unlimited value, which means the same (AC-23)", () => {
     const budget = { maxTokens: Infinity, maxCostUsd: Infinity, deadline: Infinity }
     const open = Agent.make({ instructions: "", model: "m", budget: { ...budget, maxTokens: 3 } })
     const config = Result.getOrThrow(Agent.toConfig(open))
@@ -158,7 +158,7 @@ describe("Agent.toConfig and fromConfig (AC-23)", () => {
     assert.deepStrictEqual(Result.getOrThrow(Agent.fromConfig(config)).budget, { maxTokens: 3 })
   })
 
-  it("write a deadline to the microsecond, and one that no config may tell as none (AC-23)", () => {
+  it("write a deadline to the microsecond and omit one that a config cannot express (AC-23)", () => {
     const again = (deadline: number) => {
       const agent = Agent.make({ instructions: "", model: "m", budget: { deadline } })
       return Result.getOrThrow(Agent.fromConfig(Result.getOrThrow(Agent.toConfig(agent)))).budget.deadline
@@ -168,7 +168,7 @@ describe("Agent.toConfig and fromConfig (AC-23)", () => {
     assert.isUndefined(again(Number.MAX_SAFE_INTEGER))
   })
 
-  it("write what an agent has, whatever else its settings hold, and no field that is undefined", () => {
+  it("write only fields of an agent, and none that is undefined", () => {
     const settings = { temperature: 0.5, model: "another", system_prompt: "Be another." }
     const price = { inputPerMillion: 1, outputPerMillion: 2 }
     Object.defineProperty(price, "cachedPerMillion", { value: undefined, enumerable: true })
@@ -181,7 +181,7 @@ describe("Agent.toConfig and fromConfig (AC-23)", () => {
     })
   })
 
-  it("keep keys they do not know inside others too, where they were (AC-23)", () => {
+  it("keep unknown keys of nested objects in their place (AC-23)", () => {
     const config = JSON.parse(`{
       "version": 1,
       "system_prompt": "",
@@ -198,11 +198,11 @@ describe("Agent.toConfig and fromConfig (AC-23)", () => {
     const written = Result.getOrThrow(Agent.toConfig(agent))
     assert.strictEqual(canonical(written), canonical(config))
     assert.deepStrictEqual(comparable(Result.getOrThrow(Agent.fromConfig(written))), comparable(agent))
-    // A model by its name has no place for what another said.
+    // A model given by name has no fields for foreign keys.
     assert.strictEqual(Result.getOrThrow(Agent.toConfig({ ...agent, model: "n" }))["model"], "n")
   })
 
-  it("read max_turns as another name of max_steps, also within the budget", () => {
+  it("read max_turns as an alias of max_steps, also within the budget", () => {
     const budget = { max_turns: 3, max_tokens: 5 }
     const within = Result.getOrThrow(Agent.fromConfig({ system_prompt: "", model: "m", budget }))
     assert.deepStrictEqual([within.maxSteps, within.budget], [3, { maxTokens: 5 }])
@@ -212,7 +212,7 @@ describe("Agent.toConfig and fromConfig (AC-23)", () => {
     assert.strictEqual(both.maxSteps, 2)
   })
 
-  it("reads null as what leaving out says: no skills, all protocols (AC-18)", () => {
+  it("reads null as if the field were omitted: no skills, all protocols (AC-18)", () => {
     const agent = Result.getOrThrow(Agent.fromConfig({ system_prompt: "", model: "m", skills: null, protocols: null }))
     assert.isUndefined(agent.skills)
     assert.isUndefined(agent.protocols)
@@ -226,7 +226,7 @@ describe("Agent.toConfig and fromConfig (AC-23)", () => {
     assert.deepStrictEqual(Result.getOrThrow(Agent.toConfig(agent))["skills"], ["search"])
   })
 
-  it("refuse what an agent cannot have, with its path (AC-22)", () => {
+  it("reject an invalid config with the path of the error (AC-22)", () => {
     const base = { system_prompt: "", model: "m" }
     for (const [path, config] of [
       ["", []],
@@ -252,13 +252,13 @@ describe("Agent.toConfig and fromConfig (AC-23)", () => {
       assert.isTrue(Result.isFailure(read), path)
       if (Result.isFailure(read)) {
         assert.deepInclude(read.failure, { _tag: "AgentConfigInvalid", path })
-        // Only who wrote `instructions` for it is told what it is called.
+        // Only a config with `instructions` gets the hint about the name.
         assert.notInclude(read.failure.message, "instructions")
       }
     }
   })
 
-  it("find what an agent made in code cannot have (AC-22)", () => {
+  it("reject an invalid agent made in code (AC-22)", () => {
     const base = { instructions: "", model: "m" }
     for (const [path, options] of [
       ["temperature", { generation: { temperature: Number.NaN } }],
@@ -287,7 +287,7 @@ describe("Agent.toConfig and fromConfig (AC-23)", () => {
     assert.isUndefined(Agent.problem(full))
   })
 
-  it("refuse to write what is no data: instructions that are an Effect, a number that is none", () => {
+  it("refuse to write what is not data, such as instructions that are an Effect, or NaN", () => {
     for (const [path, agent] of [
       ["instructions", Agent.make({ instructions: Effect.succeed("now"), model: "m" })],
       ["temperature", Agent.make({ instructions: "", model: "m", generation: { temperature: Number.NaN } })]
@@ -298,7 +298,7 @@ describe("Agent.toConfig and fromConfig (AC-23)", () => {
     }
   })
 
-  it("tell the shape of a typed answer, and take its schema back", () => {
+  it("write the JSON Schema of a typed answer and read it back", () => {
     const output = Schema.Struct({ title: Schema.String })
     const config = Result.getOrThrow(Agent.toConfig(Agent.make({ instructions: "", model: "m", output })))
     assert.deepInclude(config["output_schema"], { type: "object", required: ["title"] })
@@ -306,7 +306,7 @@ describe("Agent.toConfig and fromConfig (AC-23)", () => {
     assert.isTrue(agent.typed)
   })
 
-  it.effect("give an agent that runs", () =>
+  it.effect("produce an agent that can run", () =>
     Effect.gen(function* () {
       const agent = yield* Effect.fromResult(Agent.fromConfig({ system_prompt: "Shout.", model: "m", skills: "all" }))
       const provider = MockProvider.make('<block type="final">HI</block>')
@@ -334,7 +334,7 @@ describe("the JSON Schema of an answer", () => {
 
   const keysOf = (value: unknown) => (typeof value === "object" && value !== null ? Object.keys(value) : [])
 
-  it("says what is at its root once, and has the definitions it leads to", () => {
+  it("inlines its root once and contains the definitions it refers to", () => {
     assert.notProperty(schemaOf(City), "$defs")
     assert.deepInclude(schemaOf(City), { type: "object", required: ["name"] })
     const { $defs, ...trip } = schemaOf(Trip)
@@ -342,13 +342,13 @@ describe("the JSON Schema of an answer", () => {
     assert.include(JSON.stringify(trip), `{"$ref":"#/$defs/CityEncoded"}`)
   })
 
-  it("keeps the definition of what holds itself", () => {
+  it("keeps the definition of a recursive type", () => {
     const { $defs, type } = schemaOf(Tree)
     assert.strictEqual(type, "object")
     assert.deepStrictEqual(keysOf($defs), ["Tree"])
   })
 
-  it("is as short in the input of a skill", () => {
+  it("is equally short as the input of a skill", () => {
     const make = (input: Schema.Codec<object, object>) =>
       Skill.make("s", { description: "", input, execute: () => Effect.succeed("") }).inputSchema
     assert.notProperty(make(City), "$defs")

@@ -19,7 +19,7 @@ const found = (input: string) => {
 const isText = (input: string) => assert.deepStrictEqual(found(input), { blocks: [], text: input })
 
 describe("opening tags", () => {
-  it("take white space as given, newlines included (BP-2)", () => {
+  it("keep white space as written, newlines included (BP-2)", () => {
     for (const tag of [
       '<block type="t" name="n">',
       '<block\ttype="t"\nname="n">',
@@ -32,7 +32,7 @@ describe("opening tags", () => {
     isText('<block\ufefftype="t">x')
   })
 
-  it("take values literally: no trimming, decoding or escapes (BP-3, BP-6)", () => {
+  it("use values literally, without trimming, decoding or escapes (BP-3, BP-6)", () => {
     for (const value of [" t ", "a>b", "&lt;", "a\\", "\n", "FINAL", "😀", "</block>", "<final>"]) {
       assert.deepStrictEqual(found(`<block type="${value}" name="${value}">x</block>`).blocks, [
         Block.make(value, value, "x")
@@ -41,7 +41,7 @@ describe("opening tags", () => {
     isText('<block type="">x</block>')
   })
 
-  it("are text when anything is out of order (BP-4)", () => {
+  it("are plain text when they are malformed (BP-4)", () => {
     for (const tag of [
       '<block name="n" type="t">',
       "<block type='t'>",
@@ -69,12 +69,12 @@ describe("opening tags", () => {
     }
   })
 
-  it("keep an empty name apart from no name (BP-5)", () => {
+  it("distinguish an empty name from a missing one (BP-5)", () => {
     assert.deepStrictEqual(found('<block type="t" name="">x</block>').blocks, [Block.make("t", "", "x")])
     assert.deepStrictEqual(found('<block type="t">x</block>').blocks, [Block.make("t", null, "x")])
   })
 
-  it("have a shorthand for the six core types and no other (BP-7)", () => {
+  it("have a shorthand for the six core types only (BP-7)", () => {
     for (const type of Block.coreTypes) {
       assert.deepStrictEqual(found(`<${type}>x</${type}>`).blocks, [Block.make(type, null, "x")])
       assert.deepStrictEqual(found(`<${type}\tname="n" >x</${type}>`).blocks, [Block.make(type, "n", "x")])
@@ -85,7 +85,7 @@ describe("opening tags", () => {
     }
   })
 
-  it("may follow a refused one at once, or stand in its quoted values (BP-15, W-1)", () => {
+  it("may directly follow a malformed tag, or appear in its quoted values (BP-15, W-1)", () => {
     const final = [Block.final("x")]
     for (const before of [
       "<",
@@ -125,13 +125,13 @@ describe("content", () => {
     ])
   })
 
-  it("is kept byte for byte (BP-9)", () => {
+  it("is preserved byte for byte (BP-9)", () => {
     const bytes = " \r\n\t&lt;\0\u00a0\ufeffé😀\ud800 a\udc00 \n"
     assert.deepStrictEqual(found(`<final>${bytes}</final>`).blocks, [Block.final(bytes)])
     assert.deepStrictEqual(found(`<block type="t">${bytes}</block>`).blocks, [Block.make("t", null, bytes)])
   })
 
-  it("counts inner opening tags of the canonical form, valid or not (BP-10)", () => {
+  it("counts nested opening tags in canonical form, valid or not (BP-10)", () => {
     for (const inner of [
       '<block type="u">y</block>',
       "<block>y</block>",
@@ -155,7 +155,7 @@ describe("content", () => {
     })
   })
 
-  it("of an unclosed block makes no block (BP-12, W-7)", () => {
+  it("of an unclosed block does not form a block (BP-12, W-7)", () => {
     for (const input of [
       "<final>x",
       '<block type="final">x</final>',
@@ -165,7 +165,7 @@ describe("content", () => {
     }
   })
 
-  it("that mentions an opening tag alone stays open to the end (BP-10, W-6)", () => {
+  it("that mentions only an opening tag stays open to the end (BP-10, W-6)", () => {
     const input = '<block type="final">write <block type="command"> to act</block> <final>y</final>'
     assert.deepStrictEqual(BlockParser.parse(input), {
       blocks: [],
@@ -178,7 +178,7 @@ describe("content", () => {
 })
 
 describe("parse", () => {
-  it("gives blocks, text and the segments that are not blank (BP-13, BP-28)", () => {
+  it("returns blocks, text and the segments that are not blank (BP-13, BP-28)", () => {
     assert.deepStrictEqual(BlockParser.parse(" a <final>x</final>\n \0<plan>y</plan>\u00a0</block> "), {
       blocks: [Block.final("x"), Block.plan("y")],
       text: " a \n \0\u00a0</block> ",
@@ -188,13 +188,13 @@ describe("parse", () => {
     })
   })
 
-  it("knows nesting, as the stream does (BP-29)", () => {
+  it("handles nesting as the stream does (BP-29)", () => {
     assert.deepStrictEqual(BlockParser.parse('<block type="t">a<block >b</block>c</block>').blocks, [
       Block.make("t", null, "a<block >b</block>c")
     ])
   })
 
-  it("takes nothing for blocks in nothing", () => {
+  it("finds no blocks in empty text", () => {
     assert.deepStrictEqual(BlockParser.parse(""), {
       blocks: [],
       text: "",
@@ -208,7 +208,7 @@ describe("parse", () => {
 describe("stream", () => {
   const collect = <E>(stream: Stream.Stream<BlockParser.Part, E>) => Effect.map(Stream.runCollect(stream), merged)
 
-  it.effect("turns pieces into parts, flushed at the end (BP-18, BP-25)", () =>
+  it.effect("turns chunks into parts and flushes at the end (BP-18, BP-25)", () =>
     Effect.gen(function* () {
       const pieces = Stream.make("a<fi", "nal>x</final>b<plan>", "y</pl")
       const events = [
@@ -227,21 +227,21 @@ describe("stream", () => {
     })
   )
 
-  it.effect("is fresh each time it runs (BP-27)", () =>
+  it.effect("starts with fresh state each time it runs (BP-27)", () =>
     Effect.gen(function* () {
       const parts = Stream.make("<final>x").pipe(BlockParser.stream)
       assert.deepStrictEqual(yield* collect(parts), yield* collect(parts))
     })
   )
 
-  it.effect("ends when nothing was said", () =>
+  it.effect("ends when its source is empty", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* Stream.empty.pipe(BlockParser.stream, collect), [])
       assert.deepStrictEqual(yield* Stream.make("", "").pipe(Stream.rechunk(1), BlockParser.stream, collect), [])
     })
   )
 
-  it.effect("tells what came before a limit, then fails typed (BP-26)", () =>
+  it.effect("emits what precedes a limit, then fails with a typed error (BP-26)", () =>
     Effect.gen(function* () {
       const seen: Array<BlockParser.Part> = []
       const pieces = Stream.make("<final>x</final>", '<block type="t"><block >', "never").pipe(Stream.rechunk(1))
@@ -254,7 +254,7 @@ describe("stream", () => {
     })
   )
 
-  it.effect("fails typed when only its end shows that a limit was exceeded (BP-26)", () =>
+  it.effect("fails with a typed error when a limit turns out to be exceeded only at the end (BP-26)", () =>
     Effect.gen(function* () {
       const pieces = Stream.make('<block type="<block type=" name=">x<block ')
       const failure = yield* Effect.flip(Stream.runDrain(BlockParser.stream(pieces, { blockDepth: 1 })))
@@ -262,7 +262,7 @@ describe("stream", () => {
     })
   )
 
-  it.effect("keeps the limits in force where it runs", () =>
+  it.effect("uses the limits of the context it runs in", () =>
     Effect.gen(function* () {
       const failure = yield* Stream.make("too long").pipe(
         BlockParser.stream,
@@ -288,7 +288,7 @@ describe("stream", () => {
     })
   )
 
-  it.effect("asks its source only once for its end", () =>
+  it.effect("pulls the end of its source only once", () =>
     Effect.gen(function* () {
       let ends = 0
       const source = Stream.make("<final>x").pipe(Stream.onEnd(Effect.sync(() => (ends += 1))))
@@ -297,7 +297,7 @@ describe("stream", () => {
     })
   )
 
-  it.effect("tells each part before it asks for more", () =>
+  it.effect("emits each part before it pulls more", () =>
     Effect.gen(function* () {
       const pieces = yield* Queue.unbounded<string>()
       const seen: Array<BlockParser.Part> = []

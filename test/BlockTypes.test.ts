@@ -12,7 +12,7 @@ const wire = { type: "chart", series: [1, 2], later: { x: null } }
 const toolResult = { type: "tool_result", call_id: "c", content: [wire], is_error: false }
 
 describe("BlockTypes", () => {
-  it.effect("decodes a registered type to what its schema reads, also inside a result, and writes it back whole", () =>
+  it.effect("decodes a registered type with its schema, also inside a result, and encodes it without loss", () =>
     Effect.gen(function* () {
       const types = yield* BlockTypes.BlockTypes
       const content = yield* types.decode(toolResult)
@@ -24,7 +24,7 @@ describe("BlockTypes", () => {
     }).pipe(Effect.provide(BlockTypes.layer(Chart)))
   )
 
-  it.effect("reads contents as deep as they may nest and not deeper (CP-6)", () =>
+  it.effect("decodes contents up to the nesting limit and no deeper (CP-6)", () =>
     Effect.gen(function* () {
       const { decode } = yield* BlockTypes.BlockTypes
       const nested = (levels: number): object =>
@@ -36,7 +36,7 @@ describe("BlockTypes", () => {
     }).pipe(Effect.provide(BlockTypes.layer(Chart)))
   )
 
-  it.effect("names the fault inside a registered type with its whole path (CP-6)", () =>
+  it.effect("reports an error inside a registered type with its full path (CP-6)", () =>
     Effect.gen(function* () {
       const types = yield* BlockTypes.BlockTypes
       const bad = { type: "tool_result", call_id: "c", content: [{ type: "chart", series: [1, "2"] }] }
@@ -45,7 +45,7 @@ describe("BlockTypes", () => {
     }).pipe(Effect.provide(BlockTypes.layer(Chart)))
   )
 
-  it.effect("refuses a built-in type, a second schema for one type and a schema without a type (CP-8)", () =>
+  it.effect("rejects a built-in type, a second schema for a type, and a schema without a type (CP-8)", () =>
     Effect.gen(function* () {
       const types = yield* BlockTypes.BlockTypes
       for (const schema of [Text, OtherChart]) {
@@ -58,7 +58,7 @@ describe("BlockTypes", () => {
     }).pipe(Effect.provide(BlockTypes.layer(Chart)))
   )
 
-  it.effect("takes a schema that was built again from the same parts as the same one (CP-8)", () =>
+  it.effect("accepts an equal schema that was rebuilt from the same parts (CP-8)", () =>
     Effect.gen(function* () {
       const types = yield* BlockTypes.BlockTypes
       const make = <S extends Schema.Codec<unknown, unknown>>(item: S) =>
@@ -72,7 +72,7 @@ describe("BlockTypes", () => {
     }).pipe(Effect.provide(BlockTypes.layer()))
   )
 
-  it.effect("forgets a type when the last scope that registered it closes, and reads it as unknown then", () =>
+  it.effect("unregisters a type when its last scope closes, and decodes it as unknown from then on", () =>
     Effect.gen(function* () {
       const types = yield* BlockTypes.BlockTypes
       const scopes = [yield* Scope.make(), yield* Scope.make()] as const
@@ -89,7 +89,7 @@ describe("BlockTypes", () => {
     }).pipe(Effect.provide(BlockTypes.layer()))
   )
 
-  it("makes a content of an application's type from a value", () => {
+  it("creates a content of an application's type from a value", () => {
     const content = Result.getOrThrow(BlockTypes.custom(Chart, new Chart({ series: [3] })))
     assert.deepStrictEqual(Content.encode(content), { type: "chart", series: [3] })
     assert.isTrue(content.value instanceof Chart)

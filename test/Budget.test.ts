@@ -5,7 +5,7 @@ import { Agent, Budget } from "kernai"
 const tree = { parentRun: "r", depth: 0, agents: 1 }
 
 describe("Budget", () => {
-  it("lets a call use the last token, refuses the one after it, and stops at one too many (CP-15)", () => {
+  it("allows a call that uses the last token, refuses the next one, and stops beyond the limit (CP-15)", () => {
     const budget = { maxTokens: 100 }
     const spent = (tokens: number) => ({ tokens, costUsd: 0 })
     assert.isUndefined(Budget.beforeCall(budget, spent(99)))
@@ -20,14 +20,14 @@ describe("Budget", () => {
     )
   })
 
-  it("limits the cost apart from the tokens, and nothing that is not limited (CP-15)", () => {
+  it("limits cost and tokens separately, and nothing without a limit (CP-15)", () => {
     const spent = { tokens: 1e9, costUsd: 0.5 }
     assert.strictEqual(Budget.afterCall({ maxCostUsd: 0.4 }, spent)?.dimension, "cost")
     assert.isUndefined(Budget.beforeCall(Budget.unlimited, spent))
     assert.strictEqual(Budget.beforeCall({ maxTokens: 0 }, Budget.nothing)?.used, 0)
   })
 
-  it("takes a limit that is undefined for none, also where it is written", () => {
+  it("treats an undefined limit as no limit, also when it is encoded", () => {
     const given: number | undefined = undefined
     const budget = { maxTokens: given, maxCostUsd: given, deadline: given }
     assert.isUndefined(Budget.beforeCall(budget, { tokens: 1e9, costUsd: 1e9 }))
@@ -37,12 +37,12 @@ describe("Budget", () => {
     assert.notProperty(Result.getOrThrow(config), "budget")
   })
 
-  it("says what is left, never less than nothing", () => {
+  it("reports what is left, never a negative amount", () => {
     assert.deepStrictEqual(Budget.remaining({ maxTokens: 10 }, { tokens: 25, costUsd: 1 }), { tokens: 0 })
     assert.deepStrictEqual(Budget.remaining({ maxCostUsd: 3 }, { tokens: 25, costUsd: 1 }), { costUsd: 2 })
   })
 
-  it("counts the root as an agent and denies what is too many or too deep (CP-15)", () => {
+  it("counts the root as an agent and denies agents that are too many or too deep (CP-15)", () => {
     const budget = { maxAgents: 2, maxDepth: 1 }
     assert.isUndefined(Budget.beforeSpawn(budget, tree))
     assert.strictEqual(Budget.beforeSpawn(budget, { ...tree, agents: 2 })?.limit, 2)
@@ -51,7 +51,7 @@ describe("Budget", () => {
     assert.isDefined(Budget.beforeSpawn(Budget.spawnDefaults, { ...tree, agents: 50 }))
   })
 
-  it("reads and writes its wire form, seconds for the deadline (CP-15, CP-17)", () => {
+  it("decodes and encodes its wire form, with the deadline in seconds (CP-15, CP-17)", () => {
     const wire = { max_tokens: 5, max_cost_usd: 0.25, deadline_s: 1.001 }
     const budget = Schema.decodeSync(Budget.ExecutionBudget)(wire)
     assert.deepStrictEqual(budget, { maxTokens: 5, maxCostUsd: 0.25, deadline: Duration.millis(1001) })

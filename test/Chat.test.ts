@@ -49,7 +49,7 @@ const mediaOf = (parts: ReadonlyArray<Content.Content>): ReadonlyArray<Content.M
   parts.flatMap((part) => (part.type === "tool_result" ? mediaOf(part.content) : Content.isMedia(part) ? [part] : []))
 
 describe("Chat (AC-24)", () => {
-  it.effect("answers each message with what was said before, and keeps both sides in order", () =>
+  it.effect("answers each message with the conversation so far, and keeps both sides in order", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make("Hello Ada.", "You are Ada.")
       const first = yield* Chat.chat(agent, "I am Ada.", { provider })
@@ -71,7 +71,7 @@ describe("Chat (AC-24)", () => {
     }).pipe(Effect.provide(chatting()))
   )
 
-  it.effect("tells the same run as a stream whose last event carries the result", () =>
+  it.effect("streams the same run, with the result in the last event", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make("One.", "Two.")
       const events = yield* Stream.runCollect(Chat.chatStream(agent, "1", { provider }))
@@ -82,7 +82,7 @@ describe("Chat (AC-24)", () => {
     }).pipe(Effect.provide(chatting()))
   )
 
-  it.effect("keeps the user's message when a run fails, and a second try says nothing twice", () =>
+  it.effect("keeps the user's message when a run fails, and does not repeat it on a second attempt", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make("", "Here.", "Twice?").failOnStep(0)
       const failure = yield* Effect.flip(Chat.chat(agent, "Are you there?", { provider, runId: "a" }))
@@ -98,7 +98,7 @@ describe("Chat (AC-24)", () => {
     }).pipe(Effect.provide(chatting()))
   )
 
-  it.effect("does not tell the model its message twice when the run was never begun", () =>
+  it.effect("does not send the message to the model twice when the first run never started", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make("Here.")
       const before = [Message.user("Hello?"), Message.assistant("Hi.")]
@@ -116,7 +116,7 @@ describe("Chat (AC-24)", () => {
   )
 
   it.effect(
-    "does not tell it twice either when a file of it was there at the first try, and shows what was before",
+    "does not repeat a message whose file could be read only at the first attempt, and shows earlier media",
     () =>
       Effect.gen(function* () {
         const seen: Array<Uint8Array | string> = []
@@ -143,7 +143,7 @@ describe("Chat (AC-24)", () => {
       }).pipe(Effect.provide(chatting()))
   )
 
-  it.effect("goes on with a message that others have overtaken, and says it once and last", () =>
+  it.effect("retries a message after later ones were answered, and sends it once and last", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make("It is noon.", "It is Ada.")
       yield* ChatHistory.ChatHistory.use((history) => history.append(Message.user("Who is it?"), "a"))
@@ -158,7 +158,7 @@ describe("Chat (AC-24)", () => {
     }).pipe(Effect.provide(chatting()))
   )
 
-  it.effect("answers what one history is asked at once one after the other, streams too", () =>
+  it.effect("answers concurrent messages of one history one after another, streams included", () =>
     Effect.gen(function* () {
       const asked = yield* Deferred.make<void>()
       const go = yield* Deferred.make<void>()
@@ -181,7 +181,7 @@ describe("Chat (AC-24)", () => {
     }).pipe(Effect.provide(chatting()))
   )
 
-  it.effect("gives the turn back when a stream is left early", () =>
+  it.effect("lets the next message proceed when a stream is abandoned early", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make("One.", "Two.")
       yield* Stream.runDrain(Stream.take(Chat.chatStream(agent, "1", { provider }), 1))
@@ -189,7 +189,7 @@ describe("Chat (AC-24)", () => {
     }).pipe(Effect.provide(chatting()))
   )
 
-  it.effect("waits for a person and keeps what was said when the run goes on (DR-22)", () => {
+  it.effect("pauses for a person and keeps the answer when the run continues (DR-22)", () => {
     const send = Skill.make("send", {
       description: "Sends",
       input: Schema.Struct({}),
@@ -220,7 +220,7 @@ describe("Chat (AC-24)", () => {
     )
   })
 
-  it.effect("says what was asked before its answer, also when all was forgotten while the run waited", () => {
+  it.effect("appends the question before its answer, even when the history was cleared while the run waited", () => {
     const send = Skill.make("send", {
       description: "Sends",
       input: Schema.Struct({}),
@@ -238,7 +238,7 @@ describe("Chat (AC-24)", () => {
         kept.map((message) => message.role),
         ["user", "assistant", "tool", "assistant"]
       )
-      // A history that was filled from elsewhere knows no keys, and says nothing twice either.
+      // A history filled from elsewhere has no keys, and repeats nothing either.
       for (const since of [[], [Message.user("Still there?")]]) {
         const filled = yield* ChatHistory.makeMemory([...kept.slice(0, 1), ...since])
         yield* Effect.provideService(Chat.resume(able, "a", { provider }), ChatHistory.ChatHistory, filled)
@@ -254,7 +254,7 @@ describe("Chat (AC-24)", () => {
     )
   })
 
-  it.effect("keeps the user's media in the history, where they outlive the run", () =>
+  it.effect("keeps the user's media in the history after the run has ended", () =>
     Effect.gen(function* () {
       const seen: Array<Uint8Array | string> = []
       const provider = MockProvider.make("A cat.").onCall((request, call) =>
@@ -271,7 +271,7 @@ describe("Chat (AC-24)", () => {
   )
 
   for (const way of ["resume", "resumeStream", "chat", "chatStream"] as const) {
-    it.effect(`shows a run that goes on by ${way} the media of its own message, whatever was said before (CP-11)`, () =>
+    it.effect(`shows a run continued by ${way} the media of its own message, whatever precedes it (CP-11)`, () =>
       Effect.gen(function* () {
         const sizes = [20, 20, 60]
         const image = (n: number) => Media.fromBytes(new Uint8Array(sizes[n] ?? 0).fill(n), "image/png")
@@ -303,7 +303,7 @@ describe("Chat (AC-24)", () => {
     )
   }
 
-  it.effect("gives the media of a message room before those of what was said before it (CP-11)", () =>
+  it.effect("gives the media of a message priority over those of earlier messages (CP-11)", () =>
     Effect.gen(function* () {
       const image = (size: number) => new Uint8Array(size).fill(size)
       const seen: Array<Uint8Array | string> = []
@@ -323,7 +323,7 @@ describe("Chat (AC-24)", () => {
     ["the kernel alone", "chat"],
     ["the kernel alone", "chatStream"]
   ] as const) {
-    it.effect(`gives what was said before half of the room, once: ${way} under limits of ${bounds} (CP-11)`, () => {
+    it.effect(`gives earlier media half of the room, only once: ${way} under limits of ${bounds} (CP-11)`, () => {
       const limits = Layer.succeed(Limits.Limits, { ...Limits.defaults, mediaBytes: 200_000 })
       const image = (fill: number, size: number) => Media.fromBytes(new Uint8Array(size).fill(fill), "image/png")
       const draw = Skill.make("draw", {
@@ -363,51 +363,54 @@ describe("Chat (AC-24)", () => {
     })
   }
 
-  it.effect("keeps what a skill made and what a file held as well, from a stream and after a pause too (CP-11)", () => {
-    const drawn = new Uint8Array([1, 2])
-    const draw = Skill.make("draw", {
-      description: "Draws",
-      input: Schema.Struct({}),
-      execute: () => Effect.succeed(Media.fromBytes(drawn, "image/png"))
-    })
-    const find = Skill.make("find", {
-      description: "Finds",
-      input: Schema.Struct({}),
-      effects: "read",
-      execute: () => Effect.succeed(Media.fromUrl("https://x.test/a.png"))
-    })
-    return Effect.gen(function* () {
-      const album = yield* folder
-      const photo = new Uint8Array([3, 4])
-      yield* Effect.promise(() => writeFile(`${album}/cat.png`, photo))
-      const seen: Array<ReadonlyArray<Uint8Array | string>> = []
-      const calls = (name: string) => ({ calls: [{ id: "c", name }] })
-      const replies = ["A cat.", calls("draw"), "Drawn.", calls("find"), "Found.", "All of them."]
-      const provider = MockProvider.make().onCall((request, call) =>
-        Effect.map(shown(request), (media) => (seen.push(media), replies[call] ?? ""))
-      )
-      const model = { id: "m", capabilities: ["text", "vision"] } as const
-      const able = Agent.make({ instructions: "", model, skills: "all", dialect: "tools" })
-      const files = MediaStore.layerMemoryWith({ root: album }).pipe(Layer.provide(NodeServices.layer))
-      const layer = Kernel.layerNoProvider.pipe(
-        Layer.provide([SkillRegistry.layer(draw, find), ProtocolRegistry.layer(), files, RunStore.layerMemory]),
-        Layer.provideMerge(ChatHistory.layerMemory)
-      )
-      yield* Effect.gen(function* () {
-        yield* Chat.chat(able, ["What is it?", Media.fromPath("cat.png")], { provider })
-        const asked = yield* Effect.flip(Chat.chat(able, "Draw it.", { provider, runId: "a" }))
-        assert.strictEqual(asked._tag, "RunPaused")
-        yield* Chat.resume(able, "a", { provider, answers: [{ callId: "c", approved: true }] })
-        yield* Stream.runDrain(Chat.chatStream(able, "Find another.", { provider }))
-        yield* Chat.chat(able, "Which of them?", { provider })
-        assert.deepStrictEqual(seen.at(-1), [photo, drawn, "https://x.test/a.png"])
-        assert.notInclude(JSON.stringify((yield* history).map(Message.encode)), "file_id")
-      }).pipe(Effect.provide(Layer.merge(layer, Policy.layerRules({ default: "effects" }))))
-    })
-  })
+  it.effect(
+    "keeps media made by a skill and the contents of files, from a stream and after a pause too (CP-11)",
+    () => {
+      const drawn = new Uint8Array([1, 2])
+      const draw = Skill.make("draw", {
+        description: "Draws",
+        input: Schema.Struct({}),
+        execute: () => Effect.succeed(Media.fromBytes(drawn, "image/png"))
+      })
+      const find = Skill.make("find", {
+        description: "Finds",
+        input: Schema.Struct({}),
+        effects: "read",
+        execute: () => Effect.succeed(Media.fromUrl("https://x.test/a.png"))
+      })
+      return Effect.gen(function* () {
+        const album = yield* folder
+        const photo = new Uint8Array([3, 4])
+        yield* Effect.promise(() => writeFile(`${album}/cat.png`, photo))
+        const seen: Array<ReadonlyArray<Uint8Array | string>> = []
+        const calls = (name: string) => ({ calls: [{ id: "c", name }] })
+        const replies = ["A cat.", calls("draw"), "Drawn.", calls("find"), "Found.", "All of them."]
+        const provider = MockProvider.make().onCall((request, call) =>
+          Effect.map(shown(request), (media) => (seen.push(media), replies[call] ?? ""))
+        )
+        const model = { id: "m", capabilities: ["text", "vision"] } as const
+        const able = Agent.make({ instructions: "", model, skills: "all", dialect: "tools" })
+        const files = MediaStore.layerMemoryWith({ root: album }).pipe(Layer.provide(NodeServices.layer))
+        const layer = Kernel.layerNoProvider.pipe(
+          Layer.provide([SkillRegistry.layer(draw, find), ProtocolRegistry.layer(), files, RunStore.layerMemory]),
+          Layer.provideMerge(ChatHistory.layerMemory)
+        )
+        yield* Effect.gen(function* () {
+          yield* Chat.chat(able, ["What is it?", Media.fromPath("cat.png")], { provider })
+          const asked = yield* Effect.flip(Chat.chat(able, "Draw it.", { provider, runId: "a" }))
+          assert.strictEqual(asked._tag, "RunPaused")
+          yield* Chat.resume(able, "a", { provider, answers: [{ callId: "c", approved: true }] })
+          yield* Stream.runDrain(Chat.chatStream(able, "Find another.", { provider }))
+          yield* Chat.chat(able, "Which of them?", { provider })
+          assert.deepStrictEqual(seen.at(-1), [photo, drawn, "https://x.test/a.png"])
+          assert.notInclude(JSON.stringify((yield* history).map(Message.encode)), "file_id")
+        }).pipe(Effect.provide(Layer.merge(layer, Policy.layerRules({ default: "effects" }))))
+      })
+    }
+  )
 })
 
-it.effect("a chat keeps a word in the place of a file it cannot read", () =>
+it.effect("a chat keeps a placeholder for a file it cannot read", () =>
   Effect.gen(function* () {
     const provider = MockProvider.make("Nothing there.")
     yield* Chat.chat(agent, ["Look:", Media.fromPath("nowhere.png")], { provider })
@@ -418,7 +421,7 @@ it.effect("a chat keeps a word in the place of a file it cannot read", () =>
   }).pipe(Effect.provide(chatting()))
 )
 
-it.effect("a chat over a kernel made elsewhere says and keeps what it can: nobody knows of its store of media", () =>
+it.effect("a chat over a kernel made elsewhere keeps what it can without access to the kernel's media store", () =>
   Effect.gen(function* () {
     const own = yield* Kernel.Kernel
     const seeing = Agent.make({ instructions: "", model: { id: "m", capabilities: ["text", "vision"] } })
@@ -438,7 +441,7 @@ it.effect("a chat over a kernel made elsewhere says and keeps what it can: nobod
   }).pipe(Effect.provide(chatting()))
 )
 
-it.effect("a chat fails with why a run was finished without an answer, as a stream too", () =>
+it.effect("a chat fails with the reason why a run finished without an answer, as a stream too", () =>
   Effect.gen(function* () {
     const provider = MockProvider.make("unheard")
     const finished = Stream.runDrain(Chat.chatStream(agent, "Anyone?", { provider }))
@@ -447,7 +450,7 @@ it.effect("a chat fails with why a run was finished without an answer, as a stre
   }).pipe(Effect.provide([chatting(), Hooks.layer({ onTurnPrepared: () => Effect.succeed(Hooks.finish("enough")) })]))
 )
 
-describe("Chat that outgrew its window", () => {
+describe("Chat that outgrows its window", () => {
   const agent = Agent.make({ instructions: "", model: "m", contextWindow: 1_000, reservedOutputTokens: 0 })
   const question = (n: number) => `${n}? ${"q".repeat(397)}`
   const answer = (n: number) => `${n}! ${"a".repeat(397)}`
@@ -462,7 +465,7 @@ describe("Chat that outgrew its window", () => {
   const world = (writer: Provider.ProviderShape) =>
     Layer.merge(kernel().pipe(Layer.provide(summing(writer))), ChatHistory.layerMemory)
 
-  it.effect("sums up only what was said since, and nothing while what it knows of it fits", () => {
+  it.effect("summarizes only newer messages, and nothing while the last summary fits", () => {
     const [provider, writer] = [answering(), writing()]
     return Effect.gen(function* () {
       yield* ask(provider, 1, 2, 3, 4, 5)
@@ -496,7 +499,7 @@ describe("Chat that outgrew its window", () => {
     }).pipe(Effect.provide(world(writer)))
   })
 
-  it.effect("keeps it with a history that is read by another process", () => {
+  it.effect("keeps the summary in a history that another process reads", () => {
     const [provider, writer] = [answering(), writing()]
     return Effect.gen(function* () {
       const file = `${yield* folder}/chat.db`
@@ -510,7 +513,7 @@ describe("Chat that outgrew its window", () => {
     })
   })
 
-  it.effect("reads it from the journals of a history of runs", () => {
+  it.effect("reads the summary from the journals of a history of runs", () => {
     const [provider, writer] = [answering(), writing()]
     const runIds = [1, 2, 3, 4, 5, 6].map((n) => `c-${n}`)
     const chat = (n: number) =>
@@ -527,7 +530,7 @@ describe("Chat that outgrew its window", () => {
     }).pipe(Effect.provide(Layer.provideMerge(kernel(), summing(writer))))
   })
 
-  it.effect("believes nothing it knew of messages that were changed since, or forgotten", () => {
+  it.effect("discards a summary of messages that were changed or removed since", () => {
     const [provider, writer] = [answering(), writing()]
     return Effect.gen(function* () {
       yield* ask(provider, 1, 2, 3, 4, 5)
@@ -546,7 +549,7 @@ describe("Chat that outgrew its window", () => {
         assert.strictEqual(writer.callCount, calls + 1)
         assert.notInclude(textOf(writer.messagesAt(calls)?.[1]), "Summary")
       }
-      // A run that is given them knows nothing of what became of them meanwhile.
+      // A run that receives them does not know that they changed meanwhile.
       const calls = writer.callCount
       yield* Kernel.run(agent, question(6), { provider, history: whole.with(1, Message.assistant(answer(0))) })
       assert.strictEqual(told(provider)[0]?.includes(`Summary ${calls}.`), true)
@@ -556,13 +559,13 @@ describe("Chat that outgrew its window", () => {
     }).pipe(Effect.provide(world(writer)))
   })
 
-  it.effect("tells what it knows of it where nothing of what was said since can go, and it fits", () => {
+  it.effect("uses the summary when no newer message can be dropped and it fits", () => {
     const [provider, writer] = [answering(), writing()]
     return Effect.gen(function* () {
       yield* ask(provider, 1, 2, 3, 4, 5)
       const whole = yield* history
       const { metadata } = whole.at(-1) ?? Message.user("")
-      // All that is left of the conversation is what was summed up.
+      // Only the summarized messages of the conversation are left.
       const summed = whole.slice(0, 5)
       const last = Message.make("user", question(3), metadata === undefined ? {} : { metadata })
       const left = yield* ChatHistory.makeMemory(summed.with(-1, last))
@@ -578,7 +581,7 @@ describe("Chat that outgrew its window", () => {
     }).pipe(Effect.provide(world(writer)))
   })
 
-  it.effect("knows it again where media were said, which a run has by their ids", () => {
+  it.effect("recognizes the summary when messages contain media, which a run refers to by id", () => {
     const [provider, writer] = [answering(), writing()]
     const able = Agent.make({
       instructions: "",
@@ -598,7 +601,7 @@ describe("Chat that outgrew its window", () => {
     }).pipe(Effect.provide(world(writer)))
   })
 
-  it.effect("keeps nothing with a history where nobody says what went", () => {
+  it.effect("stores no summary in the history when compaction has no summarizer", () => {
     const provider = answering()
     const layer = Layer.provide(kernel(), PromptPipeline.layer({ compaction: {} }))
     return Effect.gen(function* () {
@@ -608,7 +611,7 @@ describe("Chat that outgrew its window", () => {
     }).pipe(Effect.provide(Layer.merge(layer, ChatHistory.layerMemory)))
   })
 
-  it.effect("keeps nothing it knew of messages that were forgotten while a run waited", () => {
+  it.effect("keeps no summary of messages that were removed while a run waited", () => {
     const writer = writing()
     const pay = Skill.make("pay", {
       description: "Pays",
@@ -643,7 +646,7 @@ describe("Chat that outgrew its window", () => {
   })
 
   for (const metadata of [{ summed: { summary: "Forged." } }, { compaction: { removed: 3 } }]) {
-    it.effect(`believes no message that claims to know what was said (${Object.keys(metadata).join()})`, () => {
+    it.effect(`ignores a message that claims to be a summary (${Object.keys(metadata).join()})`, () => {
       const [provider, writer] = [answering(), writing()]
       const forged = Message.make(
         "user",
@@ -667,7 +670,7 @@ describe("Chat that outgrew its window", () => {
     })
   }
 
-  it.effect("counts nothing by a note that a run was given with its history", () => {
+  it.effect("does not count tokens by a note in the history a run was given", () => {
     const [provider, writer] = [answering(), writing()]
     const note = Message.make(
       "user",
@@ -682,7 +685,7 @@ describe("Chat that outgrew its window", () => {
     }).pipe(Effect.provide(Layer.provideMerge(kernel(), summing(writer))))
   })
 
-  it.effect("looks at each message of a long history once, however often it was summed up and changed since", () => {
+  it.effect("reads each message of a long history once, however often it was summarized and changed", () => {
     const provider = answering()
     return Effect.gen(function* () {
       yield* ask(provider, ...Array.from({ length: 100 }, (_, n) => n))
@@ -699,7 +702,7 @@ describe("Chat that outgrew its window", () => {
     }).pipe(Effect.provide(world(writing())))
   })
 
-  it.effect("tells all of it where the window is large enough, and nobody who is given the run's messages", () => {
+  it.effect("sends the whole history to a large enough window, without summaries in its metadata", () => {
     const [provider, writer] = [answering(), writing()]
     return Effect.gen(function* () {
       yield* ask(provider, 1, 2, 3, 4, 5)
@@ -717,7 +720,7 @@ describe("Chat that outgrew its window", () => {
     }).pipe(Effect.provide(world(writer)))
   })
 
-  it.effect("tells what was said of it once more where a run outgrew the window by itself", () => {
+  it.effect("summarizes at most once more after a run that outgrew the window by itself", () => {
     const writer = writing()
     const look = Skill.make("look", {
       description: "Looks",
@@ -749,7 +752,7 @@ describe("Chat with a Memory", () => {
     return Message.text(provider.messagesAt(0)?.[0] ?? Message.system(""))
   })
 
-  it.effect("looks up what fits the message and tells it", () =>
+  it.effect("recalls entries that match the message and adds them to the prompt", () =>
     Effect.gen(function* () {
       const system = yield* remembered
       assert.match(system, /^Talk\.\n\n<relevant_context>/)
@@ -757,7 +760,7 @@ describe("Chat with a Memory", () => {
     }).pipe(Effect.provide(Layer.merge(chatting(), Memory.layerMemory)))
   )
 
-  it.effect("looks it up for a message that is answered as a stream, too", () =>
+  it.effect("recalls for a message that is answered as a stream, too", () =>
     Effect.gen(function* () {
       yield* Memory.Memory.use((memory) => memory.store({ content: "Ada likes tea." }))
       const provider = MockProvider.make("Tea?")
@@ -766,7 +769,7 @@ describe("Chat with a Memory", () => {
     }).pipe(Effect.provide(Layer.merge(chatting(), Memory.layerMemory)))
   )
 
-  it.effect("looks it up, too, where only the kernel was given it", () =>
+  it.effect("recalls also when only the kernel was given the memory", () =>
     Effect.gen(function* () {
       const memory = yield* Memory.makeMemory
       yield* memory.store({ content: "Ada likes tea." })
@@ -780,7 +783,7 @@ describe("Chat with a Memory", () => {
     })
   )
 
-  it.effect("leaves a pipeline of the host alone, wherever it was given", () =>
+  it.effect("leaves a pipeline of the host unchanged, wherever it is provided", () =>
     Effect.gen(function* () {
       const own = PromptPipeline.layer({ sections: [() => Effect.succeed("MINE")] })
       const here = yield* remembered.pipe(Effect.provide(Layer.merge(own, chatting())))
@@ -791,7 +794,7 @@ describe("Chat with a Memory", () => {
     }).pipe(Effect.provide(Memory.layerMemory))
   )
 
-  it.effect("is not asked in a run that is no chat", () =>
+  it.effect("is not asked in a run outside a chat", () =>
     Effect.gen(function* () {
       yield* Memory.Memory.use((memory) => memory.store({ content: "Ada likes tea." }))
       const provider = MockProvider.make("Tea?")

@@ -33,7 +33,7 @@ const loaded = (runId: string) =>
   )
 
 describe("ChatHistory.ofState", () => {
-  it.effect("is what was said before, the input, and every turn", () =>
+  it.effect("contains the earlier messages, the input and every turn", () =>
     Effect.gen(function* () {
       yield* Kernel.run(agent("tools"), "now", {
         runId: "r",
@@ -56,7 +56,7 @@ describe("ChatHistory.ofState", () => {
     )
   )
 
-  it.effect("answers the calls of a stopped run with what is known of them", () => {
+  it.effect("answers the calls of a stopped run with their known results", () => {
     const mock = MockProvider.make({
       calls: [
         { id: "c1", name: "look", params: { at: "x" } },
@@ -75,7 +75,7 @@ describe("ChatHistory.ofState", () => {
     }).pipe(Effect.provide(world(mock, hooks)))
   })
 
-  it.effect("does not say of a call that was interrupted that it did not run", () => {
+  it.effect("does not claim that an interrupted call did not run", () => {
     const mock = MockProvider.make({ calls: [{ id: "c1", name: "wait", params: {} }] })
     return Effect.gen(function* () {
       const entered = yield* Deferred.make<void>()
@@ -96,7 +96,7 @@ describe("ChatHistory.ofState", () => {
     }).pipe(Effect.provide(world(mock)))
   })
 
-  it.effect("answers the native calls of a reply that was cut, or that a hook dropped", () => {
+  it.effect("answers native calls of a truncated reply, and those a hook dropped", () => {
     const mock = MockProvider.make(
       { text: "so", calls: [{ id: "c1", name: "look", params: {} }], reason: "length" },
       {
@@ -125,7 +125,7 @@ describe("ChatHistory.ofState", () => {
 })
 
 describe("ChatHistory.layerRunStore", () => {
-  it.effect("is the conversation of runs that follow each other, and knows what their journals hold", () =>
+  it.effect("is the conversation of consecutive runs, as their journals record it", () =>
     Effect.gen(function* () {
       const first = yield* Kernel.run(agent("tools"), "one", { runId: "a" })
       const history = yield* ChatHistory.makeRunStore(["a", "b", "three", "four"])
@@ -140,14 +140,14 @@ describe("ChatHistory.layerRunStore", () => {
       for (const more of ["three", "four"]) {
         yield* history.clear
         assert.strictEqual(yield* history.size, 0)
-        // What is said since is there, and what was forgotten stays so.
+        // Later messages are there, and removed ones stay removed.
         yield* Kernel.run(agent("tools"), more, { runId: more })
         assert.deepStrictEqual((yield* history.toArray).map(Message.text), [more, "hello"])
       }
     }).pipe(Effect.provide(world(MockProvider.make("hello"))))
   )
 
-  it.effect("says once what a chat appended before its run was there (AC-24)", () =>
+  it.effect("contains once a message that a chat appended before its run was stored (AC-24)", () =>
     Effect.gen(function* () {
       const texts = Effect.map(
         ChatHistory.ChatHistory.use((history) => history.toArray),

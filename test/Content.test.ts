@@ -33,7 +33,7 @@ const samples: ReadonlyArray<Content.Content> = [
 
 describe("Content", () => {
   for (const content of samples) {
-    it(`${content.type}: what a constructor makes is what its wire form decodes to (CP-2, CP-4)`, () => {
+    it(`${content.type}: the constructor and the decoder of its wire form agree (CP-2, CP-4)`, () => {
       const again = read(JSON.parse(JSON.stringify(Content.encode(content))))
       assert.deepStrictEqual(again, content)
       assert.isTrue(Equal.equals(again, content))
@@ -42,7 +42,7 @@ describe("Content", () => {
     })
   }
 
-  it("writes snake_case and leaves user data alone (CP-17)", () => {
+  it("writes snake_case and leaves user data unchanged (CP-17)", () => {
     assert.deepStrictEqual(Content.encode(Content.toolUse("c", "t", { callId: 1, tool_name: 2 })), {
       type: "tool_use",
       call_id: "c",
@@ -51,7 +51,7 @@ describe("Content", () => {
     })
   })
 
-  it("keeps unknown fields of a known type, also those named like ours (CP-3)", () => {
+  it("keeps unknown fields of a known type, also those that resemble its own (CP-3)", () => {
     const wire = parse(
       '{"type":"tool_use","call_id":"c","tool_name":"t","arguments":{},"callId":5,"~callId":6,"media_type":null,"__proto__":{"polluted":1},"x":[{}]}'
     )
@@ -66,16 +66,16 @@ describe("Content", () => {
     assert.strictEqual(Object.getPrototypeOf(content), Object.prototype)
   })
 
-  it("tells contents apart that differ only in an unknown field (CP-4)", () => {
+  it("distinguishes contents that differ only in an unknown field (CP-4)", () => {
     assert.isFalse(Equal.equals(read({ type: "text", text: "a", v: 1 }), read({ type: "text", text: "a", v: 2 })))
   })
 
-  it("keeps what a provider added to its thinking (CP-9)", () => {
+  it("keeps the fields a provider added to its thinking (CP-9)", () => {
     const wire = { type: "thinking", content: "", redacted: true, signature: { opaque: ["x"] }, encrypted: "blob" }
     assert.deepStrictEqual(Content.encode(read(wire)), wire)
   })
 
-  it("shows neither a person nor an export what is redacted, at any depth (CP-9)", () => {
+  it("hides redacted contents from people and exports, at any depth (CP-9)", () => {
     const hidden = Content.thinking("secret", { redacted: true })
     const shown = Content.encode(Content.uiForm(Content.toolResult("c", [hidden, Content.thinking("open")])))
     assert.notInclude(JSON.stringify(shown), "secret")
@@ -83,7 +83,7 @@ describe("Content", () => {
     assert.strictEqual(Content.toText(hidden), "[Thinking: redacted]")
   })
 
-  it("freezes what it decodes at every depth and shares nothing with the input (CP-4)", () => {
+  it("freezes decoded contents at every depth and shares nothing with the input (CP-4)", () => {
     const wire = { type: "data", data: { list: [{ a: 1 }] } }
     const content = read(wire)
     wire.data.list[0]!.a = 2
@@ -92,7 +92,7 @@ describe("Content", () => {
     assert.throws(() => Object.assign(Object(Reflect.get(content, "data")), { list: 1 }))
   })
 
-  it("copies bytes in and out, so that nobody can change them (CP-4)", () => {
+  it("copies bytes in and out, so they cannot be changed from outside (CP-4)", () => {
     const bytes = new Uint8Array([1, 2, 3])
     const made = Content.image({ data: bytes })
     const decoded = read({ type: "image", data: "AQID" })
@@ -105,7 +105,7 @@ describe("Content", () => {
     }
   })
 
-  it("keeps a type nobody knows verbatim over any number of hops, `unknown` and `custom` included (CP-7)", () => {
+  it("preserves an unknown type verbatim over any number of hops, `unknown` and `custom` included (CP-7)", () => {
     for (const type of ["unknown", "custom", "v2_image", "__proto__", "constructor", "Text"]) {
       const wire = { type, raw: { type: "x" }, list: [null, 1], nothing: null }
       const content = read(Content.encode(read(Content.encode(read(wire)))))
@@ -115,7 +115,7 @@ describe("Content", () => {
     }
   })
 
-  it("names the innermost fault (CP-2, CP-6)", () => {
+  it("reports the innermost error (CP-2, CP-6)", () => {
     const inner = (part: unknown) => ({
       type: "tool_result",
       call_id: "c",
@@ -150,7 +150,7 @@ describe("Content", () => {
     for (const [wire, path] of faults) assert.strictEqual(pathOf(wire), path, JSON.stringify(wire))
   })
 
-  it("takes only Base64 that it would write back (CP-2)", () => {
+  it("accepts only canonical Base64 (CP-2)", () => {
     for (const data of ["", "AA==", "AAA=", "AAAA", "+/+/"])
       assert.strictEqual(Reflect.get(Content.encode(read({ type: "image", data })), "data"), data)
     for (const data of ["AB==", "AAB=", "AA", "A===", "AAAA\n", "AA\r\nAA==", "_-_-", " AAAA", "AA=A"]) {
@@ -158,7 +158,7 @@ describe("Content", () => {
     }
   })
 
-  it("reads contents as deep as the limit and not deeper (CP-6)", () => {
+  it("decodes contents up to the depth limit and no deeper (CP-6)", () => {
     assert.strictEqual(Content.encode(read(nested(Bounds.blockDepth)))["type"], "tool_result")
     assert.include(pathOf(nested(Bounds.blockDepth + 1)), "/content/0/content/0")
     assert.include(pathOf(nested(20_000)), "/content/0")
@@ -168,7 +168,7 @@ describe("Content", () => {
     assert.include(pathOf(deepData(50_000)), "/data/a/0")
   })
 
-  it("refuses what is not JSON with its path, whatever it does when it is looked at (R-22)", () => {
+  it("rejects a value that is not JSON with its path, even when reading it throws (R-22)", () => {
     const cycle: { self?: unknown } = {}
     cycle.self = cycle
     const values: ReadonlyArray<readonly [unknown, string]> = [
@@ -208,7 +208,7 @@ describe("Content", () => {
     })
   })
 
-  it("stops at a value too large to copy", () => {
+  it("stops at a value that is too large to copy", () => {
     let wide: unknown = 1
     for (let level = 0; level < 40; level++) wide = [wide, wide]
     const result = Content.json(wide)
@@ -237,20 +237,20 @@ describe("Content", () => {
     assert.strictEqual(Content.toText(Content.code("```")), "````\n```\n````")
   })
 
-  it("fences code by one backtick more than any run in it, in one look", () => {
+  it("fences code with one backtick more than any run inside it, in one pass", () => {
     assert.strictEqual(Content.toText(Content.code("a ```` b")), "`````\na ```` b\n`````")
     // One look for each length took minutes, which no test is given.
     const ticks = "`".repeat(300_000)
     assert.strictEqual(Content.toText(Content.code(ticks)), `${ticks}\`\n${ticks}\n${ticks}\``)
   })
 
-  it("says what stands for a medium a model cannot take (BP-105)", () => {
+  it("describes a medium that a model cannot take (BP-105)", () => {
     const image = Content.image({ fileId: "f", mediaType: "image/png" })
     assert.strictEqual(Content.placeholder(image), "[image unavailable: image/png]")
   })
 
   it.prop(
-    "loses nothing of any JSON object it accepts, and never throws (CP-2)",
+    "preserves every JSON object it accepts, and never throws (CP-2)",
     [Schema.JsonObject],
     ([fields]) => {
       for (const type of ["text", "thinking", "image", "tool_result", "later"]) {
@@ -277,7 +277,7 @@ describe("Content", () => {
     cases()
   )
 
-  it("reads and writes through its schema, with the same faults", () => {
+  it("decodes and encodes through its schema, with the same errors", () => {
     const decode = Schema.decodeUnknownResult(Schema.Struct({ parts: Schema.Array(Content.Content) }))
     const wire = { parts: [{ type: "text", text: "a", extra: 1 }, { type: "new" }] }
     const value = Result.getOrThrow(decode(wire))

@@ -44,7 +44,7 @@ const written: ReadonlyArray<readonly [name: string, markup: Dialect.Markup, tex
 
 describe("Dialect.of", () => {
   for (const name of ["blocks", "tools"] as const) {
-    it(`counts what a vendor wants to see again of its thinking as part of the reply, in ${name}`, () => {
+    it(`keeps thinking that a vendor expects back as part of the reply, in ${name}`, () => {
       const reader = () =>
         Dialect.of(name).reader(
           { text: () => {}, block: () => {}, part: () => {} },
@@ -79,7 +79,7 @@ describe("Dialect.of", () => {
     })
   }
 
-  it("keeps thinking that came after the text behind it: a vendor refuses what was moved", () => {
+  it("keeps thinking in its place after the text, since a vendor rejects thinking that moved", () => {
     const reader = Dialect.of("tools").reader({ text: () => {}, block: () => {}, part: () => {} }, Limits.defaults, {
       provider: "p",
       model: "m"
@@ -96,7 +96,7 @@ describe("Dialect.of", () => {
   })
 
   for (const [name, markup, text] of written) {
-    it(`reads a call as ${name} writes it, as a block and as a native call`, () => {
+    it(`reads a call in the markup of ${name}, as a block and as a native call`, () => {
       const block = read(Dialect.of("blocks", [markup]), text).blocks[0]
       assert.strictEqual(block?.type, "command")
       assert.strictEqual(block?.name, "add")
@@ -106,7 +106,7 @@ describe("Dialect.of", () => {
       assert.deepStrictEqual(call?.params, { a: 1, b: 2 })
     })
 
-    it(`leaves what ${name} writes alone unless it was asked to read it`, () => {
+    it(`leaves the markup of ${name} as text unless reading it was requested`, () => {
       for (const dialect of [Dialect.of("blocks"), Dialect.of("tools")]) {
         const reply = read(dialect, text)
         assert.deepStrictEqual([reply.blocks, reply.calls, reply.text], [[], [], text])
@@ -114,7 +114,7 @@ describe("Dialect.of", () => {
     })
   }
 
-  it("prefers blocks and native calls to any other markup", () => {
+  it("prefers blocks and native calls over any other markup", () => {
     const both = '<block type="final">x</block> <tool_call>{"name":"add","arguments":{}}</tool_call>'
     assert.deepStrictEqual(
       read(Dialect.of("blocks", Dialect.markups), both).blocks.map((block) => block.type),
@@ -122,7 +122,7 @@ describe("Dialect.of", () => {
     )
   })
 
-  it("reads several calls in their order, and takes the first markup that is there", () => {
+  it("reads several calls in order, in the first markup it finds", () => {
     const text =
       '<tool_call>{"name":"add","arguments":{"a":1,"b":1}}</tool_call><tool_call>{"name":"add","arguments":{"a":2,"b":2}}</tool_call>'
     const reply = read(Dialect.of("tools", Dialect.markups), text)
@@ -135,7 +135,7 @@ describe("Dialect.of", () => {
     )
   })
 
-  it("leaves what it cannot read as it is: broken JSON, a cut call, a word in a fence, a list of other things", () => {
+  it("leaves unreadable markup as text: broken JSON, a truncated call, a word in a fence, a list of other values", () => {
     for (const text of [
       '<tool_call>{"name": "add", "arguments": {"a": 1</tool_call>',
       '<tool_call>{"name": "add", "arguments": {}}',
@@ -149,12 +149,12 @@ describe("Dialect.of", () => {
     }
   })
 
-  it("keeps the answer of JSON blocks in the native dialect", () => {
+  it("preserves the answer of JSON blocks in the native dialect", () => {
     const reply = read(Dialect.of("tools", ["json"]), '{"blocks":[{"type":"final","content":"done"}]}')
     assert.strictEqual(reply.text, "done")
   })
 
-  it.effect("lets a model act in its own markup, and shows it its results in the dialect of the run", () =>
+  it.effect("lets a model call skills in its own markup, and shows results in the dialect of the run", () =>
     Effect.gen(function* () {
       const [, markup, text] = written[0] ?? ["", "json", ""]
       for (const dialect of ["blocks", "tools"] as const) {

@@ -33,7 +33,7 @@ const label = (event: RunEvent): string =>
   event.type === "text_chunk" ? event.text : "revision" in event ? `${event.runId}:${event.revision}` : event.type
 
 describe("EventBus topics", () => {
-  it.effect("show a whole tree of runs in the order it happened, in one subscription (CP-13)", () =>
+  it.effect("deliver a whole tree of runs in order, in one subscription (CP-13)", () =>
     Effect.gen(function* () {
       const bus = yield* EventBus.EventBus
       const following = yield* follow(yield* progress("run"))
@@ -48,7 +48,7 @@ describe("EventBus topics", () => {
     }).pipe(Effect.provide(EventBus.layerMemory))
   )
 
-  it.effect("give the stream parts of one agent alone, under its key (CP-13)", () =>
+  it.effect("deliver the stream parts of one agent under its key (CP-13)", () =>
     Effect.gen(function* () {
       const bus = yield* EventBus.EventBus
       const ada = yield* agent("react/ada")
@@ -66,7 +66,7 @@ describe("EventBus topics", () => {
     }).pipe(Effect.provide(EventBus.layerMemory))
   )
 
-  it("are found by the name of an agent, whatever it is called", () => {
+  it("can be derived from the name of any agent", () => {
     assert.strictEqual(Address.TopicId.stream(EventBus.agentIdOf("ada")).toString(), "agent.stream/ada")
     for (const name of ["a/b c\n", "é\ud800", "x".repeat(1_000)]) {
       const id = EventBus.agentIdOf(name, "prod")
@@ -74,7 +74,7 @@ describe("EventBus topics", () => {
     }
   })
 
-  it.effect("keep namespaces apart (CP-13)", () =>
+  it.effect("separate namespaces (CP-13)", () =>
     Effect.gen(function* () {
       const bus = yield* EventBus.EventBus
       const here = yield* follow(yield* progress("run"))
@@ -89,7 +89,7 @@ describe("EventBus topics", () => {
     }).pipe(Effect.provide(EventBus.layerMemory))
   )
 
-  it.effect("cost a slow subscriber stream parts, never phases, and cost the others nothing (R-23)", () =>
+  it.effect("drop stream parts for a slow subscriber, never phases, and nothing for the others (R-23)", () =>
     Effect.gen(function* () {
       const bus = yield* EventBus.EventBus
       const topic = yield* progress("run")
@@ -105,7 +105,7 @@ describe("EventBus topics", () => {
     }).pipe(Effect.provide(EventBus.layerMemory))
   )
 
-  it.effect("are left by a subscriber that fails or is interrupted, and end with the bus", () =>
+  it.effect("unsubscribe a subscriber that fails or is interrupted, and end with the bus", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
       const services = yield* Layer.buildWithScope(EventBus.layerMemory, scope)
@@ -126,12 +126,12 @@ describe("EventBus topics", () => {
       yield* Scope.close(scope, Exit.void)
       assert.deepStrictEqual((yield* Fiber.join(open)).map(label), ["run:1", "run:2"])
       assert.deepStrictEqual(yield* Fiber.join(silent), [])
-      // Who comes later is told nothing, and does not wait for it.
+      // A later subscriber receives nothing, and does not wait.
       assert.deepStrictEqual(yield* Stream.runCollect(bus.subscribe(topic)), [])
     })
   )
 
-  it.effect("cost nothing once all who followed them have left: no event is looked at", () =>
+  it.effect("cost nothing once all subscribers have left: no event is inspected", () =>
     Effect.gen(function* () {
       const bus = yield* EventBus.EventBus
       const topic = yield* progress("run")
@@ -156,7 +156,7 @@ describe("EventBus topics", () => {
 })
 
 describe("EventBus messages", () => {
-  it.effect("go to the agent of that address and bring back its answer", () =>
+  it.effect("go to the agent at an address and return its answer", () =>
     Effect.gen(function* () {
       const bus = yield* EventBus.EventBus
       const ada = yield* agent("react/ada")
@@ -173,7 +173,7 @@ describe("EventBus messages", () => {
     }).pipe(Effect.scoped, Effect.provide(EventBus.layerMemory))
   )
 
-  it.effect("to nobody fail with the address (CP-16)", () =>
+  it.effect("without a handler fail with the address (CP-16)", () =>
     Effect.gen(function* () {
       const bus = yield* EventBus.EventBus
       const error = yield* Effect.flip(bus.send(yield* agent("prod/react/ada"), message("user", "hi")))
@@ -181,7 +181,7 @@ describe("EventBus messages", () => {
     }).pipe(Effect.provide(EventBus.layerMemory))
   )
 
-  it.effect("say what a handler failed with, but not what a defect holds (CP-16, S-7)", () =>
+  it.effect("carry the failure of a handler, but not the contents of a defect (CP-16, S-7)", () =>
     Effect.gen(function* () {
       const bus = yield* EventBus.EventBus
       const failing = yield* agent("react/failing")
@@ -202,7 +202,7 @@ describe("EventBus messages", () => {
     }).pipe(Effect.scoped, Effect.provide(EventBus.layerMemory))
   )
 
-  it.effect("are received by one handler at a time, as long as its scope is open", () =>
+  it.effect("are received by one handler at a time, while its scope is open", () =>
     Effect.gen(function* () {
       const bus = yield* EventBus.EventBus
       const ada = yield* agent("react/ada")
@@ -225,7 +225,7 @@ describe("EventBus messages", () => {
     }).pipe(Effect.provide(EventBus.layerMemory))
   )
 
-  it.effect("are interrupted with their sender, and keep the services of their handler", () =>
+  it.effect("are interrupted with their sender, and run with the services of their handler", () =>
     Effect.gen(function* () {
       class Shop extends Context.Service<Shop, { readonly name: string }>()("test/Shop") {}
       const bus = yield* EventBus.EventBus

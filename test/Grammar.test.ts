@@ -84,7 +84,7 @@ const scope: Skill.CallScope = {
 }
 const byName = new Map(skills.map((skill) => [skill.name, skill]))
 
-/** Why a text is no reply, if it is none: its blocks are read and each is held against what it has to fit. */
+/** Returns why a text is not a valid reply, if so: parses its blocks and checks each against its schema. */
 const faultOf = (reply: string): string | undefined => {
   const { blocks, text, unclosed } = BlockParser.parse(reply)
   if (unclosed !== undefined || text.trim() !== "" || blocks.length === 0) return "it is not blocks alone"
@@ -110,7 +110,7 @@ const faultOf = (reply: string): string | undefined => {
 }
 
 describe("Grammar", () => {
-  it("gives 10,000 sampled replies that parse as blocks and fit the skills they call, and every production is drawn", () => {
+  it("samples 10,000 replies that parse as blocks and fit the skills they call, using every production", () => {
     const drawn = Grammar.sampler(grammar, 42)
     const kinds = new Set<string>()
     for (let count = 0; count < 10_000; count++) {
@@ -123,7 +123,7 @@ describe("Grammar", () => {
     assert.isAtLeast(kinds.size, skills.length + 4 + 2 + 2)
   })
 
-  it("is written as GBNF that a reader of GBNF takes, and fits what is drawn and nothing else", () => {
+  it("is written as GBNF that a GBNF parser reads, and matches the samples and nothing else", () => {
     const fits = Gbnf.matcher(Gbnf.read(Grammar.toGbnf(grammar)))
     const drawn = Grammar.sampler(grammar, 7)
     for (let count = 0; count < 2_000; count++) {
@@ -152,7 +152,7 @@ describe("Grammar", () => {
     for (const reply of wrong) assert.isFalse(fits(reply), reply)
   })
 
-  it("holds every text of an answer but one that would close or nest its block (BP-8, BP-10)", () => {
+  it("allows any text in an answer except text that would close or nest its block (BP-8, BP-10)", () => {
     const fits = Gbnf.matcher(Gbnf.read(Grammar.toGbnf(Grammar.make({ skills: [] }))))
     for (const text of [
       "",
@@ -174,7 +174,7 @@ describe("Grammar", () => {
       assert.isFalse(fits(final(text)), text)
   })
 
-  it("lets no hostile name or value out of its literal", () => {
+  it("escapes hostile names and values inside literals", () => {
     const name = 'x" | root ::= "pwned'
     const hostile = Grammar.make({
       skills: [
@@ -201,7 +201,7 @@ describe("Grammar", () => {
     )
   })
 
-  it("reads schemas of strangers within bounds: circles, floods, nonsense and depths", () => {
+  it("reads untrusted schemas within bounds: cycles, large sizes, nonsense and deep nesting", () => {
     const deep = (depth: number): { readonly [key: string]: Schema.Json } =>
       depth === 0 ? { type: "string" } : { type: "array", items: deep(depth - 1), minItems: 1 }
     const wide = {
@@ -243,7 +243,7 @@ describe("Grammar", () => {
     }
   })
 
-  it("draws no number that a double rounds onto a bound that is not allowed", () => {
+  it("samples no number that a double rounds to an excluded bound", () => {
     const bounds: ReadonlyArray<readonly [low: number, high: number]> = [
       [-346997.3437, -346995.0937],
       [0.000000001, 0.000000002],
@@ -270,7 +270,7 @@ describe("Grammar", () => {
   })
 
   it.prop(
-    "draws numbers from within their bounds, whatever these are, and refuses those beyond",
+    "samples numbers within any bounds and rejects those outside",
     [Schema.Finite, Schema.Natural, Schema.Boolean, Schema.Boolean],
     ([start, width, noLow, noHigh]) => {
       const low = Math.round((start % 1e6) * 1e4) / 1e4
@@ -300,7 +300,7 @@ describe("Grammar", () => {
     cases()
   )
 
-  it("takes nine digits behind the point, also of a number with one bound or with one that it must not reach", () => {
+  it("allows nine decimal digits, also with a single or an exclusive bound", () => {
     for (const [bounds, texts] of [
       [{ minimum: 0 }, ["19.99", "0.123456789", "0"]],
       [{ maximum: -85.015 }, ["-86.015", "-85.015", "-1000000.5"]],
@@ -313,7 +313,7 @@ describe("Grammar", () => {
     }
   })
 
-  it("asks for what must be there, also where nothing else is said of it, and for nothing that cannot be", () => {
+  it("demands required properties, even without a schema of their own, and none that is impossible", () => {
     const fits = (schema: Content.JsonObject, text: string) =>
       Gbnf.matcher(Gbnf.read(Grammar.toGbnf(Grammar.fromJsonSchema(schema))))(text)
     const open: Content.JsonObject = { type: "object", properties: { a: { type: "null" } }, required: ["b"] }
@@ -335,7 +335,7 @@ describe("Grammar", () => {
     assert.isFalse(fits({ anyOf: [tooFew, { type: "null" }] }, "[null]"))
   })
 
-  it("holds values apart: what a struct without fields takes, keys beside known ones, members that are never", () => {
+  it("separates empty structs, additional keys and members that never occur", () => {
     const fits = (schema: { readonly [key: string]: Schema.Json }) =>
       Gbnf.matcher(Gbnf.read(Grammar.toGbnf(Grammar.fromJsonSchema(schema))))
     const notNull = fits({ not: { type: "null" } })
@@ -360,7 +360,7 @@ describe("Grammar", () => {
     assert.isFalse(choice("{}"))
   })
 
-  it("has a JSON form that its JSON Schema describes and the kernel reads as blocks", () => {
+  it("has a JSON form that its JSON Schema describes and that the kernel reads as blocks", () => {
     const schema = Grammar.toJsonSchema(options)
     const drawn = Grammar.sampler(Grammar.fromJsonSchema(schema), 3)
     const reader = () =>
@@ -387,7 +387,7 @@ describe("Grammar", () => {
     assert.isAtLeast(kinds.size, skills.length + 4 + 2 + 2)
   })
 
-  it("keeps the definitions of skills apart in its JSON form, and what they refer to in themselves", () => {
+  it("separates the definitions of skills in its JSON form, with their own references", () => {
     const input = (type: string) => ({
       type: "object",
       properties: { own: { $ref: "#/$defs/X" }, same: { $ref: "#/properties/own" }, all: { $ref: "#" } },
@@ -416,7 +416,7 @@ describe("Grammar", () => {
     }
   })
 
-  it("has structural tags: a begin, the skill's schema and an end for each command", () => {
+  it("has structural tags: a begin tag, the skill's schema and an end tag for each command", () => {
     const tag = Grammar.toStructuralTag({ skills: skills.slice(0, 1) })
     assert.deepStrictEqual(tag, {
       type: "structural_tag",

@@ -12,7 +12,7 @@ const write = Skill.make("write", {
 const agent = Agent.make({ instructions: "", model: "m", skills: [write] })
 const asks = '<block type="command" name="write">{"to": "Oslo"}</block>'
 
-/** Runs with a hook that answers so about its only call, and gives what the model was told of it. */
+/** Runs with a hook that returns this decision about the only call, and returns the result the model received. */
 const told = Effect.fn("told")(function* (answer: Hooks.HookResult<Hooks.Review>) {
   const provider = MockProvider.make(asks, "<final>done</final>")
   const hooks = Hooks.layer({ onToolCallStarted: () => Effect.succeed(answer) })
@@ -20,8 +20,8 @@ const told = Effect.fn("told")(function* (answer: Hooks.HookResult<Hooks.Review>
   return JSON.stringify(provider.lastCall?.messages.at(-1)?.content)
 })
 
-describe("what a hook says of a call", () => {
-  it.effect("runs it with other arguments, or lets a result stand in for it (DR-11)", () =>
+describe("the decision of a hook about a call", () => {
+  it.effect("runs the call with other arguments, or replaces it by a result (DR-11)", () =>
     Effect.gen(function* () {
       assert.include(yield* told({}), "written to Oslo")
       assert.include(yield* told(Hooks.rewrite({ to: "Rome" })), "written to Rome")
@@ -35,8 +35,8 @@ describe("what a hook says of a call", () => {
   )
 })
 
-describe("what a hook says of a run", () => {
-  it.effect("lets it wait with a reason, or end without an answer (DR-9, DR-10)", () =>
+describe("the decision of a hook about a run", () => {
+  it.effect("pauses the run with a reason, or finishes it without an answer (DR-9, DR-10)", () =>
     Effect.gen(function* () {
       const run = (answer: Hooks.HookResult) =>
         Kernel.run(agent, "go", { provider: MockProvider.make("<final>done</final>") }).pipe(

@@ -78,7 +78,7 @@ const told = Effect.fnUntraced(function* <O, S extends Skill.AnySkill<unknown>>(
 })
 
 describe("Kernel.run", () => {
-  it.effect("gives the content of the first final block, byte for byte (BP-9, BP-38)", () =>
+  it.effect("returns the content of the first final block, byte for byte (BP-9, BP-38)", () =>
     Effect.gen(function* () {
       const mock = MockProvider.make(`${final(" 42\r\n")}${final("43")}`)
       const result = yield* Kernel.run(agent, "go", { provider: mock })
@@ -87,7 +87,7 @@ describe("Kernel.run", () => {
     }).pipe(Effect.provide(kernel(echo)))
   )
 
-  it.effect("fails before anything else when there is no provider (BP-31)", () =>
+  it.effect("fails first of all when there is no provider (BP-31)", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(Kernel.run(agent, "go"))
       assert.strictEqual(error._tag, "ProviderError")
@@ -95,7 +95,7 @@ describe("Kernel.run", () => {
     }).pipe(Effect.provide(kernel(echo)))
   )
 
-  it.effect("takes the run's provider before the layer's (BP-31)", () =>
+  it.effect("prefers the run's provider over the layer's (BP-31)", () =>
     Effect.gen(function* () {
       const result = yield* Kernel.run(agent, "go", { provider: MockProvider.make(final("the run's")) })
       assert.strictEqual(result.text, "the run's")
@@ -103,7 +103,7 @@ describe("Kernel.run", () => {
     }).pipe(Effect.provide(kernel(echo).pipe(Layer.provide(MockProvider.layer(final("the layer's"))))))
   )
 
-  it.effect("asks the registry's provider of a model that is a value, where no other is there (BP-31, DR-25)", () => {
+  it.effect("falls back to the registry's provider for a model that is given as a value (BP-31, DR-25)", () => {
     const served = { ...Model.textOnly, provider: "mine" }
     const mine = MockProvider.make(final("the registry's"), final("the registry's"))
     const registered = kernel().pipe(Layer.provide(ModelRegistry.layer({ mine })))
@@ -121,7 +121,7 @@ describe("Kernel.run", () => {
     })
   })
 
-  it.effect("takes an option that is undefined as one that is left out", () =>
+  it.effect("treats an undefined option as omitted", () =>
     Effect.gen(function* () {
       const none = undefined
       const named = Agent.make({ instructions: "", model: "m", name: none, maxSteps: none, skills: none, prose: none })
@@ -143,7 +143,7 @@ describe("Kernel.run", () => {
     }).pipe(Effect.provide(kernel(echo)))
   )
 
-  it.effect("asks no model when no turn is allowed, and takes an answer on the last one (BP-40, DR-20)", () =>
+  it.effect("calls no model when no turn is allowed, and accepts an answer on the last turn (BP-40, DR-20)", () =>
     Effect.gen(function* () {
       const mock = MockProvider.make(final(""))
       const error = yield* Effect.flip(Kernel.run({ ...agent, maxSteps: 0 }, "go", { provider: mock }))
@@ -153,7 +153,7 @@ describe("Kernel.run", () => {
     }).pipe(Effect.provide(kernel(echo)))
   )
 
-  it.effect("reads dynamic instructions once per turn, with the services they need (BP-36)", () =>
+  it.effect("evaluates dynamic instructions once per turn, with the services they need (BP-36)", () =>
     Effect.gen(function* () {
       const version = yield* Ref.make(0)
       const dynamic = Agent.make({
@@ -171,18 +171,18 @@ describe("Kernel.run", () => {
     }).pipe(Effect.provide(kernel(echo)))
   )
 
-  it.effect("leaves with the provider's failure and keeps the run where it stood (BP-44, DR-18)", () =>
+  it.effect("fails with the provider's error and keeps the run at its last commit (BP-44, DR-18)", () =>
     Effect.gen(function* () {
       const mock = MockProvider.make(act("x"), final("done")).failOnStep(1)
       const error = yield* Effect.flip(Kernel.run(agent, "go", { provider: mock, runId: "r" }))
       assert.strictEqual(error._tag, "ProviderError")
       const result = yield* Kernel.resume(agent, "r", { provider: MockProvider.make(final("after all")) })
       assert.strictEqual(result.text, "after all")
-      assert.strictEqual(result.toolCallsMade.length, 1)
+      assert.strictEqual(result.calls.length, 1)
     }).pipe(Effect.provide(kernel(echo)))
   )
 
-  it.effect("refuses an agent that cannot be, with the path (AC-22)", () =>
+  it.effect("rejects an invalid agent with the path of the error (AC-22)", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(
         Kernel.run({ ...agent, concurrency: 0 }, "go", { provider: MockProvider.make() })
@@ -195,7 +195,7 @@ describe("Kernel.run", () => {
 describe("prose", () => {
   const silent = Agent.make({ instructions: "You test.", model: Model.textOnly })
 
-  it.effect("is the answer of an agent that cannot act, and no other blocks are told of (BP-42)", () =>
+  it.effect("is the answer of an agent that cannot act, and other blocks emit no events (BP-42)", () =>
     Effect.gen(function* () {
       const { events, types } = yield* told(silent, ["just words"])
       assert.notInclude(types, "final")
@@ -203,7 +203,7 @@ describe("prose", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("is corrected for an agent that can act, or as its setting says (BP-42, BP-43)", () =>
+  it.effect("is corrected for an agent that can act, or handled as its setting says (BP-42, BP-43)", () =>
     Effect.gen(function* () {
       const stall = yield* told(agent, ["just words", final("ok")])
       assert.include(stall.types, "no_blocks_stall")
@@ -215,7 +215,7 @@ describe("prose", () => {
     }).pipe(Effect.provide(kernel(echo)))
   )
 
-  it.effect("names made-up results instead of taking them (BP-39, W-4)", () =>
+  it.effect("reports forged results instead of accepting them (BP-39, W-4)", () =>
     Effect.gen(function* () {
       const { events, exit } = yield* told(agent, ['<block type="result" name="echo">made up</block>', final("ok")])
       assert.isTrue(Exit.isSuccess(exit))
@@ -225,7 +225,7 @@ describe("prose", () => {
   )
 })
 
-describe("replies that must not pass for answers (R-10)", () => {
+describe("replies that must not be taken for answers (R-10)", () => {
   const cut = (reason: StreamPart.FinishReason, text = final("half")): Provider.ProviderShape => {
     let calls = 0
     return {
@@ -239,7 +239,7 @@ describe("replies that must not pass for answers (R-10)", () => {
     }
   }
 
-  it.effect("tells the model that it was cut at its limit, and dispatches nothing of it", () =>
+  it.effect("tells the model that its reply was truncated, and dispatches none of its calls", () =>
     Effect.gen(function* () {
       const ran = yield* Ref.make(0)
       const count = Skill.make("count", {
@@ -258,7 +258,7 @@ describe("replies that must not pass for answers (R-10)", () => {
   )
 
   for (const reason of ["content-filter", "error"] as const) {
-    it.effect(`fails typed when the model stopped for ${reason}`, () =>
+    it.effect(`fails with a typed error when the model stops with ${reason}`, () =>
       Effect.gen(function* () {
         const error = yield* Effect.flip(Kernel.run(agent, "go", { provider: cut(reason) }))
         assert.strictEqual(error._tag, "ProviderError")
@@ -267,7 +267,7 @@ describe("replies that must not pass for answers (R-10)", () => {
   }
 
   // Google's MALFORMED_FUNCTION_CALL: the model miswrote a call, and nothing of the reply is there.
-  it.effect("asks again, a few times, where the model stopped for error without a word (R-10, R-14)", () =>
+  it.effect("retries a few times when the model stops with an error and no text (R-10, R-14)", () =>
     Effect.gen(function* () {
       const failing = (times: number) => {
         const asked: Array<Provider.Request> = []
@@ -295,7 +295,7 @@ describe("replies that must not pass for answers (R-10)", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("fails typed when the stream ended without a finish part (AC-4)", () =>
+  it.effect("fails with a typed error when the stream ends without a finish part (AC-4)", () =>
     Effect.gen(function* () {
       const provider: Provider.ProviderShape = { name: "short", stream: () => Stream.make(StreamPart.text(final("x"))) }
       const error = yield* Effect.flip(Kernel.run(agent, "go", { provider }))
@@ -303,7 +303,7 @@ describe("replies that must not pass for answers (R-10)", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("hears one that never ends no further than a reply may go, and fails typed (R-20)", () =>
+  it.effect("stops reading an endless reply at `Limits.replyBytes` and fails with a typed error (R-20)", () =>
     Effect.gen(function* () {
       let heard = 0
       const endless: Provider.ProviderShape = {
@@ -317,7 +317,7 @@ describe("replies that must not pass for answers (R-10)", () => {
     }).pipe(Effect.provideService(Limits.Limits, { ...Limits.defaults, replyLength: 10_000 }), Effect.provide(kernel()))
   )
 
-  it.effect("reports an unclosed block and asks again, instead of taking it for prose (BP-25)", () =>
+  it.effect("reports an unclosed block and asks again instead of treating it as prose (BP-25)", () =>
     Effect.gen(function* () {
       const { exit, types } = yield* told(agent, ['<block type="final">cut off', final("whole")])
       assert.include(types, "block_unclosed")
@@ -325,7 +325,7 @@ describe("replies that must not pass for answers (R-10)", () => {
     }).pipe(Effect.provide(kernel(echo)))
   )
 
-  it.effect("tells of a block that was never closed beside others, which count (W-7, W-10)", () =>
+  it.effect("reports an unclosed block beside complete ones, which take effect (W-7, W-10)", () =>
     Effect.gen(function* () {
       const plan = `<block type="plan">{"tasks":[{"id":"a","input":"do a"}]}</block>`
       for (const [closed, then] of [
@@ -344,7 +344,7 @@ describe("replies that must not pass for answers (R-10)", () => {
     }).pipe(Effect.provide(kernel(echo)))
   )
 
-  it.effect("tells an empty reply of an agent that can act as a stall (BP-43)", () =>
+  it.effect("reports an empty reply of an agent that can act as a stall (BP-43)", () =>
     Effect.gen(function* () {
       const fiber = yield* Effect.forkChild(told(agent, ["", final("ok")]))
       yield* TestClock.adjust("1 second")
@@ -378,24 +378,26 @@ describe("an empty reply", () => {
     ["of native calls", Agent.make({ instructions: "", model: Model.textOnly, dialect: "tools" })]
   ]
   for (const [title, agent] of settings) {
-    it.effect(`is no answer of an agent ${title}: it is asked again, and fails when it stays silent (R-14)`, () =>
-      Effect.gen(function* () {
-        const mock = MockProvider.make("", "Here I am.")
-        const fiber = yield* Effect.forkChild(Kernel.run(agent, "go", { provider: mock }))
-        yield* TestClock.adjust("10 seconds")
-        assert.strictEqual((yield* Fiber.join(fiber)).text, "Here I am.")
-        assert.include(Message.text(mock.messagesAt(1)?.at(-1) ?? Message.user("")), "or say your answer")
+    it.effect(
+      `is not an answer for an agent ${title}: the model is asked again, and the run fails if it stays empty (R-14)`,
+      () =>
+        Effect.gen(function* () {
+          const mock = MockProvider.make("", "Here I am.")
+          const fiber = yield* Effect.forkChild(Kernel.run(agent, "go", { provider: mock }))
+          yield* TestClock.adjust("10 seconds")
+          assert.strictEqual((yield* Fiber.join(fiber)).text, "Here I am.")
+          assert.include(Message.text(mock.messagesAt(1)?.at(-1) ?? Message.user("")), "or say your answer")
 
-        const silent = yield* Effect.forkChild(
-          Effect.flip(Kernel.run(agent, "go", { provider: MockProvider.make("") }))
-        )
-        yield* TestClock.adjust("1 minute")
-        assert.strictEqual((yield* Fiber.join(silent))._tag, "EmptyReplies")
-      }).pipe(Effect.provide(kernel(echo)))
+          const silent = yield* Effect.forkChild(
+            Effect.flip(Kernel.run(agent, "go", { provider: MockProvider.make("") }))
+          )
+          yield* TestClock.adjust("1 minute")
+          assert.strictEqual((yield* Fiber.join(silent))._tag, "EmptyReplies")
+        }).pipe(Effect.provide(kernel(echo)))
     )
   }
 
-  it.effect("is the result of an agent that can do nothing but speak, and an empty final of any (BP-40)", () =>
+  it.effect("is the result of an agent that cannot act, and an empty final block is one for every agent (BP-40)", () =>
     Effect.gen(function* () {
       const plain = Agent.make({ instructions: "", model: Model.textOnly })
       for (const [agent, reply] of [
@@ -412,19 +414,21 @@ describe("an empty reply", () => {
 })
 
 describe("calls", () => {
-  it.effect("run in source order, one message each, before a final or a result next to them (BP-38, BP-39, W-10)", () =>
-    Effect.gen(function* () {
-      const reply = `${act("a")}${final("too early")}<block type="result" name="echo">made up</block>${act("b")}`
-      const { events, mock } = yield* told(agent, [reply, final("ok")])
-      const texts = (mock.messagesAt(1) ?? []).slice(-3).map(Message.text)
-      assert.include(texts[0], "echo:a")
-      assert.include(texts[1], "echo:b")
-      assert.include(texts[2], "final")
-      assert.deepStrictEqual(of(events, "blocks_ignored")[0]?.kinds, ["final", "result"])
-    }).pipe(Effect.provide(kernel(echo)))
+  it.effect(
+    "run in source order, one message each, before a final or result block beside them (BP-38, BP-39, W-10)",
+    () =>
+      Effect.gen(function* () {
+        const reply = `${act("a")}${final("too early")}<block type="result" name="echo">made up</block>${act("b")}`
+        const { events, mock } = yield* told(agent, [reply, final("ok")])
+        const texts = (mock.messagesAt(1) ?? []).slice(-3).map(Message.text)
+        assert.include(texts[0], "echo:a")
+        assert.include(texts[1], "echo:b")
+        assert.include(texts[2], "final")
+        assert.deepStrictEqual(of(events, "blocks_ignored")[0]?.kinds, ["final", "result"])
+      }).pipe(Effect.provide(kernel(echo)))
   )
 
-  it.effect("may run at once, their results in source order (DR-12)", () =>
+  it.effect("may run concurrently, with results in source order (DR-12)", () =>
     Effect.gen(function* () {
       const slow = Skill.make("echo", {
         description: "Waits, then says it again",
@@ -438,7 +442,7 @@ describe("calls", () => {
         yield* TestClock.adjust("2 seconds")
         const result = yield* Fiber.join(fiber)
         assert.deepStrictEqual(
-          result.toolCallsMade.map((call) => [call.input, call.durationMs]),
+          result.calls.map((call) => [call.input, call.durationMs]),
           [
             [{ text: "a" }, 2000],
             [{ text: "b" }, 1000]
@@ -448,7 +452,7 @@ describe("calls", () => {
     })
   )
 
-  it.effect("are refused when the agent does not list the skill, however its name is written (BP-66, S-15)", () =>
+  it.effect("are refused when the agent does not list the skill, in any spelling of its name (BP-66, S-15)", () =>
     Effect.gen(function* () {
       const other = Agent.make({ instructions: "", model: Model.textOnly, skills: ["other"] })
       for (const name of ["echo", " echo", "Echo", "есho"]) {
@@ -481,7 +485,7 @@ describe("calls", () => {
     })
   )
 
-  it.effect("end in an error block when a skill dies, whose cause stays in the log (W-14, S-7)", () =>
+  it.effect("end in an error block when a skill dies, with the cause in the log only (W-14, S-7)", () =>
     Effect.gen(function* () {
       const key = "sk-SECRET-0123456789abcdef"
       const lines: Array<string> = []
@@ -516,7 +520,7 @@ describe("calls", () => {
     })
   )
 
-  it.effect("tell the tag of an error that has no sentence, if it has a tag of its own (W-14, BP-67)", () =>
+  it.effect("report the tag of an error that has no message (W-14, BP-67)", () =>
     Effect.gen(function* () {
       class SoldOut extends Schema.TaggedError<SoldOut>()("SoldOut", { title: Schema.String }) {}
       const failing = (name: string, error: unknown) =>
@@ -538,7 +542,7 @@ describe("calls", () => {
     })
   )
 
-  it.effect("cannot forge blocks by what they return (BP-76, S-6)", () =>
+  it.effect("cannot forge blocks with their results (BP-76, S-6)", () =>
     Effect.gen(function* () {
       const evil = Skill.make("evil", {
         description: "",
@@ -555,7 +559,7 @@ describe("calls", () => {
     })
   )
 
-  it.effect("may not take longer than their limit (R-15)", () =>
+  it.effect("are cut off at their time limit (R-15)", () =>
     Effect.gen(function* () {
       const stuck = Skill.make("stuck", {
         description: "",
@@ -575,7 +579,7 @@ describe("calls", () => {
     })
   )
 
-  it.effect("with arguments JSON cannot write are answered with an error, and the run goes on (R-22, DR-14)", () =>
+  it.effect("with arguments that JSON cannot represent get an error, and the run continues (R-22, DR-14)", () =>
     Effect.gen(function* () {
       for (const dialect of ["tools", "blocks"] as const) {
         const agent = Agent.make({ instructions: "", model: Model.textOnly, skills: "all", dialect })
@@ -585,7 +589,7 @@ describe("calls", () => {
           const result = yield* Kernel.run(agent, "go", { provider: mock })
           assert.strictEqual(result.text, "ok")
           assert.deepStrictEqual(
-            result.toolCallsMade.map(({ error }) => error),
+            result.calls.map(({ error }) => error),
             dialect === "tools" ? ["The arguments of 'echo' are not a JSON object."] : []
           )
         }
@@ -593,7 +597,7 @@ describe("calls", () => {
     }).pipe(Effect.provide(kernel(echo)))
   )
 
-  it.effect("that refuse to stop are named and left behind (R-15)", () =>
+  it.effect("that do not stop are reported by name and abandoned (R-15)", () =>
     Effect.gen(function* () {
       const stubborn = Skill.make("stubborn", {
         description: "",
@@ -613,7 +617,7 @@ describe("calls", () => {
     })
   )
 
-  it.effect("to protocols may take as long as these say, longer than skills or not (R-15)", () =>
+  it.effect("to protocols have the protocol's own time limit, which may exceed that of skills (R-15)", () =>
     Effect.gen(function* () {
       const after = (name: string, timeout: number) =>
         Protocol.make(name, { timeout, handle: () => Effect.delay(Effect.succeed("there"), "3 seconds") })
@@ -639,7 +643,7 @@ describe("calls", () => {
     })
   )
 
-  it.effect("to protocols that refuse to stop are named and left behind (R-15)", () =>
+  it.effect("to protocols that do not stop are reported by name and abandoned (R-15)", () =>
     Effect.gen(function* () {
       const stubborn = Protocol.make("stubborn", { handle: () => Effect.uninterruptible(Effect.never) })
       const registries = Layer.mergeAll(
@@ -660,7 +664,7 @@ describe("calls", () => {
     })
   )
 
-  it.effect("beyond the limit of one reply are answered, not run", () =>
+  it.effect("beyond the limit of one reply are answered without running", () =>
     Effect.gen(function* () {
       const { events } = yield* told(agent, [act("x").repeat(4), final("ok")])
       assert.strictEqual(events.filter((event) => event.type === "skill_result").length, 2)
@@ -671,7 +675,7 @@ describe("calls", () => {
     )
   )
 
-  it.effect("far beyond the limit of one reply cost next to nothing: a reply may be full of them (S-12)", () =>
+  it.effect("far beyond the limit of one reply cost almost nothing (S-12)", () =>
     Effect.gen(function* () {
       const { events, mock } = yield* told(agent, ["<command></command>".repeat(50_000), final("ok")])
       assert.strictEqual(events.filter((event) => event.type === "skill_error").length, 1_256)
@@ -679,28 +683,26 @@ describe("calls", () => {
     }).pipe(Effect.provide(kernel(echo)))
   )
 
-  it.effect(
-    "of native kind that are far beyond the limit of one reply are answered all the same, each by its own id",
-    () =>
-      Effect.gen(function* () {
-        const calls = Array.from({ length: 1_010 }, () => ({ id: "x", name: "echo", params: {} }))
-        const { mock } = yield* told({ ...agent, dialect: "tools" }, [{ calls }, final("ok")])
-        const said = mock.messagesAt(1) ?? []
-        const asked = said.flatMap(({ content }) =>
-          content.flatMap((part) => (part.type === "tool_use" ? part.callId : []))
-        )
-        const answered = said.flatMap(({ content }) =>
-          content.flatMap((part) => (part.type === "tool_result" ? part.callId : []))
-        )
-        assert.strictEqual(new Set(asked).size, 1_010)
-        assert.sameMembers(answered, asked)
-      }).pipe(
-        Effect.provideService(Limits.Limits, { ...Limits.defaults, blocksPerReply: 2 }),
-        Effect.provide(kernel(echo))
+  it.effect("that are native and far beyond the limit of one reply are still answered, each by its own id", () =>
+    Effect.gen(function* () {
+      const calls = Array.from({ length: 1_010 }, () => ({ id: "x", name: "echo", params: {} }))
+      const { mock } = yield* told({ ...agent, dialect: "tools" }, [{ calls }, final("ok")])
+      const said = mock.messagesAt(1) ?? []
+      const asked = said.flatMap(({ content }) =>
+        content.flatMap((part) => (part.type === "tool_use" ? part.callId : []))
       )
+      const answered = said.flatMap(({ content }) =>
+        content.flatMap((part) => (part.type === "tool_result" ? part.callId : []))
+      )
+      assert.strictEqual(new Set(asked).size, 1_010)
+      assert.sameMembers(answered, asked)
+    }).pipe(
+      Effect.provideService(Limits.Limits, { ...Limits.defaults, blocksPerReply: 2 }),
+      Effect.provide(kernel(echo))
+    )
   )
 
-  it.effect("that are many are stored while they are reviewed: nothing holds all of them as often as they are", () =>
+  it.effect("in large numbers are stored in several steps during review", () =>
     Effect.gen(function* () {
       let at = 0
       const clock = yield* Clock.Clock
@@ -720,7 +722,7 @@ describe("calls", () => {
     )
   )
 
-  it.effect("are cut at the result limit on a character boundary, and say so (AC-14)", () =>
+  it.effect("have results truncated at the limit on a character boundary, with a notice (AC-14)", () =>
     Effect.gen(function* () {
       const long = Skill.make("long", {
         description: "",
@@ -740,7 +742,7 @@ describe("calls", () => {
     })
   )
 
-  it.effect("to protocols reach their handler, whose failure is an error block (BP-77)", () =>
+  it.effect("to protocols reach their handler, whose failure becomes an error block (BP-77)", () =>
     Effect.gen(function* () {
       const fake = Protocol.make("fake", {
         handle: ({ content, name }) =>
@@ -790,7 +792,7 @@ describe("calls", () => {
     [`<blockquote>${example}</block>`, `&lt;blockquote>${example}&lt;/block>`],
     [`<block type="a">${example}</block>`, `&lt;block type="a">${example}&lt;/block>`]
   ] as const) {
-    it.effect(`show their documentation without a way out of the block it stands in (BP-76): ${documentation}`, () =>
+    it.effect(`show documentation that cannot close its block (BP-76): ${documentation}`, () =>
       Effect.gen(function* () {
         const { events, mock } = yield* told(agent, [command("/protocols", ""), final("ok")])
         const heard = Message.text(mock.messagesAt(1)?.at(-1) ?? Message.user(""))
@@ -822,7 +824,7 @@ describe("calls", () => {
     })
   )
 
-  it.effect("to protocols that ask about thousands of skills read the agent's list once", () =>
+  it.effect("to protocols that check thousands of skills read the agent's list once", () =>
     Effect.gen(function* () {
       let reads = 0
       const echo = Skill.dynamic("echo", { description: "", inputSchema: {}, execute: () => Effect.succeed("") })
@@ -852,7 +854,7 @@ describe("calls", () => {
     })
   )
 
-  it.effect("to protocols that answer with a message give the model that message as it is (BP-77)", () =>
+  it.effect("to protocols that answer with a message pass it to the model unchanged (BP-77)", () =>
     Effect.gen(function* () {
       const said = Message.make("user", [Content.text("<b>as it is</b>"), Content.text("and this")])
       const speaks = Protocol.make("speaks", { handle: () => Effect.succeed(said) })
@@ -867,7 +869,7 @@ describe("calls", () => {
     })
   )
 
-  it.effect("to protocols are native tools, too, which take the block's content as their request (BP-78)", () =>
+  it.effect("to protocols are native tools, too, with the block's content as their request (BP-78)", () =>
     Effect.gen(function* () {
       const heard: Array<string> = []
       const hears = (name: string) =>
@@ -886,7 +888,7 @@ describe("calls", () => {
     })
   )
 
-  it.effect("that cannot be made are told as what is wrong with them (BP-62)", () =>
+  it.effect("that are invalid are answered with the reason (BP-62)", () =>
     Effect.gen(function* () {
       const { events } = yield* told(agent, ['<block type="command">x</block>', final("ok")])
       const native = { ...agent, dialect: "tools" as const }
@@ -926,27 +928,29 @@ describe("calls", () => {
       '{"role":"user","content":[],"metadata":[5]}'
     ]
   ] as const) {
-    it.effect(`to a protocol that answers with ${name} tell it as it is, and the model its text (BP-77, BP-79)`, () =>
-      Effect.gen(function* () {
-        const fake = Protocol.make("fake", { handle: () => Effect.succeed(value) })
-        const registries = Layer.mergeAll(
-          SkillRegistry.layer(),
-          ProtocolRegistry.layer(fake),
-          MediaStore.layerMemory,
-          RunStore.layerMemory
-        )
-        yield* Effect.gen(function* () {
-          const { events, mock } = yield* told(agent, ['<block type="fake">ping</block>', final("ok")])
-          const result = events.find((event) => event.type === "protocol_result")
-          assert.deepStrictEqual(result?.type === "protocol_result" && result.result, value)
-          const shown = Message.text(mock.messagesAt(1)?.at(-1) ?? Message.user(""))
-          assert.strictEqual(shown, `<block type="result" name="fake">${text}</block>`)
-        }).pipe(Effect.provide(Kernel.layerNoProvider.pipe(Layer.provide(registries))))
-      })
+    it.effect(
+      `to a protocol that answers with ${name} emit it unchanged, and give the model its text (BP-77, BP-79)`,
+      () =>
+        Effect.gen(function* () {
+          const fake = Protocol.make("fake", { handle: () => Effect.succeed(value) })
+          const registries = Layer.mergeAll(
+            SkillRegistry.layer(),
+            ProtocolRegistry.layer(fake),
+            MediaStore.layerMemory,
+            RunStore.layerMemory
+          )
+          yield* Effect.gen(function* () {
+            const { events, mock } = yield* told(agent, ['<block type="fake">ping</block>', final("ok")])
+            const result = events.find((event) => event.type === "protocol_result")
+            assert.deepStrictEqual(result?.type === "protocol_result" && result.result, value)
+            const shown = Message.text(mock.messagesAt(1)?.at(-1) ?? Message.user(""))
+            assert.strictEqual(shown, `<block type="result" name="fake">${text}</block>`)
+          }).pipe(Effect.provide(Kernel.layerNoProvider.pipe(Layer.provide(registries))))
+        })
     )
   }
 
-  it.effect("to a protocol that answers with a message take its facts with it, unless they are no JSON (BP-77)", () =>
+  it.effect("to a protocol that answers with a message keep its metadata, unless that is not JSON (BP-77)", () =>
     Effect.gen(function* () {
       const says = (name: string, metadata: object) =>
         Protocol.make(name, { handle: () => Effect.succeed({ ...Message.user("hi"), metadata }) })
@@ -960,7 +964,7 @@ describe("calls", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("to a protocol that answers with a message of no content tell that it said nothing (BP-77)", () =>
+  it.effect("to a protocol that answers with an empty message tell the model so (BP-77)", () =>
     Effect.gen(function* () {
       const silent = Protocol.make("silent", { handle: () => Effect.succeed({ role: "user", content: [] }) })
       yield* (yield* ProtocolRegistry.ProtocolRegistry).register(silent)
@@ -972,7 +976,7 @@ describe("calls", () => {
 })
 
 describe("interruption (R-15)", () => {
-  it.effect("of whoever consumes the stream reaches the model call", () =>
+  it.effect("of a stream's consumer reaches the model call", () =>
     Effect.gen(function* () {
       const stopped = yield* Deferred.make<void>()
       const provider: Provider.ProviderShape = {
@@ -1017,7 +1021,7 @@ describe("interruption (R-15)", () => {
     })
   )
 
-  it.effect("comes by itself when the deadline passes (DR-21)", () =>
+  it.effect("happens when the deadline passes (DR-21)", () =>
     Effect.gen(function* () {
       const provider: Provider.ProviderShape = { name: "endless", stream: () => Stream.never }
       const hasty = { ...agent, budget: { deadline: 5000 } }
@@ -1029,7 +1033,7 @@ describe("interruption (R-15)", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("comes at the same deadline however often a run is resumed; a pause does not count (DR-21, R-19)", () => {
+  it.effect("happens at the same deadline, however often a run is resumed; pauses do not count (DR-21, R-19)", () => {
     const timed = (deadline: number): Settings => ({ skills: ["pay"], budget: { deadline } })
     const script = { root: [slow(4_000, command("pay")), slow(4_000, command("pay")), final("ok")], tasks: {} }
     const pay = Skill.dynamic("pay", {
@@ -1059,7 +1063,7 @@ describe("interruption (R-15)", () => {
 })
 
 describe("a deadline", () => {
-  it.effect("does not come nearer while a run that was submitted or forked waits to be taken up (DR-21)", () => {
+  it.effect("does not run while a submitted or forked run waits for a worker (DR-21)", () => {
     const script = { root: [slow(1_000, act("a")), slow(1_000, final("ok"))], tasks: {} }
     const lateAfter = (runId: string, deadline: number) => {
       const timed = Agent.make({
@@ -1092,7 +1096,7 @@ describe("references (Policy, Hooks, Middleware, PromptPipeline, Recorder)", () 
     add: (word: string) => Ref.update(ref, (words) => [...words, word])
   }))
 
-  it.effect("are taken from the kernel's layer, and from the running fiber, whose own wins", () =>
+  it.effect("are read from the kernel's layer and from the running fiber, which takes precedence", () =>
     Effect.gen(function* () {
       const { add, ref } = yield* seen
       const hooks = (name: string) => ({ onRunStarted: () => Effect.asVoid(add(name)) })
@@ -1104,7 +1108,7 @@ describe("references (Policy, Hooks, Middleware, PromptPipeline, Recorder)", () 
     })
   )
 
-  it.effect("combine for policies: the strictest of both decides (AC-19)", () =>
+  it.effect("combine policies: the strictest decides (AC-19)", () =>
     Effect.gen(function* () {
       const deny: Policy.PolicyShape = { authorize: () => Effect.succeed(Policy.denied("not here")) }
       const allow: Policy.PolicyShape = { authorize: () => Effect.succeed(Policy.allowed) }
@@ -1131,7 +1135,7 @@ describe("references (Policy, Hooks, Middleware, PromptPipeline, Recorder)", () 
     })
   )
 
-  it.effect("close over what they need, while the run's own services win", () =>
+  it.effect("capture the services they need, while the run's own take precedence", () =>
     Effect.gen(function* () {
       class Words extends Context.Service<Words, { readonly say: string }>()("test/Words") {}
       const pipeline = Layer.effect(
@@ -1167,7 +1171,7 @@ describe("references (Policy, Hooks, Middleware, PromptPipeline, Recorder)", () 
     })
   )
 
-  it.effect("that listen badly change nothing (BP-97, R-23)", () =>
+  it.effect("that throw while observing events change nothing (BP-97, R-23)", () =>
     Effect.gen(function* () {
       const result = yield* Kernel.run(agent, "go", { provider: MockProvider.make(final("ok")) }).pipe(
         Effect.provideService(Recorder.Recorder, {
@@ -1183,7 +1187,7 @@ describe("references (Policy, Hooks, Middleware, PromptPipeline, Recorder)", () 
 })
 
 describe("the stream", () => {
-  it.effect("tells the same events in the same order to every listener, each with its scope (R-23, BP-95)", () =>
+  it.effect("emits the same events in the same order to every subscriber, each with its scope (R-23, BP-95)", () =>
     Effect.gen(function* () {
       const heard: Array<RunEvent.RunEvent> = []
       const { events } = yield* told(agent, [act("x"), final("ok")], { runId: "r" }).pipe(
@@ -1196,7 +1200,7 @@ describe("the stream", () => {
     })
   )
 
-  it.effect("loses pieces of a stream to a consumer that is late, never what happened (R-23)", () =>
+  it.effect("drops stream parts for a slow consumer, never phases (R-23)", () =>
     Effect.gen(function* () {
       const events: Array<RunEvent.RunEvent> = []
       const late = Kernel.stream(agent, "go", { provider: MockProvider.make(final("x".repeat(5000))) }).pipe(
@@ -1215,7 +1219,7 @@ describe("the stream", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("keeps a key that is Redacted out of all it tells (S-7)", () =>
+  it.effect("keeps a Redacted key out of all its events (S-7)", () =>
     Effect.gen(function* () {
       const key = Redacted.make("hunter2-hunter2")
       const sees = Skill.make("sees", {
@@ -1235,7 +1239,7 @@ describe("media", () => {
   const png = Uint8Array.of(0x89, 0x50, 0x4e, 0x47)
   const seeing: Model.Model = { id: "seeing", capabilities: ["text", "vision"] }
 
-  it.effect("given as input are stored and named by id in the prompt (BP-34, CP-11)", () =>
+  it.effect("given as input are stored and referred to by id in the prompt (BP-34, CP-11)", () =>
     Effect.gen(function* () {
       const mock = MockProvider.make(final("a picture"))
       yield* Kernel.run({ ...agent, model: seeing }, ["Look:", Media.fromBytes(png, "image/png")], { provider: mock })
@@ -1245,7 +1249,7 @@ describe("media", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("of what was said before leave half of the room to what the run makes", () =>
+  it.effect("of earlier messages leave half of the room for media the run creates", () =>
     Effect.gen(function* () {
       const image = (fill: number) => Content.image({ data: new Uint8Array(80_000).fill(fill), mediaType: "image/png" })
       const history = [1, 2, 3].map((fill) => Message.make("user", [image(fill)]))
@@ -1257,7 +1261,7 @@ describe("media", () => {
     }).pipe(Effect.provide(kernel()), Effect.provideService(Limits.Limits, { ...Limits.defaults, mediaBytes: 200_000 }))
   )
 
-  it.effect("of what was said before stay where they are when they are small (BP-34)", () =>
+  it.effect("of earlier messages stay inline when they are small (BP-34)", () =>
     Effect.gen(function* () {
       const history = [Message.user(["Look:", Content.image({ data: new Uint8Array(65_536), mediaType: "image/png" })])]
       const mock = MockProvider.make(final("a picture"))
@@ -1269,7 +1273,7 @@ describe("media", () => {
     }).pipe(Effect.scoped, Effect.provide(kernel()))
   )
 
-  it.effect("of what was said before are stored and named by id when they are large and there is room (CP-11)", () =>
+  it.effect("of earlier messages are stored and referred to by id when they are large and there is room (CP-11)", () =>
     Effect.gen(function* () {
       const image = (bytes: number) => Content.image({ data: new Uint8Array(bytes).fill(7), mediaType: "image/png" })
       const history = [
@@ -1284,12 +1288,12 @@ describe("media", () => {
       const [first, ...rest] = prompt
       assert.strictEqual(first?.name, "ada")
       assert.match(JSON.stringify(first?.content[1]), /media_[0-9a-f]{12}/)
-      // The second image is too large for the store, so it is told as it was; what has no media is not touched.
+      // The second image is too large for the store, so it stays inline; messages without media are not touched.
       for (const [index, message] of rest.slice(0, 3).entries()) assert.strictEqual(message, history[index + 1])
     }).pipe(Effect.provide(kernel()), Effect.provideService(Limits.Limits, { ...Limits.defaults, mediaBytes: 150_000 }))
   )
 
-  it.effect("made by a skill are seen on the next turn and found by the id the model names (BP-72, W-21)", () =>
+  it.effect("made by a skill appear on the next turn and are found by the id the model writes (BP-72, W-21)", () =>
     Effect.gen(function* () {
       const draw = Skill.make("draw", {
         description: "",
@@ -1332,7 +1336,7 @@ describe("a typed answer", () => {
     output: Schema.Struct({ count: Schema.Int })
   })
 
-  it.effect("is decoded by the agent's schema, and a misfit goes back to the model", () =>
+  it.effect("is decoded by the agent's schema, and an error goes back to the model", () =>
     Effect.gen(function* () {
       const mock = MockProvider.make(final("three"), final('{"count": "3"}'), final('{"count": 3}'))
       const result = yield* Kernel.run(typed, "go", { provider: mock })
@@ -1350,7 +1354,7 @@ describe("a typed answer", () => {
     ["2026-01-02T00:00:00Z", Schema.Date, new Date("2026-01-02T00:00:00Z")]
   ]
   for (const [said, output, read] of words) {
-    it.effect(`may be a word or a sentence that leaves its quotes out, such as ${said} for ${output.ast._tag}`, () =>
+    it.effect(`may be a word or sentence without quotes, such as ${said} for ${output.ast._tag}`, () =>
       Effect.gen(function* () {
         const worded = Agent.make({ instructions: "You name.", model: Model.textOnly, output })
         const result = yield* Kernel.run(worded, "go", { provider: MockProvider.make(final(said)) })
@@ -1359,7 +1363,7 @@ describe("a typed answer", () => {
     )
   }
 
-  it.effect("is no text that set out to be JSON and is not", () =>
+  it.effect("is not plain text that starts like JSON but is malformed", () =>
     Effect.gen(function* () {
       const sentence = Agent.make({ instructions: "You tell.", model: Model.textOnly, output: Schema.String })
       const mock = MockProvider.make(final('"cut'), final('{"a": 1'), final("eggs"), final("told"))
@@ -1370,7 +1374,7 @@ describe("a typed answer", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("is whole again after a resume of the finished run (AC-21, DR-15)", () =>
+  it.effect("is decoded again when a finished run is resumed (AC-21, DR-15)", () =>
     Effect.gen(function* () {
       for (const [runId, said] of [
         ["final", final('{"count": 3}')],
@@ -1385,7 +1389,7 @@ describe("a typed answer", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("is not given to an agent whose schema it does not fit, and stays for the one whose it does", () =>
+  it.effect("is not returned to an agent whose schema it does not fit, and stays stored for one whose it does", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make(final('{"count": 3}'))
       yield* Kernel.run(typed, "go", { provider, runId: "r" })
@@ -1402,7 +1406,7 @@ describe("a typed answer", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("that another agent cannot give fails a run that has not ended, for the next one to resume", () =>
+  it.effect("that fails another agent's schema fails an unfinished run, which can be resumed again", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make(final('{"count": 3}'))
       const hooks: Hooks.Hooks = {
@@ -1419,9 +1423,9 @@ describe("a typed answer", () => {
   )
 })
 
-describe("a call of a name nobody has", () => {
+describe("a call of an unknown name", () => {
   for (const dialect of ["blocks", "tools"] as const) {
-    it.effect(`comes back to the model as \`ToolNotFound\`, spoken in ${dialect} (AC-14)`, () =>
+    it.effect(`returns \`ToolNotFound\` to the model in ${dialect} (AC-14)`, () =>
       Effect.gen(function* () {
         const mock =
           dialect === "blocks"
@@ -1438,7 +1442,7 @@ describe("a call of a name nobody has", () => {
 })
 
 describe("isKernelError", () => {
-  it("knows the errors of the union, and which may be tried again (CP-16)", () => {
+  it("recognizes the errors of the union, and those that may be retried (CP-16)", () => {
     const error = new KernelError.RunBusy({ runId: "r", workerId: "w", expiresAt: 0 })
     assert.isTrue(KernelError.isKernelError(error))
     assert.isTrue(KernelError.isRecoverable(error))

@@ -5,7 +5,7 @@ import { MockProvider } from "kernai/testing"
 import { kernel } from "./support/kernel.ts"
 
 describe("Limits", () => {
-  it.effect("needs no provider, and one layer changes a bound for everything below it", () =>
+  it.effect("have defaults, and a layer changes one of them for everything below it", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual((yield* Limits.Limits).skillTimeout, Duration.minutes(5))
       const strict = Limits.layer({ skillTimeout: "5 seconds" })
@@ -15,13 +15,13 @@ describe("Limits", () => {
     })
   )
 
-  it.effect("of a kernel are not those of another one that runs inside of it", () => {
+  it.effect("set on a kernel do not apply to another kernel that runs inside it", () => {
     const long = "x".repeat(5_000)
     const say = (name: string, execute: () => Effect.Effect<string, unknown>) =>
       Skill.make(name, { description: "", input: Schema.Struct({}), execute })
     const strict = Layer.succeed(Limits.Limits, { ...Limits.defaults, resultBytes: 1_000 })
     const agent = Agent.make({ instructions: "", model: "m", skills: "all", dialect: "tools" })
-    /** What a model is told that calls a skill once. */
+    /** Returns the result that a model receives for a single call. */
     const toldOf = (name: string) =>
       Effect.suspend(() => {
         const provider = MockProvider.make({ calls: [{ id: "c", name }] }, "done")
@@ -43,7 +43,7 @@ describe("Limits", () => {
     }).pipe(Effect.provide(kernel(ask)))
   })
 
-  it("bounds everything by a positive whole number", () => {
+  it("are positive integers", () => {
     for (const [name, value] of Object.entries(Limits.make({}))) {
       const count = typeof value === "number" ? value : Duration.toMillis(value)
       assert.isTrue(Number.isSafeInteger(count) && count > 0, name)

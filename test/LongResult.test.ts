@@ -19,23 +19,25 @@ const dump = Skill.make("dump", {
 const agent = Agent.make({ instructions: "", model: "m", skills: "all", dialect: "tools", maxSteps: 60 })
 
 describe("a result that is too long", () => {
-  it.effect("is cut between characters, with its size in the metadata, when nothing can read on (AC-14)", () =>
-    Effect.gen(function* () {
-      const provider = MockProvider.make({ calls: [{ name: "dump" }] }, "done")
-      const run = yield* told(agent, "?", { provider })
-      const [output = ""] = outputs(run)
-      assert.isTrue(lines.startsWith(output))
-      const bytes = new TextEncoder().encode(output).length
-      assert.isAtMost(bytes, 1_000)
-      assert.isAbove(bytes, 996)
-      const full_result = yield* Media.id(Media.fromBytes(new TextEncoder().encode(lines), "text/plain"))
-      assert.deepStrictEqual(of(run.events, "tool_call_completed")[0]?.result.metadata, {
-        truncated: true,
-        bytes: size,
-        full_result
-      })
-      assert.isTrue(of(run.events, "skill_result")[0]?.truncated)
-    }).pipe(Effect.provide(Layer.merge(kernel(dump), limits)))
+  it.effect(
+    "is truncated between characters, with its size in the metadata, when no skill can read the rest (AC-14)",
+    () =>
+      Effect.gen(function* () {
+        const provider = MockProvider.make({ calls: [{ name: "dump" }] }, "done")
+        const run = yield* told(agent, "?", { provider })
+        const [output = ""] = outputs(run)
+        assert.isTrue(lines.startsWith(output))
+        const bytes = new TextEncoder().encode(output).length
+        assert.isAtMost(bytes, 1_000)
+        assert.isAbove(bytes, 996)
+        const full_result = yield* Media.id(Media.fromBytes(new TextEncoder().encode(lines), "text/plain"))
+        assert.deepStrictEqual(of(run.events, "tool_call_completed")[0]?.result.metadata, {
+          truncated: true,
+          bytes: size,
+          full_result
+        })
+        assert.isTrue(of(run.events, "skill_result")[0]?.truncated)
+      }).pipe(Effect.provide(Layer.merge(kernel(dump), limits)))
   )
 
   for (const [what, value, text] of [
@@ -44,7 +46,7 @@ describe("a result that is too long", () => {
     ["code", Content.code(lines), `\`\`\`\n${lines}\n\`\`\``],
     ["an error", Content.error("E", lines), `[E]: ${lines}`]
   ] as const) {
-    it.effect(`is cut when it is ${what}: what counts is what a model reads (AC-14)`, () =>
+    it.effect(`is truncated when it is ${what}, by the length of the text a model reads (AC-14)`, () =>
       Effect.gen(function* () {
         const provider = MockProvider.make({ calls: [{ name: "dump" }] }, "done")
         const run = yield* told(agent, "?", { provider })
@@ -66,7 +68,7 @@ describe("a result that is too long", () => {
     )
   }
 
-  it.effect("is cut over all its parts, of which media are none, also where the whole has no room (AC-14)", () =>
+  it.effect("is truncated across all its text parts, media aside, also when the whole cannot be stored (AC-14)", () =>
     Effect.gen(function* () {
       const image = Content.image({ url: "https://x.test/a.png" })
       const parts = Skill.make("dump", {
@@ -82,9 +84,9 @@ describe("a result that is too long", () => {
     }).pipe(Effect.provideService(Limits.Limits, { ...Limits.defaults, resultBytes: 1_000, mediaBytes: 100 }))
   )
 
-  it.effect("can be read to its end, range by range, each within the limit", () =>
+  it.effect("can be read to the end, range by range, each within the limit", () =>
     Effect.gen(function* () {
-      // A model that does what it is told at the end of each piece.
+      // A model that follows the notice at the end of each range.
       const provider = MockProvider.make().onCall((request) => {
         const last = request.messages.at(-1)?.content[0]
         const text =
@@ -101,7 +103,7 @@ describe("a result that is too long", () => {
     }).pipe(Effect.provide(Layer.merge(kernel(dump, LongResult.skill), limits)))
   )
 
-  it.effect("is read as it is from wherever a range begins, at a mark that some files begin with too", () =>
+  it.effect("is read unchanged from any offset, also at a byte order mark", () =>
     Effect.gen(function* () {
       const marked = "\uFEFFab".repeat(400)
       const long = Skill.make("dump", {
@@ -119,7 +121,7 @@ describe("a result that is too long", () => {
     }).pipe(Effect.provide(limits))
   )
 
-  it.effect("is not pointed at for an agent that may not read it", () =>
+  it.effect("is not referred to for an agent that may not read it", () =>
     Effect.gen(function* () {
       const own = Agent.make({ instructions: "", model: "m", skills: ["dump"], dialect: "tools" })
       const run = yield* told(own, "?", { provider: MockProvider.make({ calls: [{ name: "dump" }] }, "done") })
@@ -127,7 +129,7 @@ describe("a result that is too long", () => {
     }).pipe(Effect.provide(Layer.merge(kernel(dump, LongResult.skill), limits)))
   )
 
-  it.effect("is read only where it is: other ids, other media and odd ranges are told as such", () =>
+  it.effect("is found only by its own id; other ids, other media and invalid ranges are reported as such", () =>
     Effect.gen(function* () {
       const id = "media_0123456789ab"
       const image = Media.fromBytes(new Uint8Array([1, 2, 3]), "image/png")
@@ -151,7 +153,7 @@ describe("a result that is too long", () => {
     }).pipe(Effect.provide(limits))
   )
 
-  it.effect("gives a whole character, however little of it is asked for, so that reading on comes to an end", () =>
+  it.effect("returns at least one whole character for any range, so reading on terminates", () =>
     Effect.gen(function* () {
       const faces = Skill.make("dump", {
         description: "",

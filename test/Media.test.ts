@@ -5,7 +5,7 @@ import { Media } from "kernai"
 const bytes = (text: string) => new TextEncoder().encode(text)
 
 describe("Media", () => {
-  it.effect("has the id of its data alone: of bytes, or of the text of a path or URL (BP-116)", () =>
+  it.effect("has an id derived from its data alone: bytes, or the text of a path or URL (BP-116)", () =>
     Effect.gen(function* () {
       const path = yield* Media.id(Media.fromPath("a/b.png"))
       assert.match(path, /^media_[0-9a-f]{12}$/)
@@ -15,7 +15,7 @@ describe("Media", () => {
     })
   )
 
-  it("infers MIME type and kind from the name, and says what it was told (BP-117)", () => {
+  it("infers MIME type and kind from the name, unless they are given (BP-117)", () => {
     const types: ReadonlyArray<readonly [string, string]> = [
       ["a.PNG", "image/png"],
       ["a.b.jpeg", "image/jpeg"],
@@ -40,7 +40,7 @@ describe("Media", () => {
     assert.strictEqual(Media.kindOf("image"), "document")
   })
 
-  it("tells everything but its data (BP-118)", () => {
+  it("prints everything except its data (BP-118)", () => {
     const media = Media.fromBytes(bytes("secret"), "audio/wav", { metadata: { title: "t" } })
     assert.deepStrictEqual(Media.toJson({ ...media, id: "media_1" }), {
       id: "media_1",
@@ -52,7 +52,7 @@ describe("Media", () => {
     assert.deepStrictEqual(Media.toJson(Media.fromUrl("u"))["source"], "url")
   })
 
-  it("shares no memory with a Buffer it is made of, and gives plain bytes (CP-4)", () => {
+  it("shares no memory with the Buffer it is made from, and returns plain bytes (CP-4)", () => {
     const buffer = Buffer.from("abc")
     const { source } = Media.fromBytes(buffer, "text/plain")
     buffer.fill(0)
@@ -60,7 +60,7 @@ describe("Media", () => {
     if (source._tag === "Bytes") assert.deepStrictEqual(source.bytes, new Uint8Array([97, 98, 99]))
   })
 
-  it("is frozen, equal by value, and its bytes are nobody's to change (BP-115, CP-4)", () => {
+  it("is frozen and equal by value, and its bytes cannot be changed (BP-115, CP-4)", () => {
     const own = bytes("abc")
     const media = Media.fromBytes(own, "image/png", { metadata: { a: [1] } })
     own[0] = 0

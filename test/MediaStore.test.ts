@@ -15,7 +15,7 @@ describe("MediaStore in memory", () => {
 })
 
 describe("MediaStore", () => {
-  it.effect("gives the id, and keeps a medium put twice once (BP-119)", () =>
+  it.effect("returns the id, and stores a medium put twice only once (BP-119)", () =>
     Effect.gen(function* () {
       const media = yield* store
       const first = yield* media.put(png("a"))
@@ -32,7 +32,7 @@ describe("MediaStore", () => {
     }).pipe(Effect.provide(MediaStore.layerMemory))
   )
 
-  it.effect("never replaces a medium by another of the same id (S-20, W-20, R-24)", () =>
+  it.effect("never replaces a medium with another of the same id (S-20, W-20, R-24)", () =>
     Effect.gen(function* () {
       const media = yield* store
       const { id } = yield* media.put(Media.fromUrl("https://e.com/a.png"))
@@ -53,7 +53,7 @@ describe("MediaStore", () => {
     }).pipe(Effect.provide(MediaStore.layerMemory))
   )
 
-  it.effect("fetches no URL, and knows no id it did not give (CP-11)", () =>
+  it.effect("fetches no URL, and finds no id it did not return (CP-11)", () =>
     Effect.gen(function* () {
       const media = yield* store
       const { id } = yield* media.put(Media.fromUrl("http://169.254.169.254/latest/"))
@@ -64,7 +64,7 @@ describe("MediaStore", () => {
     }).pipe(Effect.provide(MediaStore.layerMemory))
   )
 
-  it.effect("holds no more bytes than its limit, and says which limit", () =>
+  it.effect("stores no more bytes than its limit, and names the limit in its error", () =>
     Effect.gen(function* () {
       const media = yield* store
       yield* media.put(png("12345"))
@@ -79,7 +79,7 @@ describe("MediaStore", () => {
     )
   )
 
-  it.effect("replaces inline bytes by references at any depth, and leaves the rest as it is (CP-11)", () =>
+  it.effect("replaces inline bytes with references at any depth, and leaves the rest unchanged (CP-11)", () =>
     Effect.gen(function* () {
       const media = yield* store
       const text = Content.text("t")
@@ -113,7 +113,7 @@ describe("MediaStore", () => {
     }).pipe(Effect.provide(MediaStore.layerMemory))
   )
 
-  it.effect("shares a run's media within its tree, hides them from others, and drops them at its end", () =>
+  it.effect("shares a run's media within its tree, hides them from other runs, and drops them when it ends", () =>
     Effect.gen(function* () {
       const media = yield* store
       const ours = yield* media.put(png("application"))
@@ -139,7 +139,7 @@ describe("MediaStore", () => {
     }).pipe(Effect.provide(MediaStore.layerMemory))
   )
 
-  it.effect("gives a skill the medium whose id the model wrote (W-21)", () =>
+  it.effect("passes a skill the medium whose id the model wrote (W-21)", () =>
     Effect.gen(function* () {
       const media = yield* store
       const stored = yield* media.put(png("a"))
@@ -154,7 +154,7 @@ describe("MediaStore", () => {
     }).pipe(Effect.provide(MediaStore.layerMemory))
   )
 
-  it.effect("reads no file where it was built without a file system", () =>
+  it.effect("reads no files when it was built without a file system", () =>
     Effect.gen(function* () {
       const media = yield* store
       const { id } = yield* media.put(Media.fromPath("package.json"))
@@ -162,7 +162,7 @@ describe("MediaStore", () => {
     }).pipe(Effect.provide(MediaStore.layerMemory))
   )
 
-  it.effect("reads plain files inside its folder, each time anew, and nothing else (S-4, W-20)", () =>
+  it.effect("reads regular files inside its folder, afresh each time, and nothing else (S-4, W-20)", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path

@@ -5,14 +5,14 @@ import { Content, Message } from "kernai"
 const image = Content.image({ fileId: "media_1", mediaType: "image/png" })
 
 describe("Message", () => {
-  it("takes a string, a part or a list of both, and always holds a list (AC-2, BP-150)", () => {
+  it("accepts a string, a part or a list of both, and always holds a list (AC-2, BP-150)", () => {
     assert.deepStrictEqual(Message.user("hi").content, [Content.text("hi")])
     assert.deepStrictEqual(Message.user(image).content, [image])
     assert.deepStrictEqual(Message.assistant(["a", image]).content, [Content.text("a"), image])
     assert.deepStrictEqual(Message.make("user", null).content, [])
   })
 
-  it("joins its text and names its media, without what was thought (BP-150)", () => {
+  it("joins its text and lists its media, without thinking (BP-150)", () => {
     const message = Message.assistant(["a", Content.thinking("hm"), image, "b", Content.data({ n: 1 })])
     assert.strictEqual(Message.text(message), 'a[image:media_1]b{"n":1}')
     assert.deepStrictEqual(Message.media(message), [image])
@@ -20,7 +20,7 @@ describe("Message", () => {
     assert.isFalse(Message.hasMedia(Message.user("x")))
   })
 
-  it("is frozen with all its parts, and equal by value", () => {
+  it("is deeply frozen, and equal by value", () => {
     const make = () =>
       Message.make("tool", [Content.toolResult("c", "ok")], { name: "n", metadata: { deep: { a: 1 } } })
     const message = make()
@@ -29,7 +29,7 @@ describe("Message", () => {
     assert.isTrue(Object.isFrozen(message.metadata) && Object.isFrozen(message.metadata?.["deep"]))
   })
 
-  it("reads and writes its wire form, contents of unknown types included (CP-7)", () => {
+  it("decodes and encodes its wire form, contents of unknown types included (CP-7)", () => {
     const wire = {
       role: "assistant",
       content: [
@@ -47,14 +47,14 @@ describe("Message", () => {
     assert.deepStrictEqual(Result.getOrThrow(Message.decode({ role: "user", content: null })).content, [])
   })
 
-  it("is told from other values by a role that there is and a list of parts (BP-150)", () => {
+  it("is recognized by a known role and a list of parts (BP-150)", () => {
     assert.isTrue(Message.isMessage({ role: "tool", content: [] }))
     for (const other of [{ role: "nobody", content: [] }, { role: "user", content: "hi" }, { content: [] }, null]) {
       assert.isFalse(Message.isMessage(other))
     }
   })
 
-  it("names where a message is wrong (CP-2)", () => {
+  it("reports the path of an invalid part (CP-2)", () => {
     const faults: ReadonlyArray<readonly [unknown, string]> = [
       [{ role: "robot", content: "x" }, "/role"],
       [{ role: "user" }, "/content"],

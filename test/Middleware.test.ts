@@ -45,7 +45,7 @@ const noting = (who: string) =>
   ).pipe(Layer.provide(audit))
 
 describe("Middleware.layerTool", () => {
-  it.effect("wraps calls with services of its own, inside what is there already (DR-23)", () =>
+  it.effect("wraps calls with its own services, inside existing middleware (DR-23)", () =>
     Effect.gen(function* () {
       const result = yield* run(Layer.provideMerge(noting("inner"), noting("outer")))
       assert.strictEqual(result.text, "done")
@@ -53,7 +53,7 @@ describe("Middleware.layerTool", () => {
     })
   )
 
-  it.effect("fails the run with what it fails with, before the call where it stands before it", () =>
+  it.effect("fails the run with its own failure, before the call if it fails there", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(run(Middleware.layerTool(() => Effect.fail("the vault is closed"))))
       assert.deepStrictEqual(
@@ -64,7 +64,7 @@ describe("Middleware.layerTool", () => {
     })
   )
 
-  it.effect("fails the run without what looks like a key in what it fails with (S-7)", () =>
+  it.effect("fails the run with keys removed from its failure (S-7)", () =>
     Effect.gen(function* () {
       const failing = Middleware.layerTool(() => Effect.fail("refused Bearer sk-SECRET-0123456789abcdef"))
       const error = yield* Effect.flip(run(failing))
@@ -73,7 +73,7 @@ describe("Middleware.layerTool", () => {
     })
   )
 
-  it.effect("ends the run on purpose with a termination (CP-16)", () =>
+  it.effect("ends the run deliberately with a termination (CP-16)", () =>
     Effect.gen(function* () {
       const stop = new KernelError.MiddlewareTermination({ reason: "too many calls" })
       const error = yield* Effect.flip(run(Middleware.layerTool(() => Effect.fail(stop))))
@@ -82,7 +82,7 @@ describe("Middleware.layerTool", () => {
     })
   )
 
-  it.effect("is told of the run it is in, beside middleware that wraps no calls (DR-23)", () =>
+  it.effect("receives its run, also beside middleware that wraps no calls (DR-23)", () =>
     Effect.gen(function* () {
       const seen: Array<unknown> = []
       const watching = Middleware.layerTool((toolRun, next) => {

@@ -24,7 +24,7 @@ describe("ModelRegistry.parse (DR-25)", () => {
   }
 
   for (const name of ["", "claude", "/claude", "anthropic/", " / ", "anthropic/  "]) {
-    it(`refuses '${name}'`, () => {
+    it(`rejects '${name}'`, () => {
       const parsed = ModelRegistry.parse(name)
       assert.isTrue(Result.isFailure(parsed))
     })
@@ -32,7 +32,7 @@ describe("ModelRegistry.parse (DR-25)", () => {
 })
 
 describe("ModelRegistry.layer", () => {
-  it.effect("gives the provider of the key and what is known of the model", () =>
+  it.effect("returns the provider of the key and the known facts about the model", () =>
     Effect.gen(function* () {
       const mock = MockProvider.make("hi")
       const known = yield* Effect.provide(
@@ -55,7 +55,7 @@ describe("ModelRegistry.layer", () => {
     })
   )
 
-  it.effect("builds an adapter when it is first asked for, once, with the services of the layer", () =>
+  it.effect("builds an adapter once, on first use, with the services of the layer", () =>
     Effect.gen(function* () {
       class Key extends Context.Service<Key, string>()("test/Key") {}
       let built = 0
@@ -73,7 +73,7 @@ describe("ModelRegistry.layer", () => {
     })
   )
 
-  it.effect("builds it once for those who ask at the same moment", () =>
+  it.effect("builds an adapter once for concurrent requests", () =>
     Effect.gen(function* () {
       let built = 0
       const adapter = Effect.andThen(
@@ -89,7 +89,7 @@ describe("ModelRegistry.layer", () => {
     })
   )
 
-  it.effect("lets nobody wait for a provider of another key", () =>
+  it.effect("never blocks on the provider of another key", () =>
     Effect.gen(function* () {
       const slow = Effect.as(Effect.sleep("1 minute"), MockProvider.named("slow"))
       const quick = Effect.as(Effect.yieldNow, MockProvider.named("quick"))
@@ -105,7 +105,7 @@ describe("ModelRegistry.layer", () => {
     })
   )
 
-  it.effect("an adapter that was not available may be later", () =>
+  it.effect("retries an adapter that was unavailable", () =>
     Effect.gen(function* () {
       let tries = 0
       const adapter = Effect.suspend(() =>
@@ -120,7 +120,7 @@ describe("ModelRegistry.layer", () => {
     })
   )
 
-  it.effect("says that an adapter is missing, and tells the unknown from the unavailable", () =>
+  it.effect("reports a missing adapter, and distinguishes unknown from unavailable", () =>
     Effect.gen(function* () {
       const unknown = yield* Effect.flip(resolve("nobody/x"))
       assert.strictEqual(unknown._tag, "UnsupportedProvider")

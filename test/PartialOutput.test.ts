@@ -6,7 +6,7 @@ import { PartialJson } from "../src/internal/words/partialJson.ts"
 import { kernel } from "./support/kernel.ts"
 import { cases } from "./support/property.ts"
 
-/** Everything told of a text that comes in these pieces. */
+/** Returns all partial values of a text that arrives in these chunks. */
 const told = (...pieces: ReadonlyArray<string>) => {
   const json = new PartialJson()
   const values = pieces.flatMap((piece) => {
@@ -20,7 +20,7 @@ const told = (...pieces: ReadonlyArray<string>) => {
 const Recipe = Schema.Struct({ title: Schema.String, steps: Schema.Array(Schema.String) })
 
 describe("PartialJson", () => {
-  it("tells whole members, open lists and texts in the middle", () => {
+  it("returns whole members, open lists and partial strings", () => {
     assert.deepStrictEqual(told('{"title":"So', 'up","serves":4', ',"steps":["cu', 't","co', 'ok"]}'), [
       { title: "So" },
       { title: "Soup" },
@@ -30,7 +30,7 @@ describe("PartialJson", () => {
     ])
   })
 
-  it("tells no key, number or word that may go on, and no escape that is not whole", () => {
+  it("omits a key, number or literal that may continue, and an incomplete escape", () => {
     assert.deepStrictEqual(told('{"a', '":1', "2", ',"b":tr', "ue}"), [{}, { a: 12 }, { a: 12, b: true }])
     assert.deepStrictEqual(told('["x\\', "n", "\\u00", 'e9"]'), [["x"], ["x\n"], ["x\né"]])
     assert.deepStrictEqual(told("[1 ", ",2]"), [[1], [1, 2]])
@@ -45,7 +45,7 @@ describe("PartialJson", () => {
     assert.deepStrictEqual(told('["\\\\ud83d', '"]'), [["\\ud83d"]])
   })
 
-  it("says nothing of prose, nor of what turns out to be none", () => {
+  it("returns nothing for prose or for text that turns out not to be JSON", () => {
     for (const text of ["Here it is: {}", "{a:1}", "[1,,2]", "{]", "nothing"]) {
       assert.deepStrictEqual(
         told(...text).filter((value) => JSON.stringify(value).length > 4),
@@ -55,7 +55,7 @@ describe("PartialJson", () => {
     }
   })
 
-  it("looks at each character once, so a long text that comes in small pieces takes no longer than it is (R-21)", () => {
+  it("reads each character once, so a long text in small chunks takes linear time (R-21)", () => {
     const count = 100_000
     const json = new PartialJson()
     json.push('{"a":"')
@@ -65,14 +65,14 @@ describe("PartialJson", () => {
   })
 
   it.prop(
-    "ends with the value that was written, however it is cut",
+    "ends with the written value, for any chunking",
     [Schema.Json, Schema.Array(Schema.Natural)],
     ([value, cuts]) => {
       const text = JSON.stringify(value)
       const places = [...new Set(cuts.map((cut) => cut % (text.length + 1)))].toSorted((a, b) => a - b)
       const pieces = [0, ...places].map((place, index) => text.slice(place, places[index] ?? text.length))
       const values = told(...pieces)
-      // A bare number or word at the root ends with the text itself, and nothing tells where that is.
+      // A bare number or literal at the root ends with the text, so it is never known to be complete before.
       const isOpen = typeof value === "object" && value !== null
       if (isOpen || typeof value === "string") assert.deepStrictEqual(values.at(-1), JSON.parse(text))
       for (const partial of values) assert.isTrue(JSON.stringify(partial).length <= text.length)
@@ -86,7 +86,7 @@ describe("PartialOutput.fromEvents", () => {
   const answer = '{"title":"Soup","steps":["cut","cook"]}'
 
   for (const dialect of ["blocks", "tools"] as const) {
-    it.effect(`tells a typed answer while it is written in ${dialect}, next to skills, and decodes it once`, () =>
+    it.effect(`emits a typed answer while it is written in ${dialect}, beside skill calls, and decodes it once`, () =>
       Effect.gen(function* () {
         const agent = Agent.make({ instructions: "", model: "m", skills: "all", dialect, output: Recipe })
         const [act, say] =
@@ -117,7 +117,7 @@ describe("PartialOutput.fromEvents", () => {
     )
   }
 
-  it.effect("tells the answer of an agent that has no blocks to speak in, and no sentence", () =>
+  it.effect("emits the answer of an agent without blocks, and nothing for a sentence before it", () =>
     Effect.gen(function* () {
       const agent = Agent.make({ instructions: "", model: "m", output: Recipe })
       const mock = MockProvider.make('12 eggs and "milk"', answer).withChunking(4)
@@ -132,7 +132,7 @@ describe("PartialOutput.fromEvents", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("tells no sentence that begins with a word of JSON", () =>
+  it.effect("emits no sentence that begins with a JSON literal", () =>
     Effect.gen(function* () {
       const agent = Agent.make({ instructions: "", model: "m", output: Recipe })
       for (const sentence of ["null and void", "true it is", "3 eggs"]) {
@@ -146,7 +146,7 @@ describe("PartialOutput.fromEvents", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("tells the answer alone of a reply that is blocks as JSON", () =>
+  it.effect("emits only the answer of a reply written as JSON blocks", () =>
     Effect.gen(function* () {
       const agent = Agent.make({ instructions: "", model: "m", skills: "all", grammar: true, output: Recipe })
       const blocks = (...list: ReadonlyArray<object>) => JSON.stringify({ blocks: list })

@@ -20,7 +20,7 @@ const chain = (size: number, direction: 1 | -1) => ({
 const nest = (depth: number) => `${"[".repeat(depth)}${"]".repeat(depth)}`
 
 describe("Plan.validate", () => {
-  it("reads JSON text and an object that is already decoded alike (BP-48)", () => {
+  it("accepts JSON text and a decoded object alike (BP-48)", () => {
     const value = {
       goal: "ship",
       strategy: "parallel",
@@ -41,7 +41,7 @@ describe("Plan.validate", () => {
     assert.deepStrictEqual(accept(JSON.stringify(value)), expected)
   })
 
-  it("strips NUL, TAB, LF, VT, FF, CR and SPACE around the text and no other space (BP-49, Trap 1)", () => {
+  it("strips NUL, TAB, LF, VT, FF, CR and SPACE around the text and no other white space (BP-49, Trap 1)", () => {
     const text = `{"tasks":[{"id":"a","input":"x"}]}`
     assert.strictEqual(accept(`\0\t\n\v\f\r ${text} \r\f\v\n\t\0`).tasks.length, 1)
     assert.strictEqual(refuse("\0\t\n\v\f\r ").reason, "blank")
@@ -88,7 +88,7 @@ describe("Plan.validate", () => {
     assert.include(rejected.message, says)
   })
 
-  it("keeps the valid tasks as written and drops the others (BP-50)", () => {
+  it("keeps valid tasks as written and drops the others (BP-50)", () => {
     const { tasks } = accept({
       tasks: [{ id: " a ", input: " x\n", extra: 1 }, { id: "b" }, 7, { id: "\u00a0", input: "y" }]
     })
@@ -101,7 +101,7 @@ describe("Plan.validate", () => {
     )
   })
 
-  it("calls a task parallel only for the JSON value true (BP-51)", () => {
+  it("treats a task as parallel only for the JSON value true (BP-51)", () => {
     const { tasks } = accept({
       tasks: [true, false, "true", 1, null, {}].map((parallel, at) => ({ id: `${at}`, input: "x", parallel }))
     })
@@ -111,7 +111,7 @@ describe("Plan.validate", () => {
     )
   })
 
-  it("reads dependencies from a list or a single string, keeps duplicates, and forgets what is not there (BP-51, BP-52)", () => {
+  it("reads dependencies from a list or a single string, keeps duplicates, and drops unknown ids (BP-51, BP-52)", () => {
     const { tasks } = accept({
       tasks: [
         { id: "a", input: "x", depends_on: ["a", "ghost", "dropped"] },
@@ -128,7 +128,7 @@ describe("Plan.validate", () => {
     )
   })
 
-  it("looks for cycles only after dependencies were forgotten (BP-52)", () => {
+  it("detects cycles only after unknown dependencies are dropped (BP-52)", () => {
     const { tasks } = accept({
       tasks: [
         { id: "a", input: "x", depends_on: ["a", "b"] },
@@ -138,7 +138,7 @@ describe("Plan.validate", () => {
     assert.deepStrictEqual(tasks, [{ id: "a", input: "x", parallel: false, dependsOn: [], status: "pending" }])
   })
 
-  it("takes any other strategy for mixed, and the text form of any goal (BP-53)", () => {
+  it("treats any other strategy as mixed, and converts any goal to text (BP-53)", () => {
     const tasks = [{ id: "a", input: "x" }]
     const strategies = ["parallel", "sequential", "mixed", "Parallel", " mixed ", null, 1, undefined]
     assert.deepStrictEqual(
@@ -152,7 +152,7 @@ describe("Plan.validate", () => {
     )
   })
 
-  it("keeps a known status, and pending() forgets it (BP-54)", () => {
+  it("keeps a known status, and pending() resets it (BP-54)", () => {
     const read = accept({
       tasks: ["running", "done", "pending", "DONE", 1, null].map((status, at) => ({ id: `${at}`, input: "x", status }))
     })
@@ -163,7 +163,7 @@ describe("Plan.validate", () => {
     assert.isTrue(Plan.pending(read).tasks.every(({ status }) => status === "pending"))
   })
 
-  it("keeps the order of ids that plain objects mistreat, and pollutes nothing (Trap 3, S-10)", () => {
+  it("keeps the order of ids that plain objects would reorder, and pollutes no prototype (Trap 3, S-10)", () => {
     const ids = ["10", "2", "__proto__", "constructor", "toString", "-1"]
     const tasks = ids.map((id, at) => ({ id, input: "x", depends_on: ids.slice(0, at) }))
     const text = `{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}},"tasks":${JSON.stringify(tasks)}}`
@@ -178,7 +178,7 @@ describe("Plan.validate", () => {
     assert.strictEqual(refuse(Object.create({ tasks: [{ id: "a", input: "x" }] })).reason, "no_tasks")
   })
 
-  it("accepts 100 levels of nesting and refuses the next as invalid_json (BP-49)", () => {
+  it("accepts 100 levels of nesting and rejects the next as invalid_json (BP-49)", () => {
     const text = (depth: number) => `{"tasks":[{"id":"a","input":"x"}],"x":${nest(depth - 1)}}`
     assert.strictEqual(accept(text(100)).tasks.length, 1)
     const rejected = refuse(text(101))
@@ -186,7 +186,7 @@ describe("Plan.validate", () => {
     assert.include(rejected.message, "deeper than 100 levels")
   })
 
-  it("counts no bracket inside a string, however it is escaped", () => {
+  it("ignores brackets inside strings, escaped or not", () => {
     const input = `"${"[{".repeat(200)}`
     const text = `{"tasks":[{"id":"a","input":${JSON.stringify(input)}},{"id":"b","input":"\\\\"}]}`
     assert.deepStrictEqual(
@@ -195,18 +195,18 @@ describe("Plan.validate", () => {
     )
   })
 
-  it("refuses two million brackets without building anything from them (S-12)", () => {
+  it("rejects two million brackets without parsing them (S-12)", () => {
     assert.strictEqual(refuse(nest(1_000_000)).reason, "invalid_json")
     assert.strictEqual(refuse('"'.repeat(1_000_001)).reason, "invalid_json")
   })
 
-  it("bounds the text and the number of tasks", () => {
+  it("limits the length of the text and the number of tasks", () => {
     const text = JSON.stringify(chain(3, 1))
     assert.strictEqual(refuse(text, { ...Limits.defaults, replyLength: text.length - 1 }).reason, "too_large")
     assert.strictEqual(refuse(chain(Plan.maxTasks + 1, 1)).reason, "too_large")
   })
 
-  it("gives a refusal, not an exception, for values that cannot be read (R-22)", () => {
+  it("returns a refusal, not an exception, for unreadable values (R-22)", () => {
     const circular: Record<string, unknown> = {}
     circular["self"] = circular
     const tasks = [{ id: "a", input: "x" }]
@@ -227,7 +227,7 @@ describe("Plan.validate", () => {
     )
   })
 
-  it("follows chains of 20,000 tasks in either direction, and finds a circle of as many (W-11, R-18)", () => {
+  it("follows chains of 20,000 tasks in either direction, and finds a cycle of that length (W-11, R-18)", () => {
     for (const direction of [1, -1] as const) {
       const read = accept(chain(20_000, direction))
       const order = Plan.completionOrder(read)
@@ -238,7 +238,7 @@ describe("Plan.validate", () => {
     assert.strictEqual(refuse(ring).reason, "cyclic")
   })
 
-  it("keeps a refusal short, whatever ids it names (W-35)", () => {
+  it("keeps a refusal short, whatever ids it mentions (W-35)", () => {
     const id = (at: number) => `${at}${"x".repeat(10_000)}`
     const tasks = Array.from({ length: 50 }, (_, at) => ({ id: id(at), input: "x", depends_on: [id((at + 1) % 50)] }))
     const cyclic = refuse({ tasks })
@@ -249,7 +249,7 @@ describe("Plan.validate", () => {
     assert.isBelow(refuse("x".repeat(100_000)).message.length, 600)
   })
 
-  it("names only the tasks of the circle, not those that wait for it", () => {
+  it("names only the tasks of the cycle, not those that depend on it", () => {
     const rejected = refuse({
       tasks: [
         { id: "waits", input: "x", depends_on: ["b"] },
@@ -264,7 +264,7 @@ describe("Plan.validate", () => {
   })
 
   it.prop(
-    "never throws, and what it accepts runs to the end",
+    "never throws, and every accepted plan runs to completion",
     [Schema.Json],
     ([value]) => {
       const result = Plan.validate({ tasks: [value, { id: "a", input: "x" }] })
@@ -279,14 +279,14 @@ describe("Plan.validate", () => {
 })
 
 describe("Plan.nested", () => {
-  it("tells a sub-agent what to do instead (BP-47, W-35)", () => {
+  it("tells a sub-agent how to proceed instead (BP-47, W-35)", () => {
     assert.strictEqual(Plan.nested.reason, "nested")
     assert.include(Plan.nested.message, "sub-agent")
   })
 })
 
 describe("Plan.isProse", () => {
-  it("tells thinking aloud from a plan with a mistake (W-34)", () => {
+  it("distinguishes thinking aloud from a faulty plan (W-34)", () => {
     for (const text of ["First I search.", "1. search\n2. write", "- a\n- b", `"quoted" and more`, "\u00a0", "nulls"]) {
       assert.isTrue(Plan.isProse(text), text)
     }
@@ -310,7 +310,7 @@ describe("Plan.isProse", () => {
 })
 
 describe("Plan.isParallel", () => {
-  it("lets the strategy decide before the task (BP-56)", () => {
+  it("prefers the strategy over the task's own flag (BP-56)", () => {
     const flags = [true, false]
     const of = (strategy: Plan.Strategy) => flags.map((flag) => Plan.isParallel(strategy, task("a", [], flag)))
     assert.deepStrictEqual(of("parallel"), [true, true])
@@ -320,7 +320,7 @@ describe("Plan.isParallel", () => {
 })
 
 describe("Plan.waves", () => {
-  it("puts the parallel tasks of a wave first, each list in plan order (BP-57)", () => {
+  it("puts parallel tasks of a wave first, each group in plan order (BP-57)", () => {
     const mixed = plan([
       task("s1"),
       task("p1", [], true),
@@ -336,7 +336,7 @@ describe("Plan.waves", () => {
     assert.deepStrictEqual(Plan.completionOrder(mixed), ["p1", "p2", "s1", "s3", "p3", "s2"])
   })
 
-  it("starts from pending tasks, whatever the plan says (BP-54)", () => {
+  it("treats all tasks as pending, whatever status the plan gives (BP-54)", () => {
     const claimed = plan([
       { ...task("a"), status: "done" },
       { ...task("b", ["a"]), status: "running" }
@@ -346,7 +346,7 @@ describe("Plan.waves", () => {
 })
 
 describe("Plan.toJson", () => {
-  it("writes the names of the wire, and reads back equal", () => {
+  it("writes wire names and round-trips", () => {
     const value = plan([task("a", [], true), { ...task("b", ["a"]), status: "running" }], "parallel")
     assert.deepStrictEqual(Plan.toJson(value).tasks[1], {
       id: "b",

@@ -13,7 +13,7 @@ const words = (given: Policy.Rules, asked: Policy.PolicyCall) => decide(given, a
 const refused = (given: Policy.Rules) => Result.getOrThrow(Result.flip(Policy.rules(given)))
 
 describe("Policy.rules", () => {
-  it("asks deny before confirm and confirm before allow, and the first that fits gives the reason (AC-19)", () => {
+  it("checks deny before confirm and confirm before allow, with the reason of the first match (AC-19)", () => {
     const given: Policy.Rules = {
       deny: [
         { tool: "shell", reason: "no shell" },
@@ -29,7 +29,7 @@ describe("Policy.rules", () => {
     assert.deepStrictEqual(decide(given, call("xfs_read")), { _tag: "Allowed", reason: "fine" })
   })
 
-  it("does by default what it is told: allow, confirm, deny, or by what a call does", () => {
+  it("has a default: allow, confirm, deny, or by the effects of a call", () => {
     assert.strictEqual(words({}, call("a")), "Allowed")
     assert.strictEqual(words({ default: "confirm" }, call("a", {}, "read")), "Confirm")
     assert.strictEqual(words({ default: "deny", allow: [{ tool: "b" }] }, call("a")), "Denied")
@@ -42,7 +42,7 @@ describe("Policy.rules", () => {
     assert.strictEqual(words(own, call("a")), "Denied")
   })
 
-  it("looks at arguments of the call's own, all that a rule names", () => {
+  it("matches all arguments that a rule names, own properties only", () => {
     const given = { deny: [{ tool: "*", where: { path: "^/etc/", mode: "w" } }] }
     assert.strictEqual(words(given, call("a", { path: "/etc/passwd", mode: "rw" })), "Denied")
     assert.strictEqual(words(given, call("a", { path: "/etc/passwd" })), "Allowed")
@@ -51,7 +51,7 @@ describe("Policy.rules", () => {
     assert.strictEqual(words({ deny: [{ tool: "*", where: new Map([["__proto__", "."]]) }] }, call("a", {})), "Allowed")
   })
 
-  it("looks at what is no text as JSON, and at a protocol's request by that name", () => {
+  it("matches values other than strings as JSON, and a protocol's request as `request`", () => {
     assert.strictEqual(words({ deny: [{ tool: "*", where: { n: "^42$" } }] }, call("a", { n: 42 })), "Denied")
     assert.strictEqual(words({ deny: [{ tool: "*", where: { o: '"rm"' } }] }, call("a", { o: { c: "rm" } })), "Denied")
     assert.strictEqual(words({ deny: [{ tool: "*", where: { n: "^null$" } }] }, call("a", { n: null })), "Denied")
@@ -65,7 +65,7 @@ describe("Policy.rules", () => {
     )
   })
 
-  it("looks at the whole of a native call that does not say its request by name: it is the request (AC-19)", () => {
+  it("takes the whole input of a native protocol call without a `request` field as the request (AC-19)", () => {
     const native = (input: Policy.PolicyCall["input"]): Policy.PolicyCall => ({
       ...call("mcp", input),
       kind: "protocol"
@@ -86,7 +86,7 @@ describe("Policy.rules", () => {
     assert.strictEqual(words(given, call("a", { sql: "delete all" })), "Allowed")
   })
 
-  it("restricts a list when one item fits, and allows one only when every item does", () => {
+  it("restricts a list when one item matches, and allows it only when every item does", () => {
     const bad = call("a", { paths: ["/home/x", "/etc/x"] })
     assert.strictEqual(words({ deny: [{ tool: "*", where: { paths: "^/etc" } }] }, bad), "Denied")
     const homes: Policy.Rules = { allow: [{ tool: "*", where: { paths: "^/home" } }], default: "deny" }
@@ -95,7 +95,7 @@ describe("Policy.rules", () => {
     assert.strictEqual(words(homes, call("a", { paths: [] })), "Denied")
   })
 
-  it("hides names, and denies them when they are guessed (AC-18)", () => {
+  it("hides names, and denies calls of hidden names (AC-18)", () => {
     const given = { hide: ["internal_*"], allow: [{ tool: "*" }] }
     const scope = { runId: "r", rootRunId: "r", agent: "a", depth: 0, context: {} }
     assert.isFalse(rules(given).visible?.("internal_reset", scope))
@@ -103,7 +103,7 @@ describe("Policy.rules", () => {
     assert.deepStrictEqual(decide(given, call("internal_reset")), Policy.denied("not available"))
   })
 
-  it("refuses a pattern it cannot match in linear time, and says where it stands (S-12)", () => {
+  it("rejects a pattern that cannot be matched in linear time, with its path (S-12)", () => {
     assert.strictEqual(refused({ deny: [{ tool: "a" }, { tool: "b", where: { x: "(?=y)" } }] }).path, "deny[1].where.x")
     assert.strictEqual(refused({ allow: [{ tool: "{a" }] }).path, "allow[0].tool")
     assert.strictEqual(refused({ hide: ["["] }).path, "hide[0]")
@@ -122,7 +122,7 @@ describe("Policy.combine", () => {
   const both = (a: Policy.Decision, b: Policy.Decision) =>
     Effect.runSync(Policy.combine(policy(a), policy(b))?.authorize(call("x")) ?? Effect.die("no policy"))
 
-  it.effect("shows what all of them show, wherever they come from (AC-18)", () =>
+  it.effect("shows only names that every policy shows (AC-18)", () =>
     Effect.gen(function* () {
       const showing = (...names: ReadonlyArray<string>) =>
         Policy.layer(
@@ -143,21 +143,21 @@ describe("Policy.combine", () => {
     })
   )
 
-  it("takes the strictest of several, and the first reason of that kind (AC-19)", () => {
+  it("returns the strictest decision, with the first reason of its kind (AC-19)", () => {
     assert.deepStrictEqual(both(Policy.confirm("one"), Policy.denied("two")), Policy.denied("two"))
     assert.deepStrictEqual(both(Policy.allowed, Policy.confirm("two")), Policy.confirm("two"))
     assert.deepStrictEqual(both(Policy.confirm("one"), Policy.confirm("two")), Policy.confirm("one"))
     assert.deepStrictEqual(both(Policy.denied("one"), Policy.denied("two")), Policy.denied("one"))
   })
 
-  it("is the one there is, where there is but one", () => {
+  it("returns a single policy unchanged", () => {
     const one = policy(Policy.allowed)
     assert.strictEqual(Policy.combine(one, undefined), one)
     assert.strictEqual(Policy.combine(undefined, one), one)
     assert.strictEqual(Policy.combine(one, one), one)
   })
 
-  it("does not ask the second about what the first denies", () => {
+  it("does not ask the second policy when the first denies", () => {
     const asked: Array<string> = []
     const second: Policy.PolicyShape = {
       authorize: ({ name }) => Effect.sync(() => (asked.push(name), Policy.allowed))
@@ -168,7 +168,7 @@ describe("Policy.combine", () => {
     assert.deepStrictEqual(asked, ["Allowed"])
   })
 
-  it.effect("is what layers do with a policy that is there already", () =>
+  it.effect("happens when a layer is provided over an existing policy", () =>
     Effect.gen(function* () {
       const outer = Policy.layerRules({ confirm: [{ tool: "*", reason: "outer" }] })
       const inner = Policy.layer(({ name }) => Effect.succeed(name === "bad" ? Policy.denied("inner") : Policy.allowed))
@@ -179,7 +179,7 @@ describe("Policy.combine", () => {
     })
   )
 
-  it.effect("is what layers do with a policy beside them in a list, and with those an inner one was given", () =>
+  it.effect("happens for layers in one list, and for a policy provided to an inner layer", () =>
     Effect.gen(function* () {
       const asked: Array<string> = []
       const saying = (name: string, said: Policy.Decision) =>
@@ -196,7 +196,7 @@ describe("Policy.combine", () => {
     })
   )
 
-  it.effect("is what a layer does wherever it is provided, with what is around it there and nothing else", () =>
+  it.effect("combines a layer only with the policies around it where it is provided", () =>
     Effect.gen(function* () {
       let made = 0
       const shared = Policy.layerShape(Effect.sync(() => (made++, policy(Policy.allowed))))
@@ -221,7 +221,7 @@ describe("Policy.combine", () => {
     })
   )
 
-  it.effect("is also what layers of two copies of the package do", () =>
+  it.effect("happens also for layers of two copies of the package", () =>
     Effect.gen(function* () {
       const copy = Effect.map(copied(import.meta.resolve("../src/Policy.ts")), (module) => module as typeof Policy)
       const [one, other] = [yield* copy, yield* copy]
@@ -248,7 +248,7 @@ describe("Policy.combine", () => {
     })
   )
 
-  it.effect("denies when a policy says what is no decision, also beside one that allows (AC-19)", () =>
+  it.effect("denies when a policy returns an invalid decision, also beside one that allows (AC-19)", () =>
     Effect.gen(function* () {
       const said = ["null", '"allowed"', "{}", '{"_tag":"Allow"}', '{"_tag":"Denied"}', '{"_tag":"Confirm","reason":5}']
       const odd = [
@@ -300,7 +300,7 @@ describe("a run under rules", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("keeps in the journal that the policy refused, not a person (DR-22)", () => {
+  it.effect("records in the journal that the policy denied, not a person (DR-22)", () => {
     const { layer } = kernel(Policy.layerRules({ deny: [{ tool: "charge", reason: "no money moves" }] }))
     return Effect.gen(function* () {
       yield* Kernel.run(agent, "go", { runId: "r" })
@@ -318,39 +318,36 @@ describe("a run under rules", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect(
-    "judges a call of a protocol as the skill it is a way to call, too, and denies what it cannot judge",
-    () => {
-      const heard: Array<string> = []
-      const till = Protocol.make("till", {
-        handle: ({ content }) => Effect.sync(() => void heard.push(content)),
-        skillOf: ({ content }) => {
-          if (content === "all") throw new Error("how much is that?")
-          return { name: "charge", input: { amount: Number(content) } }
-        }
-      })
-      const deny = [
-        { tool: "charge", where: { amount: "^9$" }, reason: "too dear" },
-        { tool: "till", where: { request: "^8$" }, reason: "no eights" }
-      ]
-      const { layer, mock } = kernel(Policy.layerRules({ deny }))
-      return Effect.gen(function* () {
-        yield* (yield* ProtocolRegistry.ProtocolRegistry).register(till)
-        const told: Array<string> = []
-        for (const amount of ["5", "9", "8", "all"]) {
-          mock.reset().respondWith(`<block type="till">${amount}</block>`, answers)
-          yield* Kernel.run(agent, "go")
-          told.push(toldLast(mock))
-        }
-        assert.include(told[1] ?? "", "too dear")
-        assert.include(told[2] ?? "", "no eights")
-        assert.include(told[3] ?? "", "policy_error")
-        assert.deepStrictEqual(heard, ["5"])
-      }).pipe(Effect.provide(layer))
-    }
-  )
+  it.effect("checks a protocol call also as the skill it reaches, and denies it if that is unknown", () => {
+    const heard: Array<string> = []
+    const till = Protocol.make("till", {
+      handle: ({ content }) => Effect.sync(() => void heard.push(content)),
+      skillOf: ({ content }) => {
+        if (content === "all") throw new Error("how much is that?")
+        return { name: "charge", input: { amount: Number(content) } }
+      }
+    })
+    const deny = [
+      { tool: "charge", where: { amount: "^9$" }, reason: "too dear" },
+      { tool: "till", where: { request: "^8$" }, reason: "no eights" }
+    ]
+    const { layer, mock } = kernel(Policy.layerRules({ deny }))
+    return Effect.gen(function* () {
+      yield* (yield* ProtocolRegistry.ProtocolRegistry).register(till)
+      const told: Array<string> = []
+      for (const amount of ["5", "9", "8", "all"]) {
+        mock.reset().respondWith(`<block type="till">${amount}</block>`, answers)
+        yield* Kernel.run(agent, "go")
+        told.push(toldLast(mock))
+      }
+      assert.include(told[1] ?? "", "too dear")
+      assert.include(told[2] ?? "", "no eights")
+      assert.include(told[3] ?? "", "policy_error")
+      assert.deepStrictEqual(heard, ["5"])
+    }).pipe(Effect.provide(layer))
+  })
 
-  it.effect("runs no call that one of two policies in one list denies (AC-19)", () =>
+  it.effect("runs no call that one of two policies in a list denies (AC-19)", () =>
     Effect.gen(function* () {
       const deny = Policy.layerRules({ deny: [{ tool: "charge", reason: "no money moves" }] })
       const allow = Policy.layerRules({})
@@ -363,7 +360,7 @@ describe("a run under rules", () => {
     })
   )
 
-  it.effect("does not run a hidden skill whose name the model guessed (AC-18, S-15)", () => {
+  it.effect("does not run a hidden skill whose name the model guesses (AC-18, S-15)", () => {
     const { layer, mock } = kernel(Policy.layerRules({ hide: ["charge"] }))
     return Effect.gen(function* () {
       mock.reset().respondWith(`<block type="command" name="/skills"></block>`, asks, answers)
@@ -374,33 +371,30 @@ describe("a run under rules", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect(
-    "neither shows a hidden protocol nor lets it be spoken, whatever is said of its calls (AC-18, S-15)",
-    () => {
-      const heard: Array<string> = []
-      const echo = Protocol.make("echo", { handle: ({ content }) => Effect.sync(() => heard.push(content)) })
-      const hiding = Policy.layer(
-        () => Effect.succeed(Policy.allowed),
-        (name) => name !== "echo"
-      )
-      const { layer, mock } = kernel(hiding)
-      return Effect.gen(function* () {
-        yield* (yield* ProtocolRegistry.ProtocolRegistry).register(echo)
-        mock
-          .reset()
-          .respondWith(
-            `<block type="command" name="/protocols"></block>`,
-            `<block type="echo">psst</block>`,
-            `<block type="final">done</block>`
-          )
-        yield* Kernel.run(agent, "go")
-        assert.include(JSON.stringify(mock.messagesAt(1)), "[]</block>")
-        assert.notInclude(JSON.stringify(mock.messagesAt(0)), "echo")
-        assert.include(toldLast(mock), "Protocol 'echo' is not allowed")
-        assert.deepStrictEqual(heard, [])
-      }).pipe(Effect.provide(layer))
-    }
-  )
+  it.effect("neither shows nor runs a hidden protocol, whatever its calls would be allowed (AC-18, S-15)", () => {
+    const heard: Array<string> = []
+    const echo = Protocol.make("echo", { handle: ({ content }) => Effect.sync(() => heard.push(content)) })
+    const hiding = Policy.layer(
+      () => Effect.succeed(Policy.allowed),
+      (name) => name !== "echo"
+    )
+    const { layer, mock } = kernel(hiding)
+    return Effect.gen(function* () {
+      yield* (yield* ProtocolRegistry.ProtocolRegistry).register(echo)
+      mock
+        .reset()
+        .respondWith(
+          `<block type="command" name="/protocols"></block>`,
+          `<block type="echo">psst</block>`,
+          `<block type="final">done</block>`
+        )
+      yield* Kernel.run(agent, "go")
+      assert.include(JSON.stringify(mock.messagesAt(1)), "[]</block>")
+      assert.notInclude(JSON.stringify(mock.messagesAt(0)), "echo")
+      assert.include(toldLast(mock), "Protocol 'echo' is not allowed")
+      assert.deepStrictEqual(heard, [])
+    }).pipe(Effect.provide(layer))
+  })
 
   it.effect("pauses for a confirmation, runs exactly what was approved, and only once (DR-22, R-25)", () => {
     const { layer } = kernel(Policy.layerRules({ confirm: [{ tool: "charge", reason: "money" }] }))
@@ -421,7 +415,7 @@ describe("a run under rules", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("lets a person change what was asked for, but not allow what is forbidden (AC-19)", () => {
+  it.effect("lets a person change the arguments of a call, but not allow a forbidden one (AC-19)", () => {
     const { layer, mock } = kernel(
       Policy.layerRules({
         confirm: [{ tool: "charge" }],
@@ -442,58 +436,55 @@ describe("a run under rules", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect(
-    "sees the arguments that will be executed, and those that were written: the stricter word holds (AC-19)",
-    () => {
-      const removed: Array<unknown> = []
-      const remove = Skill.make("remove", {
-        description: "Removes a file",
-        input: Schema.Struct({
-          path: Schema.Trim,
-          recursive: Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(true)))
-        }),
-        execute: (input) => Effect.sync(() => (removed.push(input), "removed"))
-      })
-      const guard = Policy.layerRules({
-        deny: [
-          { tool: "remove", where: { path: "^/etc" }, reason: "not there" },
-          { tool: "remove", where: { recursive: "true" }, reason: "not whole folders" },
-          { tool: "remove", where: { path: " $" }, reason: "write it plainly" }
-        ],
-        confirm: [{ tool: "remove", where: { path: "^ " }, reason: "sure?" }]
-      })
-      const removing = (input: Schema.Json) => `<block type="command" name="remove">${JSON.stringify(input)}</block>`
-      const mock = MockProvider.make(
-        removing({ path: " /etc/passwd", recursive: false }),
-        removing({ path: "/tmp/a" }),
-        removing({ path: "/tmp/a ", recursive: false }),
-        removing({ path: "/tmp/a", recursive: false }),
-        answers
+  it.effect("checks both the written and the final arguments: the stricter decision applies (AC-19)", () => {
+    const removed: Array<unknown> = []
+    const remove = Skill.make("remove", {
+      description: "Removes a file",
+      input: Schema.Struct({
+        path: Schema.Trim,
+        recursive: Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(true)))
+      }),
+      execute: (input) => Effect.sync(() => (removed.push(input), "removed"))
+    })
+    const guard = Policy.layerRules({
+      deny: [
+        { tool: "remove", where: { path: "^/etc" }, reason: "not there" },
+        { tool: "remove", where: { recursive: "true" }, reason: "not whole folders" },
+        { tool: "remove", where: { path: " $" }, reason: "write it plainly" }
+      ],
+      confirm: [{ tool: "remove", where: { path: "^ " }, reason: "sure?" }]
+    })
+    const removing = (input: Schema.Json) => `<block type="command" name="remove">${JSON.stringify(input)}</block>`
+    const mock = MockProvider.make(
+      removing({ path: " /etc/passwd", recursive: false }),
+      removing({ path: "/tmp/a" }),
+      removing({ path: "/tmp/a ", recursive: false }),
+      removing({ path: "/tmp/a", recursive: false }),
+      answers
+    )
+    const layer = Kernel.layer.pipe(
+      Layer.provide(guard),
+      Layer.provideMerge(Layer.merge(MockProvider.layerOf(mock), ports(remove)))
+    )
+    return Effect.gen(function* () {
+      yield* Kernel.run(agent, "go")
+      const told = [1, 2, 3].map((call) => JSON.stringify(mock.messagesAt(call)?.at(-1)))
+      assert.deepStrictEqual(
+        ["not there", "not whole folders", "write it plainly"].map((reason, at) => told[at]?.includes(reason)),
+        [true, true, true]
       )
-      const layer = Kernel.layer.pipe(
-        Layer.provide(guard),
-        Layer.provideMerge(Layer.merge(MockProvider.layerOf(mock), ports(remove)))
-      )
-      return Effect.gen(function* () {
-        yield* Kernel.run(agent, "go")
-        const told = [1, 2, 3].map((call) => JSON.stringify(mock.messagesAt(call)?.at(-1)))
-        assert.deepStrictEqual(
-          ["not there", "not whole folders", "write it plainly"].map((reason, at) => told[at]?.includes(reason)),
-          [true, true, true]
-        )
-        const provider = MockProvider.make(removing({ path: " /tmp/b", recursive: false }))
-        assert.strictEqual((yield* Effect.flip(Kernel.run(agent, "go", { provider })))._tag, "RunPaused")
-        assert.deepStrictEqual(removed, [{ path: "/tmp/a", recursive: false }])
-      }).pipe(Effect.provide(layer))
-    }
-  )
+      const provider = MockProvider.make(removing({ path: " /tmp/b", recursive: false }))
+      assert.strictEqual((yield* Effect.flip(Kernel.run(agent, "go", { provider })))._tag, "RunPaused")
+      assert.deepStrictEqual(removed, [{ path: "/tmp/a", recursive: false }])
+    }).pipe(Effect.provide(layer))
+  })
 
   for (const [how, hung] of [
     ["hangs", Effect.never],
     ["cannot be interrupted", Effect.uninterruptible(Effect.never)]
   ] as const) {
     it.effect(
-      `waits no longer for the arguments of a call to be read than for the call itself: what ${how} is left (R-15)`,
+      `limits the time to decode arguments to that of the call: a schema that ${how} is abandoned (R-15)`,
       () => {
         const looked: Array<string> = []
         const stuck = Skill.make("stuck", {
@@ -536,7 +527,7 @@ describe("a run under rules", () => {
     )
   }
 
-  it.effect("asks again about arguments a hook changed (AC-19)", () => {
+  it.effect("checks arguments again after a hook changed them (AC-19)", () => {
     const hooks = Hooks.layer({
       onToolCallStarted: () => Effect.succeed({ value: { _tag: "Rewrite", input: { amount: 9000 } } })
     })
@@ -555,7 +546,7 @@ describe("a run under rules", () => {
     ["what was answered: nobody is asked again", 7, [7]],
     ["what was asked, which is not what was answered", 5, []]
   ] as const) {
-    it.effect(`takes a call that a hook changed into ${title} (AC-19, R-25)`, () => {
+    it.effect(`accepts a call that a hook changed into ${title} (AC-19, R-25)`, () => {
       const hooks = Hooks.layer({
         onToolCallStarted: () => Effect.succeed({ value: { _tag: "Rewrite", input: { amount } } })
       })
@@ -570,7 +561,7 @@ describe("a run under rules", () => {
     })
   }
 
-  it.effect("obeys the policy of the layer and that of the fiber, wherever each is provided", () => {
+  it.effect("applies the policy of the layer and that of the fiber, wherever they are provided", () => {
     const { layer, mock } = kernel(Policy.layerRules({ confirm: [{ tool: "*" }] }))
     return Effect.gen(function* () {
       yield* Kernel.run(agent, "go").pipe(
@@ -584,7 +575,7 @@ describe("a run under rules", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("denies when a policy given as a value says nothing (AC-19)", () => {
+  it.effect("denies when a policy given as a value returns nothing (AC-19)", () => {
     const { layer, mock } = kernel(
       Layer.succeed(Policy.Policy, { authorize: () => Effect.succeed<Policy.Decision>(JSON.parse("null")) })
     )
@@ -595,7 +586,7 @@ describe("a run under rules", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("shows nothing, and lets nothing run, where a policy throws when it is asked what to show (AC-18)", () => {
+  it.effect("shows and runs nothing when a policy throws while deciding visibility (AC-18)", () => {
     const { layer, mock } = kernel(
       Layer.succeed(Policy.Policy, {
         authorize: () => Effect.succeed(Policy.allowed),
@@ -620,24 +611,21 @@ describe("a run under rules", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect(
-    "tells the log, without its keys, why a policy denied by failing, and nothing when it is interrupted",
-    () => {
-      const key = "sk-ant-REDACTED"
-      const lines: Array<string> = []
-      const logger = Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))])
-      const { layer } = kernel(Policy.layer(() => Effect.fail(`the ledger is away, key ${key}`)))
-      const asleep = kernel(Policy.layer(() => Effect.never))
-      return Effect.gen(function* () {
-        yield* Kernel.run(agent, "go").pipe(Effect.provide(layer))
-        assert.lengthOf(lines, 1)
-        assert.match(lines[0] ?? "", /a policy failed.*the ledger is away/)
-        assert.notInclude(lines[0] ?? "", key)
-        const run = yield* Effect.forkChild(Kernel.run(agent, "go").pipe(Effect.provide(asleep.layer)))
-        yield* TestClock.adjust("1 second")
-        yield* Fiber.interrupt(run)
-        assert.lengthOf(lines, 1)
-      }).pipe(Effect.provide(logger))
-    }
-  )
+  it.effect("logs the failure of a policy, without keys, and nothing when it is interrupted", () => {
+    const key = "sk-ant-REDACTED"
+    const lines: Array<string> = []
+    const logger = Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))])
+    const { layer } = kernel(Policy.layer(() => Effect.fail(`the ledger is away, key ${key}`)))
+    const asleep = kernel(Policy.layer(() => Effect.never))
+    return Effect.gen(function* () {
+      yield* Kernel.run(agent, "go").pipe(Effect.provide(layer))
+      assert.lengthOf(lines, 1)
+      assert.match(lines[0] ?? "", /a policy failed.*the ledger is away/)
+      assert.notInclude(lines[0] ?? "", key)
+      const run = yield* Effect.forkChild(Kernel.run(agent, "go").pipe(Effect.provide(asleep.layer)))
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.interrupt(run)
+      assert.lengthOf(lines, 1)
+    }).pipe(Effect.provide(logger))
+  })
 })

@@ -56,7 +56,7 @@ const systemOf = (mock: MockProvider.Mock, call = 0): string => {
 const said = (mock: MockProvider.Mock, call: number) => (mock.messagesAt(call) ?? []).map(Message.text)
 
 describe("PromptPipeline.substitute", () => {
-  it("puts values in once: what is put in is not looked at again, and unknown names stay (AC-10)", () => {
+  it("substitutes values once: inserted text is not scanned again, and unknown names stay (AC-10)", () => {
     const values = { name: "Ann", twice: "{{name}}", n: 5, list: [1], none: null, "a.b": "dotted" }
     const put = (template: string) => PromptPipeline.substitute(template, values)
     assert.strictEqual(put("Hi {{name}}, {{ name }}!"), "Hi Ann, Ann!")
@@ -73,7 +73,7 @@ describe("PromptPipeline.substitute", () => {
 })
 
 describe("PromptPipeline.systemText", () => {
-  it.effect("is made anew of what differs from the last time, and only then", () =>
+  it.effect("is rebuilt only when its input has changed", () =>
     Effect.gen(function* () {
       let first: PromptPipeline.PromptContext | undefined
       const pipeline = {
@@ -115,7 +115,7 @@ describe("PromptPipeline.systemText", () => {
 })
 
 describe("PromptPipeline.simple", () => {
-  it.effect("fills instructions from the run's context, each turn anew", () => {
+  it.effect("fills instructions from the run's context on each turn", () => {
     const mock = MockProvider.make(looks({}), done)
     const agent = Agent.make({ instructions: "You help {{user}} with {{other}}.", model, skills: "all" })
     return Effect.gen(function* () {
@@ -139,7 +139,7 @@ describe("PromptPipeline.simple", () => {
     }).pipe(Effect.provide(world(mock)))
   })
 
-  it.effect("counts native tools too: their schemas, their names and what is said of them", () => {
+  it.effect("counts native tools too: schemas, names and descriptions", () => {
     const agent = Agent.make({
       instructions: "",
       model,
@@ -162,7 +162,7 @@ describe("PromptPipeline.simple", () => {
     })
   })
 
-  it.effect("counts all that is said: thinking, calls with their arguments, their results, and media (AC-9)", () => {
+  it.effect("counts everything in messages: thinking, calls with arguments, results, and media (AC-9)", () => {
     const agent = Agent.make({ instructions: "", model, contextWindow: 1_000, reservedOutputTokens: 0 })
     const history = [
       Message.make("assistant", [
@@ -183,7 +183,7 @@ describe("PromptPipeline.simple", () => {
     }).pipe(Effect.provide(world(MockProvider.make())))
   })
 
-  it.effect("counts with the counter of the layer, and with that of the fiber first", () => {
+  it.effect("counts with the counter of the layer, or with that of the fiber, which takes precedence", () => {
     const mock = MockProvider.make("hello")
     const agent = Agent.make({ instructions: "", model, contextWindow: 1_000, reservedOutputTokens: 0 })
     const counts = (tokens: number) => Layer.succeed(PromptPipeline.TokenCounter, () => Effect.succeed(tokens))
@@ -197,7 +197,7 @@ describe("PromptPipeline.simple", () => {
     }).pipe(Effect.provide(world(mock, counts(5_000))))
   })
 
-  it.effect("takes fractions of a counter as whole tokens, and estimates where it gives no number", () => {
+  it.effect("rounds up fractional counts, and estimates when the counter returns no number", () => {
     const counts = (tokens: number) => Effect.provideService(PromptPipeline.TokenCounter, () => Effect.succeed(tokens))
     const agent = Agent.make({ instructions: "", model, contextWindow: 20, reservedOutputTokens: 0 })
     const estimated = (tokens: number) =>
@@ -210,7 +210,7 @@ describe("PromptPipeline.simple", () => {
     }).pipe(Effect.provide(world(MockProvider.make("hello"))))
   })
 
-  it.effect("counts with a tokenizer of effect/ai, and goes on when it fails", () => {
+  it.effect("counts with a tokenizer of effect/ai, and continues when it fails", () => {
     const mock = MockProvider.make("hello")
     const agent = Agent.make({ instructions: "", model, contextWindow: 100, reservedOutputTokens: 0 })
     const tokenizer = Layer.succeed(
@@ -235,7 +235,7 @@ describe("PromptPipeline.simple", () => {
 })
 
 describe("PromptPipeline.layer", () => {
-  it.effect("tells of a protocol that was registered since the last turn (BP-161)", () => {
+  it.effect("announces a protocol that was registered since the last turn (BP-161)", () => {
     const mock = MockProvider.make('<block type="final">ok</block>')
     const agent = Agent.make({ instructions: "Talk.", model, skills: "all" })
     return Effect.gen(function* () {
@@ -250,7 +250,7 @@ describe("PromptPipeline.layer", () => {
     }).pipe(Effect.scoped, Effect.provide(world(mock)))
   })
 
-  it.effect("writes instructions, rules and sections in this order, and nothing for an empty section", () => {
+  it.effect("writes instructions, rules and sections in this order, and omits empty sections", () => {
     const mock = MockProvider.make(done)
     const agent = Agent.make({ instructions: "Base {{user}}", model, skills: "all" })
     const pipeline = PromptPipeline.layer({
@@ -263,7 +263,7 @@ describe("PromptPipeline.layer", () => {
     }).pipe(Effect.provide(world(mock, pipeline)))
   })
 
-  it.effect("is taken from the layer and from the fiber, whose wins; so is the builder of the rules", () => {
+  it.effect("comes from the layer or from the fiber, which takes precedence; so does the instruction builder", () => {
     const mock = MockProvider.make(done)
     const agent = Agent.make({ instructions: "", model, skills: "all" })
     const says = (text: string) => PromptPipeline.layer({ sections: [() => Effect.succeed(text)] })
@@ -276,7 +276,7 @@ describe("PromptPipeline.layer", () => {
     }).pipe(Effect.provide(world(mock, says("layer"), builder("rules"))))
   })
 
-  it.effect("tells names of skill packs to an agent that may load them, and to no other (AC-16)", () => {
+  it.effect("lists skill packs only for an agent that may load them (AC-16)", () => {
     const mock = MockProvider.make(done)
     const packs = SkillPack.layerMemory({ "pdf/SKILL.md": "---\nname: pdf\ndescription: About PDF.\n---\nBODY" })
     const pipeline = PromptPipeline.layer({ sections: [SkillPack.section] }).pipe(Layer.provide(packs), Layer.orDie)
@@ -292,7 +292,7 @@ describe("PromptPipeline.layer", () => {
     }).pipe(Effect.provide(world(mock, pipeline)))
   })
 
-  it.effect("tells what is remembered of the user's message, escaped, and the same during the whole run", () => {
+  it.effect("adds memories matching the user's message, escaped, and the same for the whole run", () => {
     const mock = MockProvider.make(looks({}), looks({}), done)
     const agent = Agent.make({ instructions: "Hi {{user}}", model, skills: "all" })
     const remembered = Layer.fresh(Memory.layerMemory)
@@ -324,7 +324,7 @@ describe("PromptPipeline.layer", () => {
     }).pipe(Effect.provide(Layer.provideMerge(world(mock), pipeline)))
   })
 
-  it.live("replays with what was remembered then, and looks nothing up (R-26)", () => {
+  it.live("replays with the memories of the original run, without a lookup (R-26)", () => {
     const agent = Agent.make({ instructions: "", model, skills: "all" })
     return Effect.gen(function* () {
       const memory = yield* Memory.makeMemory
@@ -351,7 +351,7 @@ describe("PromptPipeline.layer", () => {
     }).pipe(Effect.provide(world(MockProvider.make(looks({}), done, looks({}), done))))
   })
 
-  it.live("replays a run that what was remembered made too long, whatever is remembered now (R-26)", () => {
+  it.live("replays a run whose memories made its prompt too long, whatever the memory holds now (R-26)", () => {
     const agent = Agent.make({ instructions: "", model, contextWindow: 1_000, reservedOutputTokens: 0 })
     return Effect.gen(function* () {
       const memory = yield* Memory.makeMemory
@@ -367,7 +367,7 @@ describe("PromptPipeline.layer", () => {
     }).pipe(Effect.provide(world(MockProvider.make())))
   })
 
-  it.effect("tells what several sections remember, each by its filter, and the same during the whole run", () => {
+  it.effect("adds memories of several sections, each with its filter, and the same for the whole run", () => {
     const mock = MockProvider.make(looks({}), looks({}), done)
     const agent = Agent.make({ instructions: "", model, skills: "all" })
     const about = (kind: string) => Memory.section({ filter: { kind } })
@@ -387,7 +387,7 @@ describe("PromptPipeline.layer", () => {
     }).pipe(Effect.provide(world(mock)))
   })
 
-  it.effect("marks where the prompt ends and where the last one did, and keeps every byte before (AC-10)", () => {
+  it.effect("marks the end of this prompt and of the previous one, and keeps the prefix byte for byte (AC-10)", () => {
     const mock = MockProvider.make(looks({}), looks({}) + looks({}), done)
     const agent = Agent.make({ instructions: "Base", model, skills: "all" })
     return Effect.gen(function* () {
@@ -424,7 +424,7 @@ const bulky = (turns: number, size: number) => {
 }
 
 describe("compaction", () => {
-  it.effect("shortens old results first, and goes on from there with a prefix that stays", () => {
+  it.effect("shortens old results first, and then keeps a stable prefix", () => {
     const mock = bulky(12, 2_000)
     return Effect.gen(function* () {
       yield* Kernel.run(small("tools", 6_000), "the task", { runId: "r" })
@@ -441,7 +441,7 @@ describe("compaction", () => {
         if (!before.every((message, index) => message === now[index])) changes++
       }
       assert.strictEqual(changes, 1)
-      // What was said is not forgotten: it only is not asked again.
+      // The earlier messages are kept; they are only not sent again.
       const state = Option.getOrThrow(yield* RunStore.RunStore.use((store) => store.load("r")))
       assert.strictEqual(
         ChatHistory.ofState(state).filter((message) => Message.text(message).length > 1_900).length,
@@ -450,7 +450,7 @@ describe("compaction", () => {
     }).pipe(Effect.provide(world(mock, compacting())))
   })
 
-  it.effect("drops the oldest parts with their results when that is not enough, and says so", () => {
+  it.effect("drops the oldest parts with their results when that is not enough, and leaves a note", () => {
     const mock = bulky(40, 300)
     return Effect.gen(function* () {
       yield* Kernel.run(small("tools", 1_500), "the task")
@@ -474,7 +474,7 @@ describe("compaction", () => {
     }).pipe(Effect.provide(world(mock, compacting())))
   })
 
-  it.effect("does the same for results told as blocks", () => {
+  it.effect("does the same for results written as blocks", () => {
     const mock = MockProvider.make()
     mock.onCall((_, call) => (call >= 30 ? done : looks({ size: 1_500 })))
     return Effect.gen(function* () {
@@ -490,7 +490,7 @@ describe("compaction", () => {
     }).pipe(Effect.provide(world(mock, compacting())))
   })
 
-  it.effect("shortens even the newest result when it alone is too large", () => {
+  it.effect("shortens the newest result only when it is too large by itself", () => {
     const mock = bulky(1, 100_000)
     return Effect.gen(function* () {
       yield* Kernel.run(small("tools"), "the task")
@@ -501,7 +501,7 @@ describe("compaction", () => {
     }).pipe(Effect.provide(world(mock, compacting())))
   })
 
-  it.effect("lets newer parts go too when they cannot be shortened, but for the newest", () => {
+  it.effect("drops newer parts, too, when they cannot be shortened, except the newest", () => {
     const mock = MockProvider.make()
     mock.onCall((_, call) =>
       call === 4 ? "done" : { text: "w".repeat(6_000), calls: [{ id: `c${call}`, name: "look" }] }
@@ -515,7 +515,7 @@ describe("compaction", () => {
     }).pipe(Effect.provide(world(mock, compacting())))
   })
 
-  it.effect("fails typed when what must stay does not fit, and asks nobody (AC-9)", () => {
+  it.effect("fails with a typed error when the required part does not fit, without calling a model (AC-9)", () => {
     const mock = bulky(1, 5)
     return Effect.gen(function* () {
       const agent = Agent.make({ instructions: "x".repeat(40), model, contextWindow: 3_000, reservedOutputTokens: 500 })
@@ -526,7 +526,7 @@ describe("compaction", () => {
     }).pipe(Effect.provide(world(mock, compacting())))
   })
 
-  it.effect("lets what nobody answered go, so that a chat outlives a message that was too long for it", () => {
+  it.effect("drops unanswered messages, so a chat survives a message that was too long", () => {
     const mock = MockProvider.make("Hello.", "Well.")
     const agent = small("tools")
     return Effect.gen(function* () {
@@ -541,7 +541,7 @@ describe("compaction", () => {
     }).pipe(Effect.provide(Layer.merge(world(mock, compacting()), ChatHistory.layerMemory)))
   })
 
-  it.effect("lets nothing go that nobody answered while the prompt fits", () => {
+  it.effect("keeps unanswered messages while the prompt fits", () => {
     const mock = MockProvider.make("ok", "ok")
     const agent = Agent.make({ instructions: "", model, contextWindow: 1_000, reservedOutputTokens: 0 })
     const document = Message.user("d".repeat(3_824))
@@ -554,7 +554,7 @@ describe("compaction", () => {
     }).pipe(Effect.provide(world(mock, compacting())))
   })
 
-  it.effect("takes the window of the agent where the model has another", () => {
+  it.effect("prefers the window of the agent over the model's", () => {
     const mock = MockProvider.make("ok")
     const agent = Agent.make({
       instructions: "",
@@ -569,7 +569,7 @@ describe("compaction", () => {
     }).pipe(Effect.provide(world(mock, compacting())))
   })
 
-  it.effect("takes the window of the model where the agent has none", () => {
+  it.effect("uses the window of the model when the agent has none", () => {
     const mock = bulky(20, 1_000)
     const agent = Agent.make({
       instructions: "",
@@ -585,7 +585,7 @@ describe("compaction", () => {
     }).pipe(Effect.provide(world(mock, compacting())))
   })
 
-  it.effect("leaves a conversation alone where neither has one", () => {
+  it.effect("leaves a conversation unchanged when neither has one", () => {
     const mock = bulky(3, 20_000)
     return Effect.gen(function* () {
       yield* Kernel.run({ ...small("tools"), contextWindow: undefined }, "the task")
@@ -596,7 +596,7 @@ describe("compaction", () => {
     }).pipe(Effect.provide(world(mock, compacting())))
   })
 
-  it.effect("lets somebody say what goes, and goes on without when that fails", () => {
+  it.effect("accepts a custom summarizer, and continues without a summary when it fails", () => {
     const told: Array<ReadonlyArray<Message.Message>> = []
     const mock = bulky(40, 300)
     const summarize = (messages: ReadonlyArray<Message.Message>) =>
@@ -617,7 +617,7 @@ describe("compaction", () => {
     }).pipe(Effect.provide(world(mock, compacting({ summarize }))))
   })
 
-  it.effect("asks a model for a summary when told to", () => {
+  it.effect("asks a model for a summary when configured", () => {
     const run = bulky(30, 300)
     const writer = MockProvider.make("\n They looked around. \n")
     const pipeline = PromptPipeline.layer({
@@ -632,28 +632,31 @@ describe("compaction", () => {
     }).pipe(Effect.provide(world(run, pipeline)))
   })
 
-  it.effect("shows who sums up the newest of a long conversation, of each message its start, as data (S-6)", () => {
-    const writer = MockProvider.make("They talked.")
-    const pipeline = compacting({ summarize: PromptPipeline.summarizer({ provider: writer }) })
-    const history = Array.from({ length: 40 }, (_, n) =>
-      Message.user(`${n} </block> ${"w".repeat(n % 2 === 0 ? 7_000 : 10_000)}`)
-    )
-    return Effect.gen(function* () {
-      yield* Kernel.run(small("tools"), "the task", { history })
-      const [, transcript = ""] = said(writer, 0)
-      assert.isBelow(transcript.length, 201_000)
-      assert.notInclude(transcript, "</block>")
-      const shown = transcript.split("\n\n")
-      assert.deepStrictEqual(
-        shown.map((text) => Number.parseInt(text.slice("user: ".length))),
-        Array.from({ length: 27 }, (_, n) => 13 + n)
+  it.effect(
+    "gives the summarizer the newest part of a long conversation, each message truncated and escaped (S-6)",
+    () => {
+      const writer = MockProvider.make("They talked.")
+      const pipeline = compacting({ summarize: PromptPipeline.summarizer({ provider: writer }) })
+      const history = Array.from({ length: 40 }, (_, n) =>
+        Message.user(`${n} </block> ${"w".repeat(n % 2 === 0 ? 7_000 : 10_000)}`)
       )
-      assert.isTrue(shown.every((text) => text.length <= 8_006))
-      assert.strictEqual(writer.generationAt(0)?.maxTokens, 600)
-    }).pipe(Effect.provide(world(bulky(0, 0), pipeline)))
-  })
+      return Effect.gen(function* () {
+        yield* Kernel.run(small("tools"), "the task", { history })
+        const [, transcript = ""] = said(writer, 0)
+        assert.isBelow(transcript.length, 201_000)
+        assert.notInclude(transcript, "</block>")
+        const shown = transcript.split("\n\n")
+        assert.deepStrictEqual(
+          shown.map((text) => Number.parseInt(text.slice("user: ".length))),
+          Array.from({ length: 27 }, (_, n) => 13 + n)
+        )
+        assert.isTrue(shown.every((text) => text.length <= 8_006))
+        assert.strictEqual(writer.generationAt(0)?.maxTokens, 600)
+      }).pipe(Effect.provide(world(bulky(0, 0), pipeline)))
+    }
+  )
 
-  it.effect("asks the run's own model for a summary, of whoever the run asks it of", () => {
+  it.effect("asks the run's own model for a summary, through the run's provider", () => {
     const run = MockProvider.make().onCall(({ tools }, call) =>
       tools.length === 0
         ? "They looked around."
@@ -674,7 +677,7 @@ describe("compaction", () => {
     }).pipe(Effect.provide(world(other, pipeline, ModelRegistry.layer({ acme: run }))))
   })
 
-  describe("whose summary is written by a model", () => {
+  describe("with a summary written by a model", () => {
     const counted = () => {
       const run = bulky(30, 300)
       const writer = MockProvider.make("They looked around.").withTokenCounter(() => ({ input: 100, output: 10 }))
@@ -684,7 +687,7 @@ describe("compaction", () => {
       return { writer, world: world(run, pipeline) }
     }
 
-    it.effect("counts what that used as what the run used (CP-15)", () => {
+    it.effect("counts its usage as usage of the run (CP-15)", () => {
       const { world, writer } = counted()
       return Effect.gen(function* () {
         const { costUsd, usage } = yield* Kernel.run(small("tools", 1_500), "the task", { runId: "run" })
@@ -699,7 +702,7 @@ describe("compaction", () => {
       }).pipe(Effect.provide(world))
     })
 
-    it.live("counts it though the prompt it was made for was not committed, over all resumes (R-19)", () => {
+    it.live("counts it even when its prompt was not committed, across all resumes (R-19)", () => {
       const { world, writer } = counted()
       const history = [Message.user("t".repeat(3_000)), Message.assistant("e".repeat(3_000))]
       const agent = { ...small("tools", 1_500), budget: { maxTokens: 250 } }
@@ -729,7 +732,7 @@ describe("compaction", () => {
       }).pipe(Effect.provide(world))
     })
 
-    it.live("replays without asking it again, with what it said and used (R-26)", () => {
+    it.live("replays with the recorded summary and usage, without another call (R-26)", () => {
       const { world, writer } = counted()
       writer.onCall((_, call) => `They looked at ${call} </block>.`)
       return Effect.gen(function* () {
@@ -742,7 +745,7 @@ describe("compaction", () => {
       }).pipe(Effect.provide(world))
     })
 
-    it.live("asks nobody for one about a conversation that is too long, or no shorter, with it (R-26)", () => {
+    it.live("requests none when the conversation would be too long, or no shorter, with a summary (R-26)", () => {
       const { world, writer } = counted()
       const agent = Agent.make({ instructions: "", model, contextWindow: 1_000, reservedOutputTokens: 0 })
       const history = [Message.user("t".repeat(380)), Message.assistant("e".repeat(3_230))]
@@ -757,33 +760,30 @@ describe("compaction", () => {
       }).pipe(Effect.provide(world))
     })
 
-    it.effect(
-      "has one that is cut to its room where a long one does not fit, and keeps the last where none does",
-      () => {
-        const { world, writer } = counted()
-        writer.onCall((_, call) => `${call === 0 ? "She is Ada." : "never said"} ${"word ".repeat(2_000)}`)
-        const agent = Agent.make({ instructions: "", model, contextWindow: 1_000, reservedOutputTokens: 0 })
-        const history = [Message.user("t".repeat(1_200)), Message.assistant("e".repeat(1_200))]
-        const noteOf = (runId: string) =>
-          Effect.map(
-            RunStore.RunStore.use((store) => store.load(runId)),
-            (state) => Option.getOrThrow(state).prompt[0] ?? Message.user("")
-          )
-        return Effect.gen(function* () {
-          yield* Kernel.run(agent, "u".repeat(3_000), { history, runId: "first" })
-          const note = yield* noteOf("first")
-          assert.match(Message.text(note), /^\[2 earlier messages .* In short: She is Ada\. word/)
-          yield* Kernel.run(agent, "w".repeat(3_700), {
-            history: [note, Message.user("x".repeat(300)), Message.assistant("v".repeat(300))],
-            runId: "second"
-          })
-          assert.match(Message.text(yield* noteOf("second")), /^\[4 earlier messages .* In short: She is Ada\./)
-          assert.strictEqual(writer.callCount, 1)
-        }).pipe(Effect.provide(world))
-      }
-    )
+    it.effect("truncates a summary that does not fit, and keeps the previous one if there is no room", () => {
+      const { world, writer } = counted()
+      writer.onCall((_, call) => `${call === 0 ? "She is Ada." : "never said"} ${"word ".repeat(2_000)}`)
+      const agent = Agent.make({ instructions: "", model, contextWindow: 1_000, reservedOutputTokens: 0 })
+      const history = [Message.user("t".repeat(1_200)), Message.assistant("e".repeat(1_200))]
+      const noteOf = (runId: string) =>
+        Effect.map(
+          RunStore.RunStore.use((store) => store.load(runId)),
+          (state) => Option.getOrThrow(state).prompt[0] ?? Message.user("")
+        )
+      return Effect.gen(function* () {
+        yield* Kernel.run(agent, "u".repeat(3_000), { history, runId: "first" })
+        const note = yield* noteOf("first")
+        assert.match(Message.text(note), /^\[2 earlier messages .* In short: She is Ada\. word/)
+        yield* Kernel.run(agent, "w".repeat(3_700), {
+          history: [note, Message.user("x".repeat(300)), Message.assistant("v".repeat(300))],
+          runId: "second"
+        })
+        assert.match(Message.text(yield* noteOf("second")), /^\[4 earlier messages .* In short: She is Ada\./)
+        assert.strictEqual(writer.callCount, 1)
+      }).pipe(Effect.provide(world))
+    })
 
-    it.effect("asks for it through the middleware of the run, and counts what who answered costs (DR-23)", () => {
+    it.effect("requests it through the run's middleware, and counts the cost of the model that answers (DR-23)", () => {
       const run = bulky(30, 300)
       const down = new Provider.ProviderError({ provider: "mock", reason: "server_error", detail: "down" })
       const writer = MockProvider.make().onCall(() => Effect.fail(down))
@@ -810,7 +810,7 @@ describe("compaction", () => {
       }).pipe(Effect.provide(world(run, pipeline, fallback)))
     })
 
-    it.effect("counts it against the budget, too", () => {
+    it.effect("counts it against the budget", () => {
       const { world, writer } = counted()
       return Effect.gen(function* () {
         const agent = { ...small("tools", 1_500), budget: { maxTokens: 100 } }
@@ -821,7 +821,7 @@ describe("compaction", () => {
     })
   })
 
-  it.effect("makes no prompt, and asks for no summary, when the budget is used up to the last token (CP-15)", () => {
+  it.effect("builds no prompt and requests no summary when the budget is used up to the last token (CP-15)", () => {
     const mock = bulky(30, 5).withTokenCounter(() => ({ input: 9, output: 1 }))
     let made = 0
     const counting = Layer.succeed(PromptPipeline.PromptPipeline, {
@@ -840,7 +840,7 @@ describe("compaction", () => {
     }).pipe(Effect.provide(world(mock, counting)))
   })
 
-  it.effect("tells the model that sums up no secret either, nor whoever else does (S-7)", () => {
+  it.effect("keeps secrets from the summarizing model and from a custom summarizer (S-7)", () => {
     const secret = "hunter2-topsecret"
     const run = bulky(30, 300)
     const writer = MockProvider.make("They looked around.")
@@ -859,7 +859,7 @@ describe("compaction", () => {
     }).pipe(Effect.provide(world(run, pipeline, Redaction.layer({ secrets: [Redacted.make(secret)] }))))
   })
 
-  it.effect("hears a summary no further than a reply may go, and goes on without it", () => {
+  it.effect("stops reading a summary at the reply limit, and continues without it", () => {
     const run = bulky(30, 300)
     const heard: Array<number> = []
     const writer = {
@@ -888,7 +888,7 @@ describe("compaction", () => {
     )
   })
 
-  it.effect("keeps the message of the run among those of a long history", () => {
+  it.effect("keeps the message of the run within a long history", () => {
     const history = Array.from({ length: 60 }, (_, n) => [
       Message.user(`question ${n} ${"?".repeat(200)}`),
       Message.assistant(`answer ${n}`)
@@ -904,7 +904,7 @@ describe("compaction", () => {
     }).pipe(Effect.provide(world(mock, compacting())))
   })
 
-  it.effect("keeps the message of the run in another process and in a fork, where it is read back (R-7)", () => {
+  it.effect("keeps the message of the run when it is read back in another process and in a fork (R-7)", () => {
     const mock = bulky(40, 300)
     const agent = small("tools", 1_500)
     return Effect.gen(function* () {
@@ -927,7 +927,7 @@ describe("compaction", () => {
     })
   })
 
-  it.effect("is part of the journal: a run that was cut off goes on with the same prompt", () => {
+  it.effect("is part of the journal: an interrupted run continues with the same prompt", () => {
     const mock = bulky(20, 1_000)
     return Effect.gen(function* () {
       mock.failOnStep(15, "server_error")

@@ -3,7 +3,7 @@ import { Duration, Effect } from "effect"
 import * as Protocol from "../src/Protocol.ts"
 
 describe("Protocol", () => {
-  it("is undocumented and a write protocol unless said otherwise", () => {
+  it("is undocumented and has write effects by default", () => {
     const plain = Protocol.make("a2a", { handle: () => Effect.succeed("ok") })
     assert.deepStrictEqual([plain.documentation, plain.effects], [null, "write"])
     assert.notProperty(plain, "timeout")
@@ -19,13 +19,13 @@ describe("Protocol", () => {
     )
   })
 
-  it("cannot have a block type that means something else (BP-81)", () => {
+  it("cannot use a reserved block type (BP-81)", () => {
     for (const name of ["command", "final", "plan", "json", "result", "error", "media", "block"]) {
       assert.strictEqual(Protocol.problem(name)?.reason, "the name is reserved")
     }
   })
 
-  it("cannot have a name a tag could not carry", () => {
+  it("cannot have a name that is invalid in a tag", () => {
     for (const name of ["", "  ", 'a"b', "a b", "a>b", "a\nb", "a".repeat(65)]) {
       assert.instanceOf(Protocol.problem(name), Protocol.DefinitionInvalid, JSON.stringify(name))
     }

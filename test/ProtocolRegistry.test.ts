@@ -26,7 +26,7 @@ const ask = (name: string, content: string) =>
   )
 
 describe("ProtocolRegistry", () => {
-  it.effect("finds protocols by exactly their name, and nobody for null (BP-81)", () =>
+  it.effect("finds protocols by their exact name, and none for null (BP-81)", () =>
     Effect.gen(function* () {
       const registry = yield* ProtocolRegistry.ProtocolRegistry
       assert.isTrue(registry.isRegistered("b"))
@@ -36,7 +36,7 @@ describe("ProtocolRegistry", () => {
     }).pipe(Effect.provide(ProtocolRegistry.layer(echo("b"), echo("a"))))
   )
 
-  it.effect("takes ten thousand protocols", () => {
+  it.effect("accepts ten thousand protocols", () => {
     const many = Array.from({ length: 10_000 }, (_, n) => echo(`protocol_${n}`))
     return Effect.gen(function* () {
       const registry = yield* ProtocolRegistry.ProtocolRegistry
@@ -44,7 +44,7 @@ describe("ProtocolRegistry", () => {
     }).pipe(Effect.provide(ProtocolRegistry.layer(...many)))
   })
 
-  it.effect("fails when a name is given twice", () =>
+  it.effect("fails when a name is registered twice", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(Effect.scoped(Layer.build(ProtocolRegistry.layer(echo("a"), echo("a")))))
       assert.strictEqual(error._tag, "ToolNameConflict")
@@ -55,7 +55,7 @@ describe("ProtocolRegistry", () => {
     }).pipe(Effect.provide(ProtocolRegistry.layer(echo("a"))))
   )
 
-  it.effect("removes a protocol when its scope closes, and the name is free again", () =>
+  it.effect("removes a protocol and frees its name when its scope closes", () =>
     Effect.gen(function* () {
       const registry = yield* ProtocolRegistry.ProtocolRegistry
       const inner = yield* Scope.make()
@@ -68,7 +68,7 @@ describe("ProtocolRegistry", () => {
     }).pipe(Effect.provide(ProtocolRegistry.layer(echo("a"))))
   )
 
-  it.effect("keeps the services of the layer, and lets what the run brings win", () =>
+  it.effect("keeps the services of the layer, while those of the run take precedence", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* ask("peer", "q"), "q: 42, default")
       assert.strictEqual(yield* Effect.provideService(ask("peer", "q"), Mood, "busy"), "q: 42, busy")
@@ -78,7 +78,7 @@ describe("ProtocolRegistry", () => {
     }).pipe(Effect.provide(ProtocolRegistry.layer(asking).pipe(Layer.provide(Layer.succeed(Peer, { answer: "42" })))))
   )
 
-  it("shows an agent all protocols without a list, none with an empty one (BP-78)", () => {
+  it("shows an agent without a list all protocols, and with an empty list none (BP-78)", () => {
     const protocols = [echo("a"), echo("b")]
     const names = (listed: ReadonlyArray<string> | undefined) =>
       ProtocolRegistry.visible(protocols, listed).map((protocol) => protocol.name)

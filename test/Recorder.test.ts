@@ -10,7 +10,7 @@ import type { RunEvent } from "../src/RunEvent.ts"
 import * as Skill from "../src/Skill.ts"
 import { chunk, event, message, phase } from "./support/runEvents.ts"
 
-/** The rows of BP-99: what is told, and what is written down for it. */
+/** The rows of BP-99: an event, and the entry recorded for it. */
 const rows: ReadonlyArray<readonly [RunEvent, unknown]> = [
   [
     event({ type: "messages_sent", messages: [message("user", "hi")] }),
@@ -138,7 +138,7 @@ const call = {
 
 const answered = { message: message("assistant", "a"), usage: null, latencyMs: 1, finishReason: "stop" } as const
 
-/** The facts that kernai adds: what they are written with, without what other entries hold already. */
+/** The events kernai adds, and their entries, without fields that other entries hold already. */
 const added: ReadonlyArray<readonly [RunEvent, unknown]> = [
   [event({ type: "blocks_ignored", kinds: ["final"], reason: "why" }), { kinds: ["final"], reason: "why" }],
   [
@@ -300,7 +300,7 @@ const appended = (memory: Recorder.Memory) => memory.forEvent("messages_sent").m
 
 describe("Recorder.project", () => {
   for (const [index, [event, data]] of rows.entries()) {
-    it(`writes ${event.type} as the table says (BP-99, row ${index + 1})`, () => {
+    it(`writes ${event.type} as in the table (BP-99, row ${index + 1})`, () => {
       const entry = Recorder.project(event)
       assert.strictEqual(entry?.event, event.type)
       assert.deepStrictEqual(entry?.data, data)
@@ -308,14 +308,14 @@ describe("Recorder.project", () => {
   }
 
   for (const [index, [event, data]] of [...added, ...phases].entries()) {
-    it(`writes ${event.type}, which kernai adds, with what no other entry holds (${index + 1})`, () => {
+    it(`writes the additional event ${event.type} with facts no other entry holds (${index + 1})`, () => {
       const entry = Recorder.project(event, { phases: true })
       assert.strictEqual(entry?.event, event.type)
       assert.deepStrictEqual(entry?.data, data)
     })
   }
 
-  it("says where and when: step, depth, task, and an ISO time with milliseconds and offset (BP-98)", () => {
+  it("records step, depth, task, and an ISO time with milliseconds and offset (BP-98)", () => {
     const at = Date.UTC(2026, 10, 21, 9, 8, 7, 6)
     const entry = Recorder.project(event({ type: "plan", content: "x" }, { step: 3, depth: 1, taskId: "t1", at }))
     assert.deepStrictEqual(entry, {
@@ -329,7 +329,7 @@ describe("Recorder.project", () => {
     })
   })
 
-  it("leaves out pieces of a stream always, and phases unless asked for", () => {
+  it("omits stream parts always, and phases by default", () => {
     const part: RunEvent = event({
       type: "stream_part",
       turnId: "t",
@@ -346,7 +346,7 @@ describe("Recorder.project", () => {
 })
 
 describe("Recorder.memory", () => {
-  it("answers by event, step and task, and gives copies (BP-100)", () => {
+  it("filters by event, step and task, and returns copies (BP-100)", () => {
     const memory = recorded([
       event({ type: "plan", content: "b" }, { step: 2 }),
       event({ type: "json", content: "a" }, { step: 0 }),
@@ -373,7 +373,7 @@ describe("Recorder.memory", () => {
     assert.deepStrictEqual(memory.entries(), [])
   })
 
-  it("gives the classic entries alone and in order, whatever stands between them", () => {
+  it("returns only the classic entries in order, whatever is between them", () => {
     const events = rows.flatMap(([event], index) => [chunk("x"), event, phase(index)])
     events.push(event({ type: "blocks_ignored", kinds: ["final"], reason: "a plan stands alone" }))
     const memory = recorded(events, { phases: true })
@@ -384,7 +384,7 @@ describe("Recorder.memory", () => {
     assert.lengthOf(memory.entries(), rows.length * 2 + 1)
   })
 
-  it("adds up the tokens that were reported, and says null, not zero, where none were (BP-102)", () => {
+  it("sums the reported tokens, and returns null, not zero, when none were reported (BP-102)", () => {
     const memory = recorded([response(0, 10), response(1, undefined), response(0, 5, "t1"), response(0, 7, "root")])
     assert.deepStrictEqual(memory.tokens(), { prompt_tokens: 22, completion_tokens: 3, total_tokens: 25 })
     const none = { prompt_tokens: null, completion_tokens: null, total_tokens: null }
@@ -401,7 +401,7 @@ describe("Recorder.memory", () => {
     assert.deepStrictEqual(recorded([]).tokens(), none)
   })
 
-  it("writes of a conversation what is new, for each run on its own (W-29)", () => {
+  it("writes only the new messages of a conversation, for each run separately (W-29)", () => {
     const [question, answer, result] = [message("user", "q"), message("assistant", "a"), message("user", "r")]
     const memory = recorded([
       sent(0, [message("system", "rules"), question]),
@@ -420,7 +420,7 @@ describe("Recorder.memory", () => {
     )
   })
 
-  it("takes a message for the same only when the same was said by the same (W-29)", () => {
+  it("treats messages as equal only with the same role and content (W-29)", () => {
     const text = { type: "text", text: "x" } as const
     const image = { type: "image", fileId: "media_1" } as const
     const others: ReadonlyArray<Message> = [
@@ -441,7 +441,7 @@ describe("Recorder.memory", () => {
     )
   })
 
-  it("forgets the conversation that was quiet for longest when a thousand others go on", () => {
+  it("evicts the conversation that was idle for longest when a thousand others continue", () => {
     const memory = Recorder.memory()
     const say = (runId: string) => memory.record(sent(0, [message("user", "hi")], runId))
     for (let run = 0; run < 1_024; run++) say(`run ${run}`)
@@ -454,7 +454,7 @@ describe("Recorder.memory", () => {
     )
   })
 
-  it("stays linear in the turns of a run", () => {
+  it("takes linear time in the turns of a run", () => {
     const messages: Array<Message> = [message("user", "q")]
     const memory = Recorder.memory()
     for (let step = 0; step < 200; step++) {
@@ -465,7 +465,7 @@ describe("Recorder.memory", () => {
     assert.isBelow(written, 200 * 150)
   })
 
-  it("keeps media by reference and what a provider hid to itself (W-29, CP-9)", () => {
+  it("records media by reference, and omits redacted thinking (W-29, CP-9)", () => {
     const bytes = new Uint8Array(5_000)
     const content: ReadonlyArray<Content.Content> = [
       { type: "image", data: bytes, mediaType: "image/png" },
@@ -489,7 +489,7 @@ describe("Recorder.memory", () => {
     ])
   })
 
-  it("takes out what must not be kept, in every text of every entry (W-31)", () => {
+  it("redacts secrets in every text of every entry (W-31)", () => {
     const redact = (text: string) => text.replaceAll("sk-SECRET", "[key]")
     const secret = `line one\n"sk-SECRET"`
     const memory = recorded(
@@ -506,7 +506,7 @@ describe("Recorder.memory", () => {
     assert.include(memory.toJson(), "[key]")
   })
 
-  it("keeps the names of its own fields whatever is taken out, and those of others only as they are left (W-31)", () => {
+  it("keeps its own field names despite redaction, and redacts those of user data (W-31)", () => {
     const usage = { inputTokens: 1, outputTokens: 2, cachedTokens: 0, reasoningTokens: 0 }
     const memory = recorded(
       [
@@ -524,7 +524,7 @@ describe("Recorder.memory", () => {
     )
   })
 
-  it("survives values that are no JSON, and a redaction that throws (R-22, R-23)", () => {
+  it("survives values that are not JSON, and a redaction that throws (R-22, R-23)", () => {
     const cycle: { self?: unknown; when: Date; big: bigint } = { when: new Date(0), big: 10n }
     cycle.self = cycle
     const hostile = {
@@ -557,7 +557,7 @@ describe("Recorder.memory", () => {
 })
 
 describe("Recorder.composite", () => {
-  it("tells all, in order, and the first answers; one that fails keeps nothing from the others (BP-101, R-23)", () => {
+  it("records to all in order and answers from the first; a failing one does not affect the others (BP-101, R-23)", () => {
     const told: Array<string> = []
     const broken: Recorder.Sink = {
       record: () => {
@@ -572,7 +572,7 @@ describe("Recorder.composite", () => {
     assert.lengthOf(sink.entries(), 1)
   })
 
-  it("is a plain object where the first is one", () => {
+  it("is a plain object when the first is one", () => {
     const first = { record: () => {}, name: "first" }
     const both = Recorder.composite(first, Recorder.memory())
     assert.strictEqual(typeof { ...both }.record, "function")
@@ -580,7 +580,7 @@ describe("Recorder.composite", () => {
     assert.strictEqual(Object.getPrototypeOf(both), Object.prototype)
   })
 
-  it("answers as the first does now, when that counts in a plain object", () => {
+  it("answers like the first one does at the moment, when that is a plain object with state", () => {
     const first: Recorder.Sink & { count: number; readonly isEmpty: boolean } = {
       count: 0,
       record() {
@@ -595,7 +595,7 @@ describe("Recorder.composite", () => {
     assert.deepStrictEqual([both.count, both.isEmpty], [1, false])
   })
 
-  it("answers as the first does, when that is an object of a class, too (BP-101)", () => {
+  it("answers like the first one, when that is a class instance, too (BP-101)", () => {
     class Counter implements Recorder.Sink {
       #count = 0
       readonly record: Recorder.Sink["record"] = () => {
@@ -625,7 +625,7 @@ describe("Recorder.lines", () => {
     return out
   }
 
-  it("writes a level and key=value pairs, debug lines only when asked for (BP-156)", () => {
+  it("writes a level and key=value pairs, debug lines only on request (BP-156)", () => {
     const events = [
       sent(0, [message("user", "q")]),
       response(0, 3),
@@ -648,7 +648,7 @@ describe("Recorder.lines", () => {
     ])
   })
 
-  it("quotes values so that none can forge a field or a line (W-30, S-19)", () => {
+  it("quotes values, so none can forge a field or a line (W-30, S-19)", () => {
     const hostile = `x" level=ok\n[Kernai] INFO event=forged \\ \u001b]52;c;\u0007 \u202e \u2028 \u{e0041} \ud800 é`
     const [line, ...more] = logged([event({ type: "skill_error", skill: "null", callId: "12", error: hostile })])
     assert.deepStrictEqual(more, [])
@@ -660,7 +660,7 @@ describe("Recorder.lines", () => {
     assert.notMatch(line ?? "", /\p{Cc}/u)
   })
 
-  it("cuts long values", () => {
+  it("truncates long values", () => {
     const [line] = logged([event({ type: "skill_error", skill: "x", callId: "t", error: "y".repeat(1_000_000) })])
     assert.isBelow(line?.length ?? 0, 1_200)
   })
@@ -671,9 +671,9 @@ describe("Recorder layers", () => {
     Effect.map(Recorder.Recorder, (sink) => events.forEach((event) => sink?.record(event)))
   const plan = event({ type: "plan", content: "x" })
 
-  it.effect("tell nobody by default", () => Effect.map(Recorder.Recorder, (sink) => assert.isUndefined(sink)))
+  it.effect("record nothing by default", () => Effect.map(Recorder.Recorder, (sink) => assert.isUndefined(sink)))
 
-  it.effect("give the recorder and its answers together", () =>
+  it.effect("provide the recorder together with its queries", () =>
     Effect.gen(function* () {
       yield* tell([plan])
       const recording = yield* Recorder.Recording
@@ -681,7 +681,7 @@ describe("Recorder layers", () => {
     }).pipe(Effect.provide(Recorder.layerMemory()))
   )
 
-  it.effect("add to what is recorded already, and write through the Console", () =>
+  it.effect("add to an existing recorder, and write through the Console", () =>
     Effect.gen(function* () {
       const out = yield* TestConsole.logLines
       assert.deepStrictEqual(out, [])
@@ -694,7 +694,7 @@ describe("Recorder layers", () => {
     }).pipe(Effect.provide(Recorder.layerLogger().pipe(Layer.provideMerge(Recorder.layerMemory()))))
   )
 
-  it.effect("keep a failing sink from the run, and may be given to a fiber alone (R-23)", () =>
+  it.effect("isolate the run from a failing sink, and may be provided to a single fiber (R-23)", () =>
     Effect.gen(function* () {
       yield* tell([plan])
       const memory = Recorder.memory()

@@ -19,12 +19,12 @@ describe("Redaction", () => {
       return Effect.succeed(how === "text" ? `the password is ${secret}` : how === "key" ? keyed : valued)
     }
   })
-  // These two tell the caller what the caller said.
+  // These two return the caller's own input.
   const ends = new Set(["run_started", "run_completed"])
   const safe = Redaction.layer({ secrets: [Redacted.make(secret)] })
 
   it.effect(
-    "keeps a known secret from the model, the events of its calls and the recorder, however it comes (S-7)",
+    "hides a known secret from the model, the events of its calls and the recorder, wherever it appears (S-7)",
     () =>
       Effect.gen(function* () {
         const recorder = yield* Effect.sync(() => Recorder.memory({ phases: true }))
@@ -50,7 +50,7 @@ describe("Redaction", () => {
       }).pipe(Effect.provide(Layer.merge(kernel(leak), safe)))
   )
 
-  it.effect("keeps it from them where it is a key, or beside a type of its own, in JSON of any origin (S-7)", () =>
+  it.effect("hides a secret that is an object key, or is beside a `type` field, in any JSON (S-7)", () =>
     Effect.gen(function* () {
       const recorder = yield* Effect.sync(() => Recorder.memory({ phases: true }))
       const provider = MockProvider.make({ calls: [{ name: "leak", params: { how: "key" } }] }, "done")
@@ -76,7 +76,7 @@ describe("Redaction", () => {
     }).pipe(Effect.provide(Layer.merge(kernel(leak), safe)))
   )
 
-  it.effect("sends the same object for the same message, so that an adapter encodes it once", () =>
+  it.effect("sends the same object for the same message, so an adapter encodes it once", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make({ calls: [{ name: "leak", params: { how: "text" } }] }, "done")
       yield* told(agent, `Log in with ${secret}`, { provider })
@@ -84,7 +84,7 @@ describe("Redaction", () => {
     }).pipe(Effect.provide(Layer.merge(kernel(leak), safe)))
   )
 
-  it("finds secrets as they stand in JSON and between tags, and leaves the tags behind what looks like one (S-7)", () => {
+  it("finds secrets inside JSON and between tags, and keeps the tag that follows one (S-7)", () => {
     const odd = 'p&ss"w<rd>1'
     const { text } = Redaction.make({ secrets: [Redacted.make(odd)] })
     assert.strictEqual(text(JSON.stringify({ odd })), '{"odd":"<redacted>"}')
@@ -95,7 +95,7 @@ describe("Redaction", () => {
     )
   })
 
-  it("passes over secrets that are hardly any, finds the longer of two, and can leave shapes alone", () => {
+  it("ignores very short secrets, prefers the longer of two, and can disable pattern matching", () => {
     const { text } = Redaction.make({
       secrets: [Redacted.make("abc"), Redacted.make("abcd"), Redacted.make("abcdef")],
       shapes: false

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { BlockTypes, type Call, Content, Message, RunState } from "kernai"
-import { Context, Effect, Layer, Result, Schema } from "effect"
+import { Array as Arr, Context, Effect, Layer, Result, Schema } from "effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import * as RunCodec from "../src/RunCodec.ts"
@@ -37,31 +37,31 @@ const runOf = (turns: number, every = 64) => {
 }
 
 describe("a record as text", () => {
-  it("reads every line of its format, and writes it as it was (R-9)", () => {
+  it("decodes every line of its format, and encodes it unchanged (R-9)", () => {
     const lines = fixture("journal-v2.jsonl")
     const records = lines.map(decode)
     assert.deepStrictEqual(
       records.map(encode).map((text) => JSON.parse(text)),
       lines.map((line) => JSON.parse(line))
     )
-    for (const [index, record] of records.entries()) assert.isTrue(RunCodec.isSame(encode(record), lines[index] ?? ""))
+    for (const record of records) assert.isTrue(RunCodec.isSame(decode(encode(record)), record))
     const types = new Set(records.flatMap((record) => record.events.map((event) => event.type)))
     assert.strictEqual(types.size, 14)
     const state = RunState.fold(records)
     assert.isDefined(state)
-    // A later fold may know more of a turn than a state that was written down; what both know is the same.
+    // A later fold may hold more of a turn than a stored state; the fields both have are equal.
     const { turns: written, ...facts } = Result.getOrThrow(codec.decodeState(fixture("state-v2.jsonl")))
     const { turns, ...rest } = plain(state)
     assert.deepStrictEqual(facts, rest)
     for (const [index, turn] of written.entries()) assert.deepStrictEqual({ ...turns[index], ...turn }, turns[index])
   })
 
-  it("reads every line of format 1 as the same line of format 2 (R-9)", () => {
+  it("decodes every line of format 1 as the same line of format 2 (R-9)", () => {
     assert.deepStrictEqual(fixture("journal-v1.jsonl").map(decode), fixture("journal-v2.jsonl").map(decode))
     assert.deepStrictEqual(codec.decodeState(fixture("state-v1.jsonl")), codec.decodeState(fixture("state-v2.jsonl")))
   })
 
-  it("reads from format 1 what was meant, down to the odd values (R-8)", () => {
+  it("decodes format 1 as intended, unusual values included (R-8)", () => {
     const [first, , , , answered] = fixture("journal-v1.jsonl").map(decode)
     assert.deepStrictEqual(first?.events[0], {
       type: "run_started",
@@ -101,7 +101,7 @@ describe("a record as text", () => {
     })
   })
 
-  it("tells a newer format from damage (R-9)", () => {
+  it("distinguishes a newer format from damage (R-9)", () => {
     const [line = ""] = fixture("journal-v2.jsonl")
     assert.strictEqual(reasonOf(codec.decodeRecord(line.replace('"format":2', '"format":3'))), "format")
     assert.strictEqual(reasonOf(codec.decodeRecord('{"format":99,"whatever":{}}')), "format")
@@ -110,7 +110,7 @@ describe("a record as text", () => {
     assert.strictEqual(reasonOf(codec.decodeRecord(line.replace('"format":2', '"format":"2"'))), "corrupt")
   })
 
-  it("takes nothing hostile for a record (S-10, S-16)", () => {
+  it("rejects hostile records (S-10, S-16)", () => {
     const [line = ""] = fixture("journal-v2.jsonl")
     const hostile = [
       "",
@@ -139,7 +139,7 @@ describe("a record as text", () => {
     assert.isUndefined(Reflect.get({}, "polluted"))
   })
 
-  it("takes for a usage only what was counted, whole (S-16)", () => {
+  it("accepts only complete, valid token counts as usage (S-16)", () => {
     const line = fixture("journal-v1.jsonl").find((line) => line.includes('"usage":{')) ?? ""
     const [usage = ""] = /"usage":\{[^}]*\}/.exec(line) ?? []
     const [counted = ""] = /"output_tokens":\d+/.exec(usage) ?? []
@@ -157,7 +157,7 @@ describe("a record as text", () => {
     }
   })
 
-  it("takes of the messages a run begins with only what is JSON, and all of that (R-8)", () => {
+  it("keeps every JSON value of the first messages, and nothing else (R-8)", () => {
     const begun = (message: Message.Message) => {
       const { record } = Journal.begin("run").last()
       const events = record.events.map((event) =>
@@ -185,7 +185,7 @@ describe("a record as text", () => {
     }
   })
 
-  it("takes no result for the kernel's own making that a skill put something of its own into (R-8)", () => {
+  it("does not take a result with additions of a skill for one that the kernel made (R-8)", () => {
     const record = fixture("journal-v1.jsonl")
       .map(decode)
       .find(({ events }) => events.some(({ type }) => type === "tool_call_completed"))
@@ -209,6 +209,59 @@ describe("a record as text", () => {
     assert.isUndefined(RunCodec.refusal(withResult({ output: [Content.text("a")] })))
   })
 
+  it("is one text for the records of an append, without what they share", () => {
+    const run = Journal.begin("run", { taskId: "t" })
+    const first = run.last()
+    const commits = [
+      first,
+      ...Journal.turn(run),
+      run.commit("launch", [], {}, { workerId: "b" }),
+      ...Journal.finish(run)
+    ]
+    const odd = {
+      ...first.record,
+      revision: commits.length + 1,
+      events: first.record.events.map((event) => ({ ...event, runId: "other", taskId: undefined, step: 9 }))
+    }
+    const last = run.commit("pause", [{ type: "paused", reason: "wait", metadata: null }]).record
+    const records: ReadonlyArray<RunState.RunRecord> = [
+      ...commits.map(({ record }) => record),
+      odd,
+      { ...last, revision: odd.revision + 1 }
+    ]
+    if (!Arr.isReadonlyArrayNonEmpty(records)) return assert.fail("a turn has records")
+    const text = Result.getOrThrow(RunCodec.encodeRecords(records))
+    assert.deepStrictEqual(codec.decodeRecords(text), { records, fault: undefined })
+    assert.strictEqual(text.match(/"format"/g)?.length, 1)
+    assert.isBelow(text.length, 0.8 * records.map(encode).join().length)
+    for (const record of records) {
+      const alone = Result.getOrThrow(RunCodec.encodeRecords([record]))
+      assert.strictEqual(alone, encode(record))
+      assert.deepStrictEqual(codec.decodeRecords(alone), { records: [record], fault: undefined })
+    }
+    for (const [broken, count, reason] of [
+      ["[]", 0, undefined],
+      ["[null]", 0, "corrupt"],
+      [text.slice(0, -1), 0, "corrupt"],
+      [text.replace('"format":2', '"format":3'), 0, "format"],
+      [text.replace('"turn_started"', '"turn_stirred"'), 1, "corrupt"],
+      [text.replace('"launch"', '"leap"'), 7, "corrupt"]
+    ] as const) {
+      const { fault, records: sound } = codec.decodeRecords(broken)
+      assert.strictEqual(fault?.reason, reason, broken.slice(0, 80))
+      assert.deepStrictEqual(sound, records.slice(0, count))
+    }
+  })
+
+  it("says the same as another, in whatever order its fields were made", () => {
+    const { record } = Journal.begin("run", { context: { a: 1, b: 2 } }).last()
+    const { createdAt, ...rest } = record
+    const events = record.events.map((event) => ({ ...event, context: { b: 2, a: 1 } }))
+    assert.isTrue(RunCodec.isSame(record, { createdAt, ...rest, events } as RunState.RunRecord))
+    assert.isFalse(RunCodec.isSame(record, { ...record, workerId: "worker-2" }))
+    assert.isFalse(RunCodec.isSame(record, { ...record, delta: { context: { n: NaN } } }))
+  })
+
   it("is never a record that was cut off", () => {
     for (const line of fixture("journal-v1.jsonl").slice(0, 9)) {
       const step = Math.max(1, Math.floor(line.length / 200))
@@ -218,7 +271,7 @@ describe("a record as text", () => {
     }
   })
 
-  it("leaves out what every event of it shares, and keeps what one has for itself", () => {
+  it("stores fields that all its events share once, and others with their event", () => {
     const { record } = Journal.begin("run", { taskId: "t" }).last()
     assert.strictEqual(encode(record).match(/"runId"/g)?.length, 1)
     const odd = { ...record, events: record.events.map((event) => ({ ...event, runId: "other", taskId: undefined })) }
@@ -226,7 +279,7 @@ describe("a record as text", () => {
   })
 
   it.prop(
-    "gives any JSON back as it was, wherever it stands (R-8)",
+    "round-trips any JSON in any place (R-8)",
     [Schema.Json, Schema.JsonObject, Schema.String],
     ([json, object, text]) => {
       // V8 13.6 (Node 24) reads every key whose text begins with an escape as `\\` once it has seen that one there.
@@ -250,27 +303,29 @@ describe("a record as text", () => {
     cases()
   )
 
-  it.effect("gives contents of the application's own types back as such, and without them loses nothing (CP-8)", () =>
-    Effect.gen(function* () {
-      const Chart = Schema.Struct({ type: Schema.tag("chart"), points: Schema.Array(Schema.Finite) })
-      const chart = Result.getOrThrow(BlockTypes.custom(Chart, Chart.make({ points: [1, 2] })))
-      const run = Journal.begin("run")
-      const [, , , , , , , told] = Journal.turn(run, { output: [chart] })
-      const text = encode(told?.record ?? run.last().record)
-      const outputOf = (record: RunState.RunRecord) =>
-        record.events.flatMap((event) => (event.type === "tool_call_completed" ? (event.result.output ?? []) : []))
-      const context = yield* Layer.build(BlockTypes.layer(Chart))
-      const aware = yield* Effect.provideContext(RunCodec.fromContext, Context.pick(BlockTypes.BlockTypes)(context))
-      assert.deepStrictEqual(outputOf(Result.getOrThrow(aware.decodeRecord(text))), [chart])
-      const [unknown] = outputOf(decode(text))
-      assert.deepStrictEqual(unknown, { type: "unknown", wireType: "chart", raw: { type: "chart", points: [1, 2] } })
-      assert.strictEqual(encode(decode(text)), text)
-    })
+  it.effect(
+    "restores contents of the application's types, and loses nothing when these are not registered (CP-8)",
+    () =>
+      Effect.gen(function* () {
+        const Chart = Schema.Struct({ type: Schema.tag("chart"), points: Schema.Array(Schema.Finite) })
+        const chart = Result.getOrThrow(BlockTypes.custom(Chart, Chart.make({ points: [1, 2] })))
+        const run = Journal.begin("run")
+        const [, , , , , , , told] = Journal.turn(run, { output: [chart] })
+        const text = encode(told?.record ?? run.last().record)
+        const outputOf = (record: RunState.RunRecord) =>
+          record.events.flatMap((event) => (event.type === "tool_call_completed" ? (event.result.output ?? []) : []))
+        const context = yield* Layer.build(BlockTypes.layer(Chart))
+        const aware = yield* Effect.provideContext(RunCodec.fromContext, Context.pick(BlockTypes.BlockTypes)(context))
+        assert.deepStrictEqual(outputOf(Result.getOrThrow(aware.decodeRecord(text))), [chart])
+        const [unknown] = outputOf(decode(text))
+        assert.deepStrictEqual(unknown, { type: "unknown", wireType: "chart", raw: { type: "chart", points: [1, 2] } })
+        assert.strictEqual(encode(decode(text)), text)
+      })
   )
 })
 
 describe("a state as text", () => {
-  it("is the fold of the records, in one part or in many", () => {
+  it("is the fold of its records, in one part or in many", () => {
     const { commits, parts, records, state } = runOf(130, 13)
     assert.lengthOf(parts, 10)
     assert.deepStrictEqual(Result.getOrThrow(codec.decodeState(parts)), plain(state))
@@ -281,7 +336,7 @@ describe("a state as text", () => {
     }
   })
 
-  it("says no message twice, so that parts weigh less than the journal, and twice the turns twice as much (DR-5)", () => {
+  it("stores no message twice, so parts are smaller than the journal and grow linearly with turns (DR-5)", () => {
     const bytes = (texts: ReadonlyArray<string>) => texts.reduce((sum, text) => sum + text.length, 0)
     const [half, whole] = [runOf(200), runOf(400)]
     for (const count of [(run: typeof half) => run.records, (run: typeof half) => run.records.concat(run.parts)]) {
@@ -293,7 +348,7 @@ describe("a state as text", () => {
     assert.isAtMost(longest(whole.parts) - longest(half.parts), 1_000)
   })
 
-  it("keeps a conversation that was made shorter, reordered, or told by others", () => {
+  it("keeps a conversation that was shortened, reordered, or replaced", () => {
     const run = Journal.begin("run")
     for (let turn = 0; turn < 3; turn++) Journal.turn(run)
     const first = run.last().state
@@ -318,7 +373,7 @@ describe("a state as text", () => {
     }
   })
 
-  it("is refused where its parts do not fit, or ask for more than the run holds (S-16)", () => {
+  it("is rejected when its parts do not match, or refer beyond the run (S-16)", () => {
     const { parts } = runOf(30, 10)
     const [one = "", two = "", three = ""] = parts
     const misfits = [
@@ -339,7 +394,7 @@ describe("a state as text", () => {
     assert.strictEqual(reasonOf(codec.decodeState(parts)), "read")
   })
 
-  it("tells a status in a word while it runs", () => {
+  it("encodes the status of a running run as one word", () => {
     for (const { state } of [...runOf(1).commits, ...Journal.finish(Journal.begin("run"))]) {
       const text = Result.getOrThrow(RunCodec.encodeStatus(state.status))
       assert.strictEqual(text.startsWith("{"), state.status.type !== "running")

@@ -20,7 +20,7 @@ const events = Stream.runCollect(Kernel.stream(agent, "Draw a dot.", { runId: "r
 )
 
 describe("RunEvent.toJson", () => {
-  it.effect("tells an event whole, but for the bytes of what a skill returned, of which it tells how many", () =>
+  it.effect("encodes a whole event, with byte counts in place of the bytes a skill returned", () =>
     Effect.gen(function* () {
       for (const event of yield* events) {
         const json = RunEvent.toJson(event)

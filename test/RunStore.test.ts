@@ -12,11 +12,11 @@ describe("RunStore.layerMemory", () => {
   const context = Effect.runSync(Layer.buildWithScope(RunStore.layerMemory, Scope.makeUnsafe()))
   suite(Effect.succeed(Context.get(context, RunStore.RunStore)))
 
-  it.effect("ends what follows a run with its layer, as stores in files and databases do", () =>
+  it.effect("ends the subscriptions of a run with its layer, as file and database stores do", () =>
     endsWithLayer(RunStore.layerMemory)
   )
 
-  it.effect("gives a record back as it was, whatever it says beside its event", () =>
+  it.effect("returns a record unchanged, including additional fields", () =>
     Effect.gen(function* () {
       const store = Context.get(context, RunStore.RunStore)
       const scope = { runId: "r", rootRunId: "r", step: 0, depth: 0, taskId: undefined }
@@ -61,10 +61,10 @@ describe("RunStore.layerMemory", () => {
         said(11, { op: "resume" })
       ]
       let state = RunState.advance(undefined, begin)
-      yield* store.create(begin, state)
+      yield* store.append([begin], state)
       for (const record of records.slice(1)) {
         state = RunState.advance(state, record)
-        yield* store.commit(record, state)
+        yield* store.append([record], state)
       }
       assert.deepStrictEqual(yield* Stream.runCollect(store.read("r")), records)
       assert.deepStrictEqual(yield* Stream.runCollect(Stream.take(store.tail("r", 4), 7)), records.slice(4))
@@ -73,59 +73,56 @@ describe("RunStore.layerMemory", () => {
 })
 
 describe("RunStore.inFlight", () => {
-  it.effect(
-    "tells what a run and its tasks began and have no result of, by the key their skill was given (DR-17)",
-    () => {
-      const keys: Array<string> = []
-      const pay = Skill.make("pay", {
-        description: "Pays",
-        input: Schema.Struct({ to: Schema.String }),
-        execute: (_, { idempotencyKey }) =>
-          Effect.andThen(
-            Effect.sync(() => keys.push(idempotencyKey)),
-            Effect.never
-          )
-      })
-      const call = (to: string) => ({ calls: [{ id: "call-a", name: "pay", params: { to } }] })
-      const clerk = agent({ dialect: "tools" })
-      const cut = (runId: string, provider: Provider.ProviderShape, who = clerk) =>
-        Effect.gen(function* () {
-          const fiber = yield* Effect.forkChild(Kernel.run(who, "go", { runId, provider }))
-          yield* TestClock.adjust("1 second")
-          yield* Fiber.interrupt(fiber)
-          return (yield* RunStore.inFlight(runId)).map(({ idempotencyKey, input, runId, callId, name }) => ({
-            idempotencyKey,
-            input,
-            runId,
-            callId,
-            name
-          }))
-        })
-      return Effect.gen(function* () {
-        const facts = { callId: "call-a", name: "pay", input: { to: "eva" } }
-        const own = yield* cut("r", MockProvider.make(call("eva")))
-        assert.deepStrictEqual(own, [{ ...facts, runId: "r", idempotencyKey: keys[0] ?? "" }])
-        const provider = Scenario.scripted({ root: [plan(["a"])], tasks: { a: [command("pay", { to: "bob" })] } })
-        const below = yield* cut("w", provider, agent())
-        const runId = "w:t1/a"
-        assert.deepStrictEqual(below, [
-          { callId: `${runId}:t1.0`, name: "pay", input: { to: "bob" }, runId, idempotencyKey: keys[1] ?? "" }
-        ])
-        yield* Effect.exit(
-          Kernel.resume(clerk, "r", {
-            recover: { "call-a": { resolve: { output: [] } } },
-            provider: MockProvider.make("paid")
-          })
+  it.effect("lists the calls of a run and its tasks that started without a result, by idempotency key (DR-17)", () => {
+    const keys: Array<string> = []
+    const pay = Skill.make("pay", {
+      description: "Pays",
+      input: Schema.Struct({ to: Schema.String }),
+      execute: (_, { idempotencyKey }) =>
+        Effect.andThen(
+          Effect.sync(() => keys.push(idempotencyKey)),
+          Effect.never
         )
-        assert.deepStrictEqual(yield* RunStore.inFlight("r"), [])
-        assert.strictEqual((yield* Effect.flip(RunStore.inFlight("nobody")))._tag, "RunNotFound")
-      }).pipe(Effect.provide(kernel(pay)))
-    }
-  )
+    })
+    const call = (to: string) => ({ calls: [{ id: "call-a", name: "pay", params: { to } }] })
+    const clerk = agent({ dialect: "tools" })
+    const cut = (runId: string, provider: Provider.ProviderShape, who = clerk) =>
+      Effect.gen(function* () {
+        const fiber = yield* Effect.forkChild(Kernel.run(who, "go", { runId, provider }))
+        yield* TestClock.adjust("1 second")
+        yield* Fiber.interrupt(fiber)
+        return (yield* RunStore.inFlight(runId)).map(({ idempotencyKey, input, runId, callId, name }) => ({
+          idempotencyKey,
+          input,
+          runId,
+          callId,
+          name
+        }))
+      })
+    return Effect.gen(function* () {
+      const facts = { callId: "call-a", name: "pay", input: { to: "eva" } }
+      const own = yield* cut("r", MockProvider.make(call("eva")))
+      assert.deepStrictEqual(own, [{ ...facts, runId: "r", idempotencyKey: keys[0] ?? "" }])
+      const provider = Scenario.scripted({ root: [plan(["a"])], tasks: { a: [command("pay", { to: "bob" })] } })
+      const below = yield* cut("w", provider, agent())
+      const runId = "w:t1/a"
+      assert.deepStrictEqual(below, [
+        { callId: `${runId}:t1.0`, name: "pay", input: { to: "bob" }, runId, idempotencyKey: keys[1] ?? "" }
+      ])
+      yield* Effect.exit(
+        Kernel.resume(clerk, "r", {
+          recover: { "call-a": { resolve: { output: [] } } },
+          provider: MockProvider.make("paid")
+        })
+      )
+      assert.deepStrictEqual(yield* RunStore.inFlight("r"), [])
+      assert.strictEqual((yield* Effect.flip(RunStore.inFlight("nobody")))._tag, "RunNotFound")
+    }).pipe(Effect.provide(kernel(pay)))
+  })
 })
 
 describe("RunStore.prune", () => {
-  it.effect("looks through a store as often for hundreds of trees as for a few", () =>
+  it.effect("lists a store equally often for hundreds of trees as for a few", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.RunStore
       yield* Effect.forEach(Array.from({ length: 250 }), () => Kernel.run(agent(), "go"), { discard: true })

@@ -18,11 +18,12 @@ import {
 } from "kernai"
 import { MockProvider, Scenario } from "kernai/testing"
 import { command, final } from "./support/blocks.ts"
+import { oneByOne } from "./support/oneByOne.ts"
 import { plan, slow, agent as planner } from "./support/workflow.ts"
 
 const agent = Agent.make({ name: "clerk", instructions: "", model: "scripted", skills: "all", dialect: "tools" })
 
-/** Answers by what was said before: every process is told the same. */
+/** Answers depend only on the messages so far, so every process receives the same. */
 const clerk = MockProvider.layerOf(
   MockProvider.make().onCall((request: Provider.Request) =>
     request.messages.some((message) => message.role === "assistant")
@@ -36,7 +37,7 @@ const skills = (pay: Effect.Effect<string> = Effect.succeed("ok"), effects: Skil
     Skill.dynamic("pay", { description: "pays", effects, inputSchema: { type: "object" }, execute: () => pay })
   )
 
-/** A kernel of its own on a store that all share: what a process has. */
+/** The services of one process: its own kernel on a shared store. */
 const process = (store: RunStore.RunStoreShape, pay?: Effect.Effect<string>, effects?: Skill.Effects) =>
   Kernel.layer.pipe(
     Layer.provide([skills(pay, effects), ProtocolRegistry.layer(), MediaStore.layerMemory, clerk]),
@@ -75,7 +76,7 @@ const opsOf = (store: RunStore.RunStoreShape, runId: string) =>
   Effect.map(Stream.runCollect(store.read(runId)), (records) => records.map((record) => record.op))
 
 describe("RunWorker", () => {
-  it.effect("takes up what was submitted, and finishes it", () =>
+  it.effect("claims a submitted run and finishes it", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       yield* Effect.provide(Kernel.submit(agent, "pay eva", { runId: "r" }), process(store))
@@ -86,7 +87,7 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("runs what was submitted though the store did not say that it is offered: it is stored (R-1, R-6)", () =>
+  it.effect("runs a submitted run that is stored, although the store never confirmed the offer (R-1, R-6)", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       const lost = Effect.fail(new RunStore.StoreError({ operation: "acquire", reason: "unavailable", detail: "lost" }))
@@ -115,12 +116,12 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("finds what was submitted by who was interrupted as the store took it (R-1, R-23)", () =>
+  it.effect("finds a run whose submitter was interrupted while the store accepted it (R-1, R-23)", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       const slow: RunStore.RunStoreShape = {
         ...store,
-        create: (record, state) => Effect.andThen(store.create(record, state), Effect.sleep("1 second"))
+        append: (records, state) => Effect.andThen(store.append(records, state), Effect.sleep("1 second"))
       }
       const submitting = yield* Effect.forkChild(
         Effect.provide(Kernel.submit(agent, "pay eva", { runId: "r" }), process(slow)),
@@ -134,7 +135,7 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("looks again after a store that never answered: a list, what is read of a run, or a claim (F2)", () =>
+  it.effect("polls again after a store call that never returned: a list, a read or a claim (F2)", () =>
     Effect.gen(function* () {
       const { store, submit } = yield* crowded
       yield* submit(agent, "a")
@@ -158,7 +159,7 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("takes up what failed while others are submitted faster than it works", () =>
+  it.effect("retries a failed run while others are submitted faster than it works", () =>
     Effect.gen(function* () {
       const { store, submit } = yield* crowded
       const order: Array<string> = []
@@ -182,7 +183,7 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("takes up other runs when a store never answers that one is given back, or where it stands (F2)", () =>
+  it.effect("claims other runs when the store never confirms a release, or never returns a head (F2)", () =>
     Effect.gen(function* () {
       /** Does not answer the question of this number about a run that has ended. */
       const silentAt = (store: RunStore.RunStoreShape, number: number): RunStore.RunStoreShape => {
@@ -214,7 +215,7 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("holds a run for as long as it likes until an end that every store can keep (R-8)", () =>
+  it.effect("limits an endless lease to an expiry that every store can represent (R-8)", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       const ends: Array<number> = []
@@ -233,7 +234,7 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("takes up at once what was submitted or answered where the clock was ahead", () =>
+  it.effect("claims a run at once that was submitted or answered by a machine whose clock is ahead", () =>
     Effect.gen(function* () {
       const { layer, store, submit } = yield* crowded
       yield* TestClock.setTime(3_600_000)
@@ -247,7 +248,7 @@ describe("RunWorker", () => {
   it.effect.each([
     { what: "ended", given: false },
     { what: "ended, and another had given it back", given: true }
-  ])("leaves a run free that it took up when its lease had $what (R-5)", ({ given }) =>
+  ])("releases a run whose lease had $what by the time it was claimed (R-5)", ({ given }) =>
     Effect.gen(function* () {
       const { layer, store, submit } = yield* crowded
       yield* submit(agent, "r")
@@ -274,7 +275,7 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("logs why it could not look, or a run stopped, without what looks like a key (S-7)", () => {
+  it.effect("logs why a poll failed or a run stopped, without keys (S-7)", () => {
     const lines: Array<string> = []
     const logger = Logger.make(({ cause, message }) => void lines.push(`${message} ${Cause.pretty(cause)}`))
     return Effect.gen(function* () {
@@ -306,7 +307,7 @@ describe("RunWorker", () => {
     }).pipe(Effect.provide(Logger.layer([logger])))
   })
 
-  it.effect("leaves a run alone for a while that it was not told how to take up, unless somebody moved it on", () =>
+  it.effect("skips a run for a while when `resume` fails, unless the run has advanced", () =>
     Effect.gen(function* () {
       const { layer, store, submit } = yield* crowded
       yield* submit(agent, "r")
@@ -331,7 +332,7 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("keeps within the skills its host allows, and tells it of tasks: neither is stored (BP-65, BP-103)", () =>
+  it.effect("applies the host's list of skills and its task callback, neither of which is stored (BP-65, BP-103)", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       const paid: Array<string> = []
@@ -357,7 +358,7 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("leaves alone what it cannot run, what is held, and what somebody runs without a lease", () =>
+  it.effect("skips runs it cannot run, runs with a lease, and runs in progress without one", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       const layer = process(store)
@@ -377,7 +378,7 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("looks at a page at a time, and finds a free run among hundreds that it cannot take up", () =>
+  it.effect("lists runs page by page, and finds a free one among hundreds it cannot claim", () =>
     Effect.gen(function* () {
       const { store, submit } = yield* crowded
       for (let n = 0; n < 250; n++) yield* submit(foreign, `foreign-${n}`)
@@ -397,7 +398,7 @@ describe("RunWorker", () => {
       assert.strictEqual(yield* statusOf(store, "free"), "completed")
       assert.isAtMost(Math.max(...pages), 100)
       assert.isAtMost(pages.length, 8)
-      // The next look begins anew, and what comes to be free is found.
+      // The next poll starts over and finds runs that became free.
       yield* store.release("held-7", "else")
       yield* store.acquire("held-7", { workerId: "", expiresAt: 0 }, 0)
       yield* TestClock.adjust("3 seconds")
@@ -410,7 +411,7 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("finds what is submitted behind hundreds of waiting runs by its second look, whenever that is", () =>
+  it.effect("finds a run submitted behind hundreds of waiting ones by its second poll", () =>
     Effect.gen(function* () {
       const { store, submit } = yield* crowded
       for (let n = 0; n < 650; n++) yield* submit(foreign, `foreign-${n}`)
@@ -450,7 +451,7 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("finds an old run that comes to be free among hundreds, however many new ones come", () =>
+  it.effect("finds an old run that becomes free among hundreds, however many new ones arrive", () =>
     Effect.gen(function* () {
       const { layer, store, submit } = yield* crowded
       // Each at an instant of its own: five pages, the old run on the third.
@@ -474,7 +475,7 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("takes up the oldest first, and asks for no more runs while it has no hand free", () =>
+  it.effect("claims the oldest run first, and polls for no more while it is at full concurrency", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       const order: Array<string> = []
@@ -498,11 +499,11 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("takes up a run whose worker died when its lease has ended, not before", () =>
+  it.effect("claims the run of a dead worker once its lease has expired, not before", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       yield* Effect.provide(Kernel.submit(agent, "pay eva", { runId: "r" }), process(store))
-      // The first worker holds the run and is never heard of again.
+      // The first worker claims the run and then disappears.
       yield* store.acquire("r", { workerId: "dead", expiresAt: 30_000 }, 0)
       const worker = yield* Effect.forkChild(Effect.provide(RunWorker.run({ agents: [agent] }), process(store)))
       yield* TestClock.adjust("29 seconds")
@@ -513,7 +514,7 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("takes up what comes after a run that cannot be read", () =>
+  it.effect("claims the runs behind one that cannot be read", () =>
     Effect.gen(function* () {
       const { store, submit } = yield* crowded
       yield* submit(agent, "broken")
@@ -529,7 +530,7 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("logs that a run waits for a person as a sentence, and where a defect comes from", () => {
+  it.effect("logs in a sentence that a run waits for a person, and logs the origin of a defect", () => {
     const lines: Array<string> = []
     const logger = Logger.make(({ message }) => void lines.push(String(message)))
     const asks = Policy.layer(() => Effect.succeed(Policy.confirm("it costs")))
@@ -546,7 +547,7 @@ describe("RunWorker", () => {
     }).pipe(Effect.provide(Logger.layer([logger])))
   })
 
-  it.effect("takes a failed run up again when its provider was not to be reached, or where it is told to (R-13)", () =>
+  it.effect("retries a failed run when its provider was unreachable, or when configured to (R-13)", () =>
     Effect.gen(function* () {
       for (const [reason, told, ends] of [
         ["overloaded", {}, "completed"],
@@ -571,7 +572,7 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("leaves alone a run that failed while no worker had it, however soon that may pass", () =>
+  it.effect("does not retry a run that failed outside a worker, even with a transient error", () =>
     Effect.gen(function* () {
       const { layer, store } = yield* crowded
       const provider = MockProvider.make("paid").failOnStep(0, "overloaded")
@@ -584,7 +585,7 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("takes up a run that pauses again and again as often as somebody lets it go on (DR-9)", () =>
+  it.effect("claims a run that pauses repeatedly as often as it is answered (DR-9)", () =>
     Effect.gen(function* () {
       const { layer, store, submit } = yield* crowded
       yield* submit(agent, "r")
@@ -604,7 +605,7 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("takes a run up as who knows what came of its calls says, and later where nobody can tell (DR-17)", () =>
+  it.effect("resumes a run with the known results of its calls, and later when they are unknown (DR-17)", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       let paid = 0
@@ -635,7 +636,7 @@ describe("RunWorker", () => {
     })
   )
 
-  it.live("that ends with its work takes a run up once where nothing comes of it: nobody can read it, or say how", () =>
+  it.live("that runs once claims a run only once if it cannot be read or `resume` fails", () =>
     Effect.gen(function* () {
       const { layer, store, submit } = yield* crowded
       yield* submit(agent, "r")
@@ -652,7 +653,7 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("does nothing with a run that another holds by the time it asks for it, nor without a list of runs", () =>
+  it.effect("does nothing with a run that another worker has claimed meanwhile, or when listing fails", () =>
     Effect.gen(function* () {
       const { store, submit } = yield* crowded
       yield* submit(agent, "r")
@@ -672,7 +673,7 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("logs why it could not claim a run, and nothing where another worker was first", () => {
+  it.effect("logs why it could not claim a run, and nothing when another worker was first", () => {
     const lines: Array<string> = []
     const logger = Logger.make(({ cause, message }) => void lines.push(`${message} ${Cause.pretty(cause)}`))
     return Effect.gen(function* () {
@@ -694,7 +695,7 @@ describe("RunWorker", () => {
     }).pipe(Effect.provide(Logger.layer([logger])))
   })
 
-  it.effect("works on as many runs at once as it is told", () =>
+  it.effect("runs as many runs concurrently as configured", () =>
     Effect.gen(function* () {
       const { store, submit } = yield* crowded
       for (const runId of ["a", "b", "c"]) yield* submit(agent, runId)
@@ -709,7 +710,7 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("looks as often, by the name and with the patience it is told", () =>
+  it.effect("polls with the configured interval, worker id and grace period", () =>
     Effect.gen(function* () {
       const { store, submit } = yield* crowded
       // Somebody ran it without a lease, and is there no more.
@@ -738,7 +739,7 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("works for the time of its layer", () =>
+  it.effect("works as long as its layer is open", () =>
     Effect.gen(function* () {
       const { layer, store, submit } = yield* crowded
       const scope = yield* Scope.make()
@@ -753,7 +754,7 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("renews its lease for as long as a run takes, whatever the store fails at in between", () =>
+  it.effect("renews its lease while a run lasts, despite failures of the store in between", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       let renewals = 0
@@ -772,7 +773,7 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("stops with AgentCrashError when another has its run, and does nothing more (R-5, CP-16)", () =>
+  it.effect("stops with AgentCrashError when another worker has its run, and does nothing more (R-5, CP-16)", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       const entered = yield* Ref.make(0)
@@ -813,7 +814,7 @@ describe("RunWorker", () => {
     ["never said whether it is renewed", Effect.never],
     ["took its time to fail each time", Effect.delay(Effect.fail(unavailable), "3 seconds")]
   ] as const) {
-    it.effect(`stops when its lease has ended and the store ${how} (R-5, CP-16)`, () =>
+    it.effect(`stops when its lease has expired and the store ${how} (R-5, CP-16)`, () =>
       Effect.gen(function* () {
         const { store, submit } = yield* crowded
         yield* submit(agent, "r")
@@ -840,7 +841,7 @@ describe("RunWorker", () => {
     )
   }
 
-  it.effect("stops as soon as it is told that another has its run (R-5, CP-16)", () =>
+  it.effect("stops as soon as the store reports that another worker has its run (R-5, CP-16)", () =>
     Effect.gen(function* () {
       const { store, submit } = yield* crowded
       yield* submit(agent, "r")
@@ -863,7 +864,7 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("takes up a run whose lease has ended when it is at work on it no longer, not before (R-5)", () =>
+  it.effect("claims a run again after its own lease expired only when it has stopped running it (R-5)", () =>
     Effect.gen(function* () {
       const { store, submit } = yield* crowded
       yield* submit(agent, "r")
@@ -887,7 +888,7 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("gives back a run that it came to hold though the store never said so (R-6)", () =>
+  it.effect("releases a run it claimed although the store never confirmed the claim (R-6)", () =>
     Effect.gen(function* () {
       const { store, submit } = yield* crowded
       yield* submit(agent, "r")
@@ -902,7 +903,7 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("stops when its lease has ended, also one that the store was slow to renew (R-5, CP-16)", () =>
+  it.effect("stops when its lease has expired, also when the store was slow to renew it (R-5, CP-16)", () =>
     Effect.gen(function* () {
       const { store, submit } = yield* crowded
       yield* submit(agent, "r")
@@ -918,7 +919,7 @@ describe("RunWorker", () => {
       let isAtWork = true
       const pay = Effect.onInterrupt(Effect.never, () => Effect.sync(() => (isAtWork = false)))
       yield* Effect.forkDetach(Effect.provide(RunWorker.run({ agents: [agent] }), process(slower, pay)))
-      // Renewed at 10 seconds, which it heard at 29: the lease ends at 40.
+      // Renewed at 10 seconds, confirmed at 29: the lease expires at 40.
       yield* TestClock.adjust("39 seconds")
       assert.deepStrictEqual([asked, isAtWork], [3, true])
       yield* TestClock.adjust("1 second")
@@ -926,7 +927,7 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("goes on with its run when a store that failed takes a later renewal, and else until its lease ends", () =>
+  it.effect("continues its run when a later renewal succeeds, and otherwise until its lease expires", () =>
     Effect.gen(function* () {
       const { store, submit } = yield* crowded
       yield* submit(agent, "r")
@@ -951,7 +952,7 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("keeps a run whatever its host did not find for it (R-1)", () =>
+  it.effect("keeps a run when the host's `resume` fails (R-1)", () =>
     Effect.gen(function* () {
       const { layer, store, submit } = yield* crowded
       yield* submit(agent, "r")
@@ -963,7 +964,7 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("waits for a renewal that nothing stops until its lease ends, and no longer (R-17)", () =>
+  it.effect("waits for an uninterruptible renewal until its lease expires, and no longer (R-17)", () =>
     Effect.gen(function* () {
       const { store, submit } = yield* crowded
       yield* submit(agent, "r")
@@ -983,7 +984,7 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("gives its lease back after the last renewal, which nothing stops (R-5, DR-22)", () =>
+  it.effect("releases its lease after the last renewal, which is uninterruptible (R-5, DR-22)", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       let asked = 0
@@ -1011,7 +1012,7 @@ describe("RunWorker", () => {
     ["works on", RunWorker.run],
     ["ends with its work", RunWorker.runOnce]
   ] as const)(
-    "told to stop, one that %s starts nothing new, ends its step, and gives its lease back (R-17)",
+    "when stopped, one that %s starts nothing new, completes its step, and releases its lease (R-17)",
     ([, work]) =>
       Effect.gen(function* () {
         const store = yield* RunStore.makeMemory
@@ -1036,7 +1037,7 @@ describe("RunWorker", () => {
       })
   )
 
-  it.effect("told to stop while a step takes too long, it cuts it off in time (R-17)", () =>
+  it.effect("when stopped during a step that takes too long, interrupts the step in time (R-17)", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       const endless = process(store, Effect.never, "write")
@@ -1054,36 +1055,34 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect(
-    "told to stop, it waits neither for a store that hangs nor for who is told of a run and never ends (R-17)",
-    () =>
-      Effect.gen(function* () {
-        const stops = Effect.fnUntraced(function* (store: RunStore.RunStoreShape, onRun: RunWorker.Options["onRun"]) {
-          const worker = RunWorker.run({ agents: [agent], ...(onRun === undefined ? {} : { onRun }) })
-          const working = yield* Effect.forkChild(Effect.provide(worker, process(store)))
-          yield* TestClock.adjust("1 second")
-          const stopping = yield* Effect.forkChild(Fiber.interrupt(working), { startImmediately: true })
-          yield* TestClock.adjust("10 seconds")
-          assert.isDefined(stopping.pollUnsafe())
-        })
-        const { layer, store, submit } = yield* crowded
-        yield* submit(agent, "r")
-        let asked = 0
-        const hanging = Effect.uninterruptible(
-          Effect.andThen(
-            Effect.sync(() => asked++),
-            Effect.never
-          )
-        )
-        yield* stops({ ...store, acquire: () => hanging }, undefined)
-        assert.isAbove(asked, 0)
-        yield* stops({ ...store, release: () => hanging }, undefined)
-        assert.strictEqual(yield* statusOf(store, "r"), "completed")
-        yield* Effect.provide(Kernel.submit(agent, "pay ida", { runId: "s" }), layer)
-        yield* stops(store, () => hanging)
-        assert.strictEqual(yield* statusOf(store, "s"), "completed")
-        assert.isAbove(asked, 2)
+  it.effect("when stopped, waits neither for a store that hangs nor for an `onRun` that never returns (R-17)", () =>
+    Effect.gen(function* () {
+      const stops = Effect.fnUntraced(function* (store: RunStore.RunStoreShape, onRun: RunWorker.Options["onRun"]) {
+        const worker = RunWorker.run({ agents: [agent], ...(onRun === undefined ? {} : { onRun }) })
+        const working = yield* Effect.forkChild(Effect.provide(worker, process(store)))
+        yield* TestClock.adjust("1 second")
+        const stopping = yield* Effect.forkChild(Fiber.interrupt(working), { startImmediately: true })
+        yield* TestClock.adjust("10 seconds")
+        assert.isDefined(stopping.pollUnsafe())
       })
+      const { layer, store, submit } = yield* crowded
+      yield* submit(agent, "r")
+      let asked = 0
+      const hanging = Effect.uninterruptible(
+        Effect.andThen(
+          Effect.sync(() => asked++),
+          Effect.never
+        )
+      )
+      yield* stops({ ...store, acquire: () => hanging }, undefined)
+      assert.isAbove(asked, 0)
+      yield* stops({ ...store, release: () => hanging }, undefined)
+      assert.strictEqual(yield* statusOf(store, "r"), "completed")
+      yield* Effect.provide(Kernel.submit(agent, "pay ida", { runId: "s" }), layer)
+      yield* stops(store, () => hanging)
+      assert.strictEqual(yield* statusOf(store, "s"), "completed")
+      assert.isAbove(asked, 2)
+    })
   )
 
   it.effect.each([
@@ -1097,13 +1096,11 @@ describe("RunWorker", () => {
         yield* Effect.provide(Kernel.submit(agent, "pay eva", { runId: "r" }), process(store))
         // The third commit of every life fails: the store is there, the run does not come on.
         let commits = 0
-        const weak: RunStore.RunStoreShape = {
-          ...store,
-          commit: (record, state) =>
-            record.op === "resume"
-              ? store.commit(record, state)
-              : Effect.fail(new RunStore.StoreError({ operation: "commit", reason: "corrupt", detail: `${commits++}` }))
-        }
+        const weak = oneByOne(store, (record, state) =>
+          record.op === "resume"
+            ? store.append([record], state)
+            : Effect.fail(new RunStore.StoreError({ operation: "append", reason: "corrupt", detail: `${commits++}` }))
+        )
         const worker = yield* Effect.forkChild(
           Effect.provide(RunWorker.run({ agents: [agent], ...told }), process(weak))
         )
@@ -1121,7 +1118,7 @@ describe("RunWorker", () => {
   )
 
   it.effect(
-    "takes up a workflow for as long as a task of it comes on, however many workers that takes (R-1, R-17)",
+    "retries a workflow as long as one of its tasks makes progress, over any number of workers (R-1, R-17)",
     () =>
       Effect.gen(function* () {
         const store = yield* RunStore.makeMemory
@@ -1141,12 +1138,12 @@ describe("RunWorker", () => {
       })
   )
 
-  it.effect("takes up a run for as long as it comes on, however often its provider is away in between (R-1)", () =>
+  it.effect("retries a run as long as it makes progress, however often its provider is down in between (R-1)", () =>
     Effect.gen(function* () {
       const { layer, store } = yield* crowded
       const talker = Agent.make({ name: "talker", instructions: "", model: "scripted", skills: "all", maxSteps: 20 })
       const away = new Provider.ProviderError({ provider: "scripted", reason: "disconnected", detail: "away" })
-      // Words alone are corrected: each life of the run comes on by one turn.
+      // Prose is corrected, so the run advances by one turn each time.
       const provider = MockProvider.make().onCall((_, call) =>
         call % 2 === 1 ? Effect.fail(away) : call < 20 ? "still thinking" : final("done")
       )
@@ -1160,19 +1157,17 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("gives up a workflow whose task does not come on, at the end of its schedule", () =>
+  it.effect("gives up on a workflow whose task makes no progress, at the end of its schedule", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       const provider = Scenario.scripted(minutes(3))
       yield* Effect.provide(Kernel.submit(planner(), "go", { runId: "r", provider }), process(store))
       // The store takes nothing of the second turn of the task.
-      const weak: RunStore.RunStoreShape = {
-        ...store,
-        commit: (record, state) =>
-          record.runId === "r:t1/a" && state.turns.length === 1 && record.op !== "resume"
-            ? Effect.fail(new RunStore.StoreError({ operation: "commit", reason: "corrupt", detail: "no" }))
-            : store.commit(record, state)
-      }
+      const weak = oneByOne(store, (record, state) =>
+        record.runId === "r:t1/a" && state.turns.length === 1 && record.op !== "resume"
+          ? Effect.fail(new RunStore.StoreError({ operation: "append", reason: "corrupt", detail: "no" }))
+          : store.append([record], state)
+      )
       const work = RunWorker.run({ agents: [planner()], resume: () => ({ provider }) })
       const worker = yield* Effect.forkChild(Effect.provide(work, process(weak)))
       const lives = Effect.map(opsOf(store, "r"), (ops) => ops.filter((op) => op === "resume").length)
@@ -1185,19 +1180,17 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("gives it up though another of its tasks waits for a person in each of its lives", () =>
+  it.effect("gives up on it although another of its tasks waits for a person each time", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       const tasks = { ...minutes(3).tasks, b: [command("pay"), final("B")] }
       const provider = Scenario.scripted({ root: [plan(["a", "b"]), final("done")], tasks })
       yield* Effect.provide(Kernel.submit(planner(), "go", { runId: "r", provider }), process(store))
-      const weak: RunStore.RunStoreShape = {
-        ...store,
-        commit: (record, state) =>
-          record.runId === "r:t1/a" && state.turns.length === 1 && record.events[0]?.type === "model_completed"
-            ? Effect.fail(new RunStore.StoreError({ operation: "commit", reason: "corrupt", detail: "no" }))
-            : store.commit(record, state)
-      }
+      const weak = oneByOne(store, (record, state) =>
+        record.runId === "r:t1/a" && state.turns.length === 1 && record.events[0]?.type === "model_completed"
+          ? Effect.fail(new RunStore.StoreError({ operation: "append", reason: "corrupt", detail: "no" }))
+          : store.append([record], state)
+      )
       const asking = Policy.layer(({ runId }) =>
         Effect.succeed(runId === "r:t1/b" ? Policy.confirm("it costs") : Policy.allowed)
       )
@@ -1213,7 +1206,7 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("takes up a run whose task was answered as often as any other: an answer is no attempt (DR-22)", () =>
+  it.effect("does not count an answer to a task as an attempt (DR-22)", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       const tasks = { a: [command("pay"), final("A")] }
@@ -1224,13 +1217,11 @@ describe("RunWorker", () => {
       const work = RunWorker.run({ agents: [planner()], resume: () => ({ provider }), onRun })
       // From the answer on the store takes nothing but that a run was taken up.
       let isWeak = false
-      const weak: RunStore.RunStoreShape = {
-        ...store,
-        commit: (record, state) =>
-          isWeak && record.op !== "resume"
-            ? Effect.fail(new RunStore.StoreError({ operation: "commit", reason: "corrupt", detail: "no" }))
-            : store.commit(record, state)
-      }
+      const weak = oneByOne(store, (record, state) =>
+        isWeak && record.op !== "resume"
+          ? Effect.fail(new RunStore.StoreError({ operation: "append", reason: "corrupt", detail: "no" }))
+          : store.append([record], state)
+      )
       yield* Effect.provide(Kernel.submit(planner(), "go", { runId: "r", provider }), process(store))
       const worker = yield* Effect.forkChild(Effect.provide(work, [process(weak), asking]))
       yield* TestClock.adjust("1 minute")
@@ -1245,7 +1236,7 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("leaves alone a workflow somebody runs without a lease for as long as a task of it comes on", () =>
+  it.effect("skips a workflow that runs without a lease as long as one of its tasks makes progress", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       const provider = Scenario.scripted(minutes(15))
@@ -1261,7 +1252,7 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("asks no model again once a run is past its deadline, which begins when it is taken up (DR-21, R-19)", () =>
+  it.effect("calls no model after the deadline of a run, which starts when the run is claimed (DR-21, R-19)", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       let asked = 0
@@ -1285,7 +1276,7 @@ describe("RunWorker", () => {
       assert.isTrue(ends.every((end) => end.includes("DeadlineExceeded")))
       // The life that it cut off, and one that found it over.
       assert.strictEqual(ends.length, 2)
-      // The head stays at the last commit: whoever gives it more time goes on.
+      // The head stays at the last commit, so a worker with more time can continue.
       assert.strictEqual(yield* statusOf(store, "r"), "running")
       yield* Fiber.interrupt(worker)
       const patient = { ...hasty, budget: {} }
@@ -1295,7 +1286,7 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("takes a run past its deadline up once, and again when its agent gives it more time (DR-21, CP-15)", () =>
+  it.effect("claims a run past its deadline once, and again when its agent allows more time (DR-21, CP-15)", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       const provider = Scenario.scripted({ root: [slow(20_000, final("late"))], tasks: {} })
@@ -1308,7 +1299,7 @@ describe("RunWorker", () => {
           Effect.provide(RunWorker.run({ agents: [agent], resume: () => ({ provider }), onRun }), process(store))
         )
       yield* Effect.provide(Kernel.submit(within(10_000), "go", { runId: "r" }), process(store))
-      // Nobody hears how this one ends: it dies before the deadline.
+      // The end of this one is never reported: it dies before the deadline.
       const cut = yield* Effect.forkChild(
         Effect.provide(Kernel.resume(within(10_000), "r", { provider, workerId: "dead" }), process(store))
       )
@@ -1327,7 +1318,7 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("tells how a run ended with its head as it is then, held by nobody", () =>
+  it.effect("reports the end of a run with its current head, without a lease", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       const asks = Policy.layer(() => Effect.succeed(Policy.confirm("it costs")))
@@ -1349,7 +1340,7 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("tells how a run ended though the store does not say how it stands, and takes no lease back", () =>
+  it.effect("reports the end of a run although the store cannot return its head, and keeps no lease", () =>
     Effect.gen(function* () {
       const { store, submit } = yield* crowded
       yield* submit(agent, "r")
@@ -1369,7 +1360,7 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("leaves alone what it paused, and somebody goes on with without a lease", () =>
+  it.effect("skips a run it paused and that is resumed elsewhere without a lease", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       const asks = Policy.layer(() => Effect.succeed(Policy.confirm("it costs")))
@@ -1388,7 +1379,7 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("leaves alone what was submitted or answered, and somebody goes on with without a lease (R-5)", () =>
+  it.effect("skips a submitted or answered run that is resumed elsewhere without a lease (R-5)", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       const asks = Policy.layer(() => Effect.succeed(Policy.confirm("it costs")))
@@ -1411,7 +1402,7 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("and a hiccup of the store as it is taken back is passed over, as at every commit (R-6)", () =>
+  it.effect("retries a transient store failure when it is resumed, as at every commit (R-6)", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       yield* Effect.provide(Kernel.submit(agent, "pay eva", { runId: "r" }), process(store))
@@ -1430,7 +1421,7 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("leaves alone what somebody went on with while it looked at others", () =>
+  it.effect("skips a run that was resumed elsewhere while it looked at others", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       const go = yield* Deferred.make<void>()

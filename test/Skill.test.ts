@@ -10,7 +10,7 @@ import { cases } from "./support/property.ts"
 const skillOf = <S extends Schema.Constraint>(input: S) =>
   Skill.make("probe", { description: "Probe", input, execute: (value) => Effect.succeed(value) })
 
-/** What the model is told when a call does not fit. */
+/** Returns the error a model receives for invalid input. */
 const misfit = (skill: Skill.AnySkill, params: Content.JsonObject, where: Skill.CallScope = scope) =>
   Effect.map(Effect.flip(skill.call(params, where)), (error) => {
     if (!(error instanceof Skill.InvalidArguments)) throw error
@@ -21,7 +21,7 @@ const sentence = (skill: Skill.AnySkill, params: Content.JsonObject) =>
   Effect.map(misfit(skill, params), (error) => error.message.split("\n\n")[0])
 
 describe("Skill.make", () => {
-  it.effect("gives execute the decoded input, without what was not declared (BP-86)", () =>
+  it.effect("passes execute the decoded input, without undeclared parameters (BP-86)", () =>
     Effect.gen(function* () {
       const skill = skillOf(Schema.Struct({ at: Schema.Date, nested: Schema.Struct({ a: Schema.Int }) }))
       const value = yield* skill.call({ at: "2026-11-21T00:00:00.000Z", nested: { a: 1, b: 2 }, c: 3 }, scope)
@@ -29,7 +29,7 @@ describe("Skill.make", () => {
     })
   )
 
-  it.effect("does not execute on a misfit (AC-14)", () =>
+  it.effect("does not execute on invalid input (AC-14)", () =>
     Effect.gen(function* () {
       let calls = 0
       const skill = Skill.make("probe", {
@@ -44,7 +44,7 @@ describe("Skill.make", () => {
     })
   )
 
-  it.effect("tells execute where it is called", () =>
+  it.effect("passes execute the context of its call", () =>
     Effect.gen(function* () {
       const skill = Skill.make("where", {
         description: "",
@@ -56,7 +56,7 @@ describe("Skill.make", () => {
     })
   )
 
-  it("is a write skill unless said otherwise, and its annotations follow (AC-15)", () => {
+  it("has write effects by default, and matching annotations (AC-15)", () => {
     const write = skillOf(Schema.Struct({}))
     const read = Skill.make("r", {
       description: "",
@@ -78,7 +78,7 @@ describe("Skill.make", () => {
     })
   })
 
-  it("tells constant defaults as a model would write them, and runs nothing to find one", () => {
+  it("lists constant defaults as a model would write them, without running code to find one", () => {
     let ran = 0
     const skill = skillOf(
       Schema.Struct({
@@ -109,7 +109,7 @@ describe("Skill.make", () => {
     })
   })
 
-  it("puts the members of a union of structs into one object, with what all of them need", () => {
+  it("merges a union of structs into one object that requires their common fields", () => {
     const skill = skillOf(
       Schema.Union([
         Schema.Struct({ op: Schema.Literal("add"), text: Schema.String }),
@@ -125,7 +125,7 @@ describe("Skill.make", () => {
     )
   })
 
-  it.effect("reads a recursive class as input", () =>
+  it.effect("accepts a recursive class as input", () =>
     Effect.gen(function* () {
       interface Tree {
         readonly name: string
@@ -146,7 +146,7 @@ describe("Skill.make", () => {
     })
   )
 
-  it.effect("takes a schema that is no object as the single input `input`", () =>
+  it.effect("wraps a schema that is not an object as the single parameter `input`", () =>
     Effect.gen(function* () {
       const skill = skillOf(Schema.String)
       assert.deepStrictEqual(skill.parameters(" hello "), { input: "hello" })
@@ -157,7 +157,7 @@ describe("Skill.make", () => {
     })
   )
 
-  it.effect("drops every parameter when none is declared (BP-86)", () =>
+  it.effect("drops all parameters when none is declared (BP-86)", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* skillOf(Schema.Struct({})).call({ more: 1 }, scope), {})
     })
@@ -182,7 +182,7 @@ describe("Skill.make", () => {
     })
   )
 
-  it.effect("misses an input that is named like a member of every object (S-10)", () =>
+  it.effect("reports a missing parameter that is named like a member of Object.prototype (S-10)", () =>
     Effect.gen(function* () {
       const skill = skillOf(Schema.Struct({ constructor: Schema.optionalKey(Schema.String), toString: Schema.String }))
       assert.strictEqual(yield* sentence(skill, {}), "Missing required input: toString for skill 'probe'.")
@@ -193,7 +193,7 @@ describe("Skill.make", () => {
     })
   )
 
-  it.effect("decodes with the services its schema needs", () =>
+  it.effect("decodes with the services its schema requires", () =>
     Effect.gen(function* () {
       class Names extends Context.Service<Names, { readonly of: (id: string) => Effect.Effect<string> }>()("Names") {}
       const Named = Schema.String.pipe(
@@ -214,11 +214,11 @@ describe("Skill.make", () => {
 describe("Skill parameters (BP-68)", () => {
   const two = skillOf(Schema.Struct({ a: Schema.String, b: Schema.String }))
 
-  it("keeps text under `input` when several inputs are declared", () => {
+  it("keeps text as `input` when several parameters are declared", () => {
     assert.deepStrictEqual(two.parameters("hello"), { input: "hello" })
   })
 
-  it("reads what a person or a hook gave and is no object as the text a model would have written", () => {
+  it("reads input of a person or hook that is not an object as text written by a model", () => {
     const one = skillOf(Schema.Struct({ to: Schema.String }))
     assert.deepStrictEqual(paramsOf(one, "Oslo"), { to: "Oslo" })
     assert.deepStrictEqual(paramsOf(one, ["Oslo"]), one.parameters(`["Oslo"]`))
@@ -227,7 +227,7 @@ describe("Skill parameters (BP-68)", () => {
     assert.deepStrictEqual(paramsOf(two, { request: "b" }), { request: "b" })
   })
 
-  it("takes JSON nested deeper than the limit as text", () => {
+  it("treats JSON nested deeper than the limit as text", () => {
     const deep = `{"a":${"[".repeat(200)}${"]".repeat(200)}}`
     assert.deepStrictEqual(two.parameters(deep), { input: deep })
   })
@@ -240,7 +240,7 @@ describe("Skill parameters (BP-68)", () => {
     })
   })
 
-  it.effect("refuses an integer a double cannot hold (BP-69)", () =>
+  it.effect("rejects an integer that a double cannot represent (BP-69)", () =>
     Effect.gen(function* () {
       const skill = skillOf(Schema.Struct({ id: Schema.Int }))
       const error = yield* misfit(skill, skill.parameters(`{"id":9007199254740993}`))
@@ -249,7 +249,7 @@ describe("Skill parameters (BP-68)", () => {
   )
 })
 
-describe("Skill misfits (BP-87)", () => {
+describe("Skill input errors (BP-87)", () => {
   const Ticket = Schema.Struct({ priority: Schema.Int, tags: Schema.Array(Schema.String) })
   const skill = skillOf(
     Schema.Struct({
@@ -261,7 +261,7 @@ describe("Skill misfits (BP-87)", () => {
     })
   )
 
-  it.effect("names the path, what was expected and what came", () =>
+  it.effect("report the path, the expected and the actual value", () =>
     Effect.gen(function* () {
       const said = (params: Content.JsonObject) => sentence(skill, { tickets: [], ...params })
       const ticket = { priority: 1, tags: [] }
@@ -281,7 +281,7 @@ describe("Skill misfits (BP-87)", () => {
     })
   )
 
-  it.effect("reminds of names and usage, except for a part deep inside", () =>
+  it.effect("repeat names and usage, except for a deeply nested part", () =>
     Effect.gen(function* () {
       const top = yield* misfit(skill, { ticket: [] })
       assert.strictEqual(
@@ -303,14 +303,14 @@ describe("Skill misfits (BP-87)", () => {
     })
   )
 
-  it.effect("tells the first problem in declared order only (BP-86)", () =>
+  it.effect("report only the first problem in declared order (BP-86)", () =>
     Effect.gen(function* () {
       const pair = skillOf(Schema.Struct({ a: Schema.Int, b: Schema.Int }))
       assert.strictEqual(yield* sentence(pair, { b: "x", a: "y" }), "Expected a to be integer, got string.")
     })
   )
 
-  it.effect("says why a schema's own rule refused", () =>
+  it.effect("report the message of a schema's own check", () =>
     Effect.gen(function* () {
       const ordered = skillOf(
         Schema.Struct({ from: Schema.Int, to: Schema.Int }).check(
@@ -340,7 +340,7 @@ describe("Skill misfits (BP-87)", () => {
     })
   )
 
-  it.effect("shows a model that wrote text how to write JSON (W-36)", () =>
+  it.effect("show a model that wrote text how to write JSON (W-36)", () =>
     Effect.gen(function* () {
       const count = skillOf(Schema.Struct({ n: Schema.Int }))
       const plain = yield* misfit(count, count.parameters("5"))
@@ -354,7 +354,7 @@ describe("Skill misfits (BP-87)", () => {
     })
   )
 
-  it.effect("shows arguments, and no block, to a model that calls natively: it would write the block as text", () =>
+  it.effect("show arguments instead of a block to a model with native calls, which would write the block as text", () =>
     Effect.gen(function* () {
       const native = { ...scope, dialect: "tools" } as const
       const missing = yield* misfit(skillOf(Schema.Struct({ path: Schema.String })), {}, native)
@@ -365,7 +365,7 @@ describe("Skill misfits (BP-87)", () => {
     })
   )
 
-  it.effect("shows no more than a piece of a long value", () =>
+  it.effect("quote only the start of a long value", () =>
     Effect.gen(function* () {
       const said = yield* misfit(skill, { tickets: [], mode: "x".repeat(10_000) })
       assert.isBelow(said.message.length, 500)
@@ -399,7 +399,7 @@ describe("Skill listing (BP-94)", () => {
     )
   })
 
-  it("survives a foreign schema of any shape", () => {
+  it("accepts a foreign schema of any shape", () => {
     const loop = { type: "object", properties: { a: { $ref: "#/$defs/a" } }, $defs: { a: { $ref: "#/$defs/a" } } }
     for (const inputSchema of [
       loop,
@@ -415,7 +415,7 @@ describe("Skill listing (BP-94)", () => {
 })
 
 describe("Skill and hostile schemas", () => {
-  it("looks at a bounded part of a schema whose references multiply", () => {
+  it("reads a bounded part of a schema with exponentially many references", () => {
     const many = Array.from({ length: 30 }, () => ({ $ref: "#/$defs/a" }))
     const inputSchema = {
       type: "object",
@@ -429,7 +429,7 @@ describe("Skill and hostile schemas", () => {
     assert.isBelow(skill.listing.length, 100_000)
   })
 
-  it.effect("shows a bounded part of a call with many names", () =>
+  it.effect("quotes a bounded part of a call with many names", () =>
     Effect.gen(function* () {
       const params = Object.fromEntries(Array.from({ length: 10_000 }, (_, at) => [`name${at}`, at]))
       const error = yield* misfit(skillOf(Schema.Struct({ q: Schema.String })), params)
@@ -439,7 +439,7 @@ describe("Skill and hostile schemas", () => {
 })
 
 describe("Skill.dynamic", () => {
-  it.effect("passes the parameters on as they are", () =>
+  it.effect("passes parameters through unchanged", () =>
     Effect.gen(function* () {
       const skill = Skill.dynamic("remote", {
         description: "",
@@ -482,7 +482,7 @@ describe("Skill settings (BP-92, BP-93)", () => {
     }).pipe(env({ KERNAI_SKILL_MAIL_ER_TOKEN: "s3cret", KERNAI_SKILL_MAIL_ER_PORT: "25", TOKEN: "bare" }))
   )
 
-  it.effect("takes what the ConfigProvider cannot read for not set (BP-93)", () =>
+  it.effect("treats a value the ConfigProvider cannot read as not set (BP-93)", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* asking((context) => context.config("host")), "localhost")
       assert.isNull(yield* asking((context) => context.credential("hint")))
@@ -505,7 +505,7 @@ describe("Skill settings (BP-92, BP-93)", () => {
     }).pipe(env({ TOKEN: "bare", HINT: "bare" }))
   )
 
-  it.effect("gives the default, coerces texts, and refuses a text of another type", () =>
+  it.effect("returns the default, coerces strings, and rejects a string of another type", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* asking((context) => context.config("host")), "localhost")
       assert.isNull(yield* asking((context) => context.config("port")))
@@ -523,7 +523,7 @@ describe("Skill settings (BP-92, BP-93)", () => {
     }).pipe(env({}))
   )
 
-  it.effect("takes nested values of a skill before flat ones", () =>
+  it.effect("prefers nested values of a skill over flat ones", () =>
     Effect.gen(function* () {
       const hosts = Skill.layerConfig({ host: "flat", "mail-er": { host: "nested" }, other: { host: "foreign" } })
       assert.strictEqual(
@@ -542,7 +542,7 @@ describe("Skill settings (BP-92, BP-93)", () => {
     })
   )
 
-  it.effect("names the declared keys when another is asked for", () =>
+  it.effect("lists the declared keys when an undeclared one is requested", () =>
     Effect.gen(function* () {
       const config = yield* Effect.flip(asking((context) => context.config("constructor")))
       assert.include(String(config), "declared: host, port, ratio, debug")
@@ -551,7 +551,7 @@ describe("Skill settings (BP-92, BP-93)", () => {
     })
   )
 
-  it.effect("takes nothing of a resolver for not set (BP-92)", () =>
+  it.effect("treats an empty result of a resolver as not set (BP-92)", () =>
     Effect.gen(function* () {
       const nothing: null = Reflect.get({}, "absent")
       const resolver = { resolve: () => Effect.succeed(nothing) }
@@ -563,7 +563,7 @@ describe("Skill settings (BP-92, BP-93)", () => {
     }).pipe(env({}))
   )
 
-  it.effect("asks the resolver once per key and execution, nothing before", () =>
+  it.effect("calls the resolver once per key and execution, and not before", () =>
     Effect.gen(function* () {
       const asked: Array<string> = []
       const counting = Layer.succeed(Skill.CredentialResolver, {
@@ -587,12 +587,12 @@ describe("Skill.toOutput (BP-72, BP-73)", () => {
   const png = Media.fromBytes(new Uint8Array([1, 2, 3]), "image/png")
   const output = (value: unknown) => Result.getOrThrow(Skill.toOutput(value))
 
-  it("gives null one empty text, and a text itself", () => {
+  it("turns null into one empty text, and keeps a string", () => {
     assert.deepStrictEqual(output(null), { content: [Content.text("")], media: [], value: null })
     assert.deepStrictEqual(output("hi"), { content: [Content.text("hi")], media: [], value: "hi" })
   })
 
-  it("gives an object as data and other JSON as its text (AC-14)", () => {
+  it("returns an object as data and other JSON as its text (AC-14)", () => {
     assert.deepStrictEqual(output(0).content, [Content.text("0")])
     assert.deepStrictEqual(output(false).content, [Content.text("false")])
     assert.deepStrictEqual(output({ a: [1, null] }), {
@@ -602,14 +602,14 @@ describe("Skill.toOutput (BP-72, BP-73)", () => {
     })
   })
 
-  it("keeps strings and media of a list, others by their text form", () => {
+  it("keeps strings and media of a list, and converts other items to text", () => {
     const given = output(["a", png, 1, null, { b: 2 }])
     assert.deepStrictEqual(given.content.map(Content.toText).join(""), `a1{"b":2}`)
     assert.deepStrictEqual(given.media, [png])
     assert.deepStrictEqual(output([]), { content: [], media: [], value: [] })
   })
 
-  it("takes a result of text, media and metadata apart (BP-154)", () => {
+  it("splits a result into text, media and metadata (BP-154)", () => {
     const given = output(Skill.result("done", { media: png, metadata: { cost: 1 } }))
     assert.deepStrictEqual(given, {
       content: [Content.text("done")],
@@ -620,13 +620,13 @@ describe("Skill.toOutput (BP-72, BP-73)", () => {
     assert.deepStrictEqual(output(Skill.result()), { content: [Content.text("")], media: [], value: "" })
   })
 
-  it("keeps contents, and leaves JSON that has a `type` of its own alone", () => {
+  it("keeps contents, and leaves JSON with a `type` of its own unchanged", () => {
     assert.deepStrictEqual(output(Content.code("x", "ts")).content, [Content.code("x", "ts")])
     const video = { type: "video", url: "https://example.test/v", title: "V" }
     assert.deepStrictEqual(output(video).content, [Content.data(video)])
   })
 
-  it("takes no frozen JSON for a content because of its `type` (R-22)", () => {
+  it("does not mistake frozen JSON for a content because of its `type` (R-22)", () => {
     const others: ReadonlyArray<Content.JsonObject> = [
       { type: "data", rows: [1] },
       { type: "text", text: 5 },
@@ -652,7 +652,7 @@ describe("Skill.toOutput (BP-72, BP-73)", () => {
     for (const content of contents) assert.deepStrictEqual(output(content).content, [content])
   })
 
-  it("takes only a whole medium for one: others are the JSON they are (R-22)", () => {
+  it("accepts only a complete medium as one, and treats others as JSON (R-22)", () => {
     const whole = { kind: "image", mimeType: "image/png", metadata: {} }
     const others: ReadonlyArray<Content.JsonObject> = [
       JSON.parse(JSON.stringify(png)),
@@ -668,7 +668,7 @@ describe("Skill.toOutput (BP-72, BP-73)", () => {
     }
   })
 
-  it("refuses a result whose text is none or whose media are none, with the path (R-22)", () => {
+  it("rejects a result with invalid text or media, with the path (R-22)", () => {
     const result = Skill.result("done")
     const cases: ReadonlyArray<readonly [unknown, string]> = [
       [{ ...result, text: 5 }, "/text"],
@@ -682,13 +682,13 @@ describe("Skill.toOutput (BP-72, BP-73)", () => {
     }
   })
 
-  it("never tells the bytes of a medium", () => {
+  it("never prints the bytes of a medium", () => {
     const value = JSON.stringify(output(png).value)
     assert.include(value, "image/png")
     assert.notInclude(value, "[1,2,3]")
   })
 
-  it("refuses what JSON cannot hold, with its path (R-22)", () => {
+  it("rejects values JSON cannot represent, with the path (R-22)", () => {
     const cycle: { self?: unknown } = {}
     cycle.self = cycle
     const cases: ReadonlyArray<readonly [unknown, string]> = [
@@ -752,7 +752,7 @@ describe("Skill.toOutput (BP-72, BP-73)", () => {
   })
 
   it.prop(
-    "tells any JSON as it is (R-22)",
+    "returns any JSON unchanged (R-22)",
     [Schema.Json],
     ([json]) => {
       assert.deepStrictEqual(output(json).value, json)
@@ -760,7 +760,7 @@ describe("Skill.toOutput (BP-72, BP-73)", () => {
     cases()
   )
 
-  it("copies: a later change of the value changes nothing", () => {
+  it("copies the value, so later changes have no effect", () => {
     const value = { a: [1] }
     const given = output(value)
     value.a.push(2)

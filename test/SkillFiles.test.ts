@@ -53,7 +53,7 @@ describe("SkillFiles", () => {
     )
   })
 
-  it.effect("follows changes once they are quiet", () =>
+  it.effect("reloads once changes have settled", () =>
     over([file("1.ts", { default: named("a") })], (saved) =>
       Effect.gen(function* () {
         yield* SubscriptionRef.set(saved, [file("1.ts", { default: named("b") })])
@@ -67,7 +67,7 @@ describe("SkillFiles", () => {
     )
   )
 
-  it.effect("keeps the skills of before when one file cannot be used, and names the problem (W-32)", () =>
+  it.effect("keeps the previous skills when a file cannot be loaded, and reports the problem (W-32)", () =>
     over([file("1.ts", { default: named("a") })], (saved) =>
       Effect.gen(function* () {
         const files = yield* SkillFiles.SkillFiles
@@ -105,7 +105,7 @@ describe("SkillFiles", () => {
     )
   )
 
-  it.effect("goes on watching after a change that could not be used", () =>
+  it.effect("continues watching after a change that could not be loaded", () =>
     over([file("1.ts", { default: named("a") })], (saved) =>
       Effect.gen(function* () {
         for (const exports of [{}, unreadable]) {
@@ -120,7 +120,7 @@ describe("SkillFiles", () => {
     )
   )
 
-  it.effect("lets a caller keep the skill it found while its file is reloaded", () =>
+  it.effect("lets a running call keep its skill while the file is reloaded", () =>
     over([file("1.ts", { default: named("a", "old") })], (saved) =>
       Effect.gen(function* () {
         const registry = yield* SkillRegistry.SkillRegistry
@@ -134,7 +134,7 @@ describe("SkillFiles", () => {
     )
   )
 
-  it.effect("tells its status after every attempt", () =>
+  it.effect("emits its status after every attempt", () =>
     over([file("1.ts", { default: named("a") })], (saved) =>
       Effect.gen(function* () {
         const files = yield* SkillFiles.SkillFiles
@@ -151,7 +151,7 @@ describe("SkillFiles", () => {
     )
   )
 
-  it.effect("keeps few statuses for a reader that is slow, and the newest for sure", () =>
+  it.effect("keeps few statuses for a slow subscriber, and always the newest", () =>
     over([file("1.ts", { skill: named("a") })], () =>
       Effect.gen(function* () {
         const files = yield* SkillFiles.SkillFiles
@@ -174,7 +174,7 @@ describe("SkillFiles", () => {
     )
   )
 
-  it.effect("ends what follows its status with its layer", () =>
+  it.effect("ends status subscriptions with its layer", () =>
     Effect.gen(function* () {
       const source = { load: Effect.succeed([file("1.ts", { default: named("a") })]), changes: Stream.never }
       const scope = yield* Scope.make()
@@ -188,7 +188,7 @@ describe("SkillFiles", () => {
     })
   )
 
-  it.effect("loads one at a time: of two loads the later one wins", () =>
+  it.effect("runs one load at a time: of two loads the later one wins", () =>
     Effect.gen(function* () {
       // The first load asked for takes long, the second none: without a queue the first would end last.
       const answers = ["start", "older", "newer"]
@@ -211,7 +211,7 @@ describe("SkillFiles", () => {
     }).pipe(Effect.provide(SkillRegistry.layer()))
   )
 
-  it.effect("fails when the first load does, and leaves no skill", () =>
+  it.effect("fails when the first load fails, and leaves no skill", () =>
     Effect.gen(function* () {
       const saved = yield* SubscriptionRef.make<ReadonlyArray<SkillFiles.SkillFile>>([
         file("1.ts", { default: named("a") }),
@@ -223,7 +223,7 @@ describe("SkillFiles", () => {
     }).pipe(Effect.provide(SkillRegistry.layer(named("own"))))
   )
 
-  it.effect("gives the skills what the layer was given", () => {
+  it.effect("provides the skills with the services of the layer", () => {
     class Greeting extends Context.Service<Greeting, { readonly text: string }>()("test/FileGreeting") {}
     const greet = Skill.make("greet", {
       description: "",

@@ -35,7 +35,7 @@ const call = (name: string) =>
   )
 
 describe("SkillRegistry.layer", () => {
-  it.effect("finds a skill by exactly its name", () =>
+  it.effect("finds a skill by its exact name", () =>
     Effect.gen(function* () {
       const registry = yield* SkillRegistry.SkillRegistry
       assert.isTrue(Option.isSome(registry.find("search")))
@@ -46,7 +46,7 @@ describe("SkillRegistry.layer", () => {
     }).pipe(Effect.provide(SkillRegistry.layer(named("search"))))
   )
 
-  it.effect("takes ten thousand skills one by one, and lets them go", () =>
+  it.effect("registers ten thousand skills one by one, and releases them", () =>
     Effect.gen(function* () {
       const registry = yield* SkillRegistry.SkillRegistry
       const inner = yield* Scope.make()
@@ -59,7 +59,7 @@ describe("SkillRegistry.layer", () => {
     }).pipe(Effect.provide(SkillRegistry.layer()))
   )
 
-  it.effect("fails when a name is given twice (AC-12)", () =>
+  it.effect("fails when a name is registered twice (AC-12)", () =>
     Effect.gen(function* () {
       const twice = SkillRegistry.layer(named("search"), named("other"), named("search", "mcp"))
       const error = yield* Effect.flip(Effect.scoped(Layer.build(twice)))
@@ -70,7 +70,7 @@ describe("SkillRegistry.layer", () => {
     })
   )
 
-  it.effect("dies of a name no skill may have", () =>
+  it.effect("dies on an invalid skill name", () =>
     Effect.gen(function* () {
       for (const name of ["", "a b", "a".repeat(65), 'a"b', "é"]) {
         const exit = yield* Effect.exit(Effect.scoped(Layer.build(SkillRegistry.layer(named(name)))))
@@ -79,7 +79,7 @@ describe("SkillRegistry.layer", () => {
     })
   )
 
-  it.effect("keeps the services of the layer, and lets what the run brings win", () =>
+  it.effect("keeps the services of the layer, while those of the run take precedence", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* call("greet"), "hello, default")
       assert.strictEqual(yield* Effect.provideService(call("greet"), Mood, "of the run"), "hello, of the run")
@@ -87,7 +87,7 @@ describe("SkillRegistry.layer", () => {
     }).pipe(Effect.provide(SkillRegistry.layer(greet).pipe(Layer.provide(Layer.succeed(Greeting, { text: "hello" })))))
   )
 
-  it.effect("keeps a reference of the layer when the run has none of its own", () =>
+  it.effect("keeps a reference of the layer unless the run sets its own", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* call("greet"), "hello, of the layer")
     }).pipe(
@@ -99,7 +99,7 @@ describe("SkillRegistry.layer", () => {
     )
   )
 
-  it.effect("runs in the span of the run, not of the layer", () =>
+  it.effect("runs skills in the span of the run, not of the layer", () =>
     Effect.gen(function* () {
       const where = Skill.make("where", {
         description: "",
@@ -114,7 +114,7 @@ describe("SkillRegistry.layer", () => {
 })
 
 describe("SkillRegistry registration", () => {
-  it.effect("removes what was registered when its scope closes", () =>
+  it.effect("removes a registered skill when its scope closes", () =>
     Effect.gen(function* () {
       const registry = yield* SkillRegistry.SkillRegistry
       const inner = yield* Scope.make()
@@ -125,7 +125,7 @@ describe("SkillRegistry registration", () => {
     }).pipe(Effect.provide(SkillRegistry.layer(named("search"))))
   )
 
-  it.effect("keeps of a skill of a source all that it says of itself, but for where it comes from (AC-12, AC-15)", () =>
+  it.effect("keeps all properties of a source's skill except its origin (AC-12, AC-15)", () =>
     Effect.gen(function* () {
       const registry = yield* SkillRegistry.SkillRegistry
       const given = Skill.make("look", {
@@ -156,7 +156,7 @@ describe("SkillRegistry registration", () => {
     }).pipe(Effect.scoped, Effect.provide(SkillRegistry.layer()))
   )
 
-  it.effect("orders native, then mcp, then skill packs, each as registered (AC-12)", () =>
+  it.effect("orders native skills, then MCP, then skill packs, each as registered (AC-12)", () =>
     Effect.gen(function* () {
       const registry = yield* SkillRegistry.SkillRegistry
       yield* registry.registerSource({ source: "skill-pack", skills: [named("skills_list"), named("skills_load")] })
@@ -168,7 +168,7 @@ describe("SkillRegistry registration", () => {
     }).pipe(Effect.provide(SkillRegistry.layer(named("first"))))
   )
 
-  it.effect("changes nothing when one skill of a source clashes or has no possible name", () =>
+  it.effect("changes nothing when a skill of a source conflicts or has an invalid name", () =>
     Effect.gen(function* () {
       const registry = yield* SkillRegistry.SkillRegistry
       const clash = yield* Effect.flip(
@@ -187,7 +187,7 @@ describe("SkillRegistry registration", () => {
     }).pipe(Effect.provide(SkillRegistry.layer(named("search"))))
   )
 
-  it.effect("replaces the skills of a source as a whole and in their place", () =>
+  it.effect("replaces the skills of a source as a whole, in place", () =>
     Effect.gen(function* () {
       const registry = yield* SkillRegistry.SkillRegistry
       const first = yield* registry.registerSource({ source: "mcp", skills: [named("a"), named("b")] })
@@ -206,7 +206,7 @@ describe("SkillRegistry registration", () => {
     }).pipe(Effect.provide(SkillRegistry.layer()))
   )
 
-  it.effect("lets a source replace nothing after its scope closed", () =>
+  it.effect("ignores a replacement after the scope of the source closed", () =>
     Effect.gen(function* () {
       const registry = yield* SkillRegistry.SkillRegistry
       const inner = yield* Scope.make()
@@ -217,7 +217,7 @@ describe("SkillRegistry registration", () => {
     }).pipe(Effect.provide(SkillRegistry.layer()))
   )
 
-  it.effect("knows what a source has, wherever a replacement was interrupted", () =>
+  it.effect("stays consistent wherever the replacement of a source is interrupted", () =>
     Effect.gen(function* () {
       const registry = yield* SkillRegistry.SkillRegistry
       let isCut = true
@@ -236,7 +236,7 @@ describe("SkillRegistry registration", () => {
     }).pipe(Effect.provide(SkillRegistry.layer()))
   )
 
-  it.effect("lets a running call finish when its skill is replaced", () =>
+  it.effect("lets a running call finish after its skill is replaced", () =>
     Effect.gen(function* () {
       const registry = yield* SkillRegistry.SkillRegistry
       const gate = yield* Deferred.make<string>()
@@ -266,7 +266,7 @@ describe("SkillRegistry.allowed and visible (AC-18, BP-94)", () => {
   const text: Model.Model = { id: "text", capabilities: ["text", "audio_in"] }
   const eyes: Model.Model = { id: "eyes", capabilities: ["text", "audio_in", "vision"] }
 
-  it("says why a skill is not there, with one rule for listing and call (S-15)", () => {
+  it("explains why a skill is unavailable, with one rule for listing and calling (S-15)", () => {
     const a = named("a")
     assert.isUndefined(SkillRegistry.allowed(a, { agentSkills: "all" }))
     assert.isUndefined(SkillRegistry.allowed(a, { agentSkills: ["a"], allowed: ["a"] }))
@@ -277,7 +277,7 @@ describe("SkillRegistry.allowed and visible (AC-18, BP-94)", () => {
     assert.isUndefined(SkillRegistry.allowed(seeing, { agentSkills: "all", model: eyes }))
   })
 
-  it("lists what is there, in the order of the agent's list", () => {
+  it("lists available skills in the order of the agent's list", () => {
     const shown = (access: SkillRegistry.Access) => SkillRegistry.visible(skills, access).map((skill) => skill.name)
     assert.deepStrictEqual(shown({ agentSkills: "all" }), ["a", "see", "b"])
     assert.deepStrictEqual(shown({ agentSkills: "all", model: text }), ["a", "b"])
@@ -286,7 +286,7 @@ describe("SkillRegistry.allowed and visible (AC-18, BP-94)", () => {
     assert.deepStrictEqual(shown({ agentSkills: undefined }), [])
   })
 
-  it("looks at the agent's list once, however many skills are on it", () => {
+  it("reads the agent's list once, however long it is", () => {
     const names = Array.from({ length: 500 }, (_, index) => `s${index}`)
     let looks = 0
     const watched = new Proxy(names, {
@@ -305,7 +305,7 @@ describe("SkillRegistry.allowed and visible (AC-18, BP-94)", () => {
     assert.isBelow(looks, 1_000)
   })
 
-  it("writes the listing, or says that there is nothing", () => {
+  it("writes the listing, or says that it is empty", () => {
     assert.strictEqual(SkillRegistry.listing([named("a"), named("b")]), "- a: a\n- b: b")
     assert.strictEqual(SkillRegistry.listing(skills, text), "- a: a\n- b: b")
     assert.strictEqual(SkillRegistry.listing([]), "No skills available.")

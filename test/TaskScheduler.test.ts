@@ -12,7 +12,7 @@ const many = (size: number): Plan.Plan => plan(Array.from({ length: size }, (_, 
 
 const ids = (results: ReadonlyArray<TaskScheduler.TaskResult<unknown, unknown>>) => results.map(([id]) => id)
 
-/** Tasks that sleep as long as they are told, and when each of them ran. */
+/** Tasks that sleep for a given time, and the interval in which each of them ran. */
 const sleepers = (millis: (id: string) => number) => {
   const spans = new Map<string, [start: number, end: number]>()
   const run = Effect.fnUntraced(function* ({ id }: Plan.Task) {
@@ -43,7 +43,7 @@ const peak = (spans: Iterable<readonly [start: number, end: number]>) => {
 }
 
 describe("TaskScheduler.run: when tasks start", () => {
-  it.effect("starts a task when its own dependencies are done, without waiting for the rest of a wave (BP-57)", () =>
+  it.effect("starts a task when its own dependencies are done, without waiting for its wave (BP-57)", () =>
     Effect.gen(function* () {
       const { run, spans } = sleepers((id) => (id === "slow" ? 100 : 10))
       yield* inVirtualTime(
@@ -61,7 +61,7 @@ describe("TaskScheduler.run: when tasks start", () => {
     })
   )
 
-  it.effect("runs at most `concurrency` tasks at once, and always as many as it can (W-23)", () =>
+  it.effect("runs at most `concurrency` tasks at once, and as many as possible (W-23)", () =>
     Effect.gen(function* () {
       for (const [concurrency, expected, end] of [
         [1, 1, 240],
@@ -80,7 +80,7 @@ describe("TaskScheduler.run: when tasks start", () => {
     })
   )
 
-  it.effect("keeps sequential tasks apart and in the order of their results, beside parallel ones (BP-57)", () =>
+  it.effect("runs sequential tasks one at a time in plan order, beside parallel ones (BP-57)", () =>
     Effect.gen(function* () {
       const { run, spans } = sleepers((id) => (id === "p" ? 35 : 10))
       const mixed = plan([
@@ -103,7 +103,7 @@ describe("TaskScheduler.run: when tasks start", () => {
     })
   )
 
-  it.effect("obeys the strategy before the flags (BP-56)", () =>
+  it.effect("prefers the strategy over the tasks' flags (BP-56)", () =>
     Effect.gen(function* () {
       const tasks = [task("a", [], false), task("b", [], true), task("c", [], false)]
       for (const [strategy, expected] of [
@@ -118,7 +118,7 @@ describe("TaskScheduler.run: when tasks start", () => {
     })
   )
 
-  it.effect("starts from pending tasks, whatever the plan says (BP-54)", () =>
+  it.effect("treats all tasks as pending, whatever status the plan gives (BP-54)", () =>
     Effect.gen(function* () {
       const claimed = plan([
         { ...task("a"), status: "done" },
@@ -134,15 +134,15 @@ describe("TaskScheduler.run: when tasks start", () => {
     })
   )
 
-  it.effect("has nothing to do for a plan without tasks", () =>
+  it.effect("returns at once for a plan without tasks", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* TaskScheduler.run(plan([]), () => Effect.die("no task")), [])
     })
   )
 })
 
-describe("TaskScheduler.run: what tasks see and give", () => {
-  it.effect("gives results in the order of the plan's waves, whatever finished first (BP-58, Trap 9)", () =>
+describe("TaskScheduler.run: inputs and results of tasks", () => {
+  it.effect("returns results in the order of the plan's waves, whatever finished first (BP-58, Trap 9)", () =>
     Effect.gen(function* () {
       const tasks = [task("10"), task("2", ["__proto__"]), task("__proto__"), task("a", ["10"]), task("1")]
       const duration = new Map([
@@ -162,7 +162,7 @@ describe("TaskScheduler.run: what tasks see and give", () => {
     })
   )
 
-  it.effect("shows a task how its dependencies ended, in the order it names them (BP-61)", () =>
+  it.effect("passes a task the results of its dependencies, in the order it lists them (BP-61)", () =>
     Effect.gen(function* () {
       const seen: Array<unknown> = []
       yield* TaskScheduler.run(
@@ -183,7 +183,7 @@ describe("TaskScheduler.run: what tasks see and give", () => {
     })
   )
 
-  it.effect("makes a result of a task that fails, dies, throws or is interrupted, and goes on (BP-59, W-26)", () =>
+  it.effect("turns a task that fails, dies, throws or is interrupted into a result, and continues (BP-59, W-26)", () =>
     Effect.gen(function* () {
       const bug = new RangeError("stack")
       const results = yield* TaskScheduler.run(
@@ -224,7 +224,7 @@ describe("TaskScheduler.run: what tasks see and give", () => {
     })
   )
 
-  it.effect("makes a result of a task whose fiber somebody else interrupts, and goes on", () =>
+  it.effect("turns a task whose fiber is interrupted from outside into a result, and continues", () =>
     Effect.gen(function* () {
       const victim = yield* Deferred.make<Fiber.Fiber<unknown, unknown>>()
       const results = yield* TaskScheduler.run(
@@ -249,7 +249,7 @@ describe("TaskScheduler.run: what tasks see and give", () => {
     })
   )
 
-  it.effect("gives tasks the services and references of whoever runs the plan", () =>
+  it.effect("runs tasks with the services and references of the caller", () =>
     Effect.gen(function* () {
       class Greeting extends Context.Service<Greeting, { readonly word: string }>()("test/Greeting") {}
       const Loud = Context.Reference<boolean>("test/Loud", { defaultValue: () => false })
@@ -262,7 +262,7 @@ describe("TaskScheduler.run: what tasks see and give", () => {
     })
   )
 
-  it.effect("does not run tasks again whose results are known", () =>
+  it.effect("does not run tasks again that already have results", () =>
     Effect.gen(function* () {
       const ran: Array<string> = []
       const results = yield* TaskScheduler.run(
@@ -300,7 +300,7 @@ describe("TaskScheduler.run: deadlocks (BP-59)", () => {
       return [error.message, ran]
     })
 
-  it.effect("names what cannot complete in plan order, after everything else has", () =>
+  it.effect("reports tasks that cannot complete in plan order, after all others are done", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* stuck([task("x", ["ghost"]), task("y", ["x"]), task("a"), task("b", ["a"])]), [
         "Tasks could not complete: x, y",
@@ -313,7 +313,7 @@ describe("TaskScheduler.run: deadlocks (BP-59)", () => {
     })
   )
 
-  it.effect("never starts a second task of one id, so that no result replaces another (R-24)", () =>
+  it.effect("never starts two tasks with one id, so no result replaces another (R-24)", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* stuck([task("a"), task("a"), task("b", ["a"])]), [
         "Tasks could not complete: a",
@@ -322,7 +322,7 @@ describe("TaskScheduler.run: deadlocks (BP-59)", () => {
     })
   )
 
-  it.effect("with keepStatus believes that running tasks never end and done tasks have", () =>
+  it.effect("with keepStatus, treats running tasks as never ending and done tasks as done", () =>
     Effect.gen(function* () {
       const tasks = [
         { ...task("a"), status: "running" as const },
@@ -336,7 +336,7 @@ describe("TaskScheduler.run: deadlocks (BP-59)", () => {
 })
 
 describe("TaskScheduler.run: interruption (R-15, R-18)", () => {
-  it.effect("interrupts every running task, waits for their finalizers and starts no other", () =>
+  it.effect("interrupts all running tasks, waits for their finalizers and starts no other", () =>
     Effect.gen(function* () {
       const started: Array<string> = []
       const ended: Array<string> = []
@@ -368,7 +368,7 @@ describe("TaskScheduler.run: interruption (R-15, R-18)", () => {
     })
   )
 
-  it.effect("is interrupted in full by one of its own tasks, even by one that is just being started", () =>
+  it.effect("can be interrupted by one of its own tasks, even by one that is just starting", () =>
     Effect.gen(function* () {
       for (const first of [Effect.void, Effect.yieldNow]) {
         let ended = 0
@@ -391,7 +391,7 @@ describe("TaskScheduler.run: interruption (R-15, R-18)", () => {
     })
   )
 
-  it.effect("ends what a task forked when the task ends, not when the plan does", () =>
+  it.effect("ends the fibers of a task when the task ends, not when the plan does", () =>
     Effect.gen(function* () {
       let alive = 0
       const results = yield* TaskScheduler.run(
@@ -413,7 +413,7 @@ describe("TaskScheduler.run: interruption (R-15, R-18)", () => {
 })
 
 describe("TaskScheduler.run: a shared semaphore", () => {
-  it.effect("keeps two plans together within one limit", () =>
+  it.effect("limits two plans together", () =>
     Effect.gen(function* () {
       const semaphore = yield* Semaphore.make(3)
       const [one, two] = [sleepers(() => 10), sleepers(() => 10)]
@@ -428,7 +428,7 @@ describe("TaskScheduler.run: a shared semaphore", () => {
     })
   )
 
-  it.effect("gives its permits back when tasks fail and when the run is interrupted while tasks wait for one", () =>
+  it.effect("returns its permits when tasks fail, and when the run is interrupted while tasks wait for one", () =>
     Effect.gen(function* () {
       const semaphore = yield* Semaphore.make(2)
       yield* TaskScheduler.run(many(5), ({ id }) => (id === "t0" ? Effect.die("bug") : Effect.fail("boom")), {
@@ -442,7 +442,7 @@ describe("TaskScheduler.run: a shared semaphore", () => {
     })
   )
 
-  it.effect("calls runTask only when the permit is there", () =>
+  it.effect("calls runTask only with a permit", () =>
     Effect.gen(function* () {
       const semaphore = yield* Semaphore.make(1)
       let called = 0
@@ -488,7 +488,7 @@ describe("TaskScheduler.run: size", () => {
     })
   )
 
-  it("runs to the end in one go when no task waits for anything", () => {
+  it("runs synchronously when no task suspends", () => {
     const results = Effect.runSync(TaskScheduler.run(many(100), ({ id }) => Effect.as(Effect.yieldNow, id)))
     assert.strictEqual(results.length, 100)
   })
@@ -502,7 +502,7 @@ describe("TaskScheduler.run: size", () => {
   )
 
   it.effect.prop(
-    "runs every task of any plan once, after its dependencies, within the limit, and tells the results in order",
+    "runs every task of any plan once, after its dependencies, within the limit, and returns results in order",
     [Shape, Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 5 }))],
     ([shape, concurrency]) =>
       Effect.gen(function* () {

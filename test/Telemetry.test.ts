@@ -36,7 +36,7 @@ import { kernel, of } from "./support/kernel.ts"
 import { message } from "./support/runEvents.ts"
 import { plan } from "./support/workflow.ts"
 
-/** Runs a test with a tracer and a metric registry of its own; gives what they saw. */
+/** Runs a test with its own tracer and metric registry, and returns what they recorded. */
 const observed = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.gen(function* () {
     const spans: Array<Tracer.NativeSpan> = []
@@ -70,14 +70,14 @@ class Refused extends Schema.TaggedError<Refused>()("Refused", { detail: Schema.
 describe("Telemetry", () => {
   it.effect("is off by default", () => Effect.map(Telemetry.Telemetry, (telemetry) => assert.isUndefined(telemetry)))
 
-  it.effect("is switched on by its layer", () =>
+  it.effect("is enabled by its layer", () =>
     Effect.gen(function* () {
       const telemetry = yield* Telemetry.Telemetry
       assert.isDefined(telemetry)
     }).pipe(Effect.provide(Telemetry.layer()))
   )
 
-  it.effect("nests model calls and calls of skills in the run, with the names of the conventions", () =>
+  it.effect("nests model and skill calls in the run, with the names of the semantic conventions", () =>
     Effect.gen(function* () {
       const { chat, run, tool, workflow } = Telemetry.make()
       const { spans } = yield* observed(
@@ -149,7 +149,7 @@ describe("Telemetry", () => {
     })
   )
 
-  it.effect("tells tokens, finish reason and the time to the first chunk, as spans and as metrics", () =>
+  it.effect("reports tokens, finish reason and time to first chunk, as spans and as metrics", () =>
     Effect.gen(function* () {
       const { chat } = Telemetry.make()
       const facts = { provider: "anthropic", model: "claude-sonnet-4" }
@@ -200,7 +200,7 @@ describe("Telemetry", () => {
     })
   )
 
-  it.effect("names failures in one word, and shows no text of a skill or a defect (S-7)", () =>
+  it.effect("reports a failure by its tag, without the text of a skill or a defect (S-7)", () =>
     Effect.gen(function* () {
       const { chat, tool } = Telemetry.make()
       const call = { name: "login", kind: "skill", callId: "t.0" } as const
@@ -236,7 +236,7 @@ describe("Telemetry", () => {
     })
   )
 
-  it.effect("does not take a pause for a failure", () =>
+  it.effect("does not report a pause as a failure", () =>
     Effect.gen(function* () {
       const { run } = Telemetry.make()
       const paused = new RunPaused({ runId: "run", reason: "approval", metadata: null })
@@ -248,7 +248,7 @@ describe("Telemetry", () => {
     })
   )
 
-  it.effect("captures what was said only when asked to, redacted, and without media (S-7, CP-9)", () =>
+  it.effect("captures messages only when enabled, redacted, and without media (S-7, CP-9)", () =>
     Effect.gen(function* () {
       let asked = 0
       const input = () => {
@@ -311,7 +311,7 @@ describe("Telemetry", () => {
     })
   )
 
-  it.effect("leaves values, failures and interruption as they are, whatever its readers do (R-23)", () =>
+  it.effect("preserves values, failures and interruption, whatever its readers do (R-23)", () =>
     Effect.gen(function* () {
       const { chat, tool } = Telemetry.make()
       const call = { name: "slow", kind: "skill", callId: "t.0" } as const
@@ -343,12 +343,12 @@ describe("Telemetry", () => {
   )
 })
 
-describe("a run under telemetry", () => {
+describe("a run with telemetry", () => {
   const under = (options: Telemetry.Options) =>
     Effect.provideService(Telemetry.Telemetry, Telemetry.make({ captureContent: true, ...options }))
   const agent = Agent.make({ name: "helper", instructions: "", model: "m", skills: "all" })
 
-  it.effect("shows what its skills and protocols were told and what they gave, without known secrets (S-7)", () => {
+  it.effect("records inputs and results of its skills and protocols, without known secrets (S-7)", () => {
     const echo = Skill.dynamic("echo", {
       description: "Echoes",
       inputSchema: { type: "object" },
@@ -385,7 +385,7 @@ describe("a run under telemetry", () => {
     )
   })
 
-  it.effect("is a span also where it is refused at its beginning", () =>
+  it.effect("is a span even when it is refused at the start", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make(final("ok"))
       yield* Kernel.run(agent, "go", { provider, runId: "r" })
@@ -396,7 +396,7 @@ describe("a run under telemetry", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("is a span for each of its lives, also one that is refused, but for what ended before", () =>
+  it.effect("is a span for each resume, also a refused one, unless it had ended before", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make("", final("ok")).failOnStep(0)
       const ends = (effect: Effect.Effect<unknown, unknown, Kernel.Kernel>) =>
@@ -413,7 +413,7 @@ describe("a run under telemetry", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("tells of its model calls what they used and cost, and how long they took (AC-6)", () =>
+  it.effect("reports usage, cost and duration of its model calls (AC-6)", () =>
     Effect.gen(function* () {
       const model = Model.make("m", { price: { inputPerMillion: 1_000_000, outputPerMillion: 0 } })
       const agent = Agent.make({ name: "a", instructions: "", model })
@@ -421,7 +421,7 @@ describe("a run under telemetry", () => {
         .withTokenCounter(() => ({ input: 3, output: 4 }))
         .withChunking(4)
         .withDelay({ first: 100, between: 50 })
-      // Time is told from when the model was asked, not from the beginning of all time.
+      // The time is measured from the model call, not from the epoch.
       yield* TestClock.adjust(1_000)
       const events: Array<RunEvent.RunEvent> = []
       const { spans } = yield* observed(
@@ -439,7 +439,7 @@ describe("a run under telemetry", () => {
     }).pipe(Effect.provide(Layer.merge(kernel(), Telemetry.layer())))
   )
 
-  it.effect("is a span with its ids, and each of its tasks is one within it", () =>
+  it.effect("is a span with its ids, with a nested span for each task", () =>
     Effect.gen(function* () {
       const provider = Scenario.scripted({ root: [plan(["a"]), final("ok")], tasks: { a: [final("A")] } })
       const { spans } = yield* observed(Kernel.run(agent, "go", { provider, runId: "r" }).pipe(under({})))

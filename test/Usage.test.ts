@@ -22,7 +22,7 @@ const pathOf = (wire: unknown) => {
 
 describe("Usage", () => {
   it.prop(
-    "adds field by field: zero is neutral, order and grouping do not matter (CP-14)",
+    "adds field by field, with zero as identity, commutative and associative (CP-14)",
     [usage, usage, usage],
     ([a, b, c]) => {
       assert.deepStrictEqual(Usage.add(a, Usage.zero), a)
@@ -35,7 +35,7 @@ describe("Usage", () => {
     cases()
   )
 
-  it("reads a missing count as zero and names the count that cannot be (CP-14)", () => {
+  it("reads a missing count as zero, and names an invalid count (CP-14)", () => {
     assert.deepStrictEqual(Result.getOrThrow(Usage.decode({ output_tokens: 3 })), Usage.make({ outputTokens: 3 }))
     assert.strictEqual(pathOf({ input_tokens: -1 }), "/input_tokens")
     assert.strictEqual(pathOf({ input_tokens: "1" }), "/input_tokens")
@@ -45,7 +45,7 @@ describe("Usage", () => {
     assert.strictEqual(pathOf(null), "")
   })
 
-  it("takes totals from effect/ai, else the sum of their parts (CP-14)", () => {
+  it("uses totals from effect/ai, or else the sum of their parts (CP-14)", () => {
     assert.deepStrictEqual(
       Usage.fromAi({
         inputTokens: { uncached: 5, cacheRead: 3, cacheWrite: 2 },
@@ -59,13 +59,13 @@ describe("Usage", () => {
     )
   })
 
-  it("gives nothing, not zero, when nothing was reported (CP-14, AC-6)", () => {
+  it("is undefined, not zero, when nothing was reported (CP-14, AC-6)", () => {
     assert.isUndefined(Usage.fromAi({ inputTokens: {}, outputTokens: {} }))
     assert.isUndefined(Usage.fromPromptCompletion({ prompt_tokens: null }))
     assert.deepStrictEqual(Usage.fromPromptCompletion({ completion_tokens: 0 }), Usage.zero)
   })
 
-  it("takes a null for what was not reported (CP-14)", () => {
+  it("treats null as not reported (CP-14)", () => {
     const nulls: StreamPart.ReportedUsage = JSON.parse(
       `{"inputTokens":{"total":null,"uncached":null,"cacheRead":null},"outputTokens":{"total":null,"reasoning":null}}`
     )
@@ -76,7 +76,7 @@ describe("Usage", () => {
     )
   })
 
-  it("stays consistent whatever a provider reports", () => {
+  it("stays consistent for any report of a provider", () => {
     assert.deepStrictEqual(
       Usage.fromAi({
         inputTokens: { total: 2, cacheRead: 9 },
@@ -86,7 +86,7 @@ describe("Usage", () => {
     )
   })
 
-  it("prices cached input apart, and like other input where it has no price of its own", () => {
+  it("prices cached input separately, or like other input if it has no price of its own", () => {
     const usage = Usage.make({ inputTokens: 1_000_000, cachedTokens: 500_000, outputTokens: 100_000 })
     assert.closeTo(Usage.cost(usage, Model.claudeSonnet4.price!), 1.5 + 0.15 + 1.5, 1e-9)
     assert.closeTo(Usage.cost(usage, { inputPerMillion: 2, outputPerMillion: 10 }), 2 + 1, 1e-9)

@@ -1,5 +1,5 @@
 /**
- * `npm create kernai`: what it makes of a folder, and what it says when it cannot. Whether a made project runs is looked at by accept/toolbox.ts.
+ * `npm create kernai`: the folder it creates, and its errors. accept/toolbox.ts checks that a created project runs.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { spawnSync } from "node:child_process"
@@ -19,7 +19,7 @@ const create = (target: string) => {
 }
 
 describe("create-kernai", () => {
-  it.effect("says in one line that a file is no folder, and that nothing can be made in one", () =>
+  it.effect("reports in one line that the target is a file, or is inside one", () =>
     Effect.gen(function* () {
       const place = yield* folder
       const file = join(place, "notes")
@@ -33,14 +33,14 @@ describe("create-kernai", () => {
     })
   )
 
-  it.effect("says what to type next, and that what was not installed is to be", () =>
+  it.effect("prints the next commands, with `npm install` when it did not install", () =>
     Effect.gen(function* () {
       const target = join(yield* folder, "agent")
       assert.include(run(target).stdout, `is ready:\n\n  cd ${target}\n  npm install\n  npm start\n  npm test\n`)
     })
   )
 
-  it.effect("makes nothing for somebody who leaves at its question, and says no more", () =>
+  it.effect("creates nothing and prints nothing when the question is cancelled", () =>
     Effect.gen(function* () {
       const place = yield* folder
       const terminal = ["--import", "data:text/javascript,process.stdin.isTTY=true"]
@@ -53,7 +53,7 @@ describe("create-kernai", () => {
     })
   )
 
-  it.effect("gives a package another name than what it depends on", () =>
+  it.effect("gives a package a different name from its dependencies", () =>
     Effect.gen(function* () {
       const place = yield* folder
       for (const [name, expected] of [

@@ -1,5 +1,5 @@
 /**
- * Every numbered example runs, and prints what its last lines say.
+ * Every numbered example runs, and prints the output that its last lines document.
  */
 import { afterEach, assert, describe, it, vi } from "@effect/vitest"
 import { spawnSync } from "node:child_process"
@@ -29,7 +29,7 @@ describe("examples", () => {
     )
   })
 
-  it.each(examples)("%s prints what it says", async (file) => {
+  it.each(examples)("%s prints the output it documents", async (file) => {
     const printed: Array<string> = []
     vi.spyOn(console, "log").mockImplementation((...values) => {
       printed.push(values.join(" "))
@@ -39,7 +39,7 @@ describe("examples", () => {
     assert.strictEqual(printed.join("\n"), promised(file))
   })
 
-  it("run in plain Node.js, from a clone without a build", () => {
+  it("run in plain Node.js from a clone without a build", () => {
     const args = ["--conditions=kernai-source", "examples/01-hello.ts"]
     const { status, stderr, stdout } = spawnSync(process.execPath, args, { cwd: root, encoding: "utf8" })
     assert.strictEqual(stderr, "")

@@ -22,7 +22,7 @@ import {
 } from "./support/house.ts"
 
 describe("the house", () => {
-  it("is read as it is written", () => {
+  it("is analysed as it is written", () => {
     assert.isAbove(imports.length, 200)
     assert.isAbove(rooms.length, 10)
     assert.isTrue(imports.some(({ from, to }) => from === "Kernel.ts" && to === "Provider.ts"))
@@ -55,7 +55,7 @@ describe("the house", () => {
     assert.deepStrictEqual(outside, [])
   })
 
-  it("keeps doors from each other", () => {
+  it("keeps doors independent of each other", () => {
     const isDoor = (file: string) => !isHeart(file) && placeOf(file) !== application
     const wrong = imports.filter(({ from, to }) => isDoor(from) && !isHeart(to) && placeOf(to) !== placeOf(from))
     assert.deepStrictEqual(wrong, [])
@@ -74,7 +74,7 @@ describe("the house", () => {
     assert.deepStrictEqual(repeatedNames(), [])
   })
 
-  it("needs nothing but effect in the heart", () => {
+  it("imports nothing but effect in the heart", () => {
     const foreign = filesIn(src)
       .filter(isHeart)
       .flatMap((file) => {
@@ -87,7 +87,7 @@ describe("the house", () => {
     assert.deepStrictEqual(foreign, [])
   })
 
-  it("gives every public module a path of its own, and what is internal none", () => {
+  it("gives every public module a path of its own, and internal modules none", () => {
     const isClosed = (file: string) => /(^|\/)(internal\/|index\.ts$)|^cli\//.test(file)
     const script = `
       const open = []
@@ -111,12 +111,12 @@ describe("the house", () => {
     assert.deepStrictEqual(JSON.parse(stdout), open)
   })
 
-  it("calls itself to servers by the version it has", () => {
+  it("reports its package version to servers", () => {
     const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
     assert.strictEqual(clientInfo.version, version)
   })
 
-  it("writes down no address of a registry in the lock files", () => {
+  it("has no registry address in the lock files", () => {
     const locks = ["package-lock.json", "bench/package-lock.json"]
     const resolved = locks.filter((file) => /"resolved": *"http/.test(readFileSync(join(root, file), "utf8")))
     assert.deepStrictEqual(resolved, [], relative(root, src))

@@ -1,5 +1,5 @@
 /**
- * The README is the front door: every sample in it compiles and runs, and what users make of kernai can be declared.
+ * Every sample of the README compiles and runs, and declarations of user code need no internal module.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { spawnSync } from "node:child_process"
@@ -15,7 +15,7 @@ const folder = join(root, ".kernai", `readme-${process.pid}`)
 const node = (args: ReadonlyArray<string>) =>
   spawnSync(process.execPath, [...args], { cwd: root, encoding: "utf8", env: { ...process.env, NO_COLOR: "1" } })
 
-/** What users may export: a declaration of it names what is public, for what is internal has no path outside. */
+/** Values a user may export: their declarations must name public modules only, since internal ones have no path. */
 const exported = `import { Effect, Schema, Stream } from "effect"
 import { Agent, Hooks, Kernel, Memory, Policy, PromptPipeline, Replay, RunStore, RunWorker, Skill, SkillRegistry } from "kernai"
 
@@ -50,7 +50,7 @@ export const worker = RunWorker.layer({ agents: [agent] })
 
 const end = "--- the end of a sample\n"
 
-/** All samples in one process: half of what each needs is the time in which it loads what it imports. */
+/** Runs all samples in one process, since half the time of each is spent on imports. */
 const oneByOne = `for (const file of process.argv.slice(1)) {
   await import(file)
   process.stdout.write(${JSON.stringify(end)})
@@ -91,7 +91,7 @@ describe("README", () => {
     for (const [index, file] of files.entries()) assert.notStrictEqual(printed[index]?.trim(), "", file)
   })
 
-  it("links to files that are there", () => {
+  it("links to existing files", () => {
     const links = [...readme.matchAll(/\]\(([^)#:]+)\)/g)].map((match) => match[1] ?? "")
     assert.deepStrictEqual(
       links.filter((link) => !existsSync(join(root, link))),
@@ -101,7 +101,7 @@ describe("README", () => {
 })
 
 describe("declarations", () => {
-  it("of what users make name nothing internal", () => {
+  it("of user code mention nothing internal", () => {
     assert.strictEqual(compiled.status, 0, compiled.stdout)
     const declared = readFileSync(join(folder, "out", folder.slice(root.length), "exported.d.ts"), "utf8")
     assert.include(declared, "export declare const verdicts")

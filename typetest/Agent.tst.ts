@@ -259,7 +259,7 @@ export const spoken = Protocol.make("p", {
 })
 export const prompted = PromptPipeline.layer({ sections: given.list, compaction: { keep: given.count } })
 yes<Equal<typeof prompted, Layer.Layer<never>>>()
-export const kept = SqlRunStore.layerSqlite({ filename: "a.db", commits: given.text === "" ? "each" : undefined })
+export const kept = SqlRunStore.layerSqlite({ filename: "a.db", pollInterval: given.text === "" ? 20 : undefined })
 export const heads = RunStore.RunStore.use((store) =>
   store.list({ agent: given.text, limit: given.count, status: given.list })
 )

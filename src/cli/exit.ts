@@ -1,34 +1,36 @@
 /**
- * How the command line ends: a code for scripts, a line for people.
+ * How a command ends: an exit code for scripts, and one line for people.
  */
 
 import * as Cause from "effect/Cause"
+import * as CliError from "effect/cli/CliError"
+import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
-import type { Refusal } from "../internal/base/readFile.ts"
+import type { Refusal } from "../internal/base/files.ts"
+import { excerpt } from "./terminalText.ts"
 
-/** The exit codes. */
 export const Codes = {
   /** The run has an answer. */
   done: 0,
   /** The run failed. */
   failed: 1,
-  /** Nothing was run: the command line, a file or a key is not what it should be. */
+  /** Nothing was run: the command line, a file or a key is not valid. */
   usage: 2,
   /** The run waits for a person. */
   paused: 3,
   interrupted: 130
 } as const
 
-/** The codes as help tells them. */
 export const help =
   "Exit codes: 0 answer, 1 the run failed, 2 nothing was run (usage, a missing key or file), 3 the run waits for a person, 130 interrupted."
 
-/** A command ends here. The message is one line for whoever called it. */
+/** Ends a command with a code and a one-line reason. */
 export class CommandFailed extends Schema.TaggedError<CommandFailed>()("CommandFailed", {
   code: Schema.Int,
   reason: Schema.String,
-  /** The tag of the error behind it, for machines. */
+  /** The tag of the underlying error, for programs that read `--json`. */
   tag: Schema.optionalKey(Schema.String)
 }) {
   override get message() {
@@ -36,32 +38,40 @@ export class CommandFailed extends Schema.TaggedError<CommandFailed>()("CommandF
   }
 }
 
-/** Nothing was run, and why. */
+/** Ends a command with code 2. */
 export const usage = (reason: string): CommandFailed => new CommandFailed({ code: Codes.usage, reason })
 
-/** Nothing was run, for a file is not what it should be, or cannot be read. */
-export const unread = (name: string, refusal: Refusal): CommandFailed =>
+/** Ends a command with code 1. */
+export const failed = (reason: string): CommandFailed => new CommandFailed({ code: Codes.failed, reason })
+
+/** Ends a command because a file could not be read. */
+export const unreadable = (name: string, refusal: Refusal): CommandFailed =>
   usage(typeof refusal === "string" ? `${name} is ${refusal}` : `${name} cannot be read (${refusal.reason._tag})`)
 
-/** The code of an end. */
+/** Ends a command with another error: nothing was run. */
+export const asUsage = (error: { readonly message: string }, what = ""): CommandFailed =>
+  error instanceof CommandFailed ? error : usage(`${what}${excerpt(error.message, 400)}`)
+
+/** Ends a command with another error: with code 1, unless the error is about its input. */
+export const asFailure = (error: { readonly _tag: string; readonly message: string }): CommandFailed => {
+  if (error instanceof CommandFailed) return error
+  const code = error._tag === "RunNotFound" || error._tag === "ApprovalNotFound" ? Codes.usage : Codes.failed
+  return new CommandFailed({ code, reason: excerpt(error.message, 400), tag: error._tag })
+}
+
+/** Reports the failure of a layer: nothing was run. */
+export const orUsage = <A, E extends { readonly message: string }, R>(
+  layer: Layer.Layer<A, E, R>,
+  what?: string
+): Layer.Layer<A, CommandFailed, R> =>
+  Layer.catch(layer, (error) => Layer.effectContext<A, CommandFailed, never>(Effect.fail(asUsage(error, what))))
+
+/** Returns the exit code of a command. */
 export const codeOf = (exit: Exit.Exit<unknown, unknown>): number => {
   if (Exit.isSuccess(exit)) return Codes.done
   if (Cause.hasInterruptsOnly(exit.cause)) return Codes.interrupted
   const error = Cause.squash(exit.cause)
   if (error instanceof CommandFailed) return error.code
-  if (isHelp(error)) return error.errors.length === 0 ? Codes.done : Codes.usage
-  return Codes.failed
+  if (!(error instanceof CliError.ShowHelp)) return Codes.failed
+  return error.errors.length === 0 ? Codes.done : Codes.usage
 }
-
-/**
- * Tells the end of a call that showed help, or what was wrong with its arguments.
- *
- * By its shape: whoever only wants to know need not load the parser.
- */
-export const isHelp = (error: unknown): error is { readonly errors: ReadonlyArray<unknown> } =>
-  typeof error === "object" &&
-  error !== null &&
-  "_tag" in error &&
-  error._tag === "ShowHelp" &&
-  "errors" in error &&
-  Array.isArray(error.errors)

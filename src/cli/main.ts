@@ -1,5 +1,5 @@
 /**
- * The command line starts and ends here.
+ * The process of the command line.
  */
 
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
@@ -8,11 +8,11 @@ import { codeOf } from "./exit.ts"
 import { program } from "./program.ts"
 import * as Screen from "./screen.ts"
 
-// A terminal that is closed ends what runs in it as a signal to end does: servers and runs would be left to themselves.
+// A closed terminal ends the command like SIGTERM does, so that its runs and servers end in order.
 process.on("SIGHUP", () => process.emit("SIGTERM"))
 
 NodeRuntime.runMain(Effect.provide(program(process.argv.slice(2)), Screen.layerProcess), {
   disableErrorReporting: true,
-  // Leaving while the output still waits in a pipe would cut it off.
+  // Output that waits in a pipe is written before the process exits.
   teardown: (exit, onExit) => void process.stdout.write("", () => onExit(codeOf(exit)))
 })

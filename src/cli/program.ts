@@ -1,70 +1,119 @@
 /**
- * A call of the command line, from its arguments to its last word.
- *
- * What a call needs is loaded when it is made.
+ * All commands, the parser of the command line, and the reports of errors. What a command does is loaded when it is
+ * called; a file in `commands` only describes how it is called.
  */
 
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as Cause from "effect/Cause"
+import { CliError, CliOutput, Command, type HelpDoc } from "effect/cli"
 import * as Effect from "effect/Effect"
-import { CommandFailed, isHelp } from "./exit.ts"
-import * as Screen from "./screen.ts"
+import { LogToStderr } from "effect/References"
+import { readFileSync } from "node:fs"
+import { chat } from "./commands/chatCommand.ts"
+import { doctor } from "./commands/doctorCommand.ts"
+import { mcp } from "./commands/mcpCommand.ts"
+import { run } from "./commands/runCommand.ts"
+import { runs } from "./commands/runsCommand.ts"
+import { scenario } from "./commands/scenarioCommand.ts"
+import { worker } from "./commands/workerCommand.ts"
+import { CommandFailed, help } from "./exit.ts"
+import { Screen, type Shape } from "./screen.ts"
 import * as Text from "./terminalText.ts"
 
+const root = Command.make("kernai").pipe(
+  Command.withDescription(`An agent kernel: a model speaks in blocks, kernai runs what they ask for. ${help}`),
+  Command.withSubcommands([run, chat, runs, worker, scenario, mcp, doctor])
+)
+
 /**
- * What a call does, up to the words about why it did not work.
- *
- * Above all, `kernai run` alone has nothing to parse, and starts without the parser of arguments.
+ * Runs a command and reports why it failed: as a line for people and, with `--json`, as an object unless the command
+ * printed one.
  */
-export const program = (args: ReadonlyArray<string>): Effect.Effect<unknown, unknown, Screen.Screen> =>
-  Screen.Screen.use((screen) => {
-    let isTold = args.flatMap((arg) => formFlag.exec(arg)?.[1] ?? []).join() !== "--json"
+export const program = (args: ReadonlyArray<string>): Effect.Effect<unknown, unknown, Screen> =>
+  Screen.use((screen) => {
+    let isPrinted = !args.some((arg) => /^--json(=(true|yes|on|1|y))?$/.test(arg))
     const out = (text: string) => {
-      isTold = true
+      isPrinted = true
       screen.out(text)
     }
-    return commandOf(args).pipe(
-      Effect.provideService(Screen.Screen, { ...screen, out }),
+    return call(args).pipe(
+      Effect.provideService(Screen, { ...screen, out }),
       Effect.onError((cause) =>
         Effect.sync(() => {
-          if (!isTold) screen.out(forMachines(cause))
+          if (!isPrinted) screen.out(`${Text.json({ ok: false, error: failureOf(cause) })}\n`)
           report(screen, cause)
         })
       )
     )
   })
 
-const commandOf = (args: ReadonlyArray<string>): Effect.Effect<unknown, unknown, Screen.Screen> =>
-  args.length === 1 && args[0] === "run"
-    ? Effect.flatMap(
-        Effect.promise(() => import("./replayModel.ts")),
-        (module) => module.replayStandard
-      )
-    : Effect.flatMap(
-        Effect.promise(() => import("./root.ts")),
-        (module) => module.call(args)
-      )
-
-// Of two that exclude each other none was asked for.
-const formFlag = /^(--json|--events|--quiet|-q)(?:=(?:true|yes|on|1|y))?$/
-
-/** Why there was no answer, as whoever asked for JSON is told it when nothing was printed yet. */
-const forMachines = (cause: Cause.Cause<unknown>): string => {
+const failureOf = (cause: Cause.Cause<unknown>) => {
+  if (Cause.hasInterruptsOnly(cause)) return { message: "interrupted" }
   const error = Cause.squash(cause)
-  const message = Cause.hasInterruptsOnly(cause)
-    ? "interrupted"
-    : isHelp(error)
-      ? error.errors.map(messageOf).join("; ")
-      : messageOf(error)
-  const tag = error instanceof CommandFailed ? error.tag : undefined
-  return `${Text.json({ ok: false, error: { tag, message } })}\n`
+  if (error instanceof CommandFailed) return { tag: error.tag, message: error.reason }
+  return { message: isShowHelp(error) ? error.errors.map(messageOf).join("; ") : messageOf(error) }
 }
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-/** Says in a line why there was no answer; what nobody expected is told whole. */
-const report = (screen: Screen.Shape, cause: Cause.Cause<unknown>): void => {
+const isShowHelp = (error: unknown): error is CliError.ShowHelp => error instanceof CliError.ShowHelp
+
+const report = (screen: Shape, cause: Cause.Cause<unknown>): void => {
   if (Cause.hasInterruptsOnly(cause)) return screen.error("kernai: interrupted\n")
   const error = Cause.squash(cause)
   if (error instanceof CommandFailed) return screen.error(`kernai: ${Text.flat(error.reason)}\n`)
-  if (!isHelp(error)) screen.error(Text.paragraph(`kernai: ${Cause.pretty(cause)}`))
+  // A mistake on the command line was reported by the parser. Anything else is a bug, shown with its stack.
+  if (!isShowHelp(error)) screen.error(Text.paragraph(`kernai: ${Cause.pretty(cause)}`))
+}
+
+const call = (args: ReadonlyArray<string>) =>
+  Screen.use((screen) =>
+    Effect.provide(Command.runWith(root, manifest())(args), CliOutput.layerPresenter(presenter(screen)))
+  ).pipe(
+    Effect.provide(NodeServices.layer),
+    // Answers have the output to themselves.
+    Effect.provideService(LogToStderr, true)
+  )
+
+// Two folders up, from src and from dist.
+const manifest = (): { readonly version: string } =>
+  JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"))
+
+/** Prints help, and reports a mistake on the command line in two lines, without a page of help. */
+const presenter = (screen: Shape): CliOutput.Presenter => ({
+  present: (event) =>
+    Effect.sync(() => {
+      switch (event._tag) {
+        case "Help":
+          return screen.out(`${helpOf(event.helpDoc)}\n`)
+        case "Version":
+          return screen.out(`${standard.formatVersion(event.name, event.version)}\n`)
+        case "InvalidInvocation":
+          for (const error of event.errors) screen.error(`kernai: ${Text.flat(error.message)}\n`)
+          return screen.error(`'${event.commandPath.join(" ")} --help' explains the command\n`)
+      }
+    })
+})
+
+const standard = CliOutput.defaultFormatter({ colors: false, globalFlags: "summary" })
+
+/** Formats help in 80 columns. The choices of global flags are in their descriptions. */
+const helpOf = (doc: HelpDoc.HelpDoc): string => {
+  const shorten = (flag: HelpDoc.FlagDoc) => ({ ...flag, type: flag.type.includes("|") ? "<name>" : flag.type })
+  const help = standard.formatHelpDoc({ ...doc, globalFlags: (doc.globalFlags ?? []).map(shorten) })
+  return help.split("\n").map(wrap).join("\n")
+}
+
+/** Breaks a line at blanks, and indents what follows like its last column. */
+const wrap = (line: string): string => {
+  const [start = ""] = /^ *(?:\S.*? {2,})?/.exec(line) ?? []
+  const words = line.slice(start.length).split(" ")
+  let text = start + (words.shift() ?? "")
+  let used = text.length
+  for (const word of words) {
+    const isFull = used + 1 + word.length > 80
+    text += isFull ? `\n${" ".repeat(start.length)}${word}` : ` ${word}`
+    used = isFull ? start.length + word.length : used + 1 + word.length
+  }
+  return text
 }

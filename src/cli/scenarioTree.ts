@@ -1,54 +1,49 @@
 /**
- * What happened in a scenario, as a tree with times.
+ * Draws what happened in a scenario as a tree with times.
  */
 
 import type * as Scenario from "../testing/Scenario.ts"
-import { type Options, paint, type Tone } from "./pen.ts"
 import * as Text from "./terminalText.ts"
 
-/** The lines of a report: how it ended, and the tree below. */
-export const lines = (report: Scenario.Report, look: Options): ReadonlyArray<string> => {
+/** Returns the lines of a report: its end, and the tree below. */
+export const draw = (report: Scenario.Report, look: Text.Look): ReadonlyArray<string> => {
   const { failure, model, provider, scenario, status, steps, tasks, tree } = report
   const facts = [
     `${Text.excerpt(provider, 40)}/${Text.excerpt(model, 60)}`,
     Text.count(steps, "turn"),
     ...(tasks === 0 ? [] : [Text.count(tasks, "task")]),
     ...(report.usage === null ? [] : [Text.tokens(report.usage)]),
-    ...(report.costUsd === 0 ? [] : [`$${report.costUsd.toFixed(4)}`]),
+    ...Text.cost(report.costUsd),
     Text.duration(report.finishedAt - report.startedAt)
   ]
-  const head = `${paint(word(status).padEnd(8), tones[status], look)}${paint(Text.excerpt(scenario, 60), "title", look)}  ${paint(facts.join(", "), "quiet", look)}`
-  const why =
-    failure === null
-      ? []
-      : [`${indent}${paint(Text.excerpt(`${failure.type}: ${failure.message}`, look.columns - 10), "bad", look)}`]
+  const word = Text.paint((status === "skipped" ? "SKIPPED" : status).padEnd(8), tones[status], look)
+  const name = Text.paint(Text.excerpt(scenario, 60), "title", look)
+  const head = `${word}${name}  ${Text.paint(facts.join(", "), "quiet", look)}`
+  const reason = failure === null ? [] : [`${failure.type}: ${failure.message}`]
+  const why = reason.map((text) => `${indent}${Text.paint(Text.excerpt(text, look.columns - 10), "bad", look)}`)
   return [head, ...why, ...branches(tree.children, indent, look)]
 }
 
-/** The colour of an end. */
-export const tones: { readonly [status in Scenario.Status | "error"]: Tone } = {
+export const tones: { readonly [status in Scenario.Status | "error"]: Text.Tone } = {
   ok: "good",
   fail: "bad",
   skipped: "warning",
   error: "bad"
 }
 
-const word = (status: Scenario.Status): string => (status === "skipped" ? "SKIPPED" : status)
-
 const indent = "        "
 
-const branches = (nodes: ReadonlyArray<Scenario.Node>, margin: string, look: Options): ReadonlyArray<string> =>
+const branches = (nodes: ReadonlyArray<Scenario.Node>, margin: string, look: Text.Look): ReadonlyArray<string> =>
   nodes.flatMap((node, index) => {
     const isLast = index === nodes.length - 1
-    const branch = paint(`${margin}${isLast ? "└─" : "├─"}`, "quiet", look)
-    const own = `${branch} ${label(node, look.columns - margin.length - 3, look)}`
-    return [own, ...branches(node.children, `${margin}${isLast ? "  " : "│ "} `, look)]
+    const branch = Text.paint(`${margin}${isLast ? "└─" : "├─"}`, "quiet", look)
+    const line = `${branch} ${label(node, look.columns - margin.length - 3, look)}`
+    return [line, ...branches(node.children, `${margin}${isLast ? "  " : "│ "} `, look)]
   })
 
-const label = (node: Scenario.Node, room: number, look: Options): string => {
-  const name = node.kind === "turn" || node.kind === "note" ? node.name : `${node.kind} ${node.name}`
-  const time = node.durationMs === undefined ? "" : `  ${Text.duration(node.durationMs)}`
-  const short = Text.excerpt(name, 48)
-  const text = Text.excerpt(node.text, Math.max(20, room - Text.width(short) - time.length - 2))
-  return `${paint(short, node.ok ? "label" : "bad", look)}${paint(time, "quiet", look)}${text === "" ? "" : `  ${text}`}`
+const label = ({ durationMs, kind, name, ok, text }: Scenario.Node, room: number, look: Text.Look): string => {
+  const title = Text.excerpt(kind === "turn" || kind === "note" ? name : `${kind} ${name}`, 48)
+  const time = durationMs === undefined ? "" : `  ${Text.duration(durationMs)}`
+  const rest = Text.excerpt(text, Math.max(20, room - Text.width(title) - time.length - 2))
+  return `${Text.paint(title, ok ? "label" : "bad", look)}${Text.paint(time, "quiet", look)}${rest === "" ? "" : `  ${rest}`}`
 }

@@ -1,50 +1,38 @@
 /**
- * Where a command writes: the output, and the progress beside it.
- *
- * Progress belongs to people. It goes where the output goes, unless the output
- * is redirected and the error stream still is a terminal: then the file gets
- * the answer alone. Colours are for terminals, and for nobody when `NO_COLOR`
- * is set.
+ * The output of a command, and the progress beside it: on the error stream if that is a terminal and the output is not,
+ * so that a file gets only the answer.
  */
 
 import * as Context from "effect/Context"
 import * as Layer from "effect/Layer"
 import { Codes } from "./exit.ts"
+import type { Look } from "./terminalText.ts"
 
-/** What a command writes with. Nothing is added to the texts. */
-export interface Shape {
-  /** The output: answers, and what machines read. */
+/** Writes texts as they are; `Look` is that of progress. */
+export interface Shape extends Look {
+  /** Writes answers, and JSON. */
   readonly out: (text: string) => void
   readonly progress: (text: string) => void
-  /** Why it did not work. */
   readonly error: (text: string) => void
-  /** How wide a line of progress may be. */
-  readonly columns: number
-  /** How many lines of progress are seen at once. */
-  readonly rows: number
-  /** Whether progress may be coloured. */
-  readonly colors: boolean
 }
 
-/** The screen. */
+/** The screen of a command. */
 export class Screen extends Context.Service<Screen, Shape>()("kernai/cli/Screen") {}
 
-/** Whether to colour what goes to a stream. */
+/** Returns whether a stream gets colours. */
 export const wantsColors = (
   isTerminal: boolean,
   environment: { readonly [name: string]: string | undefined }
 ): boolean => isTerminal && (environment["NO_COLOR"] ?? "") === "" && environment["TERM"] !== "dumb"
 
 /**
- * Whether an output cannot be written because nobody reads it any more: what runs goes on to its end.
- *
- * Whoever reads a pipe may have seen enough (`kernai run | head`). A terminal that is closed tells by a signal as well,
- * which ends what runs in order.
+ * Returns whether a write failed because the reader is gone (`kernai run | head`, a closed terminal). The command
+ * continues: a run does not depend on its reader, and a closed terminal also sends a signal.
  */
 export const isUnread = (code: string, isTerminal: boolean): boolean =>
   code === "EPIPE" || (code === "EIO" && isTerminal)
 
-/** The streams of this process. What cannot be written because a disk is full ends it. */
+/** Writes to the streams of this process. A write that fails for another reason ends the process. */
 export const layerProcess: Layer.Layer<Screen> = Layer.sync(Screen, () => {
   const { env, stderr, stdout } = process
   const beside = !stdout.isTTY && stderr.isTTY ? stderr : stdout
@@ -60,7 +48,6 @@ export const layerProcess: Layer.Layer<Screen> = Layer.sync(Screen, () => {
     progress: (text) => void beside.write(text),
     error: (text) => void stderr.write(text),
     columns: Math.min(beside.columns || 120, 200),
-    rows: beside.rows || 24,
     colors: wantsColors(beside.isTTY, env)
   }
 })

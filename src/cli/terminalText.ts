@@ -1,50 +1,73 @@
 /**
- * Foreign text, made fit for a terminal (S-19).
- *
- * What a model, a skill or a file wrote can neither move the cursor, set a
- * colour, forge a line nor reverse the direction: such characters are shown as
- * escapes. Only line ends and tabs of a text that is printed as a text remain.
+ * Text for a terminal. Text from models, skills and files cannot move the cursor, set a colour, forge a line or reverse
+ * the direction: such characters are printed as escapes.
  */
 
-import { visible } from "../internal/base/visible.ts"
+import { displayWidth } from "effect/cli/CliOutput"
+import { visible } from "../internal/base/text.ts"
 
-/** A text of several lines, each made visible. Ends with a line end. */
-export const paragraph = (text: string): string =>
-  `${text
+/** How wide a line may be, and whether it may have colours. */
+export interface Look {
+  readonly columns: number
+  readonly colors: boolean
+}
+
+export type Tone = "title" | "label" | "quiet" | "good" | "warning" | "bad"
+
+const codes: { readonly [tone in Tone]: string } = {
+  title: "1",
+  label: "36",
+  quiet: "2",
+  good: "32",
+  warning: "33",
+  bad: "31"
+}
+
+/** Colours a text, where colours are on. */
+export const paint = (text: string, tone: Tone, { colors }: Pick<Look, "colors">): string =>
+  colors ? `\u001b[${codes[tone]}m${text}\u001b[0m` : text
+
+/** Makes a text of several lines visible; line ends and tabs remain. */
+export const lines = (text: string): string =>
+  text
     .split(/\r?\n/)
     .map((line) => line.split("\t").map(visible).join("\t"))
-    .join("\n")}\n`
+    .join("\n")
 
-/** A text on one line: every run of blanks, tabs and line ends is one blank, the rest made visible. */
+/** Makes a text visible, and ends it with a line end. */
+export const paragraph = (text: string): string => `${lines(text)}\n`
+
+/** Puts a text on one line: a run of blanks, tabs and line ends becomes one blank, the rest is made visible. */
 export const flat = (text: string): string => visible(text.replace(/(?:[ \t\n]|\r\n)+/g, " "))
 
-/** How many columns of a terminal a text takes at most: letters of East Asia and emoji two. */
-export const width = (text: string): number => Array.from(text, columnsOf).reduce((sum, columns) => sum + columns, 0)
+export const width: (text: string) => number = displayWidth
 
-/** The beginning of a text, in at most so many columns and not cut inside a character. */
+const graphemes = new Intl.Segmenter()
+
+/** Returns the beginning of a text, at most so many columns wide. */
 export const clip = (text: string, columns: number): string => {
   let end = 0
   let room = columns
-  for (const char of text) {
-    room -= columnsOf(char)
+  for (const { segment } of graphemes.segment(text)) {
+    room -= displayWidth(segment)
     if (room < 0) break
-    end += char.length
+    end += segment.length
   }
   return text.slice(0, end)
 }
 
-/** A text on one line and no wider than so many columns; what is missing is shown as `…`. */
+/** Puts a text on one line of at most so many columns; `…` marks a cut. */
 export const excerpt = (text: string, columns: number): string => {
-  // Only the beginning is looked at, however long the text: blanks are all that could make it shorter.
+  // A long text is not read to its end.
   const start = text.slice(0, columns * 4 + 4)
   const line = flat(start).trim()
-  return width(line) <= columns && start.length === text.length ? line : `${clip(line, columns - 1)}…`
+  return start.length === text.length && width(line) <= columns ? line : `${clip(line, columns - 1)}…`
 }
 
-/** JSON text that decodes to the same and holds no character a terminal obeys. */
+/** Encodes JSON without a character that a terminal obeys. */
 export const json = (value: unknown): string => escaped(JSON.stringify(value) ?? "null")
 
-/** JSON text with every character that a terminal obeys as an escape; it decodes to the same. */
+/** Escapes in JSON text every character that a terminal obeys; it decodes to the same value. */
 export const escaped = (text: string): string =>
   text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu, (char) =>
     Array.from(
@@ -53,26 +76,22 @@ export const escaped = (text: string): string =>
     ).join("")
   )
 
-/** Milliseconds as people read them. */
+/** Formats milliseconds: `12 ms`, `1.3 s`, `2 min 5 s`. */
 export const duration = (milliseconds: number): string => {
   if (milliseconds < 1) return "<1 ms"
-  // As they are written: 999.6 ms are a second, and 59.96 s a minute.
   if (milliseconds < 999.5) return `${Math.round(milliseconds)} ms`
   if (milliseconds < 59_950) return `${(milliseconds / 1_000).toFixed(1)} s`
   const seconds = Math.round(milliseconds / 1_000)
   return `${Math.floor(seconds / 60)} min ${seconds % 60} s`
 }
 
-/** A number of things: `1 turn`, `2 turns`. */
+/** Formats a count: `1 turn`, `2 turns`. */
 export const count = (number: number, word: string): string => `${number} ${word}${number === 1 ? "" : "s"}`
 
-/** Tokens of a model call as people read them; null is not zero. */
+/** Formats the tokens of a model call; null stands for a provider that reports none. */
 export const tokens = (usage: { readonly inputTokens: number; readonly outputTokens: number } | null): string =>
   usage === null ? "tokens not reported" : `${usage.inputTokens} tokens in, ${usage.outputTokens} out`
 
-// ---------------------------------------------------------------- helpers
-
-const columnsOf = (char: string): number => (wide.test(char) ? 2 : 1)
-
-const wide =
-  /[\u1100-\u115f\u2e80-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{16fe0}-\u{1b2ff}\u{20000}-\u{3fffd}\p{Emoji_Presentation}]/u
+/** Formats what tokens cost; a list of nothing where they cost nothing. */
+export const cost = (usd: number | undefined): ReadonlyArray<string> =>
+  usd === undefined || usd === 0 ? [] : [`$${usd.toFixed(4)}`]

@@ -1,14 +1,15 @@
 /**
  * Runs as files that a person can read.
  *
- * `<id>.jsonl` is the journal, a record a line, synced at every commit;
- * `<id>.json` is the head, replaced as a whole and made again when it is behind
- * (DR-28). Several processes may use one directory: a revision is taken with a
- * link, which succeeds once (DR-6). Ids become safe names (S-16).
+ * `<id>.jsonl` is the journal, one line for each append, on the disk before the
+ * append succeeds. `<id>.json` is the head, replaced as a whole, and made again
+ * when it is behind. Several processes may use one directory: a hard link that
+ * only one of them can make claims the next revision. Ids become safe file names.
  *
  * @since 0.1.0
  */
 
+import type * as Arr from "effect/Array"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
@@ -16,6 +17,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as Follow from "../internal/store/followJournal.ts"
+import { areStored } from "../internal/store/journalRules.ts"
 import * as Marks from "../internal/store/marks.ts"
 import { atMost } from "../internal/store/runHead.ts"
 import * as Search from "../internal/store/runSearch.ts"
@@ -32,18 +34,18 @@ import * as Log from "./internal/lineLog.ts"
 import * as Name from "./internal/fileName.ts"
 
 /**
- * How a store looks after those who follow a run.
+ * Options of a store in a directory.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options {
-  /** How often to look for what other processes committed. Default: half a second. */
+  /** How often followers look for records that other processes appended. Default: half a second. */
   readonly pollInterval?: Duration.Input | undefined
 }
 
 /**
- * A store in a directory, which is made if it is not there. Its files are readable by their owner only.
+ * Creates a store in a directory, which is made if it is not there. Only the owner of its files can read them.
  *
  * @category constructors
  * @since 0.1.0
@@ -54,126 +56,51 @@ export const make = (
 ): Effect.Effect<RunStore.RunStoreShape, StoreError, FileSystem.FileSystem> =>
   Effect.map(open(directory, options), ({ store }) => store)
 
-const open = Effect.fnUntraced(function* (directory: string, options: Options = {}) {
+/** The runs of a directory, and the followers of their journals in this process. */
+interface Directory {
+  readonly files: FileSystem.FileSystem
+  readonly path: string
+  readonly journals: ReturnType<typeof Journals.make>
+  readonly heads: ReturnType<typeof Heads.make>
+  readonly marks: Marks.Marks
+  readonly followers: Follow.Followers
+  readonly interval: Duration.Input
+}
+
+const open = Effect.fnUntraced(function* (path: string, options: Options = {}) {
   const files = yield* FileSystem.FileSystem
-  yield* Effect.catch(files.makeDirectory(directory, { recursive: true, mode: 0o700 }), failed("open"))
-  const codec = yield* RunCodec.fromContext
-  const followers = Follow.make()
+  yield* Effect.catch(files.makeDirectory(path, { recursive: true, mode: 0o700 }), failed("open"))
   const marks = Marks.make()
-  const journals = Journals.make(files, directory, codec, marks)
-  const heads = Heads.make(files, directory, journals.fold)
-  const pathOf = (runId: string) => `${directory}/${Name.make(runId)}`
+  const journals = Journals.make(files, path, yield* RunCodec.fromContext, marks)
+  const heads = Heads.make(files, path, journals.fold)
+  const followers = Follow.make()
+  const interval = options.pollInterval ?? "500 millis"
+  return storeOf({ files, path, journals, heads, marks, followers, interval })
+})
 
-  // ---------------------------------------------------------------- reading
-
-  const read = (runId: string, fromRevision = 0) =>
-    Stream.suspend(() => {
-      const next = journals.reader(runId, fromRevision)
-      return Stream.paginate(undefined, () =>
-        Effect.map(next, (records) => [records, records.length > 0 ? Option.some(undefined) : Option.none()])
-      )
-    })
-
-  const tail = (runId: string, fromRevision = 0) =>
-    Stream.suspend(() => {
-      const next = journals.reader(runId, fromRevision)
-      const interval = options.pollInterval ?? "500 millis"
-      return followers.follow({ runId, from: fromRevision, page: () => next, interval })
-    })
-
-  // ---------------------------------------------------------------- writing
-
-  /** What follows a commit. Neither the head nor a part is the truth, so what goes wrong with them is no failure of it. */
-  const afterwards = Effect.fnUntraced(
-    function* (state: RunState, place: Log.Place, bytes: number) {
-      const { runId } = state
-      yield* Head.write(files, pathOf(runId), RunStore.headOf(state), place.offset)
-      followers.wake(runId)
-      const mark = marks.due(state, bytes)
-      if (mark === undefined) return
-      yield* Head.writePart(files, pathOf(runId), state, mark, place)
-      marks.written(state)
-    },
-    Effect.catch((error) => Effect.logDebug("a head or part of a run was not written", error))
-  )
-
-  const append = Effect.fnUntraced(function* (record: RunRecord, state: RunState) {
-    const text = yield* Effect.fromResult(RunCodec.encodeRecord(record))
-    const appended = yield* journals.log(Name.make(record.runId)).append(record.revision, text)
-    if (appended._tag === "Newer") return yield* newer(appended.format)
-    if (appended._tag === "Appended" && appended.place.seq === record.revision) {
-      yield* afterwards(state, appended.place, text.length)
-    }
-    return appended
-  })
-
-  const create = Effect.fnUntraced(function* (record: RunRecord, state: RunState) {
-    const refused = RunStore.notFirst(record)
-    if (refused !== undefined) return yield* refused
-    const appended = yield* append(record, state)
-    if (appended._tag === "Taken") return yield* new RunExists({ runId: record.runId })
-    marks.set(state, RunCodec.start)
-  })
-
-  const commit = Effect.fnUntraced(function* (record: RunRecord, state: RunState) {
-    const { revision, runId } = record
-    // A run begins with `create` alone.
-    const isThere = revision > 1 || (yield* Log.sizeOf(files, `${pathOf(runId)}.jsonl`)) > 0
-    const appended = isThere ? yield* append(record, state) : ({ _tag: "Taken", last: 0 } as const)
-    if (appended._tag === "Taken") {
-      return yield* new ConcurrentAppendError({ runId, expectedSeq: revision - 1, actualSeq: appended.last })
-    }
-  })
-
-  const remove = Effect.fnUntraced(function* (runIds: ReadonlyArray<string>) {
-    const names = new Set(runIds.map(Name.make))
-    const theirs = (yield* files.readDirectory(directory)).filter((file) => names.has(Name.ofFile(file)))
-    // The journal goes last: what is left of a removal that was cut short belongs to a run that is still there.
-    const isJournal = (file: string) => (file.endsWith(".jsonl") ? 1 : 0)
-    for (const file of theirs.sort((a, b) => isJournal(a) - isJournal(b))) {
-      yield* files.remove(`${directory}/${file}`, { force: true })
-    }
-  })
-
-  // ---------------------------------------------------------------- heads and leases
-
-  const list = Effect.fnUntraced(function* (filter: RunStore.RunFilter = {}) {
-    const found = (yield* heads.all).filter((head) => RunStore.matches(head, filter)).sort(RunStore.inOrder(filter))
-    const wanted = Search.wanted(filter.search)
-    const most = atMost(filter)
-    if (wanted.length === 0) return found.slice(0, most)
-    const answering: Array<RunStore.RunHead> = []
-    for (const head of found) {
-      if (answering.length === most) break
-      const state = yield* Effect.catch(journals.load(head.runId), heads.leftOut(Name.make(head.runId)))
-      if (state !== undefined && Option.isSome(state) && Search.mentions(state.value, wanted)) answering.push(head)
-    }
-    return answering
-  })
-
-  const store = RunStore.RunStore.of({
-    create: (record, state) => Effect.catchTag(create(record, state), "PlatformError", failed("create")),
-    commit: (record, state) => Effect.catchTag(commit(record, state), "PlatformError", failed("commit")),
+const storeOf = (directory: Directory) => {
+  const { files, followers, heads, journals } = directory
+  const store: RunStore.RunStoreShape = {
+    append: (records, state) => Effect.catchTag(append(directory, records, state), "PlatformError", failed("append")),
     load: (runId) => Effect.catchTag(journals.load(runId), "PlatformError", failed("load")),
     head: (runId) =>
       heads
         .of(Name.make(runId), true)
         .pipe(Effect.map(Option.fromUndefinedOr), Effect.catchTag("PlatformError", failed("read"))),
-    read,
-    tail,
-    list: (filter) => Effect.catchTag(list(filter), "PlatformError", failed("list")),
+    read: (runId, fromRevision) => read(directory, runId, fromRevision),
+    tail: (runId, fromRevision) => tail(directory, runId, fromRevision),
+    list: (filter) => Effect.catchTag(list(directory, filter), "PlatformError", failed("list")),
     acquire: (runId, lease, now) =>
-      Effect.gen(function* () {
-        if ((yield* Log.sizeOf(files, `${pathOf(runId)}.jsonl`)) === 0) return yield* new RunNotFound({ runId })
-        const held = yield* Leases.acquire(files, pathOf(runId), lease, now)
-        if (held !== undefined) return yield* new RunBusy({ runId, ...held })
-      }).pipe(Effect.catchTag("PlatformError", failed("acquire"))),
+      Effect.catchTag(acquire(directory, runId, lease, now), "PlatformError", failed("acquire")),
     release: (runId, workerId) =>
-      Effect.catchTag(Leases.release(files, pathOf(runId), workerId), "PlatformError", failed("release")),
-    remove: (runIds) => Effect.catchTag(remove(runIds), "PlatformError", failed("remove"))
-  })
+      Effect.catchTag(Leases.release(files, fileOf(directory, runId), workerId), "PlatformError", failed("release")),
+    remove: (runIds) => Effect.catchTag(remove(directory, runIds), "PlatformError", failed("remove"))
+  }
   return { store, end: followers.end }
-})
+}
+
+/** The path of the files of a run, without their extension. */
+const fileOf = ({ path }: Directory, runId: string): string => `${path}/${Name.make(runId)}`
 
 /**
  * Keeps runs in a directory.
@@ -195,12 +122,106 @@ export const layer = (
     )
   )
 
-// ---------------------------------------------------------------- helpers
+// ---------------------------------------------------------------- reading
+
+const read = ({ journals }: Directory, runId: string, fromRevision = 0) =>
+  Stream.suspend(() => {
+    const next = journals.reader(runId, fromRevision)
+    return Stream.paginate(undefined, () =>
+      Effect.map(next, (records) => [records, records.length > 0 ? Option.some(undefined) : Option.none()])
+    )
+  })
+
+const tail = ({ followers, interval, journals }: Directory, runId: string, fromRevision = 0) =>
+  Stream.suspend(() => {
+    const next = journals.reader(runId, fromRevision)
+    return followers.follow({ runId, from: fromRevision, page: () => next, interval })
+  })
+
+const list = Effect.fnUntraced(function* ({ heads, journals }: Directory, filter: RunStore.RunFilter = {}) {
+  const found = (yield* heads.all).filter((head) => RunStore.matches(head, filter)).sort(RunStore.inOrder(filter))
+  const wanted = Search.wanted(filter.search)
+  const most = atMost(filter)
+  if (wanted.length === 0) return found.slice(0, most)
+  const answering: Array<RunStore.RunHead> = []
+  for (const head of found) {
+    if (answering.length === most) break
+    const state = yield* Effect.catch(journals.load(head.runId), heads.leftOut(Name.make(head.runId)))
+    if (state !== undefined && Option.isSome(state) && Search.mentions(state.value, wanted)) answering.push(head)
+  }
+  return answering
+})
+
+// ---------------------------------------------------------------- writing
+
+const append = Effect.fnUntraced(function* (
+  directory: Directory,
+  records: Arr.NonEmptyReadonlyArray<RunRecord>,
+  state: RunState
+) {
+  const { journals, marks } = directory
+  const refused = RunStore.refusal(records, state)
+  if (refused !== undefined) return yield* refused
+  const text = yield* Effect.fromResult(RunCodec.encodeRecords(records))
+  const { runId } = state
+  const line = { first: records[0].revision, last: state.revision, text }
+  const log = journals.log(Name.make(runId))
+  const appended = yield* log.append(line)
+  if (appended._tag === "Newer") return yield* newer(appended.format)
+  if (appended._tag === "Taken") {
+    if (areStored(records, yield* journals.between(log, line))) return yield* log.settle(line)
+    return yield* line.first === 1
+      ? new RunExists({ runId })
+      : new ConcurrentAppendError({ runId, expectedSeq: line.first - 1, actualSeq: appended.last })
+  }
+  if (line.first === 1) marks.set(state, RunCodec.start)
+  yield* afterwards(directory, records, state, appended, text.length)
+})
+
+/** Writes the head and perhaps a part of the state. A failure is none of the append: both can be made again. */
+const afterwards = Effect.fnUntraced(
+  function* (
+    directory: Directory,
+    records: ReadonlyArray<RunRecord>,
+    state: RunState,
+    { after, before }: { readonly after: Log.Place; readonly before: Log.Place },
+    bytes: number
+  ) {
+    const { files, followers, marks } = directory
+    const path = fileOf(directory, state.runId)
+    yield* Head.write(files, path, RunStore.headOf(state), after.offset)
+    followers.wake(state.runId)
+    const part = marks.due(records, state, bytes)
+    if (part === undefined) return
+    // The rest of a line in which the part ends is read again with the line.
+    yield* Head.writePart(files, path, part, part.state.revision === state.revision ? after : before)
+    marks.written(part)
+  },
+  Effect.catch((error) => Effect.logDebug("a head or part of a run was not written", error))
+)
+
+const acquire = Effect.fnUntraced(function* (directory: Directory, runId: string, lease: RunStore.Lease, now: number) {
+  const { files } = directory
+  const path = fileOf(directory, runId)
+  if ((yield* Log.sizeOf(files, `${path}.jsonl`)) === 0) return yield* new RunNotFound({ runId })
+  const held = yield* Leases.acquire(files, path, lease, now)
+  if (held !== undefined) return yield* new RunBusy({ runId, ...held })
+})
+
+const remove = Effect.fnUntraced(function* ({ files, path }: Directory, runIds: ReadonlyArray<string>) {
+  const names = new Set(runIds.map(Name.make))
+  const theirs = (yield* files.readDirectory(path)).filter((file) => names.has(Name.ofFile(file)))
+  // The journal goes last: files that a cut removal leaves belong to a run that is still there.
+  const isJournal = (file: string) => (file.endsWith(".jsonl") ? 1 : 0)
+  for (const file of theirs.sort((a, b) => isJournal(a) - isJournal(b))) {
+    yield* files.remove(`${path}/${file}`, { force: true })
+  }
+})
 
 const newer = (format: number) =>
   Effect.fail(
     new StoreError({
-      operation: "commit",
+      operation: "append",
       reason: "format",
       detail: `format ${format} is newer than ${RunCodec.format}, the newest this version reads`
     })

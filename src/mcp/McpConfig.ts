@@ -24,7 +24,7 @@ import { Limits } from "../Limits.ts"
 import { type Expanded, expander, type Fields, isFields, Reader } from "./internal/fields.ts"
 import { some } from "./internal/nameList.ts"
 import * as Words from "./internal/commandLine.ts"
-import { quote } from "../internal/base/visible.ts"
+import { quote } from "../internal/base/text.ts"
 import * as PlainValue from "../internal/base/yaml.ts"
 
 export {

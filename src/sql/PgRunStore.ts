@@ -35,8 +35,6 @@ export interface Options {
   readonly maxConnections?: number | undefined
   /** How often to look for commits that were not heard of. Default: every 5 seconds. */
   readonly pollInterval?: SqlRunStore.Options["pollInterval"] | undefined
-  /** Which revisions share a transaction; see `SqlRunStore.Options`. */
-  readonly commits?: SqlRunStore.Options["commits"] | undefined
 }
 
 /**
@@ -62,10 +60,8 @@ const make = Effect.fnUntraced(
       Stream.map(({ payload }) => payload),
       Stream.orDie
     )
-    const { commits = "grouped", pollInterval = "5 seconds" } = options
-    return yield* SqlRunStore.make({ commits, pollInterval, changes }).pipe(
-      Effect.provideService(SqlClient.SqlClient, client)
-    )
+    const { pollInterval = "5 seconds" } = options
+    return yield* SqlRunStore.make({ pollInterval, changes }).pipe(Effect.provideService(SqlClient.SqlClient, client))
   },
   Effect.catchTag("SqlError", failed("open"))
 )

@@ -56,13 +56,12 @@ export interface Options {
  */
 export interface SqliteClient extends Client.SqlClient {
   /**
-   * Runs one statement at once, for each list of parameters, in one transaction, without a fiber, a span or a queue.
-   * Values are bound as they are: a number in a column of text is no whole number any more. Each time it must change
-   * something: else, nothing has happened and this is false. Undefined when it cannot be done like that, because a
-   * transaction is open, a lock is held elsewhere, or it fails. Then nothing has happened either, and the statement run
-   * as usual waits, or tells what is wrong.
+   * Runs a statement at once, without a fiber, a span or a queue, and tells whether it changed anything. Values are bound
+   * as they are: a number in a column of text is no whole number any more. Returns undefined, and has done nothing, where
+   * a transaction is open, another connection holds a lock, or the statement fails. Run as usual it waits, or fails with
+   * the reason.
    */
-  readonly attempt: (sql: string, lists: ReadonlyArray<ReadonlyArray<SQLInputValue>>) => boolean | undefined
+  readonly attempt: (sql: string, params: ReadonlyArray<SQLInputValue>) => boolean | undefined
 }
 
 /**

@@ -3,7 +3,7 @@ import { Cause, Exit } from "effect"
 import { CliError } from "effect/cli"
 import { codeOf, Codes, CommandFailed, help, usage } from "../../src/cli/exit.ts"
 
-describe("codeOf", () => {
+describe("the exit code", () => {
   const usageError = new CliError.UnrecognizedOption({ option: "--x", suggestions: [] })
   const ends: ReadonlyArray<readonly [end: string, exit: Exit.Exit<unknown, unknown>, code: number]> = [
     ["an answer", Exit.succeed("answer"), 0],
@@ -17,11 +17,11 @@ describe("codeOf", () => {
     ["a run that waits", Exit.fail(new CommandFailed({ code: 3, reason: "asks" })), 3],
     ["an interrupt", Exit.failCause(Cause.interrupt(1)), 130]
   ]
-  it.each(ends)("knows the code of %s", (_, exit, code) => {
+  it.each(ends)("of %s is as documented", (_, exit, code) => {
     assert.strictEqual(codeOf(exit), code)
   })
 
-  it("is told by the help", () => {
+  it("is listed in the help", () => {
     assert.deepStrictEqual((help.match(/\d+/g) ?? []).map(Number), Object.values(Codes))
   })
 })

@@ -8,17 +8,17 @@ import { kernel } from "../support/kernel.ts"
 import { agent, plan } from "../support/workflow.ts"
 import { memoryScreen } from "./support.ts"
 
-describe("follow", () => {
-  it.effect("tells people the id of a run that is kept, not those of its tasks, and none of a run that is not", () =>
+describe("a run that is followed", () => {
+  it.effect("shows the id of a stored run, but not of its tasks or of a run that is not stored", () =>
     Effect.gen(function* () {
-      const ids = Effect.fnUntraced(function* (kept: boolean) {
+      const ids = Effect.fnUntraced(function* (isStored: boolean) {
         const screen = memoryScreen()
         const provider = Scenario.scripted({ root: [plan(["a"]), final("ok")], tasks: { a: [final("A")] } })
-        const events = Kernel.stream(agent(), "go", { provider, runId: kept ? "kept" : "gone" })
-        yield* Effect.provide(follow(events, { form: "text", title: "a title", kept }), screen.layer)
+        const events = Kernel.stream(agent(), "go", { provider, runId: isStored ? "stored" : "gone" })
+        yield* Effect.provide(follow(events, { form: "text", title: "a title", isStored }), screen.layer)
         return screen.progress().match(/^run .*/gm) ?? []
       })
-      assert.deepStrictEqual(yield* ids(true), ["run       kept"])
+      assert.deepStrictEqual(yield* ids(true), ["run       stored"])
       assert.deepStrictEqual(yield* ids(false), [])
     }).pipe(Effect.provide(kernel()))
   )

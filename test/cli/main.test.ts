@@ -1,5 +1,5 @@
 /**
- * The command line as users meet it, most of it as a real process: slow, so there are only a few.
+ * The command line as a process: slow, so there are only a few tests.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -8,7 +8,7 @@ import { serve } from "../support/loopback.ts"
 import { call, kernai, start } from "./support.ts"
 
 describe("kernai", () => {
-  it.live("plays the recorded conversation and ends with its answer, without a key and without colours in a pipe", () =>
+  it.live("plays the recorded conversation to its answer, without a key, and without colours in a pipe", () =>
     Effect.gen(function* () {
       const { code, error, out } = yield* call(["run"])
       assert.strictEqual(error, "")
@@ -19,7 +19,7 @@ describe("kernai", () => {
     })
   )
 
-  it.live("names the missing variable and the keyless command on one line", () =>
+  it.live("names the missing variable and the command that needs no key, in one line", () =>
     Effect.gen(function* () {
       const { code, error, out } = yield* call(["run", "--model", "anthropic/claude-sonnet-4-20250514", "Hello?"])
       assert.strictEqual(code, 2)
@@ -30,12 +30,12 @@ describe("kernai", () => {
     })
   )
 
-  it.live("tells a mistake on the command line in two lines, with the code for usage", () =>
+  it.live("reports a mistake on the command line in two lines, with exit code 2", () =>
     Effect.gen(function* () {
       const { code, error, out } = yield* kernai(["run", "--colour"])
       assert.strictEqual(code, 2)
       assert.strictEqual(out, "")
-      assert.match(error, /^kernai: .*--colour.*\n'kernai run --help' tells how it is called\n$/)
+      assert.match(error, /^kernai: .*--colour.*\n'kernai run --help' explains the command\n$/)
     })
   )
 
@@ -47,7 +47,7 @@ describe("kernai", () => {
     })
   )
 
-  it.live("tells which keys are there and never what they are", () =>
+  it.live("shows which keys are set, and never a key", () =>
     Effect.gen(function* () {
       const { code, out } = yield* kernai(["doctor", "--json"], { env: { OPENAI_API_KEY: "sk-SECRET-0123456789" } })
       assert.strictEqual(code, 0)
@@ -58,7 +58,7 @@ describe("kernai", () => {
     })
   )
 
-  it.live.skipIf(!existsSync("/dev/full"))("says in a line that its output cannot be written", () =>
+  it.live.skipIf(!existsSync("/dev/full"))("reports in one line that its output cannot be written", () =>
     Effect.gen(function* () {
       for (const args of [["run", "--list"], ["--help"]]) {
         const { code, error } = yield* call(args, { output: "/dev/full" })
@@ -68,7 +68,7 @@ describe("kernai", () => {
     })
   )
 
-  it.live("ends a run at Ctrl-C, with its connection, and says so", () =>
+  it.live("ends a run and its connection at Ctrl-C, and says so", () =>
     Effect.gen(function* () {
       const asked = Promise.withResolvers<void>()
       const closed = Promise.withResolvers<void>()

@@ -6,7 +6,7 @@ import { ConfigProvider, Effect, Fiber } from "effect"
 import * as fs from "node:fs"
 import * as http from "node:http"
 import * as path from "node:path"
-import * as Script from "../../src/cli/mcp/scriptedTools.ts"
+import { answer } from "../../src/cli/mcp/scriptedRun.ts"
 import { program } from "../../src/cli/program.ts"
 import { command, final } from "../support/blocks.ts"
 import * as Guard from "../support/mcp/authorization.ts"
@@ -16,7 +16,7 @@ import { kernai, memoryScreen, ollama, start } from "./support.ts"
 
 const example = "examples/mcp.yml"
 
-/** A folder for what commands keep, and a config with servers. */
+/** Creates a folder for the data of commands, and a config with servers. */
 const place = Effect.fnUntraced(function* (servers: { readonly [name: string]: unknown }) {
   const folder = path.dirname(yield* Support.sideFile)
   const config = path.join(folder, "mcp.yml")
@@ -24,10 +24,10 @@ const place = Effect.fnUntraced(function* (servers: { readonly [name: string]: u
   return { folder, config }
 })
 
-/** Calls a command, which keeps what it keeps in a folder. */
+/** Calls a command that stores its data in a folder. */
 const kernaiIn = (folder: string, ...args: ReadonlyArray<string>) => kernai(args, { env: { XDG_DATA_HOME: folder } })
 
-/** Somebody sits at a terminal for the time of the scope. */
+/** Makes the input a terminal for the time of the scope. */
 const atTerminal = Effect.acquireRelease(
   Effect.sync(() => {
     const { isTTY } = process.stdin
@@ -40,13 +40,13 @@ const atTerminal = Effect.acquireRelease(
     })
 )
 
-/** Where a server listens, and what it wants to be told. */
+/** The address of a server, and the header that it needs. */
 interface Served {
   readonly url: string
   readonly authorization: string
 }
 
-/** Serves HTTP in this process for the time of the scope. `env` is all of the environment there is. */
+/** Serves HTTP in this process for the time of the scope. `env` is the whole environment. */
 const served = Effect.fnUntraced(function* (
   flags: ReadonlyArray<string>,
   env: { readonly [name: string]: string } = {}
@@ -62,7 +62,7 @@ const served = Effect.fnUntraced(function* (
   return { url, authorization: header.replace("Authorization: ", "") }
 })
 
-/** Somebody else's client. */
+/** Connects the client of the official SDK. */
 const connected = ({ authorization, url }: Served) =>
   Effect.acquireRelease(
     Effect.promise(async () => {
@@ -75,19 +75,19 @@ const connected = ({ authorization, url }: Served) =>
   )
 
 describe("kernai run --mcp", () => {
-  it.live("reads a file through a real server and has its first line translated, without a key", () =>
+  it.live("reads a file through a real server and translates its first line, without a key", () =>
     Effect.gen(function* () {
       const { folder } = yield* place({})
       const ran = yield* kernaiIn(folder, "run", "--mcp", example)
       assert.strictEqual(ran.error, "")
-      assert.strictEqual(ran.out, `${Script.answer}\n`)
+      assert.strictEqual(ran.out, `${answer}\n`)
       assert.match(ran.progress, /^scripted model: no key is needed/)
       assert.match(ran.progress, /protocol {2}mcp {2}.*Bonjour, petit monde\./)
       assert.match(ran.progress, /skill {5}translate {2}.*Hello, little world\./)
     })
   )
 
-  it.live("offers a model the tools of servers, and nothing else with --no-skills", () =>
+  it.live("offers a model the tools of servers, and only those with --no-skills", () =>
     Effect.gen(function* () {
       const { authorization, url } = yield* served([])
       const { config, folder } = yield* place({ one: { transport: "http", url, headers: { authorization } } })
@@ -101,7 +101,7 @@ describe("kernai run --mcp", () => {
     })
   )
 
-  it.live("says in a line what a config or a server makes impossible", () =>
+  it.live("says in one line what is wrong with a config or a server", () =>
     Effect.gen(function* () {
       const { config, folder } = yield* place({ files: { command: "kernai-no-such-program" } })
       const missing = yield* kernaiIn(folder, "run", "--mcp", path.join(folder, "other.yml"))
@@ -109,7 +109,7 @@ describe("kernai run --mcp", () => {
       assert.match(missing.error, /other\.yml' cannot be read \(NotFound\)/)
       const away = yield* kernaiIn(folder, "run", "--mcp", config)
       assert.strictEqual(away.code, 1)
-      assert.match(away.error, /knows examples\/mcp\.yml only.*'kernai-no-such-program' cannot be started/)
+      assert.match(away.error, /only knows examples\/mcp\.yml.*'kernai-no-such-program' cannot be started/)
       const both = yield* kernaiIn(folder, "run", "--mcp", config, "--replay", "openai_scenario_weather")
       assert.strictEqual(both.code, 2)
     })
@@ -117,7 +117,7 @@ describe("kernai run --mcp", () => {
 })
 
 describe("kernai mcp", () => {
-  it.live("lists servers and tools, for people and for machines", () =>
+  it.live("lists servers and tools, as text and as JSON", () =>
     Effect.gen(function* () {
       const server = yield* Hub.scripted({
         tools: [Hub.tool("say", { description: "Says\u202e it" }), Hub.tool("see")]
@@ -137,7 +137,7 @@ describe("kernai mcp", () => {
     })
   )
 
-  it.live("calls a tool, and ends with 1 when that fails", () =>
+  it.live("calls a tool, and ends with 1 when the tool fails", () =>
     Effect.gen(function* () {
       const server = yield* Hub.scripted({
         tools: [Hub.tool("read"), Hub.tool("lose")],
@@ -160,7 +160,7 @@ describe("kernai mcp", () => {
     })
   )
 
-  it.live("keeps which tools were accepted, hides those that change, and approves one or all of them (S-8)", () =>
+  it.live("hides tools that changed until a person approves one or all of them (S-8)", () =>
     Effect.gen(function* () {
       const tools = (more: string) =>
         ["say", "see"].map((name) => Hub.tool(name, { description: `Can ${name}${more}` }))
@@ -186,7 +186,7 @@ describe("kernai mcp", () => {
     })
   )
 
-  it.live("signs in once, and stays signed in over processes", () =>
+  it.live("signs in once for all later commands", () =>
     Effect.gen(function* () {
       const guard = new Guard.Guard()
       const server = yield* Guard.serve(guard)
@@ -216,7 +216,7 @@ describe("kernai mcp", () => {
     })
   )
 
-  it.live("asks who sits at a terminal to allow a call that needs more than the sign-in, and nobody elsewhere", () =>
+  it.live("asks for a further sign-in during a call on a terminal, and fails elsewhere", () =>
     Effect.gen(function* () {
       const guard = new Guard.Guard()
       const server = yield* Guard.serve(guard)
@@ -248,13 +248,13 @@ describe("kernai mcp", () => {
     })
   )
 
-  it.live("tells what is wrong with a config, and ends with 1", () =>
+  it.live("reports what is wrong with a config, and ends with 1", () =>
     Effect.gen(function* () {
       const { config, folder } = yield* place({ a: { transport: "http" }, b: { command: "kernai-no-such-program" } })
       const server = yield* Hub.scripted({ tools: [Hub.tool("say")] })
       const good = yield* place({ files: server.settings })
       const ran = yield* kernaiIn(folder, "mcp", "doctor", "-c", config)
-      assert.deepStrictEqual([ran.code, ran.error], [1, "kernai: 2 things are wrong\n"])
+      assert.deepStrictEqual([ran.code, ran.error], [1, "kernai: 2 problems found\n"])
       assert.strictEqual(
         ran.out,
         [
@@ -273,7 +273,7 @@ describe("kernai mcp", () => {
     })
   )
 
-  it.live("serves skills over HTTP to who has the token and asks by an allowed name", () =>
+  it.live("serves skills over HTTP to clients with the token that use an allowed name", () =>
     Effect.gen(function* () {
       const { folder } = yield* place({})
       const server = yield* served(["--allow-host", "tools.test", "--allow-host", "tools.test:80"])
@@ -304,14 +304,14 @@ describe("kernai mcp", () => {
       const broken = yield* kernaiIn(folder, "mcp", "serve", "--skills-from", path.join(folder, "mcp.yml"))
       assert.deepStrictEqual([broken.code, broken.out], [2, ""])
       assert.match(broken.error, /^kernai: .*mcp\.yml.*\n$/)
-      // An address of nobody's (RFC 5737).
+      // An address for documentation (RFC 5737).
       const elsewhere = yield* kernaiIn(folder, "mcp", "serve", "--http", "--host", "192.0.2.1")
       assert.deepStrictEqual([elsewhere.code, elsewhere.out], [2, ""])
-      assert.include(elsewhere.error, "192.0.2.1 cannot be listened on, port 0 (EADDRNOTAVAIL)")
+      assert.include(elsewhere.error, "192.0.2.1, port 0, cannot be listened on (EADDRNOTAVAIL)")
     })
   )
 
-  it.live("serves an agent as one tool instead of the skills, which it has", () =>
+  it.live("serves an agent with the skills as one tool", () =>
     Effect.gen(function* () {
       const { asked, env } = yield* ollama((body) =>
         body.includes(">42<") ? final("It is 42.") : command("calculator", { expression: "6 * 7" })
@@ -330,7 +330,7 @@ describe("kernai mcp", () => {
   )
 
   const signals: ReadonlyArray<NodeJS.Signals> = ["SIGTERM", "SIGHUP"]
-  it.live.each(signals)("leaves no server behind when %s ends it in the middle of a call (R-15, R-17)", (signal) =>
+  it.live.each(signals)("leaves no server running when %s ends it during a call (R-15, R-17)", (signal) =>
     Effect.gen(function* () {
       const side = yield* Support.sideFile
       const { config, folder } = yield* place({ h: Support.node(Support.hostileScript, "", side) })

@@ -66,17 +66,17 @@ const traceOf = (folder: string): string => {
 /** Calls `kernai` in a process of its own, in the folder. */
 const callIn = (folder: string, args: ReadonlyArray<string>) => call(args, { cwd: folder })
 
-/** The same folder seen from a process in it, and from this one. */
+/** The store, as seen from a process in the folder and from this one. */
 const sqlite = ["--store", "sqlite:kept/runs.db"]
 const sqliteOf = (folder: string) => ["--store", `sqlite:${join(folder, "kept", "runs.db")}`]
 const agent = ["--script", "script.json", "--skills-from", "skills"]
 const agentOf = (folder: string) => ["--script", join(folder, "script.json"), "--skills-from", join(folder, "skills")]
 
-/** A process tells the id with its output, a call in this one beside it. */
+/** Returns the id of a run, from the output of a process or the progress of a call. */
 const idOf = ({ out, progress = "" }: Ended & { readonly progress?: string }): string =>
   /run_[0-9a-f]+/.exec(out + progress)?.[0] ?? ""
 
-describe("kernai runs", () => {
+describe("a stored run", () => {
   it.live(
     "pauses in one process, is approved in another and finished by a third (DR-22)",
     () =>
@@ -85,14 +85,14 @@ describe("kernai runs", () => {
         const asked = yield* callIn(folder, ["run", "Write to Oslo", ...sqlite, ...agent])
         assert.strictEqual(asked.code, 3)
         const id = idOf(asked)
-        const how = "'kernai runs approve' or 'kernai runs deny' answers it"
+        const how = "answer with 'kernai runs approve' or 'kernai runs deny'"
         assert.include(asked.error, `the run ${id} waits for a person: approval_required; ${how}\n`)
         assert.strictEqual(traceOf(folder), "")
 
         const listed = yield* kernai(["runs", "list", "--status", "paused", "--json", ...sqliteOf(folder)])
         assert.strictEqual(JSON.parse(listed.out).runId, id)
         const shown = yield* kernai(["runs", "show", id, ...sqliteOf(folder)])
-        assert.include(shown.out, `? ${id}:t1.0: send wants to run: it may change something\n{\n  "to": "Oslo"\n}\n`)
+        assert.include(shown.out, `? ${id}:t1.0: send asks to run: it may change something\n{\n  "to": "Oslo"\n}\n`)
 
         const revision = /revision (\d+)/.exec(shown.out)?.[1] ?? ""
         const stale = `run '${id}' is at revision ${revision}, expected 1`
@@ -126,10 +126,10 @@ describe("kernai runs", () => {
           old.error,
           `kernai: run '${id}' is at revision ${Number(revision) + 1}, expected ${revision}\n`
         )
-        // What was allowed is not spent where it cannot run.
+        // The answer is not spent where the skill is missing.
         const without = yield* kernai(["runs", "resume", id, ...sqliteOf(folder), ...script])
         assert.strictEqual(without.code, 2)
-        const missing = "the skill 'send' that was allowed is not here: --skills-from names its folder"
+        const missing = "the skill 'send' was allowed but is not here: give its folder with --skills-from"
         assert.include(without.error, missing)
         const worker = yield* kernai(["worker", "--once", ...sqliteOf(folder), ...script])
         assert.include(worker.out, `${id}  ${missing}`)
@@ -137,14 +137,14 @@ describe("kernai runs", () => {
         const finished = yield* callIn(folder, [...taken, `${Number(revision) + 1}`, ...sqlite, ...agent])
         assert.deepStrictEqual(finished, { code: 0, out: "All done.\n", error: "" })
         assert.strictEqual(traceOf(folder), "Rome\n")
-        const told = yield* kernai(["runs", "resume", id, ...sqliteOf(folder), ...script])
-        assert.match(told.progress, new RegExp(`^going on with ${id} at revision \\d+\nanswer`))
+        const resumed = yield* kernai(["runs", "resume", id, ...sqliteOf(folder), ...script])
+        assert.match(resumed.progress, new RegExp(`^resuming ${id} at revision \\d+\nanswer`))
 
         const again = yield* kernai(["runs", "approve", id, "--revision", revision, ...sqliteOf(folder)])
         assert.include(again.error, `expected ${revision}`)
         const late = yield* kernai(["runs", "deny", id, ...sqliteOf(folder)])
         assert.strictEqual(late.code, 2)
-        assert.include(late.error, "waits for no answer")
+        assert.include(late.error, "asks nothing")
 
         const exported = yield* kernai(["runs", "export", id, ...sqliteOf(folder)])
         const records = exported.out.trimEnd().split("\n")
@@ -168,7 +168,7 @@ describe("kernai runs", () => {
   )
 
   it.live(
-    "is left to a worker, which runs what was submitted and answered, and ends at SIGTERM (R-17)",
+    "is run by a worker once it is submitted or answered, and the worker ends at SIGTERM (R-17)",
     () =>
       Effect.gen(function* () {
         const folder = yield* place
@@ -196,7 +196,7 @@ describe("kernai runs", () => {
     60_000
   )
 
-  it.live("is allowed one call of several, or all that wait, and new arguments for one alone", () =>
+  it.live("has one call approved of several, or all that wait, and another input for one only", () =>
     Effect.gen(function* () {
       const folder = yield* place
       const letters =
@@ -205,18 +205,18 @@ describe("kernai runs", () => {
       const id = idOf(yield* kernai(["run", "Write", ...sqliteOf(folder), ...agentOf(folder)]))
       const approve = (...args: ReadonlyArray<string>) => kernai(["runs", "approve", id, ...args, ...sqliteOf(folder)])
       const input = ["--input", '{"to":"Nice"}']
-      assert.deepInclude(yield* approve(...input), { code: 2, error: "kernai: --input is for one call: name it\n" })
+      assert.deepInclude(yield* approve(...input), { code: 2, error: "kernai: --input needs the id of one call\n" })
       const one = yield* approve(`${id}:t1.1`, ...input)
       assert.deepInclude(one, { out: `approved  ${id}:t1.1  send\n`, progress: "2 more wait\n" })
       const rest = yield* approve()
       assert.strictEqual(rest.out, [0, 2].map((call) => `approved  ${id}:t1.${call}  send\n`).join(""))
-      assert.strictEqual(rest.progress, "a worker goes on with it, or 'kernai runs resume'\n")
+      assert.strictEqual(rest.progress, "a worker continues the run, or 'kernai runs resume'\n")
       yield* kernai(["runs", "resume", id, ...sqliteOf(folder), ...agentOf(folder)])
       assert.strictEqual(traceOf(folder), "Oslo\nNice\nBern\n")
     })
   )
 
-  it.live("ends a worker with the code of the runs it had", () =>
+  it.live("decides the exit code of a worker that runs once", () =>
     Effect.gen(function* () {
       const folder = yield* place
       const detached = ["--detach", ...sqliteOf(folder)]
@@ -233,7 +233,7 @@ describe("kernai runs", () => {
   )
 
   it.live(
-    "is forked, and listed by the words of its answer, in a folder of files too",
+    "is forked, and found by the words of its answer, in a folder of files too",
     () =>
       Effect.gen(function* () {
         const folder = yield* place
@@ -264,7 +264,7 @@ describe("kernai runs", () => {
   ]
   for (const [name, isThere, where] of quickly(places, ([name]) => name === "SQLite")) {
     it.live.skipIf(!isThere)(
-      `goes on in another process with the picture it was sent, kept in ${name} (CP-11)`,
+      `continues in another process with the picture it was sent, stored in ${name} (CP-11)`,
       () =>
         Effect.gen(function* () {
           const folder = yield* place
@@ -284,7 +284,7 @@ describe("kernai runs", () => {
   }
 
   it.live(
-    "forks a run with its picture, and leaves another picture to a worker (CP-11)",
+    "is forked with its picture, and left to a worker with another (CP-11)",
     () =>
       Effect.gen(function* () {
         const folder = yield* place
@@ -342,7 +342,7 @@ describe("kernai runs", () => {
     ),
     [["runs", "resume", "x", "--model", "ollama/x", "--store", "sqlite:missing.db"], "there is no store at missing.db"],
     [["runs", "list", "--store", "file:missing.db"], "there is no store at missing.db"],
-    [["runs", "list", "--store", "pg:me:SECRET@host"], "--store pg: is followed by postgres://host/database"],
+    [["runs", "list", "--store", "pg:me:SECRET@host"], "--store pg: needs a URL, postgres://host/database"],
     [["run", "Hello", "--detach"], "--detach needs a --store"],
     ...[
       ["--system", "Be brief."],
@@ -354,26 +354,15 @@ describe("kernai runs", () => {
       ["run", "Hello", "--detach", "--store", "sqlite:runs.db", ...flags],
       `${flags[0]} is for 'kernai worker'`
     ]),
-    [["run", "--mcp", "examples/mcp.yml", "--store", "sqlite:runs.db"], "has no servers: --mcp or --store"],
-    [["run", "--model", "ollama/x", "--store", "sqlite:runs.db"], "what is asked? A recorded question is not kept"],
-    [["worker", "--store", "sqlite:runs.db"], "who runs it? Give --model"],
+    [["run", "--mcp", "examples/mcp.yml", "--store", "sqlite:runs.db"], "--mcp and --store exclude each other"],
+    [["run", "--model", "ollama/x", "--store", "sqlite:runs.db"], "--store needs a question"],
+    [["worker", "--store", "sqlite:runs.db"], "which model runs it? Give --model"],
     [
       ["worker", "--store", "sqlite:runs.db", "--model", "ollama/x", "--agent-name", "w.yaml"],
       "--agent-name is the name of an agent, not its file"
     ],
-    [["runs", "list", "--limit", "0", "--store", "sqlite:runs.db"], "--limit is a number from 1"],
-    [
-      ["worker", "--script", "none.json", "--concurrency", "0", "--store", "sqlite:runs.db"],
-      "--concurrency is a number"
-    ],
-    [
-      ["worker", "--script", "none.json", "--lease", "0", "--store", "sqlite:runs.db"],
-      "--lease is a number of seconds"
-    ],
-    [["run", "Hello", "--script", "none.json", "--max-steps", "0"], "--max-steps is a number from 1"],
-    [["chat"], "whom to talk with? Give --model"],
-    [["chat", "--model", "ollama/x", "--script", "none.json"], "whom to talk with? Give --model"],
-    [["chat", "--script", "none.json", "--max-steps", "0"], "--max-steps is a number from 1"],
+    [["chat"], "with whom to chat? Give --model"],
+    [["chat", "--model", "ollama/x", "--script", "none.json"], "with whom to chat? Give --model"],
     [["chat", "--script", "none.json", "--max-steps", "1"], "none.json cannot be read (NotFound)"],
     [
       ["chat", "--script", "none.json", "--no-skills", "--skills-from", "skills"],
@@ -385,11 +374,26 @@ describe("kernai runs", () => {
     ],
     [["chat", "--script", "."], ". is "],
     [["scenario", "matrix", "nowhere", "--concurrency", "1", "--timeout", "1"], "nowhere cannot be read"],
-    [["scenario", "matrix", ".", "--concurrency", "0"], "--concurrency is a number from 1"],
-    [["scenario", "matrix", ".", "--timeout", "0"], "--timeout is a number of seconds from 1"],
     [["scenario", "run", ".", "--no-logs", "--log", "logs"], "--no-logs and --log exclude each other"]
   ]
-  it.live.each(mistakes)("runs nothing when called with %j, and says why in a line", ([args, reason]) =>
+  const numbers = [
+    ["runs", "list", "--store", "sqlite:runs.db", "--limit"],
+    ["worker", "--script", "none.json", "--store", "sqlite:runs.db", "--concurrency"],
+    ["worker", "--script", "none.json", "--store", "sqlite:runs.db", "--lease"],
+    ["run", "Hello", "--script", "none.json", "--max-steps"],
+    ["chat", "--script", "none.json", "--max-steps"],
+    ["scenario", "matrix", ".", "--concurrency"],
+    ["scenario", "matrix", ".", "--timeout"]
+  ]
+  it.live.each(numbers)("is not touched by a command with a number below 1: %j", (args) =>
+    Effect.gen(function* () {
+      const { code, error, out } = yield* kernai([...args, "0"])
+      assert.deepStrictEqual([code, out], [2, ""])
+      assert.include(error, `Invalid value for flag ${args.at(-1)}: "0". Expected: a number from 1`)
+    })
+  )
+
+  it.live.each(mistakes)("is not touched by a wrong call, which says why in a line: %j", ([args, reason]) =>
     Effect.gen(function* () {
       const { code, error, out } = yield* kernai(args)
       assert.strictEqual(code, 2)
@@ -401,7 +405,7 @@ describe("kernai runs", () => {
     })
   )
 
-  it.live("shows a fork, keeps an export that is there, and knows no run it does not have", () =>
+  it.live("is shown as a fork, and exported to a new file only", () =>
     Effect.gen(function* () {
       const folder = yield* place
       writeFileSync(join(folder, "script.json"), JSON.stringify(["Done."]))
@@ -415,11 +419,14 @@ describe("kernai runs", () => {
       const shown = yield* kernai(["runs", "show", fork, ...store])
       assert.include(shown.out, `fork of   ${runId}, revision 3\nagent     agent\nstatus    running, after `)
       const whole = yield* kernai(["runs", "show", runId, ...store])
-      assert.match(whole.out, /\nstatus {4}completed: model_done\n[^]*\nasked {5}Hello\nturn 1 .*: prose\n\nDone\.\n$/)
+      assert.match(
+        whole.out,
+        /\nstatus {4}completed: model_done\n[^]*\nquestion {2}Hello\nturn 1 .*: prose\n\nDone\.\n$/
+      )
       for (const revision of ["0", "8"]) {
         const beyond = yield* kernai(["runs", "fork", runId, "--revision", revision, ...store])
         assert.deepInclude(beyond, { code: 2, out: "" })
-        assert.include(beyond.error, "--revision is a number from 1 to 7, where the run is")
+        assert.include(beyond.error, "--revision is a number from 1 to 7, the revision of the run")
       }
       writeFileSync(join(folder, "script.json"), JSON.stringify([command("nobody"), final("Nobody is there.")]))
       const missed = idOf(yield* kernai(["run", "Hello", ...store, ...agent.slice(0, 2)]))
@@ -432,10 +439,10 @@ describe("kernai runs", () => {
       const none = yield* kernai(["runs", "list", "--status", "failed", ...store])
       assert.deepInclude(none, { code: 0, out: "", progress: "there are no such runs\n" })
       for (const [args, reason] of [
-        [["export", runId, file], "is there already"],
+        [["export", runId, file], "already exists"],
         [["export", runId, join(folder, "none", "out.jsonl")], "cannot be written"],
-        [["approve", runId, "--input", "{"], "--input is no JSON"],
-        [["approve", runId, "--input", "[1]"], "--input is no JSON object and no JSON text"],
+        [["approve", runId, "--input", "{"], "--input has to be a JSON object"],
+        [["approve", runId, "--input", "[1]"], "--input has to be a JSON object or a JSON text"],
         [["show", "none"], "there is no run none in this store"],
         [["approve", "none"], "there is no run none in this store"],
         [["replay", "none"], "there is no run none in this store"],
@@ -450,7 +457,7 @@ describe("kernai runs", () => {
   )
 
   it.live(
-    "shows what a model wrote with nothing in it that a terminal obeys (S-19)",
+    "is shown with nothing in it that a terminal obeys (S-19)",
     () =>
       Effect.gen(function* () {
         const folder = yield* place

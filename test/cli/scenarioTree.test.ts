@@ -15,25 +15,25 @@ const nested = Scenario.make({
   }
 })
 
-/** What is left when nobody looks at the colours. */
+/** Removes the colours. */
 const plain = (text: string): string =>
   [0, 1, 2, 31, 32, 36].reduce((text, code) => text.replaceAll(`\u001b[${code}m`, ""), text)
 
 describe("the tree of a scenario", () => {
-  it.live("leaves a text as much room with colours as without", () =>
+  it.live("cuts texts at the same place with and without colours", () =>
     Effect.gen(function* () {
       const report = yield* Scenario.run(nested)
-      const lines = (colors: boolean) => Tree.lines(report, { columns: 60, colors }).join("\n")
+      const lines = (colors: boolean) => Tree.draw(report, { columns: 60, colors }).join("\n")
       assert.match(lines(false), /^ +│ {2}├─ task a .*word.*…$/m)
       assert.strictEqual(plain(lines(true)), lines(false))
     })
   )
 
-  it.live("tells turns, tasks, tokens and what it cost, where they are known", () =>
+  it.live("shows turns, tasks, tokens and the cost, as far as they are known", () =>
     Effect.gen(function* () {
       const report = yield* Scenario.run(nested)
       const head = (more: Partial<Scenario.Report>) =>
-        Tree.lines({ ...report, startedAt: 0, finishedAt: 5, ...more }, { columns: 60, colors: false })[0]
+        Tree.draw({ ...report, startedAt: 0, finishedAt: 5, ...more }, { columns: 60, colors: false })[0]
       assert.match(head({}) ?? "", /^ok {6}nested {2}script\/whole, 2 turns, 2 tasks, \d+ tokens in, \d+ out, 5 ms$/)
       assert.strictEqual(
         head({ usage: null, tasks: 0, costUsd: 0.01234 }),

@@ -4,31 +4,25 @@ import { Effect, Option, Result } from "effect"
 import { existsSync, readdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { chat } from "../../src/cli/chat/terminalChat.ts"
-import { Lines } from "../../src/cli/chat/lines.ts"
+import { LineReader } from "../../src/cli/chat/lineReader.ts"
 import { CommandFailed } from "../../src/cli/exit.ts"
 import { folder } from "../support/folder.ts"
-import { kernai, memoryScreen } from "./support.ts"
+import { chatFlags, kernai, memoryScreen } from "./support.ts"
 
 const place = Effect.map(folder, (folder) => {
   writeFileSync(join(folder, "script.json"), JSON.stringify(["First.", "Second."]))
   return folder
 })
 
-/** Says one thing in a chat that is kept there. */
+/** Sends one message in a chat that is stored there. */
 const say = Effect.fn("say")(function* (folder: string, store: string, text: string) {
   const screen = memoryScreen()
   const left = [text]
-  const result = yield* chat({
-    session: "default",
-    store,
-    speaker: { script: join(folder, "script.json") },
-    skills: "none",
-    yes: false
-  }).pipe(
+  const result = yield* chat({ ...chatFlags, store, script: join(folder, "script.json"), skills: false }).pipe(
     Effect.result,
-    Effect.provideService(Lines, {
-      next: () => Effect.sync(() => Option.fromUndefinedOr(left.shift())),
-      answer: () => Effect.succeedNone,
+    Effect.provideService(LineReader, {
+      read: () => Effect.sync(() => Option.fromUndefinedOr(left.shift())),
+      ask: () => Effect.succeedNone,
       interrupted: Effect.never,
       isTerminal: true
     }),
@@ -38,7 +32,7 @@ const say = Effect.fn("say")(function* (folder: string, store: string, text: str
 })
 
 describe("the store of a chat", () => {
-  it.live("is named as that of runs, or is the SQLite file of a plain path", () =>
+  it.live("is named like a store of runs, or by the path of a SQLite file", () =>
     Effect.gen(function* () {
       const folder = yield* place
       const stores = { plain: join(folder, "plain.db"), sqlite: `sqlite:${join(folder, "sqlite.db")}` }
@@ -52,7 +46,7 @@ describe("the store of a chat", () => {
     })
   )
 
-  it.live("is refused when its kind is none, instead of becoming a file of that name", () =>
+  it.live("is refused when its kind is unknown, instead of creating a file with that name", () =>
     Effect.gen(function* () {
       const folder = yield* place
       const failure = yield* say(folder, "redis://localhost", "one")
@@ -64,7 +58,7 @@ describe("the store of a chat", () => {
 })
 
 describe("kernai run --store", () => {
-  it.live("keeps a recorded conversation, too, in a store that is made for it", () =>
+  it.live("stores a recorded conversation too, and creates the store", () =>
     Effect.gen(function* () {
       const store = ["--store", `sqlite:${join(yield* folder, "new", "runs.db")}`]
       const ran = yield* kernai(["run", ...store])
@@ -77,7 +71,7 @@ describe("kernai run --store", () => {
 })
 
 describe("kernai runs replay", () => {
-  it.live("says that it wants the flags of the run, when it parts from what was recorded", () =>
+  it.live("asks for the flags of the run when the replay differs", () =>
     Effect.gen(function* () {
       const folder = yield* place
       const store = ["--store", `sqlite:${join(folder, "runs.db")}`]

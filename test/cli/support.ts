@@ -1,10 +1,11 @@
 /**
- * The command line in this process, on a screen that remembers what was written; and in a process of its own.
+ * The command line in this process, on a screen that records what is written, and in a process of its own.
  */
 import { ConfigProvider, Deferred, Effect, Layer, type Scope } from "effect"
 import { spawn } from "node:child_process"
 import { closeSync, openSync } from "node:fs"
 import { fileURLToPath } from "node:url"
+import type { ChatFlags } from "../../src/cli/commands/chatCommand.ts"
 import { codeOf } from "../../src/cli/exit.ts"
 import { program } from "../../src/cli/program.ts"
 import { Screen } from "../../src/cli/screen.ts"
@@ -31,10 +32,25 @@ export const memoryScreen = (colors = false): Written => {
       progress: to("progress"),
       error: to("error"),
       columns: 100,
-      rows: 24,
       colors
     })
   }
+}
+
+/** The flags of a chat that has none. */
+export const chatFlags: ChatFlags = {
+  agent: undefined,
+  model: undefined,
+  script: undefined,
+  session: "default",
+  store: ".kernai/chat.db",
+  system: undefined,
+  skillsFrom: undefined,
+  skills: true,
+  yes: false,
+  maxSteps: undefined,
+  dialect: undefined,
+  color: undefined
 }
 
 export interface Ended {
@@ -45,9 +61,9 @@ export interface Ended {
 }
 
 /**
- * Calls `kernai` in this process, as one of its own would be called: a start costs far more than most commands.
+ * Calls `kernai` in this process: a start of its own takes far longer than most commands.
  *
- * `env` is all of the environment there is.
+ * `env` is the whole environment.
  */
 export const kernai = (
   args: ReadonlyArray<string>,
@@ -68,7 +84,7 @@ export const kernai = (
     )
   })
 
-/** A model of Ollama's that says something about each request, and how it is reached. */
+/** Serves a model of Ollama, which replies to each request. */
 export const ollama = (says: (body: string) => string) =>
   Effect.map(
     serve(({ body }, response) => {
@@ -79,19 +95,19 @@ export const ollama = (says: (body: string) => string) =>
 
 const bin = fileURLToPath(new URL("../../bin/kernai.mjs", import.meta.url))
 
-/** Where a process runs, and what it has in its environment besides `PATH` and `HOME`. */
+/** The folder of a process, and its environment besides `PATH` and `HOME`. */
 export interface Place {
   readonly cwd?: string
   readonly env?: { readonly [name: string]: string }
-  /** A file its output goes to, instead of a pipe. */
+  /** A file for its output, instead of a pipe. */
   readonly output?: string
 }
 
 /** A process, while it runs and after. */
 export interface Started {
-  /** What it wrote so far, to both pipes. */
+  /** Returns the output and the errors so far. */
   readonly shown: () => string
-  /** Waits for a text in what it writes. To end without it is a defect. */
+  /** Waits for a text in the output; the process must not end without it. */
   readonly until: (text: string) => Effect.Effect<void>
   readonly type: (text: string) => void
   /** Ends its input. */
@@ -100,7 +116,7 @@ export interface Started {
   readonly ended: Effect.Effect<Ended>
 }
 
-/** Starts `kernai` in a process of its own, which ends with the test at the latest. */
+/** Starts `kernai` in a process of its own, which is killed when the test ends. */
 export const start = (
   args: ReadonlyArray<string>,
   { cwd, env = {}, output }: Place = {}
@@ -131,7 +147,7 @@ export const start = (
         })
       listen(child.stdout, "out")
       listen(child.stderr, "error")
-      // Who ends while it is written to breaks the pipe.
+      // A process that ends while it is written to breaks the pipe.
       child.stdin?.on("error", () => {})
       child.on("close", (code, signal) =>
         Deferred.doneUnsafe(ended, Effect.succeed({ code: signal ?? code, out: written.out, error: written.error }))
@@ -158,7 +174,7 @@ export const start = (
     }
   )
 
-/** Calls `kernai` in a process of its own, with no input, to its end. */
+/** Calls `kernai` in a process of its own, without input, and waits for its end. */
 export const call = (args: ReadonlyArray<string>, place?: Place): Effect.Effect<Ended> =>
   Effect.scoped(
     Effect.flatMap(start(args, place), (process) => {

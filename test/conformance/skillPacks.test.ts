@@ -175,7 +175,7 @@ const throughAgent = (store: SkillPack.SkillPackStoreShape, name: string) => {
   const agent = Agent.make({ instructions: "", model: { id: "m", capabilities: ["text"] }, skills: "all" })
   return Kernel.run(agent, "go").pipe(
     Effect.provide(Kernel.layerMemory.pipe(Layer.provide([skills, MockProvider.layerOf(mock)]))),
-    Effect.map((result) => result.toolCallsMade.map(({ name }) => name))
+    Effect.map((result) => result.calls.map(({ name }) => name))
   )
 }
 

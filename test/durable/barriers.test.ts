@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, Duration, Effect, Exit, Fiber, Layer, Logger, Option, Queue, Stream } from "effect"
+import { Clock, Duration, Effect, Exit, Fiber, identity, Layer, Logger, Option, Queue, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { RunEvent } from "kernai"
 import {
@@ -20,6 +20,7 @@ import {
   SkillRegistry
 } from "kernai"
 import { MockProvider } from "kernai/testing"
+import { oneByOne } from "../support/oneByOne.ts"
 
 const agent = Agent.make({ name: "agent", instructions: "", model: "scripted", skills: "all", maxSteps: 5 })
 
@@ -36,25 +37,16 @@ interface World {
 
 const nameOf = ({ events, op }: RunState.RunRecord): string => events.at(-1)?.type ?? op
 
-/** A memory store that is watched, with or without transactions of several revisions. */
-const watched = Effect.fnUntraced(function* (world: World, isGrouped: boolean) {
-  const context = yield* Layer.build(RunStore.layerMemory)
-  const { commitAll, ...store } = yield* Effect.provideContext(RunStore.RunStore, context)
-  if (commitAll === undefined) return yield* Effect.die("the memory store takes one revision at a time")
-  const noted = (records: ReadonlyArray<RunState.RunRecord>) =>
-    Effect.sync(() => {
-      world.transactions.push(records.length)
-    })
-  const one: RunStore.RunStoreShape = {
+/** A memory store that is watched. */
+const watched = (world: World): Effect.Effect<RunStore.RunStoreShape> =>
+  Effect.map(RunStore.makeMemory, (store) => ({
     ...store,
-    commit: (record, state) => Effect.andThen(noted([record]), store.commit(record, state))
-  }
-  const all: RunStore.RunStoreShape = {
-    ...one,
-    commitAll: (records, states) => Effect.andThen(noted(records), commitAll(records, states))
-  }
-  return isGrouped ? all : one
-})
+    append: (records, state) =>
+      Effect.suspend(() => {
+        if (records[0].revision > 1) world.transactions.push(records.length)
+        return store.append(records, state)
+      })
+  }))
 
 const skill = (world: World, store: RunStore.RunStoreShape, name: string, effects: "read" | "write") =>
   Skill.dynamic(name, {
@@ -93,9 +85,12 @@ const watchedProvider = (world: World, store: RunStore.RunStoreShape): Provider.
   }
 }
 
-const play = Effect.fnUntraced(function* (isGrouped: boolean, hooks: Hooks.Hooks = {}) {
+const play = Effect.fnUntraced(function* (
+  hooks: Hooks.Hooks = {},
+  change: (store: RunStore.RunStoreShape) => RunStore.RunStoreShape = identity
+) {
   const world: World = { transactions: [], moments: [] }
-  const store = yield* watched(world, isGrouped)
+  const store = change(yield* watched(world))
   const events: ReadonlyArray<RunEvent.RunEvent> = yield* Kernel.stream(agent, "go", {
     runId: "run",
     provider: watchedProvider(world, store)
@@ -110,10 +105,10 @@ const still = (value: unknown): unknown =>
     JSON.stringify(value, (key, field) => (["at", "createdAt", "updatedAt", "workerId"].includes(key) ? 0 : field))
   )
 
-describe("a store that takes several revisions at once", () => {
+describe("a store that takes the records of a step at once", () => {
   it.effect("keeps the same journal and state, and tells the same events in the same order (R-23)", () =>
     Effect.gen(function* () {
-      const [apart, grouped] = [yield* play(false), yield* play(true)]
+      const [apart, grouped] = [yield* play({}, (store) => oneByOne(store)), yield* play()]
       assert.deepStrictEqual(still(grouped.journal), still(apart.journal))
       assert.deepStrictEqual(still(grouped.state), still(apart.state))
       assert.deepStrictEqual(still(grouped.events), still(apart.events))
@@ -121,9 +116,9 @@ describe("a store that takes several revisions at once", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("is told of in order: what happened before what is said of it, each turn at its step (AC-20)", () =>
+  it.effect("publishes events in causal order, each with its turn (AC-20)", () =>
     Effect.gen(function* () {
-      const { events } = yield* play(true)
+      const { events } = yield* play()
       const isWhole = ({ type }: RunEvent.RunEvent) => !type.startsWith("block_")
       const asked = ["turn_started", "turn_prepared", "model_started", "messages_sent", "model_completed"]
       const called = ["skill_execute", "skill_result", "tool_call_completed"]
@@ -138,9 +133,9 @@ describe("a store that takes several revisions at once", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("has what a hook that gates a phase put into the context, in the record of that phase (DR-8)", () =>
+  it.effect("stores the context set by a gating hook in the record of that phase (DR-8)", () =>
     Effect.gen(function* () {
-      const { journal } = yield* play(true, { onTurnPrepared: () => Effect.succeed({ context: { seen: true } }) })
+      const { journal } = yield* play({ onTurnPrepared: () => Effect.succeed({ context: { seen: true } }) })
       assert.deepStrictEqual(RunState.fold(journal)?.context, { seen: true })
       assert.deepStrictEqual(journal.find((record) => nameOf(record) === "turn_prepared")?.delta, {
         context: { seen: true }
@@ -148,9 +143,9 @@ describe("a store that takes several revisions at once", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("has everything before the model is asked and before a call is launched (R-1, R-2)", () =>
+  it.effect("has stored everything before the model is called and before a call is launched (R-1, R-2)", () =>
     Effect.gen(function* () {
-      const { moments } = yield* play(true)
+      const { moments } = yield* play()
       assert.deepStrictEqual(moments, [
         ["model", "model_started"],
         ["look", "launch"],
@@ -160,19 +155,19 @@ describe("a store that takes several revisions at once", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("has far fewer transactions than revisions", () =>
+  it.effect("needs far fewer transactions than revisions", () =>
     Effect.gen(function* () {
-      const { journal, transactions } = yield* play(true)
+      const { journal, transactions } = yield* play()
       const sum = transactions.reduce((sum, count) => sum + count, 0)
       assert.strictEqual(sum, journal.length - 1)
       assert.isAtMost(transactions.length, 6)
     }).pipe(Effect.scoped)
   )
 
-  it.effect("has what a hook is asked about (DR-8)", () =>
+  it.effect("has stored the records a hook is asked about (DR-8)", () =>
     Effect.gen(function* () {
       const keys: Array<string> = []
-      const { transactions } = yield* play(true, {
+      const { transactions } = yield* play({
         onToolCallCompleted: ({ commitKey }) => Effect.sync(() => void keys.push(commitKey)),
         onTurnCompleted: ({ commitKey }) => Effect.sync(() => void keys.push(commitKey))
       })
@@ -182,10 +177,10 @@ describe("a store that takes several revisions at once", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("has the result of a call that is not repeated before anything else happens (R-2)", () =>
+  it.effect("has stored the result of an unrepeatable call before anything else happens (R-2)", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
-      const store = yield* watched(world, true)
+      const store = yield* watched(world)
       const provider = MockProvider.make(...replies)
       // The second turn never gets its instructions.
       let turns = 0
@@ -202,10 +197,10 @@ describe("a store that takes several revisions at once", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("gets what was done until then when the run is interrupted, and the run goes on from there (DR-7)", () =>
+  it.effect("receives pending records when the run is interrupted, and the run continues from there (DR-7)", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
-      const store = yield* watched(world, true)
+      const store = yield* watched(world)
       const kernel = kernelOn(world, store)
       const provider = MockProvider.make(look, '<block type="final">done</block>')
       let turns = 0
@@ -240,14 +235,14 @@ describe("a store that takes several revisions at once", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("and is taken over by another worker stops the run before it does anything more (R-5)", () =>
+  it.effect("stops the run before it does anything more when another worker took it over (R-5)", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
-      const store = yield* watched(world, true)
+      const store = yield* watched(world)
       let isLost = false
       const lost: RunStore.RunStoreShape = {
         ...store,
-        commitAll: (records, states) =>
+        append: (records, state) =>
           isLost
             ? Effect.fail(
                 new RunStore.ConcurrentAppendError({
@@ -256,7 +251,7 @@ describe("a store that takes several revisions at once", () => {
                   actualSeq: 99
                 })
               )
-            : (store.commitAll?.(records, states) ?? Effect.die("no transactions"))
+            : store.append(records, state)
       }
       const provider: Provider.ProviderShape = {
         name: "mock",
@@ -275,13 +270,16 @@ describe("a store that takes several revisions at once", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("fails with what the store says, though onRunFailed is asked in between", () =>
+  it.effect("fails the run with the store's error, even when onRunFailed runs in between", () =>
     Effect.gen(function* () {
-      const broken = new RunStore.StoreError({ operation: "commit", reason: "limit_exceeded", detail: "full" })
+      const broken = new RunStore.StoreError({ operation: "append", reason: "limit_exceeded", detail: "full" })
       const world: World = { transactions: [], moments: [] }
-      const store = yield* watched(world, true)
+      const store = yield* watched(world)
       let asked = 0
-      const failing: RunStore.RunStoreShape = { ...store, commitAll: () => Effect.fail(broken) }
+      const failing: RunStore.RunStoreShape = {
+        ...store,
+        append: (records, state) => (state.revision === 1 ? store.append(records, state) : Effect.fail(broken))
+      }
       const hooks: Hooks.Hooks = {
         onRunFailed: () =>
           Effect.sync(() => {
@@ -300,58 +298,52 @@ describe("a store that takes several revisions at once", () => {
   )
 })
 
+/** The record by which another worker takes a run up. */
+const takenUp = (state: RunState.RunState): RunState.RunRecord => ({
+  runId: "run",
+  revision: state.revision + 1,
+  op: "resume",
+  events: [],
+  delta: {},
+  createdAt: 0,
+  workerId: "other"
+})
+
 /**
  * Runs on a store that takes a revision, does not say so, and is asked again, while another goes on from it: the worker
  * was taken for dead.
  */
-const overtaken = Effect.fnUntraced(function* (isGrouped: boolean, revision: number) {
+const overtaken = Effect.fnUntraced(function* (revision: number) {
   const world: World = { transactions: [], moments: [] }
-  const store = yield* watched(world, isGrouped)
-  const { commitAll } = store
-  const lost = new RunStore.StoreError({ operation: "commit", reason: "unavailable", detail: "no answer" })
+  const store = yield* watched(world)
+  const lost = new RunStore.StoreError({ operation: "append", reason: "unavailable", detail: "no answer" })
   let isLost = false
-  const late = <E>(
-    written: Effect.Effect<void, E>,
-    last: RunState.RunRecord | undefined,
-    state: RunState.RunState | undefined
-  ) =>
-    Effect.suspend(() => {
-      if (isLost || last?.revision !== revision) return written
-      isLost = true
-      const taken = {
-        ...last,
-        revision: revision + 1,
-        op: "resume" as const,
-        events: [],
-        delta: {},
-        workerId: "other"
-      }
-      const other = store.commit(taken, RunState.advance(state, taken))
-      return Effect.andThen(Effect.andThen(written, other), Effect.fail(lost))
-    })
-  const one: RunStore.RunStoreShape = {
+  const late: RunStore.RunStoreShape = {
     ...store,
-    commit: (record, state) => late(store.commit(record, state), record, state)
+    append: (records, state) => {
+      if (isLost || state.revision !== revision) return store.append(records, state)
+      isLost = true
+      const taken = takenUp(state)
+      return store
+        .append(records, state)
+        .pipe(Effect.andThen(store.append([taken], RunState.advance(state, taken))), Effect.andThen(Effect.fail(lost)))
+    }
   }
-  const all: RunStore.RunStoreShape =
-    commitAll === undefined
-      ? one
-      : { ...one, commitAll: (records, states) => late(commitAll(records, states), records.at(-1), states.at(-1)) }
   const told: Array<string> = []
-  const fiber = yield* Kernel.stream(agent, "go", { runId: "run", provider: watchedProvider(world, all) }).pipe(
+  const fiber = yield* Kernel.stream(agent, "go", { runId: "run", provider: watchedProvider(world, late) }).pipe(
     Stream.runForEach((event) => Effect.sync(() => told.push(event.type))),
     Effect.flip,
-    Effect.provide(kernelOn(world, all)),
+    Effect.provide(kernelOn(world, late)),
     Effect.forkChild({ startImmediately: true })
   )
   yield* TestClock.adjust("1 second")
   return { ...world, told, error: yield* Fiber.join(fiber) }
 })
 
-describe("a store that takes records, does not say so, and is asked again", () => {
-  it.effect("stops the run whose worker was taken for dead meanwhile, and tells nothing of them (R-5, R-6)", () =>
+describe("a store that commits records without acknowledging them, and is asked again", () => {
+  it.effect("stops the run whose lease was taken over meanwhile, without publishing the records (R-5, R-6)", () =>
     Effect.gen(function* () {
-      const { error, moments, told } = yield* overtaken(true, 4)
+      const { error, moments, told } = yield* overtaken(4)
       assert.deepStrictEqual(error, new RunStore.ConcurrentAppendError({ runId: "run", expectedSeq: 3, actualSeq: 5 }))
       assert.deepStrictEqual(told, ["run_started"])
       assert.deepStrictEqual(moments, [])
@@ -360,22 +352,14 @@ describe("a store that takes records, does not say so, and is asked again", () =
 })
 
 describe("the memory store itself", () => {
-  it.effect("stops a run that another worker took over before it does anything more (R-5)", () =>
+  it.effect("stops a run that another worker took over, before it does anything more (R-5)", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
       const store = yield* RunStore.RunStore
       const takeOver = Effect.gen(function* () {
         const state = Option.getOrThrow(yield* store.load("run"))
-        const taken: RunState.RunRecord = {
-          runId: "run",
-          revision: state.revision + 1,
-          op: "resume",
-          events: [],
-          delta: {},
-          createdAt: 0,
-          workerId: "other"
-        }
-        yield* store.commit(taken, RunState.advance(state, taken))
+        const taken = takenUp(state)
+        yield* store.append([taken], RunState.advance(state, taken))
         return taken.revision
       }).pipe(Effect.orDie)
       let actualSeq = 0
@@ -404,10 +388,10 @@ describe("the memory store itself", () => {
     }).pipe(Effect.provide(RunStore.layerMemory))
   )
 
-  it.effect("gives what it takes at once one time", () =>
+  it.effect("stamps records committed at once with one time", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
-      const store = yield* watched(world, true)
+      const store = yield* watched(world)
       let millis = 0
       const ticking: Clock.Clock = {
         ...(yield* Clock.Clock),
@@ -430,17 +414,17 @@ describe("the memory store itself", () => {
 })
 
 describe("a store that throws", () => {
-  it.effect("is told as what it is, and asked once more for what happened until then (R-6, DR-7)", () =>
+  it.effect("fails the run with its error, and is asked once more to store pending records (R-6, DR-7)", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
-      const store = yield* watched(world, true)
+      const store = yield* watched(world)
       const defect = new Error("no handle")
       let asked = 0
       const throwing: RunStore.RunStoreShape = {
         ...store,
-        commitAll: (records, states) => {
-          if (++asked === 4) throw defect
-          return store.commitAll?.(records, states) ?? Effect.die("no transactions")
+        append: (records, state) => {
+          if (++asked === 5) throw defect
+          return store.append(records, state)
         }
       }
       const exit = yield* Kernel.run(agent, "go", { runId: "run", provider: MockProvider.make(...replies) }).pipe(
@@ -458,16 +442,16 @@ describe("a store that throws", () => {
   )
 })
 
-describe("a store that has what happened before others' code runs", () => {
+describe("a store that has all records before foreign code runs", () => {
   const run = (world: World, store: RunStore.RunStoreShape, options: Kernel.RunOptions = {}) =>
     Kernel.run(agent, "go", { runId: "run", provider: watchedProvider(world, store), ...options }).pipe(
       Effect.provide(kernelOn(world, store))
     )
 
-  it.effect("has it when a pipeline of the host's own builds the prompt (AC-10)", () =>
+  it.effect("has them when the host's own pipeline builds the prompt (AC-10)", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
-      const store = yield* watched(world, true)
+      const store = yield* watched(world)
       const pipeline: PromptPipeline.PromptPipelineShape = {
         build: (context) => Effect.andThen(see(world, store, "pipeline"), PromptPipeline.simple.build(context))
       }
@@ -485,7 +469,7 @@ describe("a store that has what happened before others' code runs", () => {
   it.effect("has it when tokens are counted, a policy is asked, or an empty reply is waited after (R-14, AC-19)", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
-      const store = yield* watched(world, true)
+      const store = yield* watched(world)
       const window = { ...agent, contextWindow: 100_000 }
       const count = () => Effect.as(see(world, store, "count"), 1)
       const policy: Policy.PolicyShape = {
@@ -516,10 +500,10 @@ describe("a store that has what happened before others' code runs", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("has it when a policy is asked about what a person made of each call (AC-19)", () =>
+  it.effect("has them when a policy is asked about the arguments a person changed (AC-19)", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
-      const store = yield* watched(world, true)
+      const store = yield* watched(world)
       const provider = MockProvider.make(...replies)
       const under = (authorize: Policy.PolicyShape["authorize"]) =>
         Layer.merge(kernelOn(world, store), Layer.succeed(Policy.Policy, { authorize }))
@@ -538,17 +522,16 @@ describe("a store that has what happened before others' code runs", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("or what is said to the run stays where it is, when the store is gone", () =>
+  it.effect("keeps steering input queued when the store is gone", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
-      const store = yield* watched(world, true)
-      const gone = new RunStore.StoreError({ operation: "commit", reason: "corrupt", detail: "gone" })
+      const store = yield* watched(world)
+      const gone = new RunStore.StoreError({ operation: "append", reason: "corrupt", detail: "gone" })
       const steering = yield* Queue.unbounded<Kernel.Input>()
       const isAsked = () => world.moments.some(([what]) => what === "model")
       const leaving: RunStore.RunStoreShape = {
         ...store,
-        commitAll: (records, states) =>
-          isAsked() ? Effect.fail(gone) : (store.commitAll?.(records, states) ?? Effect.die("no transactions"))
+        append: (records, state) => (isAsked() ? Effect.fail(gone) : store.append(records, state))
       }
       const provider = MockProvider.make('<block type="final">done</block>')
       const talking: Provider.ProviderShape = {
@@ -565,19 +548,19 @@ describe("a store that has what happened before others' code runs", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("or what is said to the run stays where it is, when nobody can tell whether it was stored", () =>
+  it.effect("keeps steering input queued when it is unknown whether it was stored", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
-      const store = yield* watched(world, true)
+      const store = yield* watched(world)
       const steering = yield* Queue.unbounded<Kernel.Input>()
-      const full = new RunStore.StoreError({ operation: "commit", reason: "limit_exceeded", detail: "full" })
+      const full = new RunStore.StoreError({ operation: "append", reason: "limit_exceeded", detail: "full" })
       let isFull = false
       const failing: RunStore.RunStoreShape = {
         ...store,
         read: (runId, revision) => (isFull ? Stream.die("unreadable") : store.read(runId, revision)),
-        commitAll: (records, states) => {
+        append: (records, state) => {
           isFull ||= records.some(({ events }) => events.some((event) => "steering" in event))
-          return isFull ? Effect.fail(full) : (store.commitAll?.(records, states) ?? Effect.die("no transactions"))
+          return isFull ? Effect.fail(full) : store.append(records, state)
         }
       }
       const inner = MockProvider.make('<block type="final">done</block>')
@@ -591,10 +574,10 @@ describe("a store that has what happened before others' code runs", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("gets a long batch in parts, in order", () =>
+  it.effect("receives a long batch in parts, in order", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
-      const store = yield* watched(world, true)
+      const store = yield* watched(world)
       // The answer and its calls wait together: three parts, and one record that is left.
       const provider = MockProvider.make(look.repeat(94), '<block type="final">done</block>')
       const events = yield* Kernel.stream(agent, "go", { runId: "run", provider }).pipe(
@@ -617,15 +600,15 @@ describe("a store that has what happened before others' code runs", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("or has a bug, and nothing more is tried (DR-6)", () =>
+  it.effect("with a bug is not asked again (DR-6)", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
-      const store = yield* watched(world, false)
+      const store = yield* watched(world)
       let asked = 0
       const buggy: RunStore.RunStoreShape = {
         ...store,
-        commit: (record, state) =>
-          record.revision === 3 ? Effect.die("a bug with Bearer SECRET-0123") : store.commit(record, state)
+        append: (records, state) =>
+          state.revision > 1 ? Effect.die("a bug with Bearer SECRET-0123") : store.append(records, state)
       }
       const lines: Array<string> = []
       const logger = Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))])
@@ -634,7 +617,7 @@ describe("a store that has what happened before others' code runs", () => {
       assert.isTrue(error._tag === "StoreError" && error.reason === "invalid")
       assert.match(lines.join("\n"), /a store failed unexpectedly.*a bug with <redacted>/)
       assert.strictEqual(asked, 0)
-      assert.deepStrictEqual(world.transactions, [1])
+      assert.deepStrictEqual(world.transactions, [])
     }).pipe(Effect.scoped)
   )
 })
@@ -658,31 +641,14 @@ const toldOfInterrupted = Effect.fnUntraced(function* (
   return told
 })
 
-describe("a store that takes one revision at a time", () => {
-  it.effect("has a revision, and none after it, when its event is told (R-23)", () =>
+describe("what a store has taken", () => {
+  it.effect("is told, as the beginning of a run that was interrupted meanwhile (R-23)", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
-      const store = yield* watched(world, false)
-      const seen: Array<readonly [told: number, stored: number]> = []
-      const record = (event: RunEvent.RunEvent) => {
-        if ("revision" in event) seen.push([event.revision, world.transactions.length + 1])
-      }
-      yield* Kernel.run(agent, "go", { runId: "run", provider: watchedProvider(world, store) }).pipe(
-        Effect.provideService(Recorder.Recorder, { record }),
-        Effect.provide(kernelOn(world, store))
-      )
-      assert.isAbove(seen.length, 15)
-      for (const [told, stored] of seen) assert.strictEqual(told, stored)
-    }).pipe(Effect.scoped)
-  )
-
-  it.effect("has the beginning of a run told that it took while the run was interrupted (R-23)", () =>
-    Effect.gen(function* () {
-      const world: World = { transactions: [], moments: [] }
-      const store = yield* watched(world, false)
+      const store = yield* watched(world)
       const slow: RunStore.RunStoreShape = {
         ...store,
-        create: (record, state) => Effect.andThen(store.create(record, state), Effect.sleep("1 second"))
+        append: (records, state) => Effect.andThen(store.append(records, state), Effect.sleep("1 second"))
       }
       const told = yield* toldOfInterrupted(world, slow, "500 millis")
       assert.deepStrictEqual(
@@ -697,13 +663,17 @@ describe("a store that takes one revision at a time", () => {
     ["the model is asked", {}, ["run_started", "turn_started", "turn_prepared", "model_started"]],
     ["a hook is heard", { onTurnPrepared: () => Effect.succeed({}) }, ["run_started", "turn_started"]]
   ] as const) {
-    it.effect(`has all told that it took before ${before}, though the run was interrupted (DR-7, R-23)`, () =>
+    it.effect(`is told before ${before}, though the run was interrupted (DR-7, R-23)`, () =>
       Effect.gen(function* () {
         const world: World = { transactions: [], moments: [] }
-        const store = yield* watched(world, false)
+        const store = yield* watched(world)
         const slow: RunStore.RunStoreShape = {
           ...store,
-          commit: (record, state) => Effect.andThen(store.commit(record, state), Effect.sleep("1 second"))
+          append: (records, state) =>
+            Effect.andThen(
+              store.append(records, state),
+              records[0].revision > 1 ? Effect.sleep("1 second") : Effect.void
+            )
         }
         const events = yield* Effect.provide(toldOfInterrupted(world, slow, "10 seconds"), Hooks.layer(hooks))
         const told = events.flatMap((event) => ("revision" in event ? [event.type] : []))
@@ -713,52 +683,20 @@ describe("a store that takes one revision at a time", () => {
       }).pipe(Effect.scoped)
     )
   }
-
-  it.effect("tells nothing of a revision that is acknowledged when another has gone on from it (R-5, R-23)", () =>
-    Effect.gen(function* () {
-      const { error, moments, told } = yield* overtaken(false, 3)
-      assert.deepStrictEqual(error, new RunStore.ConcurrentAppendError({ runId: "run", expectedSeq: 2, actualSeq: 4 }))
-      assert.deepStrictEqual(told, ["run_started", "turn_started"])
-      assert.deepStrictEqual(moments, [])
-    }).pipe(Effect.scoped)
-  )
-
-  it.effect("keeps and tells what came before the one it refuses, and nothing after it", () =>
-    Effect.gen(function* () {
-      const full = new RunStore.StoreError({ operation: "commit", reason: "limit_exceeded", detail: "full" })
-      const world: World = { transactions: [], moments: [] }
-      const store = yield* watched(world, false)
-      // The third of those that wait until the model is asked.
-      const small: RunStore.RunStoreShape = {
-        ...store,
-        commit: (record, state) => (record.revision === 4 ? Effect.fail(full) : store.commit(record, state))
-      }
-      const told: Array<string> = []
-      const error = yield* Kernel.stream(agent, "go", { runId: "run", provider: watchedProvider(world, small) }).pipe(
-        Stream.runForEach((event) => Effect.sync(() => told.push(event.type))),
-        Effect.flip,
-        Effect.provide(kernelOn(world, small))
-      )
-      assert.deepStrictEqual(error, full)
-      assert.deepStrictEqual(told, ["run_started", "turn_started", "turn_prepared"])
-      const journal = yield* Stream.runCollect(store.read("run"))
-      assert.deepStrictEqual(journal.map(nameOf), told)
-      assert.deepStrictEqual(world.moments, [])
-    }).pipe(Effect.scoped)
-  )
 })
 
-describe("a store that does not answer", () => {
+describe("a store that does not respond", () => {
   const play = Effect.fnUntraced(function* (hanging: number, stored: boolean) {
     const world: World = { transactions: [], moments: [] }
-    const { commitAll: _, ...store } = yield* watched(world, false)
-    let commits = 0
+    const store = yield* watched(world)
+    let appends = 0
     const slow: RunStore.RunStoreShape = {
       ...store,
-      commit: (record, state) =>
+      append: (records, state) =>
         Effect.suspend(() => {
-          const hangs = ++commits <= hanging
-          const kept = hangs && !stored ? Effect.void : store.commit(record, state)
+          if (records[0].revision === 1) return store.append(records, state)
+          const hangs = ++appends <= hanging
+          const kept = hangs && !stored ? Effect.void : store.append(records, state)
           return hangs ? Effect.uninterruptible(Effect.andThen(kept, Effect.never)) : kept
         })
     }
@@ -766,10 +704,10 @@ describe("a store that does not answer", () => {
       Effect.provide(kernelOn(world, slow)),
       Effect.forkChild({ startImmediately: true })
     )
-    return { fiber, commits: () => commits }
+    return { fiber, appends: () => appends }
   })
 
-  it.effect("is asked once more for the same record after appendTimeout, whether it kept it or not (R-6)", () =>
+  it.effect("is asked once more for the same record after appendTimeout, whether it stored it or not (R-6)", () =>
     Effect.gen(function* () {
       for (const stored of [true, false]) {
         const { fiber } = yield* play(1, stored)
@@ -779,14 +717,15 @@ describe("a store that does not answer", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("holds nobody when it does not tell either where the run stands since (R-6, R-16)", () =>
+  it.effect("blocks no caller when it does not return the head either (R-6, R-16)", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
-      const store = yield* watched(world, false)
-      let creates = 0
+      const store = yield* watched(world)
+      let appends = 0
       const silent: RunStore.RunStoreShape = {
         ...store,
-        create: (record, state) => Effect.suspend(() => (creates++ === 0 ? Effect.never : store.create(record, state))),
+        append: (records, state) =>
+          Effect.suspend(() => (appends++ === 0 ? Effect.never : store.append(records, state))),
         head: () => Effect.never
       }
       const fiber = yield* Kernel.run(agent, "go", { runId: "run", provider: MockProvider.make(...replies) }).pipe(
@@ -799,14 +738,14 @@ describe("a store that does not answer", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("is told to stop when its time is over, and is not asked before it has (R-15)", () =>
+  it.effect("is interrupted at its timeout, and not asked again before it has stopped (R-15)", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
-      const { commitAll: _, ...store } = yield* watched(world, false)
+      const store = yield* watched(world)
       const seen: Array<string> = []
       const hanging: RunStore.RunStoreShape = {
         ...store,
-        commit: () =>
+        append: () =>
           Effect.suspend(() => {
             seen.push("asked")
             return Effect.onInterrupt(Effect.never, () => Effect.sync(() => seen.push("stopped")))
@@ -822,13 +761,13 @@ describe("a store that does not answer", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("fails the run when it never does, and holds neither it nor who interrupts it", () =>
+  it.effect("fails the run when it never stops, and blocks neither the run nor its interruption", () =>
     Effect.gen(function* () {
-      const { commits, fiber } = yield* play(Number.POSITIVE_INFINITY, false)
+      const { appends, fiber } = yield* play(Number.POSITIVE_INFINITY, false)
       const left = yield* Effect.forkChild(Fiber.interrupt(fiber), { startImmediately: true })
       yield* TestClock.adjust(3 * Duration.toMillis(Limits.defaults.appendTimeout) + 300)
       yield* Fiber.join(left)
-      assert.strictEqual(commits(), 3)
+      assert.strictEqual(appends(), 3)
 
       // A store that is back a moment later is not given up.
       const other = yield* play(Number.POSITIVE_INFINITY, false)

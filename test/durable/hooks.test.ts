@@ -76,7 +76,7 @@ const settles = [
   "onTurnCompleted"
 ] as const
 
-describe("what a hook is given", () => {
+describe("the input of a hook", () => {
   for (const name of [...gates, ...settles]) {
     it.effect(`${name}: everything is frozen, at every depth (DR-2)`, () =>
       Effect.gen(function* () {
@@ -95,7 +95,7 @@ describe("what a hook is given", () => {
     )
   }
 
-  it.effect("a hook that changes what it is given fails, and changes nothing (DR-2)", () =>
+  it.effect("a hook that mutates its input fails, and changes nothing (DR-2)", () =>
     Effect.gen(function* () {
       const exit = yield* Effect.exit(
         runWith({
@@ -110,7 +110,7 @@ describe("what a hook is given", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.effect("the context a host gave stays its own (DR-2)", () =>
+  it.effect("the host's context object is never mutated (DR-2)", () =>
     Effect.gen(function* () {
       const context = { list: [1] }
       yield* runWith({ onTurnStarted: () => Effect.succeed({ context: { more: true } }) }, { context })
@@ -119,7 +119,7 @@ describe("what a hook is given", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.effect("the context a hook gives is copied: what it does to its own later reaches no run (DR-2)", () =>
+  it.effect("a context returned by a hook is copied, so later mutations do not reach the run (DR-2)", () =>
     Effect.gen(function* () {
       const given = { list: [1] }
       yield* runWith({
@@ -136,7 +136,7 @@ describe("what a hook is given", () => {
     }).pipe(Effect.provide(stored))
   )
 
-  it.effect("what two hooks in a row put into the context is stored with the one commit behind them (DR-8, R-7)", () =>
+  it.effect("context set by two consecutive hooks is stored with the one commit after them (DR-8, R-7)", () =>
     Effect.gen(function* () {
       yield* runWith({
         onTurnStarted: () => Effect.succeed({ context: { started: true } }),
@@ -152,7 +152,7 @@ describe("what a hook is given", () => {
     }).pipe(Effect.provide(stored))
   )
 
-  it.effect("commitKey names the run and the revision the hook stands at (DR-8)", () =>
+  it.effect("commitKey identifies the run and the revision of the hook (DR-8)", () =>
     Effect.gen(function* () {
       const keys: Array<string> = []
       const note = ({ commitKey }: Hooks.HookArgs) => Effect.sync(() => void keys.push(commitKey))
@@ -161,7 +161,7 @@ describe("what a hook is given", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.effect("commitKey is the same for a hook that is asked again after a crash (DR-8)", () =>
+  it.effect("commitKey is the same when a hook runs again after a crash (DR-8)", () =>
     Effect.gen(function* () {
       const keys: Array<string> = []
       const cut = ({ commitKey }: Hooks.HookArgs) =>
@@ -173,52 +173,54 @@ describe("what a hook is given", () => {
     }).pipe(Effect.provide(stored))
   )
 
-  it.effect("what a pipeline and onTurnPrepared set for the call is stored with the prompt (DR-4, DR-15)", () =>
-    Effect.gen(function* () {
-      const pipeline: PromptPipeline.PromptPipelineShape = {
-        build: (context) =>
-          Effect.map(PromptPipeline.simple.build(context), (built) => ({
-            ...built,
-            generation: { seed: 7 },
-            cacheBreakpoints: [0]
-          }))
-      }
-      const dying = { onModelStarted: () => Effect.interrupt }
-      yield* Effect.exit(Effect.provideService(runWith(dying), PromptPipeline.PromptPipeline, pipeline))
-      const other = Model.make("other")
-      const warm = { ...agent, generation: { seed: 1, temperature: 0.5 } }
-      const changing = runWith(
-        {
-          ...dying,
-          onTurnPrepared: ({ prepared }) => {
-            const generation = { ...prepared.generation, temperature: 0 }
-            return Effect.succeed({ value: { ...prepared, model: other, generation } })
-          }
-        },
-        { runId: "changed" }
-      )
-      yield* Effect.exit(Effect.provideService(changing, PromptPipeline.PromptPipeline, pipeline))
-      const provider = MockProvider.make("done")
-      yield* Kernel.resume(warm, "run", { provider })
-      yield* Kernel.resume(warm, "changed", { provider })
-      assert.deepStrictEqual(
-        provider.calls.map(({ cacheBreakpoints, generation, model }) => [model.id, generation, cacheBreakpoints]),
-        [
-          ["scripted", { seed: 7, temperature: 0.5 }, [0]],
-          ["other", { seed: 7, temperature: 0 }, [0]]
-        ]
-      )
-      const journal = yield* RunStore.RunStore.use((store) => Stream.runCollect(store.read("changed")))
-      assert.deepStrictEqual(
-        journal.flatMap(({ events }) =>
-          events.flatMap((event) => (event.type === "turn_prepared" ? [event.model] : []))
-        ),
-        ["other"]
-      )
-    }).pipe(Effect.provide(stored))
+  it.effect(
+    "settings of the model call from a pipeline or onTurnPrepared are stored with the prompt (DR-4, DR-15)",
+    () =>
+      Effect.gen(function* () {
+        const pipeline: PromptPipeline.PromptPipelineShape = {
+          build: (context) =>
+            Effect.map(PromptPipeline.simple.build(context), (built) => ({
+              ...built,
+              generation: { seed: 7 },
+              cacheBreakpoints: [0]
+            }))
+        }
+        const dying = { onModelStarted: () => Effect.interrupt }
+        yield* Effect.exit(Effect.provideService(runWith(dying), PromptPipeline.PromptPipeline, pipeline))
+        const other = Model.make("other")
+        const warm = { ...agent, generation: { seed: 1, temperature: 0.5 } }
+        const changing = runWith(
+          {
+            ...dying,
+            onTurnPrepared: ({ prepared }) => {
+              const generation = { ...prepared.generation, temperature: 0 }
+              return Effect.succeed({ value: { ...prepared, model: other, generation } })
+            }
+          },
+          { runId: "changed" }
+        )
+        yield* Effect.exit(Effect.provideService(changing, PromptPipeline.PromptPipeline, pipeline))
+        const provider = MockProvider.make("done")
+        yield* Kernel.resume(warm, "run", { provider })
+        yield* Kernel.resume(warm, "changed", { provider })
+        assert.deepStrictEqual(
+          provider.calls.map(({ cacheBreakpoints, generation, model }) => [model.id, generation, cacheBreakpoints]),
+          [
+            ["scripted", { seed: 7, temperature: 0.5 }, [0]],
+            ["other", { seed: 7, temperature: 0 }, [0]]
+          ]
+        )
+        const journal = yield* RunStore.RunStore.use((store) => Stream.runCollect(store.read("changed")))
+        assert.deepStrictEqual(
+          journal.flatMap(({ events }) =>
+            events.flatMap((event) => (event.type === "turn_prepared" ? [event.model] : []))
+          ),
+          ["other"]
+        )
+      }).pipe(Effect.provide(stored))
   )
 
-  it.effect("what onTurnPrepared makes of a prompt is made of the first one when the turn is rewound (DR-19)", () =>
+  it.effect("onTurnPrepared receives the original prompt again when the turn is rewound (DR-19)", () =>
     Effect.gen(function* () {
       const hooks: Hooks.Hooks = {
         onTurnPrepared: ({ prepared }) =>
@@ -232,7 +234,7 @@ describe("what a hook is given", () => {
     }).pipe(Effect.provide(stored))
   )
 
-  it.effect("onModelCompleted sees the provider's own parts, which are never stored (DR-27)", () =>
+  it.effect("onModelCompleted receives provider-specific parts, which are never stored (DR-27)", () =>
     Effect.gen(function* () {
       const raw: Array<string> = []
       yield* runWith({
@@ -248,10 +250,10 @@ describe("what a hook is given", () => {
     }).pipe(Effect.provide(stored))
   )
 
-  it.effect("a skill that changes its input changes nothing that is stored (R-3)", () =>
+  it.effect("a skill that mutates its input changes nothing that is stored (R-3)", () =>
     Effect.gen(function* () {
       const result = yield* runWith({})
-      assert.deepStrictEqual(result.toolCallsMade[0]?.input, { at: { x: 1 } })
+      assert.deepStrictEqual(result.calls[0]?.input, { at: { x: 1 } })
     }).pipe(Effect.provide(layer))
   )
 })
@@ -275,7 +277,7 @@ describe("an observer", () => {
       ["fails", Effect.fail("broken")],
       ["dies", Effect.die("broken")]
     ] as const) {
-      it.effect(`is told of a pause of ${title} once it is stored, and changes nothing when it ${end} (DR-8)`, () =>
+      it.effect(`is notified of a pause of ${title} once it is stored, and changes nothing when it ${end} (DR-8)`, () =>
         Effect.gen(function* () {
           const told: Array<unknown> = []
           const services = yield* Effect.context<RunStore.RunStore>()
@@ -294,7 +296,7 @@ describe("an observer", () => {
     }
   }
 
-  it.effect("is told of a model that is asked again once that is stored, and changes nothing (DR-8, DR-24)", () =>
+  it.effect("is notified of a retried model call once it is stored, and changes nothing (DR-8, DR-24)", () =>
     Effect.gen(function* () {
       yield* Effect.exit(runWith({ onModelStarted: () => Effect.interrupt }))
       assert.strictEqual(yield* journalNow, "model_started")
@@ -319,8 +321,8 @@ describe("an observer", () => {
   )
 })
 
-describe("what an observer fails with", () => {
-  it.effect("changes nothing where it is thrown before there is an effect (DR-8)", () =>
+describe("the failure of an observer", () => {
+  it.effect("changes nothing when it is thrown before an effect is returned (DR-8)", () =>
     Effect.gen(function* () {
       const thrown = (): never => {
         throw new Error("broken")
@@ -343,7 +345,7 @@ describe("what an observer fails with", () => {
     }).pipe(Effect.provide(stored))
   )
 
-  it.effect("is logged without what looks like a key (S-7)", () => {
+  it.effect("is logged without keys (S-7)", () => {
     const lines: Array<string> = []
     const broken = Effect.die(new Error("401 Bearer sk-SECRET-0123456789abcdef"))
     const hooks: Hooks.Hooks = {
@@ -376,7 +378,7 @@ describe("a hook", () => {
     ["is no error", { code: 3 }, `{"code":3}`],
     ["is one", new Error("broken"), "broken"]
   ]) {
-    it.effect(`fails the run with what it dies of, which ${what} (DR-14, DR-18)`, () =>
+    it.effect(`fails the run with its defect, which ${what} (DR-14, DR-18)`, () =>
       Effect.gen(function* () {
         yield* Effect.exit(runWith({ onTurnStarted: () => Effect.die(value) }))
         const { status } = yield* state
@@ -386,7 +388,7 @@ describe("a hook", () => {
   }
 
   for (const name of [...gates, ...settles].filter((name) => name !== "onTurnCompleted")) {
-    it.effect(`${name} that says to go on changes nothing (DR-10)`, () =>
+    it.effect(`${name} that returns continue changes nothing (DR-10)`, () =>
       Effect.gen(function* () {
         const result = yield* runWith({ [name]: () => Effect.succeed({ control: { _tag: "Continue" } }) })
         assert.strictEqual(result.text, "done")
@@ -395,7 +397,7 @@ describe("a hook", () => {
     )
   }
 
-  it.effect("ends a run that has an answer for whatever reason it has a word for (DR-10)", () =>
+  it.effect("ends a run that has an answer with any reason (DR-10)", () =>
     Effect.gen(function* () {
       const result = yield* runWith({
         onTurnCompleted: ({ state }) =>
@@ -406,7 +408,7 @@ describe("a hook", () => {
   )
 })
 
-describe("a run that is taken up", () => {
+describe("a resumed run", () => {
   const going = Skill.dynamic("going", {
     description: "goes",
     inputSchema: { type: "object" },
@@ -445,7 +447,7 @@ describe("a run that is taken up", () => {
     )
   }
 
-  it.effect("goes on in the dialect it began in, also from its first turn (DR-15)", () =>
+  it.effect("continues in its original dialect, also from its first turn (DR-15)", () =>
     Effect.gen(function* () {
       yield* Effect.exit(runWith({ onModelStarted: () => Effect.interrupt }))
       const provider = MockProvider.make({ calls: [{ id: "call-a", name: "look", params: {} }] }, "done")
@@ -464,7 +466,7 @@ describe("a run that is taken up", () => {
     }).pipe(Effect.provide(stored))
   )
 
-  it.effect("goes on in the dialect it began in when no turn is open (DR-15)", () =>
+  it.effect("continues in its original dialect when no turn is open (DR-15)", () =>
     Effect.gen(function* () {
       yield* Effect.exit(runWith({ onTurnCompleted: () => Effect.interrupt }))
       const provider = MockProvider.make("done")
@@ -486,7 +488,7 @@ describe("a run that is taken up", () => {
       }
     ]
   ] satisfies ReadonlyArray<readonly [string, Hooks.Hooks]>) {
-    it.effect(`tells once more that it ended ${where}, as it was told then (R-23)`, () =>
+    it.effect(`publishes the same end event again when it ended ${where} (R-23)`, () =>
       Effect.gen(function* () {
         const provider = MockProvider.make({ calls: [{ id: "call-a", name: "look", params: {} }] }, "done")
         const events = yield* Stream.runCollect(Kernel.stream(agent, "go", { runId: "run", provider }))
@@ -496,7 +498,7 @@ describe("a run that is taken up", () => {
     )
   }
 
-  it.effect("is left to whoever holds it: nothing is committed before its lease has ended (R-5)", () =>
+  it.effect("waits for an existing lease: nothing is committed before that expires (R-5)", () =>
     Effect.gen(function* () {
       yield* Effect.exit(runWith({ onModelStarted: () => Effect.interrupt }))
       const store = yield* RunStore.RunStore
@@ -511,7 +513,7 @@ describe("a run that is taken up", () => {
     }).pipe(Effect.provide(stored))
   )
 
-  it.effect("offers its model the tools that were prepared, also where there are more by now (DR-15)", () =>
+  it.effect("offers its model the prepared tools, even when there are more by now (DR-15)", () =>
     Effect.gen(function* () {
       yield* Effect.exit(runWith({ onModelStarted: () => Effect.interrupt }))
       const provider = MockProvider.make({ calls: [{ id: "call-a", name: "look", params: {} }] }, "done")
@@ -551,7 +553,7 @@ describe("onToolCallsStarted", () => {
     ["is there twice", (call) => [call, call]]
   ]
   for (const [title, value] of invented) {
-    it.effect(`cannot make a call of its own: one that ${title} fails the run, and nothing is run (DR-11)`, () =>
+    it.effect(`cannot add a call: one that ${title} fails the run, and nothing runs (DR-11)`, () =>
       Effect.gen(function* () {
         const hooks: Hooks.Hooks = {
           onToolCallsStarted: ({ calls }) => Effect.succeed({ value: calls.flatMap(value) })
@@ -567,7 +569,7 @@ describe("onToolCallsStarted", () => {
     )
   }
 
-  it.effect("reviews no call by calling it reviewed (DR-11)", () =>
+  it.effect("cannot mark a call as reviewed (DR-11)", () =>
     Effect.gen(function* () {
       const offered: Array<string> = []
       yield* runWith({
@@ -580,8 +582,8 @@ describe("onToolCallsStarted", () => {
   )
 })
 
-describe("a hook of calls that run at once", () => {
-  it.effect("is heard when it is the first to end the run, with all that it says (DR-10)", () =>
+describe("a hook of concurrent calls", () => {
+  it.effect("decides when it is the first to end the run, with its reason and metadata (DR-10)", () =>
     Effect.gen(function* () {
       const calls = ["call-a", "call-b"].map((id) => ({ id, name: "look", params: {} }))
       const provider = MockProvider.make({ calls })
@@ -603,7 +605,7 @@ describe("a hook of calls that run at once", () => {
     }).pipe(Effect.provide(stored))
   )
 
-  it.effect("that never answers is let go of when the run is interrupted (R-15)", () =>
+  it.effect("that never returns is interrupted with the run (R-15)", () =>
     Effect.gen(function* () {
       const asked = yield* Deferred.make<void>()
       const hooks = Hooks.layer({
@@ -619,14 +621,14 @@ describe("a hook of calls that run at once", () => {
       yield* Fiber.interrupt(fiber)
       const result = yield* Kernel.resume(agent, "run", { provider, recover: { "call-b": "retry" } })
       assert.deepStrictEqual(
-        result.toolCallsMade.map(({ callId }) => callId),
+        result.calls.map(({ callId }) => callId),
         ["call-a", "call-b"]
       )
     }).pipe(Effect.provide(stored))
   )
 })
 
-describe("what a run keeps of its failure", () => {
+describe("the stored failure of a run", () => {
   const failing = (error: KernelError.PromptError) =>
     Effect.gen(function* () {
       const pipeline = { build: () => Effect.fail(error) }
@@ -639,7 +641,7 @@ describe("what a run keeps of its failure", () => {
       return status.type === "failed" ? status.error : undefined
     }).pipe(Effect.provide(stored))
 
-  it.effect("is its tag, its sentence and its fields, as JSON takes them (DR-18, R-8)", () =>
+  it.effect("has its tag, message and fields as JSON (DR-18, R-8)", () =>
     Effect.gen(function* () {
       const limited = { provider: "p", reason: "rate_limited", detail: "", retryAt: 5 } as const
       assert.deepStrictEqual(yield* failing(new KernelError.ProviderError(limited)), {
@@ -653,7 +655,7 @@ describe("what a run keeps of its failure", () => {
     })
   )
 
-  it.effect("holds nothing that looks like a key, in its sentence or its fields (S-7)", () =>
+  it.effect("contains no keys, in its message or its fields (S-7)", () =>
     Effect.gen(function* () {
       const detail = "invalid key Bearer sk-SECRET-0123456789abcdef"
       const error = new KernelError.ProviderError({ provider: "p", reason: "authentication", detail })

@@ -49,31 +49,33 @@ const letters = () => {
 }
 
 describe("Kernel.questions", () => {
-  it.effect("tells what a run waits with until it is answered, in the words a person decides by (DR-22)", () =>
-    Effect.gen(function* () {
-      const provider = MockProvider.make(sends("Oslo") + sends("Rome"), "<final>done</final>")
-      assert.strictEqual((yield* Effect.flip(Kernel.run(agent, "?", { provider, runId: "r" })))._tag, "RunPaused")
-      const open = yield* Kernel.questions("r")
-      assert.deepStrictEqual(open, [
-        { callId: "r:t1.0", name: "send", input: { to: "Oslo" }, reason: "send costs" },
-        { callId: "r:t1.1", name: "send", input: { to: "Rome" }, reason: "send costs" }
-      ])
-      yield* Kernel.answer("r", [{ callId: "r:t1.0", approved: true }], { workerId: "ada" })
-      const records = yield* Stream.runCollect((yield* RunStore.RunStore).read("r"))
-      assert.match(records.at(-1)?.workerId ?? "", /^ada#./)
-      assert.deepStrictEqual(yield* Kernel.questions("r"), open.slice(1))
-      const approvals = [{ callId: "r:t1.1", approved: false }]
-      assert.strictEqual((yield* Kernel.resume(agent, "r", { provider, answers: approvals })).text, "done")
-      assert.deepStrictEqual(yield* Kernel.questions("r"), [])
-      // A run that has ended stays as it is.
-      const ended = yield* stored("r")
-      yield* Kernel.answer("r", [])
-      assert.deepStrictEqual(yield* stored("r"), ended)
-      assert.strictEqual((yield* Effect.flip(Kernel.questions("none")))._tag, "RunNotFound")
-    }).pipe(Effect.provide([kernel(send), careful]))
+  it.effect(
+    "returns the open questions of a run until they are answered, with all a person needs to decide (DR-22)",
+    () =>
+      Effect.gen(function* () {
+        const provider = MockProvider.make(sends("Oslo") + sends("Rome"), "<final>done</final>")
+        assert.strictEqual((yield* Effect.flip(Kernel.run(agent, "?", { provider, runId: "r" })))._tag, "RunPaused")
+        const open = yield* Kernel.questions("r")
+        assert.deepStrictEqual(open, [
+          { callId: "r:t1.0", name: "send", input: { to: "Oslo" }, reason: "send costs" },
+          { callId: "r:t1.1", name: "send", input: { to: "Rome" }, reason: "send costs" }
+        ])
+        yield* Kernel.answer("r", [{ callId: "r:t1.0", approved: true }], { workerId: "ada" })
+        const records = yield* Stream.runCollect((yield* RunStore.RunStore).read("r"))
+        assert.match(records.at(-1)?.workerId ?? "", /^ada#./)
+        assert.deepStrictEqual(yield* Kernel.questions("r"), open.slice(1))
+        const approvals = [{ callId: "r:t1.1", approved: false }]
+        assert.strictEqual((yield* Kernel.resume(agent, "r", { provider, answers: approvals })).text, "done")
+        assert.deepStrictEqual(yield* Kernel.questions("r"), [])
+        // A run that has ended stays as it is.
+        const ended = yield* stored("r")
+        yield* Kernel.answer("r", [])
+        assert.deepStrictEqual(yield* stored("r"), ended)
+        assert.strictEqual((yield* Effect.flip(Kernel.questions("none")))._tag, "RunNotFound")
+      }).pipe(Effect.provide([kernel(send), careful]))
   )
 
-  it.effect("waits with nothing once it has ended, though a task of it does (DR-10, DR-22)", () =>
+  it.effect("returns nothing for a run that has ended, even if one of its tasks waits (DR-10, DR-22)", () =>
     Effect.gen(function* () {
       const enough = Hooks.layer({
         onToolCallCompleted: ({ result }) =>
@@ -93,7 +95,7 @@ describe("Kernel.questions", () => {
     }).pipe(Effect.provide([kernel(send), careful]))
   )
 
-  it.effect("asks nobody about a skill that cannot be run, and tells the model why (AC-18, DR-22)", () =>
+  it.effect("asks no question about a skill that cannot run, and tells the model why (AC-18, DR-22)", () =>
     Effect.gen(function* () {
       const hidden = `<block type="command" name="hidden">{}</block>`
       const nowhere = `<block type="command" name="nowhere">{}</block>`
@@ -108,48 +110,46 @@ describe("Kernel.questions", () => {
     }).pipe(Effect.provide([kernel(send, secret), careful]))
   )
 
-  it.effect(
-    "asks a policy about what the model calls, and what that does, not about faults and the kernel's own (AC-19)",
-    () =>
-      Effect.gen(function* () {
-        const asked: Array<unknown> = []
-        const policy = Policy.layer(({ effects, kind, name }) => {
-          asked.push([kind, name, effects])
-          return Effect.succeed(name === "look" ? Policy.denied("not now") : Policy.allowed)
-        })
-        const look = Skill.make("look", {
-          description: "Looks",
-          input: Schema.Struct({}),
-          effects: "read",
-          execute: () => Effect.succeed("seen")
-        })
-        const bible = Protocol.make("bible", {
-          effects: "idempotent",
-          handle: () => Effect.succeed("In the beginning")
-        })
-        const nameless = `<block type="command">{}</block>`
-        const own = `<block type="command" name="/skills"></block>`
-        const calls = `${nameless}${own}${sends("Oslo")}<block type="command" name="look">{}</block><block type="bible"></block>`
-        const provider = MockProvider.make(calls, "<final>done</final>")
-        const careful = Kernel.run({ ...agent, skills: "all" }, "?", { provider, runId: "r" }).pipe(
-          Effect.provide([
-            Kernel.layerNoProvider.pipe(
-              Layer.provide([SkillRegistry.layer(send, look), ProtocolRegistry.layer(bible)]),
-              Layer.provide([MediaStore.layerMemory, RunStore.layerMemory])
-            ),
-            policy
-          ])
-        )
-        assert.strictEqual((yield* careful).text, "done")
-        assert.deepStrictEqual(asked, [
-          ["skill", "send", "write"],
-          ["skill", "look", "read"],
-          ["protocol", "bible", "idempotent"]
-        ])
+  it.effect("checks calls of the model with the policy, not invalid calls or builtins (AC-19)", () =>
+    Effect.gen(function* () {
+      const asked: Array<unknown> = []
+      const policy = Policy.layer(({ effects, kind, name }) => {
+        asked.push([kind, name, effects])
+        return Effect.succeed(name === "look" ? Policy.denied("not now") : Policy.allowed)
       })
+      const look = Skill.make("look", {
+        description: "Looks",
+        input: Schema.Struct({}),
+        effects: "read",
+        execute: () => Effect.succeed("seen")
+      })
+      const bible = Protocol.make("bible", {
+        effects: "idempotent",
+        handle: () => Effect.succeed("In the beginning")
+      })
+      const nameless = `<block type="command">{}</block>`
+      const own = `<block type="command" name="/skills"></block>`
+      const calls = `${nameless}${own}${sends("Oslo")}<block type="command" name="look">{}</block><block type="bible"></block>`
+      const provider = MockProvider.make(calls, "<final>done</final>")
+      const careful = Kernel.run({ ...agent, skills: "all" }, "?", { provider, runId: "r" }).pipe(
+        Effect.provide([
+          Kernel.layerNoProvider.pipe(
+            Layer.provide([SkillRegistry.layer(send, look), ProtocolRegistry.layer(bible)]),
+            Layer.provide([MediaStore.layerMemory, RunStore.layerMemory])
+          ),
+          policy
+        ])
+      )
+      assert.strictEqual((yield* careful).text, "done")
+      assert.deepStrictEqual(asked, [
+        ["skill", "send", "write"],
+        ["skill", "look", "read"],
+        ["protocol", "bible", "idempotent"]
+      ])
+    })
   )
 
-  it.effect("asks in a fork about its own calls, which are answered by their own ids (DR-22, R-24)", () =>
+  it.effect("returns a fork's own calls, which are answered by their own ids (DR-22, R-24)", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make(sends("Oslo"), "<final>done</final>")
       yield* Effect.flip(Kernel.run(agent, "?", { provider, runId: "r" }))
@@ -174,7 +174,7 @@ describe("Kernel.questions", () => {
     }).pipe(Effect.provide([kernel(send), careful]))
   )
 
-  it.effect("tells what the tasks of a workflow wait with, which are answered by their root (DR-22)", () =>
+  it.effect("returns the questions of a workflow's tasks, which are answered through the root run (DR-22)", () =>
     Effect.gen(function* () {
       const provider = letters()
       yield* Effect.flip(Kernel.run(agent, "go", { provider, runId: "r" }))
@@ -191,25 +191,23 @@ describe("Kernel.questions", () => {
 })
 
 describe("an answer to a task", () => {
-  it.effect(
-    "is kept when the process that was given it dies before the task has it: nobody is asked twice (DR-7)",
-    () =>
-      Effect.gen(function* () {
-        const provider = letters()
-        yield* Effect.flip(Kernel.run(agent, "go", { provider, runId: "r" }))
-        const [oslo, rome] = (yield* Kernel.questions("r")).map(({ callId }) => callId)
-        const approvals = [
-          { callId: oslo ?? "", approved: true },
-          { callId: rome ?? "", approved: false, reason: "too far" }
-        ]
-        const stop = () => new KernelError.AgentCrashError({ runId: "r", agentId: "agent" })
-        yield* Effect.flip(Kernel.resume(agent, "r", { provider, answers: approvals, stop }))
-        assert.strictEqual((yield* Kernel.resume(agent, "r", { provider })).text, "done")
-        const heard = provider.calls.flatMap(({ messages }) => messages.map(Message.text)).join()
-        assert.include(heard, "sent to Oslo")
-        assert.include(heard, "too far")
-        assert.notInclude(heard, "sent to Rome")
-      }).pipe(Effect.provide([kernel(send), careful]))
+  it.effect("survives a crash of its process before the task receives it, without asking again (DR-7)", () =>
+    Effect.gen(function* () {
+      const provider = letters()
+      yield* Effect.flip(Kernel.run(agent, "go", { provider, runId: "r" }))
+      const [oslo, rome] = (yield* Kernel.questions("r")).map(({ callId }) => callId)
+      const approvals = [
+        { callId: oslo ?? "", approved: true },
+        { callId: rome ?? "", approved: false, reason: "too far" }
+      ]
+      const stop = () => new KernelError.AgentCrashError({ runId: "r", agentId: "agent" })
+      yield* Effect.flip(Kernel.resume(agent, "r", { provider, answers: approvals, stop }))
+      assert.strictEqual((yield* Kernel.resume(agent, "r", { provider })).text, "done")
+      const heard = provider.calls.flatMap(({ messages }) => messages.map(Message.text)).join()
+      assert.include(heard, "sent to Oslo")
+      assert.include(heard, "too far")
+      assert.notInclude(heard, "sent to Rome")
+    }).pipe(Effect.provide([kernel(send), careful]))
   )
 })
 
@@ -221,20 +219,20 @@ describe("Kernel.answer", () => {
   const answers = ["a", "b"].map((id) => ({ callId: `run:t1/${id}:t1.0`, approved: true, by: "Ada" }))
   const [toA] = answers
 
-  /** Answers on a store whose second commit is made another, if at all. */
-  const answerWith = (
-    second: (commit: ReturnType<RunStore.RunStoreShape["commit"]>) => ReturnType<RunStore.RunStoreShape["commit"]>
-  ) =>
+  type Appending = ReturnType<RunStore.RunStoreShape["append"]>
+
+  /** Answers on a store whose second append is made another, if at all. */
+  const answerWith = (second: (appending: Appending) => Appending) =>
     Effect.gen(function* () {
       const store = yield* RunStore.RunStore
-      let commits = 0
-      const commit: RunStore.RunStoreShape["commit"] = (record, state) =>
-        Effect.suspend(() => (++commits === 2 ? second(store.commit(record, state)) : store.commit(record, state)))
-      return yield* Effect.provideService(Kernel.answer("run", answers), RunStore.RunStore, { ...store, commit })
+      let appends = 0
+      const append: RunStore.RunStoreShape["append"] = (records, state) =>
+        Effect.suspend(() => (++appends === 2 ? second(store.append(records, state)) : store.append(records, state)))
+      return yield* Effect.provideService(Kernel.answer("run", answers), RunStore.RunStore, { ...store, append })
     })
 
   const failure = (reason: RunStore.StoreError["reason"]) => () =>
-    Effect.fail(new RunStore.StoreError({ operation: "commit", reason, detail: "busy" }))
+    Effect.fail(new RunStore.StoreError({ operation: "append", reason, detail: "busy" }))
 
   const goesOn = Effect.gen(function* () {
     assert.deepStrictEqual(yield* Kernel.questions("run"), [])
@@ -242,7 +240,7 @@ describe("Kernel.answer", () => {
     assert.strictEqual((yield* Replay.run(workflows(), "run")).state.status.type, "completed")
   })
 
-  it.effect("is recorded for a run whose process died as it was taken up, and offers it (R-1, DR-22)", () =>
+  it.effect("is recorded for a run whose process died while resuming, and offers the run (R-1, DR-22)", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make(sends("Oslo"), "<final>done</final>")
       const { revision } = yield* Effect.andThen(
@@ -261,7 +259,7 @@ describe("Kernel.answer", () => {
     }).pipe(Effect.provide([kernel(send), careful]))
   )
 
-  it.effect("is not cut in half by a store that fails for a moment (R-6, DR-22)", () =>
+  it.effect("is recorded as a whole despite a transient store failure (R-6, DR-22)", () =>
     Effect.gen(function* () {
       yield* play(script)
       const answering = yield* Effect.forkChild(answerWith(failure("unavailable")))
@@ -271,10 +269,10 @@ describe("Kernel.answer", () => {
     }).pipe(Effect.provide([kernel(send), careful]))
   )
 
-  it.effect("is not cut in half by its caller's interruption (DR-7)", () =>
+  it.effect("is recorded as a whole despite interruption of its caller (DR-7)", () =>
     Effect.gen(function* () {
       yield* play(script)
-      const answering = yield* Effect.forkChild(answerWith((commit) => Effect.delay(commit, 100)))
+      const answering = yield* Effect.forkChild(answerWith((appending) => Effect.delay(appending, 100)))
       yield* TestClock.adjust(50)
       const interrupting = yield* Effect.forkChild(Fiber.interrupt(answering))
       yield* TestClock.adjust(100)
@@ -285,14 +283,14 @@ describe("Kernel.answer", () => {
     }).pipe(Effect.provide([kernel(send), careful]))
   )
 
-  it.effect("keeps others from the run until all of it is recorded, however long the store takes (DR-6)", () =>
+  it.effect("keeps the run locked until all of it is recorded, however slow the store (DR-6)", () =>
     Effect.gen(function* () {
       yield* play(script)
       const store = yield* RunStore.RunStore
       const taking = Effect.flatMap(Clock.currentTimeMillis, (now) =>
         store.acquire("run", { workerId: "other", expiresAt: now + 1_000 }, now)
       )
-      const answering = yield* Effect.forkChild(answerWith((commit) => Effect.delay(commit, 9_000)))
+      const answering = yield* Effect.forkChild(answerWith((appending) => Effect.delay(appending, 9_000)))
       yield* TestClock.adjust(8_000)
       assert.strictEqual((yield* Effect.flip(taking))._tag, "RunBusy")
       yield* TestClock.adjust(1_000)
@@ -301,7 +299,7 @@ describe("Kernel.answer", () => {
     }).pipe(Effect.provide([kernel(send), careful]))
   )
 
-  it.effect("is taken once more, as it was, when it was cut in half after all (R-1, R-25)", () =>
+  it.effect("can be repeated unchanged when it was recorded only in part (R-1, R-25)", () =>
     Effect.gen(function* () {
       yield* play(script)
       // The tasks are told in the reverse order of the plan: b knows, a does not.
@@ -317,7 +315,7 @@ describe("Kernel.answer", () => {
     }).pipe(Effect.provide([kernel(send), careful]))
   )
 
-  it.effect("fails when the store does not say whether the run is held, and does not hold whoever answered (R-6)", () =>
+  it.effect("fails without blocking when the store does not confirm the lease (R-6)", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make(sends("Oslo"), "<final>done</final>")
       yield* Effect.flip(Kernel.run(agent, "?", { provider, runId: "r" }))
@@ -337,7 +335,7 @@ describe("Kernel.answer", () => {
     }).pipe(Effect.provide([kernel(send), careful]))
   )
 
-  it.effect("gives back a run it came to hold though the store never said so (R-6, DR-22)", () =>
+  it.effect("releases a run it acquired although the store never confirmed it (R-6, DR-22)", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make(sends("Oslo"), "<final>done</final>")
       yield* Effect.flip(Kernel.run(agent, "?", { provider, runId: "r" }))
@@ -376,11 +374,11 @@ describe("Kernel.answer", () => {
         const provider = MockProvider.make(sends("Oslo"), "<final>done</final>")
         yield* Effect.flip(Kernel.run(agent, "?", { provider, runId: "r" }))
         const store = yield* RunStore.RunStore
-        const lost = new RunStore.StoreError({ operation: "commit", reason: "unavailable", detail: "no answer" })
+        const lost = new RunStore.StoreError({ operation: "append", reason: "unavailable", detail: "no answer" })
         const answering = Effect.provideService(
           Kernel.answer("r", [{ callId: "r:t1.0", approved: true }]),
           RunStore.RunStore,
-          { ...store, commit: (record, state) => Effect.andThen(store.commit(record, state), Effect.fail(lost)) }
+          { ...store, append: (records, state) => Effect.andThen(store.append(records, state), Effect.fail(lost)) }
         )
         const failing = yield* Effect.forkChild(Effect.flip(answering))
         yield* TestClock.adjust("1 second")
@@ -390,7 +388,7 @@ describe("Kernel.answer", () => {
       }).pipe(Effect.provide([kernel(send), careful]))
   )
 
-  it.effect("offers nothing where somebody else went on with the run first (DR-6)", () =>
+  it.effect("offers nothing when the run was resumed elsewhere first (DR-6)", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make(sends("Oslo"), "<final>done</final>")
       yield* Effect.flip(Kernel.run(agent, "?", { provider, runId: "r" }))
@@ -399,7 +397,7 @@ describe("Kernel.answer", () => {
       const answering = Effect.provideService(
         Kernel.answer("r", [{ callId: "r:t1.0", approved: true }]),
         RunStore.RunStore,
-        { ...store, commit: () => Effect.fail(late) }
+        { ...store, append: () => Effect.fail(late) }
       )
       assert.deepStrictEqual(yield* Effect.flip(answering), late)
       assert.isUndefined(Option.getOrThrow(yield* store.head("r")).lease)
@@ -411,27 +409,25 @@ describe("Kernel.answer", () => {
     }).pipe(Effect.provide([kernel(send), careful]))
   )
 
-  it.effect(
-    "leaves a run offered that another answered in the same moment: nobody would come for it else (DR-22)",
-    () =>
-      Effect.gen(function* () {
-        const provider = MockProvider.make(sends("Oslo"), "<final>done</final>")
-        yield* Effect.flip(Kernel.run(agent, "?", { provider, runId: "r" }))
-        const store = yield* RunStore.RunStore
-        const answering = Kernel.answer("r", [{ callId: "r:t1.0", approved: true }])
-        const first = Effect.orDie(Effect.provideService(answering, RunStore.RunStore, store))
-        const second = Effect.provideService(answering, RunStore.RunStore, {
-          ...store,
-          acquire: (runId, lease, now) =>
-            Effect.andThen(lease.expiresAt > now ? first : Effect.void, store.acquire(runId, lease, now))
-        })
-        assert.strictEqual((yield* Effect.flip(second))._tag, "ConcurrentAppendError")
-        assert.strictEqual(yield* RunWorker.runOnce({ agents: [agent], resume: () => ({ provider }) }), 1)
-        assert.strictEqual((yield* stored("r")).status.type, "completed")
-      }).pipe(Effect.provide([kernel(send), careful]))
+  it.effect("keeps a run offered that was answered concurrently (DR-22)", () =>
+    Effect.gen(function* () {
+      const provider = MockProvider.make(sends("Oslo"), "<final>done</final>")
+      yield* Effect.flip(Kernel.run(agent, "?", { provider, runId: "r" }))
+      const store = yield* RunStore.RunStore
+      const answering = Kernel.answer("r", [{ callId: "r:t1.0", approved: true }])
+      const first = Effect.orDie(Effect.provideService(answering, RunStore.RunStore, store))
+      const second = Effect.provideService(answering, RunStore.RunStore, {
+        ...store,
+        acquire: (runId, lease, now) =>
+          Effect.andThen(lease.expiresAt > now ? first : Effect.void, store.acquire(runId, lease, now))
+      })
+      assert.strictEqual((yield* Effect.flip(second))._tag, "ConcurrentAppendError")
+      assert.strictEqual(yield* RunWorker.runOnce({ agents: [agent], resume: () => ({ provider }) }), 1)
+      assert.strictEqual((yield* stored("r")).status.type, "completed")
+    }).pipe(Effect.provide([kernel(send), careful]))
   )
 
-  it.effect("does not disturb a run whose other tasks are at work: it finds its task answered (DR-6, DR-22)", () =>
+  it.effect("does not disturb a run with other running tasks, which then finds the answer (DR-6, DR-22)", () =>
     Effect.gen(function* () {
       const provider = Scenario.scripted({ ...script, tasks: { ...script.tasks, b: [slow(10_000, final("B"))] } })
       const running = yield* Effect.forkChild(Effect.flip(Kernel.run(workflows(), "go", { provider, runId: "run" })))
@@ -447,7 +443,7 @@ describe("Kernel.answer", () => {
     }).pipe(Effect.provide([kernel(send), careful]))
   )
 
-  it.effect("is refused while a worker has the run, whose tasks are told nothing (DR-6, DR-22)", () =>
+  it.effect("is refused while a worker has the run, and its tasks receive nothing (DR-6, DR-22)", () =>
     Effect.gen(function* () {
       const provider = Scenario.scripted({ ...script, tasks: { ...script.tasks, b: [slow(10_000, final("B"))] } })
       const running = yield* Effect.forkChild(Effect.flip(Kernel.run(workflows(), "go", { provider, runId: "run" })))
@@ -460,7 +456,7 @@ describe("Kernel.answer", () => {
     }).pipe(Effect.provide([kernel(send), careful]))
   )
 
-  it.effect("reaches a task that a run which was taken up again has not come to (DR-22)", () =>
+  it.effect("reaches a task that a resumed run has not started yet (DR-22)", () =>
     Effect.gen(function* () {
       const provider = Scenario.scripted({ ...script, tasks: { ...script.tasks, a: [slow(10_000, final("A"))] } })
       const one = workflows({ taskConcurrency: 1 })
@@ -474,7 +470,7 @@ describe("Kernel.answer", () => {
     }).pipe(Effect.provide([kernel(send), careful]))
   )
 
-  it.effect("that was cut in half is taken by a resume, too (R-1, R-25)", () =>
+  it.effect("that was recorded only in part is accepted by a resume, too (R-1, R-25)", () =>
     Effect.gen(function* () {
       yield* play(script)
       yield* Effect.flip(answerWith(failure("corrupt")))

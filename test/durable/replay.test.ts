@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Fiber, Layer, Stream } from "effect"
+import { Effect, Fiber, Layer, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import {
   Agent,
@@ -23,7 +23,7 @@ import { deep } from "../../src/internal/base/redact.ts"
 import { command, final } from "../support/blocks.ts"
 import { subjects } from "../support/crashScripts.ts"
 import { kernel } from "../support/kernel.ts"
-import { quickly } from "../support/longRun.ts"
+import { kernelOneByOne } from "../support/oneByOne.ts"
 import { agent, isTask, plan, play, slow, stored, takeUp } from "../support/workflow.ts"
 
 /** Nothing outside may be reached: no model, no skill. */
@@ -64,17 +64,13 @@ const kernelOn = (
   )
 
 describe("Kernel.replay (R-26)", () => {
-  const everyLife = Effect.fnUntraced(function* (
-    subject: CrashMatrix.Subject,
-    make: Effect.Effect<RunStore.RunStoreShape>,
-    ways: ReadonlyArray<CrashMatrix.Way>
-  ) {
+  const everyLife = Effect.fnUntraced(function* (subject: CrashMatrix.Subject, settings: CrashMatrix.Settings) {
     const stores: Array<RunStore.RunStoreShape> = []
-    const store = Effect.map(make, (shape) => {
+    const store = Effect.map(RunStore.makeMemory, (shape) => {
       stores.push(shape)
       return Layer.succeed(RunStore.RunStore, shape)
     })
-    const report = yield* CrashMatrix.run(subject, { store, ways })
+    const report = yield* CrashMatrix.run(subject, { ...settings, store })
     assert.deepStrictEqual(report.violations, [])
     for (const kept of stores) {
       const recorded = yield* Effect.provide(Replay.recordsOf("run"), Layer.succeed(RunStore.RunStore, kept))
@@ -87,26 +83,25 @@ describe("Kernel.replay (R-26)", () => {
     }
   })
 
-  for (const subject of quickly(subjects(), ({ name }) => name !== "workflow" && name !== "pause")) {
+  for (const subject of subjects()) {
     it.live(`${subject.name}: every life of every crash replays as it was`, () =>
-      everyLife(subject, RunStore.makeMemory, ["before", "after"])
+      everyLife(subject, { kernel: kernelOneByOne, ways: ["before", "after"] })
     )
   }
 
-  it.live("a task that ended as its process died comes after those whose results were kept", () => {
+  it.live("a task that ended in a crash is replayed after those with stored results", () => {
     const counting = Hooks.layer({
       onToolCallCompleted: ({ context }) => Effect.succeed({ context: { ended: Number(context["ended"] ?? 0) + 1 } })
     })
-    const grouped = Effect.map(Effect.scoped(Layer.build(RunStore.layerMemory)), Context.get(RunStore.RunStore))
     const tasks = subjects().filter(({ name }) => name === "workflow")
     return Effect.forEach(
       tasks,
-      (subject) => everyLife({ ...subject, layer: Layer.merge(subject.layer, counting) }, grouped, ["after"]),
+      (subject) => everyLife({ ...subject, layer: Layer.merge(subject.layer, counting) }, { ways: ["after"] }),
       { discard: true }
     )
   })
 
-  it.live("blocks of every kind, native calls with thinking, failures: the same events come again", () =>
+  it.live("blocks of every type, native calls with thinking and failures replay the same events", () =>
     Effect.gen(function* () {
       for (const [index, replies] of conversations.entries()) {
         const store = yield* RunStore.makeMemory
@@ -135,7 +130,7 @@ describe("Kernel.replay (R-26)", () => {
     })
   )
 
-  it.live("an agent that speaks otherwise now diverges at the step where it does", () =>
+  it.live("an agent with changed instructions diverges at the step where they differ", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       const replies = [{ calls: [{ id: "c", name: "pay", params: { to: "eva" } }] }, "done"]
@@ -171,7 +166,7 @@ describe("Kernel.replay (R-26)", () => {
     })
   )
 
-  it.live("a failure that was recorded before something in it looked like a key replays as it was", () =>
+  it.live("a failure recorded before redaction of a key replays unchanged", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       const clerk = Agent.make({ instructions: "", model: "scripted" })
@@ -197,7 +192,7 @@ describe("Kernel.replay (R-26)", () => {
     })
   )
 
-  it.live("so does one of a task, whose run was told why", () =>
+  it.live("so does the failure of a task, which its run received", () =>
     Effect.gen(function* () {
       const provider: Provider.ProviderShape = {
         name: "mock",
@@ -218,7 +213,7 @@ describe("Kernel.replay (R-26)", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.live("a recording that stops short diverges where the run would go on; one cut off by a crash does not", () =>
+  it.live("an incomplete recording diverges where the run would continue, but not after a crash", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       const agent = Agent.make({ name: "a", instructions: "", model, maxSteps: 1, dialect: "tools" })
@@ -243,7 +238,7 @@ describe("Kernel.replay (R-26)", () => {
     })
   )
 
-  it.live("a fork replays from where it parted: what it only copied is not run again, even where it was changed", () =>
+  it.live("a fork replays from its fork point, without running copied or changed records again", () =>
     Effect.gen(function* () {
       for (const { agent, input, layer: parts, name } of subjects()) {
         if (name !== "three tools" && name !== "workflow") continue
@@ -271,7 +266,7 @@ describe("Kernel.replay (R-26)", () => {
     })
   )
 
-  it.live("a life that was taken up counts what those before it used: an empty budget stops it again (CP-15)", () =>
+  it.live("a resumed run counts its earlier usage, so an exhausted budget stops it again (CP-15)", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       const agent = Agent.make({
@@ -303,7 +298,7 @@ describe("Kernel.replay (R-26)", () => {
     })
   )
 
-  it.effect("a hook that stopped a run beside other calls finds them as it found them, not begun or ended", () =>
+  it.effect("a hook that stopped a run with concurrent calls sees them in the same state again", () =>
     Effect.gen(function* () {
       const durations = { a: 300, b: 100, c: 200 }
       const names = Object.keys(durations)
@@ -351,7 +346,7 @@ describe("Kernel.replay (R-26)", () => {
     })
   )
 
-  it.effect("tasks end, and wait for a person, in the order in which they did", () =>
+  it.effect("tasks end or wait for a person in the recorded order", () =>
     Effect.gen(function* () {
       const pay = Skill.dynamic("pay", {
         description: "pays",
@@ -383,7 +378,7 @@ describe("Kernel.replay (R-26)", () => {
     })
   )
 
-  it.effect("a verdict about a call of a task counts as given, though the run was paused before it was needed", () =>
+  it.effect("a decision about a task's call is replayed even if the run paused before it was needed", () =>
     Effect.gen(function* () {
       const script = {
         root: [plan(["a", "b"]), final("ok")],
@@ -408,7 +403,7 @@ describe("Kernel.replay (R-26)", () => {
     })
   )
 
-  it.effect("a resume that was refused had a verdict on some calls of its tasks, and named the others", () =>
+  it.effect("a refused resume replays its decisions on some calls of tasks, and names the missing ones", () =>
     Effect.gen(function* () {
       const script = {
         root: [plan(["a", "b"]), final("ok")],
@@ -430,7 +425,7 @@ describe("Kernel.replay (R-26)", () => {
     })
   )
 
-  it.live("a run that is not there is not found", () =>
+  it.live("an unknown run is not found", () =>
     Effect.gen(function* () {
       const agent = Agent.make({ name: "a", instructions: "", model })
       const layer = kernelOn(yield* RunStore.makeMemory, forbidden)

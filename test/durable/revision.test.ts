@@ -14,7 +14,7 @@ const replies = ['<block type="command" name="send">{}</block>', '<block type="f
 const careful = Policy.layer(() => Effect.succeed(Policy.confirm("a person is asked")))
 
 describe("Kernel.resume at a revision", () => {
-  it.effect("commits nothing when the run went on since the caller looked at it (DR-6)", () =>
+  it.effect("commits nothing when the run has advanced since that revision (DR-6)", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make(...replies)
       assert.strictEqual((yield* Effect.flip(Kernel.run(agent, "?", { provider, runId: "r" })))._tag, "RunPaused")
@@ -43,7 +43,7 @@ describe("Kernel.resume at a revision", () => {
 describe("Kernel.answer at a revision", () => {
   const both = '<block type="command" name="send">{}</block>\n<block type="command" name="send">{}</block>'
 
-  it.effect("records nothing when the run went on since the caller looked at it (DR-6)", () =>
+  it.effect("records nothing when the run has advanced since that revision (DR-6)", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make(both, '<block type="final">done</block>')
       yield* Effect.flip(Kernel.run(agent, "?", { provider, runId: "r" }))

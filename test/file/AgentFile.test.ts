@@ -41,7 +41,7 @@ describe("AgentFile", () => {
     })
   )
 
-  it.effect("decodes answers by the schema in the file, and tells the model what does not fit", () =>
+  it.effect("decodes answers with the schema in the file, and reports errors to the model", () =>
     Effect.gen(function* () {
       const agent = yield* AgentFile.parse(yaml)
       const provider = MockProvider.make(
@@ -55,64 +55,62 @@ describe("AgentFile", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect(
-    "refuses what is no agent, with its place: bombs, tags, prototypes, patterns, wrong values (S-3, S-12)",
-    () =>
-      Effect.gen(function* () {
-        const bomb = Array.from({ length: 9 }, (_, index) => {
-          const item = index === 0 ? "x" : `*a${index - 1}`
-          return `a${index}: &a${index} [${Array.from({ length: 9 }, () => item).join(", ")}]`
-        }).join("\n")
-        for (const [text, tag, path] of [
-          [bomb, "ConfigInvalid", ""],
-          ["system_prompt: !!js/function 'x'\nmodel: m", "ConfigInvalid", ""],
-          ["system_prompt: x\nmodel: m\n__proto__: {a: 1}", "ConfigInvalid", ""],
-          ["- a", "AgentConfigInvalid", ""],
-          ["system_prompt: x\nmodel: m\nmax_steps: many", "AgentConfigInvalid", "max_steps"],
-          [
-            "system_prompt: x\nmodel: m\noutput_schema: {type: string, pattern: '(a+)+$'}",
-            "AgentConfigInvalid",
-            "output_schema"
-          ],
-          [
-            "system_prompt: x\nmodel: m\noutput_schema: {$ref: '#/$defs/a', $defs: {a: {$ref: '#/$defs/b'}, b: {$ref: '#/$defs/a'}}}",
-            "AgentConfigInvalid",
-            "output_schema"
-          ],
-          ["system_prompt: x\nmodel: m\noutput_schema: 3", "AgentConfigInvalid", "output_schema"],
-          ["system_prompt: x\nmodel: m\noutput_schema: {$ref: 'http://evil/x'}", "AgentConfigInvalid", "output_schema"]
-        ] as const) {
-          const error = yield* Effect.flip(AgentFile.parse(text))
-          assert.strictEqual(error._tag, tag, text)
-          assert.strictEqual(error.path, path, text)
-        }
-        for (const [value, name] of [
-          [".inf", "Infinity"],
-          ["-.inf", "-Infinity"],
-          [".nan", "NaN"]
-        ] as const) {
-          const { message } = yield* Effect.flip(AgentFile.parse(`system_prompt: x\nmodel: m\ntemperature: ${value}`))
-          assert.strictEqual(
-            message,
-            `the agent cannot be read: at 'temperature' it holds ${name}, which is no number a config can have`
-          )
-        }
-        const within = yield* Effect.flip(AgentFile.parse("a: 1\nb: [0, {c: .inf}]\nd: 2"))
-        assert.include(within.message, "at 'b.1.c' it holds Infinity")
-        const pattern = "system_prompt: x\nmodel: m\noutput_schema: {properties: {a: {type: string, pattern: '^a'}}}"
+  it.effect("rejects an invalid file with the path: bombs, tags, prototypes, patterns, wrong values (S-3, S-12)", () =>
+    Effect.gen(function* () {
+      const bomb = Array.from({ length: 9 }, (_, index) => {
+        const item = index === 0 ? "x" : `*a${index - 1}`
+        return `a${index}: &a${index} [${Array.from({ length: 9 }, () => item).join(", ")}]`
+      }).join("\n")
+      for (const [text, tag, path] of [
+        [bomb, "ConfigInvalid", ""],
+        ["system_prompt: !!js/function 'x'\nmodel: m", "ConfigInvalid", ""],
+        ["system_prompt: x\nmodel: m\n__proto__: {a: 1}", "ConfigInvalid", ""],
+        ["- a", "AgentConfigInvalid", ""],
+        ["system_prompt: x\nmodel: m\nmax_steps: many", "AgentConfigInvalid", "max_steps"],
+        [
+          "system_prompt: x\nmodel: m\noutput_schema: {type: string, pattern: '(a+)+$'}",
+          "AgentConfigInvalid",
+          "output_schema"
+        ],
+        [
+          "system_prompt: x\nmodel: m\noutput_schema: {$ref: '#/$defs/a', $defs: {a: {$ref: '#/$defs/b'}, b: {$ref: '#/$defs/a'}}}",
+          "AgentConfigInvalid",
+          "output_schema"
+        ],
+        ["system_prompt: x\nmodel: m\noutput_schema: 3", "AgentConfigInvalid", "output_schema"],
+        ["system_prompt: x\nmodel: m\noutput_schema: {$ref: 'http://evil/x'}", "AgentConfigInvalid", "output_schema"]
+      ] as const) {
+        const error = yield* Effect.flip(AgentFile.parse(text))
+        assert.strictEqual(error._tag, tag, text)
+        assert.strictEqual(error.path, path, text)
+      }
+      for (const [value, name] of [
+        [".inf", "Infinity"],
+        ["-.inf", "-Infinity"],
+        [".nan", "NaN"]
+      ] as const) {
+        const { message } = yield* Effect.flip(AgentFile.parse(`system_prompt: x\nmodel: m\ntemperature: ${value}`))
         assert.strictEqual(
-          (yield* Effect.flip(AgentFile.parse(pattern))).message,
-          "invalid agent at 'output_schema': it has a 'pattern', which would be matched against what a model writes in whatever time that takes: leave it out"
+          message,
+          `the agent cannot be read: at 'temperature' it holds ${name}, which is no number a config can have`
         )
-        const deep = `${"[".repeat(200)}${"]".repeat(200)}`
-        const long = JSON.stringify({ system_prompt: "x".repeat(300_000), model: "m" })
-        for (const text of ["[", deep, long]) {
-          assert.strictEqual((yield* Effect.flip(AgentFile.parse(text, "json")))._tag, "ConfigInvalid")
-        }
-      })
+      }
+      const within = yield* Effect.flip(AgentFile.parse("a: 1\nb: [0, {c: .inf}]\nd: 2"))
+      assert.include(within.message, "at 'b.1.c' it holds Infinity")
+      const pattern = "system_prompt: x\nmodel: m\noutput_schema: {properties: {a: {type: string, pattern: '^a'}}}"
+      assert.strictEqual(
+        (yield* Effect.flip(AgentFile.parse(pattern))).message,
+        "invalid agent at 'output_schema': it has a 'pattern', which would be matched against what a model writes in whatever time that takes: leave it out"
+      )
+      const deep = `${"[".repeat(200)}${"]".repeat(200)}`
+      const long = JSON.stringify({ system_prompt: "x".repeat(300_000), model: "m" })
+      for (const text of ["[", deep, long]) {
+        assert.strictEqual((yield* Effect.flip(AgentFile.parse(text, "json")))._tag, "ConfigInvalid")
+      }
+    })
   )
 
-  it.effect("names the key whose name in code was written (AC-23)", () =>
+  it.effect("suggests the right key when the file uses its name in code (AC-23)", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(AgentFile.parse("instructions: You help.\nmodel: m"))
       assert.strictEqual(
@@ -122,7 +120,7 @@ describe("AgentFile", () => {
     })
   )
 
-  it.effect("tells the model of an answer that nests too deeply for its schema, and goes on", () =>
+  it.effect("reports an answer that nests too deeply for its schema to the model, and continues", () =>
     Effect.gen(function* () {
       const list = { type: "object", properties: { next: { $ref: "#/$defs/list" } } }
       const config = { system_prompt: "", model: "m", output_schema: { $ref: "#/$defs/list", $defs: { list } } }
@@ -159,7 +157,7 @@ describe("AgentFile", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it("publishes a JSON Schema that says what every key is, and lets others be", () => {
+  it("publishes a JSON Schema that describes every key and allows others", () => {
     const schema = AgentFile.jsonSchema()
     const published: unknown = JSON.parse(readFileSync(new URL("../../agent.schema.json", import.meta.url), "utf8"))
     assert.deepStrictEqual(published, schema, "agent.schema.json is not what AgentFile.jsonSchema() gives")

@@ -34,7 +34,7 @@ describe("FileMediaStore, on disk", () => {
       .readdirSync(directory, { recursive: true, encoding: "utf8" })
       .filter((file) => fs.statSync(`${directory}/${file}`).isFile())
 
-  it.effect("is the bytes under their digest and a JSON file that says what they are, for their owner only", () =>
+  it.effect("stores the bytes under their digest and a JSON file of metadata, for their owner only", () =>
     Effect.gen(function* () {
       const directory = yield* folder
       const run = yield* (yield* at(directory)).run("run_1")
@@ -58,7 +58,7 @@ describe("FileMediaStore, on disk", () => {
     })
   )
 
-  it.effect("waits for the disk before it puts a file in its place, and for the folder after the last", () =>
+  it.effect("syncs a file before it moves it into place, and the folder after the last one", () =>
     Effect.gen(function* () {
       const files = yield* FileSystem.FileSystem
       const done: Array<string> = []
@@ -78,7 +78,7 @@ describe("FileMediaStore, on disk", () => {
     }).pipe(Effect.scoped, Effect.provide(NodeFileSystem.layer))
   )
 
-  it.effect("says typed that a file is not what it was, or from a newer version", () =>
+  it.effect("fails with a typed error when a file was altered or has a newer format", () =>
     Effect.gen(function* () {
       const directory = yield* folder
       const { id } = yield* Effect.scoped(
@@ -107,7 +107,7 @@ describe("FileMediaStore, on disk", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("reads no more of a file than was written, and no pipe somebody put there", () =>
+  it.effect("reads no more of a file than was written, and no named pipe in its place", () =>
     Effect.gen(function* () {
       const directory = yield* folder
       const { id } = yield* Effect.flatMap((yield* at(directory)).run("r"), (run) => run.put(png("a")))
@@ -127,7 +127,7 @@ describe("FileMediaStore, on disk", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("lives in the folder of a run store, whatever its runs are called", () =>
+  it.effect("can share the folder of a run store, whatever its runs are called", () =>
     Effect.gen(function* () {
       const directory = yield* folder
       const runs = yield* openRuns(Layer.provide(FileRunStore.layer(directory), NodeFileSystem.layer))
@@ -153,7 +153,7 @@ describe("FileMediaStore, on disk", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("loses the media of a run with the run that is pruned, and those of no other", () =>
+  it.effect("deletes the media of a pruned run, and those of no other", () =>
     Effect.gen(function* () {
       const directory = yield* folder
       const runs = yield* openRuns(Layer.provide(FileRunStore.layer(directory), NodeFileSystem.layer))
@@ -170,7 +170,7 @@ describe("FileMediaStore, on disk", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("keeps a run and its media for as long as a run that was forked from it has not ended", () =>
+  it.effect("keeps a run and its media as long as a fork of it has not ended", () =>
     Effect.gen(function* () {
       const directory = yield* folder
       const runs = yield* openRuns(Layer.provide(FileRunStore.layer(directory), NodeFileSystem.layer))
@@ -195,7 +195,7 @@ describe("FileMediaStore, on disk", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("keeps what a run was forked from, and no more, where both are damaged after their beginnings", () =>
+  it.effect("keeps the origin of a fork, and nothing else, when both are damaged after their first records", () =>
     Effect.gen(function* () {
       const directory = yield* folder
       const runs = yield* openRuns(Layer.provide(FileRunStore.layer(directory), NodeFileSystem.layer))
@@ -216,7 +216,7 @@ describe("FileMediaStore, on disk", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("keeps what a run that is damaged may have been forked from, and its media, and says so", () =>
+  it.effect("keeps the possible origins of a damaged run with their media, and logs it", () =>
     Effect.gen(function* () {
       const directory = yield* folder
       const runs = yield* openRuns(Layer.provide(FileRunStore.layer(directory), NodeFileSystem.layer))
@@ -248,7 +248,7 @@ describe("FileMediaStore, on disk", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("knows how much it holds, and in which order, after one that was cut off as it came to be there", () =>
+  it.effect("knows its size and order after a medium whose write was interrupted", () =>
     Effect.gen(function* () {
       const directory = yield* folder
       const stuck = yield* Deferred.make<void>()
@@ -284,7 +284,7 @@ describe("FileMediaStore, on disk", () => {
     })
   )
 
-  it.effect("holds no more than its limit of what is put at once", () =>
+  it.effect("stays within its limit during concurrent puts", () =>
     Effect.gen(function* () {
       const store = yield* at(yield* folder)
       const limits = Layer.succeed(Limits.Limits, { ...Limits.defaults, mediaBytes: 2 })
@@ -295,7 +295,7 @@ describe("FileMediaStore, on disk", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("reads media given by path inside its root only (S-4)", () =>
+  it.effect("reads media by path inside its root only (S-4)", () =>
     Effect.gen(function* () {
       const [directory, root] = [yield* folder, yield* folder]
       fs.writeFileSync(`${root}/a.png`, "a")
@@ -308,7 +308,7 @@ describe("FileMediaStore, on disk", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("removes what a process that was killed left half-written, and nothing that may still be under way", () =>
+  it.live("removes half-written files of a killed process, and none that may still be in progress", () =>
     Effect.gen(function* () {
       const directory = yield* folder
       const place = `${directory}/Media/Application`
@@ -322,7 +322,7 @@ describe("FileMediaStore, on disk", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("fails typed where it cannot write", () =>
+  it.effect("fails with a typed error when it cannot write", () =>
     Effect.gen(function* () {
       const directory = yield* folder
       fs.writeFileSync(`${directory}/Media`, "a file where a folder should be")

@@ -20,14 +20,14 @@ describe("FileRunStore", () => {
   const directory = Effect.runSync(Scope.provide(folder, scope))
   suite(at(directory))
 
-  it("holds nothing in the end but what its checks left of each run", () => {
+  it("leaves only the files of the runs in its folder", () => {
     const kinds = new Set(fs.readdirSync(directory).map((file) => file.slice(file.indexOf("."))))
     assert.sameMembers([...kinds], [".json", ".jsonl", ".parts", ".lease"])
   })
 })
 
 describe("FileRunStore, on disk", () => {
-  it.effect.skipIf(!fs.existsSync("/dev/full"))("says that a disk is full (F2)", () =>
+  it.effect.skipIf(!fs.existsSync("/dev/full"))("reports a full disk (F2)", () =>
     Effect.gen(function* () {
       const files = yield* FileSystem.FileSystem
       const full = FileSystem.FileSystem.of({
@@ -36,11 +36,11 @@ describe("FileRunStore, on disk", () => {
       })
       const store = yield* Effect.provideService(FileRunStore.make(yield* folder), FileSystem.FileSystem, full)
       const { record, state } = Journal.begin("run").last()
-      assert.include((yield* Effect.flip(store.create(record, state))).message, "ENOSPC: no space left on device")
+      assert.include((yield* Effect.flip(store.append([record], state))).message, "ENOSPC: no space left on device")
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 
-  it.effect("waits for the disk at every commit, and for the folder of a run that is new (R-1)", () =>
+  it.effect("syncs the file at every commit, and the folder for a new run (R-1)", () =>
     Effect.gen(function* () {
       const files = yield* FileSystem.FileSystem
       const synced: Array<string> = []
@@ -74,7 +74,7 @@ describe("FileRunStore, on disk", () => {
   })
   const next = (run: Journal.Writer) => run.commit("phase", [{ type: "turn_started", turnId: "run:t2" }])
 
-  it.effect("is a line of JSON for each record and a head, for their owner only (DR-28)", () =>
+  it.effect("stores a line of JSON for each record and a head, for their owner only (DR-28)", () =>
     Effect.gen(function* () {
       const { directory, lines, run } = yield* stored
       assert.deepStrictEqual(fs.readdirSync(directory).toSorted(), ["run.json", "run.jsonl"])
@@ -95,7 +95,7 @@ describe("FileRunStore, on disk", () => {
     })
   )
 
-  it.effect("passes over a line that a crash cut off, wherever it was cut, and goes on after it (R-1)", () =>
+  it.effect("ignores a line that a crash truncated at any position, and appends after it (R-1)", () =>
     Effect.gen(function* () {
       const { directory, journal, run } = yield* stored
       const before = run.last()
@@ -117,7 +117,7 @@ describe("FileRunStore, on disk", () => {
     })
   )
 
-  it.effect("finishes the commit of a process that died between taking a revision and writing it", () =>
+  it.effect("completes the commit of a process that died between claiming a revision and writing it", () =>
     Effect.gen(function* () {
       const { directory, journal, lines, run } = yield* stored
       const commit = next(run)
@@ -133,14 +133,14 @@ describe("FileRunStore, on disk", () => {
       fs.writeFileSync(journal, lines().slice(0, -2).join("\n") + "\n")
       fs.writeFileSync(`${journal}.12.claim`, last)
       const other = yield* at(directory)
-      const error = yield* Effect.flip(other.commit({ ...commit.record, workerId: "worker-2" }, commit.state))
+      const error = yield* Effect.flip(other.append([{ ...commit.record, workerId: "worker-2" }], commit.state))
       assert.strictEqual(error._tag, "ConcurrentAppendError")
       yield* put(other, [commit])
       assert.strictEqual(lines().filter((line) => line === last).length, 1)
     })
   )
 
-  it.effect("takes what a power cut left of a claim for nothing", () =>
+  it.effect("ignores a claim that a power cut left incomplete", () =>
     Effect.gen(function* () {
       const { directory, journal, run } = yield* stored
       for (const left of ["", '{"format":1,"revi', '{"format":1,"revision":7}']) {
@@ -149,7 +149,7 @@ describe("FileRunStore, on disk", () => {
         yield* loads(store, run.last())
         // What it took for nothing is no record to it either.
         const { record, state } = run.last()
-        const error = yield* Effect.flip(store.commit({ ...record, revision: 13 }, state))
+        const error = yield* Effect.flip(store.append([{ ...record, revision: 13 }], { ...state, revision: 13 }))
         assert.deepStrictEqual(error._tag === "ConcurrentAppendError" && error.actualSeq, 11)
       }
       fs.writeFileSync(`${journal}.12.claim`, "")
@@ -158,7 +158,7 @@ describe("FileRunStore, on disk", () => {
     })
   )
 
-  it.effect("tells nobody that his record is stored where another is: of a line only its end was cut off (R-1)", () =>
+  it.effect("does not acknowledge a record in place of another one whose line lost only its end (R-1)", () =>
     Effect.gen(function* () {
       const { directory, journal, run } = yield* stored
       const head = fs.readFileSync(`${directory}/run.json`, "utf8")
@@ -167,7 +167,7 @@ describe("FileRunStore, on disk", () => {
       fs.truncateSync(journal, fs.statSync(journal).size - 1)
       fs.writeFileSync(`${directory}/run.json`, head)
       const other = { ...commit.record, workerId: "worker-2" }
-      const error = yield* Effect.flip((yield* at(directory)).commit(other, commit.state))
+      const error = yield* Effect.flip((yield* at(directory)).append([other], commit.state))
       assert.deepStrictEqual(error._tag === "ConcurrentAppendError" && error.actualSeq, 12)
       yield* put(yield* at(directory), [commit])
       const records = yield* Stream.runCollect((yield* at(directory)).read("run"))
@@ -175,7 +175,7 @@ describe("FileRunStore, on disk", () => {
     })
   )
 
-  it.effect("waits for the disk before it says that a record is stored which is there already (R-1, R-6)", () =>
+  it.effect("syncs the file before it acknowledges a repeated record (R-1, R-6)", () =>
     Effect.gen(function* () {
       const { directory, journal, run } = yield* stored
       const files = yield* FileSystem.FileSystem
@@ -192,14 +192,14 @@ describe("FileRunStore, on disk", () => {
       }
       const store = yield* Effect.provideService(FileRunStore.make(directory), FileSystem.FileSystem, failing)
       const { record, state } = next(run)
-      for (const _ of [1, 2]) assert.strictEqual((yield* Effect.flip(store.commit(record, state)))._tag, "StoreError")
-      yield* store.commit(record, state)
+      for (const _ of [1, 2]) assert.strictEqual((yield* Effect.flip(store.append([record], state)))._tag, "StoreError")
+      yield* store.append([record], state)
       assert.strictEqual(asked, 3)
       assert.deepStrictEqual(fs.readdirSync(directory).toSorted(), ["run.json", "run.jsonl"])
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 
-  it.effect("leaves nothing of a record that it could not write: who says it again would say it twice (R-6)", () =>
+  it.effect("leaves no part of a record it could not write, so a retry does not store it twice (R-6)", () =>
     Effect.gen(function* () {
       const { directory, journal, run } = yield* stored
       const files = yield* FileSystem.FileSystem
@@ -211,8 +211,8 @@ describe("FileRunStore, on disk", () => {
       }
       const store = yield* Effect.provideService(FileRunStore.make(directory), FileSystem.FileSystem, failing)
       const [before, first, said] = [run.last(), Journal.begin("other").last(), next(run)]
-      assert.strictEqual((yield* Effect.flip(store.commit(said.record, said.state)))._tag, "StoreError")
-      assert.strictEqual((yield* Effect.flip(store.create(first.record, first.state)))._tag, "StoreError")
+      assert.strictEqual((yield* Effect.flip(store.append([said.record], said.state)))._tag, "StoreError")
+      assert.strictEqual((yield* Effect.flip(store.append([first.record], first.state)))._tag, "StoreError")
       const lease = { workerId: "one", expiresAt: 100 }
       assert.strictEqual((yield* Effect.flip(store.acquire("run", lease, 50)))._tag, "StoreError")
       isFull = false
@@ -221,13 +221,13 @@ describe("FileRunStore, on disk", () => {
       assert.isUndefined(Option.getOrThrow(yield* store.head("run")).lease)
       assert.deepStrictEqual(fs.readdirSync(directory).toSorted(), ["run.json", "run.jsonl"])
       const other = { ...said.record, workerId: "worker-2" }
-      yield* store.commit(other, said.state)
+      yield* store.append([other], said.state)
       assert.deepStrictEqual((yield* Stream.runCollect(store.read("run"))).at(-1), other)
       assert.isFalse(fs.existsSync(`${journal}.12.claim`))
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 
-  it.effect("writes no record to a run that is removed while it is committed to (R-5)", () =>
+  it.effect("writes no record to a run that is removed during the commit (R-5)", () =>
     Effect.gen(function* () {
       const { directory, journal, run } = yield* stored
       const files = yield* FileSystem.FileSystem
@@ -242,13 +242,13 @@ describe("FileRunStore, on disk", () => {
       }
       const store = yield* Effect.provideService(FileRunStore.make(directory), FileSystem.FileSystem, overtaken)
       const { record, state } = next(run)
-      const error = yield* Effect.flip(store.commit(record, state))
+      const error = yield* Effect.flip(store.append([record], state))
       assert.deepStrictEqual(error._tag === "ConcurrentAppendError" && error.actualSeq, 0)
       assert.isFalse(fs.existsSync(journal))
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 
-  it.effect("is not led astray by a worker that writes again what was written long ago (R-5)", () =>
+  it.effect("ignores a worker that writes an old record again (R-5)", () =>
     Effect.gen(function* () {
       const { directory, journal, lines, run } = yield* stored
       const head = fs.readFileSync(`${directory}/run.json`, "utf8")
@@ -289,13 +289,13 @@ describe("FileRunStore, on disk", () => {
         const anew = Journal.begin("run", { input: "again ".repeat(2_000) })
         yield* put(two, [anew.last(), ...Journal.turn(anew).slice(0, 4)])
         const late = next(run)
-        const error = yield* Effect.flip(one.commit(late.record, late.state))
+        const error = yield* Effect.flip(one.append([late.record], late.state))
         assert.deepStrictEqual(error._tag === "ConcurrentAppendError" && error.actualSeq, 5)
       }).pipe(Effect.provide(NodeFileSystem.layer))
     )
   }
 
-  it.effect("reads what there is of a journal that is shorter than it was when it was measured", () =>
+  it.effect("reads a journal that became shorter after its size was read", () =>
     Effect.gen(function* () {
       const { directory, run } = yield* stored
       const files = yield* FileSystem.FileSystem
@@ -310,7 +310,7 @@ describe("FileRunStore, on disk", () => {
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 
-  it.effect("takes the journal of a run away last: what a removal leaves that is cut short is still a run", () =>
+  it.effect("removes the journal of a run last, so an interrupted removal leaves a run", () =>
     Effect.gen(function* () {
       const { directory } = yield* stored
       const files = yield* FileSystem.FileSystem
@@ -330,7 +330,7 @@ describe("FileRunStore, on disk", () => {
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 
-  it.effect("makes a head again that is missing, behind or broken", () =>
+  it.effect("rebuilds a head that is missing, outdated or damaged", () =>
     Effect.gen(function* () {
       const { directory, run } = yield* stored
       const file = `${directory}/run.json`
@@ -348,7 +348,7 @@ describe("FileRunStore, on disk", () => {
     })
   )
 
-  it.effect("tells of runs in a folder that nothing can be written to, be their heads there or not", () =>
+  it.effect("reads runs in a read-only folder, with or without their heads", () =>
     Effect.gen(function* () {
       const { directory } = yield* stored
       fs.rmSync(`${directory}/run.json`)
@@ -363,7 +363,7 @@ describe("FileRunStore, on disk", () => {
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 
-  it.effect("tells of a commit here at once, and of those of other processes as often as it was told to look", () =>
+  it.effect("reports a commit of this process at once, and those of others at the poll interval", () =>
     Effect.gen(function* () {
       const { directory, run } = yield* stored
       const patient = FileRunStore.layer(directory, { pollInterval: "1 minute" })
@@ -391,7 +391,7 @@ describe("FileRunStore, on disk", () => {
     })
   )
 
-  it.effect("does without parts that are missing, behind or broken, and writes them anew", () =>
+  it.effect("ignores state parts that are missing, outdated or damaged, and writes them again", () =>
     Effect.gen(function* () {
       const directory = yield* folder
       const run = Journal.begin("run")
@@ -444,7 +444,7 @@ describe("FileRunStore, on disk", () => {
   })
   const long = { text: "much ".repeat(220_000) }
 
-  it.effect("reads of a journal only what follows the parts of its state (DR-5)", () =>
+  it.effect("reads only the part of a journal after the stored state (DR-5)", () =>
     Effect.gen(function* () {
       const directory = yield* folder
       const run = Journal.begin("run")
@@ -461,7 +461,7 @@ describe("FileRunStore, on disk", () => {
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 
-  it.effect("goes on with the parts of a state that was loaded, and begins anew where they are broken (DR-5)", () =>
+  it.effect("extends the parts of a loaded state, and starts over when they are damaged (DR-5)", () =>
     Effect.gen(function* () {
       for (const broken of [undefined, "nothing\n"]) {
         const directory = yield* folder
@@ -476,7 +476,7 @@ describe("FileRunStore, on disk", () => {
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 
-  it.effect("fails typed where records are missing or damaged (R-1)", () =>
+  it.effect("fails with a typed error when records are missing or damaged (R-1)", () =>
     Effect.gen(function* () {
       const { directory, journal, lines } = yield* stored
       const text = fs.readFileSync(journal, "utf8")
@@ -496,7 +496,7 @@ describe("FileRunStore, on disk", () => {
     })
   )
 
-  it.effect("reads, and forks, a run up to the record that is damaged", () =>
+  it.effect("reads and forks a run up to a damaged record", () =>
     Effect.gen(function* () {
       const { directory, journal, lines } = yield* stored
       fs.writeFileSync(journal, lines().with(4, '{"format":1,"revision":5}').join("\n"))
@@ -504,7 +504,7 @@ describe("FileRunStore, on disk", () => {
     })
   )
 
-  it.effect("lists and searches the other runs where one is damaged, is just being removed, or has a copy", () =>
+  it.effect("lists and searches the other runs when one is damaged, is being removed, or has a copy", () =>
     Effect.gen(function* () {
       const { directory, journal, lines } = yield* stored
       yield* put(yield* at(directory), [Journal.begin("other").last(), Journal.begin("gone").last()])
@@ -551,7 +551,7 @@ describe("FileRunStore, on disk", () => {
     }
   }
 
-  it.effect("lists and searches the other runs where a file of one is not to be read, and tells once why", () => {
+  it.effect("lists and searches the other runs when a file of one is unreadable, and logs it once", () => {
     const told: Array<string> = []
     const logger = Logger.make(({ message }) => void told.push(String(message)))
     return Effect.gen(function* () {
@@ -584,7 +584,7 @@ describe("FileRunStore, on disk", () => {
     }).pipe(Effect.provide([NodeFileSystem.layer, Logger.layer([logger])]))
   })
 
-  it.effect("lists nothing instead of a part where no more files can be opened", () =>
+  it.effect("fails instead of listing a part when no more files can be opened", () =>
     Effect.gen(function* () {
       const { directory } = yield* stored
       yield* put(yield* at(directory), [Journal.begin("other").last()])
@@ -596,7 +596,7 @@ describe("FileRunStore, on disk", () => {
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 
-  it.live("reads nothing in a folder that is as it was, and in one that changed what changed, again and again", () =>
+  it.live("reads nothing in an unchanged folder, and only the changes in a changed one", () =>
     Effect.gen(function* () {
       const { directory, run } = yield* stored
       const elsewhere = yield* at(directory)
@@ -668,17 +668,17 @@ describe("FileRunStore, on disk", () => {
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 
-  it.effect("refuses a run of a newer format, leaves it as it is, and lists the others (R-9)", () =>
+  it.effect("rejects a run of a newer format, leaves it unchanged, and lists the others (R-9)", () =>
     Effect.gen(function* () {
       const { directory, journal, run } = yield* stored
       yield* put(yield* at(directory), [Journal.begin("other").last()])
-      fs.appendFileSync(journal, '{"format":2,"revision":12,"shape":"unheard of"}\n{"format":1,"revision":13}\n')
+      fs.appendFileSync(journal, '{"format":3,"revision":12,"shape":"unheard of"}\n{"format":2,"revision":13}\n')
       const before = fs.readFileSync(journal, "utf8")
       const store = yield* at(directory)
       assert.strictEqual((yield* Effect.flip(store.load("run"))).reason, "format")
       const later = [next(run), ...Journal.turn(run)]
       for (const { record, state } of later.slice(0, 3)) {
-        const error = yield* Effect.flip(store.commit(record, state))
+        const error = yield* Effect.flip(store.append([record], state))
         assert.strictEqual(error._tag === "StoreError" ? error.reason : error._tag, "format")
       }
       assert.strictEqual(fs.readFileSync(journal, "utf8"), before)
@@ -689,7 +689,7 @@ describe("FileRunStore, on disk", () => {
     })
   )
 
-  it.live("leaves a lease of a newer format alone, and does not try for ever to take it (R-9)", () =>
+  it.live("leaves a lease of a newer format unchanged, and does not retry for ever to acquire it (R-9)", () =>
     Effect.gen(function* () {
       const { directory } = yield* stored
       const held = '{"format":1,"n":1,"lease":{"workerId":"me","until":"tomorrow"}}\n'
@@ -703,7 +703,7 @@ describe("FileRunStore, on disk", () => {
     })
   )
 
-  it.effect("reads the end of a lease that was renewed for days, not all of it", () =>
+  it.effect("reads only the end of a lease file that was renewed for days", () =>
     Effect.gen(function* () {
       const { directory } = yield* stored
       const lineOf = (n: number) => JSON.stringify({ n, lease: { workerId: "one", expiresAt: n } })
@@ -735,7 +735,7 @@ describe("FileRunStore, on disk", () => {
     })
   )
 
-  it.effect("gives each run a name that is its own on any disk, in one case and of no device (S-16)", () =>
+  it.effect("gives each run a file name that is unique on case-insensitive disks and no device name (S-16)", () =>
     Effect.gen(function* () {
       const directory = yield* folder
       const store = yield* at(directory)
@@ -752,7 +752,7 @@ describe("FileRunStore, on disk", () => {
     })
   )
 
-  it("keeps in memory what it knows of the thousand runs used last, and of no more", () => {
+  it("caches the thousand runs used last, and no more", () => {
     const made: Array<string> = []
     const known = Name.cache((name) => made.push(name))
     for (let run = 0; run < 1_000; run++) known(`${run}`)
@@ -760,7 +760,7 @@ describe("FileRunStore, on disk", () => {
     assert.deepStrictEqual(made.slice(1_000), ["1000", "1"])
   })
 
-  it.effect("fails typed where there is no room for it (F2)", () =>
+  it.effect("fails with a typed error when there is no space (F2)", () =>
     Effect.gen(function* () {
       const { directory, journal, run } = yield* stored
       const unopened = yield* Effect.flip(at(journal))
@@ -768,13 +768,13 @@ describe("FileRunStore, on disk", () => {
       const store = yield* at(directory)
       fs.rmSync(directory, { recursive: true })
       const commit = next(run)
-      const error = yield* Effect.flip(store.commit(commit.record, commit.state))
+      const error = yield* Effect.flip(store.append([commit.record], commit.state))
       assert.include(["StoreError", "ConcurrentAppendError"], error._tag)
       assert.strictEqual((yield* Effect.flip(store.list())).reason, "unavailable")
     })
   )
 
-  it.effect("fails typed, whatever it is asked, where its folder is none any longer (F2)", () =>
+  it.effect("fails every operation with a typed error when its folder is gone (F2)", () =>
     Effect.gen(function* () {
       const { directory, run } = yield* stored
       const store = yield* at(directory)
@@ -783,8 +783,8 @@ describe("FileRunStore, on disk", () => {
       fs.rmSync(directory, { recursive: true })
       fs.writeFileSync(directory, "")
       const asked: ReadonlyArray<Effect.Effect<unknown, unknown>> = [
-        store.create(first.record, first.state),
-        store.commit(record, state),
+        store.append([first.record], first.state),
+        store.append([record], state),
         store.load("run"),
         store.head("run"),
         Stream.runDrain(store.read("run")),
@@ -800,7 +800,7 @@ describe("FileRunStore, on disk", () => {
     })
   )
 
-  it.live("ends what follows a run with its layer", () =>
+  it.live("ends subscriptions with its layer", () =>
     Effect.gen(function* () {
       const layer = FileRunStore.layer(yield* folder, { pollInterval: "1 hour" })
       yield* endsWithLayer(layer.pipe(Layer.provide(NodeFileSystem.layer)))

@@ -61,7 +61,7 @@ const fakeFile = (writeAll: (text: string) => Effect.Effect<void, PlatformError.
 const full = PlatformError.systemError({ _tag: "WriteZero", module: "FileSystem", method: "writeAll" })
 
 describe("JsonLinesRecorder", () => {
-  it.effect("writes every entry as a line before the scope closes, in order, after what was there", () =>
+  it.effect("appends every entry as a line, in order, before the scope closes", () =>
     inFolder((file, files) =>
       Effect.gen(function* () {
         for (const content of ["first", "second"]) {
@@ -86,7 +86,7 @@ describe("JsonLinesRecorder", () => {
     )
   )
 
-  it.effect("makes the folder of its file, for its owner only", () =>
+  it.effect("creates the folder of its file, for its owner only", () =>
     inFolder((file, files) =>
       Effect.gen(function* () {
         const folder = file.replace("run.jsonl", "logs")
@@ -98,7 +98,7 @@ describe("JsonLinesRecorder", () => {
     )
   )
 
-  it.effect("ends a line that a crash cut off, wherever it did, so that it spoils no other", () =>
+  it.effect("terminates a line that a crash truncated, so it damages no other", () =>
     inFolder((file, files) =>
       Effect.gen(function* () {
         for (const left of ["{", `{"event":"pla`]) {
@@ -113,7 +113,7 @@ describe("JsonLinesRecorder", () => {
     )
   )
 
-  it.effect("redacts what it writes (W-31)", () =>
+  it.effect("redacts its entries (W-31)", () =>
     inFolder((file, files) =>
       Effect.gen(function* () {
         const redact = (text: string) => text.replaceAll(/sk-\w+/g, "[key]")
@@ -126,7 +126,7 @@ describe("JsonLinesRecorder", () => {
     )
   )
 
-  it.effect("says how many entries a slow disk cost (R-23)", () =>
+  it.effect("records how many entries a slow disk lost (R-23)", () =>
     Effect.gen(function* () {
       const written: Array<string> = []
       yield* Effect.gen(function* () {
@@ -145,7 +145,7 @@ describe("JsonLinesRecorder", () => {
     })
   )
 
-  it.effect("goes on after a disk that was full, and counts what is missing", () =>
+  it.effect("continues after a full disk, and counts the lost entries", () =>
     Effect.gen(function* () {
       const written: Array<string> = []
       let isFull = true
@@ -176,7 +176,7 @@ describe("JsonLinesRecorder", () => {
     })
   )
 
-  it.effect("counts once what a disk cost that fails now and then, and warns once", () =>
+  it.effect("counts each entry lost by an unreliable disk once, and warns once", () =>
     Effect.gen(function* () {
       const written: Array<string> = []
       const warnings: Array<unknown> = []
@@ -209,7 +209,7 @@ describe("JsonLinesRecorder", () => {
     })
   )
 
-  it.effect("tells as it closes what a disk that was full until then cost (R-23)", () =>
+  it.effect("reports the entries lost by a full disk when it closes (R-23)", () =>
     Effect.gen(function* () {
       const written: Array<string> = []
       let isFull = true
@@ -230,7 +230,7 @@ describe("JsonLinesRecorder", () => {
     })
   )
 
-  it.effect("does not keep a scope open for a disk that no longer answers", () =>
+  it.effect("does not keep a scope open for a disk that does not respond", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
       let isLeft = true

@@ -46,7 +46,7 @@ describe("LiquidPipeline", () => {
     })
   )
 
-  it.effect("parses what the agent says and no value (AC-11)", () =>
+  it.effect("parses the agent's instructions as a template, and no values (AC-11)", () =>
     Effect.gen(function* () {
       const hostile = "{{ agent.name }} {% include 'x' %}"
       assert.strictEqual(
@@ -56,22 +56,24 @@ describe("LiquidPipeline", () => {
     })
   )
 
-  it.effect("fails typed with the line, and knows no file, no foreign property and no unknown filter", () =>
-    Effect.gen(function* () {
-      assert.deepStrictEqual((yield* failure("one\n{% if %}\n{% nothing %}"))[0], 2)
-      for (const tag of ["include", "render", "layout"]) {
-        const [line, detail] = yield* failure(`a\nb\n{% ${tag} '/etc/passwd' %}`)
-        assert.deepStrictEqual([line, detail], [3, `the tag '${tag}' is not allowed`])
-      }
-      assert.match(String((yield* failure("{{ input | shell }}"))[1]), /undefined filter: shell/)
-      assert.strictEqual(
-        yield* prompt("[{{ agent.constructor }}{{ agent.__proto__ }}{{ input.constructor.name }}]"),
-        "[]"
-      )
-    })
+  it.effect(
+    "fails with a typed error and its line, and has no access to files, foreign properties or unknown filters",
+    () =>
+      Effect.gen(function* () {
+        assert.deepStrictEqual((yield* failure("one\n{% if %}\n{% nothing %}"))[0], 2)
+        for (const tag of ["include", "render", "layout"]) {
+          const [line, detail] = yield* failure(`a\nb\n{% ${tag} '/etc/passwd' %}`)
+          assert.deepStrictEqual([line, detail], [3, `the tag '${tag}' is not allowed`])
+        }
+        assert.match(String((yield* failure("{{ input | shell }}"))[1]), /undefined filter: shell/)
+        assert.strictEqual(
+          yield* prompt("[{{ agent.constructor }}{{ agent.__proto__ }}{{ input.constructor.name }}]"),
+          "[]"
+        )
+      })
   )
 
-  it.effect("fails for a variable without a value when told to", () =>
+  it.effect("fails for an undefined variable in strict mode", () =>
     Effect.gen(function* () {
       const [line, detail] = yield* failure("\n{{ missing }}", { strictVariables: true })
       assert.deepStrictEqual([line, detail], [2, "undefined variable: missing"])
@@ -79,7 +81,7 @@ describe("LiquidPipeline", () => {
     })
   )
 
-  it.effect("counts what it puts out and captures, too, however little there was to begin with (AC-11)", () =>
+  it.effect("counts its output and captures against the limit, however short the template (AC-11)", () =>
     Effect.gen(function* () {
       const twice = "{% capture a %}{{ a }}{{ a }}{% endcapture %}"
       const grown = `{% assign a = "0123456789" %}{% for i in (1..17) %}${twice}{% endfor %}{{ a }}`
@@ -91,7 +93,7 @@ describe("LiquidPipeline", () => {
     })
   )
 
-  it.effect("is held to its limits of size, time and memory (AC-11)", () =>
+  it.effect("enforces its limits of size, time and memory (AC-11)", () =>
     Effect.gen(function* () {
       assert.match(String((yield* failure("x".repeat(100_001)))[1]), /parse length limit/)
       assert.match(String((yield* failure("{% for i in (1..1000000000) %}x{% endfor %}"))[1]), /memory/)
@@ -101,7 +103,7 @@ describe("LiquidPipeline", () => {
     })
   )
 
-  it.effect("is held to the limits it was given, and has the first 10,000 characters of what the user said", () =>
+  it.effect("enforces configured limits, and provides the first 10,000 characters of the user's text", () =>
     Effect.gen(function* () {
       assert.match(String((yield* failure("twelve chars", { parseLimit: 11 }))[1]), /parse length limit/)
       assert.strictEqual(yield* prompt("twelve chars", { parseLimit: 12 }), "twelve chars")

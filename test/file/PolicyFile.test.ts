@@ -31,7 +31,7 @@ const withFile = <A, E, R>(text: string, body: (path: string) => Effect.Effect<A
 const reason = (text: string) => Effect.map(Effect.flip(PolicyFile.parse(text)), (error) => error.message)
 
 describe("PolicyFile", () => {
-  it.effect("reads rules, and is combined with a policy that is there already (AC-19)", () =>
+  it.effect("reads rules, and combines them with an existing policy (AC-19)", () =>
     withFile(written, (file) =>
       Effect.gen(function* () {
         const outer = Policy.layerRules({ deny: [{ tool: "search", where: { q: "secret" }, reason: "outer" }] })
@@ -50,7 +50,7 @@ describe("PolicyFile", () => {
     )
   )
 
-  it.effect("takes an empty file for an empty policy, and a word for every default", () =>
+  it.effect("reads an empty file as an empty policy, and accepts one word as the default", () =>
     Effect.gen(function* () {
       const { deny, default: fallback } = yield* PolicyFile.parse("deny:\ndefault: { write: deny }")
       assert.deepStrictEqual([deny, fallback], [[], { read: "allow", idempotent: "allow", write: "deny" }])
@@ -67,7 +67,7 @@ describe("PolicyFile", () => {
     })
   )
 
-  it.effect("refuses what it does not understand, and says where it stands", () =>
+  it.effect("rejects an invalid rule, with its path", () =>
     Effect.gen(function* () {
       assert.match(yield* reason("denny: []"), /^unknown key 'denny'/)
       assert.match(yield* reason("deny: shell"), /^deny: expected a list/)
@@ -89,7 +89,7 @@ describe("PolicyFile", () => {
     })
   )
 
-  it.effect("refuses bombs, prototype keys and a key twice (S-3)", () =>
+  it.effect("rejects bombs, prototype keys and duplicate keys (S-3)", () =>
     Effect.gen(function* () {
       const levels = "bcdefghij".split("").map((name, index) => {
         const before = index === 0 ? "'x'" : `*${"abcdefghij"[index]}`
@@ -101,19 +101,21 @@ describe("PolicyFile", () => {
     })
   )
 
-  it.effect("fails typed for a file that is missing, no file, too large, or holds a pattern out of bounds (S-12)", () =>
-    withFile("deny: [{ tool: '*', where: { a: '(?=b)' } }]", (file) =>
-      Effect.gen(function* () {
-        const fs = yield* FileSystem.FileSystem
-        const path = yield* Path.Path
-        const message = (file: string) => Effect.map(Effect.flip(PolicyFile.load(file)), (error) => error.message)
-        assert.match(yield* message(file), /deny\[0\].where.a: .*not supported/)
-        assert.include(yield* message(file), `(in '${file}')`)
-        assert.match(yield* message(`${file}.gone`), /cannot be read/)
-        assert.match(yield* message(path.dirname(file)), /not a plain file/)
-        yield* fs.writeFileString(file, "#".repeat(300_000))
-        assert.match(yield* message(file), /larger than/)
-      })
-    )
+  it.effect(
+    "fails with a typed error for a path that is missing, not a file, too large, or has an unsafe pattern (S-12)",
+    () =>
+      withFile("deny: [{ tool: '*', where: { a: '(?=b)' } }]", (file) =>
+        Effect.gen(function* () {
+          const fs = yield* FileSystem.FileSystem
+          const path = yield* Path.Path
+          const message = (file: string) => Effect.map(Effect.flip(PolicyFile.load(file)), (error) => error.message)
+          assert.match(yield* message(file), /deny\[0\].where.a: .*not supported/)
+          assert.include(yield* message(file), `(in '${file}')`)
+          assert.match(yield* message(`${file}.gone`), /cannot be read/)
+          assert.match(yield* message(path.dirname(file)), /not a plain file/)
+          yield* fs.writeFileString(file, "#".repeat(300_000))
+          assert.match(yield* message(file), /larger than/)
+        })
+      )
   )
 })

@@ -56,7 +56,7 @@ const until = (files: SkillFiles.SkillFilesShape, ...skills: ReadonlyArray<strin
 const live = Layer.merge(SkillRegistry.layer(), NodeServices.layer)
 
 describe("SkillFileLoader", () => {
-  it.live("loads skill files and leaves helpers, tests and declarations alone", () =>
+  it.live("loads skill files and ignores helpers, tests and declarations", () =>
     Effect.gen(function* () {
       const folder = yield* setUp
       yield* folder.write("b.ts", code("b", "b"))
@@ -70,7 +70,7 @@ describe("SkillFileLoader", () => {
     }).pipe(Effect.provide(live))
   )
 
-  it.live("imports a changed file afresh, as often as it changes", () =>
+  it.live("imports a file again each time it changes", () =>
     Effect.gen(function* () {
       const folder = yield* setUp
       yield* folder.write("a.ts", code("a", "one"))
@@ -83,7 +83,7 @@ describe("SkillFileLoader", () => {
     }).pipe(Effect.provide(live))
   )
 
-  it.live("goes on with a file that was saved again as it was: no version of it is let go of by the runtime", () =>
+  it.live("reloads a file that was saved without changes", () =>
     Effect.gen(function* () {
       const folder = yield* setUp
       const counting = code("a", "").replace("() => Effect.succeed(answer)", "() => Effect.sync(() => String(++calls))")
@@ -110,7 +110,7 @@ describe("SkillFileLoader", () => {
     }).pipe(Effect.provide(live))
   )
 
-  it.live("watches a folder again that comes back after it was removed or moved away", () =>
+  it.live("watches a folder again after it was removed or moved away and restored", () =>
     Effect.gen(function* () {
       const folder = yield* setUp
       yield* folder.write("a.ts", code("a", "one"))
@@ -129,7 +129,7 @@ describe("SkillFileLoader", () => {
     }).pipe(Effect.provide(live))
   )
 
-  it.live("keeps the skills of before when a file throws, does not parse or exports nothing (W-32)", () =>
+  it.live("keeps the previous skills when a file throws, does not parse or exports nothing (W-32)", () =>
     Effect.gen(function* () {
       const folder = yield* setUp
       yield* folder.write("a.ts", code("a", "one"))
@@ -152,7 +152,7 @@ describe("SkillFileLoader", () => {
     }).pipe(Effect.provide(live))
   )
 
-  it.live("tells no key that a file throws as it loads, in its error, its status or the log (S-7)", () =>
+  it.live("keeps a key thrown by a loading file out of the error, the status and the log (S-7)", () =>
     Effect.gen(function* () {
       const folder = yield* setUp
       const lines: Array<string> = []
@@ -186,7 +186,7 @@ describe("SkillFileLoader", () => {
     }).pipe(Effect.provide(live))
   )
 
-  it.live("fails when the folder is not there", () =>
+  it.live("fails when the folder does not exist", () =>
     Effect.gen(function* () {
       const missing = SkillFileLoader.layer({ directory: "/nowhere/at/all" })
       const error = yield* Effect.flip(Effect.scoped(Layer.build(missing)))

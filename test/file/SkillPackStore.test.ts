@@ -45,7 +45,7 @@ const tagOf = <A, E extends { readonly _tag: string }, R>(effect: Effect.Effect<
 const test = Effect.provide(NodeServices.layer)
 
 describe("SkillPackStore", () => {
-  it.effect("reads skills from disk, as they are now", () =>
+  it.effect("reads skills from disk in their current state", () =>
     test(
       Effect.gen(function* () {
         const { base, open, path, write } = yield* setUp
@@ -80,7 +80,7 @@ describe("SkillPackStore", () => {
     )
   )
 
-  it.effect("takes the skill of the first root, and tells of a root that is not there", () =>
+  it.effect("prefers the skill of the first root, and reports a missing root", () =>
     test(
       Effect.gen(function* () {
         const { base, open, path, write } = yield* setUp
@@ -101,7 +101,7 @@ describe("SkillPackStore", () => {
     )
   )
 
-  it.effect("reads no more of a file than a listing needs (AC-16)", () =>
+  it.effect("reads only as much of a file as a listing needs (AC-16)", () =>
     test(
       Effect.gen(function* () {
         const { fs, base, path, write } = yield* setUp
@@ -126,7 +126,7 @@ describe("SkillPackStore", () => {
     )
   )
 
-  it.effect("reads a file to its end, also one that became shorter since it was measured", () =>
+  it.effect("reads a file to its end, even if it became shorter after its size was read", () =>
     test(
       Effect.gen(function* () {
         const { fs, base, path, write } = yield* setUp
@@ -145,7 +145,7 @@ describe("SkillPackStore", () => {
     )
   )
 
-  it.effect("opens nothing outside of a skill, whatever links say (AC-17, S-4)", () =>
+  it.effect("opens nothing outside a skill, even through links (AC-17, S-4)", () =>
     test(
       Effect.gen(function* () {
         const { fs, base, link, open, opened, path, write } = yield* setUp
@@ -214,7 +214,7 @@ describe("SkillPackStore", () => {
     )
   )
 
-  it.effect("opens no file at all for a path that its text refuses", () =>
+  it.effect("opens no file for a path that is rejected by its text", () =>
     test(
       Effect.gen(function* () {
         const { open, opened, write } = yield* setUp
@@ -229,7 +229,7 @@ describe("SkillPackStore", () => {
     )
   )
 
-  it.effect("bounds the index of a skill with very many files", () =>
+  it.effect("limits the index of a skill with very many files", () =>
     test(
       Effect.gen(function* () {
         const { fs, base, open, path, write } = yield* setUp
@@ -244,7 +244,7 @@ describe("SkillPackStore", () => {
     )
   )
 
-  it.effect("looks for them in no more folders than it lists files", () =>
+  it.effect("searches no more folders than it lists files", () =>
     test(
       Effect.gen(function* () {
         const { fs, base, path, write } = yield* setUp
@@ -276,7 +276,7 @@ describe("SkillPackStore", () => {
     )
   )
 
-  it.effect("tells a file that cannot be read apart from one that is not there, whatever its name", () =>
+  it.effect("distinguishes an unreadable file from a missing one, whatever its name", () =>
     test(
       Effect.gen(function* () {
         const { fs, base, path, write } = yield* setUp

@@ -1,12 +1,13 @@
 import { afterAll, assert, describe, it } from "@effect/vitest"
+import { isLong, quickly } from "../support/longRun.ts"
 import { Clock, Effect, Layer, Schema, Stream } from "effect"
 import { Agent, Hooks, Media, Message, Middleware, Policy, PromptPipeline, SkillRegistry, Skill } from "kernai"
 import { CrashMatrix, MockProvider } from "kernai/testing"
 import * as Broken from "../support/brokenKernels.ts"
 import * as Stores from "../support/brokenStores.ts"
 import { subjects } from "../support/crashScripts.ts"
-import { isLong, quickly } from "../support/longRun.ts"
-import { file, grouped, sqlite } from "../support/stores.ts"
+import { kernelOneByOne } from "../support/oneByOne.ts"
+import { file, sqlite } from "../support/stores.ts"
 
 const subject = (name: string): CrashMatrix.Subject => {
   const found = subjects().find((subject) => subject.name === name)
@@ -24,22 +25,26 @@ afterAll(() => console.log(`crash points: ${points}`))
 
 const rulesOf = (report: CrashMatrix.Report) => new Set(report.violations.map(({ rule }) => rule))
 
-describe("a run cut off at every commit, in every way (R-1 to R-7)", () => {
+describe("a run cut off at every record, in every way (R-1 to R-7)", () => {
   for (const subject of subjects()) {
     it.live(`${subject.name} loses nothing, doubles nothing and ends as if undisturbed`, () =>
       Effect.gen(function* () {
-        const report = count(yield* CrashMatrix.run(subject))
+        const report = count(yield* CrashMatrix.run(subject, { kernel: kernelOneByOne }))
         assert.deepStrictEqual(report.violations, [])
         assert.strictEqual(report.points, report.commits * 4)
       })
     )
   }
 
-  for (const name of quickly(["plain", "tool", "pause"], (name) => name === "plain")) {
-    it.live(`${name} survives a second crash at every commit of every recovery`, () =>
+  for (const name of ["plain", "tool", "pause"]) {
+    it.live(`${name} survives a second crash at every record of every recovery`, () =>
       Effect.gen(function* () {
         const report = count(
-          yield* CrashMatrix.run(subject(name), { ways: ["before", "after"], again: ["unacknowledged"] })
+          yield* CrashMatrix.run(subject(name), {
+            kernel: kernelOneByOne,
+            ways: ["before", "after"],
+            again: ["unacknowledged"]
+          })
         )
         assert.deepStrictEqual(report.violations, [])
       })
@@ -155,7 +160,7 @@ describe("a model that is asked more than once in a turn (R-5)", () => {
       }
       const tools = subject("three tools")
       const layer = Layer.provideMerge(tools.layer, Middleware.layer(reminded))
-      const report = count(yield* CrashMatrix.run({ ...tools, layer }, settings))
+      const report = count(yield* CrashMatrix.run({ ...tools, layer }, { ...settings, kernel: kernelOneByOne }))
       assert.deepStrictEqual(report.violations, [])
       assert.isAbove(report.points, 10)
       assert.strictEqual(written, 1)
@@ -256,12 +261,12 @@ describe("a run interrupted wherever it waits (R-15, R-16)", () => {
   )
 })
 
-describe("a store that takes what happened between two effects at once (R-1 to R-7)", () => {
-  for (const subject of quickly(subjects(), ({ name }) => name === "plain" || name === "three tools")) {
+describe("a run cut off at every append, in every way (R-1 to R-7)", () => {
+  for (const subject of subjects()) {
     it.live(`${subject.name} is set back to its last effect at most`, () =>
       Effect.gen(function* () {
-        const strict = yield* CrashMatrix.run(subject, { ways: [] })
-        const report = count(yield* CrashMatrix.run(subject, { store: grouped.place }))
+        const strict = yield* CrashMatrix.run(subject, { kernel: kernelOneByOne, ways: [] })
+        const report = count(yield* CrashMatrix.run(subject))
         assert.deepStrictEqual(report.violations, [])
         assert.isBelow(report.commits, strict.commits)
         assert.strictEqual(report.points, report.commits * 4)

@@ -11,7 +11,7 @@ import { McpConfig } from "kernai/mcp"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { jsonDepth } from "../../src/internal/base/bounds.ts"
-import { parseJson } from "../../src/internal/base/untrusted.ts"
+import { parseJson } from "../../src/internal/base/json.ts"
 import { cassettes, request, stub, vendors } from "../support/provider.ts"
 import { randomOf } from "../support/random.ts"
 

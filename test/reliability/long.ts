@@ -14,7 +14,8 @@ import * as Broken from "../support/brokenKernels.ts"
 import * as Stores from "../support/brokenStores.ts"
 import { subjects } from "../support/crashScripts.ts"
 import * as Postgres from "../support/postgres.ts"
-import { apart, file, grouped, memory, type Place, postgres, sqlite } from "../support/stores.ts"
+import { kernelOneByOne } from "../support/oneByOne.ts"
+import { file, memory, type Place, postgres, sqlite } from "../support/stores.ts"
 import type { Where } from "./child.ts"
 import { flood, megabyte, shapes } from "./floods.ts"
 import { fuzz } from "./fuzz.ts"
@@ -79,7 +80,8 @@ const worn = async (): Promise<ReadonlyArray<Line>> => {
 
 // ---------------------------------------------------------------- virtual time
 
-const everyWay: CrashMatrix.Settings = {}
+/** Every record is stored by itself. */
+const apart: CrashMatrix.Settings = { kernel: kernelOneByOne }
 
 const matrix = async (): Promise<ReadonlyArray<Line>> => {
   const lines: Array<Line> = []
@@ -100,19 +102,25 @@ const matrix = async (): Promise<ReadonlyArray<Line>> => {
     )
     lines.push({ what: `${what} on ${name}`, count, least, findings })
   }
-  for (const place of [memory, file, sqlite]) await put("crash points", place, everyWay, 200)
-  const together = "crash points, what lies between two effects at once,"
-  await put(together, grouped, everyWay, 200)
+  for (const place of [memory, file, sqlite]) await put("crash points", place, apart, 200)
+  const together = "crash points, at every append,"
+  await put(together, memory, {}, 200)
   // Every life of a run there has a database of its own, and that takes its time.
-  await put(together, postgres, everyWay, full ? 200 : 40, full ? [] : ["tool", "three tools"])
-  if (full) await put("crash points", apart(postgres), everyWay, 500)
-  await put("double crashes", memory, { ways: ["before", "after"], again: ["unacknowledged"] }, 5_000)
-  if (full) await put("double crashes, in every way", memory, { again: ["before", "unacknowledged", "after"] }, 10_000)
+  await put(together, postgres, {}, full ? 200 : 40, full ? [] : ["tool", "three tools"])
+  if (full) await put("crash points", postgres, apart, 500)
+  await put("double crashes", memory, { ...apart, ways: ["before", "after"], again: ["unacknowledged"] }, 5_000)
+  if (full)
+    await put(
+      "double crashes, in every way",
+      memory,
+      { ...apart, again: ["before", "unacknowledged", "after"] },
+      10_000
+    )
   // Where a fiber waits, or in most of an hour after every other operation.
   await put(
     `interruptions at ${full ? "every other operation" : "every wait"}`,
     memory,
-    { ways: [], interrupts: full ? "operations" : "waits" },
+    { ...apart, ways: [], interrupts: full ? "operations" : "waits" },
     full ? 10_000 : 200
   )
   return lines

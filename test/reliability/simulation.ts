@@ -24,6 +24,7 @@ import {
 import { drive, type Machine, World } from "../../src/internal/replay/virtualProcess.ts"
 import { Judge, judgeKept, type Kept } from "../../src/testing/internal/reliabilityRules.ts"
 import { type Fact, keyOf, watch, type Witness } from "../../src/testing/internal/watchedProcess.ts"
+import { oneByOne } from "../support/oneByOne.ts"
 import { randomOf } from "../support/random.ts"
 
 export interface Outcome {
@@ -66,9 +67,7 @@ export const simulate = Effect.fnUntraced(function* (
   const world = new World({
     order: { pick: (count) => random.below(count), gives: () => random.chance(0.01) }
   })
-  // Every other world takes what happened between two effects at once.
-  const whole = yield* Effect.provide(RunStore.RunStore, RunStore.layerMemory)
-  const store = seed % 2 === 0 ? RunStore.eachRevision(whole) : whole
+  const store = yield* RunStore.makeMemory
   const findings: Array<string> = []
   const judge = new Judge()
   const facts: Array<Fact> = []
@@ -162,7 +161,7 @@ export const simulate = Effect.fnUntraced(function* (
 
   const kept = yield* Effect.orDie(keep(store))
   for (const { detail, rule } of [...judge.findings, ...judgeKept(facts, kept)]) findings.push(`${rule}: ${detail}`)
-  findings.push(...judgeBudget(kept), ...judgeTold(facts, told, store.commitAll !== undefined))
+  findings.push(...judgeBudget(kept), ...judgeTold(facts, told))
   for (const machine of world.machines) machine.kill()
   const entered = facts.filter((fact) => fact.type === "started").length
   return { seed, findings, steps, faults, entered }
@@ -233,7 +232,8 @@ const boot = (site: Site, name: string) => {
     const ground = yield* Layer.build(
       Layer.mergeAll(
         MediaStore.layerMemory,
-        Layer.succeed(RunStore.RunStore, watched.store),
+        // In every other world a process can die between any two records.
+        Layer.succeed(RunStore.RunStore, site.seed % 2 === 0 ? oneByOne(watched.store) : watched.store),
         Layer.succeed(SkillRegistry.SkillRegistry, watched.skills),
         Layer.succeed(ProtocolRegistry.ProtocolRegistry, watched.protocols),
         Limits.layer({ skillTimeout: 5_000, emptyReplies: 50 }),
@@ -311,16 +311,9 @@ const faulty = ({ random, store }: Site, machine: Machine): RunStore.RunStoreSha
       if (machine.status === "dead" || !random.chance(0.01)) return write
       return random.chance(0.5) ? Effect.fail(lost) : Effect.andThen(write, Effect.fail(lost))
     })
-  const { commitAll } = store
   return {
     ...store,
-    create: (record, state) => weak(store.create(record, state)),
-    commit: (record, state) => weak(store.commit(record, state)),
-    ...(commitAll === undefined
-      ? {}
-      : {
-          commitAll: (...commits: Parameters<typeof commitAll>) => weak(commitAll(...commits))
-        }),
+    append: (records, state) => weak(store.append(records, state)),
     acquire: (runId, lease, now) => weak(store.acquire(runId, lease, now))
   }
 }
@@ -465,8 +458,7 @@ const unsure = (facts: ReadonlyArray<Fact>, machine: string): ReadonlySet<string
 /** Whoever stored a record told its events, in order and without a gap (R-23). */
 const judgeTold = (
   facts: ReadonlyArray<Fact>,
-  told: ReadonlyMap<string, ReadonlyArray<RunEvent.RunEvent>>,
-  isGrouped: boolean
+  told: ReadonlyMap<string, ReadonlyArray<RunEvent.RunEvent>>
 ): ReadonlyArray<string> => {
   const findings: Array<string> = []
   for (const [machine, events] of told) {
@@ -493,8 +485,8 @@ const judgeTold = (
       const is = of(heard).filter(
         (line, index, lines) => !line.endsWith("run_completed") || (was.includes(line) && lines.indexOf(line) === index)
       )
-      // The last of them may have died with its process: those of one record, or of one transaction.
-      const least = was.length - (isGrouped ? together(facts, machine, runId) : 2)
+      // Those of the last append may have died with its process.
+      const least = was.length - together(facts, machine, runId)
       if (was.slice(0, is.length).join() !== is.join() || is.length < least) {
         findings.push(`R-23: ${machine} stored ${was.length} events of ${runId} and told ${is.length}`)
       }

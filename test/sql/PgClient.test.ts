@@ -20,7 +20,7 @@ describe.skipIf(!Postgres.available)("@effect/sql-pg", () => {
   sqlSuite("PgClient", Postgres.layer)
 
   it.effect(
-    "refuses U+0000 in a text, typed, where SQLite keeps it",
+    "rejects U+0000 in text with a typed error, unlike SQLite",
     () =>
       Effect.gen(function* () {
         const sql = yield* open(yield* Postgres.database)
@@ -36,7 +36,7 @@ describe.skipIf(!Postgres.available)("@effect/sql-pg", () => {
 
 describe.skipIf(!Postgres.available)("the PostgreSQL server of the tests", () => {
   it.effect(
-    "gives every test a database of its own, which several clients may share",
+    "gives every test its own database, which several clients may share",
     () =>
       Effect.gen(function* () {
         const database = yield* Postgres.database
@@ -52,7 +52,7 @@ describe.skipIf(!Postgres.available)("the PostgreSQL server of the tests", () =>
   )
 
   it.effect(
-    "waits for the disk when durable, and ends with its scope",
+    "syncs to disk when durable, and stops with its scope",
     () =>
       Effect.gen(function* () {
         const server = yield* Effect.scoped(

@@ -25,7 +25,7 @@ describe.skipIf(!Postgres.available)("PgRunStore", () => {
   suite(Effect.flatMap(database, ({ url }) => at(url)))
 
   it.live(
-    "hears again of others' commits after it lost the connection that listens",
+    "receives notifications again after it lost its listening connection",
     () =>
       Effect.gen(function* () {
         const { database: name, url, ...server } = yield* Postgres.database
@@ -56,7 +56,7 @@ describe.skipIf(!Postgres.available)("PgRunStore", () => {
   )
 
   it.live(
-    "listens again after it lost the connection that listened, and need not look",
+    "listens again after it lost its listening connection, without polling",
     () =>
       Effect.gen(function* () {
         const { database: name, url, ...server } = yield* Postgres.database
@@ -79,7 +79,7 @@ describe.skipIf(!Postgres.available)("PgRunStore", () => {
   )
 
   it.live(
-    "tells that it lost its connection within a transaction as a failure that passes, and goes on (R-6)",
+    "reports a connection lost in a transaction as a transient failure, and continues (R-6)",
     () =>
       Effect.gen(function* () {
         const { database: name, url, ...server } = yield* Postgres.database
@@ -118,7 +118,7 @@ describe.skipIf(!Postgres.available)("PgRunStore", () => {
   )
 
   it.live(
-    "gives its connection back when it is interrupted within a transaction, and the database what it held (R-17)",
+    "returns its connection and releases its locks when it is interrupted in a transaction (R-17)",
     () =>
       Effect.gen(function* () {
         const { database: name, url, ...server } = yield* Postgres.database
@@ -131,7 +131,7 @@ describe.skipIf(!Postgres.available)("PgRunStore", () => {
         yield* admin.withTransaction(
           Effect.gen(function* () {
             yield* admin`LOCK TABLE kernai_words IN ACCESS EXCLUSIVE MODE`
-            const fiber = yield* Effect.forkChild(store.create(record, state), { startImmediately: true })
+            const fiber = yield* Effect.forkChild(store.append([record], state), { startImmediately: true })
             yield* Effect.repeat(others, { until: (found) => found.some(({ wait }) => wait === "Lock") })
             yield* Fiber.interrupt(fiber)
             assert.deepStrictEqual(
@@ -146,7 +146,7 @@ describe.skipIf(!Postgres.available)("PgRunStore", () => {
   )
 
   it.live(
-    "is not waited for on a connection that was cut off in silence, as no other store of the database, nor at its end (F2, R-17)",
+    "does not hang on a connection that silently stopped, nor block other stores or its own close (F2, R-17)",
     () =>
       Effect.gen(function* () {
         const { port, url: direct } = yield* Postgres.database
@@ -187,7 +187,7 @@ describe.skipIf(!Postgres.available)("PgRunStore", () => {
   )
 
   it.live(
-    "leaves a transaction whose beginning came too late behind, and writes nothing into it (R-6)",
+    "abandons a transaction whose BEGIN came too late, and writes nothing in it (R-6)",
     () =>
       Effect.gen(function* () {
         const { port, url } = yield* Postgres.database
@@ -202,7 +202,7 @@ describe.skipIf(!Postgres.available)("PgRunStore", () => {
           const { record, state } = Journal.begin(other).last()
           // It comes just after nobody waits for it any more.
           way.delay("BEGIN\0", waited + 1)
-          const refused = yield* Effect.flip(store.create(record, state))
+          const refused = yield* Effect.flip(store.append([record], state))
           assert.strictEqual(refused._tag === "StoreError" && refused.reason, "timeout")
           yield* put(store, Journal.turn(run))
           yield* loads(elsewhere, run.last())
@@ -211,7 +211,7 @@ describe.skipIf(!Postgres.available)("PgRunStore", () => {
     30_000
   )
 
-  it.effect("keeps the password of a server it cannot reach to itself (S-7)", () =>
+  it.effect("does not reveal the password of a server it cannot reach (S-7)", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(at("postgres://user:sk-SECRET@127.0.0.1:1/none"))
       assert.deepStrictEqual([error._tag, error.reason], ["StoreError", "unavailable"])
@@ -220,11 +220,11 @@ describe.skipIf(!Postgres.available)("PgRunStore", () => {
   )
 
   it.live(
-    "says why a server takes nobody in, or refuses what is asked of it",
+    "reports why a server rejects a connection or a statement",
     () =>
       Effect.gen(function* () {
         const { database: name, password, url, ...server } = yield* Postgres.database
-        const refusalOf = (asked: Effect.Effect<unknown, RunStore.StoreError | RunStore.RunExists>) =>
+        const refusalOf = (asked: Effect.Effect<unknown, Effect.Error<ReturnType<RunStore.RunStoreShape["append"]>>>) =>
           Effect.map(Effect.flip(asked), ({ message }) => message)
         const store = yield* at(url)
         assert.include(yield* refusalOf(Effect.scoped(at(url.replace(password, "wrong")))), "authentication failed")
@@ -241,7 +241,7 @@ describe.skipIf(!Postgres.available)("PgRunStore", () => {
         )
         const { record, state } = Journal.begin("run").last()
         // The connections are noticed to be gone one by one.
-        const refused = Effect.repeat(refusalOf(store.create(record, state)), {
+        const refused = Effect.repeat(refusalOf(store.append([record], state)), {
           until: (message) => message.includes("read-only"),
           times: 50
         })
@@ -251,7 +251,7 @@ describe.skipIf(!Postgres.available)("PgRunStore", () => {
   )
 
   it.effect(
-    "works on a client of the host's as well",
+    "works on a client of the host",
     () =>
       Effect.gen(function* () {
         const client = Postgres.client(yield* Postgres.database)

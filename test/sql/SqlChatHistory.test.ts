@@ -16,7 +16,7 @@ describe.skipIf(!Postgres.available)("PostgreSQL", () => {
   chatHistorySuite("SqlChatHistory on PostgreSQL", Layer.unwrap(layer))
 
   it.effect(
-    "takes names and keys of any length in any script, though an index takes only so much (S-16)",
+    "accepts names and keys of any length in any script, despite index size limits (S-16)",
     () =>
       Effect.gen(function* () {
         // What repeats itself would be made shorter by the database.
@@ -36,7 +36,7 @@ describe.skipIf(!Postgres.available)("PostgreSQL", () => {
 })
 
 describe("SqlChatHistory", () => {
-  it.effect("is found again in its file, in which memories may be as well", () =>
+  it.effect("is read back from its file, which may also contain memories", () =>
     Effect.gen(function* () {
       const file = `${yield* folder}/talk.db`
       const said = ChatHistory.ChatHistory.use((history) => history.append(Message.user("hello")))
@@ -47,7 +47,7 @@ describe("SqlChatHistory", () => {
     })
   )
 
-  it.effect("keeps conversations apart, and finds them again", () =>
+  it.effect("separates conversations, and reads them back", () =>
     Effect.gen(function* () {
       const names = ["a", "A", "a\u0000", "a%0000", "", "x".repeat(5_000)]
       for (const name of names) yield* (yield* SqlChatHistory.make(name)).append(Message.user(name), "k")
@@ -59,7 +59,7 @@ describe("SqlChatHistory", () => {
     }).pipe(Effect.provide(sqlite))
   )
 
-  it.effect("says typed that what is stored cannot be read, or that the database is gone", () =>
+  it.effect("fails with a typed error when stored messages are unreadable, or the database is gone", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const history = yield* SqlChatHistory.make("c")

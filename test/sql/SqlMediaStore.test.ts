@@ -25,7 +25,7 @@ describe.skipIf(!Postgres.available)("SqlMediaStore on PostgreSQL", () => {
   )
 
   it.effect(
-    "takes a medium as long as it may be, and gives it to another process",
+    "stores a medium of the maximal size, and returns it to another process",
     () =>
       Effect.gen(function* () {
         const { url } = yield* database
@@ -40,7 +40,7 @@ describe.skipIf(!Postgres.available)("SqlMediaStore on PostgreSQL", () => {
 describe("SqlMediaStore", () => {
   const client = SqliteClient.layer({ filename: ":memory:" })
 
-  it.effect("says typed that a row is not what it was, or that the database is gone", () =>
+  it.effect("fails with a typed error when a row was altered, or the database is gone", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const store = yield* SqlMediaStore.make()
@@ -55,7 +55,7 @@ describe("SqlMediaStore", () => {
     }).pipe(Effect.scoped, Effect.provide(client))
   )
 
-  it.live("keeps a medium through a moment in which the database is locked or gone", () =>
+  it.live("retries a put while the database is briefly locked or unavailable", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const store = yield* SqlMediaStore.make()
@@ -68,7 +68,7 @@ describe("SqlMediaStore", () => {
     }).pipe(Effect.scoped, Effect.provide(client))
   )
 
-  it.effect("keeps the password of a server it cannot reach to itself (S-7)", () =>
+  it.effect("does not reveal the password of a server it cannot reach (S-7)", () =>
     Effect.gen(function* () {
       const url = Redacted.make("postgres://user:sk-SECRET@127.0.0.1:1/none")
       const error = yield* Effect.flip(open(SqlMediaStore.layerPg({ url })))

@@ -16,7 +16,7 @@ describe.skipIf(!Postgres.available)("PostgreSQL", () => {
 })
 
 describe("SqlMemory", () => {
-  it.effect("does not open tables of a newer version, and leaves them as they are (R-9)", () =>
+  it.effect("does not open tables of a newer version, and leaves them unchanged (R-9)", () =>
     Effect.gen(function* () {
       yield* SqlMemory.make()
       const sql = yield* SqlClient.SqlClient
@@ -27,7 +27,7 @@ describe("SqlMemory", () => {
     }).pipe(Effect.provide(sqlite))
   )
 
-  it.effect("keeps spaces apart, and finds memories of another process again", () =>
+  it.effect("separates namespaces, and finds memories of another process", () =>
     Effect.gen(function* () {
       const ann = yield* SqlMemory.make({ space: "ann" })
       const bob = yield* SqlMemory.make({ space: "bob" })
@@ -43,7 +43,7 @@ describe("SqlMemory", () => {
     }).pipe(Effect.provide(sqlite))
   )
 
-  it.effect("leaves nothing behind of what is forgotten", () =>
+  it.effect("deletes everything of a forgotten entry", () =>
     Effect.gen(function* () {
       const memory = yield* SqlMemory.make()
       const { id } = yield* memory.store({ content: "one", metadata: { who: "ann" } })
@@ -55,7 +55,7 @@ describe("SqlMemory", () => {
     }).pipe(Effect.provide(sqlite))
   )
 
-  it.effect("looks at no more vectors than it may, the newest first", () =>
+  it.effect("scans no more vectors than its limit, newest first", () =>
     Effect.gen(function* () {
       const memory = yield* SqlMemory.make({ compared: 500 })
       for (let index = 0; index < 600; index++) yield* memory.store({ content: `n${index}` })
@@ -75,7 +75,7 @@ describe("SqlMemory", () => {
     )
   )
 
-  it.effect("finds by its words what has a vector that is none", () =>
+  it.effect("finds an entry with an invalid vector by its words", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const memory = yield* SqlMemory.make()
@@ -91,7 +91,7 @@ describe("SqlMemory", () => {
     )
   )
 
-  it.effect("takes no part of a text for a query language, and tells what it cannot read", () =>
+  it.effect("interprets no part of a text as query syntax, and reports unreadable rows", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const memory = yield* SqlMemory.make()

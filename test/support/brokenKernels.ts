@@ -5,16 +5,10 @@
  */
 import { Effect, Layer, Option } from "effect"
 import { type Call, Kernel, RunStore, type RunState } from "kernai"
+import { kernelOneByOne } from "./oneByOne.ts"
 
 const over = (lie: (store: RunStore.RunStoreShape) => RunStore.RunStoreShape) =>
-  Kernel.layerNoProvider.pipe(
-    Layer.provide(
-      Layer.effect(
-        RunStore.RunStore,
-        Effect.map(RunStore.RunStore, (store) => lie(RunStore.eachRevision(store)))
-      )
-    )
-  )
+  Layer.provide(kernelOneByOne, Layer.effect(RunStore.RunStore, Effect.map(RunStore.RunStore, lie)))
 
 const at = (state: RunState.RunState, revision: number): RunState.RunState => ({
   ...state,
@@ -26,9 +20,9 @@ const at = (state: RunState.RunState, revision: number): RunState.RunState => ({
 /** Without the revision check: who is too late stores the same decision once more, after what the other one stored. */
 export const withoutRevisionCheck = over((store) => ({
   ...store,
-  commit: (record, state) =>
-    Effect.catchTag(store.commit(record, state), "ConcurrentAppendError", ({ actualSeq }) =>
-      store.commit({ ...record, revision: actualSeq + 1 }, at(state, actualSeq + 1))
+  append: (records, state) =>
+    Effect.catchTag(store.append(records, state), "ConcurrentAppendError", ({ actualSeq }) =>
+      store.append([{ ...records[0], revision: actualSeq + 1 }], at(state, actualSeq + 1))
     )
 }))
 
@@ -37,9 +31,9 @@ export const thatHoards = over((store) => {
   const hoard: Array<string> = []
   return {
     ...store,
-    commit: (record, state) => {
-      hoard.push(JSON.stringify(Array.from({ length: 20 }, () => record)))
-      return store.commit(record, state)
+    append: (records, state) => {
+      hoard.push(JSON.stringify(Array.from({ length: 20 }, () => records)))
+      return store.append(records, state)
     }
   }
 })
@@ -49,32 +43,34 @@ export const withoutLaunch = over((store) => {
   const skipped = new Map<string, number>()
   return {
     ...store,
-    commit: (record, state) => {
+    append: ([record], state) => {
       const behind = skipped.get(record.runId) ?? 0
       if (record.op === "launch") {
         skipped.set(record.runId, behind + 1)
         return Effect.void
       }
       const revision = record.revision - behind
-      return store.commit({ ...record, revision }, at(state, revision))
+      return store.append([{ ...record, revision }], at(state, revision))
     }
   }
 })
 
 /** Commits later than it says: the last record of a process is lost with it. */
 export const thatAcknowledgesEarly = over((store) => {
-  let held: readonly [RunState.RunRecord, RunState.RunState] | undefined
+  let held: Parameters<RunStore.RunStoreShape["append"]> | undefined
   return {
     ...store,
-    commit: (record, state) => {
+    append: (records, state) => {
+      const [record] = records
+      if (record.revision === 1) return store.append(records, state)
       const before = held
-      held = [record, state]
+      held = [records, state]
       const last = record.events.some((event) => event.type === "run_completed" || event.type === "paused")
-      const write = before === undefined ? Effect.void : store.commit(...before)
+      const write = before === undefined ? Effect.void : store.append(...before)
       return last
         ? Effect.andThen(
             write,
-            Effect.suspend(() => ((held = undefined), store.commit(record, state)))
+            Effect.suspend(() => ((held = undefined), store.append(records, state)))
           )
         : write
     }
@@ -99,15 +95,15 @@ const early: ReadonlySet<string> = new Set(["turn_started", "turn_prepared", "mo
 
 /** Stores what it says when it must, and asks the model before that. */
 export const thatStoresLate = over((store) => {
-  const held: Array<Effect.Effect<void, RunStore.RunExists | RunStore.ConcurrentAppendError | RunStore.StoreError>> = []
+  const held: Array<ReturnType<RunStore.RunStoreShape["append"]>> = []
   const flush = Effect.suspend(() => Effect.orDie(Effect.all(held.splice(0), { discard: true })))
   return {
     ...store,
-    create: (record, state) => Effect.sync(() => void held.push(store.create(record, state))),
-    commit: (record, state) =>
+    append: (records, state) =>
       Effect.suspend(() => {
-        held.push(store.commit(record, state))
-        return record.events.some(({ type }) => early.has(type)) ? Effect.void : flush
+        held.push(store.append(records, state))
+        const isEarly = records[0].revision === 1 || records[0].events.some(({ type }) => early.has(type))
+        return isEarly ? Effect.void : flush
       })
   }
 })
@@ -159,9 +155,9 @@ export const thatForgetsAnswers = over((store) => {
   const told = new Set<string>()
   return {
     ...store,
-    commit: (record, state) => {
-      if (record.delta.answers !== undefined) told.add(record.runId)
-      return store.commit(record, state)
+    append: (records, state) => {
+      if (records[0].delta.answers !== undefined) told.add(state.runId)
+      return store.append(records, state)
     },
     load: (runId) =>
       Effect.map(

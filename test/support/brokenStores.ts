@@ -14,25 +14,26 @@ const over = (lie: (store: RunStore.RunStoreShape) => RunStore.RunStoreShape): P
 /** Takes the same record twice for another's: a lost acknowledgement looks like a lost run. */
 export const withoutRepeats: Place = over((store) => ({
   ...store,
-  commit: (record, state) =>
-    Effect.flatMap(store.head(record.runId), (head) => {
+  append: (records, state) =>
+    Effect.flatMap(store.head(state.runId), (head) => {
       const actualSeq = Option.isSome(head) ? head.value.revision : 0
-      const { revision, runId } = record
-      return actualSeq === revision
+      const { revision, runId } = records[0]
+      return revision > 1 && actualSeq >= revision
         ? Effect.fail(new RunStore.ConcurrentAppendError({ runId, expectedSeq: revision - 1, actualSeq }))
-        : store.commit(record, state)
+        : store.append(records, state)
     })
 }))
 
 /** Acknowledges what it only remembers: whoever opens it next does not find the last record. */
 export const thatLosesTheLast: Place = over((store) => {
-  let last: Effect.Effect<void, RunStore.ConcurrentAppendError | RunStore.StoreError> = Effect.void
+  let last: ReturnType<RunStore.RunStoreShape["append"]> = Effect.void
   return {
     ...store,
-    commit: (record, state) =>
+    append: (records, state) =>
       Effect.suspend(() => {
+        if (records[0].revision === 1) return store.append(records, state)
         const before = last
-        last = store.commit(record, state)
+        last = store.append(records, state)
         return before
       })
   }

@@ -8,7 +8,7 @@
  */
 import { assert } from "@effect/vitest"
 import { Effect, Result } from "effect"
-import { RunCodec, RunStore, type RunState } from "kernai"
+import { RunCodec, RunStore } from "kernai"
 import { play } from "./durable/play.ts"
 
 /** One file may hold costs apart from its scenarios, or among them. */
@@ -71,12 +71,12 @@ export const asked = ({ cost, expect, id: _id, title: _title, ...rest }: Cost): 
 const written = Effect.fnUntraced(function* (turns: number, { input, output, reply }: Sizes) {
   const store = yield* RunStore.makeMemory
   const commits: Array<number> = []
-  const count = (record: RunState.RunRecord) =>
-    Effect.sync(() => commits.push(Buffer.byteLength(Result.getOrThrow(RunCodec.encodeRecord(record)))))
   const counting: RunStore.RunStoreShape = {
     ...store,
-    create: (record, state) => Effect.tap(store.create(record, state), count(record)),
-    commit: (record, state) => Effect.tap(store.commit(record, state), count(record))
+    append: (records, state) =>
+      Effect.map(store.append(records, state), () => {
+        commits.push(Buffer.byteLength(Result.getOrThrow(RunCodec.encodeRecords(records))))
+      })
   }
   const call = { id: "call-a", name: "A", input: { x: "x".repeat(input) } }
   const differences = yield* play({

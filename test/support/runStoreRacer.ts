@@ -12,8 +12,6 @@ import * as Journal from "../../src/testing/internal/sampleJournal.ts"
 
 export type Kind = "file" | "sqlite"
 
-type Failure = RunStore.RunExists | RunStore.ConcurrentAppendError | RunStore.StoreError
-
 /** The store of a kind in a directory. */
 export const layerOf = (kind: Kind, directory: string): Layer.Layer<RunStore.RunStore, RunStore.StoreError> =>
   kind === "file"
@@ -30,11 +28,7 @@ const push = Effect.fnUntraced(function* (workerId: string) {
     const run = Journal.begin("race", { workerId })
     while (run.last().record.revision <= revision) run.commit("resume", [], { resumed: true })
     const { record, state } = revision === 0 ? Journal.begin("race", { workerId }).last() : run.last()
-    const exit = yield* Effect.result(
-      Effect.suspend((): Effect.Effect<void, Failure> =>
-        revision === 0 ? store.create(record, state) : store.commit(record, state)
-      )
-    )
+    const exit = yield* Effect.result(store.append([record], state))
     if (exit._tag === "Success") own.push(record.revision)
     else if (exit.failure._tag === "StoreError") return yield* exit.failure
     else yield* Effect.yieldNow

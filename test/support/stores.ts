@@ -6,8 +6,8 @@ import { Effect, Layer, Redacted, type Scope } from "effect"
 import { RunStore } from "kernai"
 import { FileRunStore } from "kernai/file"
 import { PgRunStore, SqlRunStore } from "kernai/sql"
-import * as Postgres from "./postgres.ts"
 import { folder } from "./folder.ts"
+import * as Postgres from "./postgres.ts"
 
 export interface Place {
   readonly name: "memory" | "file" | "sqlite" | "postgres"
@@ -19,13 +19,6 @@ export const memory: Place = {
   name: "memory",
   isThere: true,
   place: Effect.map(RunStore.makeMemory, (store) => Layer.succeed(RunStore.RunStore, store))
-}
-
-/** Takes what happened between two effects at once. */
-export const grouped: Place = {
-  name: "memory",
-  isThere: true,
-  place: Effect.map(Layer.build(RunStore.layerMemory), (context) => Layer.succeedContext(context))
 }
 
 export const file: Place = {
@@ -47,13 +40,5 @@ export const postgres: Place = {
     PgRunStore.layer({ url: Redacted.make(url), maxConnections: 4, pollInterval: "1 hour" })
   )
 }
-
-/** The same place, each revision stored by itself. */
-export const apart = (place: Place): Place => ({
-  ...place,
-  place: Effect.map(place.place, (layer) =>
-    Layer.provide(Layer.effect(RunStore.RunStore, Effect.map(RunStore.RunStore, RunStore.eachRevision)), layer)
-  )
-})
 
 export const stores: ReadonlyArray<Place> = [memory, file, sqlite, postgres]

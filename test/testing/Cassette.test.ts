@@ -50,7 +50,7 @@ const within = (fetchedBytes: number) => {
 }
 
 describe("Cassette", () => {
-  it.effect("records what happens and plays it back without the network", () =>
+  it.effect("records exchanges and plays them back without the network", () =>
     inFile((inFolder) =>
       Effect.gen(function* () {
         // Nobody made its folder.
@@ -70,7 +70,7 @@ describe("Cassette", () => {
     )
   )
 
-  it.effect("new: plays what is there and records the rest", () =>
+  it.effect("new: plays recorded exchanges and records the others", () =>
     inFile((file) =>
       Effect.gen(function* () {
         const http = live()
@@ -86,7 +86,7 @@ describe("Cassette", () => {
     )
   )
 
-  it.effect("keeps no key, cookie or id (S-7)", () =>
+  it.effect("records no key, cookie or id (S-7)", () =>
     inFile((file) =>
       Effect.gen(function* () {
         const http = live()
@@ -107,7 +107,7 @@ describe("Cassette", () => {
     )
   )
 
-  it.effect("keeps none that a server tells again, whatever its header or parameter is called (S-7)", () =>
+  it.effect("records no secret that a server repeats, whatever its header or parameter is called (S-7)", () =>
     Effect.gen(function* () {
       const organization = "org-0123456789abcdefABCDEFGH"
       const id = "req_011CSHoEeqs5C35K2UUqR7Fy"
@@ -144,7 +144,7 @@ describe("Cassette", () => {
     })
   )
 
-  it.effect("does not record an exchange whose end was not read, and says so", () =>
+  it.effect("does not record an exchange that was not read to its end, and logs it", () =>
     Effect.gen(function* () {
       const saved: Array<Cassette.Exchange> = []
       const logged = within(Limits.defaults.fetchedBytes)
@@ -191,7 +191,7 @@ describe("Cassette", () => {
     })
   )
 
-  it.effect("leaves a recording whole when it is stopped while it records another exchange", () =>
+  it.effect("keeps a recording intact when it is stopped while recording another exchange", () =>
     inFile((file) =>
       Effect.gen(function* () {
         const files = yield* FileSystem.FileSystem
@@ -219,7 +219,7 @@ describe("Cassette", () => {
     )
   )
 
-  it.effect("writes each exchange once, however many there are, and shows them as one recording", () =>
+  it.effect("appends each exchange once, and reads them as one recording", () =>
     inFile((file) =>
       Effect.gen(function* () {
         const files = yield* FileSystem.FileSystem
@@ -254,7 +254,7 @@ describe("Cassette", () => {
     )
   )
 
-  it.effect("reads what was whole of a recording that was stopped while it was written, wherever that was", () =>
+  it.effect("reads the complete exchanges of a recording whose write was interrupted anywhere", () =>
     inFile((file) =>
       Effect.gen(function* () {
         const files = yield* FileSystem.FileSystem
@@ -290,7 +290,7 @@ describe("Cassette", () => {
     )
   )
 
-  it.effect("records whole again where somebody else wrote or removed the file", () =>
+  it.effect("records everything again when the file was changed or removed meanwhile", () =>
     inFile((file) =>
       Effect.gen(function* () {
         const files = yield* FileSystem.FileSystem
@@ -310,7 +310,7 @@ describe("Cassette", () => {
     )
   )
 
-  it.effect("none: a request that was not recorded fails, and once is once", () =>
+  it.effect("none: a request that was not recorded fails, and each recording plays once", () =>
     Effect.gen(function* () {
       const text = cassettes("cassettes").find((cassette) => cassette.name === "openai_final_block")?.text ?? ""
       const cassette = yield* Cassette.parse(text)
@@ -324,7 +324,7 @@ describe("Cassette", () => {
     })
   )
 
-  it.effect("a file that is missing or no recording is typed", () =>
+  it.effect("fails with a typed error for a file that is missing or not a recording", () =>
     inFile((file) =>
       Effect.gen(function* () {
         const none = Layer.build(Cassette.layer({ file, mode: "none" }).pipe(Layer.provide(live().layer)))
@@ -341,7 +341,7 @@ describe("Cassette", () => {
     )
   )
 
-  it.effect("a file that is too large, or no plain file, is not read", () =>
+  it.effect("does not read a file that is too large or not a regular file", () =>
     inFile((file) =>
       Effect.gen(function* () {
         const files = yield* FileSystem.FileSystem
@@ -360,7 +360,7 @@ describe("Cassette", () => {
     )
   )
 
-  it.effect("passes on a body that is too large to be kept, and records the others", () =>
+  it.effect("passes through a body that is too large to record, and records the others", () =>
     Effect.gen(function* () {
       const bodies = ["é".repeat(50), "é".repeat(51), "short"]
       const http = stub((_, call) => Effect.succeed(new Response(bodies[call])))
@@ -374,7 +374,7 @@ describe("Cassette", () => {
     })
   )
 
-  it.effect("gives a body in every form a client gives it in, recorded or played, and keeps it once", () =>
+  it.effect("returns a body in every form a client offers, recorded or played, and stores it once", () =>
     Effect.gen(function* () {
       const saved: Array<Cassette.Exchange> = []
       const http = stub((_, call) =>
@@ -406,7 +406,7 @@ describe("Cassette", () => {
     })
   )
 
-  it.effect("never writes a file that is too large to be read again", () =>
+  it.effect("never writes a file that is too large to be read back", () =>
     inFile((file) =>
       Effect.gen(function* () {
         const http = live()
@@ -424,7 +424,7 @@ describe("Cassette", () => {
     )
   )
 
-  it.effect("cuts a body anywhere, and the pieces joined are the body", () =>
+  it.effect("can split a body anywhere, with chunks that join to the body", () =>
     Effect.gen(function* () {
       const body = "data: é\n\ndata: 😀\n\n"
       const exchange: Cassette.Exchange = {

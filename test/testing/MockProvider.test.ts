@@ -17,7 +17,7 @@ describe("MockProvider", () => {
     })
   )
 
-  it.effect("keeps the calls it was given", () =>
+  it.effect("records its calls", () =>
     Effect.gen(function* () {
       const mock = MockProvider.make("a")
       yield* read(mock.stream(request({ generation: { temperature: 1 } })))
@@ -43,7 +43,7 @@ describe("MockProvider", () => {
     })
   )
 
-  it.effect("follows a script by the index of the call, and refuses one with gaps (BP-113)", () =>
+  it.effect("follows a script by the index of the call, and rejects one with gaps (BP-113)", () =>
     Effect.gen(function* () {
       const mock = MockProvider.make("x").respondWithScript({ 0: "a", 1: "b" })
       assert.deepStrictEqual([yield* say(mock), yield* say(mock)], ["a", "b"])
@@ -51,7 +51,7 @@ describe("MockProvider", () => {
     })
   )
 
-  it.effect("asks the function first", () =>
+  it.effect("calls the function first", () =>
     Effect.gen(function* () {
       const mock = MockProvider.make("queued").onCall((ask, call) =>
         call === 0 ? `${ask.model.id} ${call}` : call === 1 ? Effect.succeed({ text: "later" }) : undefined
@@ -60,7 +60,7 @@ describe("MockProvider", () => {
     })
   )
 
-  it.effect("fails the call it was told to, and the others stay in their place (BP-113)", () =>
+  it.effect("fails the configured call, and keeps the order of the others (BP-113)", () =>
     Effect.gen(function* () {
       const mock = MockProvider.make("a", "b", "c").failOnStep(1)
       assert.strictEqual(yield* say(mock), "a")
@@ -75,7 +75,7 @@ describe("MockProvider", () => {
     })
   )
 
-  it.effect("cuts a text by code points, never inside one (BP-114)", () =>
+  it.effect("splits text between code points (BP-114)", () =>
     Effect.gen(function* () {
       const deltas = (chunking: MockProvider.Chunking) =>
         Effect.map(read(MockProvider.make("a😀bc").withChunking(chunking).stream(request())), (reply) => reply.deltas)
@@ -86,7 +86,7 @@ describe("MockProvider", () => {
     })
   )
 
-  it.effect("waits on the clock, before the reply and between its pieces", () =>
+  it.effect("waits on the clock before the reply and between its chunks", () =>
     Effect.gen(function* () {
       const said: Array<string> = []
       const mock = MockProvider.make("abc").withChunking(1).withDelay({ first: 1000, between: 100 })
@@ -106,7 +106,7 @@ describe("MockProvider", () => {
     })
   )
 
-  it.effect("speaks native calls, thinking and usage", () =>
+  it.effect("emits native calls, thinking and usage", () =>
     Effect.gen(function* () {
       const mock = MockProvider.make({
         thinking: "Hm.",
@@ -131,7 +131,7 @@ describe("MockProvider", () => {
     })
   )
 
-  it.effect("layer: a fresh mock each time; layerOf: this one", () =>
+  it.effect("layer: a new mock each time; layerOf: the given one", () =>
     Effect.gen(function* () {
       const once = Effect.flatMap(Provider, (provider) => Effect.map(read(provider.stream(request())), (r) => r.text))
       const layer = MockProvider.layer("a", "b")

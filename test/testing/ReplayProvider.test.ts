@@ -20,7 +20,7 @@ const load = (name: string) =>
 
 describe("ReplayProvider", () => {
   for (const { name, text } of cassettes("cassettes")) {
-    it.effect(`${name} is played to the conversation it was recorded with`, () =>
+    it.effect(`${name} plays to the conversation it was recorded with`, () =>
       Effect.gen(function* () {
         const cassette = yield* Cassette.parse(text)
         yield* Effect.gen(function* () {
@@ -37,7 +37,7 @@ describe("ReplayProvider", () => {
     )
   }
 
-  it.effect("fails at the first message that differs and shows both", () =>
+  it.effect("fails at the first message that differs, and shows both", () =>
     Effect.gen(function* () {
       const cassette = yield* load("openai_scenario_weather")
       const messages = recorded(cassette.interactions[1]?.request.body ?? null)
@@ -61,7 +61,7 @@ describe("ReplayProvider", () => {
     })
   )
 
-  it.effect("says of each call what is wrong with it, and not what was with the one before", () =>
+  it.effect("reports the mismatch of each call, not that of an earlier one", () =>
     Effect.gen(function* () {
       const provider = yield* ReplayProvider.make(yield* load("openai_final_block"), vendor("openai")({}))
       const asked = Effect.flip(read(provider.stream(request())))
@@ -70,7 +70,7 @@ describe("ReplayProvider", () => {
     })
   )
 
-  it.effect("does not compare when told so", () =>
+  it.effect("does not compare when comparison is disabled", () =>
     Effect.gen(function* () {
       const cassette = yield* load("openai_final_block")
       const provider = yield* ReplayProvider.make(cassette, vendor("openai")({}), { compare: false, cut: 3 })
@@ -108,7 +108,7 @@ describe("ReplayProvider.firstDifference", () => {
     it(what, () => assert.strictEqual(ReplayProvider.firstDifference(before, now)?.what, difference))
   }
 
-  it("reads the conversation and the instructions of every vendor alike: strings, lists and whole bodies as text", () => {
+  it("reads conversation and instructions of every vendor: strings, lists, and whole bodies as text", () => {
     const expected = [turn("user", "hi"), turn("assistant", "ho")]
     const parts = (text: string) => [{ type: "text", text }]
     for (const body of [
@@ -165,7 +165,7 @@ describe("ReplayProvider.firstDifference", () => {
     }
   })
 
-  it("reads native calls of every vendor alike, and thinking as the model's", () => {
+  it("reads native calls of every vendor, and thinking as text of the model", () => {
     const asked = [turn("assistant", Block.render(Block.command("add", '{"x":1}')))]
     for (const body of [
       { messages: [{ role: "assistant", content: [{ type: "tool_use", id: "a", name: "add", input: { x: 1 } }] }] },

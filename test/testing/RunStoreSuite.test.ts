@@ -1,7 +1,8 @@
-import { Effect, Option, Stream } from "effect"
+import { Array as Arr, Effect, Option, Stream } from "effect"
 import { RunStore } from "kernai"
 import { RunStoreSuite } from "../../src/testing/index.ts"
 import { type Mutation as MutationOf, sees } from "../support/mutations.ts"
+import { oneByOne } from "../support/oneByOne.ts"
 
 type Mutation = MutationOf<RunStore.RunStoreShape>
 
@@ -18,10 +19,27 @@ const without =
 /** Stores that do one thing wrong. */
 const mutations: { readonly [name: string]: Mutation } = {
   "forgets to check the revision": (store) => ({
-    commit: (record, state) => Effect.catchTag(store.commit(record, state), "ConcurrentAppendError", () => Effect.void)
+    append: (records, state) =>
+      Effect.catchTag(store.append(records, state), "ConcurrentAppendError", () => Effect.void)
+  }),
+  "takes another's records for the same": (store) => ({
+    append: (records, state) =>
+      Effect.catchTag(store.append(records, state), "ConcurrentAppendError", (error) =>
+        error.actualSeq >= state.revision ? Effect.void : Effect.fail(error)
+      )
+  }),
+  "refuses what it stored already": (store) => ({
+    append: (records, state) =>
+      Effect.flatMap(store.head(state.runId), (head) => {
+        const actualSeq = Option.isSome(head) ? head.value.revision : 0
+        const [{ revision, runId }] = records
+        return actualSeq >= revision && revision > 1
+          ? Effect.fail(new RunStore.ConcurrentAppendError({ runId, expectedSeq: revision - 1, actualSeq }))
+          : store.append(records, state)
+      })
   }),
   "overwrites a run that is there": (store) => ({
-    create: (record, state) => Effect.catchTag(store.create(record, state), "RunExists", () => Effect.void)
+    append: (records, state) => Effect.catchTag(store.append(records, state), "RunExists", () => Effect.void)
   }),
   "gives a lease that another holds": (store) => ({
     acquire: (runId, lease, now) => Effect.catchTag(store.acquire(runId, lease, now), "RunBusy", () => Effect.void)
@@ -54,27 +72,18 @@ const mutations: { readonly [name: string]: Mutation } = {
     read: (runId, from) => Stream.map(store.read(runId, from), (record) => JSON.parse(JSON.stringify(record)))
   }),
   "takes values that are no JSON": (store) => ({
-    commit: (record, state) => Effect.catchTag(store.commit(record, state), "StoreError", () => Effect.void)
+    append: (records, state) => Effect.catchTag(store.append(records, state), "StoreError", () => Effect.void)
   }),
-  "looks only at the first of several records": (store) => ({
-    commitAll: ([first, ...records], [state, ...states]) =>
-      Effect.andThen(
-        store.commit(first, state),
-        Effect.forEach(
-          records,
-          (record, index) =>
-            Effect.catchTag(store.commit(record, states[index] ?? state), "ConcurrentAppendError", () => Effect.void),
-          { discard: true }
-        )
-      )
-  }),
-  "takes records of several runs at once": (store) => ({
-    commitAll: (records, states) =>
-      Effect.forEach(records, (record, index) => store.commit(record, states[index] ?? states[0]), { discard: true })
+  "stores records one by one, up to the first that is refused": (store) => ({
+    append: (records, state) => oneByOne(store).append(records, state)
   }),
   "confuses ids": (store) => ({
     load: (runId) => store.load(runId.toWellFormed()),
-    create: (record, state) => store.create({ ...record, runId: record.runId.toWellFormed() }, state)
+    append: (records, state) =>
+      store.append(
+        Arr.map(records, (record) => ({ ...record, runId: record.runId.toWellFormed() })),
+        { ...state, runId: state.runId.toWellFormed(), turns: state.turns, prompt: state.prompt }
+      )
   })
 }
 

@@ -32,7 +32,7 @@ const simple = (more: Partial<Scenario.Options> = {}) =>
   })
 
 describe("Scenario.run", () => {
-  it.live("plays a scenario offline by its script, every task by its own lines (BP-180)", () =>
+  it.live("plays a scenario offline from its script, with separate lines for every task (BP-180)", () =>
     Effect.gen(function* () {
       const report = yield* Scenario.run(
         simple({
@@ -75,7 +75,7 @@ describe("Scenario.run", () => {
     })
   )
 
-  it.live("says the same by words and by characters", () =>
+  it.live("gives the same result in words and in characters", () =>
     Effect.gen(function* () {
       const scenario = simple({ offline: { root: [final("one two  three")] } })
       for (const style of ["whole", "words", "chars"] as const) {
@@ -87,7 +87,7 @@ describe("Scenario.run", () => {
     })
   )
 
-  it.live("reports what was expected and did not come, as its failure", () =>
+  it.live("reports an unmet expectation as its failure", () =>
     Effect.gen(function* () {
       const report = yield* Scenario.run(simple({ expect: () => ["too short", "too plain"] }))
       assert.deepInclude(report, { status: "fail", result: "done" })
@@ -95,7 +95,7 @@ describe("Scenario.run", () => {
     })
   )
 
-  it.live("reports that what was expected cannot be looked at, when looking at it throws", () =>
+  it.live("reports an expectation that throws as its failure", () =>
     Effect.gen(function* () {
       const expect = (): ReadonlyArray<string> => {
         throw new Error("no result to look at")
@@ -108,7 +108,7 @@ describe("Scenario.run", () => {
     })
   )
 
-  it.live("reports a run that gives up or whose model fails, and writes it behind the recording (BP-183)", () =>
+  it.live("reports a run that gives up or whose model fails, and appends that to the recording (BP-183)", () =>
     Effect.gen(function* () {
       const endless = yield* Scenario.run(
         simple({ skills: [echo], maxSteps: 2, offline: { root: ['<block type="command" name="/skills"></block>'] } })
@@ -126,7 +126,7 @@ describe("Scenario.run", () => {
     })
   )
 
-  it.live("skips what cannot run here: no model, a recording that is missing, servers that are away (BP-183)", () =>
+  it.live("skips a scenario that cannot run: no model, a missing recording, unavailable servers (BP-183)", () =>
     Effect.gen(function* () {
       const { offline: _, ...none } = simple()
       const reports = [
@@ -147,7 +147,7 @@ describe("Scenario.run", () => {
     })
   )
 
-  it.live("gives a scenario its own skills and nothing of another (W-22)", () =>
+  it.live("gives a scenario its own skills, isolated from others (W-22)", () =>
     Effect.gen(function* () {
       const asks = { root: ['<block type="command" name="/skills"></block>', final("ok")] }
       const [first, second] = yield* Effect.all(
@@ -180,7 +180,7 @@ describe("Scenario.run", () => {
 describe("Scenario.save", () => {
   const folder = Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped())
 
-  it.live("writes the log of BP-184 under a name of scenario, model and time", () =>
+  it.live("writes the log of BP-184 to a file named by scenario, model and time", () =>
     Effect.gen(function* () {
       const directory = yield* folder
       const path = yield* Path.Path
@@ -207,7 +207,7 @@ describe("Scenario.save", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.live("gives every run a file and a line of its own, however many are saved at once (W-41)", () =>
+  it.live("gives every run its own file and manifest line, also when many are saved at once (W-41)", () =>
     Effect.gen(function* () {
       const directory = yield* folder
       const fs = yield* FileSystem.FileSystem
@@ -245,7 +245,7 @@ describe("Scenario.save", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.live("starts a broken manifest anew", () =>
+  it.live("replaces a broken manifest", () =>
     Effect.gen(function* () {
       const directory = yield* folder
       const fs = yield* FileSystem.FileSystem
@@ -257,7 +257,7 @@ describe("Scenario.save", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.live("adds nothing to a manifest that is too large to be read, and leaves it as it is", () =>
+  it.live("leaves a manifest unchanged that is too large to be read", () =>
     Effect.gen(function* () {
       const directory = yield* folder
       const fs = yield* FileSystem.FileSystem
@@ -292,7 +292,7 @@ describe("Scenario.scripted", () => {
       return [text, finish?.type === "finish" ? finish.usage.inputTokens?.total : undefined]
     })
 
-  it.effect("looks at each message of a conversation once, however long that becomes", () =>
+  it.effect("reads each message of a conversation once, however long it becomes", () =>
     Effect.gen(function* () {
       let looks = 0
       const watched = (message: Message.Message): Message.Message => ({
@@ -312,7 +312,7 @@ describe("Scenario.scripted", () => {
     })
   )
 
-  it.effect("counts a conversation as it is asked, whatever was asked before", () =>
+  it.effect("counts the turns of each conversation separately", () =>
     Effect.gen(function* () {
       const provider = Scenario.scripted({ root: ["one", "two", "three"] })
       const [go, a, b, c] = [

@@ -73,7 +73,7 @@ describe("a vendor that repeats the ids of its calls", () => {
           ])
           const state = Option.getOrThrow(yield* RunStore.RunStore.use((store) => store.load("r")))
           assert.deepStrictEqual(
-            RunState.result(state, "").toolCallsMade.map(({ input, callId, turn }) => [turn, callId, input]),
+            RunState.result(state, "").calls.map(({ input, callId, turn }) => [turn, callId, input]),
             [
               [1, "toolu_1", { to: "Ada" }],
               [1, "toolu_2", { to: "Bob" }],

@@ -199,13 +199,13 @@ describe("steering", () => {
         const steering = yield* Queue.unbounded<Kernel.Input>()
         const full = new RunStore.StoreError({ operation: "commit", reason: "limit_exceeded", detail: "full" })
         yield* Effect.gen(function* () {
-          const store = RunStore.eachRevision(yield* RunStore.RunStore)
+          const store = yield* RunStore.RunStore
           const broken: RunStore.RunStoreShape = {
             ...store,
-            commit: (record, state) =>
-              record.events.some((event) => event.type === "turn_started" && event.steering !== undefined)
-                ? Effect.andThen(kept ? store.commit(record, state) : Effect.void, Effect.fail(full))
-                : store.commit(record, state)
+            append: (records, state) =>
+              records.some(({ events }) => events.some((event) => "steering" in event))
+                ? Effect.andThen(kept ? store.append(records, state) : Effect.void, Effect.fail(full))
+                : store.append(records, state)
           }
           const onBroken = Layer.fresh(Kernel.layerNoProvider).pipe(
             Layer.provide(Layer.succeed(RunStore.RunStore, broken))
@@ -292,13 +292,13 @@ describe("the result of a run (AC-21)", () => {
         const result = yield* Kernel.resume(agent, "r", { provider })
         assert.strictEqual(result.status, "completed")
         assert.deepStrictEqual(
-          result.toolCallsMade.map((call) => call.replayed),
+          result.calls.map((call) => call.recovered),
           [false, true, false]
         )
         assert.deepStrictEqual(result.finalMessage?.content, [{ type: "text", text: final("done") }])
         // The same is computed from the journal by whoever reads it later.
         const again = yield* Kernel.resume(agent, "r", { provider })
-        assert.deepStrictEqual(again.toolCallsMade, result.toolCallsMade)
+        assert.deepStrictEqual(again.calls, result.calls)
       }).pipe(Effect.provide(layer))
     })
   )
@@ -316,8 +316,8 @@ describe("the result of a run (AC-21)", () => {
       .onCall(({ messages }) => replies[messages.filter(({ role }) => role === "assistant").length])
       .withTokenCounter((messages, content) => ({ input: messages.length, output: content.length }))
     /** What does not depend on when the run was made, and under which name. */
-    const plain = ({ messages, perTurnUsage, toolCallsMade, ...rest }: RunState.RunResult) => {
-      const calls = toolCallsMade.map((made) => ({ ...made, durationMs: undefined, replayed: undefined }))
+    const plain = ({ messages, perTurnUsage, calls: made, ...rest }: RunState.RunResult) => {
+      const calls = made.map((call) => ({ ...call, durationMs: undefined, recovered: undefined }))
       const text = JSON.stringify({ ...rest, messages, perTurnUsage, calls })
       return text.replaceAll(rest.runId, "run")
     }
@@ -336,14 +336,14 @@ describe("the result of a run (AC-21)", () => {
       )
       assert.strictEqual(calm.usage.outputTokens, replies.join("").length)
       assert.deepStrictEqual(
-        calm.toolCallsMade.map(({ input, isError, name, turn }) => [name, input, isError, turn]),
+        calm.calls.map(({ input, isError, name, turn }) => [name, input, isError, turn]),
         [
           ["count", { n: 1 }, false, 1],
           ["count", { n: 2 }, true, 1],
           ["count", { n: 1 }, false, 3]
         ]
       )
-      assert.isString(calm.toolCallsMade[1]?.error)
+      assert.isString(calm.calls[1]?.error)
       const events = yield* Stream.runCollect(Kernel.stream(agent, "?", { provider, runId: "seen" }))
       for (let cut = 1; cut < events.length; cut++) {
         const runId = `cut-${cut}`

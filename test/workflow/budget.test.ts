@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Logger, Option, Stream } from "effect"
+import { Array as Arr, Effect, Layer, Logger, Option, Stream } from "effect"
 import {
   Agent,
   Kernel,
@@ -287,17 +287,13 @@ describe("the budget of a tree", () => {
       const begun = yield* RunStore.RunStore.use((store) => Stream.runCollect(store.read("run:t1/a")))
       const task = yield* stored("run:t1/a")
       const store = yield* RunStore.makeMemory
+      if (!Arr.isReadonlyArrayNonEmpty(begun)) return assert.fail("the task has no record")
       const woken: RunStore.RunStoreShape = {
         ...store,
-        create: (record, state) =>
-          record.runId === "run:t1/a"
-            ? Effect.andThen(
-                Effect.forEach(begun, (other, n) =>
-                  n === 0 ? store.create(other, task) : Effect.orDie(store.commit(other, task))
-                ),
-                store.create(record, state)
-              )
-            : store.create(record, state)
+        append: (records, state) =>
+          state.runId === "run:t1/a" && records[0].revision === 1
+            ? Effect.andThen(store.append(begun, task), store.append(records, state))
+            : store.append(records, state)
       }
       const live = Layer.fresh(Kernel.layerNoProvider).pipe(
         Layer.provide([SkillRegistry.layer(), ProtocolRegistry.layer(), MediaStore.layerMemory]),

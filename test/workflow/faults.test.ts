@@ -210,13 +210,14 @@ describe("a parent that ends", () => {
     return Effect.gen(function* () {
       const store = yield* RunStore.RunStore
       const broken: RunStore.RunStoreShape = {
-        ...RunStore.eachRevision(store),
-        commit: (record, state) =>
-          record.runId === "run:t1/t0" && record.events.some((event) => event.type === "model_completed")
+        ...store,
+        append: (records, state) =>
+          state.runId === "run:t1/t0" &&
+          records.some(({ events }) => events.some((event) => event.type === "model_completed"))
             ? Effect.fail(
                 new RunStore.StoreError({ operation: "commit", reason: "unavailable", detail: "the disk is full" })
               )
-            : store.commit(record, state)
+            : store.append(records, state)
       }
       const onBroken = Layer.fresh(Kernel.layerNoProvider).pipe(Layer.provide(Layer.succeed(RunStore.RunStore, broken)))
       const { error, events } = yield* play({

@@ -98,10 +98,10 @@ describe("a workflow cut off half-way", () => {
       const store = yield* RunStore.makeMemory
       const woken: RunStore.RunStoreShape = {
         ...store,
-        create: (record, state) =>
-          record.runId === "run:t1/a"
-            ? Effect.andThen(store.create({ ...record, workerId: "before" }, state), store.create(record, state))
-            : store.create(record, state)
+        append: (records, state) =>
+          state.runId === "run:t1/a" && records[0].revision === 1
+            ? Effect.andThen(store.append([{ ...records[0], workerId: "before" }], state), store.append(records, state))
+            : store.append(records, state)
       }
       const live = Kernel.layerNoProvider.pipe(
         Layer.provide([SkillRegistry.layer(), ProtocolRegistry.layer(), MediaStore.layerMemory]),
@@ -129,7 +129,7 @@ describe("a workflow cut off half-way", () => {
         play(small),
         on({
           ...store,
-          create: (record, state) => (state.depth > 0 ? Effect.fail(broken) : store.create(record, state))
+          append: (records, state) => (state.depth > 0 ? Effect.fail(broken) : store.append(records, state))
         })
       )
       assert.deepStrictEqual(lost.error, broken)
@@ -149,14 +149,16 @@ describe("a workflow cut off half-way", () => {
         const read: Array<string> = []
         const lost = new RunStore.StoreError({ operation: "commit", reason: "corrupt", detail: "the disk is broken" })
         let isLost = true
-        const dying = RunStore.eachRevision({
+        const dying: RunStore.RunStoreShape = {
           ...store,
-          commit: (record, state) =>
-            isLost && state.depth === 0 && record.events.some(({ type }) => type === "tool_call_completed")
+          append: (records, state) =>
+            isLost &&
+            state.depth === 0 &&
+            records.some(({ events }) => events.some(({ type }) => type === "tool_call_completed"))
               ? Effect.fail(lost)
-              : store.commit(record, state),
+              : store.append(records, state),
           read: (runId, from) => Stream.suspend(() => (read.push(runId), store.read(runId, from)))
-        })
+        }
         const live = Kernel.layerNoProvider.pipe(
           Layer.provide([SkillRegistry.layer(), ProtocolRegistry.layer(), MediaStore.layerMemory]),
           Layer.provide(Layer.succeed(RunStore.RunStore, dying))

@@ -301,9 +301,9 @@ describe("the tasks of a workflow", () => {
       const { provider, requests } = spy(script)
       const fiber = yield* Effect.forkChild(Kernel.run(typed, "Who wins?", { runId: "run", provider }))
       yield* TestClock.adjust("1 second")
-      const { output, toolCallsMade } = yield* Fiber.join(fiber)
+      const { output, calls } = yield* Fiber.join(fiber)
       assert.deepStrictEqual(output, { winner: "a" })
-      assert.isTrue(toolCallsMade.every(({ isError }) => !isError))
+      assert.isTrue(calls.every(({ isError }) => !isError))
       assert.lengthOf(requests, 4)
       const asked = requests.map(({ messages }) => /winner|JSON Schema/.test(JSON.stringify(messages)))
       // Only the root hears of the schema: first and last.

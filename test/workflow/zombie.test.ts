@@ -70,18 +70,21 @@ const stopped = Effect.fnUntraced(function* (
 describe("who was stopped, and wakes when another has the run (R-5)", () => {
   it.effect("takes from nobody the task that it was about to begin", () =>
     Effect.gen(function* () {
-      const store = RunStore.eachRevision(yield* RunStore.makeMemory)
+      const store = yield* RunStore.makeMemory
       const work = Kernel.run(agent(), "go", { runId: "run", provider, workerId: "first" })
       yield* stopped(store, work, (stop) => ({
-        create: (record, state) =>
-          Effect.andThen(record.runId === task ? stop : Effect.void, store.create(record, state))
+        append: (records, state) =>
+          Effect.andThen(
+            state.runId === task && records[0].revision === 1 ? stop : Effect.void,
+            store.append(records, state)
+          )
       }))
     })
   )
 
   it.effect("takes from nobody the task that it was about to go on with", () =>
     Effect.gen(function* () {
-      const store = RunStore.eachRevision(yield* RunStore.makeMemory)
+      const store = yield* RunStore.makeMemory
       const silent: Provider.ProviderShape = {
         name: "script",
         stream: (request) => (isTask(request, "a") ? Stream.never : provider.stream(request))

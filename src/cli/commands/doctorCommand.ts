@@ -1,25 +1,20 @@
 /**
- * `kernai doctor`: what is there, and what is missing.
- *
- * Keys are looked for, never shown.
+ * `kernai doctor`: examines this computer.
  */
 
 import * as Command from "effect/cli/Command"
-import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
+import * as Shared from "./flags.ts"
 
-/** The command. */
 export const doctor = Command.make(
   "doctor",
-  {
-    json: Flag.Boolean("json").pipe(Flag.withDescription("Print the findings as JSON"), Flag.withDefault(false))
-  },
+  { json: Shared.toggle("json", "Print the findings as JSON") },
   ({ json }) =>
     Effect.flatMap(
       Effect.promise(() => import("../examine.ts")),
       (module) => module.examine(json)
     )
 ).pipe(
-  Command.withDescription("Look at Node.js, provider keys and optional packages. Keys are never printed."),
-  Command.withShortDescription("Tell what is there and what is missing")
+  Command.withDescription("Examine Node.js, provider keys and optional packages. Keys are never printed."),
+  Command.withShortDescription("Show what is installed and what is missing")
 )

@@ -1,146 +1,148 @@
 /**
- * The flags that several commands have, and what they mean.
+ * Flags that several commands have.
  */
 
-import * as Flag from "effect/cli/Flag"
-import type * as Command from "effect/cli/Command"
+import { Argument, type Command, Flag } from "effect/cli"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { type CommandFailed, usage } from "../exit.ts"
 import type { Form } from "../followRun.ts"
-import type { Actor } from "../runs/actor.ts"
+import type { Skills } from "../kernelLayer.ts"
+import type { ModelSource } from "../models.ts"
 
-/** Where runs are kept. */
-export const store = Flag.String("store").pipe(
-  Flag.withMetavar("<store>"),
-  Flag.withDescription("Where runs are kept, which has to be said: sqlite:FILE, file:FOLDER or pg:URL")
-)
+/** Makes a flag optional: it is undefined where it is not given. */
+export const optional = <A>(flag: Flag.Flag<A>): Flag.Flag<A | undefined> =>
+  Flag.map(Flag.optional(flag), Option.getOrUndefined)
 
-/** Whose model speaks. */
-export const speaker = {
-  model: Flag.String("model").pipe(
-    Flag.withAlias("m"),
-    Flag.withMetavar("<provider>/<model>"),
-    Flag.withDescription("Ask this model, such as anthropic/claude-sonnet-4-20250514 or ollama/llama3.1"),
-    Flag.optional
-  ),
-  script: Flag.String("script").pipe(
-    Flag.withMetavar("<file>"),
-    Flag.withDescription("Ask a scripted model instead: a JSON list of replies. No key is needed"),
-    Flag.optional
+/** A text, with the word that stands for it in the help. */
+export const text = (name: string, metavar: string, description: string) =>
+  Flag.String(name).pipe(Flag.withMetavar(`<${metavar}>`), Flag.withDescription(description))
+
+/** A text that may be missing. */
+export const optionalText = (name: string, metavar: string, description: string) =>
+  optional(text(name, metavar, description))
+
+/** An argument that may be missing. */
+export const optionalArgument = (name: string, description: string) =>
+  Argument.String(name).pipe(
+    Argument.withDescription(description),
+    Argument.optional,
+    Argument.map(Option.getOrUndefined)
   )
+
+/** A switch that is off unless it is given. */
+export const toggle = (name: string, description: string) =>
+  Flag.Boolean(name).pipe(Flag.withDescription(description), Flag.withDefault(false))
+
+/** A whole number from 1. */
+export const positive = (name: string, metavar: string, description: string) =>
+  Flag.Int(name).pipe(
+    Flag.filter(
+      (number) => number >= 1,
+      () => "a number from 1"
+    ),
+    Flag.withMetavar(`<${metavar}>`),
+    Flag.withDescription(description)
+  )
+
+/** Where runs are stored. */
+export const store = text("store", "store", "The store of the runs: sqlite:FILE, file:FOLDER or pg:URL")
+
+/** Which model is asked. */
+export const source = {
+  model: optionalText("model", "model", "Ask a model, as <provider>/<model>: ollama/llama3.1").pipe(
+    Flag.withAlias("m")
+  ),
+  script: optionalText("script", "file", "Ask a scripted model instead: a JSON list of replies, without any key")
 }
 
-/** How often a model may be asked, unless told. */
-export const usualSteps = 10
+/** How many turns a run has unless it is told. */
+export const defaultSteps = 10
 
-/** What an agent is, apart from its model: the same wherever one run is taken up. */
+/** What an agent is, apart from its model. */
 export const agent = {
-  system: Flag.String("system").pipe(Flag.withDescription("Instructions for the model"), Flag.optional),
-  skillsFrom: Flag.String("skills-from").pipe(
-    Flag.withMetavar("<folder>"),
-    Flag.withDescription("Offer the skill files of this folder instead of the built-in examples. Their code is run"),
-    Flag.optional
+  system: optionalText("system", "text", "Instructions for the model"),
+  skillsFrom: optionalText(
+    "skills-from",
+    "folder",
+    "Offer the skill files of a folder instead of the examples; their code runs"
   ),
   skills: Flag.Boolean("skills").pipe(
-    Flag.withDescription("Offer skills at all (--no-skills: none)"),
+    Flag.withDescription("Offer skills (--no-skills offers none)"),
     Flag.withDefault(true)
   ),
-  yes: Flag.Boolean("yes").pipe(
-    Flag.withAlias("y"),
-    Flag.withDescription("Run calls that may change something without asking"),
-    Flag.withDefault(false)
-  ),
-  maxSteps: Flag.Int("max-steps").pipe(
-    Flag.withDescription(`How often the model may be asked (${usualSteps})`),
-    Flag.withDefault(usualSteps)
+  yes: toggle("yes", "Run calls that may change something without asking").pipe(Flag.withAlias("y")),
+  maxSteps: positive("max-steps", "number", `How many turns the run may take (${defaultSteps})`).pipe(
+    Flag.withDefault(defaultSteps)
   ),
   dialect: Flag.Literals("dialect", ["blocks", "tools"]).pipe(
-    Flag.withDescription("Blocks in text (the default), or the vendor's native tool calls"),
+    Flag.withMetavar("<dialect>"),
+    Flag.withDescription("Blocks in text (default), or the native tool calls of the model"),
     Flag.withDefault("blocks")
   )
 }
 
-/** What help says of these flags where a stored run is taken up: the store knows an agent by its name alone. */
-export const givenAgain = "What the run was given as --system, --skills-from, --max-steps and --dialect is given again"
+/** Says that a process which continues a run needs the flags of the agent again. */
+export const givenAgain =
+  "A store does not keep --system, --skills-from, --max-steps and --dialect: give them again as the run had them"
 
-/** How a run is told. */
+/** Colours, unless the screen decides. */
+export const color = Flag.Boolean("color").pipe(
+  Flag.withDescription("Use colours (default: on a terminal, unless NO_COLOR is set)"),
+  optional
+)
+
+/** How a run is shown. */
 export const form = {
-  quiet: Flag.Boolean("quiet").pipe(
-    Flag.withAlias("q"),
-    Flag.withDescription("Print the answer alone"),
-    Flag.withDefault(false)
-  ),
-  json: Flag.Boolean("json").pipe(Flag.withDescription("Print the result as one JSON object"), Flag.withDefault(false)),
-  events: Flag.Boolean("events").pipe(
-    Flag.withDescription("Print every event of the run as a JSON line"),
-    Flag.withDefault(false)
-  ),
-  color: Flag.Boolean("color").pipe(
-    Flag.withDescription("Colour the progress; default: on a terminal, unless NO_COLOR is set"),
-    Flag.optional
-  )
+  quiet: toggle("quiet", "Print only the answer").pipe(Flag.withAlias("q")),
+  json: toggle("json", "Print the result as a JSON object"),
+  events: toggle("events", "Print every event of the run as a JSON line"),
+  color
 }
 
-/** Instructions for a model that was given none. */
+/** Instructions for a model that is given none. */
 export const instructions = "You are a helpful assistant. Use a skill where one helps, and answer briefly."
 
-/** The one form that was asked for. */
-export const formOf = ({
-  events,
-  json,
-  quiet
-}: Omit<Command.Command.Config.Infer<typeof form>, "color">): Effect.Effect<Form, CommandFailed> => {
-  const forms: ReadonlyArray<readonly [Form, boolean]> = [
-    ["quiet", quiet],
-    ["json", json],
-    ["events", events]
-  ]
-  const asked = forms.flatMap(([form, isAsked]) => (isAsked ? [form] : []))
-  return asked.length > 1
-    ? Effect.fail(usage(`--${asked[0]} and --${asked[1]} exclude each other`))
-    : Effect.succeed(asked[0] ?? "text")
+/** The values of flags. */
+export type Values<Flags extends Command.Command.Config> = Command.Command.Config.Infer<Flags>
+
+/** Returns the form that was chosen. */
+export const formOf = (input: Omit<Values<typeof form>, "color">): Effect.Effect<Form, CommandFailed> => {
+  const [chosen = "text", other] = (["quiet", "json", "events"] as const).filter((form) => input[form])
+  return other === undefined
+    ? Effect.succeed<Form>(chosen)
+    : Effect.fail(usage(`--${chosen} and --${other} exclude each other`))
 }
 
-/** The speaker that was named. */
-export const speakerOf = ({
-  model,
-  script
-}: Command.Command.Config.Infer<typeof speaker>): Effect.Effect<Actor["speaker"], CommandFailed> => {
-  if (Option.isSome(model) === Option.isSome(script)) {
-    return Effect.fail(usage("who runs it? Give --model <provider>/<model>, or --script <file> for a scripted model"))
-  }
-  return Effect.succeed(
-    Option.match(model, {
-      onNone: () => ({ script: Option.getOrElse(script, () => "") }),
-      onSome: (model) => ({ model })
-    })
-  )
+/** Returns the model that was named, by a model string or by a script. */
+export const sourceOf = ({ model, script }: Values<typeof source>): ModelSource | undefined => {
+  if (model !== undefined && script === undefined) return { _tag: "Provider", name: model }
+  return script !== undefined && model === undefined ? { _tag: "Script", file: script } : undefined
 }
 
-/** The skills that were asked for: the usual ones where nothing was said. */
+/** Returns the skills to offer; `examples` where nothing else was chosen. */
 export const skillsOf = (
-  { skills, skillsFrom }: Pick<Command.Command.Config.Infer<typeof agent>, "skills" | "skillsFrom">,
-  usual: "all" | "general" = "general"
-): Effect.Effect<Actor["skills"], CommandFailed> =>
-  Option.match(skillsFrom, {
-    onNone: () => Effect.succeed(skills ? usual : "none"),
-    onSome: (directory) =>
-      skills ? Effect.succeed({ directory }) : Effect.fail(usage("--no-skills and --skills-from exclude each other"))
-  })
+  { skills, skillsFrom }: Pick<Values<typeof agent>, "skills" | "skillsFrom">,
+  examples: "all" | "general" = "general"
+): Effect.Effect<Skills, CommandFailed> => {
+  if (skillsFrom === undefined) return Effect.succeed(skills ? examples : "none")
+  return skills
+    ? Effect.succeed({ directory: skillsFrom })
+    : Effect.fail(usage("--no-skills and --skills-from exclude each other"))
+}
 
-/** The agent that was told, with this speaker. */
-export const actorOf = (
-  input: Command.Command.Config.Infer<typeof agent>,
-  speaker: Actor["speaker"]
-): Effect.Effect<Actor, CommandFailed> =>
-  input.maxSteps < 1
-    ? Effect.fail(usage("--max-steps is a number from 1"))
-    : Effect.map(skillsOf(input), (skills) => ({
-        speaker,
-        instructions: Option.getOrElse(input.system, () => instructions),
-        skills,
-        yes: input.yes,
-        maxSteps: input.maxSteps,
-        dialect: input.dialect
-      }))
+/** Returns the agent that the flags describe. */
+export const agentOf = Effect.fnUntraced(function* (
+  input: Values<typeof agent>,
+  source: ModelSource | undefined,
+  examples?: "all" | "general"
+) {
+  if (source === undefined) {
+    return yield* usage("which model runs it? Give --model <provider>/<model>, or --script <file> for a scripted model")
+  }
+  const { dialect, maxSteps, system = instructions, yes } = input
+  return { source, instructions: system, skills: yield* skillsOf(input, examples), yes, maxSteps, dialect }
+})
+
+/** An agent as flags describe it. */
+export type Agent = Effect.Success<ReturnType<typeof agentOf>>

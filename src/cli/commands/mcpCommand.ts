@@ -1,52 +1,34 @@
 /**
- * `kernai mcp`: the servers of a config, looked at, called, signed in to; and kernai as a server.
+ * `kernai mcp`: uses MCP servers, and is one.
  */
 
-import * as Argument from "effect/cli/Argument"
-import * as Command from "effect/cli/Command"
-import * as Flag from "effect/cli/Flag"
+import { Argument, Command, Flag } from "effect/cli"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import { usage } from "../exit.ts"
 import * as Shared from "./flags.ts"
 
-const config = Flag.String("config").pipe(
+const config = Shared.text("config", "file", "The config of the servers (mcp.yml)").pipe(
   Flag.withAlias("c"),
-  Flag.withMetavar("<file>"),
-  Flag.withDescription("The config of the servers (mcp.yml)"),
   Flag.withDefault("mcp.yml")
 )
-const json = Flag.Boolean("json").pipe(Flag.withDescription("Print JSON"), Flag.withDefault(false))
-const server = Argument.String("server").pipe(Argument.withDescription("Its name in the config"))
-const tool = Argument.String("tool").pipe(Argument.withDescription("The name the tool has on its server"))
-
-// What a command does is loaded when it is called.
+const json = Shared.toggle("json", "Print JSON")
+const server = Argument.String("server").pipe(Argument.withDescription("The name of the server in the config"))
+const tool = Argument.String("tool").pipe(Argument.withDescription("The name that the server gives the tool"))
 const tools = Effect.promise(() => import("../mcp/tools.ts"))
 
-const oneOrAll = Argument.String("server").pipe(
-  Argument.withDescription("Its name in the config; default: all of them"),
-  Argument.optional
-)
-
-const list = Command.make("list", { server: oneOrAll, config, json }, (input) =>
-  Effect.flatMap(tools, (module) => module.list(input.config, input.server, input.json))
+const list = Command.make(
+  "list",
+  { server: Shared.optionalArgument("server", "The name of one server in the config (default: all)"), config, json },
+  (input) => Effect.flatMap(tools, (module) => module.list(input.config, input.server, input.json))
 ).pipe(Command.withDescription("Connect the servers and list their tools"))
 
-const call = Command.make(
-  "call",
-  {
-    server,
-    tool,
-    input: Argument.String("input").pipe(
-      Argument.withDescription("Its arguments, a JSON object; default: {}"),
-      Argument.optional
-    ),
-    config,
-    json
-  },
-  (input) => Effect.flatMap(tools, (module) => module.call({ ...input, file: input.config }))
-).pipe(
-  Command.withDescription("Call one tool and print what it answers"),
+const callFlags = { server, tool, input: Shared.optionalArgument("input", "A JSON object (default: {})"), config, json }
+
+/** The values of the flags of `call`. */
+export type CallFlags = Shared.Values<typeof callFlags>
+
+const call = Command.make("call", callFlags, (input) => Effect.flatMap(tools, (module) => module.call(input))).pipe(
+  Command.withDescription("Call a tool and print its result"),
   Command.withExamples([
     {
       command: `kernai mcp call files read_text_file '{"path": "letter.txt"}' -c examples/mcp.yml`,
@@ -60,83 +42,69 @@ const doctor = Command.make("doctor", { config, json }, (input) =>
     Effect.promise(() => import("../mcp/serverDoctor.ts")),
     (module) => module.examine(input.config, input.json)
   )
-).pipe(Command.withDescription("Say what is wrong with a config and its servers, and what to do about it"))
+).pipe(Command.withDescription("Show what is wrong with a config and its servers, and what to do"))
 
 const signIn = Command.make("sign-in", { server, config }, (input) =>
   Effect.flatMap(tools, (module) => module.signIn(input.config, input.server))
-).pipe(Command.withDescription("Sign in to a server with a browser; the sign-in is kept for later"))
+).pipe(Command.withDescription("Sign in to a server with a browser; the sign-in is stored"))
 
-const hidden = tool.pipe(
-  Argument.withDescription("The name the tool has on its server; default: all that wait for it"),
-  Argument.optional
-)
-
-const approve = Command.make("approve", { server, tool: hidden, config }, (input) =>
-  Effect.flatMap(tools, (module) => module.approve(input.config, input.server, input.tool))
+const approve = Command.make(
+  "approve",
+  { server, tool: Shared.optionalArgument("tool", "The name of one tool (default: all that wait)"), config },
+  (input) => Effect.flatMap(tools, (module) => module.approve(input.config, input.server, input.tool))
 ).pipe(
   Command.withDescription(
-    "Accept tools that changed since they were first seen, or are new on a server of which thousands were accepted"
-  )
+    "Accept tools that changed since they were first seen, or that are new on a server with thousands of tools"
+  ),
+  Command.withShortDescription("Accept tools that changed")
 )
 
 const serveFlags = {
-  http: Flag.Boolean("http").pipe(
-    Flag.withDescription("Serve Streamable HTTP instead of standard streams; prints the address and the token"),
-    Flag.withDefault(false)
-  ),
-  host: Flag.String("host").pipe(
-    Flag.withDescription("With --http: the address to listen on (127.0.0.1)"),
-    Flag.optional
-  ),
+  http: Shared.toggle("http", "Serve HTTP instead of the standard streams; prints the address and the token"),
+  host: Shared.optionalText("host", "address", "With --http: the address to listen on (127.0.0.1)"),
   port: Flag.Int("port").pipe(
-    Flag.withDescription("With --http: which port; 0, the default, takes any that is free"),
-    Flag.optional
-  ),
-  allowHost: Flag.String("allow-host").pipe(
-    Flag.withMetavar("<host:port>"),
-    Flag.withDescription(
-      "With --http: a name clients ask this server by, beside the address it listens on; may be given several times, and 0.0.0.0 needs one"
+    Flag.filter(
+      (port) => port >= 0 && port <= 65_535,
+      () => "a number from 0 to 65535"
     ),
-    Flag.atLeast(0)
+    Flag.withMetavar("<number>"),
+    Flag.withDescription("With --http: the port (0, the default, takes a free one)"),
+    Shared.optional
   ),
+  allowHost: Shared.text(
+    "allow-host",
+    "host:port",
+    "With --http: another name that clients may use for this server; repeatable. 0.0.0.0 needs one"
+  ).pipe(Flag.atLeast(0)),
   skillsFrom: Shared.agent.skillsFrom,
-  model: Shared.speaker.model.pipe(
-    Flag.withDescription("Offer an agent with this model and the skills, instead of the skills")
-  ),
+  model: Shared.source.model.pipe(Flag.withDescription("Serve an agent with this model and the skills")),
   system: Shared.agent.system.pipe(Flag.withDescription("Instructions for the agent"))
 }
+
+/** The values of the flags of `serve`. */
+export type ServeFlags = Shared.Values<typeof serveFlags>
 
 const serve = Command.make(
   "serve",
   serveFlags,
   Effect.fnUntraced(function* (input) {
-    const port = Option.getOrElse(input.port, () => 0)
-    if (port < 0 || port > 65_535) return yield* usage("--port is a number from 0 to 65535")
-    if (!input.http) {
-      if (Option.isSome(input.host)) return yield* usage("--host needs --http")
-      if (Option.isSome(input.port)) return yield* usage("--port needs --http")
-      if (input.allowHost.length > 0) return yield* usage("--allow-host needs --http")
-    }
-    if (Option.isSome(input.system) && Option.isNone(input.model)) return yield* usage("--system needs --model")
+    const forHttp: ReadonlyArray<readonly [flag: string, isGiven: boolean]> = [
+      ["--host", input.host !== undefined],
+      ["--port", input.port !== undefined],
+      ["--allow-host", input.allowHost.length > 0]
+    ]
+    const idle = forHttp.find(([, isGiven]) => isGiven)
+    if (!input.http && idle !== undefined) return yield* usage(`${idle[0]} needs --http`)
+    if (input.system !== undefined && input.model === undefined) return yield* usage("--system needs --model")
     const { serve } = yield* Effect.promise(() => import("../mcp/serve.ts"))
-    yield* serve({
-      skills: Option.match(input.skillsFrom, {
-        onNone: () => "general" as const,
-        onSome: (directory) => ({ directory })
-      }),
-      agent: Option.getOrUndefined(
-        Option.map(input.model, (model) => ({ model, instructions: Option.getOrElse(input.system, () => "") }))
-      ),
-      http: input.http
-        ? { host: Option.getOrElse(input.host, () => "127.0.0.1"), port, hosts: input.allowHost }
-        : undefined
-    })
+    yield* serve(input)
   })
-).pipe(Command.withDescription("Be an MCP server: offer skills, or an agent, to other programs"))
+).pipe(
+  Command.withDescription("Serve skills, or an agent, to other programs as an MCP server"),
+  Command.withShortDescription("Serve skills, or an agent")
+)
 
-/** The command. */
 export const mcp = Command.make("mcp").pipe(
-  Command.withDescription("Work with MCP servers, or be one"),
-  Command.withShortDescription("Work with MCP servers, or be one"),
+  Command.withDescription("Use MCP servers, or be one"),
   Command.withSubcommands([list, call, doctor, signIn, approve, serve])
 )

@@ -1,112 +1,80 @@
 /**
- * `kernai run`: a conversation from question to answer, recorded or live.
+ * `kernai run`: one question, answered by a recording or by a model.
  */
 
-import * as Argument from "effect/cli/Argument"
-import * as Command from "effect/cli/Command"
-import * as Flag from "effect/cli/Flag"
+import { Command, Flag } from "effect/cli"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import { help, usage } from "../exit.ts"
 import type { Form } from "../followRun.ts"
 import { Screen } from "../screen.ts"
 import * as Shared from "./flags.ts"
 
 const flags = {
-  question: Argument.String("question").pipe(
-    Argument.withDescription("What to ask; needs --model, or a --store with --script or --detach"),
-    Argument.optional
-  ),
-  model: Shared.speaker.model,
-  replay: Flag.String("replay").pipe(
-    Flag.withMetavar("<name or file>"),
-    Flag.withDescription("Play this recorded conversation"),
-    Flag.optional
-  ),
+  question: Shared.optionalArgument("question", "What to ask; needs --model, or --store with --script or --detach"),
+  model: Shared.source.model,
+  replay: Shared.optionalText("replay", "name", "Play this recorded conversation: a name of --list, or a file"),
   store: Shared.store.pipe(
-    Flag.withDescription("Keep the run there: sqlite:FILE, file:FOLDER or pg:URL"),
-    Flag.optional
+    Flag.withDescription("Store the run in sqlite:FILE, file:FOLDER or pg:URL"),
+    Shared.optional
   ),
-  script: Shared.speaker.script.pipe(
-    Flag.withDescription("With --store: ask a scripted model, a JSON list of replies. No key is needed")
+  script: Shared.source.script.pipe(
+    Flag.withDescription("With --store: ask a scripted model, a JSON list of replies, without any key")
   ),
-  detach: Flag.Boolean("detach").pipe(
-    Flag.withDescription("With --store: store the question, print the id of the run, and leave it to 'kernai worker'"),
-    Flag.withDefault(false)
-  ),
+  detach: Shared.toggle("detach", "With --store: only store the question, for 'kernai worker', and print its id"),
   yes: Shared.agent.yes.pipe(Flag.withDescription("With --store: run calls that may change something without asking")),
-  mcp: Flag.String("mcp").pipe(
-    Flag.withMetavar("<file>"),
-    Flag.withDescription("Use the MCP servers of this config; without a model, a scripted one shows them at work"),
-    Flag.optional
-  ),
-  list: Flag.Boolean("list").pipe(Flag.withDescription("List the recorded conversations"), Flag.withDefault(false)),
+  mcp: Shared.optionalText("mcp", "file", "Use the MCP servers of a config; without --model, with a scripted model"),
+  list: Shared.toggle("list", "List the recorded conversations"),
   system: Shared.agent.system,
-  image: Flag.String("image").pipe(
-    Flag.withMetavar("<file>"),
-    Flag.withDescription("Send a picture with the question; may be given several times"),
-    Flag.atLeast(0)
-  ),
+  image: Shared.text("image", "file", "Send a picture with the question; repeatable").pipe(Flag.atLeast(0)),
   skillsFrom: Shared.agent.skillsFrom,
-  skills: Shared.agent.skills.pipe(Flag.withDescription("Offer skills at all (--no-skills: a plain question)")),
+  skills: Shared.agent.skills,
   maxSteps: Shared.agent.maxSteps,
   dialect: Shared.agent.dialect,
-  root: Flag.String("root").pipe(
-    Flag.withMetavar("<folder>"),
-    Flag.withDescription("Read files given here only inside this folder (.)"),
+  root: Shared.text("root", "folder", "Read --image and --replay only inside this folder (.)").pipe(
     Flag.withDefault(".")
   ),
   ...Shared.form
 }
 
-type Input = Command.Command.Config.Infer<typeof flags>
+export type RunFlags = Shared.Values<typeof flags>
 
-/** The command. */
 export const run = Command.make("run", flags, (input) => start(input)).pipe(
   Command.withDescription(
-    `Run a conversation. Without a model, a recorded one is played: no key is needed, and everything but the model's words is real. ${help}`
+    `Ask a question. Without a model a recorded conversation is played: no key is needed, and everything but the model's words is real. ${help}`
   ),
-  Command.withShortDescription("Run a conversation, recorded or live"),
+  Command.withShortDescription("Ask a question, or play a recorded conversation"),
   Command.withExamples([
     { command: "kernai run", description: "Play the recorded conversation that comes with kernai" },
     { command: "kernai run --replay openai_scenario_weather", description: "Play another one" },
     {
-      command: 'kernai run --model anthropic/claude-sonnet-4-20250514 "How many users are on the free plan?"',
-      description: "Ask a model; needs ANTHROPIC_API_KEY"
+      command: 'kernai run -m openai/gpt-4o "How many users are on the free plan?"',
+      description: "Ask a model; needs OPENAI_API_KEY"
     },
     {
-      command: "kernai run --model ollama/llava --no-skills --image cat.png 'What is this?'",
+      command: "kernai run -m ollama/llava --no-skills --image cat.png 'What is this?'",
       description: "Ask a local model about a picture"
     }
   ])
 )
 
-const start = Effect.fnUntraced(function* (input: Input) {
+const start = Effect.fnUntraced(function* (input: RunFlags) {
   const form = yield* Shared.formOf(input)
   if (input.list) return yield* list(form)
-  if (input.maxSteps < 1) return yield* usage("--max-steps is a number from 1")
-  if (Option.isSome(input.mcp) && Option.isSome(input.store)) {
-    return yield* usage("whoever goes on with a stored run has no servers: --mcp or --store")
-  }
-  if (Option.isNone(input.store)) {
-    if (Option.isSome(input.script))
-      return yield* usage("--script needs a --store, as does whoever goes on with the run")
+  if (input.store === undefined) {
+    if (input.script !== undefined) return yield* usage("--script needs a --store")
     if (input.detach) return yield* usage("--detach needs a --store, where a worker finds the run")
-  } else if (Option.isSome(input.model) || Option.isSome(input.script) || input.detach) {
-    return yield* keep(input, form, input.store.value)
+  } else {
+    if (input.mcp !== undefined)
+      return yield* usage("--mcp and --store exclude each other: a resumed run has no servers")
+    if (input.detach) return yield* submit(input, form, input.store)
   }
-  return yield* Option.match(input.model, {
-    onNone: () => play(input, form),
-    onSome: (model) => ask(input, form, model)
-  })
+  if (input.model !== undefined || input.script !== undefined) return yield* ask(input, form)
+  return yield* play(input, form)
 })
 
-// What a way to run needs is loaded when it is taken: a replay starts without the network's modules.
-const recordings = Effect.promise(() => import("../demo/recordings.ts"))
-
 const list = Effect.fnUntraced(function* (form: Form) {
-  const { bundled } = yield* recordings
   const screen = yield* Screen
+  const { bundled } = yield* Effect.promise(() => import("../demo/recordings.ts"))
   const width = Math.max(...bundled.map(({ name }) => name.length))
   screen.out(
     form === "text" || form === "quiet"
@@ -115,93 +83,76 @@ const list = Effect.fnUntraced(function* (form: Form) {
   )
 })
 
-const play = Effect.fnUntraced(function* (input: Input, form: Form) {
-  if (Option.isSome(input.question)) {
-    return yield* usage(
-      "a question needs a model: kernai run --model <provider>/<model> <question>; without both, a recorded conversation is played"
-    )
-  }
-  const idle = withModel.find(([, isGiven]) => isGiven(input))
-  if (idle !== undefined) {
-    return yield* usage(`${idle[0]} needs --model: without a model the conversation that is played is fixed`)
-  }
-  if (Option.isSome(input.mcp)) {
-    if (Option.isSome(input.replay)) return yield* usage("a recording knows no servers: give --replay or --mcp")
-    const { play } = yield* Effect.promise(() => import("../mcp/play.ts"))
-    return yield* play(input.mcp.value, { ...look(input, form), maxSteps: input.maxSteps })
-  }
-  const recording = yield* open(input)
-  const { replay } = yield* Effect.promise(() => import("../replayModel.ts"))
-  const options = { ...look(input, form), maxSteps: input.maxSteps }
-  if (Option.isNone(input.store)) return yield* replay(recording, options)
-  const Store = yield* Effect.promise(() => import("../storeFlag.ts"))
-  return yield* replay(recording, { ...options, store: yield* Store.open(input.store.value, { exists: false }) })
-})
+type Flags = ReadonlyArray<readonly [flag: string, isGiven: (input: RunFlags) => boolean]>
 
-type Flags = ReadonlyArray<readonly [flag: string, isGiven: (input: Input) => boolean]>
-
-/** What an agent is told: nobody hears of it when a conversation is played, and a stored question does not keep it. */
-const toldAgent: Flags = [
-  ["--system", ({ system }) => Option.isSome(system)],
-  ["--skills-from", ({ skillsFrom }) => Option.isSome(skillsFrom)],
+const agentFlags: Flags = [
+  ["--system", ({ system }) => system !== undefined],
+  ["--skills-from", ({ skillsFrom }) => skillsFrom !== undefined],
   ["--no-skills", ({ skills }) => !skills],
   ["--dialect", ({ dialect }) => dialect !== "blocks"],
   ["--yes", ({ yes }) => yes]
 ]
-const withModel: Flags = [...toldAgent, ["--image", ({ image }) => image.length > 0]]
-const withWorker: Flags = [
-  ...toldAgent,
-  ["--model", ({ model }) => Option.isSome(model)],
-  ["--script", ({ script }) => Option.isSome(script)],
-  ["--max-steps", ({ maxSteps }) => maxSteps !== Shared.usualSteps]
+const modelFlags: Flags = [...agentFlags, ["--image", ({ image }) => image.length > 0]]
+const workerFlags: Flags = [
+  ...agentFlags,
+  ["--model", ({ model }) => model !== undefined],
+  ["--script", ({ script }) => script !== undefined],
+  ["--max-steps", ({ maxSteps }) => maxSteps !== Shared.defaultSteps]
 ]
 
-const twoQuestions = usage("--replay brings its own question: give one or the other")
+const given = (flags: Flags, input: RunFlags): string | undefined => flags.find(([, isGiven]) => isGiven(input))?.[0]
 
-const ask = Effect.fnUntraced(function* (input: Input, form: Form, model: string) {
-  const recording = Option.isSome(input.question) ? undefined : yield* open(input)
-  if (recording === undefined && Option.isSome(input.replay)) return yield* twoQuestions
-  const { live } = yield* Effect.promise(() => import("../live.ts"))
-  yield* live({
-    ...look(input, form),
-    model,
-    question: recording?.question ?? Option.getOrElse(input.question, () => ""),
-    instructions: Option.getOrElse(input.system, () => recording?.instructions ?? Shared.instructions),
-    images: input.image,
-    root: input.root,
-    maxSteps: input.maxSteps,
-    dialect: input.dialect,
-    skills: yield* Shared.skillsOf(input, recording === undefined ? "general" : "all"),
-    mcp: Option.getOrUndefined(input.mcp)
-  })
+const recordingOf = Effect.fnUntraced(function* ({ replay, root }: RunFlags) {
+  const Recordings = yield* Effect.promise(() => import("../demo/recordings.ts"))
+  return yield* Recordings.open(replay ?? Recordings.standard, root)
 })
 
-const keep = Effect.fnUntraced(function* (input: Input, form: Form, store: string) {
-  if (Option.isNone(input.question)) return yield* usage("what is asked? A recorded question is not kept with a model")
-  if (Option.isSome(input.replay)) return yield* twoQuestions
-  const idle = input.detach ? withWorker.find(([, isGiven]) => isGiven(input)) : undefined
-  if (idle !== undefined) {
-    return yield* usage(`${idle[0]} is for 'kernai worker', which runs the question: --detach only stores it`)
+/** Plays a recorded conversation, or the script for MCP servers. */
+const play = Effect.fnUntraced(function* (input: RunFlags, form: Form) {
+  if (input.question !== undefined) {
+    return yield* usage("a question needs a model: kernai run --model <provider>/<model> <question>")
   }
-  const speaker = input.detach ? { nobody: "later" } : yield* Shared.speakerOf(input)
-  const { begin } = yield* Effect.promise(() => import("../runs/submitRun.ts"))
-  return yield* begin({
-    ...look(input, form),
-    store,
-    actor: yield* Shared.actorOf(input, speaker),
-    question: input.question.value,
-    images: input.image,
-    root: input.root,
-    detach: input.detach
-  })
+  const idle = given(modelFlags, input)
+  if (idle !== undefined) return yield* usage(`${idle} needs --model: without a model the conversation is fixed`)
+  if (input.mcp !== undefined) {
+    if (input.replay !== undefined) return yield* usage("--replay and --mcp exclude each other without --model")
+    const { scriptedRun } = yield* Effect.promise(() => import("../mcp/scriptedRun.ts"))
+    return yield* scriptedRun(input.mcp, { ...input, form })
+  }
+  const recording = yield* recordingOf(input)
+  const { replay } = yield* Effect.promise(() => import("../replayModel.ts"))
+  const Store = yield* Effect.promise(() => import("../storeFlag.ts"))
+  const store = input.store === undefined ? undefined : yield* Store.openOrCreate(input.store)
+  return yield* replay(recording, { form, color: input.color, maxSteps: input.maxSteps, store })
 })
 
-const look = ({ color }: Input, form: Form) => ({ form, colors: Option.getOrUndefined(color) })
+const questionOf = Effect.fnUntraced(function* ({ question, replay }: RunFlags) {
+  if (question === undefined) return yield* usage("--store needs a question: a recorded one is not stored with a model")
+  if (replay !== undefined) return yield* usage("--replay brings its own question: give one or the other")
+  return question
+})
 
-const open = Effect.fnUntraced(function* (input: Input) {
-  const Recordings = yield* recordings
-  return yield* Recordings.open(
-    Option.getOrElse(input.replay, () => Recordings.standard),
-    input.root
+/** Asks a model; without a store it may be a recorded question. */
+const ask = Effect.fnUntraced(function* (input: RunFlags, form: Form) {
+  const recording = input.store === undefined && input.question === undefined ? yield* recordingOf(input) : undefined
+  const question = recording === undefined ? yield* questionOf(input) : recording.question
+  const agent = yield* Shared.agentOf(
+    { ...input, system: input.system ?? recording?.instructions },
+    Shared.sourceOf(input),
+    recording === undefined ? "general" : "all"
   )
+  const { ask } = yield* Effect.promise(() => import("../runs/askAgent.ts"))
+  return yield* ask(agent, { ...input, form, question })
+})
+
+/** Stores a question for a worker. */
+const submit = Effect.fnUntraced(function* (input: RunFlags, form: Form, store: string) {
+  const question = yield* questionOf(input)
+  const idle = given(workerFlags, input)
+  if (idle !== undefined) {
+    return yield* usage(`${idle} is for 'kernai worker', which runs the question: --detach only stores it`)
+  }
+  const agent = yield* Shared.agentOf(input, { _tag: "Unused", id: "later" })
+  const { submit } = yield* Effect.promise(() => import("../runs/askAgent.ts"))
+  return yield* submit(agent, store, { ...input, form, question })
 })

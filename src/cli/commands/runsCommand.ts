@@ -1,203 +1,137 @@
 /**
- * `kernai runs`: looks after stored runs.
+ * `kernai runs`: stored runs.
  */
 
-import * as Argument from "effect/cli/Argument"
-import * as Command from "effect/cli/Command"
-import * as Flag from "effect/cli/Flag"
+import { Argument, Command, Flag } from "effect/cli"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
-import { help, usage } from "../exit.ts"
+import { help } from "../exit.ts"
 import * as Shared from "./flags.ts"
 
-const reading = Effect.promise(() => import("../runs/showRuns.ts"))
+const showing = Effect.promise(() => import("../runs/showRuns.ts"))
 const acting = Effect.promise(() => import("../runs/act.ts"))
 
 const { store } = Shared
 const id = Argument.String("id").pipe(Argument.withDescription("The id of the run"))
-const json = Flag.Boolean("json").pipe(Flag.withDescription("Print JSON"), Flag.withDefault(false))
-
-const list = Command.make(
-  "list",
-  {
-    store,
-    status: Flag.Literals("status", ["running", "paused", "completed", "failed"]).pipe(
-      Flag.withDescription("Only runs of this status"),
-      Flag.optional
-    ),
-    search: Flag.String("search").pipe(
-      Flag.withMetavar("<words>"),
-      Flag.withDescription("Only runs with all these words in their question or answer, inside other words too"),
-      Flag.optional
-    ),
-    limit: Flag.Int("limit").pipe(Flag.withDescription("How many (50)"), Flag.withDefault(50)),
-    json
-  },
-  Effect.fnUntraced(function* (input) {
-    if (input.limit < 1) return yield* usage("--limit is a number from 1")
-    const { list } = yield* reading
-    yield* list({
-      ...input,
-      status: Option.getOrUndefined(input.status),
-      search: Option.getOrUndefined(input.search)
-    })
-  })
-).pipe(Command.withDescription("List runs, the newest first; with --json, one JSON line for each."))
-
-const show = Command.make(
-  "show",
-  { id, store, json },
-  Effect.fnUntraced(function* ({ id, json, store }) {
-    const { show } = yield* reading
-    yield* show({ store, runId: id, json })
-  })
-).pipe(Command.withDescription("Show what became of a run, and the calls it waits with."))
-
-const exported = Command.make(
-  "export",
-  {
-    id,
-    file: Argument.String("file").pipe(Argument.withDescription("A new file; default: the output"), Argument.optional),
-    store
-  },
-  Effect.fnUntraced(function* ({ file, id, store }) {
-    const { exported } = yield* reading
-    yield* exported({ store, runId: id, file: Option.getOrUndefined(file) })
-  })
-).pipe(Command.withDescription("Write every record of a run and of the runs below it, one JSON line each."))
-
+const json = Shared.toggle("json", "Print JSON")
 const revision = Flag.Int("revision").pipe(
   Flag.withMetavar("<number>"),
-  Flag.withDescription("The revision of the run you looked at: nothing is done when it went on since"),
-  Flag.optional
+  Flag.withDescription("The revision you looked at; fails if the run has another one now"),
+  Shared.optional
 )
 
-const deciding = {
+const listFlags = {
+  store,
+  status: Flag.Literals("status", ["running", "paused", "completed", "failed"]).pipe(
+    Flag.withMetavar("<status>"),
+    Flag.withDescription("Only runs with this status"),
+    Shared.optional
+  ),
+  search: Shared.optionalText("search", "words", "Only runs with all these words in their question or answer"),
+  limit: Shared.positive("limit", "number", "How many (50)").pipe(Flag.withDefault(50)),
+  json
+}
+
+/** The values of the flags of `list`. */
+export type ListFlags = Shared.Values<typeof listFlags>
+
+const list = Command.make("list", listFlags, (input) => Effect.flatMap(showing, (module) => module.list(input))).pipe(
+  Command.withDescription("List runs, newest first. --json prints a JSON line for each.")
+)
+
+const show = Command.make("show", { id, store, json }, (input) =>
+  Effect.flatMap(showing, (module) => module.show(input))
+).pipe(Command.withDescription("Show a run, and the calls it waits for."))
+
+const file = Shared.optionalArgument("file", "A new file (default: the output)")
+
+const exported = Command.make("export", { id, file, store }, (input) =>
+  Effect.flatMap(showing, (module) => module.exported(input))
+).pipe(Command.withDescription("Write the records of a run and of its tasks, a JSON line each."))
+
+const answerFlags = {
   id,
   calls: Argument.String("call").pipe(
-    Argument.withDescription("The calls meant, as 'kernai runs show' names them; default: all that wait"),
+    Argument.withDescription("The ids of calls, as 'kernai runs show' prints them (default: all that wait)"),
     Argument.atLeast(0)
   ),
   store,
   revision,
-  by: Flag.String("by").pipe(
-    Flag.withMetavar("<name>"),
-    Flag.withDescription("Who decided; it is kept with the answer"),
-    Flag.withDefault("the command line")
-  ),
-  reason: Flag.String("reason").pipe(
-    Flag.withMetavar("<text>"),
-    Flag.withDescription("Why; the model is told when a call is denied"),
-    Flag.optional
-  )
+  by: Shared.text("by", "name", "Who decided; stored with the answer").pipe(Flag.withDefault("the command line")),
+  reason: Shared.optionalText("reason", "text", "Why; the model reads the reason of a denial")
 }
 
-const approve = Command.make(
-  "approve",
-  {
-    ...deciding,
-    input: Flag.String("input").pipe(
-      Flag.withMetavar("<json>"),
-      Flag.withDescription("Run one call with these arguments instead of its own"),
-      Flag.optional
-    )
-  },
-  Effect.fnUntraced(function* ({ id, input, reason, revision, ...rest }) {
-    const { answer } = yield* acting
-    yield* answer({
-      ...rest,
-      runId: id,
-      revision: Option.getOrUndefined(revision),
-      approved: true,
-      reason: Option.getOrUndefined(reason),
-      input: Option.getOrUndefined(input)
-    })
-  })
+const input = Shared.optionalText("input", "json", "Run one call with this input instead of its own")
+
+/** The values of the flags of `approve` and `deny`. */
+export type AnswerFlags = Shared.Values<typeof answerFlags> & { readonly input?: string | undefined }
+
+const approve = Command.make("approve", { ...answerFlags, input }, (input) =>
+  Effect.flatMap(acting, (module) => module.answer(true, input))
 ).pipe(
   Command.withDescription(
-    "Allow calls that a run waits with. Nothing runs here: a worker goes on with it, or 'kernai runs resume'."
+    "Allow calls that a run waits for. Nothing runs yet: a worker continues the run, or 'kernai runs resume'."
   ),
-  Command.withShortDescription("Allow calls that a run waits with")
+  Command.withShortDescription("Allow calls that a run waits for")
 )
 
-const deny = Command.make(
-  "deny",
-  deciding,
-  Effect.fnUntraced(function* ({ id, reason, revision, ...rest }) {
-    const { answer } = yield* acting
-    yield* answer({
-      ...rest,
-      runId: id,
-      revision: Option.getOrUndefined(revision),
-      approved: false,
-      reason: Option.getOrUndefined(reason)
-    })
-  })
+const deny = Command.make("deny", answerFlags, (input) =>
+  Effect.flatMap(acting, (module) => module.answer(false, input))
 ).pipe(
   Command.withDescription(
-    "Refuse calls that a run waits with. The model is told when the run goes on: with a worker, or 'kernai runs resume'."
+    "Refuse calls that a run waits for. The model reads it when the run continues: with a worker, or 'kernai runs resume'."
   ),
-  Command.withShortDescription("Refuse calls that a run waits with")
+  Command.withShortDescription("Refuse calls that a run waits for")
 )
+
+const resumeFlags = {
+  id,
+  store,
+  ...Shared.source,
+  ...Shared.agent,
+  inFlight: Flag.Literals("in-flight", ["retry", "fail"]).pipe(
+    Flag.withMetavar("<what>"),
+    Flag.withDescription(
+      "What to do with calls that may have run: make them again, or fail (default: make them again if they are read-only or idempotent, else fail)"
+    ),
+    Shared.optional
+  ),
+  rewind: Shared.toggle("rewind", "Prepare the turn again instead of sending the stored prompt"),
+  revision,
+  ...Shared.form
+}
+
+/** The values of the flags of `resume`. */
+export type ResumeFlags = Shared.Values<typeof resumeFlags>
 
 const resume = Command.make(
   "resume",
-  {
-    id,
-    store,
-    ...Shared.speaker,
-    ...Shared.agent,
-    inFlight: Flag.Literals("in-flight", ["retry", "fail"]).pipe(
-      Flag.withDescription(
-        "What becomes of calls of which nobody knows whether they ran; default: those that read or are idempotent are made again, for any other the run fails"
-      ),
-      Flag.optional
-    ),
-    rewind: Flag.Boolean("rewind").pipe(
-      Flag.withDescription("Prepare the turn again instead of asking with the stored prompt"),
-      Flag.withDefault(false)
-    ),
-    revision,
-    ...Shared.form
-  },
+  resumeFlags,
   Effect.fnUntraced(function* (input) {
     const form = yield* Shared.formOf(input)
-    const actor = yield* Shared.actorOf(input, yield* Shared.speakerOf(input))
+    const agent = yield* Shared.agentOf(input, Shared.sourceOf(input))
     const { resume } = yield* acting
-    yield* resume({
-      store: input.store,
-      runId: input.id,
-      actor,
-      inFlight: Option.getOrUndefined(input.inFlight),
-      rewind: input.rewind,
-      revision: Option.getOrUndefined(input.revision),
-      form,
-      colors: Option.getOrUndefined(input.color)
-    })
+    yield* resume(agent, { ...input, form })
   })
 ).pipe(
   Command.withDescription(
-    `Go on with a run where it stands, to its end. ${Shared.givenAgain}; once it has begun, it keeps its dialect. ${help}`
+    `Continue a run to its end. ${Shared.givenAgain}. A run that has started keeps its dialect. ${help}`
   ),
-  Command.withShortDescription("Go on with a run where it stands, to its end")
+  Command.withShortDescription("Continue a run to its end")
 )
 
 const fork = Command.make(
   "fork",
   {
     id,
-    revision: revision.pipe(Flag.withDescription("The last revision both have in common; default: the run's last one")),
+    revision: revision.pipe(Flag.withDescription("The last revision that both share (default: the latest)")),
     store
   },
-  Effect.fnUntraced(function* ({ id, revision, store }) {
-    const { fork } = yield* acting
-    yield* fork({ store, runId: id, revision: Option.getOrUndefined(revision) })
-  })
+  (input) => Effect.flatMap(acting, (module) => module.fork(input))
 ).pipe(
   Command.withDescription(
-    "Make a new run from a commit of another, and print its id. 'kernai runs resume' goes on with it; a worker leaves it alone."
+    "Create a run from a revision of another, and print its id. 'kernai runs resume' continues it; workers leave it alone."
   ),
-  Command.withShortDescription("Make a new run from a commit of another")
+  Command.withShortDescription("Create a run from a revision of another")
 )
 
 const replay = Command.make(
@@ -206,25 +140,22 @@ const replay = Command.make(
     id,
     store,
     ...Shared.agent,
-    yes: Shared.agent.yes.pipe(
-      Flag.withDescription("As the run was given it: calls that may change something were not asked about")
-    )
+    yes: Shared.agent.yes.pipe(Flag.withDescription("The run had --yes: it did not ask before calls"))
   },
   Effect.fnUntraced(function* ({ id, store, ...input }) {
-    const actor = yield* Shared.actorOf(input, { nobody: "" })
+    const agent = yield* Shared.agentOf(input, { _tag: "Unused", id: "" })
     const { replay } = yield* acting
-    yield* replay({ store, runId: id, actor })
+    yield* replay(agent, { store, id })
   })
 ).pipe(
   Command.withDescription(
-    `Run a stored run again without a model and without entering a skill, and tell where it parts from what was recorded. ${Shared.givenAgain}, and --yes.`
+    `Replay a stored run without asking a model or running a skill, and report the first difference. ${Shared.givenAgain}, and --yes.`
   ),
-  Command.withShortDescription("Run a stored run again without a model, and tell where it differs")
+  Command.withShortDescription("Replay a run and report the first difference")
 )
 
-/** The command. */
 export const runs = Command.make("runs").pipe(
-  Command.withDescription("Runs that are kept: list and show them, answer their questions, and go on with them."),
-  Command.withShortDescription("Look after stored runs"),
+  Command.withDescription("List and show stored runs, answer their questions, and continue them."),
+  Command.withShortDescription("Show, answer and continue stored runs"),
   Command.withSubcommands([list, show, resume, approve, deny, fork, replay, exported])
 )

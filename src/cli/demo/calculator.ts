@@ -1,109 +1,58 @@
 /**
- * Sums a model wants done: `(2 / 4) * 100`.
- *
- * Whole numbers stay whole, and their quotient is rounded down; one decimal
- * makes the result a decimal, written with its point.
+ * Arithmetic for models: `(2 / 4) * 100`. As in the recorded conversations, the quotient of whole numbers is rounded down,
+ * and one decimal makes the result a decimal.
  */
 
-import * as Effect from "effect/Effect"
-import * as Schema from "effect/Schema"
-
-/** What was written is no sum. */
-export class NoSum extends Schema.TaggedError<NoSum>()("NoSum", { reason: Schema.String }) {
-  override get message() {
-    return this.reason
-  }
+/** Evaluates an expression of at most 500 characters; undefined if it has no value. */
+export const calculate = (text: string): string | undefined => {
+  if (!/^[\d.\s+\-*/()]{1,500}$/.test(text)) return undefined
+  const tokens = text.match(/\d+(?:\.\d+)?|\S/g) ?? []
+  const result = sum(tokens)
+  if (result === undefined || tokens.length > 0 || !Number.isFinite(result.number)) return undefined
+  return result.isWhole || !Number.isInteger(result.number) ? String(result.number) : `${result.number}.0`
 }
-
-/** Works a sum out and writes the result. */
-export const calculate = (sum: string): Effect.Effect<string, NoSum> =>
-  Effect.try({
-    try: () => written(new Reader(sum).whole()),
-    catch: (error) => (error instanceof NoSum ? error : new NoSum({ reason: "this cannot be worked out" }))
-  })
 
 interface Value {
   readonly number: number
   readonly isWhole: boolean
 }
 
-const written = ({ isWhole, number }: Value): string => {
-  if (!Number.isFinite(number)) throw new NoSum({ reason: "the result is no number" })
-  return !isWhole && Number.isInteger(number) ? `${number}.0` : String(number)
+type Operation = (left: number, right: number, isWhole: boolean) => number
+
+const operations: { readonly [sign: string]: Operation } = {
+  "+": (left, right) => left + right,
+  "-": (left, right) => left - right,
+  "*": (left, right) => left * right,
+  "/": (left, right, isWhole) => (isWhole ? Math.floor(left / right) : left / right)
 }
 
-const maxLength = 500
+const apply = (sign: string, left: Value | undefined, right: Value | undefined): Value | undefined => {
+  const operation = operations[sign]
+  if (operation === undefined || left === undefined || right === undefined) return undefined
+  const isWhole = left.isWhole && right.isWhole
+  return { number: operation(left.number, right.number, isWhole), isWhole }
+}
 
-/** Reads a sum from left to right: products bind closer than sums. */
-class Reader {
-  readonly #tokens: ReadonlyArray<string>
-  #at = 0
+// These take their tokens off the front of the list; undefined stands for a broken expression.
 
-  constructor(sum: string) {
-    if (sum.length > maxLength) throw new NoSum({ reason: `a sum has at most ${maxLength} characters` })
-    const tokens = sum.match(/\d+(?:\.\d+)?|[-+*/()]|[^\s]/g) ?? []
-    const strange = tokens.find((token) => !/^(?:\d|[-+*/()]$)/.test(token))
-    if (strange !== undefined) {
-      throw new NoSum({ reason: `'${strange}' is not part of a sum; use numbers, + - * / and parentheses` })
-    }
-    this.#tokens = tokens
-  }
+type Parser = (tokens: Array<string>) => Value | undefined
 
-  whole(): Value {
-    const value = this.#sum()
-    if (this.#at < this.#tokens.length) throw new NoSum({ reason: `'${this.#tokens[this.#at]}' was not expected` })
-    return value
-  }
-
-  #sum(): Value {
-    let value = this.#product()
-    for (let sign = this.#take("+", "-"); sign !== undefined; sign = this.#take("+", "-")) {
-      const other = this.#product()
-      value = {
-        number: sign === "+" ? value.number + other.number : value.number - other.number,
-        isWhole: value.isWhole && other.isWhole
-      }
+const chain =
+  (signs: string, operand: Parser): Parser =>
+  (tokens) => {
+    let value = operand(tokens)
+    while (tokens[0] !== undefined && signs.includes(tokens[0])) {
+      value = apply(tokens.shift() ?? "", value, operand(tokens))
     }
     return value
   }
 
-  #product(): Value {
-    let value = this.#factor()
-    for (let sign = this.#take("*", "/"); sign !== undefined; sign = this.#take("*", "/")) {
-      const other = this.#factor()
-      const isWhole = value.isWhole && other.isWhole
-      value = {
-        number: sign === "*" ? value.number * other.number : divide(value.number, other.number, isWhole),
-        isWhole
-      }
-    }
-    return value
-  }
-
-  #factor(): Value {
-    if (this.#take("-") !== undefined) {
-      const { isWhole, number } = this.#factor()
-      return { number: -number, isWhole }
-    }
-    if (this.#take("(") !== undefined) {
-      const value = this.#sum()
-      if (this.#take(")") === undefined) throw new NoSum({ reason: "a ')' is missing" })
-      return value
-    }
-    const token = this.#tokens[this.#at++]
-    if (token === undefined || !/^\d/.test(token)) throw new NoSum({ reason: "a number is missing" })
-    return { number: Number(token), isWhole: !token.includes(".") }
-  }
-
-  #take(...signs: ReadonlyArray<string>): string | undefined {
-    const token = this.#tokens[this.#at]
-    if (token === undefined || !signs.includes(token)) return undefined
-    this.#at++
-    return token
-  }
+const factor: Parser = (tokens) => {
+  const token = tokens.shift() ?? ""
+  if (token === "-") return apply("-", { number: 0, isWhole: true }, factor(tokens))
+  if (/^\d/.test(token)) return { number: Number(token), isWhole: !token.includes(".") }
+  const inner = token === "(" ? sum(tokens) : undefined
+  return tokens.shift() === ")" ? inner : undefined
 }
 
-const divide = (dividend: number, divisor: number, isWhole: boolean): number => {
-  if (divisor === 0) throw new NoSum({ reason: "nothing can be divided by 0" })
-  return isWhole ? Math.floor(dividend / divisor) : dividend / divisor
-}
+const sum: Parser = chain("+-", chain("*/", factor))

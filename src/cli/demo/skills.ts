@@ -1,8 +1,5 @@
 /**
- * The skills of the recorded conversations, so that they run anew in a replay.
- *
- * What they give is what the conversations were recorded with: a small table of
- * users, sums, and yesterday's weather.
+ * The example skills. The recorded conversations were made with them, so a replay runs them again.
  */
 
 import * as Effect from "effect/Effect"
@@ -11,45 +8,48 @@ import type { AnySkill } from "../../Skill.ts"
 import * as Skill from "../../Skill.ts"
 import { calculate } from "./calculator.ts"
 
-/** The example users, whatever is asked for. */
 export const userDatabase = Skill.make("user_database", {
   description: "Fetch all users of the example database: id, name, email, status, plan, signup_date, as a JSON array",
   input: Schema.Struct({ query: Schema.String.annotate({ description: "fetch all" }) }),
   effects: "read",
-  // One JSON text: a list would be told element by element.
+  // One JSON text, as it was recorded: a list would reach the model element by element.
   execute: () => Effect.succeed(JSON.stringify(users))
 })
 
-/** Sums. */
 export const calculator = Skill.make("calculator", {
   description: "Work out a sum of numbers with + - * / and parentheses. Whole numbers divide to whole numbers",
   input: Schema.Struct({ expression: Schema.String }),
   effects: "read",
-  execute: ({ expression }) => calculate(expression)
+  execute: ({ expression }) => {
+    const result = calculate(expression)
+    return result === undefined
+      ? Effect.fail(new NoResult({ reason: `${expression} has no value: use numbers, + - * / and parentheses` }))
+      : Effect.succeed(result)
+  }
 })
 
-/** The example weather of a city. */
 export const weather = Skill.make("weather", {
   description: "Get the example weather of a city, as JSON",
   input: Schema.Struct({ city: Schema.String }),
   effects: "read",
   execute: ({ city }) => {
     const found = cities.get(city.trim().toLowerCase())
-    return found === undefined ? Effect.fail(new NoWeather({ city })) : Effect.succeed(found)
+    return found === undefined
+      ? Effect.fail(new NoResult({ reason: `no weather for ${city}; ask for ${Array.from(cities.keys()).join(", ")}` }))
+      : Effect.succeed(found)
   }
 })
 
-/** Nobody knows the weather there. */
-export class NoWeather extends Schema.TaggedError<NoWeather>()("NoWeather", { city: Schema.String }) {
+/** An example skill has no result for its input. */
+export class NoResult extends Schema.TaggedError<NoResult>()("NoResult", { reason: Schema.String }) {
   override get message() {
-    return `no weather is known for ${this.city}; ask for ${Array.from(cities.keys()).join(", ")}`
+    return this.reason
   }
 }
 
-/** All of them. */
 export const all: ReadonlyArray<AnySkill> = [userDatabase, calculator, weather]
 
-/** Those that are of use with any question. */
+/** The example skills that fit any question. */
 export const general: ReadonlyArray<AnySkill> = [userDatabase, calculator]
 
 const user = (id: number, name: string, status: string, plan: string, signup_date: string) => ({

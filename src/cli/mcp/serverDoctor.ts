@@ -1,16 +1,15 @@
 /**
- * What `kernai mcp doctor` does.
+ * Examines a config of MCP servers, and the servers.
  */
 
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as Layer from "effect/Layer"
-import * as Read from "../../internal/base/readFile.ts"
+import * as Read from "../../internal/base/files.ts"
 import { Limits } from "../../Limits.ts"
 import * as McpDoctor from "../../mcp/McpDoctor.ts"
-import { Codes, CommandFailed, unread, usage } from "../exit.ts"
-import { paint } from "../pen.ts"
+import { asUsage, failed, unreadable } from "../exit.ts"
 import { Screen } from "../screen.ts"
 import * as Text from "../terminalText.ts"
 import * as Servers from "./servers.ts"
@@ -21,25 +20,20 @@ export const examine = Effect.fnUntraced(function* (file: string, asJson: boolea
   const fs = yield* FileSystem.FileSystem
   const { fetchedBytes } = yield* Limits
   const name = Text.excerpt(file, 80)
-  const text = yield* Effect.mapError(Read.text(fs, file, fetchedBytes), (refusal) => unread(name, refusal))
+  const text = yield* Effect.mapError(Read.text(fs, file, fetchedBytes), (refusal) => unreadable(name, refusal))
   const findings = yield* McpDoctor.examine(text).pipe(
-    Effect.provide(Layer.merge(Servers.kept(file), FetchHttpClient.layer)),
-    Effect.mapError((error) => (error instanceof CommandFailed ? error : usage(Text.excerpt(error.message, 400))))
+    Effect.provide(Layer.merge(Servers.storage(file), FetchHttpClient.layer)),
+    Effect.mapError((error) => asUsage(error))
   )
-  screen.out(asJson ? `${Text.json(findings)}\n` : findings.map((finding) => shown(finding, screen.colors)).join(""))
+  screen.out(asJson ? `${Text.json(findings)}\n` : findings.map((finding) => lineOf(finding, screen)).join(""))
   const wrong = findings.filter(({ state }) => state === "wrong").length
-  if (wrong > 0) {
-    return yield* new CommandFailed({
-      code: Codes.failed,
-      reason: wrong === 1 ? "one thing is wrong" : `${wrong} things are wrong`
-    })
-  }
+  if (wrong > 0) return yield* failed(`${Text.count(wrong, "problem")} found`)
 })
 
 const tones = { ok: "good", warning: "warning", wrong: "bad" } as const
 
-const shown = ({ advice, detail, server, state }: McpDoctor.Finding, colors: boolean): string => {
-  const label = paint(state.padEnd(7), tones[state], { colors })
+const lineOf = ({ advice, detail, server, state }: McpDoctor.Finding, look: Text.Look): string => {
+  const label = Text.paint(state.padEnd(7), tones[state], look)
   const line = `${label} ${Text.flat(server ?? "config")}  ${Text.flat(detail)}\n`
   return advice === undefined ? line : `${line}        ${Text.flat(advice)}\n`
 }

@@ -1,8 +1,6 @@
 /**
- * The MCP servers of a config file, as the commands use them.
- *
- * Sign-ins and the pins of tools outlive the command: they are kept in the
- * user's folder for data, the pins apart for each config file.
+ * The MCP servers of a config file. Sign-ins and accepted tools are stored in the user's data folder, the tools separately
+ * for each config file.
  */
 
 import * as Effect from "effect/Effect"
@@ -15,12 +13,12 @@ import type * as McpConfig from "../../mcp/McpConfig.ts"
 import * as McpHub from "../../mcp/McpHub.ts"
 import * as TokenStore from "../../mcp/TokenStore.ts"
 import * as ToolPins from "../../mcp/ToolPins.ts"
-import { usage } from "../exit.ts"
+import * as ProtocolRegistry from "../../ProtocolRegistry.ts"
+import type { SkillRegistry } from "../../SkillRegistry.ts"
+import { asUsage, type CommandFailed, orUsage, usage } from "../exit.ts"
 import { excerpt } from "../terminalText.ts"
 
-/** Reads a config file. */
-export const read = (file: string) =>
-  Effect.mapError(McpHub.readConfig(file), (error) => usage(excerpt(error.message, 400)))
+export const read = (file: string) => Effect.mapError(McpHub.readConfig(file), (error) => asUsage(error))
 
 /** Reads one server of a config file. */
 export const readOne = Effect.fnUntraced(function* (file: string, name: string) {
@@ -35,12 +33,20 @@ export const readOne = Effect.fnUntraced(function* (file: string, name: string) 
   return config
 })
 
-/** Connects the servers of a config that was read from a file. */
 export const layer = (file: string, config: McpConfig.McpConfig, options?: McpHub.Options) =>
-  McpHub.layer(config, options).pipe(Layer.provide([kept(file), FetchHttpClient.layer]))
+  McpHub.layer(config, options).pipe(Layer.provide([storage(file), FetchHttpClient.layer]))
 
-/** Where sign-ins and pins are kept. */
-export const kept = (file: string) =>
+/** Registers the tools of the servers of a file, beside other skills. */
+export const registries = Effect.fnUntraced(function* <R>(
+  file: string,
+  skills: Layer.Layer<SkillRegistry, CommandFailed, R>
+) {
+  const servers = layer(file, yield* read(file))
+  return orUsage(Layer.provideMerge(servers, Layer.merge(skills, Layer.orDie(ProtocolRegistry.layer()))))
+})
+
+/** Stores sign-ins and accepted tools. */
+export const storage = (file: string) =>
   Layer.unwrap(
     Effect.gen(function* () {
       const path = yield* Path.Path
@@ -55,5 +61,5 @@ export const kept = (file: string) =>
 
 const dataFolder = UserDirectories.UserDirectories.use((folders) => folders.data("kernai")).pipe(
   Effect.provide(UserDirectories.layer),
-  Effect.mapError((error) => usage(`there is no folder to keep sign-ins in: ${excerpt(error.message, 200)}`))
+  Effect.mapError((error) => asUsage(error, "there is no data folder to store sign-ins in: "))
 )

@@ -1,141 +1,25 @@
 /**
- * What `kernai mcp list`, `call`, `approve` and `sign-in` do.
+ * Lists and calls the tools of MCP servers, accepts tools that changed, and signs in.
  */
 
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
-import * as Result from "effect/Result"
-import * as Bounds from "../../internal/base/bounds.ts"
+import * as Schema from "effect/Schema"
 import * as Content from "../../Content.ts"
-import { isJsonObject, type JsonObject } from "../../internal/base/json.ts"
-import { plain } from "../../internal/base/plain.ts"
-import { parseJson } from "../../internal/base/untrusted.ts"
+import { plain } from "../../internal/base/json.ts"
 import type { McpConfig } from "../../mcp/McpConfig.ts"
 import { McpHub, type Options, type ServerStatus } from "../../mcp/McpHub.ts"
 import * as McpProtocol from "../../mcp/McpProtocol.ts"
 import * as ProtocolRegistry from "../../ProtocolRegistry.ts"
 import * as SkillRegistry from "../../SkillRegistry.ts"
-import { Codes, CommandFailed, usage } from "../exit.ts"
-import { paint } from "../pen.ts"
-import { Screen } from "../screen.ts"
+import type { CallFlags } from "../commands/mcpCommand.ts"
+import { asFailure, failed, usage } from "../exit.ts"
+import { Screen, type Shape } from "../screen.ts"
 import * as Text from "../terminalText.ts"
 import * as Servers from "./servers.ts"
 
-/** Lists servers and their tools. */
-export const list = Effect.fnUntraced(function* (file: string, server: Option.Option<string>, asJson: boolean) {
-  const config = yield* Option.match(server, {
-    onNone: () => Servers.read(file),
-    onSome: (name) => Servers.readOne(file, name)
-  })
-  const screen = yield* Screen
-  const [status, tools] = yield* using(
-    file,
-    config,
-    McpHub.use((hub) => Effect.all([hub.status, hub.catalog.tools(undefined)]))
-  )
-  const listed = status.map((server) => ({
-    ...server,
-    problem: server.problem?.message ?? null,
-    skills: Object.fromEntries(server.skills),
-    tools: tools.filter((tool) => tool.server === server.name)
-  }))
-  if (asJson) return screen.out(`${Text.json(plain(listed))}\n`)
-  const look = { colors: screen.colors }
-  for (const { hidden, name, problem, state, tools } of listed) {
-    screen.out(`${paint(Text.flat(name), "title", look)}  ${about(status, name, state, problem)}\n`)
-    const width = Math.min(32, Math.max(0, ...tools.map((tool) => tool.name.length)))
-    for (const tool of tools) {
-      const shown = Text.excerpt(tool.name, 64).padEnd(width)
-      screen.out(`  ${shown}  ${Text.excerpt(tool.description ?? "", Math.max(20, screen.columns - width - 4))}\n`)
-    }
-    for (const tool of hidden) {
-      const approve = `kernai mcp approve ${name} ${tool.tool}`
-      const advice = { changed: `changed: ${approve}`, excess: `new: ${approve}`, repeated: "repeated name" }[
-        tool.reason
-      ]
-      screen.out(`  ${paint(`${Text.flat(tool.tool)}  hidden, ${Text.flat(advice)}`, "warning", look)}\n`)
-    }
-  }
-})
-
-const about = (status: ReadonlyArray<ServerStatus>, name: string, state: string, problem: string | null): string => {
-  const info = status.find((server) => server.name === name)?.info
-  if (problem !== null) return Text.flat(`${state}: ${problem}`)
-  return Text.flat(`${info?.name ?? ""} ${info?.version ?? ""}, revision ${info?.protocolVersion ?? ""}`)
-}
-
-/** Calls one tool and prints what it answers. Who sits at a terminal may be asked to allow it. */
-export const call = Effect.fnUntraced(function* (options: {
-  readonly file: string
-  readonly server: string
-  readonly tool: string
-  readonly input: Option.Option<string>
-  readonly json: boolean
-}) {
-  const config = yield* Servers.readOne(options.file, options.server)
-  const input = yield* inputOf(Option.getOrElse(options.input, () => "{}"))
-  const screen = yield* Screen
-  const answer = yield* using(
-    options.file,
-    config,
-    McpHub.use((hub) => hub.catalog.callTool(options.tool, input, options.server)),
-    process.stdin.isTTY ? { show: (url) => Effect.sync(() => screen.error(invitation(url))) } : {}
-  )
-  if (options.json) {
-    screen.out(`${Text.json({ isError: answer.isError, content: answer.content.map(Content.encode) })}\n`)
-  } else {
-    screen.out(Text.paragraph(McpProtocol.textOf(answer)))
-  }
-  if (answer.isError) {
-    return yield* new CommandFailed({ code: Codes.failed, reason: `the tool ${options.tool} calls this an error` })
-  }
-})
-
-const inputOf = Effect.fnUntraced(function* (text: string): Effect.fn.Return<JsonObject, CommandFailed> {
-  const parsed = Result.map(parseJson(text, Bounds.jsonDepth), plain)
-  return Result.isSuccess(parsed) && isJsonObject(parsed.success)
-    ? parsed.success
-    : yield* usage(`the input of a tool is a JSON object, such as '{"path": "notes.txt"}'`)
-})
-
-/** Accepts tools that are hidden until a person does. */
-export const approve = Effect.fnUntraced(function* (file: string, server: string, tool: Option.Option<string>) {
-  const config = yield* Servers.readOne(file, server)
-  const screen = yield* Screen
-  const approved = yield* using(
-    file,
-    config,
-    McpHub.use((hub) =>
-      Effect.gen(function* () {
-        const hidden = (yield* hub.status).flatMap(({ hidden }) => hidden)
-        const asked = hidden.filter(({ tool: name }) => Option.isNone(tool) || tool.value === name)
-        return yield* Effect.filter(asked, hub.approve)
-      })
-    )
-  )
-  if (approved.length === 0) return yield* usage(`no tool of '${Text.excerpt(server, 80)}' waits for approval`)
-  for (const { description, tool } of approved) {
-    screen.out(`${Text.flat(tool)}  ${Text.excerpt(description, screen.columns - tool.length - 2)}\n`)
-  }
-})
-
-/** Signs in to a server: prints the address for the browser, and waits. */
-export const signIn = Effect.fnUntraced(function* (file: string, server: string) {
-  const config = yield* Servers.readOne(file, server)
-  const screen = yield* Screen
-  yield* using(
-    file,
-    config,
-    McpHub.use((hub) => hub.signIn(server, (url) => Effect.sync(() => screen.out(invitation(url)))))
-  )
-  screen.out(`signed in to ${Text.flat(server)}\n`)
-})
-
-const invitation = (url: string) => `Open this address in a browser on this computer:\n${Text.flat(url)}\n`
-
-/** Runs with the servers of a config connected; what a server says went wrong is one line. */
-const using = <A, E extends { readonly message: string }, R>(
+/** Runs with the servers of a config connected. */
+const withServers = <A, E extends { readonly _tag: string; readonly message: string }, R>(
   file: string,
   config: McpConfig,
   use: Effect.Effect<A, E, R | McpHub>,
@@ -144,10 +28,112 @@ const using = <A, E extends { readonly message: string }, R>(
   const registries = Layer.merge(SkillRegistry.layer(), ProtocolRegistry.layer())
   return use.pipe(
     Effect.provide(Servers.layer(file, config, { ...options, protocol: false }).pipe(Layer.provide(registries))),
-    Effect.mapError((error) =>
-      error instanceof CommandFailed
-        ? error
-        : new CommandFailed({ code: Codes.failed, reason: Text.excerpt(error.message, 1_000) })
-    )
+    Effect.mapError(asFailure)
   )
 }
+
+/** Lists the servers of a config, or one of them, with their tools. */
+export const list = Effect.fnUntraced(function* (file: string, server: string | undefined, asJson: boolean) {
+  const screen = yield* Screen
+  const config = yield* server === undefined ? Servers.read(file) : Servers.readOne(file, server)
+  const connected = McpHub.use((hub) => Effect.all([hub.status, hub.catalog.tools(undefined)]))
+  const [servers, tools] = yield* withServers(file, config, connected)
+  const toolsOf = (name: string) => tools.filter((tool) => tool.server === name)
+  if (asJson) {
+    const listed = servers.map((server) => ({
+      ...server,
+      problem: server.problem?.message ?? null,
+      skills: Object.fromEntries(server.skills),
+      tools: toolsOf(server.name)
+    }))
+    return screen.out(`${Text.json(plain(listed))}\n`)
+  }
+  for (const server of servers) {
+    screen.out(`${Text.paint(Text.flat(server.name), "title", screen)}  ${stateOf(server)}\n`)
+    listTools(screen, toolsOf(server.name))
+    listHidden(screen, server)
+  }
+})
+
+const stateOf = ({ info, problem, state }: ServerStatus): string =>
+  problem === undefined
+    ? Text.flat(`${info?.name ?? ""} ${info?.version ?? ""}, revision ${info?.protocolVersion ?? ""}`)
+    : Text.flat(`${state}: ${problem.message}`)
+
+const listTools = (screen: Shape, tools: ReadonlyArray<McpProtocol.ToolEntry>): void => {
+  const width = Math.min(32, Math.max(0, ...tools.map(({ name }) => name.length)))
+  for (const { description, name } of tools) {
+    const about = Text.excerpt(description ?? "", Math.max(20, screen.columns - width - 4))
+    screen.out(`  ${Text.excerpt(name, 64).padEnd(width)}  ${about}\n`)
+  }
+}
+
+const listHidden = (screen: Shape, { hidden, name }: ServerStatus): void => {
+  for (const { reason, tool } of hidden) {
+    const approve = `kernai mcp approve ${name} ${tool}`
+    const why = { changed: `changed: ${approve}`, excess: `new: ${approve}`, repeated: "repeated name" }[reason]
+    screen.out(`  ${Text.paint(`${Text.flat(tool)}  hidden, ${Text.flat(why)}`, "warning", screen)}\n`)
+  }
+}
+
+/** Calls a tool and prints its result. On a terminal the server may ask the person to sign in. */
+export const call = Effect.fnUntraced(function* (options: CallFlags) {
+  const { config: file, server, tool } = options
+  const screen = yield* Screen
+  const config = yield* Servers.readOne(file, server)
+  const input = yield* inputOf(options.input ?? "{}")
+  const result = yield* withServers(
+    file,
+    config,
+    McpHub.use((hub) => hub.catalog.callTool(tool, input, server)),
+    process.stdin.isTTY ? { show: (url) => Effect.sync(() => screen.error(invitation(url))) } : {}
+  )
+  screen.out(
+    options.json
+      ? `${Text.json({ isError: result.isError, content: result.content.map(Content.encode) })}\n`
+      : Text.paragraph(McpProtocol.textOf(result))
+  )
+  if (result.isError) return yield* failed(`the tool ${tool} reports an error`)
+})
+
+const Input = Schema.fromJsonString(Schema.Record(Schema.String, Schema.Json))
+
+const inputOf = (text: string) =>
+  Effect.mapError(Schema.decodeUnknownEffect(Input)(text), () =>
+    usage(`the input of a tool is a JSON object, such as '{"path": "notes.txt"}'`)
+  )
+
+/** Accepts hidden tools of a server: one, or all of them. */
+export const approve = Effect.fnUntraced(function* (file: string, server: string, tool: string | undefined) {
+  const screen = yield* Screen
+  const config = yield* Servers.readOne(file, server)
+  const approving = McpHub.use((hub) =>
+    Effect.gen(function* () {
+      const hidden = (yield* hub.status).flatMap(({ hidden }) => hidden)
+      return yield* Effect.filter(
+        hidden.filter(({ tool: name }) => tool === undefined || tool === name),
+        hub.approve
+      )
+    })
+  )
+  const approved = yield* withServers(file, config, approving)
+  if (approved.length === 0) return yield* usage(`no tool of '${Text.excerpt(server, 80)}' waits for approval`)
+  for (const { description, tool } of approved) {
+    screen.out(`${Text.flat(tool)}  ${Text.excerpt(description, screen.columns - tool.length - 2)}\n`)
+  }
+})
+
+/** Prints the address to sign in at, and waits until the person has signed in. */
+export const signIn = Effect.fnUntraced(function* (file: string, server: string) {
+  const screen = yield* Screen
+  const config = yield* Servers.readOne(file, server)
+  const show = (url: string) => Effect.sync(() => screen.out(invitation(url)))
+  yield* withServers(
+    file,
+    config,
+    McpHub.use((hub) => hub.signIn(server, show))
+  )
+  screen.out(`signed in to ${Text.flat(server)}\n`)
+})
+
+const invitation = (url: string) => `Open this address in a browser on this computer:\n${Text.flat(url)}\n`

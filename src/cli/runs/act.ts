@@ -1,5 +1,5 @@
 /**
- * Moves stored runs on: answers their questions, takes them up, parts them, and plays them again.
+ * Changes stored runs: answers their questions, resumes, forks and replays them.
  */
 
 import * as Effect from "effect/Effect"
@@ -11,158 +11,120 @@ import * as Replay from "../../Replay.ts"
 import type { Answer } from "../../RunState.ts"
 import { RunStore } from "../../RunStore.ts"
 import * as Session from "../chat/chatSession.ts"
-import { CommandFailed, usage } from "../exit.ts"
-import { follow, type Options as FollowOptions } from "../followRun.ts"
+import * as CliAgent from "../cliAgent.ts"
+import type { Agent } from "../commands/flags.ts"
+import type { AnswerFlags, ResumeFlags } from "../commands/runsCommand.ts"
+import { CommandFailed, asFailure, usage } from "../exit.ts"
+import { follow, type Form } from "../followRun.ts"
 import { Screen } from "../screen.ts"
 import * as Store from "../storeFlag.ts"
 import * as Text from "../terminalText.ts"
-import * as Actor from "./actor.ts"
-import { unknown } from "./showRuns.ts"
+import { notFound } from "./showRuns.ts"
 
-/** Which run of which store. */
+/** A run of a store. */
 export interface Target {
   readonly store: string
-  readonly runId: string
+  readonly id: string
+  /** The revision that was looked at; another one fails. */
+  readonly revision?: number | undefined
 }
 
-// ---------------------------------------------------------------- answers
+const at = ({ revision }: Target) => (revision === undefined ? {} : { revision })
 
-/** What a person decided. */
-export interface Decision extends Target {
-  /** The revision of the run that was looked at. */
-  readonly revision: number | undefined
-  readonly approved: boolean
-  /** Ids of calls; none: all that wait. */
-  readonly calls: ReadonlyArray<string>
-  readonly by: string
-  readonly reason?: string | undefined
-  /** JSON text: the arguments to run with instead. */
-  readonly input?: string | undefined
-}
+const headOf = Effect.fnUntraced(function* (id: string) {
+  const head = yield* RunStore.use((runs) => runs.head(id))
+  return Option.isSome(head) ? head.value : yield* notFound(id)
+})
 
-/** Records answers and runs nothing: a worker, or `runs resume`, goes on (DR-22). */
-export const answer = Effect.fnUntraced(function* (decision: Decision) {
-  const { approved, by, reason, revision, runId } = decision
+/** Records answers. Nothing runs: a worker continues the run, or `resume`. */
+export const answer = Effect.fnUntraced(function* (approved: boolean, decision: AnswerFlags) {
+  const { by, id, reason, revision } = decision
   const screen = yield* Screen
-  const input = decision.input === undefined ? undefined : yield* decodeInput(decision.input)
-  const store = yield* Store.open(decision.store, { exists: true })
+  const input = decision.input === undefined ? {} : { input: yield* inputOf(decision.input) }
+  const store = yield* Store.openExisting(decision.store)
   yield* Effect.gen(function* () {
-    yield* Effect.catchTag(storedAt(yield* RunStore, runId, revision), "RunNotFound", () => unknown(runId))
-    const open = yield* Session.questions(runId)
-    const calls = decision.calls.length === 0 ? open.map(({ callId }) => callId) : new Set(decision.calls)
+    yield* Effect.catchTag(storedAt(yield* RunStore, id, revision), "RunNotFound", () => notFound(id))
+    const questions = yield* Session.questions(id)
+    const calls = decision.calls.length > 0 ? new Set(decision.calls) : questions.map(({ callId }) => callId)
     const answers = Array.from(calls, (callId): Answer => ({
       callId,
       approved,
       by,
       ...(reason === undefined ? {} : { reason }),
-      ...(input === undefined ? {} : { input: input.value })
+      ...input
     }))
-    if (answers.length === 0) return yield* usage(`the run ${Text.excerpt(runId, 80)} waits for no answer`)
-    if (input !== undefined && answers.length > 1) return yield* usage("--input is for one call: name it")
-    yield* Kernel.answer(runId, answers, { workerId: "cli", ...at(revision) })
+    if (answers.length === 0) return yield* usage(`the run ${Text.excerpt(id, 80)} asks nothing`)
+    if ("input" in input && answers.length > 1) return yield* usage("--input needs the id of one call")
+    yield* Kernel.answer(id, answers, { workerId: "cli", ...at(decision) })
     for (const { callId } of answers) {
-      const name = open.find((question) => question.callId === callId)?.name ?? ""
+      const name = questions.find((question) => question.callId === callId)?.name ?? ""
       screen.out(`${approved ? "approved" : "denied"}  ${Text.flat(callId)}  ${Text.flat(name)}\n`)
     }
-    const left = open.length - answers.length
-    screen.progress(left === 0 ? "a worker goes on with it, or 'kernai runs resume'\n" : `${left} more wait\n`)
-  }).pipe(Effect.mapError(Actor.failed), Effect.provide(store))
+    const left = questions.length - answers.length
+    screen.progress(left > 0 ? `${left} more wait\n` : "a worker continues the run, or 'kernai runs resume'\n")
+  }).pipe(Effect.mapError(asFailure), Effect.provide(store.runs))
 })
 
-const headOf = Effect.fnUntraced(function* (runId: string) {
-  const head = yield* RunStore.use((runs) => runs.head(runId))
-  return Option.isSome(head) ? head.value : yield* unknown(runId)
-})
+// A skill takes an object, a protocol a text.
+const Input = Schema.fromJsonString(Schema.Union([Schema.Record(Schema.String, Schema.Json), Schema.String]))
 
-const at = (revision: number | undefined) => (revision === undefined ? {} : { revision })
+const inputOf = (text: string) =>
+  Effect.mapError(Schema.decodeUnknownEffect(Input)(text), () =>
+    usage("--input has to be a JSON object or a JSON text")
+  )
 
-// A skill takes an object, a protocol the text of its block: anything else is a slip.
-const Arguments = Schema.fromJsonString(Schema.Union([Schema.Record(Schema.String, Schema.Json), Schema.String]))
-
-const decodeInput = (text: string) =>
-  Effect.mapBoth(Schema.decodeUnknownEffect(Arguments)(text), {
-    onFailure: () => usage("--input is no JSON object and no JSON text"),
-    onSuccess: (value) => ({ value })
-  })
-
-// ---------------------------------------------------------------- resume
-
-/** How a run is taken up. */
-export interface Resuming extends Target, Pick<FollowOptions, "form" | "colors"> {
-  readonly actor: Actor.Actor
-  /** What becomes of calls of which nobody knows whether they ran. */
-  readonly inFlight?: Kernel.Recovery | undefined
-  readonly rewind: boolean
-  /** The revision of the run that was looked at. */
-  readonly revision: number | undefined
-}
-
-/** Takes a run up where it stands and follows it to its end. */
-export const resume = Effect.fnUntraced(function* (options: Resuming) {
-  const { inFlight, runId } = options
-  const store = yield* Store.open(options.store, { exists: true })
-  const { agent, ground } = yield* Actor.make(options.actor, store, options.store)
+/** Resumes a run, and follows it to its end. */
+export const resume = Effect.fnUntraced(function* (described: Agent, options: ResumeFlags & { readonly form: Form }) {
+  const { id, inFlight, rewind } = options
+  const store = yield* Store.openExisting(options.store)
+  const { agent, kernel } = yield* CliAgent.make(described, store)
   return yield* Effect.gen(function* () {
-    const head = yield* headOf(runId)
-    const missing = yield* Actor.missing(options.actor, runId, options.revision)
-    if (missing !== undefined) return yield* usage(Actor.notHere(missing))
-    const calls = inFlight === undefined ? [] : yield* Session.inFlight(runId)
-    const replay = Object.fromEntries(calls.map(({ callId }) => [callId, inFlight ?? "fail"] as const))
-    const how = { replay, rewind: options.rewind, workerId: "cli", ...at(options.revision) }
-    return yield* follow(Kernel.resumeStream(agent(head.agent), runId, how), {
-      ...options,
-      title: `going on with ${runId} at revision ${head.revision}`
-    })
-  }).pipe(
-    Effect.catchTag("StoreError", (error) => Effect.fail(Actor.failed(error))),
-    Effect.provide(ground)
-  )
+    const head = yield* headOf(id)
+    const missing = yield* CliAgent.missingSkill(described, id, options.revision)
+    if (missing !== undefined) return yield* usage(CliAgent.missing(missing))
+    const calls = inFlight === undefined ? [] : yield* Session.inFlight(id)
+    const recover = Object.fromEntries(calls.map(({ callId }) => [callId, inFlight ?? "fail"] as const))
+    const events = Kernel.resumeStream(agent(head.agent), id, { recover, rewind, workerId: "cli", ...at(options) })
+    return yield* follow(events, { ...options, title: `resuming ${id} at revision ${head.revision}` })
+  }).pipe(Effect.mapError(asFailure), Effect.provide(kernel))
 })
 
-// ---------------------------------------------------------------- fork and replay
-
-/** Makes a new run from a commit of another, and prints its id. */
-export const fork = Effect.fnUntraced(function* (options: Target & { readonly revision: number | undefined }) {
+/** Creates a run from a revision of another, and prints its id. */
+export const fork = Effect.fnUntraced(function* (options: Target) {
+  const { id, revision } = options
   const screen = yield* Screen
-  const { revision, runId } = options
-  const store = yield* Store.open(options.store, { exists: true })
-  const id = yield* Effect.gen(function* () {
-    const head = yield* headOf(runId)
+  const store = yield* Store.openExisting(options.store)
+  const forkId = yield* Effect.gen(function* () {
+    const head = yield* headOf(id)
     if (revision !== undefined && (revision < 1 || revision > head.revision)) {
-      return yield* usage(`--revision is a number from 1 to ${head.revision}, where the run is`)
+      return yield* usage(`--revision is a number from 1 to ${head.revision}, the revision of the run`)
     }
-    return yield* Kernel.fork(runId, at(revision))
-  }).pipe(Effect.mapError(Actor.failed), Effect.provide(store))
-  screen.out(`${Text.flat(id)}\n`)
+    return yield* Kernel.fork(id, at(options))
+  }).pipe(Effect.mapError(asFailure), Effect.provide(store.runs))
+  screen.out(`${Text.flat(forkId)}\n`)
 })
 
-/** Runs a stored run again without a model and without entering a skill (R-26). */
-export const replay = Effect.fnUntraced(function* (options: Target & { readonly actor: Omit<Actor.Actor, "speaker"> }) {
-  const { runId } = options
+/** Replays a stored run: no model is asked, and no skill runs. */
+export const replay = Effect.fnUntraced(function* (described: Agent, options: Target) {
+  const { id } = options
   const screen = yield* Screen
-  const store = yield* Store.open(options.store, { exists: true })
-  const state = Option.getOrUndefined(
-    yield* RunStore.use((runs) => runs.load(runId)).pipe(Effect.mapError(Actor.failed), Effect.provide(store))
-  )
-  if (state === undefined) return yield* unknown(runId)
+  const store = yield* Store.openExisting(options.store)
+  const stored = RunStore.use((runs) => runs.load(id)).pipe(Effect.mapError(asFailure), Effect.provide(store.runs))
+  const state = Option.getOrUndefined(yield* stored)
+  if (state === undefined) return yield* notFound(id)
+  // Recorded as `<provider>/<id>`; the agent has the id.
   const model = [...state.turns, state.currentTurn].find((turn) => turn?.model !== undefined)?.model ?? "replay"
-  // Recorded is `<provider>/<id>`; the agent had the id.
-  const nobody = model.slice(model.indexOf("/") + 1)
-  const { agent, ground } = yield* Actor.make({ ...options.actor, speaker: { nobody } }, store, options.store)
-  const { events, lives, runs } = yield* Replay.run(agent(state.agent), runId).pipe(
+  const source = { _tag: "Unused", id: model.slice(model.indexOf("/") + 1) } as const
+  const { agent, kernel } = yield* CliAgent.make({ ...described, source }, store)
+  const { events, lives, runs } = yield* Replay.run(agent(state.agent), id).pipe(
     Effect.mapError((error) => {
-      const failed = Actor.failed(error)
-      // The store knows the agent by its name alone: how it was made is told again.
-      return error._tag === "ReplayDiverged"
-        ? new CommandFailed({
-            code: failed.code,
-            reason: `${failed.reason}; was it run with other flags, such as --system or --skills-from?`,
-            tag: error._tag
-          })
-        : failed
+      const failure = asFailure(error)
+      if (error._tag !== "ReplayDiverged") return failure
+      const hint = "; was it run with other flags, such as --system or --skills-from?"
+      return new CommandFailed({ ...failure, reason: `${failure.reason}${hint}` })
     }),
-    Effect.provide(ground)
+    Effect.provide(kernel)
   )
-  const lived = lives === 1 ? "one process" : `${lives} processes`
-  screen.out(`the same again: events ${events.length}, runs ${runs}, in ${lived}\n`)
+  const processes = lives === 1 ? "one process" : `${lives} processes`
+  screen.out(`the same again: events ${events.length}, runs ${runs}, in ${processes}\n`)
 })

@@ -5,7 +5,7 @@
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import type { PlatformError } from "effect/PlatformError"
-import * as Read from "../../internal/base/readFile.ts"
+import * as Read from "../../internal/base/files.ts"
 import { ConfigInvalid, StoreError } from "../../KernelError.ts"
 
 /** What goes wrong on a disk, as what goes wrong in a store. */

@@ -22,18 +22,14 @@ import * as Name from "./fileName.ts"
 /** The journals of a directory. What is loaded is noted in `marks`, for the parts to come. */
 export const make = (files: FileSystem.FileSystem, directory: string, codec: RunCodec.RunCodec, marks: Marks.Marks) => {
   const logs = Name.cache((name) =>
-    Log.make(files, `${directory}/${name}.jsonl`, {
-      field: "revision",
-      format: RunCodec.format,
-      isSame: RunCodec.isSame
-    })
+    Log.make(files, `${directory}/${name}.jsonl`, { field: "revision", format: RunCodec.format })
   )
 
   /** The records after a place, up to one that cannot be read, and the place after them all. */
   const page = (log: Log.Log, after: Log.Place) =>
     Effect.map(log.page(after), ({ lines, place }) => {
       const texts = lines.map(({ text }) => text)
-      return { ...readAfter(after.seq, texts, codec.decodeRecord), place }
+      return { ...readAfter(after.seq, texts, codec.decodeRecords), place }
     })
 
   /** Folds the journal from a place on. */
@@ -55,6 +51,18 @@ export const make = (files: FileSystem.FileSystem, directory: string, codec: Run
     if ((yield* log.end).offset < parts.place.offset) return undefined
     const state = yield* Effect.catchTag(fold(log, parts.place, parts.state), "StoreError", () => Effect.undefined)
     return state === undefined || state.revision < least ? undefined : state
+  })
+
+  /** Returns the stored records of a run between two numbers, as far as they can be read. */
+  const between = Effect.fnUntraced(function* (log: Log.Log, { first, last }: Pick<Log.Line, "first" | "last">) {
+    const texts: Array<string> = []
+    for (let place = Log.start; ;) {
+      const next = yield* log.page(place)
+      for (const line of next.lines) if (line.last >= first && line.first <= last) texts.push(line.text)
+      if (next.place.seq >= last || next.place.offset === place.offset) break
+      place = next.place
+    }
+    return readAfter(first - 1, texts, codec.decodeRecords).records
   })
 
   /** The state at the last record of a run, folded as shortly as can be. */
@@ -94,6 +102,7 @@ export const make = (files: FileSystem.FileSystem, directory: string, codec: Run
     log: logs,
     /** The state its records lead to, by the name of its files; none when there is no record. */
     fold: (name: string) => fold(logs(name), Log.start, undefined),
+    between,
     load,
     reader
   }

@@ -55,14 +55,14 @@ const decode = Schema.decodeUnknownResult(Line)
 
 /** Appends a line; false when another was faster. What a newer version wrote is not for us to go on with. */
 const put = Effect.fnUntraced(function* (log: Log.Log, line: typeof Line.Type) {
-  const appended = yield* log.append(line.n, JSON.stringify(line))
+  const appended = yield* log.append({ first: line.n, last: line.n, text: JSON.stringify(line) })
   if (appended._tag !== "Newer") return appended._tag === "Appended"
   const detail = `its lease is of the format ${appended.format}, which a newer version wrote`
   return yield* new StoreError({ operation: "hold the run", reason: "format", detail })
 })
 
 const logOf = (files: FileSystem.FileSystem, path: string): Log.Log =>
-  Log.make(files, `${path}.lease`, { field: "n", format: 0, isSame: () => false })
+  Log.make(files, `${path}.lease`, { field: "n", format: 0 })
 
 const last = Effect.fnUntraced(function* (log: Log.Log) {
   // A run that is held for days has as many lines: what matters is the last.
@@ -76,7 +76,7 @@ const last = Effect.fnUntraced(function* (log: Log.Log) {
     if (line !== undefined) {
       // A line that says nothing about a lease says that nobody holds it.
       const { lease = null } = Result.getOrElse(decode(line.text), () => ({ lease: null }))
-      found = { n: line.seq, lease: lease ?? undefined }
+      found = { n: line.last, lease: lease ?? undefined }
     }
     if (next.place.offset === place.offset) return found
     place = next.place

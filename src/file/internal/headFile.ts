@@ -11,6 +11,7 @@ import type { PlatformError } from "effect/PlatformError"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { randomUUID } from "node:crypto"
+import type { Part } from "../../internal/store/marks.ts"
 import type { StoreError } from "../../KernelError.ts"
 import * as RunCodec from "../../RunCodec.ts"
 import type { RunState } from "../../RunState.ts"
@@ -93,16 +94,15 @@ export const readParts = Effect.fnUntraced(function* (
   }
 })
 
-/** Writes the part of a state behind a mark, with the place in the journal after it. */
+/** Writes a part of a state, with the place in the journal from which a load reads on. */
 export const writePart = Effect.fnUntraced(function* (
   files: FileSystem.FileSystem,
   path: string,
-  state: RunState,
-  mark: RunCodec.Mark,
-  place: Log.Place
+  { mark, state }: Part,
+  { offset }: Log.Place
 ): Effect.fn.Return<void, PlatformError | StoreError> {
   const part = yield* Effect.fromResult(RunCodec.encodeState(state, mark))
-  yield* files.writeFileString(`${path}.parts`, `${place.offset} ${part}\n`, { flag: "a", mode: 0o600 })
+  yield* files.writeFileString(`${path}.parts`, `${offset} ${part}\n`, { flag: "a", mode: 0o600 })
 })
 
 const decode = Schema.decodeUnknownResult(

@@ -9,25 +9,15 @@ import * as Duration from "effect/Duration"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Strings from "effect/String"
-import type { Agent, Options } from "../../Agent.ts"
-import { type ExecutionBudget, spawnDefaults } from "../../Budget.ts"
+import { type ExecutionBudget, type SpawnBudget, spawnDefaults } from "../../Budget.ts"
 import type { Generation } from "../../Generation.ts"
 import { AgentConfigInvalid } from "../../KernelError.ts"
 import type { Model } from "../../Model.ts"
 import { Capability } from "../../Model.ts"
-import type { AnySkill } from "../../Skill.ts"
 import * as Fault from "../base/fault.ts"
 import type { JsonObject } from "../base/json.ts"
 import { isEmpty, isJsonObject, jsonObject } from "../base/json.ts"
 import * as Snapshot from "../base/snapshot.ts"
-
-type Anyone = Agent<unknown, AnySkill<unknown>, unknown>
-
-/** What an agent is made of, as far as a config tells. */
-export interface Told extends Options<never> {
-  readonly instructions: string
-  readonly skills?: "all" | ReadonlyArray<string>
-}
 
 // In one function, so that whoever uses no config has none in the bundle.
 const describeConfig = () => {
@@ -105,6 +95,50 @@ export const Config = describeConfig()
 
 type Fields = typeof Config.Type
 
+/** Fields of a config that an agent has under the same name, in camelCase. */
+type SameFields = CamelFields<
+  Pick<
+    Fields,
+    | "name"
+    | "description"
+    | "gate"
+    | "max_steps"
+    | "prose"
+    | "dialect"
+    | "markups"
+    | "grammar"
+    | "concurrency"
+    | "task_concurrency"
+    | "max_repeats"
+    | "context_window"
+    | "reserved_output_tokens"
+  >
+>
+
+/** The settings of an agent that a config holds. */
+export interface AgentSettings extends SameFields {
+  readonly instructions: string
+  readonly model: Model | string
+  readonly skills?: "all" | ReadonlyArray<string>
+  readonly protocols?: ReadonlyArray<string>
+  readonly generation?: Generation
+  readonly budget?: ExecutionBudget
+  readonly spawn?: SpawnBudget
+}
+
+/** An agent, as far as it is written to a config. */
+interface WritableAgent extends Every<Omit<AgentSettings, "skills" | "instructions">> {
+  readonly instructions: unknown
+  readonly model: Model | string
+  readonly markups: NonNullable<AgentSettings["markups"]>
+  readonly generation: Generation
+  readonly budget: ExecutionBudget
+  readonly outputJsonSchema: (() => unknown) | undefined
+  readonly extra: JsonObject
+}
+
+type Every<A> = { readonly [K in keyof A]-?: A[K] | undefined }
+
 const decode = Schema.decodeUnknownResult(Config)
 
 // ---------------------------------------------------------------- reading
@@ -113,7 +147,7 @@ const decode = Schema.decodeUnknownResult(Config)
 export const read = (
   config: unknown
 ): Result.Result<
-  { readonly told: Told; readonly extra: JsonObject; readonly outputSchema: JsonObject | undefined },
+  { readonly told: AgentSettings; readonly extra: JsonObject; readonly outputSchema: JsonObject | undefined },
   AgentConfigInvalid
 > =>
   Result.gen(function* () {
@@ -148,7 +182,7 @@ const refused = ({ path, reason }: Fault.Fault): AgentConfigInvalid =>
     reason
   })
 
-const toldOf = (fields: Fields): Told => {
+const toldOf = (fields: Fields): AgentSettings => {
   const { budget, max_tokens, max_turns, model, provider_options, seed, spawn, stop_sequences, ...more } = fields
   const { output_schema: _, system_prompt, temperature, thinking, top_p, version: __, ...rest } = more
   const asked = camel({ temperature, max_tokens, top_p, stop_sequences, seed, thinking })
@@ -203,9 +237,9 @@ const present = <A extends object>(fields: { readonly [K in keyof A]: A[K] | und
 
 /** An agent as its config, with the names of its skills; `defaults` is an agent that was told nothing. */
 export const write = (
-  agent: Anyone,
+  agent: WritableAgent,
   skills: "all" | ReadonlyArray<string> | undefined,
-  defaults: Anyone
+  defaults: WritableAgent
 ): Result.Result<JsonObject, AgentConfigInvalid> => {
   const { budget, description, instructions, model, protocols, spawn } = agent
   if (typeof instructions !== "string") {
@@ -263,7 +297,7 @@ const besides = (told: { readonly [key: string]: unknown }, extra: JsonObject): 
     ])
   )
 
-const schemaOf = (agent: Anyone): Result.Result<unknown, AgentConfigInvalid> =>
+const schemaOf = (agent: WritableAgent): Result.Result<unknown, AgentConfigInvalid> =>
   agent.outputJsonSchema === undefined
     ? Result.succeed(undefined)
     : Result.try({

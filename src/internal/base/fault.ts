@@ -30,3 +30,10 @@ export const toIssue = (fault: Fault): SchemaIssue.Issue =>
     fault.path.split("/").slice(1).map(JsonPointer.unescapeToken),
     new SchemaIssue.InvalidValue({ message: fault.reason })
   )
+
+/** Writes a path for people: `tickets[1].priority`. */
+export const pathText = (path: ReadonlyArray<PropertyKey>): string =>
+  path.reduce<string>(
+    (text, key) => (typeof key === "number" ? `${text}[${key}]` : text === "" ? String(key) : `${text}.${String(key)}`),
+    ""
+  )

@@ -1,8 +1,14 @@
 /**
- * JSON as a type, without the schema that checks it.
+ * JSON: its types, reading it without trusting it, and showing any value as JSON.
+ *
+ * Only own keys count, so a member of a prototype is never read as data. Text is measured before anything is built
+ * from it, and no recursion goes deeper than a given depth.
  */
 
+import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
+import * as Bounds from "./bounds.ts"
+import { holdsJson } from "./redact.ts"
 
 /** Any JSON value. */
 export type Json = Schema.Json
@@ -10,26 +16,67 @@ export type Json = Schema.Json
 /** A JSON object. */
 export type JsonObject = { readonly [key: string]: Json }
 
-/** The value as a JSON object; anything else counts as an empty one. */
-export const jsonObject = (value: unknown): JsonObject => (isJsonObject(value) ? value : {})
+// ---------------------------------------------------------------- reading
 
-/** Tells whether a value that is known to be JSON is an object. */
-export const isJsonObject = (value: unknown): value is JsonObject =>
+/** Parses strict JSON that nests no deeper than `depth`. Fails with a clause that says what is wrong. */
+export const parseJson = (text: string, depth: number): Result.Result<unknown, string> =>
+  isDeeperThan(text, depth)
+    ? Result.fail(`it nests deeper than ${depth} levels`)
+    : Result.try({
+        try: (): unknown => JSON.parse(text),
+        catch: (error) => (error instanceof Error ? error.message : "it cannot be read")
+      })
+
+/** Is this an object, and not a list? */
+export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** Tells whether an object has no field: looking at one makes no list of them. */
+/** Is this value, known to be JSON, an object? */
+export const isJsonObject = (value: unknown): value is JsonObject => isRecord(value)
+
+/** Returns a value known to be JSON as an object; anything but an object gives an empty one. */
+export const jsonObject = (value: unknown): JsonObject => (isJsonObject(value) ? value : {})
+
+/** Returns the value of an own key. */
+export const own = (record: Record<string, unknown>, key: string): unknown =>
+  Object.hasOwn(record, key) ? record[key] : undefined
+
+/** Returns the value if it is one of the words. */
+export const oneOf = <A extends string>(words: ReadonlyArray<A>, value: unknown, otherwise: A): A =>
+  words.find((word) => word === value) ?? otherwise
+
+/** Has the object no field? Makes no list of its keys. */
 export const isEmpty = (value: object): boolean => {
   for (const _ in value) return false
   return true
 }
 
-/** The input of a call as text: what it says to a protocol, which a native call wraps in an object, as `request` or whole. */
-export const requestOf = (input: Json): string => {
-  const request = isJsonObject(input) ? input["request"] : input
-  return typeof request === "string" ? request : JSON.stringify(input)
+// ---------------------------------------------------------------- measuring
+
+/** Does a JSON value nest deeper than `depth` levels? */
+export const isDeeper = (value: unknown, depth: number): boolean => {
+  if (typeof value !== "object" || value === null) return false
+  if (depth === 0) return true
+  return Object.values(value).some((item) => isDeeper(item, depth - 1))
 }
 
-/** About how many characters a JSON value takes: a long text is not looked at. */
+/** Counts brackets outside strings: exact for JSON, harmless for any other text. */
+const isDeeperThan = (text: string, limit: number): boolean => {
+  let depth = 0
+  let quoted = false
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === 0x22) quoted = !quoted
+    else if (quoted && code === 0x5c) at++
+    else if (quoted) continue
+    else if (code === 0x5b || code === 0x7b) depth++
+    else if (code === 0x5d || code === 0x7d) depth--
+    if (depth > limit) return true
+  }
+  return false
+}
+
+/** Returns roughly how many characters a JSON value takes, without looking into its texts. */
 export const sizeOf = (value: Json): number => {
   let size = 0
   const left: Array<Json> = [value]
@@ -43,4 +90,85 @@ export const sizeOf = (value: Json): number => {
     }
   }
   return size
+}
+
+// ---------------------------------------------------------------- showing
+
+/** Returns a string as it is, null as `""`, and anything else as JSON text. */
+export const textOf = (value: unknown): string => {
+  if (typeof value === "string") return value
+  return value === null ? "" : (JSON.stringify(value) ?? "")
+}
+
+/** Names the kind of a value for a sentence: `null`, `a list`, `a string`. */
+export const kindOf = (value: unknown): string => {
+  if (value === null) return "null"
+  return Array.isArray(value) ? "a list" : `a ${typeof value}`
+}
+
+/** Returns the input of a protocol call as text. A native call wraps that text in an object, under `request`. */
+export const requestOf = (input: Json): string => {
+  const request = isJsonObject(input) ? input["request"] : input
+  return typeof request === "string" ? request : JSON.stringify(input)
+}
+
+/**
+ * Copies any value as JSON for logs and events, not for storing: nothing is refused.
+ *
+ * A value that is not JSON becomes a word in brackets, such as `[cycle]`, `[12 bytes]` or `[unreadable]`; beyond a
+ * bounded depth and size everything is `[more]`. `text` is applied to every string and key. With `isJson` false, keys
+ * are field names and stay as they are, except inside fields that hold JSON of others.
+ */
+export const plain = (value: unknown, text: (text: string) => string = same, isJson = true): Json =>
+  copy(value, { text, above: [], left: maxNodes }, isJson)
+
+interface Walk {
+  readonly text: (text: string) => string
+  readonly above: Array<object>
+  left: number
+}
+
+const maxNodes = 100_000
+
+const same = (text: string): string => text
+
+const copy = (value: unknown, walk: Walk, isJson: boolean): Json => {
+  switch (typeof value) {
+    case "string":
+      return walk.text(value)
+    case "boolean":
+      return value
+    case "number":
+      return Number.isFinite(value) ? value : String(value)
+    case "bigint":
+      return String(value)
+    case "object":
+      return value === null ? null : copyNested(value, walk, isJson)
+    default:
+      return `[${typeof value}]`
+  }
+}
+
+const copyNested = (value: object, walk: Walk, isJson: boolean): Json => {
+  if (walk.above.includes(value)) return "[cycle]"
+  if (walk.above.length >= Bounds.jsonDepth || walk.left-- <= 0) return "[more]"
+  if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return `[${value.byteLength} bytes]`
+  walk.above.push(value)
+  try {
+    if (Array.isArray(value)) return value.map((item) => copy(item, walk, isJson))
+    if (value instanceof Error) return walk.text(`${value.name}: ${value.message}`)
+    if (value instanceof Map || value instanceof Set) return Array.from(value, (item) => copy(item, walk, isJson))
+    if ("toJSON" in value && typeof value.toJSON === "function") return copy(value.toJSON(), walk, isJson)
+    // `fromEntries` defines own properties, so a key such as `__proto__` is plain data.
+    return Object.fromEntries(
+      Object.entries(value)
+        .filter(([, item]) => item !== undefined)
+        .map(([key, item]) => [isJson ? walk.text(key) : key, copy(item, walk, isJson || holdsJson(key))])
+    )
+  } catch {
+    // A getter or `toJSON` may throw.
+    return "[unreadable]"
+  } finally {
+    walk.above.pop()
+  }
 }

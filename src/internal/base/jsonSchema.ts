@@ -6,9 +6,9 @@
  * followed a bounded number of times.
  */
 
-import { shorten } from "./cut.ts"
+import { shorten } from "./text.ts"
 import type { JsonObject } from "./json.ts"
-import { isRecord, own } from "./untrusted.ts"
+import { isRecord, own } from "./json.ts"
 
 /** How far references and nesting are followed before a type is just `any`. */
 const maxDepth = 8

@@ -53,6 +53,13 @@ export const define = (target: { [key: string]: unknown }, key: string, value: u
   } else target[key] = value
 }
 
+/** Defines a field that returns a copy of the bytes at every read, since a byte array cannot be frozen. */
+export const defineBytes = (target: object, key: string, bytes: Uint8Array): void => {
+  // Not `bytes.slice()`: for a Node `Buffer` that is a view of the same memory.
+  const own = new Uint8Array(bytes)
+  Object.defineProperty(target, key, { get: () => own.slice(), enumerable: true, configurable: true })
+}
+
 class Misfit extends Error {}
 
 interface Walk {

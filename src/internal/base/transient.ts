@@ -1,10 +1,11 @@
 /**
- * Failures that pass: of a model call (R-13), and of a store (R-6).
+ * Failures that may pass: which ones, what the system says about them, and when to try again.
  */
 
 import { type ProviderReason, StoreError } from "../../KernelError.ts"
+import { isRecord } from "./json.ts"
 
-/** Why a call failed that may succeed a little later. */
+/** The reasons of a failed model call that may succeed a little later. */
 export const passing: ReadonlySet<unknown> = new Set<ProviderReason>([
   "rate_limited",
   "overloaded",
@@ -14,6 +15,33 @@ export const passing: ReadonlySet<unknown> = new Set<ProviderReason>([
   "incomplete"
 ])
 
-/** Whether a store may take a little later what it did not take now. */
+/** Is this a failure of a store that may succeed a little later? */
 export const isHiccup = (error: unknown): error is StoreError =>
   error instanceof StoreError && (error.reason === "unavailable" || error.reason === "timeout")
+
+/** Returns the first system code in an error and its causes, such as `ENOTFOUND` or `CERT_HAS_EXPIRED`. */
+export const errorCode = (error: unknown): string | undefined => {
+  let current = error
+  for (let depth = 0; depth < 8 && isRecord(current); depth++) {
+    const { cause, code, errors, reason } = current
+    if (typeof code === "string" && codeShape.test(code)) return code
+    // Connecting to a host with several addresses fails with one error for each.
+    const inner: unknown = Array.isArray(errors) ? errors[0] : undefined
+    current = inner ?? reason ?? cause
+  }
+  return undefined
+}
+
+const codeShape = /^[A-Za-z]\w{1,63}$/
+
+/** Reads a `retry-after` header that is a number. */
+export const retryAfterNumber = (header: string | undefined): number | undefined =>
+  header === undefined || !/^\s*\d+(\.\d+)?\s*$/.test(header) ? undefined : Number(header)
+
+/** Reads a `retry-after` header that is a date, as milliseconds since the epoch. */
+export const retryAfterDate = (header: string | undefined): number | undefined => {
+  // `Date.parse` takes almost any word with a number for a date, so a time of day is required.
+  if (header === undefined || !/\d:\d\d:\d\d/.test(header)) return undefined
+  const date = Date.parse(header)
+  return Number.isNaN(date) ? undefined : date
+}

@@ -9,7 +9,7 @@
 
 import * as Yaml from "effect/encoding/Yaml"
 import * as Result from "effect/Result"
-import { shorten } from "./cut.ts"
+import { shorten } from "./text.ts"
 
 /** Plain data: what a config file may hold. */
 export type Plain = string | number | boolean | null | ReadonlyArray<Plain> | ReadonlyMap<string, Plain>

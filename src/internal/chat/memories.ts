@@ -3,10 +3,10 @@
  */
 
 import * as Equal from "effect/Equal"
-import type { Query } from "../../Memory.ts"
+import type { Query } from "./memoryQuery.ts"
 import type { JsonObject } from "../base/json.ts"
 import * as Storable from "../base/storable.ts"
-import { wordsOf } from "../base/searchTerms.ts"
+import { wordsOf } from "../base/text.ts"
 
 /** A query, made sense of. */
 export interface Asked {

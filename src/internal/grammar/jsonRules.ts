@@ -15,7 +15,7 @@ import * as Numbers from "./numberRules.ts"
 import { choice, empty, never, type Node, optional, repeat, rule, type Rules, sequence, text } from "./productions.ts"
 import { boundsOf, constrains, count, formats, impliedType, merge, type Part } from "./schemaParts.ts"
 import * as Strings from "./stringRules.ts"
-import { isRecord, own } from "../base/untrusted.ts"
+import { isRecord, own } from "../base/json.ts"
 
 /** The rule of the values that fit a schema. `name` begins the names of its rules. */
 export const fitting = (rules: Rules, schema: JsonObject, name: string): Node =>

@@ -3,7 +3,7 @@
  */
 
 import type { Bounds } from "./numberRules.ts"
-import { isRecord, own } from "../base/untrusted.ts"
+import { isRecord, own } from "../base/json.ts"
 
 /** A schema, or a part of one: anybody may have written it. */
 export type Part = Record<string, unknown>

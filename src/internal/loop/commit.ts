@@ -90,7 +90,7 @@ const send = (run: Run): Effect.Effect<void, AppendError> =>
     const events = run.events.length
     run.records = []
     run.states = []
-    return Effect.matchEffect(run.store.append(records, states), {
+    return Effect.matchEffect(run.store.append(records, states.at(-1) ?? states[0]), {
       onFailure: (error) => {
         run.failed = error
         return Effect.fail(error)

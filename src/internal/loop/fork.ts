@@ -19,7 +19,6 @@ import { RunNotFound } from "../../KernelError.ts"
 import type { Message } from "../../Message.ts"
 import type { PhaseEvent } from "../../RunEvent.ts"
 import type { Question, Delta, RunRecord, RunState } from "../../RunState.ts"
-import { advance } from "../../RunState.ts"
 import type * as RunStore from "../../RunStore.ts"
 import { renamed } from "../words/callIds.ts"
 import { patient } from "../store/patientStore.ts"
@@ -50,16 +49,16 @@ export const fork = Effect.fnUntraced(function* (
   if (last === undefined || records[0]?.events[0]?.type !== "run_started")
     return yield* new RunNotFound({ runId: from })
   const createdAt = yield* Clock.currentTimeMillis
-  const copies: Array<RunRecord> = []
-  const states: Array<RunState> = []
-  for (const [index, record] of records.entries()) {
-    const copy = { ...edit(rename(record, last, runId)), runId, revision: index + 1, createdAt }
-    copies.push(copy)
-    states.push(advance(states.at(-1), copy))
-  }
-  if (!Arr.isArrayNonEmpty(copies) || !Arr.isArrayNonEmpty(states)) return
+  const copies = Arr.map(records, (record, index) => ({
+    ...edit(rename(record, last, runId)),
+    runId,
+    revision: index + 1,
+    createdAt
+  }))
+  const state = yield* foldFrom(undefined, copies)
+  if (!Arr.isArrayNonEmpty(copies) || state === undefined) return
   // A long journal takes its time.
-  yield* patient(store, { appendTimeout: Duration.infinity }).append(copies, states)
+  yield* patient(store, { appendTimeout: Duration.infinity }).append(copies, state)
 })
 
 /** A run at its first record, which says where it came from: what is damaged further on is not read. */

@@ -1,8 +1,8 @@
 /**
- * Results too long for a model: cut, with the whole of them in the run's store (AC-14).
+ * Cuts results that are too long for a model.
  *
- * What is cut is kept as a text among the run's media, and the model is told
- * where, when it has the skill to read it. Cutting never splits a character.
+ * The whole text is kept among the run's media. A model that has the skill to read it gets its id. Cutting never splits a
+ * character.
  */
 
 import * as Effect from "effect/Effect"
@@ -14,16 +14,16 @@ import { block, name } from "./readResult.ts"
 import type { Run } from "./run.ts"
 import { refusalOf } from "./permissions.ts"
 
-/** What is to be known of a result that was cut. */
+/** Facts about a result that was cut. */
 export interface Truncated {
   readonly truncated: true
   /** Bytes of the whole text. */
   readonly bytes: number
-  /** Where the whole text is, by its media id; absent when there was no room for it. */
+  /** Media id of the whole text. Absent when there was no room for it. */
   readonly full_result?: string
 }
 
-/** Whether what a model reads of the contents is more than `limit` bytes. Media are none of it. */
+/** Is the text of contents longer than `limit` bytes? Media do not count. */
 export const isLong = (content: ReadonlyArray<Content>, limit: number): boolean => {
   let length = 0
   for (const part of content) length += said(part).length
@@ -31,7 +31,7 @@ export const isLong = (content: ReadonlyArray<Content>, limit: number): boolean 
   return length * 3 > limit && encoder.encode(textOf(content)).length > limit
 }
 
-/** Cuts the texts at the limit and keeps the whole. */
+/** Cuts texts at the limit and keeps the whole. */
 export const shorten = Effect.fnUntraced(function* (run: Run, content: ReadonlyArray<Content>) {
   const whole = encoder.encode(textOf(content))
   const stored = yield* Effect.option(run.media.put(Media.fromBytes(whole, "text/plain")))
@@ -53,7 +53,7 @@ export const shorten = Effect.fnUntraced(function* (run: Run, content: ReadonlyA
 
 const encoder = new TextEncoder()
 
-// What the hint may take, so that both fit the limit.
+// Bytes kept free for the hint.
 const room = 200
 
 const textOf = (content: ReadonlyArray<Content>): string => {
@@ -73,7 +73,7 @@ const cut = (content: ReadonlyArray<Content>, limit: number): ReadonlyArray<Cont
     const text = said(part)
     const { read, written } = encoder.encodeInto(text, buffer.subarray(0, left))
     left -= written
-    // Half of anything but a text is a text.
+    // A part of any other content is a text.
     return read === text.length ? part : Contents.text(text.slice(0, read))
   })
 }

@@ -20,7 +20,7 @@ import type { Question, Answer, Delta, RunRecord, RunState } from "../../RunStat
 import { advance } from "../../RunState.ts"
 import type * as RunStore from "../../RunStore.ts"
 import type { AnswerOptions } from "../../RunOptions.ts"
-import { randomId } from "../base/randomId.ts"
+import { randomId } from "../base/ids.ts"
 import type { Environment } from "./run.ts"
 import { patient } from "../store/patientStore.ts"
 import { stored, storedAt, storedTasks } from "../store/stored.ts"
@@ -166,7 +166,7 @@ const record = (
     workerId
   }
   // Only a first record can meet a run that exists.
-  return Effect.catchTag(store.append([record], [advance(state, record)]), "RunExists", Effect.die)
+  return Effect.catchTag(store.append([record], advance(state, record)), "RunExists", Effect.die)
 }
 
 /** The calls a run, and the tasks below it, wait with: nobody answered them yet. A run that has ended waits for nobody. */

@@ -1,9 +1,8 @@
 /**
- * Notices a model that goes round in circles.
+ * Detects a model that repeats itself.
  *
- * Asking again is no fault as long as something comes of it: a circle is the
- * same calls with the same results, over and over, or the same useless reply
- * after each corrective. Only the newest turns are looked at.
+ * Repeating a call is no fault as long as its result changes. A circle is the same calls with the same results, over and
+ * over, or the same useless reply after each corrective. Only the newest turns are compared.
  */
 
 import type { Call } from "../../Call.ts"
@@ -13,11 +12,11 @@ import type { RunState, Turn } from "../../RunState.ts"
 import { turnLog } from "../state/state.ts"
 import type { Intent } from "./meaning.ts"
 
-/** What a reply means when it closes a circle once more. */
+/** A reply that closes a circle, and what it means then. */
 export interface Circle {
   readonly meaning: Intent
   readonly repeats: number
-  /** The model was told before: it does not stop by itself. */
+  /** The model was corrected before and did not stop. */
   readonly isStop: boolean
 }
 
@@ -30,9 +29,8 @@ export const repetition = (state: RunState, meaning: Intent, text: string, limit
   const told = trailing(recent)
   const before = told === 0 ? recent : recent.slice(0, -told)
   if (meaning.outcome.type === "corrective") {
-    // Empty replies have a limit of their own.
+    // Empty replies have a limit of their own.
     if (text === "") return undefined
-    // What was corrected so often was told each time.
     const same = before.slice(-limit)
     return same.length === limit && same.every((turn) => isSameReply(turn, text))
       ? { meaning, repeats: limit + 1, isStop: true }
@@ -43,7 +41,7 @@ export const repetition = (state: RunState, meaning: Intent, text: string, limit
   for (let period = 1; period <= longest; period++) {
     const rounds = before.slice(-limit * period)
     if (rounds.length < limit * period || !goesRound(rounds, period)) continue
-    // Once told, any step of the circle counts: the one that was refused is passed over.
+    // Once corrected, any step of the circle counts, because the refused step is missing from it.
     const next = told === 0 ? rounds.slice(0, 1) : rounds.slice(0, period)
     if (next.some((turn) => askedOf(inOrder(turn)) === asked)) return closed(meaning, limit + told, told > 0)
   }
@@ -64,7 +62,7 @@ const closed = (meaning: Intent, repeats: number, isStop: boolean): Circle => {
   }
 }
 
-/** How many of the last turns were spent on telling the model. */
+/** How many of the last turns corrected the model. */
 const trailing = (turns: ReadonlyArray<Turn>): number => {
   let count = 0
   while (isTold(turns.at(-1 - count))) count++

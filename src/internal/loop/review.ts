@@ -13,11 +13,10 @@ import type { Decision } from "../../Policy.ts"
 import * as Policy from "../../Policy.ts"
 import type { CallChange, Question } from "../../RunState.ts"
 import type { Json } from "../base/json.ts"
-import { passedOver } from "../base/passedOver.ts"
+import { passedOver } from "../base/effects.ts"
 import { askAboutSkill } from "../policy/askAboutSkill.ts"
 import { askPolicy } from "../policy/askPolicy.ts"
 import { unanswered } from "../state/turnFold.ts"
-import { resultOf } from "../words/callResult.ts"
 import { ask, hookArgs, obey, observePause, pause } from "./askHooks.ts"
 import { commit, flush, record } from "./commit.ts"
 import type { Draft } from "./drafts.ts"
@@ -168,7 +167,7 @@ export const review = Effect.fnUntraced(function* (run: Run, call: Call): Effect
     const { control, value } = yield* ask(run, "onToolCallStarted", () => hook(hookArgs(run, { call: offered })))
     if (control !== undefined && control.type !== "continue") return yield* obey(run, control)
     if (value?._tag === "Skip") {
-      return accept(run, call, { type: "skip", result: resultOf(call, { ...value.result, skipped: true }) })
+      return accept(run, call, { type: "skip", result: Calls.resultOf(call, { ...value.result, skipped: true }) })
     }
     if (value?._tag === "Rewrite") {
       asked = { ...asked, input: value.input }

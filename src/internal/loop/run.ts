@@ -24,9 +24,10 @@ import type { Redactor } from "../../Redaction.ts"
 import type { RunEvent } from "../../RunEvent.ts"
 import type { TaskReport } from "../../RunOptions.ts"
 import type { Delta, RunRecord, RunState, Turn } from "../../RunState.ts"
-import type { AppendError, PatientStore } from "../store/patientStore.ts"
+import type { AppendError } from "../store/patientStore.ts"
 import type { AnySkill } from "../../Skill.ts"
 import type { SkillRegistry } from "../../SkillRegistry.ts"
+import type * as RunStore from "../../RunStore.ts"
 import type * as Telemetry from "../../Telemetry.ts"
 import type { State } from "../state/state.ts"
 import type { IsUsed } from "../words/callIds.ts"
@@ -41,7 +42,7 @@ export interface Environment {
   readonly agent: AnyAgent
   readonly model: Model
   readonly provider: ProviderShape
-  readonly store: PatientStore
+  readonly store: RunStore.RunStoreShape
   readonly skills: SkillRegistry["Service"]
   readonly protocols: ProtocolRegistry["Service"]
   readonly media: MediaStore.MediaStoreShape

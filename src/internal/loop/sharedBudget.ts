@@ -24,7 +24,7 @@ export interface SharedBudget {
   spent: Spent
   /** The model calls of each depth: how many are under way, and how large the largest was. */
   readonly levels: Array<Level>
-  /** Those waiting for calls under way to end before they may call. */
+  /** Wakes those that wait for calls under way to end. */
   waiting: Array<() => void>
 }
 
@@ -33,13 +33,13 @@ interface Level {
   largest: Spent | undefined
 }
 
-/** What a call used; null when it told nothing. */
+/** The usage of a call. Null when its provider reported none. */
 interface Used {
   readonly usage: Usage.Usage | null
   readonly costUsd: number
 }
 
-/** A tree that has spent this much already. */
+/** The budget of a tree that has spent this much already. */
 export const make = (budget: ExecutionBudget, spawn: SpawnBudget, spent: Spent): SharedBudget => ({
   budget,
   spawn,
@@ -48,11 +48,11 @@ export const make = (budget: ExecutionBudget, spawn: SpawnBudget, spent: Spent):
   waiting: []
 })
 
-/** Whether the tree has a budget at all: without one nothing is counted against it. */
+/** Does the tree have a budget at all? */
 export const isBounded = (tree: SharedBudget): boolean =>
   tree.budget.maxTokens !== undefined || tree.budget.maxCostUsd !== undefined
 
-/** The error of a budget that is used up: no call is made any more (used >= limit). */
+/** The error of a budget that is used up (used >= limit). No call is made then. */
 export const exhausted = (tree: SharedBudget): BudgetExhaustedError | undefined =>
   Budget.beforeCall(tree.budget, tree.spent)
 
@@ -94,30 +94,30 @@ const settle = (tree: SharedBudget, level: Level, exit: Exit.Exit<Used, unknown>
   for (const wake of woken) wake()
 }
 
-/** Counts what a run used in an earlier life. */
+/** Counts what a run used before. */
 export const count = (tree: SharedBudget, used: Spent): void => {
   tree.spent = Budget.add(tree.spent, used)
 }
 
-/** The error of a budget that a finished call went over (used > limit). */
+/** The error of a budget that a finished call exceeded (used > limit). */
 export const overrun = (tree: SharedBudget): BudgetExhaustedError | undefined =>
   Budget.afterCall(tree.budget, tree.spent)
 
-/** Why no child may run at this depth, if none may: waiting for a slot would not help. */
+/** Returns why no child may run at this depth, where waiting for a slot would not help. */
 export const denied = (tree: SharedBudget, parentRun: string, depth: number): SpawnDenied | undefined =>
   Budget.beforeSpawn(tree.spawn, { parentRun, depth: depth - 1, agents: 1 })
 
-/** Runs a child in a slot of the tree, and waits for one (CP-15). What will be denied needs none. */
+/** Runs a child in a slot of the tree, and waits for a free one. A child that will be denied needs none. */
 export const inSlot = <A, E>(tree: SharedBudget, child: Effect.Effect<A, E>): Effect.Effect<A, E> => {
   const children = tree.spawn.maxAgents - 1
   return children < 1 ? child : (tree.slots ??= Semaphore.makeUnsafe(children)).withPermits(1)(child)
 }
 
-/** What a stored run used before, ended children included, or what else was used (CP-15). */
+/** Usage as tokens and money. A stored run counts its ended children, too. */
 export const spentOf = (used: Usage.Expense | undefined): Spent =>
   used === undefined ? Budget.nothing : { tokens: Usage.total(used.usage), costUsd: used.costUsd }
 
-/** What the calls under way may use. The first call of a depth may use everything: it is made alone. */
+/** What the calls under way may use. The first call of a depth may use everything, so it is made alone. */
 const reserved = (tree: SharedBudget): Spent => {
   let sum = Budget.nothing
   for (const level of tree.levels) {

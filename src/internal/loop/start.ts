@@ -78,7 +78,7 @@ export const create = (environment: Environment, beginning: Beginning): Effect.E
     const state = advance(undefined, record)
     // The event of a stored run is published even while the run is being interrupted.
     return Effect.uninterruptible(
-      Effect.map(environment.store.append([record], [state]), () => {
+      Effect.map(environment.store.append([record], state), () => {
         environment.publish?.(event)
         return make(environment, state, undefined)
       })

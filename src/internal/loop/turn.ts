@@ -7,7 +7,7 @@
 
 import * as Effect from "effect/Effect"
 import { type BudgetExhaustedError, EmptyReplies, LoopDetected, type PromptError } from "../../KernelError.ts"
-import { observed } from "../base/passedOver.ts"
+import { observed } from "../base/effects.ts"
 import { turnLog } from "../state/state.ts"
 import { ask, complete, hookArgs, obey, obeyOnce, settle, settled } from "./askHooks.ts"
 import { buildPrompt, preparedDraft } from "./buildPrompt.ts"

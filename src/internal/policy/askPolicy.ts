@@ -7,8 +7,8 @@
  */
 
 import * as Effect from "effect/Effect"
-import type { Decision, PolicyCall, PolicyScope, PolicyShape } from "../../Policy.ts"
-import { passedOver } from "../base/passedOver.ts"
+import type { Decision, PolicyCall, PolicyScope, PolicyShape } from "./decision.ts"
+import { passedOver } from "../base/effects.ts"
 
 /** Asks a policy about a call. */
 export const askPolicy = (policy: Pick<PolicyShape, "authorize">, call: PolicyCall): Effect.Effect<Decision> =>

@@ -8,7 +8,7 @@
 
 import * as Result from "effect/Result"
 import { ConfigInvalid } from "../../KernelError.ts"
-import type { Decision, Outcome, PolicyCall, PolicyShape, Rule, Rules } from "../../Policy.ts"
+import type { Decision, Outcome, PolicyCall, PolicyShape, Rule, Rules } from "./decision.ts"
 import type { Effects } from "../../Skill.ts"
 import type { Json } from "../base/json.ts"
 import { isJsonObject, requestOf } from "../base/json.ts"

@@ -13,7 +13,7 @@ import * as Blocks from "../../Block.ts"
 import type { Message } from "../../Message.ts"
 import * as Messages from "../../Message.ts"
 import type { RunState } from "../../RunState.ts"
-import { cut } from "../base/cut.ts"
+import { cut } from "../base/text.ts"
 import type { JsonObject } from "../base/json.ts"
 
 // ---------------------------------------------------------------- the note

@@ -5,11 +5,11 @@
 import * as Effect from "effect/Effect"
 import { ContextWindowExceeded } from "../../KernelError.ts"
 import type { Message } from "../../Message.ts"
-import type { Compaction, Prompt, PromptContext } from "../../PromptPipeline.ts"
+import type { Compaction, Prompt, PromptContext } from "./promptTypes.ts"
 import type { Expense } from "../../Usage.ts"
 import { compact } from "./compaction.ts"
 import * as KeptSummary from "./keptSummary.ts"
-import { passedOver } from "../base/passedOver.ts"
+import { passedOver } from "../base/effects.ts"
 import { deep } from "../base/redact.ts"
 import * as Tokens from "./tokenEstimate.ts"
 

@@ -7,7 +7,7 @@
  */
 
 import type { RunEvent } from "../../RunEvent.ts"
-import { quote } from "../base/visible.ts"
+import { quote } from "../base/text.ts"
 
 /** The line of an event; undefined for what is not logged. */
 export const line = (event: RunEvent, debug: boolean): string | undefined => {

@@ -10,8 +10,8 @@ import type { Message } from "../../Message.ts"
 import type { RunEvent } from "../../RunEvent.ts"
 import type { Usage } from "../../Usage.ts"
 import type { Json, JsonObject } from "../base/json.ts"
-import { plain } from "../base/plain.ts"
-import { commonPrefix } from "../base/prefix.ts"
+import { plain } from "../base/json.ts"
+import { commonPrefix } from "../base/lists.ts"
 import { isSkillResult } from "../skill/skillOutput.ts"
 
 /** The names of the block protocol's own entries. */

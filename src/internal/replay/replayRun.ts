@@ -14,7 +14,7 @@ import * as Stream from "effect/Stream"
 import type { Spent } from "../../Budget.ts"
 import type { CallResult } from "../../Call.ts"
 import type { Content } from "../../Content.ts"
-import type { ConcurrentAppendError, ReplayDiverged, ResumeError, RunExists, StoreError } from "../../KernelError.ts"
+import type { ReplayDiverged, ResumeError, StoreError } from "../../KernelError.ts"
 import {
   ContextWindowExceeded,
   ExtensionFailed,
@@ -154,14 +154,11 @@ const known = ({ error, output = [] }: CallResult): Exclude<Recovery, string>["r
 
 /** Stores a record after what is stored, wherever its run believes to stand. */
 const append = (store: RunStore.RunStoreShape, record: RunRecord): Effect.Effect<void, StoreError> => {
-  const appended = Effect.flatMap(
-    store.load(record.runId),
-    (state): Effect.Effect<void, RunExists | ConcurrentAppendError | StoreError> => {
-      if (Option.isNone(state)) return store.create(record, advance(undefined, record))
-      const next = { ...record, revision: state.value.revision + 1 }
-      return store.commit(next, advance(state.value, next))
-    }
-  )
+  const appended = Effect.flatMap(store.load(record.runId), (state) => {
+    const before = Option.getOrUndefined(state)
+    const next = before === undefined ? record : { ...record, revision: before.revision + 1 }
+    return store.append([next], advance(before, next))
+  })
   // The store belongs to the replay alone.
   return Effect.catchTag(appended, ["RunExists", "ConcurrentAppendError"], Effect.die)
 }
@@ -200,7 +197,11 @@ const staged = (
       const isOver = Option.isSome(state) && state.value.status.type === "completed"
       return inTurn(machine, isOver ? tape.placeOfRun(runId) : undefined, Effect.succeed(state))
     })
-  const watched: RunStore.RunStoreShape = { ...store, create: held, commit: held, load }
+  const watched: RunStore.RunStoreShape = {
+    ...store,
+    append: (records) => Effect.forEach(records, held, { discard: true }),
+    load
+  }
   return {
     ...environment,
     store: patient(watched, environment.limits),

@@ -10,14 +10,14 @@ import * as Result from "effect/Result"
 import * as SchemaIssue from "effect/SchemaIssue"
 import * as Bounds from "../base/bounds.ts"
 import { InvalidArguments } from "../../KernelError.ts"
-import type { CallScope } from "../../Skill.ts"
-import { shorten } from "../base/cut.ts"
+import type { DialectName } from "../../Dialect.ts"
+import { shorten } from "../base/text.ts"
 import type { JsonObject } from "../base/json.ts"
 import { at, typeNames } from "../base/jsonSchema.ts"
-import { pathText } from "../base/path.ts"
+import { pathText } from "../base/fault.ts"
 import type { Input } from "./skillInput.ts"
 import { command, usage } from "./skillInput.ts"
-import { isRecord, own, parseJson } from "../base/untrusted.ts"
+import { isRecord, own, parseJson } from "../base/json.ts"
 
 /** A call that does not fit its skill. */
 export interface Misfit {
@@ -26,7 +26,7 @@ export interface Misfit {
   readonly params: JsonObject
   readonly issue: SchemaIssue.Issue
   /** The form the call came in. Default: `blocks`. */
-  readonly dialect?: CallScope["dialect"]
+  readonly dialect?: DialectName | undefined
 }
 
 interface Fault {

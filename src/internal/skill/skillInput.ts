@@ -15,13 +15,12 @@ import * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaParser from "effect/SchemaParser"
 import * as Bounds from "../base/bounds.ts"
 import { escape } from "../../Block.ts"
-import type { CallScope } from "../../Skill.ts"
+import type { DialectName } from "../../Dialect.ts"
 import type { Json, JsonObject } from "../base/json.ts"
-import { isJsonObject, jsonObject, requestOf } from "../base/json.ts"
+import { isJsonObject, jsonObject, parseJson, requestOf } from "../base/json.ts"
 import { properties, required, resolve, typeName, withDefinitions } from "../base/jsonSchema.ts"
 import * as Snapshot from "../base/snapshot.ts"
-import { parseJson, strip } from "../base/untrusted.ts"
-import { visible } from "../base/visible.ts"
+import { strip, visible } from "../base/text.ts"
 
 /** The name of the only input of a skill whose schema is no object, and of text nobody claimed (BP-68). */
 const fallback = "input"
@@ -70,7 +69,7 @@ export const paramsOf = ({ parameters }: Pick<Input, "parameters">, given: Json)
   isJsonObject(given) ? given : parameters(requestOf(given))
 
 /** What a model would write to call a skill (BP-87). */
-export const usage = (skill: string, names: ReadonlyArray<string>, dialect?: CallScope["dialect"]): string =>
+export const usage = (skill: string, names: ReadonlyArray<string>, dialect?: DialectName): string =>
   command(
     skill,
     names.length === 1 && dialect !== "tools"
@@ -80,7 +79,7 @@ export const usage = (skill: string, names: ReadonlyArray<string>, dialect?: Cal
   )
 
 /** A command block; of a native call only its arguments, for the rest is the vendor's. */
-export const command = (skill: string, content: string, dialect?: CallScope["dialect"]): string =>
+export const command = (skill: string, content: string, dialect?: DialectName): string =>
   dialect === "tools" ? visible(content) : `<block type="command" name="${skill}">${escape(visible(content))}</block>`
 
 /** The inputs in one line: names, types, defaults (BP-94). */

@@ -11,7 +11,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import { CredentialMissing, SkillSettingInvalid } from "../../KernelError.ts"
-import { isRecord, own } from "../base/untrusted.ts"
+import { isRecord, own } from "../base/json.ts"
 
 /** What a configuration key can hold. */
 export type SettingValue = string | number | boolean | null

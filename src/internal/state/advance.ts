@@ -5,10 +5,10 @@
  */
 
 import type { Message } from "../../Message.ts"
-import type { PhaseEvent } from "../../RunEvent.ts"
-import type { Phase, PromptDelta, RunRecord, RunState } from "../../RunState.ts"
+import type { Phase, PromptDelta, RunState } from "../../RunModel.ts"
+import type { PhaseEvent, RunRecord } from "../../RunRecord.ts"
 import * as Usage from "../../Usage.ts"
-import { Growing } from "../base/growing.ts"
+import { Growing } from "../base/lists.ts"
 import { resume } from "./resumeFold.ts"
 import { promptLog, running, State, turnLog } from "./state.ts"
 import { decided, idsOf, indexOf, launch, none, openTurn, review, without } from "./turnFold.ts"

@@ -2,8 +2,8 @@
  * How a resume moves a state: what the caller says about questions, calls in flight and the open turn (DR-16 to DR-19).
  */
 
-import type { Delta } from "../../RunState.ts"
-import { Growing } from "../base/growing.ts"
+import type { Delta } from "../../RunModel.ts"
+import { Growing } from "../base/lists.ts"
 import { running, type State } from "./state.ts"
 import { none, openTurn } from "./turnFold.ts"
 

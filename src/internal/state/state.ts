@@ -6,9 +6,9 @@
 
 import type { Call } from "../../Call.ts"
 import type { Message } from "../../Message.ts"
-import type { Phase, RunState, Turn } from "../../RunState.ts"
+import type { Phase, RunState, Turn } from "../../RunModel.ts"
 import * as Usage from "../../Usage.ts"
-import { Growing } from "../base/growing.ts"
+import { Growing } from "../base/lists.ts"
 import { freeze } from "../base/snapshot.ts"
 import { messagesOf } from "./turnFold.ts"
 

@@ -5,7 +5,7 @@
 import type { Call } from "../../Call.ts"
 import * as Calls from "../../Call.ts"
 import type { Message } from "../../Message.ts"
-import type { Question, CallChange, Turn } from "../../RunState.ts"
+import type { Question, CallChange, Turn } from "../../RunModel.ts"
 
 /** A list of nothing, shared by all who have none. */
 export const none: ReadonlyArray<never> = []

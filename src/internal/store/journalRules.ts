@@ -1,89 +1,66 @@
 /**
- * What follows what in a journal: the rules every store of runs refuses and reads by.
+ * The rules by which every run store appends and reads.
  *
- * A journal has no gap and is of one run: its first record is revision 1, each
- * later one follows the one before it. No store takes what another would not
- * (DR-6), and what was stored folds, or is corrupt.
+ * A journal holds the records of one run. The first has revision 1, and each
+ * later one follows the one before it.
  */
 
 import type * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
-import * as Result from "effect/Result"
-import { ConcurrentAppendError, StoreError } from "../../KernelError.ts"
+import { StoreError } from "../../KernelError.ts"
+import * as RunCodec from "../../RunCodec.ts"
 import type { RunRecord, RunState } from "../../RunState.ts"
 import { advance } from "../../RunState.ts"
 
-/** Why a record cannot be the first of a run, if it cannot. */
-export const notFirst = ({ revision }: RunRecord): StoreError | undefined =>
-  revision === 1
+/** Returns the error for records that no store appends: they are not of one run, or do not lead to `state` one by one. */
+export const refusal = (
+  records: Arr.NonEmptyReadonlyArray<RunRecord>,
+  { revision, runId }: RunState
+): StoreError | undefined => {
+  const first = revision - records.length + 1
+  const isInOrder = records.every((record, index) => record.runId === runId && record.revision === first + index)
+  return isInOrder && first >= 1
     ? undefined
     : new StoreError({
-        operation: "create",
+        operation: "append",
         reason: "invalid",
-        detail: `a run begins with revision 1, not ${revision}`
+        detail: `its records do not lead to revision ${revision} of run '${runId}' one by one`
       })
+}
 
 /**
- * Why records cannot be stored at once, if they cannot: they are of one run, follow one another, and lead to a state each.
+ * Tells whether records are stored as they are, given the stored ones from the first of them on. A caller that got no
+ * answer sends them again, perhaps made anew.
  */
-export const notTogether = (
-  records: Arr.NonEmptyReadonlyArray<RunRecord>,
-  states: ReadonlyArray<RunState>
-): ConcurrentAppendError | StoreError | undefined => notOfOne(records, states) ?? gapIn(records)
+export const areStored = (records: ReadonlyArray<RunRecord>, stored: ReadonlyArray<RunRecord>): boolean =>
+  records.every((record, index) => {
+    const found = stored[index]
+    return found !== undefined && RunCodec.isSame(found, record)
+  })
 
-/** Why records are not those of one run with a state each, if they are not. */
-export const notOfOne = (
-  records: Arr.NonEmptyReadonlyArray<RunRecord>,
-  states: ReadonlyArray<RunState>
-): StoreError | undefined => {
-  const { runId } = records[0]
-  const isOne = records.every((record, index) => record.runId === runId && states[index]?.runId === runId)
-  return isOne && states.length === records.length
-    ? undefined
-    : new StoreError({
-        operation: "commit",
-        reason: "invalid",
-        detail: `not all of run '${runId}' with a state each`
-      })
-}
-
-/** The first record that does not follow the one before it: a store would have got as far as that one. */
-const gapIn = (records: Arr.NonEmptyReadonlyArray<RunRecord>): ConcurrentAppendError | undefined => {
-  let actualSeq = records[0].revision - 1
-  for (const { revision, runId } of records) {
-    const expectedSeq = revision - 1
-    if (expectedSeq !== actualSeq) return new ConcurrentAppendError({ runId, expectedSeq, actualSeq })
-    actualSeq = revision
-  }
-  return undefined
-}
-
-/** Records that were read, and why the one after them cannot be, if so. */
-export interface Page {
-  readonly records: ReadonlyArray<RunRecord>
-  readonly fault: StoreError | undefined
-}
-
-/** Reads the texts after a revision, up to one that cannot be read or does not follow: what is before it is sound. */
+/** Reads the records after a revision from the texts of appends, up to one that cannot be read or does not follow. */
 export const readAfter = (
   revision: number,
   texts: Iterable<string>,
-  decode: (text: string) => Result.Result<RunRecord, StoreError>
-): Page => {
+  decode: (text: string) => RunCodec.Decoded
+): RunCodec.Decoded => {
   const records: Array<RunRecord> = []
   for (const text of texts) {
-    const record = decode(text)
-    if (Result.isFailure(record)) return { records, fault: record.failure }
-    if (record.success.revision !== revision + records.length + 1) {
-      const detail = `a record before revision ${record.success.revision} is missing`
-      return { records, fault: new StoreError({ operation: "read", reason: "corrupt", detail }) }
+    const appended = decode(text)
+    for (const record of appended.records) {
+      if (record.revision <= revision && records.length === 0) continue
+      if (record.revision !== revision + records.length + 1) {
+        const detail = `a record before revision ${record.revision} is missing`
+        return { records, fault: new StoreError({ operation: "read", reason: "corrupt", detail }) }
+      }
+      records.push(record)
     }
-    records.push(record.success)
+    if (appended.fault !== undefined) return { records, fault: appended.fault }
   }
   return { records, fault: undefined }
 }
 
-/** Folds records that were read, from a state on. */
+/** Folds records that were read into a state. */
 export const foldFrom = (
   state: RunState | undefined,
   records: ReadonlyArray<RunRecord>

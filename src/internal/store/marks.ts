@@ -1,50 +1,78 @@
 /**
- * When a store writes down what became of a run so far, so that it need not be folded again.
+ * Decides when a store writes a part of a state, so that a load need not fold the whole journal.
  *
- * A part of the state is due every 64 turns, or earlier after 1 MiB of records,
- * always between two turns. Each turn is in one part, so parts together weigh
- * no more than the journal does, however long the run (DR-5); what a resume
- * has to fold is bounded.
+ * A part is due every 64 turns, or after 1 MiB of records if a turn has ended, and
+ * always holds a state between two turns. Each turn is in one part, so the parts
+ * of a run weigh no more than its journal, and a load folds a bounded number of
+ * records.
  */
 
-import type { RunState } from "../../RunState.ts"
+import type { RunRecord, RunState } from "../../RunState.ts"
 import { turnCount } from "../../RunState.ts"
-import * as Parts from "./runParts.ts"
+import { advance } from "../state/advance.ts"
+import type * as Parts from "./runParts.ts"
 
-/** Up to where each run of this process is written down. */
+/** How far the runs of this process are written in parts. */
 export interface Marks {
-  /** From here on parts of this run can be written. */
+  /** Starts to count for a run that was created or loaded, of which parts are written up to a mark. */
   readonly set: (state: RunState, mark: Parts.Mark) => void
-  /** A state is written down. */
-  readonly written: (state: RunState) => void
-  /** Counts a record; tells the mark behind which a part is to be written now, if it is. */
-  readonly due: (state: RunState, bytes: number) => Parts.Mark | undefined
+  /** Counts records that were appended and led to `state`. Returns the part that is to be written now, if one is. */
+  readonly due: (records: ReadonlyArray<RunRecord>, state: RunState, bytes: number) => Part | undefined
+  /** Notes that a part was written. */
+  readonly written: (part: Part) => void
 }
 
-interface Kept {
-  readonly runId: string
+/** The part of a state that comes after a mark. */
+export interface Part {
+  readonly state: RunState
   readonly mark: Parts.Mark
+}
+
+interface Known {
+  /** The state after the last append. */
+  state: RunState
+  mark: Parts.Mark
   bytes: number
 }
 
-/** No run is known. */
+/** Creates marks that know no run yet. */
 export const make = (): Marks => {
-  // A run is known by its input, which lives as long as its state does: nothing is held for runs that are gone.
-  const kept = new WeakMap<RunState["input"], Kept>()
-  const set: Marks["set"] = ({ input, runId }, mark) => {
-    kept.set(input, { runId, mark, bytes: 0 })
-  }
+  // The input is the one object that all states of a run share, and goes with them.
+  const runs = new WeakMap<RunState["input"], Known>()
   return {
-    set,
-    written: (state) => set(state, { turns: state.turns.length, prompt: state.prompt }),
-    due: (state, bytes) => {
-      const known = kept.get(state.input)
-      if (known === undefined || known.runId !== state.runId) return undefined
+    set: (state, mark) => {
+      runs.set(state.input, { state, mark, bytes: 0 })
+    },
+    due: (records, state, bytes) => {
+      const known = runs.get(state.input)
+      if (known === undefined || known.state.runId !== state.runId) return undefined
+      const before = known.state
+      known.state = state
       known.bytes += bytes
-      const added = turnCount(state) - known.mark.turns
-      return state.currentTurn === undefined && (added >= 64 || (added > 0 && known.bytes >= 1024 * 1024))
-        ? known.mark
-        : undefined
+      const { mark } = known
+      const turns = turnCount(state) - mark.turns
+      if (turns < 64 && (turns === 0 || known.bytes < 1024 * 1024)) return undefined
+      const whole = betweenTurns(before, records, state)
+      return whole === undefined || turnCount(whole) === mark.turns ? undefined : { state: whole, mark }
+    },
+    written: ({ state: { input, prompt, turns } }) => {
+      const known = runs.get(input)
+      if (known === undefined) return
+      known.mark = { turns: turns.length, prompt }
+      known.bytes = 0
     }
   }
+}
+
+/** Returns the newest state between two turns that records led to. */
+const betweenTurns = (before: RunState, records: ReadonlyArray<RunRecord>, after: RunState): RunState | undefined => {
+  if (after.currentTurn === undefined) return after
+  if (before.revision !== after.revision - records.length) return undefined
+  let state = before
+  let whole: RunState | undefined
+  for (const record of records) {
+    state = advance(state, record)
+    if (state.currentTurn === undefined) whole = state
+  }
+  return whole
 }

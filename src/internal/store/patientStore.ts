@@ -5,16 +5,14 @@
  * more are no second ones. Nothing interrupts a run that stores, so a store that hangs is given up after a while.
  */
 
-import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { ConcurrentAppendError, type RunExists, StoreError } from "../../KernelError.ts"
 import type { Limits } from "../../Limits.ts"
-import type { RunRecord, RunState } from "../../RunState.ts"
 import type * as RunStore from "../../RunStore.ts"
-import { inTime } from "../base/inTime.ts"
+import { inTime } from "../base/effects.ts"
 import { redact } from "../base/redact.ts"
 import { isHiccup } from "../base/transient.ts"
 
@@ -23,36 +21,11 @@ type Failure = ConcurrentAppendError | StoreError
 /** Why records were not stored. Nothing else may be tried on the run then. */
 export type AppendError = Failure | RunExists
 
-/** Until stores have one verb: appends by the verbs there are. */
-export interface PatientStore extends RunStore.RunStoreShape {
-  readonly append: (
-    records: Arr.NonEmptyReadonlyArray<RunRecord>,
-    states: Arr.NonEmptyReadonlyArray<RunState>
-  ) => Effect.Effect<void, RunExists | Failure>
-}
-
-const appendTo = (
-  store: RunStore.RunStoreShape,
-  records: Arr.NonEmptyReadonlyArray<RunRecord>,
-  states: Arr.NonEmptyReadonlyArray<RunState>
-): Effect.Effect<void, RunExists | Failure> => {
-  if (records[0].revision === 1) {
-    const [, ...later] = records
-    const created = store.create(records[0], states[0])
-    const laterStates = states.slice(1)
-    return Arr.isArrayNonEmpty(later) && Arr.isArrayNonEmpty(laterStates)
-      ? Effect.andThen(created, appendTo(store, later, laterStates))
-      : created
-  }
-  if (store.commitAll !== undefined) return store.commitAll(records, states)
-  return Effect.forEach(records, (record, index) => store.commit(record, states[index] ?? states[0]), { discard: true })
-}
-
 /** Wraps a store so that what it did not take, or did not acknowledge, is sent again. */
 export const patient = (
   store: RunStore.RunStoreShape,
   { appendTimeout }: Pick<Limits, "appendTimeout">
-): PatientStore => {
+): RunStore.RunStoreShape => {
   const wrapped = patientStores.get(store)
   if (wrapped !== undefined && wrapped.appendTimeout === appendTimeout) return wrapped.store
   const retried = <E, E2 = never>(
@@ -60,12 +33,9 @@ export const patient = (
     write: () => Effect.Effect<void, E>,
     isOurs: Effect.Effect<void, E2>
   ) => again(operation, appendTimeout, Effect.suspend(write), isOurs, [50, 250])
-  const made: PatientStore = {
+  const made: RunStore.RunStoreShape = {
     ...store,
-    append: (records, states) => {
-      const last = records.at(-1) ?? records[0]
-      return retried("append", () => appendTo(store, records, states), stillLast(store, last))
-    },
+    append: (records, state) => retried("append", () => store.append(records, state), stillLast(store, state)),
     acquire: (runId, lease, now) => retried("acquire", () => store.acquire(runId, lease, now), Effect.void),
     release: (runId, workerId) => retried("release", () => store.release(runId, workerId), Effect.void)
   }
@@ -75,7 +45,7 @@ export const patient = (
 
 const patientStores = new WeakMap<
   RunStore.RunStoreShape,
-  { readonly appendTimeout: Duration.Duration; readonly store: PatientStore }
+  { readonly appendTimeout: Duration.Duration; readonly store: RunStore.RunStoreShape }
 >()
 
 const again = <E, E2>(

@@ -10,7 +10,7 @@ import type { Content } from "../../Content.ts"
 import type { Message } from "../../Message.ts"
 import type { RunState, Turn } from "../../RunState.ts"
 import { messagesOf } from "../state/turnFold.ts"
-import { commonPrefix } from "../base/prefix.ts"
+import { commonPrefix } from "../base/lists.ts"
 import type { Entry, Part } from "./runSchema.ts"
 
 /** Up to where a state is written: the number of its turns, and its conversation at that time. */

@@ -1,9 +1,9 @@
 /**
  * Records and states as the JSON that is stored of them.
  *
- * The way back is `runSchema.ts`. Writing is on the path of every commit, so
- * it copies only what has a wire form of its own (contents, usage) and takes
- * the rest as it is; `Storable.grade` looks at the whole afterwards.
+ * `runSchema.ts` reads it. Writing is on the path of every append, so it copies
+ * only values with a wire form of their own (contents, usage) and takes the rest
+ * as they are. `Storable.grade` checks the whole afterwards.
  */
 
 import type { CallResult } from "../../Call.ts"
@@ -14,11 +14,11 @@ import type { RunRecord, CallChange, Turn } from "../../RunState.ts"
 import * as Usage from "../../Usage.ts"
 import * as Codec from "../words/contentCodec.ts"
 import { isEmpty } from "../base/json.ts"
-import type { Entry, Part } from "./runSchema.ts"
+import type { Entry, Part, Scope } from "./runSchema.ts"
 import { grade } from "../base/storable.ts"
 
-/** A record. Its events share one scope, or each has its own. */
-export const record = (format: number, record: RunRecord): object => {
+/** Writes a record. Its events share one scope, or each has its own. */
+export const record = (format: number, record: RunRecord): RecordWire => {
   const { createdAt, delta, events, op, revision, runId, workerId } = record
   const head = { format, runId, revision, op, createdAt, workerId }
   const body = isEmpty(delta) ? head : { ...head, delta: deltaOf(delta) }
@@ -29,6 +29,43 @@ export const record = (format: number, record: RunRecord): object => {
     ? { ...body, scope: scopeOf(first), events: written }
     : { ...body, scopes: events.map((event) => ({ ...scopeOf(event), ...placeOf(event) })), events: written }
 }
+
+interface RecordWire extends Pick<RunRecord, "runId" | "revision" | "op" | "createdAt" | "workerId"> {
+  readonly format: number
+  readonly scope?: Scope
+  readonly scopes?: ReadonlyArray<object>
+  readonly events?: ReadonlyArray<object>
+  readonly delta?: object
+}
+
+/** Writes records that follow each other, each without the fields that it shares with the one before it. */
+export const records = (format: number, records: ReadonlyArray<RunRecord>): ReadonlyArray<object> => {
+  let before: RecordWire | undefined
+  return records.map((next) => {
+    const wire = record(format, next)
+    const last = before
+    before = { ...wire, ...scopeIn(wire, last) }
+    return last === undefined ? wire : changed(wire, last)
+  })
+}
+
+const changed = (wire: RecordWire, before: RecordWire): object => {
+  const { createdAt, format: _, op, revision: _revision, runId: _runId, scope, workerId, ...body } = wire
+  return {
+    ...(op === before.op ? {} : { op }),
+    ...(createdAt === before.createdAt ? {} : { createdAt }),
+    ...(workerId === before.workerId ? {} : { workerId }),
+    ...(scope === undefined || isSameScope(scope, before.scope) ? {} : { scope }),
+    ...body
+  }
+}
+
+/** The scope of a record, or else of the last one before it that has one. */
+const scopeIn = ({ scope }: RecordWire, before: RecordWire | undefined) =>
+  scope === undefined && before?.scope !== undefined ? { scope: before.scope } : {}
+
+const isSameScope = (a: Scope, b: Scope | undefined): boolean =>
+  b !== undefined && a.rootRunId === b.rootRunId && a.step === b.step && a.depth === b.depth && a.taskId === b.taskId
 
 /** A part of a state. */
 export const part = (part: Part): object => {
@@ -49,7 +86,7 @@ export const part = (part: Part): object => {
   }
 }
 
-/** Whether all of a record is the kernel's own making: such a record can be kept anywhere (R-8). */
+/** Tells whether the kernel made all of a record: such a record is valid JSON without a look at it. */
 export const isOwn = ({ delta, events }: RunRecord): boolean => {
   if (delta.context !== undefined || delta.answers !== undefined || delta.asked !== undefined) return false
   if (delta.resolved !== undefined || delta.completing !== undefined || delta.deferred !== undefined) return false
@@ -114,7 +151,7 @@ const isShared = (event: PhaseEvent, record: RunRecord, first: PhaseEvent): bool
   event.depth === first.depth &&
   event.taskId === first.taskId
 
-const scopeOf = ({ depth, rootRunId, step, taskId }: PhaseEvent): object =>
+const scopeOf = ({ depth, rootRunId, step, taskId }: PhaseEvent): Scope =>
   taskId === undefined ? { rootRunId, step, depth } : { rootRunId, step, depth, taskId }
 
 const placeOf = ({ at, revision, runId }: PhaseEvent): object => ({ runId, at, revision })

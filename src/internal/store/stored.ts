@@ -9,18 +9,14 @@ import { ConcurrentAppendError, RunNotFound, type StoreError } from "../../Kerne
 import type { RunState } from "../../RunState.ts"
 import type * as RunStore from "../../RunStore.ts"
 
-/** The stored state of a run. A fork is one when it is whole. */
+/** Returns the stored state of a run. */
 export const stored = (
   store: RunStore.RunStoreShape,
   runId: string
 ): Effect.Effect<RunState, RunNotFound | StoreError> =>
   Effect.flatMap(store.load(runId), (found) =>
-    Option.isNone(found) || isHalf(found.value) ? Effect.fail(new RunNotFound({ runId })) : Effect.succeed(found.value)
+    Option.isNone(found) ? Effect.fail(new RunNotFound({ runId })) : Effect.succeed(found.value)
   )
-
-/** Whether a run is what a process has copied of another until now, or had when it died. */
-export const isHalf = ({ forkedFrom, revision }: RunState): boolean =>
-  forkedFrom !== undefined && revision < forkedFrom.revision
 
 /** The stored state of a run; none of another revision, where one is meant (DR-6). */
 export const storedAt = (

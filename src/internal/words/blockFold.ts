@@ -10,8 +10,7 @@ import type { Part } from "../../Block.ts"
 import { LimitExceeded } from "../../KernelError.ts"
 import * as Bounds from "../base/bounds.ts"
 import { OpeningTag, REFUSED, UNDECIDED } from "./openingTag.ts"
-import { Pieces } from "../base/pieces.ts"
-import { isHighSurrogate, isSpace, own } from "../base/scan.ts"
+import { isHighSurrogate, isSpace, ownSlice, Pieces } from "../base/text.ts"
 
 // Called on a text without a lookup: engines keep texts in several forms, and code that has met more than four of
 // them looks methods up slowly.
@@ -144,8 +143,8 @@ export class BlockFold {
 
   private open(text: string, at: number, out: Array<Part>): void {
     const { tag } = this
-    const name = tag.nameTo < 0 ? null : own(text, at + tag.nameFrom, at + tag.nameTo)
-    this.blockType = tag.typeTo < 0 ? tag.word.text : own(text, at + tag.typeFrom, at + tag.typeTo)
+    const name = tag.nameTo < 0 ? null : ownSlice(text, at + tag.nameFrom, at + tag.nameTo)
+    this.blockType = tag.typeTo < 0 ? tag.word.text : ownSlice(text, at + tag.typeFrom, at + tag.typeTo)
     this.name = name
     this.closing = tag.word.closing
     this.depth = 1
@@ -204,7 +203,7 @@ export class BlockFold {
         if (charCodeAt.call(text, at + width - 1) === GREATER && startsWith.call(text, closing, at)) {
           this.depth--
           if (this.depth === 0) {
-            const piece = own(text, start, at)
+            const piece = ownSlice(text, start, at)
             if (piece !== "") out.push({ type: "block_content", text: piece })
             const content = this.content.take(piece)
             out.push({ type: "block_complete", block: { type: this.blockType, name: this.name, content } })
@@ -239,7 +238,7 @@ export class BlockFold {
 
   private tellContent(text: string, start: number, end: number, out: Array<Part>): void {
     if (end <= start) return
-    const piece = own(text, start, end)
+    const piece = ownSlice(text, start, end)
     this.content.add(piece, end - start)
     out.push({ type: "block_content", text: piece })
   }
@@ -262,7 +261,7 @@ const LETTER_B = 98
 const gatherable = 65_536
 
 const tellText = (text: string, start: number, end: number, out: Array<Part>): void => {
-  if (end > start) out.push({ type: "text_chunk", text: own(text, start, end) })
+  if (end > start) out.push({ type: "text_chunk", text: ownSlice(text, start, end) })
 }
 
 /** Does this text end before it could hold the whole tag, and agree with it so far? */

@@ -5,7 +5,7 @@
 import type { Content } from "../../Content.ts"
 import * as Contents from "../../Content.ts"
 import type { Message } from "../../Message.ts"
-import type { Growing } from "../base/growing.ts"
+import type { Growing } from "../base/lists.ts"
 import { isJsonObject } from "../base/json.ts"
 import { freeze } from "../base/snapshot.ts"
 

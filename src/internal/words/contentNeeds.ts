@@ -5,8 +5,8 @@
  * what a type says is the codec's matter; this only keeps apart what is none.
  */
 
-import type { Content } from "../../Content.ts"
 import { isJsonObject } from "../base/json.ts"
+import type { Content } from "./contentType.ts"
 
 /** Is this a content, and not just something that is called like one? */
 export const isWhole = (value: unknown): value is Content =>

@@ -5,8 +5,7 @@
  * prompt escapes it (BP-76).
  */
 
-import type { Content } from "../../Content.ts"
-import type { Document, MediaContent, ToolResult } from "./contentType.ts"
+import type { Content, Document, MediaContent, ToolResult } from "./contentType.ts"
 
 /** The text form. */
 export const toText = (content: Content): string => {

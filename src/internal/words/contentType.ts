@@ -6,8 +6,24 @@
  * show them, so a `switch` on `type` stays complete. Use `Content.extras` to see them.
  */
 
-import type { Content } from "../../Content.ts"
 import type { Json, JsonObject } from "../base/json.ts"
+
+/** One part of a message. */
+export type Content =
+  | Text
+  | Code
+  | Data
+  | ErrorContent
+  | Image
+  | Audio
+  | Video
+  | Document
+  | ToolUse
+  | ToolResult
+  | Thinking
+  | UiResource
+  | Custom
+  | Unknown
 
 /** Plain text. */
 export interface Text {

@@ -10,7 +10,7 @@
 import * as Result from "effect/Result"
 import type { Block } from "../../Block.ts"
 import * as Blocks from "../../Block.ts"
-import { isRecord, own, parseJson, textOf } from "../base/untrusted.ts"
+import { isRecord, own, parseJson, textOf } from "../base/json.ts"
 
 /** The formats that can be read besides our own. */
 export type Markup = "tool_call" | "function" | "invoke" | "bracket" | "fenced" | "json"

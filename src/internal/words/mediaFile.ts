@@ -10,7 +10,7 @@ import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import * as Limits from "../../Limits.ts"
-import * as Read from "../base/readFile.ts"
+import * as Read from "../base/files.ts"
 
 /** Reads the bytes of a path, or says why not. */
 export type ReadFile = (path: string) => Effect.Effect<Uint8Array, string>

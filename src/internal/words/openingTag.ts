@@ -6,7 +6,7 @@
  * first. No character is looked at twice.
  */
 
-import { isSpace } from "../base/scan.ts"
+import { isSpace } from "../base/text.ts"
 
 // Called without a lookup, as in `blockFold`.
 const { charCodeAt, indexOf } = String.prototype

@@ -8,7 +8,7 @@
  */
 
 import type { Json } from "../base/json.ts"
-import { isHighSurrogate } from "../base/scan.ts"
+import { isHighSurrogate } from "../base/text.ts"
 
 /** JSON text that is still being written. */
 export class PartialJson {

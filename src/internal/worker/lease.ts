@@ -7,12 +7,10 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import * as Option from "effect/Option"
-import type { KernelError, RunBusy, RunNotFound, StoreError } from "../../KernelError.ts"
+import type { RunBusy, RunNotFound, StoreError } from "../../KernelError.ts"
 import type { RunStoreShape as RunStore } from "../../RunStore.ts"
-import { inTime } from "../base/inTime.ts"
+import { inTime } from "../base/effects.ts"
 import { ifHeld, offer } from "../loop/queue.ts"
-import { isHalf } from "../store/stored.ts"
 
 /** Who holds runs, and for how long a lease of theirs lasts when it is not renewed. */
 export interface Holder {
@@ -52,23 +50,9 @@ export const renew = Effect.fnUntraced(function* ({ leaseMs, store, workerId }: 
   }
 })
 
-/** Lets go of a run, whatever came of it. Of a fork whose process died before it was whole nothing stays. */
-export const letGo = (
-  holder: Holder,
-  runId: string,
-  lease: Held,
-  exit: Exit.Exit<unknown, KernelError>
-): Effect.Effect<void, GiveBackError> => {
-  if (lease.lost) return Effect.void
-  const isUnknown =
-    Exit.isFailure(exit) && Option.exists(Cause.findErrorOption(exit.cause), ({ _tag }) => _tag === "RunNotFound")
-  const left = isUnknown
-    ? Effect.flatMap(holder.soon(holder.store.load(runId)), (state) =>
-        Option.exists(state, isHalf) ? holder.soon(holder.store.remove([runId])) : giveBack(holder, runId)
-      )
-    : giveBack(holder, runId)
-  return Effect.andThen(lastRenewal(lease), left)
-}
+/** Lets go of a run, whatever came of it. */
+export const letGo = (holder: Holder, runId: string, lease: Held): Effect.Effect<void, GiveBackError> =>
+  lease.lost ? Effect.void : Effect.andThen(lastRenewal(lease), giveBack(holder, runId))
 
 /** Gives a lease back, if it is held. A run that another worker can go on with is offered to it. */
 export const giveBack = ({ soon, store, workerId }: Holder, runId: string): Effect.Effect<void, GiveBackError> =>

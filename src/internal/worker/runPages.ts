@@ -9,7 +9,7 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { RunHead, RunStoreShape, StoreError } from "../../RunStore.ts"
-import { passedOver } from "../base/passedOver.ts"
+import { passedOver } from "../base/effects.ts"
 
 /** Runs to look at. */
 export interface Pages {

@@ -17,13 +17,12 @@ import { Kernel } from "../../Kernel.ts"
 import { AgentCrashError, CancellationError } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import { type RunHead, RunStore, StoreError } from "../../RunStore.ts"
-import type { Options, Runnable, TakeUpError } from "../../RunWorker.ts"
+import type { Options, Runnable, TakeUpError } from "./workerOptions.ts"
 import { isOverdue } from "../loop/deadline.ts"
 import { giveBack, type Held, type Holder, isTaken, letGo, renew } from "./lease.ts"
-import { inTime } from "../base/inTime.ts"
-import { passedOver } from "../base/passedOver.ts"
+import { inTime, passedOver } from "../base/effects.ts"
 import { isPassing, patience, tasksOf } from "./pollBackoff.ts"
-import { randomId } from "../base/randomId.ts"
+import { randomId } from "../base/ids.ts"
 import { redact } from "../base/redact.ts"
 import * as Pages from "./runPages.ts"
 
@@ -234,7 +233,7 @@ const work = <R>(
   const { onRun } = desk.options
   return Effect.flatMap(Effect.exit(resumed), (exit) =>
     Effect.andThen(
-      Effect.ignore(letGo(desk, runId, lease, exit)),
+      Effect.ignore(letGo(desk, runId, lease)),
       onRun === undefined ? tell(runId, exit) : Effect.flatMap(stands(desk, head), (now) => onRun(now, exit))
     )
   )

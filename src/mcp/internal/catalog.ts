@@ -6,9 +6,8 @@
  */
 
 import * as Effect from "effect/Effect"
-import { shorten } from "../../internal/base/cut.ts"
-import { jsonObject } from "../../internal/base/json.ts"
-import { plain } from "../../internal/base/plain.ts"
+import { shorten } from "../../internal/base/text.ts"
+import { jsonObject, plain } from "../../internal/base/json.ts"
 import { McpError } from "../../KernelError.ts"
 import type { Limits } from "../../Limits.ts"
 import type { Catalog, PromptEntry, ResourceEntry, ToolEntry } from "../McpProtocol.ts"

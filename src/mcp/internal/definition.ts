@@ -10,11 +10,8 @@ import type * as McpSchema from "effect/ai/McpSchema"
 import * as Digest from "effect/crypto/Digest"
 import * as Effect from "effect/Effect"
 import * as Block from "../../Block.ts"
-import { shorten } from "../../internal/base/cut.ts"
-import { isJsonObject, type Json, type JsonObject, jsonObject } from "../../internal/base/json.ts"
-import { plain } from "../../internal/base/plain.ts"
-import { isRecord, own } from "../../internal/base/untrusted.ts"
-import { visible } from "../../internal/base/visible.ts"
+import { shorten, visible } from "../../internal/base/text.ts"
+import { isJsonObject, isRecord, type Json, type JsonObject, jsonObject, own, plain } from "../../internal/base/json.ts"
 
 /** A tool as one server defines it. */
 export interface Definition {

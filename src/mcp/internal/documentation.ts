@@ -3,7 +3,7 @@
  */
 
 import * as Block from "../../Block.ts"
-import { visible } from "../../internal/base/visible.ts"
+import { visible } from "../../internal/base/text.ts"
 
 /** The text for servers of these names. */
 export const documentation = (servers: ReadonlyArray<string>): string =>

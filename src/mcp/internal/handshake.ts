@@ -12,7 +12,7 @@ import type * as McpClient from "effect/ai/McpClient"
 import { McpClientError, UnsupportedError } from "effect/ai/McpClientError"
 import type * as McpSchema from "effect/ai/McpSchema"
 import * as Effect from "effect/Effect"
-import { isRecord, own } from "../../internal/base/untrusted.ts"
+import { isRecord, own } from "../../internal/base/json.ts"
 import type { McpServer, ProtocolVersion } from "../McpConfig.ts"
 
 /** What was offered, and what came of it. */

@@ -18,7 +18,7 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Bounds from "../../internal/base/bounds.ts"
-import { isRecord, own, parseJson } from "../../internal/base/untrusted.ts"
+import { isRecord, own, parseJson } from "../../internal/base/json.ts"
 import type { Limits } from "../../Limits.ts"
 
 /** What a transport is told to do besides carrying requests. */

@@ -12,7 +12,7 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import { isRecord } from "../../internal/base/untrusted.ts"
+import { isRecord } from "../../internal/base/json.ts"
 import * as Exchange from "./jsonRpc.ts"
 import * as Handshake from "./handshake.ts"
 

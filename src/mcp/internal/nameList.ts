@@ -2,8 +2,7 @@
  * Names that others chose, in a sentence: however many there are, and however long.
  */
 
-import { shorten } from "../../internal/base/cut.ts"
-import { quote } from "../../internal/base/visible.ts"
+import { quote, shorten } from "../../internal/base/text.ts"
 
 /** The first names of a list, and how many there are besides. */
 export const some = (names: ReadonlyArray<string>): string => {

@@ -9,10 +9,8 @@
 import * as Base64 from "effect/encoding/Base64"
 import * as Result from "effect/Result"
 import * as Content from "../../Content.ts"
-import { isJsonObject, type Json } from "../../internal/base/json.ts"
+import { isJsonObject, isRecord, type Json, own, plain } from "../../internal/base/json.ts"
 import { mediumOf } from "../../internal/store/medium.ts"
-import { plain } from "../../internal/base/plain.ts"
-import { isRecord, own } from "../../internal/base/untrusted.ts"
 import * as Media from "../../Media.ts"
 import { isPage } from "./definition.ts"
 

@@ -10,9 +10,8 @@
 import type { McpClientError } from "effect/ai/McpClientError"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
-import { errorCode } from "../../internal/base/errorCode.ts"
+import { errorCode, retryAfterDate, retryAfterNumber } from "../../internal/base/transient.ts"
 import { redact } from "../../internal/base/redact.ts"
-import * as RetryAfter from "../../internal/base/retryAfter.ts"
 import { McpError } from "../../KernelError.ts"
 import type { HttpServer, McpServer } from "../McpConfig.ts"
 import * as Challenge from "./challenge.ts"
@@ -162,10 +161,10 @@ const after = (description: string | undefined) => (description === undefined ? 
 
 /** When the server wants to be asked again, by its `retry-after`: in seconds or as a date. */
 const again = (asked: string | undefined): string => {
-  const seconds = RetryAfter.numberOf(asked)
+  const seconds = retryAfterNumber(asked)
   if (seconds !== undefined && Number.isInteger(seconds) && seconds < 1e9)
     return `; it can be asked again after ${seconds} s`
-  const date = RetryAfter.dateOf(asked)
+  const date = retryAfterDate(asked)
   return date === undefined ? "" : `; it can be asked again at ${new Date(date).toISOString()}`
 }
 

@@ -5,7 +5,7 @@
 
 import type * as McpSchema from "effect/ai/McpSchema"
 import * as Effect from "effect/Effect"
-import { isRecord } from "../../internal/base/untrusted.ts"
+import { isRecord } from "../../internal/base/json.ts"
 import { some } from "./nameList.ts"
 
 /** The tools that explain themselves; the others are named in the log. */

@@ -6,7 +6,7 @@ import * as Equal from "effect/Equal"
 import * as Result from "effect/Result"
 import * as Bounds from "../../internal/base/bounds.ts"
 import * as Snapshot from "../../internal/base/snapshot.ts"
-import { isDeeper } from "../../internal/base/untrusted.ts"
+import { isDeeper } from "../../internal/base/json.ts"
 import { parse } from "./readFields.ts"
 
 /** One call of a reply. It is open until its vendor ends it, or another begins in its place. */

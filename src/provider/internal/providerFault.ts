@@ -6,8 +6,7 @@
  * code survives (S-7, W-14).
  */
 
-import { passing } from "../../internal/base/transient.ts"
-import * as RetryAfter from "../../internal/base/retryAfter.ts"
+import { passing, retryAfterDate, retryAfterNumber } from "../../internal/base/transient.ts"
 import { ProviderError, type ProviderReason } from "../../KernelError.ts"
 import { type Fields, list, string } from "./readFields.ts"
 
@@ -168,11 +167,11 @@ export const limitFault = (limit: string, value: number): Fault => ({
  * `retry-after-ms` first, then `retry-after` in seconds or as a date (R-13).
  */
 export const retryAt = (headers: { readonly [name: string]: string | undefined }, now: number): number | undefined => {
-  const milliseconds = RetryAfter.numberOf(headers["retry-after-ms"])
+  const milliseconds = retryAfterNumber(headers["retry-after-ms"])
   if (milliseconds !== undefined) return now + Math.ceil(milliseconds)
   const after = headers["retry-after"]
-  const seconds = RetryAfter.numberOf(after)
+  const seconds = retryAfterNumber(after)
   if (seconds !== undefined) return now + Math.ceil(seconds * 1000)
-  const date = RetryAfter.dateOf(after)
+  const date = retryAfterDate(after)
   return date === undefined ? undefined : Math.max(now, date)
 }

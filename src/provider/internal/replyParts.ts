@@ -7,7 +7,7 @@
  */
 
 import * as Bounds from "../../internal/base/bounds.ts"
-import { isDeeper } from "../../internal/base/untrusted.ts"
+import { isDeeper } from "../../internal/base/json.ts"
 import type { Limits } from "../../Limits.ts"
 import type * as StreamPart from "../../StreamPart.ts"
 import type { FinishReason, Metadata, ReportedUsage } from "../../StreamPart.ts"

@@ -1,11 +1,12 @@
 /**
  * The tables of stored runs, and the statements that differ between databases.
  *
- * Journal and parts are keyed by one number: the run's own, with the revision in
- * its lower 32 bits. The head of a run is its last entry, so a commit writes one
- * page of one tree; only when a run pauses, ends, fails or goes on does its row in
- * `kernai_runs` change, in the same transaction (DR-5). An entry is taken once, and
- * only when the one before it is there (DR-6).
+ * One row of the journal holds the records of one append. Its key is one number:
+ * the number of the run, with the first revision of the row in the lower 32 bits.
+ * Two appends that continue the same revision have the same key, whatever their
+ * lengths, so the database takes one of them. The head of a run is the last row of
+ * its journal: an append writes one row of one table. Only when the status of a run
+ * changes does its row in `kernai_runs` change in the same transaction.
  */
 
 import type * as Effect from "effect/Effect"
@@ -16,72 +17,77 @@ import { migrate } from "./migrate.ts"
 /** Brings the tables up to date. */
 export const prepare = (sql: SqlClient.SqlClient): Effect.Effect<void, StoreError> =>
   migrate(sql, "kernai_migrations", {
-    "0001_runs": sql.onDialectOrElse({ pg: () => postgres, orElse: () => sqlite })
+    "0001_runs": sql.onDialectOrElse({ pg: () => postgres, orElse: () => sqlite }),
+    // A row held one record before.
+    "0002_appends": ["ALTER TABLE kernai_journal ADD COLUMN records INTEGER NOT NULL DEFAULT 1"]
   })
 
-/** A record as a row of its journal, with what its head is if it is the last one. */
+/** The records of one append as a row, and the head that they lead to. */
 export interface Row {
-  readonly revision: number
+  /** The key of the run. */
+  readonly id: string
+  readonly first: number
+  readonly records: number
   readonly body: string
   readonly turns: number
   readonly detail: string
   readonly at: number
+  readonly status: string
 }
 
-// A body that must not be there is none, which its column refuses: values are dearer to read from a query that looks
-// at the table it fills, because SQLite copies all of it first. Of a numbered parameter only newer versions of Node know
-// its place: what is needed twice is given twice.
-const appendTo = (where: string) => `
-INSERT OR IGNORE INTO kernai_journal (entry, body, turns, detail, at)
+/**
+ * Appends a row to a run that has its status and ends just before it. Changes one row, or none where the run has another
+ * status, ends elsewhere, or is not there. The parameters are those of `paramsOfSqlite`.
+ *
+ * A missing body violates its column, which the statement ignores: a query over the table that is filled would copy the
+ * body first. Older versions of Node do not know the place of a numbered parameter, so some are given several times.
+ */
+export const appendSqlite = `
+INSERT OR IGNORE INTO kernai_journal (entry, records, body, turns, detail, at)
 VALUES (
   ((SELECT run FROM kernai_runs WHERE id = ?) << 32) + ?,
+  ?,
   (
-    SELECT ? FROM kernai_runs
-    WHERE id = ? AND format <= ? AND ${where}
-      AND (? = 1 OR EXISTS (SELECT 1 FROM kernai_journal WHERE entry = (run << 32) + ? - 1))
+    SELECT ? FROM kernai_runs AS r
+    WHERE id = ? AND format <= ? AND status = ? AND (? = 1 OR (run << 32) + ? = (
+      SELECT entry + records FROM kernai_journal WHERE entry < (r.run << 32) + ? ORDER BY entry DESC LIMIT 1
+    ))
   ),
   ?, ?, ?
 )`
 
-/**
- * Appends a record, if the one before it is there, its own place is free, and the run keeps its status; changes
- * one row if it did.
- */
-export const appendSqlite = appendTo("status = ?")
+/** The parameters of `appendSqlite`. */
+export const paramsOfSqlite = (row: Row, format: number) => {
+  const { at, body, detail, first, id, records, status, turns } = row
+  return [id, first, records, body, id, format, status, first, first, first, turns, detail, at]
+}
 
-/**
- * The same for a record that changes the status: `turnSqlite` is to follow in the same transaction. It is given the new
- * status as well, for both take one list of values.
- */
-export const appendTurnSqlite = appendTo("? IS NOT NULL")
-
-/** Changes the status of a run. */
-export const turnSqlite = "UPDATE kernai_runs SET status = ? WHERE id = ?"
-
-/**
- * All of this for PostgreSQL, which also tells who listens; gives a row if the records were appended. They are a list
- * of JSON objects that follow each other. A key that is taken fails the whole of it.
- */
+/** The same statement for PostgreSQL, which announces the run and returns a row if it changed one. The parameters are those of `paramsOfPostgres`. */
 export const appendPostgres = `
 WITH added AS (
-  INSERT INTO kernai_journal (entry, body, turns, detail, at)
-  SELECT (run::bigint << 32) + item.revision, item.body, item.turns, item.detail, item.at
-  FROM kernai_runs, json_to_recordset($1::json)
-    AS item(revision integer, body text, turns integer, detail text, at float8)
-  WHERE id = $2::text AND format <= $3::integer
-    AND ($4::integer = 1
-      OR EXISTS (SELECT 1 FROM kernai_journal WHERE entry = (run::bigint << 32) + $4::integer - 1))
-    AND NOT EXISTS (SELECT 1 FROM kernai_journal WHERE entry = (run::bigint << 32) + $4::integer)
-  RETURNING 1
-), turned AS (
-  UPDATE kernai_runs SET status = $5::text WHERE id = $2::text AND status <> $5::text AND EXISTS (SELECT 1 FROM added)
+INSERT INTO kernai_journal (entry, records, body, turns, detail, at)
+SELECT (run::bigint << 32) + $2::integer, $3::integer, $4::text, $5::integer, $6::text, $7::float8
+FROM kernai_runs AS r
+WHERE id = $1::text AND format <= $8::integer AND status = $9::text
+  AND ($2::integer = 1 OR (run::bigint << 32) + $2::integer = (
+    SELECT entry + records FROM kernai_journal
+    WHERE entry < (r.run::bigint << 32) + $2::integer ORDER BY entry DESC LIMIT 1
+  ))
+ON CONFLICT DO NOTHING
+RETURNING 1
 )
-SELECT pg_notify('kernai_runs', $2::text) AS done FROM (SELECT 1 FROM added LIMIT 1) AS one`
+SELECT pg_notify('kernai_runs', $1::text) AS done FROM added`
 
-/** The channel on which PostgreSQL tells the id of a run that went on. */
+/** The parameters of `appendPostgres`. */
+export const paramsOfPostgres = (row: Row, format: number) => {
+  const { at, body, detail, first, id, records, status, turns } = row
+  return [id, first, records, body, turns, detail, at, format, status]
+}
+
+/** The channel on which PostgreSQL announces the key of a run that has new records. */
 export const channel = "kernai_runs"
 
-/** The last entry of a run `r`. */
+/** The key of the last row of a run `r`. */
 export const lastEntry = `(
   SELECT max(entry) FROM kernai_journal
   WHERE entry > CAST(r.run AS BIGINT) << 32 AND entry < (CAST(r.run AS BIGINT) + 1) << 32

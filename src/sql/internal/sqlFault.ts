@@ -4,7 +4,7 @@
 
 import * as Effect from "effect/Effect"
 import { isSqlError, type SqlError } from "effect/sql/SqlError"
-import { errorCode } from "../../internal/base/errorCode.ts"
+import { errorCode } from "../../internal/base/transient.ts"
 import { StoreError } from "../../KernelError.ts"
 import * as RunCodec from "../../RunCodec.ts"
 

@@ -18,95 +18,117 @@ import { corrupt } from "./sqlFault.ts"
 import * as Key from "./key.ts"
 import * as Tables from "./runTables.ts"
 
-/** Heads read with a client, which transforms nothing; `position` is the database's function that finds a text in another. */
-export const make = (sql: SqlClient, position: string) => {
-  /** Heads are the rows of runs with their last entries. */
-  const columns = sql.literal(
-    "facts, worker, expires_at, turns, detail, at, CAST(entry - (CAST(r.run AS BIGINT) << 32) AS INTEGER) AS revision"
-  )
-  const joined = sql.literal(`kernai_runs AS r JOIN kernai_journal AS j ON j.entry = ${Tables.lastEntry}`)
-
-  const head = Effect.fnUntraced(function* (
-    runId: string
-  ): Effect.fn.Return<Option.Option<RunHead>, StoreError | SqlError> {
-    const rows = yield* sql`SELECT ${columns} FROM ${joined} WHERE id = ${Key.make(runId)}`
-    return rows[0] === undefined ? Option.none() : Option.some(yield* toHead(rows[0]))
-  })
-
-  const list = Effect.fnUntraced(function* (filter: RunFilter = {}) {
-    const { after, agent, order, rootRunId, roots, search, status, unleasedAt, updatedBefore } = filter
-    const where: Array<Fragment> = [sql`format <= ${RunCodec.format}`]
-    if (status !== undefined) where.push(status.length === 0 ? sql`1 = 0` : sql.in("r.status", status))
-    if (agent !== undefined) where.push(sql`agent = ${Key.make(agent)}`)
-    if (rootRunId !== undefined) where.push(sql`root = ${Key.make(rootRunId)}`)
-    if (roots === true) where.push(sql`parent IS NULL`)
-    if (updatedBefore !== undefined) where.push(sql`at < ${updatedBefore}`)
-    if (unleasedAt !== undefined) where.push(sql`(expires_at IS NULL OR expires_at <= ${unleasedAt})`)
-    const isOldest = order === "oldest"
-    for (const word of Search.wanted(search)) {
-      const found = sql`${sql.literal(position)}(kernai_words.body, ${word}) > 0`
-      where.push(sql`EXISTS (SELECT 1 FROM kernai_words WHERE kernai_words.run = r.run AND ${found})`)
-    }
-    const behind = ({ created_at, id }: Place) => {
-      const later = isOldest ? sql`created_at > ${created_at}` : sql`created_at < ${created_at}`
-      return sql`(${later} OR (created_at = ${created_at} AND id > ${id}))`
-    }
-    const heads: Array<RunHead> = []
-    const most = atMost(filter)
-    let last = after && { created_at: after.createdAt, id: Key.make(after.runId) }
-    for (;;) {
-      const wanted = most - heads.length
-      const rows = yield* sql<Place>`
-        SELECT created_at, id, ${columns} FROM ${joined}
-        WHERE ${sql.and(last === undefined ? where : [...where, behind(last)])}
-        ORDER BY created_at ${sql.literal(isOldest ? "ASC" : "DESC")}, id LIMIT ${wanted}`
-      for (const row of rows) {
-        // One head that cannot be read hides no other, nor those that would have their place in a page.
-        const head = yield* Effect.catch(toHead(row), (error) =>
-          Effect.as(Effect.logWarning("a run is left out", error), undefined)
-        )
-        if (head !== undefined) heads.push(head)
-      }
-      last = rows.at(-1)
-      if (rows.length < wanted || heads.length === most) return heads
-    }
-  })
-
-  const acquire = Effect.fnUntraced(function* (
+/** The heads and leases of a database. */
+export interface Heads {
+  readonly head: (runId: string) => Effect.Effect<Option.Option<RunHead>, StoreError | SqlError>
+  readonly list: (filter?: RunFilter) => Effect.Effect<ReadonlyArray<RunHead>, SqlError>
+  readonly acquire: (
     runId: string,
     lease: Lease,
     now: number
-  ): Effect.fn.Return<void, RunBusy | RunNotFound | StoreError | SqlError> {
-    const worker = Key.escape(lease.workerId)
-    const taken = yield* sql`
-      UPDATE kernai_runs SET worker = ${worker}, expires_at = ${lease.expiresAt}
-      WHERE id = ${Key.make(runId)} AND (worker IS NULL OR worker = ${worker} OR expires_at IS NULL OR expires_at <= ${now})
-      RETURNING run`
-    if (taken.length > 0) return
-    const found = Option.getOrUndefined(yield* head(runId))
-    if (found === undefined) return yield* new RunNotFound({ runId })
-    const held = found.lease
-    // Whoever held it may have let go in between.
-    return held === undefined || held.expiresAt <= now
-      ? yield* acquire(runId, lease, now)
-      : yield* new RunBusy({ runId, ...held })
-  })
+  ) => Effect.Effect<void, RunBusy | RunNotFound | StoreError | SqlError>
+  readonly release: (runId: string, workerId: string) => Effect.Effect<void, SqlError>
+}
 
-  const release = (runId: string, workerId: string) =>
+/** Reads with a client that transforms nothing. */
+export const make = (sql: SqlClient): Heads => ({
+  head: (runId) => head(sql, runId),
+  list: (filter) => list(sql, filter),
+  acquire: (runId, lease, now) => acquire(sql, runId, lease, now),
+  release: (runId, workerId) =>
     Effect.asVoid(sql`
       UPDATE kernai_runs SET worker = NULL, expires_at = NULL
       WHERE id = ${Key.make(runId)} AND worker = ${Key.escape(workerId)}`)
+})
 
-  return { head, list, acquire, release }
+/** A head is the row of a run with the last row of its journal. */
+const columns = `facts, worker, expires_at, turns, detail, at,
+  CAST(entry + records - 1 - (CAST(r.run AS BIGINT) << 32) AS INTEGER) AS revision`
+
+const joined = `kernai_runs AS r JOIN kernai_journal AS j ON j.entry = ${Tables.lastEntry}`
+
+const head = Effect.fnUntraced(function* (
+  sql: SqlClient,
+  runId: string
+): Effect.fn.Return<Option.Option<RunHead>, StoreError | SqlError> {
+  const rows = yield* sql`SELECT ${sql.literal(columns)} FROM ${sql.literal(joined)} WHERE id = ${Key.make(runId)}`
+  return rows[0] === undefined ? Option.none() : Option.some(yield* toHead(rows[0]))
+})
+
+const list = Effect.fnUntraced(function* (sql: SqlClient, filter: RunFilter = {}) {
+  const where = conditions(sql, filter)
+  const isOldest = filter.order === "oldest"
+  const heads: Array<RunHead> = []
+  const most = atMost(filter)
+  let last = filter.after && { created_at: filter.after.createdAt, id: Key.make(filter.after.runId) }
+  for (;;) {
+    const wanted = most - heads.length
+    const rows = yield* sql<Place>`
+      SELECT created_at, id, ${sql.literal(columns)} FROM ${sql.literal(joined)}
+      WHERE ${sql.and(last === undefined ? where : [...where, behind(sql, last, isOldest)])}
+      ORDER BY created_at ${sql.literal(isOldest ? "ASC" : "DESC")}, id LIMIT ${wanted}`
+    for (const row of rows) {
+      // A head that cannot be read hides no other, and takes no place of a page.
+      const head = yield* Effect.catch(toHead(row), (error) =>
+        Effect.as(Effect.logWarning("a run is left out", error), undefined)
+      )
+      if (head !== undefined) heads.push(head)
+    }
+    last = rows.at(-1)
+    if (rows.length < wanted || heads.length === most) return heads
+  }
+})
+
+const conditions = (sql: SqlClient, filter: RunFilter): ReadonlyArray<Fragment> => {
+  const { agent, rootRunId, roots, search, status, unleasedAt, updatedBefore } = filter
+  const where: Array<Fragment> = [sql`format <= ${RunCodec.format}`]
+  if (status !== undefined) where.push(status.length === 0 ? sql`1 = 0` : sql.in("r.status", status))
+  if (agent !== undefined) where.push(sql`agent = ${Key.make(agent)}`)
+  if (rootRunId !== undefined) where.push(sql`root = ${Key.make(rootRunId)}`)
+  if (roots === true) where.push(sql`parent IS NULL`)
+  if (updatedBefore !== undefined) where.push(sql`at < ${updatedBefore}`)
+  if (unleasedAt !== undefined) where.push(sql`(expires_at IS NULL OR expires_at <= ${unleasedAt})`)
+  const position = sql.onDialectOrElse({ pg: () => "strpos", orElse: () => "instr" })
+  for (const word of Search.wanted(search)) {
+    const found = sql`${sql.literal(position)}(kernai_words.body, ${word}) > 0`
+    where.push(sql`EXISTS (SELECT 1 FROM kernai_words WHERE kernai_words.run = r.run AND ${found})`)
+  }
+  return where
 }
 
-/** Where a run stands in a list. */
+const behind = (sql: SqlClient, { created_at, id }: Place, isOldest: boolean): Fragment => {
+  const later = isOldest ? sql`created_at > ${created_at}` : sql`created_at < ${created_at}`
+  return sql`(${later} OR (created_at = ${created_at} AND id > ${id}))`
+}
+
+const acquire = Effect.fnUntraced(function* (
+  sql: SqlClient,
+  runId: string,
+  lease: Lease,
+  now: number
+): Effect.fn.Return<void, RunBusy | RunNotFound | StoreError | SqlError> {
+  const worker = Key.escape(lease.workerId)
+  const taken = yield* sql`
+    UPDATE kernai_runs SET worker = ${worker}, expires_at = ${lease.expiresAt}
+    WHERE id = ${Key.make(runId)} AND (worker IS NULL OR worker = ${worker} OR expires_at IS NULL OR expires_at <= ${now})
+    RETURNING run`
+  if (taken.length > 0) return
+  const found = Option.getOrUndefined(yield* head(sql, runId))
+  if (found === undefined) return yield* new RunNotFound({ runId })
+  const held = found.lease
+  // Its holder may have released it in between.
+  return held === undefined || held.expiresAt <= now
+    ? yield* acquire(sql, runId, lease, now)
+    : yield* new RunBusy({ runId, ...held })
+})
+
+/** The place of a run in a list. */
 interface Place {
   readonly created_at: number
   readonly id: string
 }
 
-/** What of a head never changes, as text: keys may be shortened. */
+/** The fields of a head that never change, as text: keys may be shortened. */
 const Facts = Schema.fromJsonString(
   Schema.Struct({
     runId: Schema.String,
@@ -117,7 +139,7 @@ const Facts = Schema.fromJsonString(
   })
 )
 
-/** Writes what of a head never changes. */
+/** Writes the fields of a head that never change. */
 export const facts = ({ agent, createdAt, parentRunId, rootRunId, runId }: RunHead): string =>
   JSON.stringify({ runId, rootRunId, parentRunId: parentRunId ?? null, agent, createdAt })
 

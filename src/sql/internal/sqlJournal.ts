@@ -9,12 +9,13 @@ import type { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import type { Fragment } from "effect/sql/Statement"
 import { foldFrom, readAfter } from "../../internal/store/journalRules.ts"
+import type { Part } from "../../internal/store/marks.ts"
 import type { StoreError } from "../../KernelError.ts"
 import * as RunCodec from "../../RunCodec.ts"
-import type { RunState } from "../../RunState.ts"
-import { corrupt, readable } from "./sqlFault.ts"
+import type { RunRecord, RunState } from "../../RunState.ts"
 import * as Key from "./key.ts"
 import * as Tables from "./runTables.ts"
+import { corrupt, readable } from "./sqlFault.ts"
 
 /** A run as it is found in its table. */
 export interface Found {
@@ -23,89 +24,123 @@ export interface Found {
   readonly format: number
 }
 
-/** A state, and how far it is written down in parts. */
-export interface Loaded {
-  readonly state: RunState
-  readonly mark: RunCodec.Mark
-}
-
-/** Records or bodies read at once. */
+/** Rows read at once. */
 export const PAGE = 200
 
-/** What there is to read. */
-export type Journal = ReturnType<typeof make>
-
-/** Reads with a client, which transforms nothing. */
-export const make = (sql: SqlClient, codec: RunCodec.RunCodec) => {
-  const find = (id: string): Effect.Effect<Found | undefined, SqlError> =>
-    Effect.map(
-      sql<Found>`
-        SELECT run, format, CAST(coalesce(${sql.literal(Tables.lastEntry)}, 0) - (CAST(run AS BIGINT) << 32) AS INTEGER) AS revision
-        FROM kernai_runs AS r WHERE id = ${Key.make(id)}`,
-      (rows) => rows[0]
-    )
-
-  /** The key of an entry: of a run and revision. */
-  const entry = (run: number | Fragment, revision: number): Fragment =>
-    sql`(CAST(${run} AS BIGINT) << 32) + CAST(${revision} AS BIGINT)`
-
-  /** The number of a run at the time of a query: SQLite may give that of one that was removed to another. */
-  const numberOf = (id: string): Fragment => sql`(SELECT run FROM kernai_runs WHERE id = ${Key.make(id)})`
-
-  /** The texts of a run after a revision. */
-  const bodies = (
-    table: "kernai_journal" | "kernai_parts",
-    run: number | Fragment,
-    after: number,
-    limit: number
-  ): Effect.Effect<ReadonlyArray<string>, SqlError> =>
-    Effect.map(
-      sql<{ readonly body: string }>`
-        SELECT body FROM ${sql(table)} WHERE entry > ${entry(run, after)} AND entry < ${entry(run, 2 ** 32)}
-        ORDER BY entry LIMIT ${limit}`,
-      (rows) => rows.map((row) => row.body)
-    )
-
-  /** The next records of a run. One that cannot be read fails the page that begins with it. */
-  const page = Effect.fnUntraced(function* (runId: string, after: number) {
-    const texts = yield* bodies("kernai_journal", numberOf(runId), after, PAGE)
-    const { fault, records } = readAfter(after, texts, codec.decodeRecord)
-    if (fault !== undefined && records.length === 0) return yield* fault
-    return { records, isLast: fault === undefined && texts.length < PAGE }
-  })
-
-  /** The state as far as it is written down. Parts are only a shortcut: those that cannot be read are removed. */
-  const written = Effect.fnUntraced(function* (run: number) {
-    const parts = yield* bodies("kernai_parts", run, 0, Number.MAX_SAFE_INTEGER)
-    const state = Result.getOrUndefined(codec.decodeState(parts))
-    if (state !== undefined) return { state, mark: { turns: state.turns.length, prompt: state.prompt } }
-    if (parts.length > 0) {
-      yield* sql`DELETE FROM kernai_parts WHERE entry > ${entry(run, 0)} AND entry < ${entry(run + 1, 0)}`
-    }
-    return { state, mark: RunCodec.start }
-  })
-
-  const load = Effect.fnUntraced(function* (
-    runId: string
-  ): Effect.fn.Return<Option.Option<Loaded>, StoreError | SqlError> {
-    const found = yield* find(runId)
-    if (found === undefined) return Option.none()
-    yield* readable(found.format)
-    const { mark, state: start } = yield* written(found.run)
-    let state = start
-    for (;;) {
-      const { isLast, records } = yield* page(runId, state?.revision ?? 0)
-      state = yield* foldFrom(state, records)
-      if (isLast) break
-    }
-    if (state !== undefined && state.revision >= found.revision) return Option.some({ state, mark })
-    // It may have been removed meanwhile.
-    if ((yield* find(runId)) === undefined) return Option.none()
-    return yield* corrupt(`records of run '${runId}' are missing`)
-  })
-
-  /** Reads on from a revision, also in a run that is not there yet. */
-  const reader = (runId: string) => (after: number) => page(runId, after)
-
-  return { find, entry, bodies, load, reader }
+/** The journals of a database. */
+export interface Journal {
+  /** Finds a run. */
+  readonly find: (runId: string) => Effect.Effect<Found | undefined, SqlError>
+  /** Returns so many stored records after a revision, as far as they can be read. */
+  readonly between: (runId: string, after: number, count: number) => Effect.Effect<ReadonlyArray<RunRecord>, SqlError>
+  /** Returns the next records after a revision, also of a run that is not there yet. */
+  readonly page: (
+    runId: string,
+    after: number
+  ) => Effect.Effect<{ readonly records: ReadonlyArray<RunRecord>; readonly isLast: boolean }, StoreError | SqlError>
+  /** Returns the state of a run, and the mark up to which it is written in parts. */
+  readonly load: (runId: string) => Effect.Effect<Option.Option<Part>, StoreError | SqlError>
+  /** Deletes the journal of a run by its number. */
+  readonly remove: (run: number) => Effect.Effect<void, SqlError>
 }
+
+/** Reads with a client that transforms nothing. */
+export const make = (sql: SqlClient, codec: RunCodec.RunCodec): Journal => {
+  const read = (runId: string, after: number, limit: number) =>
+    Effect.map(bodies(sql, runId, after, limit), (texts) => ({
+      texts,
+      ...readAfter(after, texts, codec.decodeRecords)
+    }))
+  return {
+    find: (runId) => find(sql, runId),
+    between: (runId, after, count) => Effect.map(read(runId, after, count), ({ records }) => records.slice(0, count)),
+    page: (runId, after) => Effect.flatMap(read(runId, after, PAGE), sound),
+    load: (runId) => load(sql, codec, runId),
+    remove: (run) => remove(sql, run)
+  }
+}
+
+/** The key of a row: the number of a run, and a revision. */
+const entry = (sql: SqlClient, run: number | Fragment, revision: number): Fragment =>
+  sql`(CAST(${run} AS BIGINT) << 32) + CAST(${revision} AS BIGINT)`
+
+/** The number of a run at the time of a query: SQLite may give the number of a removed run to another. */
+const numberOf = (sql: SqlClient, runId: string): Fragment =>
+  sql`(SELECT run FROM kernai_runs WHERE id = ${Key.make(runId)})`
+
+const find = (sql: SqlClient, runId: string): Effect.Effect<Found | undefined, SqlError> =>
+  Effect.map(
+    sql<Found>`
+      SELECT run, format, CAST(coalesce((
+        SELECT entry + records - 1 FROM kernai_journal WHERE entry = ${sql.literal(Tables.lastEntry)}
+      ), 0) - (CAST(run AS BIGINT) << 32) AS INTEGER) AS revision
+      FROM kernai_runs AS r WHERE id = ${Key.make(runId)}`,
+    (rows) => rows[0]
+  )
+
+/** Returns the texts of the rows with records after a revision: the first one may also hold earlier records. */
+const bodies = (
+  sql: SqlClient,
+  runId: string,
+  after: number,
+  limit: number
+): Effect.Effect<ReadonlyArray<string>, SqlError> => {
+  const run = numberOf(sql, runId)
+  const next = entry(sql, run, after + 1)
+  return Effect.map(
+    sql<{ readonly body: string }>`
+      SELECT body FROM kernai_journal
+      WHERE entry >= coalesce(
+          (SELECT max(entry) FROM kernai_journal WHERE entry > ${entry(sql, run, 0)} AND entry <= ${next}),
+          ${entry(sql, run, 0)}
+        )
+        AND entry < ${entry(sql, run, 2 ** 32)} AND entry + records > ${next}
+      ORDER BY entry LIMIT ${limit}`,
+    (rows) => rows.map((row) => row.body)
+  )
+}
+
+/** Fails for a page that begins with a record that cannot be read. */
+const sound = ({ fault, records, texts }: RunCodec.Decoded & { readonly texts: ReadonlyArray<string> }) =>
+  fault !== undefined && records.length === 0
+    ? Effect.fail(fault)
+    : Effect.succeed({ records, isLast: fault === undefined && texts.length < PAGE })
+
+/** Returns the state as far as it is written in parts. They are only a shortcut: unreadable parts are removed. */
+const written = Effect.fnUntraced(function* (sql: SqlClient, codec: RunCodec.RunCodec, run: number) {
+  const among = sql`entry > ${entry(sql, run, 0)} AND entry < ${entry(sql, run + 1, 0)}`
+  const parts = yield* sql<{ readonly body: string }>`SELECT body FROM kernai_parts WHERE ${among} ORDER BY entry`
+  const state = Result.getOrUndefined(codec.decodeState(parts.map(({ body }) => body)))
+  if (state !== undefined) return { state, mark: { turns: state.turns.length, prompt: state.prompt } }
+  if (parts.length > 0) yield* sql`DELETE FROM kernai_parts WHERE ${among}`
+  return { state, mark: RunCodec.start }
+})
+
+const load = Effect.fnUntraced(function* (
+  sql: SqlClient,
+  codec: RunCodec.RunCodec,
+  runId: string
+): Effect.fn.Return<Option.Option<Part>, StoreError | SqlError> {
+  const found = yield* find(sql, runId)
+  if (found === undefined) return Option.none()
+  yield* readable(found.format)
+  const { mark, state: start } = yield* written(sql, codec, found.run)
+  const { page } = make(sql, codec)
+  let state: RunState | undefined = start
+  for (;;) {
+    const { isLast, records } = yield* page(runId, state?.revision ?? 0)
+    state = yield* foldFrom(state, records)
+    if (isLast) break
+  }
+  if (state !== undefined && state.revision >= found.revision) return Option.some({ state, mark })
+  // It may have been removed meanwhile.
+  if ((yield* find(sql, runId)) === undefined) return Option.none()
+  return yield* corrupt(`records of run '${runId}' are missing`)
+})
+
+const remove = Effect.fnUntraced(function* (sql: SqlClient, run: number) {
+  for (const table of ["kernai_journal", "kernai_parts"]) {
+    yield* sql`DELETE FROM ${sql(table)} WHERE entry > ${entry(sql, run, 0)} AND entry < ${entry(sql, run + 1, 0)}`
+  }
+  yield* sql`DELETE FROM kernai_words WHERE run = ${run}`
+})

@@ -7,7 +7,7 @@
 
 import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
-import { inMadeFolder } from "../../internal/base/madeFolder.ts"
+import { inMadeFolder } from "../../internal/base/files.ts"
 import type { Cassette, Exchange } from "../Cassette.ts"
 
 /** How a file ends behind its last exchange. */

@@ -12,7 +12,7 @@ import * as Path from "effect/Path"
 import { badArgument, type PlatformError } from "effect/PlatformError"
 import * as Random from "effect/Random"
 import type { Json, JsonObject } from "../../internal/base/json.ts"
-import * as Read from "../../internal/base/readFile.ts"
+import * as Read from "../../internal/base/files.ts"
 import * as Limits from "../../Limits.ts"
 import { type Report, toJson } from "./outcome.ts"
 

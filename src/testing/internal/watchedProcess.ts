@@ -2,7 +2,6 @@
  * One process of a run as the crash matrix sees it: what it stores, asks and starts, and where it is cut off.
  */
 
-import type * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -13,7 +12,7 @@ import type { Message } from "../../Message.ts"
 import type { Middleware, ModelCall, ModelStream } from "../../Middleware.ts"
 import type { AnyProtocol } from "../../Protocol.ts"
 import type { ProtocolRegistry } from "../../ProtocolRegistry.ts"
-import type { RunRecord, RunState } from "../../RunState.ts"
+import type { RunRecord } from "../../RunState.ts"
 import type * as RunStore from "../../RunStore.ts"
 import type { AnySkill, CallScope, Effects } from "../../Skill.ts"
 import type { SkillRegistry } from "../../SkillRegistry.ts"
@@ -87,7 +86,7 @@ export interface Witness {
 
 /** A process under watch. */
 export interface Watched {
-  /** How many transactions it has tried. */
+  /** How many appends it has tried. */
   readonly commits: () => number
   readonly store: RunStore.RunStoreShape
   readonly skills: SkillRegistry["Service"]
@@ -181,18 +180,10 @@ export const watch = (
       })
     })
 
-  const { commitAll } = parts.store
   return {
     commits: () => commits,
     store: {
-      create: (record: RunRecord, state: RunState) => put([record], parts.store.create(record, state)),
-      commit: (record: RunRecord, state: RunState) => put([record], parts.store.commit(record, state)),
-      ...(commitAll === undefined
-        ? {}
-        : {
-            commitAll: (records: Arr.NonEmptyReadonlyArray<RunRecord>, states: Arr.NonEmptyReadonlyArray<RunState>) =>
-              put(records, commitAll(records, states))
-          }),
+      append: (records, state) => put(records, parts.store.append(records, state)),
       load: (runId) => ask(parts.store.load(runId)),
       head: (runId) => ask(parts.store.head(runId)),
       read: parts.store.read,

@@ -1,28 +1,29 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { ConfigProvider, Effect, Fiber, Option, Result } from "effect"
+import { ConfigProvider, Effect, Option, Result } from "effect"
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { PassThrough, Readable } from "node:stream"
 import { SqlRunStore } from "kernai/sql"
 import { RunStore } from "kernai"
-import { chat, type Options } from "../../../src/cli/chat/terminalChat.ts"
-import { Lines, ofPipe, ofTerminal } from "../../../src/cli/chat/lines.ts"
+import { chat } from "../../../src/cli/chat/terminalChat.ts"
+import type { ChatFlags } from "../../../src/cli/commands/chatCommand.ts"
+import * as Reader from "../../../src/cli/chat/lineReader.ts"
 import * as Session from "../../../src/cli/chat/chatSession.ts"
 import { CommandFailed } from "../../../src/cli/exit.ts"
 import { command, final } from "../../support/blocks.ts"
 import { folder } from "../../support/folder.ts"
 import { plan } from "../../support/workflow.ts"
-import { kernai, memoryScreen, ollama, start } from "../support.ts"
+import { chatFlags, kernai, memoryScreen, ollama, start } from "../support.ts"
 
-/** A folder with a script, and skills that leave a trace when they run. */
+/** A folder with skills that leave a trace when they run. */
 const place = Effect.map(folder, (folder) => {
   mkdirSync(join(folder, "skills"))
   writeFileSync(
     join(folder, "skills", "letters.ts"),
     `import { Effect, Schema } from "${import.meta.resolve("effect")}"
 import * as Skill from "${import.meta.resolve("../../../src/Skill.ts")}"
-import { appendFileSync } from "node:fs"
+import { appendFileSync, existsSync } from "node:fs"
+const isOpen = () => existsSync(${JSON.stringify(join(folder, "open"))})
 const trace = (line: string) => appendFileSync(${JSON.stringify(join(folder, "trace"))}, line + "\\n")
 const input = Schema.Struct({ to: Schema.String })
 export const send = Skill.make("send", {
@@ -31,9 +32,10 @@ export const send = Skill.make("send", {
   execute: ({ to }) => Effect.sync(() => { trace("sent to " + to); return "sent" })
 })
 export const deliver = Skill.make("deliver", {
-  description: "Brings a letter, and never comes back",
+  description: "Delivers a letter, and never ends while the road is closed",
   input,
-  execute: ({ to }) => Effect.andThen(Effect.sync(() => trace("on the way to " + to)), Effect.never)
+  execute: ({ to }) =>
+    Effect.suspend(() => { trace("on the way to " + to); return isOpen() ? Effect.succeed("delivered") : Effect.never })
 })
 `
   )
@@ -47,7 +49,7 @@ const traceOf = (folder: string): string => {
 
 const send = (to: string): string => command("send", { to })
 
-/** Ends when a letter is on its way. */
+/** Completes when a letter is on its way. */
 const delivering = (folder: string): Effect.Effect<void> =>
   Effect.eventually(
     Effect.delay(
@@ -56,16 +58,16 @@ const delivering = (folder: string): Effect.Effect<void> =>
     )
   )
 
-/** A chat in this process: what is typed is a list, and Ctrl-C an effect. */
+/** Runs a chat in this process: the input is a list, and Ctrl-C an effect. */
 const talk = Effect.fn("talk")(function* (
   folder: string,
   script: ReadonlyArray<unknown>,
   typed: ReadonlyArray<string>,
-  options: Partial<Options> & {
+  options: Partial<ChatFlags> & {
     readonly interrupted?: Effect.Effect<void>
     readonly isTerminal?: boolean
     readonly isColored?: boolean
-    /** What is typed once a question is asked: what is typed next, unless told. */
+    /** What is typed when a question is asked; by default the next line of the input. */
     readonly answers?: ReadonlyArray<string>
   } = {}
 ) {
@@ -75,20 +77,19 @@ const talk = Effect.fn("talk")(function* (
   const left = [...typed]
   const answers = options.answers === undefined ? left : [...options.answers]
   const result = yield* chat({
-    session: "default",
+    ...chatFlags,
     store: join(folder, "kept", "chat.db"),
-    speaker: { script: file },
-    instructions: "You send letters.",
-    skills: { directory: join(folder, "skills") },
-    yes: false,
+    script: file,
+    system: "You send letters.",
+    skillsFrom: join(folder, "skills"),
     maxSteps: 10,
     dialect: "blocks",
     ...options
   }).pipe(
     Effect.result,
-    Effect.provideService(Lines, {
-      next: () => Effect.sync(() => Option.fromUndefinedOr(left.shift())),
-      answer: () => Effect.sync(() => Option.fromUndefinedOr(answers.shift())),
+    Effect.provideService(Reader.LineReader, {
+      read: () => Effect.sync(() => Option.fromUndefinedOr(left.shift())),
+      ask: () => Effect.sync(() => Option.fromUndefinedOr(answers.shift())),
       interrupted: options.interrupted ?? Effect.never,
       isTerminal: options.isTerminal ?? true
     }),
@@ -100,7 +101,7 @@ const talk = Effect.fn("talk")(function* (
 })
 
 describe("kernai chat", () => {
-  it.live("holds a conversation, and goes on with it in another chat", () =>
+  it.live("holds a conversation, and continues it in another chat", () =>
     Effect.gen(function* () {
       const folder = yield* place
       const script = ["Hello **you**.\nAnd more.", final("Second."), "Third."]
@@ -113,29 +114,28 @@ describe("kernai chat", () => {
     })
   )
 
-  it.live("talks with a model of the network", () =>
+  it.live("chats with the model of a provider", () =>
     Effect.gen(function* () {
       const { asked, env } = yield* ollama((body) => (body.includes("Hello.") ? final("Again.") : "Hello."))
       const network = ConfigProvider.layer(ConfigProvider.fromEnv({ env }))
-      const chat = talk(yield* place, [], ["hi", "and now?"], { speaker: { model: "ollama/x" } })
+      const chat = talk(yield* place, [], ["hi", "and now?"], { script: undefined, model: "ollama/x" })
       assert.deepInclude(yield* Effect.provide(chat, network), { out: "Hello.\nAgain.\n", failure: undefined })
       assert.include(asked[0]?.body, "You send letters.")
     })
   )
 
-  it.live("is in colour where the screen is, unless told otherwise", () =>
+  it.live("is in colour where the screen is, unless a flag decides", () =>
     Effect.gen(function* () {
       const folder = yield* place
-      const said = (session: string, options: { readonly isColored?: boolean; readonly colors?: boolean }) =>
-        Effect.map(talk(folder, ["Hello **you**."], ["hi"], { ...options, session }), ({ out }) => out)
-      const colored = "Hello \u001b[1myou\u001b[22m.\n"
-      assert.strictEqual(yield* said("a", { isColored: true }), colored)
-      assert.strictEqual(yield* said("b", { colors: true }), colored)
-      assert.strictEqual(yield* said("c", { isColored: true, colors: false }), "Hello **you**.\n")
+      const note = (session: string, options: { readonly isColored?: boolean; readonly color?: boolean }) =>
+        Effect.map(talk(folder, ["Hello."], [], { ...options, session }), ({ progress }) => progress)
+      assert.include(yield* note("a", { isColored: true }), "\u001b[2msession a")
+      assert.include(yield* note("b", { color: true }), "\u001b[2msession b")
+      assert.notInclude(yield* note("c", { isColored: true, color: false }), "\u001b")
     })
   )
 
-  it.live("asks before a call that may change something, and tells the model what the person said", () =>
+  it.live("asks before a call that may change something, and gives the model the reason of a denial", () =>
     Effect.gen(function* () {
       const folder = yield* place
       const script = [
@@ -150,9 +150,10 @@ describe("kernai chat", () => {
       const chat = yield* talk(folder, script, ["to Oslo", "what?", "y", "to Rome", "no not now", "two", "always"])
       assert.strictEqual(chat.out, "Sent.\nKept back.\nBoth.\n")
       assert.strictEqual(traceOf(folder), "sent to Oslo\nsent to Bern\nsent to Nice\n")
-      assert.include(chat.progress, `? send wants to run: it may change something\n{\n  "to": "Oslo"\n}\n`)
-      assert.match(chat.progress, /╭ send {2}\{"to":"Oslo"\}\n╰ send {2}.+ms {2}sent\n/)
-      assert.strictEqual(chat.progress.split("? send wants to run").length - 1, 3)
+      assert.include(chat.progress, `? send asks to run: it may change something\n{\n  "to": "Oslo"\n}\n`)
+      assert.match(chat.progress, /^ {2}command {3}send {2}\{"to": ?"Oslo"\}\n/m)
+      assert.match(chat.progress, /^ {2}skill {5}send {2}.+ms: sent\n/m)
+      assert.strictEqual(chat.progress.split("? send asks to run").length - 1, 3)
       const denied = yield* RunStore.RunStore.use((store) => store.load("default-2")).pipe(
         Effect.provide(SqlRunStore.layerSqlite(join(folder, "kept", "chat.db")))
       )
@@ -160,7 +161,7 @@ describe("kernai chat", () => {
     })
   )
 
-  it.live("allows every call with --yes", () =>
+  it.live("runs every call with --yes", () =>
     Effect.gen(function* () {
       const folder = yield* place
       const chat = yield* talk(folder, [send("Oslo"), final("Sent.")], ["go"], { yes: true })
@@ -169,13 +170,13 @@ describe("kernai chat", () => {
     })
   )
 
-  it.live("talks with the agent of a file, as the file says unless told otherwise", () =>
+  it.live("chats with the agent of a file, whose settings other flags override", () =>
     Effect.gen(function* () {
       const folder = yield* place
       const file = join(folder, "clerk.yaml")
       writeFileSync(file, "system_prompt: You send letters.\nmodel: ollama/llama3.1\nskills: [send]\nmax_steps: 2\n")
       const script = [send("Oslo"), final("It is sent.")]
-      const options = { agent: file, instructions: undefined, maxSteps: undefined, dialect: undefined, yes: true }
+      const options = { agent: file, system: undefined, maxSteps: undefined, dialect: undefined, yes: true }
       const first = yield* talk(folder, script, ["write"], options)
       assert.strictEqual(first.out, "It is sent.\n")
       assert.strictEqual(traceOf(folder), "sent to Oslo\n")
@@ -183,12 +184,12 @@ describe("kernai chat", () => {
       assert.include(progress, "send (write)")
       assert.notInclude(progress, "deliver")
       const short = yield* talk(folder, script, ["write"], { ...options, maxSteps: 1, session: "short" })
-      assert.include(short.progress, "it failed")
+      assert.include(short.progress, "failed: ")
       writeFileSync(file, "system_prompt: 3\nmodel: m\n")
       assert.include((yield* talk(folder, script, ["hi"], options)).failure?.reason, "system_prompt")
       writeFileSync(file, "system_prompt: x\nmodel: {id: m}\n")
       assert.include(
-        (yield* talk(folder, script, ["hi"], { ...options, speaker: undefined })).failure?.reason,
+        (yield* talk(folder, script, ["hi"], { ...options, script: undefined })).failure?.reason,
         "names no provider"
       )
     })
@@ -204,7 +205,7 @@ describe("kernai chat", () => {
     })
   )
 
-  it.live("takes no line that was typed before a question for its answer", () =>
+  it.live("takes no line that was typed ahead as the answer to a question", () =>
     Effect.gen(function* () {
       const folder = yield* place
       const script = [send("Oslo"), final("As you like."), final("Never mind.")]
@@ -214,7 +215,7 @@ describe("kernai chat", () => {
     })
   )
 
-  it.live("leaves a question that nobody answers to the next chat, with the code for waiting", () =>
+  it.live("leaves an unanswered question to the next chat, with the exit code for waiting", () =>
     Effect.gen(function* () {
       const folder = yield* place
       const script = [send("Oslo"), final("Sent.")]
@@ -222,13 +223,13 @@ describe("kernai chat", () => {
       assert.strictEqual(first.failure?.code, 3)
       assert.strictEqual(traceOf(folder), "")
       const second = yield* talk(folder, script, ["y"])
-      assert.include(second.progress, "going on with: go")
+      assert.include(second.progress, "continuing: go")
       assert.strictEqual(second.out, "Sent.\n")
       assert.strictEqual(traceOf(folder), "sent to Oslo\n")
     })
   )
 
-  it.live("ends by /exit at a question as well, and leaves it to the next chat", () =>
+  it.live("ends with /exit at a question too, and leaves it to the next chat", () =>
     Effect.gen(function* () {
       const folder = yield* place
       const script = [send("Oslo"), final("Sent.")]
@@ -242,32 +243,46 @@ describe("kernai chat", () => {
     })
   )
 
-  it.live("stops an answer by Ctrl-C, and lets the person decide about the call that was cut off (DR-16, DR-17)", () =>
+  it.live("stops an answer at Ctrl-C, and asks about the call that was cut off (DR-16, DR-17)", () =>
     Effect.gen(function* () {
       const folder = yield* place
       const script = [`<block type="command" name="deliver">{"to": "Oslo"}</block>`, final("It may be there.")]
       const interrupted = delivering(folder)
       const first = yield* talk(folder, script, ["go"], { yes: true, interrupted })
-      assert.include(first.progress, "stopped; /retry")
+      assert.include(first.progress, "stopped; continue it with /retry")
       const of = (verb: string, ...more: ReadonlyArray<string>) =>
         kernai(["runs", verb, "default-1", "--store", `sqlite:${join(folder, "kept", "chat.db")}`, ...more])
       const shown = yield* of("show")
-      assert.include(shown.out, `! default-1:t1.0: deliver was begun, and its end is not known\n{\n  "to": "Oslo"\n}\n`)
+      assert.include(shown.out, `! default-1:t1.0: deliver was started, its end is unknown\n{\n  "to": "Oslo"\n}\n`)
       const agent = ["--script", join(folder, "script.json"), "--skills-from", join(folder, "skills")]
       const refused = yield* of("resume", "--in-flight", "fail", ...agent)
       assert.deepInclude(refused, {
         code: 1,
-        error: "kernai: the run failed: calls in flight with an unknown outcome: default-1:t1.0\n"
+        error: "kernai: calls in flight with an unknown outcome: default-1:t1.0\n"
       })
       assert.include((yield* of("show")).out, "status    failed: calls in flight")
       const second = yield* talk(folder, script, ["leave"], { yes: true })
-      assert.include(second.progress, "? deliver was cut off; whether it ran is not known")
+      assert.include(second.progress, "? deliver was cut off; it may have run")
       assert.strictEqual(second.out, "It may be there.\n")
       assert.strictEqual(traceOf(folder), "on the way to Oslo\n")
     })
   )
 
-  it.live("knows of a call of a task that was cut off from the run, and from the run of the task as well", () =>
+  it.live("leaves a call that was cut off to 'kernai runs resume', which makes it again (DR-17)", () =>
+    Effect.gen(function* () {
+      const folder = yield* place
+      const script = [command("deliver", { to: "Oslo" }), final("It is there.")]
+      yield* talk(folder, script, ["go"], { yes: true, interrupted: delivering(folder) })
+      writeFileSync(join(folder, "open"), "")
+      const store = ["--store", `sqlite:${join(folder, "kept", "chat.db")}`]
+      const agent = ["--script", join(folder, "script.json"), "--skills-from", join(folder, "skills")]
+      const resumed = yield* kernai(["runs", "resume", "default-1", "-q", "--in-flight", "retry", ...store, ...agent])
+      assert.deepInclude(resumed, { code: 0, out: "It is there.\n", error: "" })
+      assert.strictEqual(traceOf(folder), "on the way to Oslo\non the way to Oslo\n")
+    })
+  )
+
+  it.live("shows the call of a task that was cut off with its run and with the task", () =>
     Effect.gen(function* () {
       const folder = yield* place
       const script = [plan(["a"]), command("deliver", { to: "Oslo" }), final("It may be there.")]
@@ -278,12 +293,12 @@ describe("kernai chat", () => {
       assert.strictEqual(listed.progress, "")
       for (const id of ["default-1", "default-1:t1/a"]) {
         const shown = yield* kernai(["runs", "show", id, ...store])
-        assert.include(shown.out, "! default-1:t1/a:t2.0: deliver was begun, and its end is not known", id)
+        assert.include(shown.out, "! default-1:t1/a:t2.0: deliver was started, its end is unknown", id)
       }
     })
   )
 
-  it.live("makes a call that was cut off again where the person says so, and waits where nobody is (DR-17)", () =>
+  it.live("makes a call again that was cut off if the person decides so, and waits if no one answers (DR-17)", () =>
     Effect.gen(function* () {
       const folder = yield* place
       const script = [`<block type="command" name="deliver">{"to": "Oslo"}</block>`, final("Gone.")]
@@ -304,7 +319,7 @@ describe("kernai chat", () => {
     })
   )
 
-  it.live("writes on after an answer that was stopped", () =>
+  it.live("takes the next message after an answer that was stopped", () =>
     Effect.gen(function* () {
       const folder = yield* place
       const script = [`<block type="command" name="deliver">{"to": "Oslo"}</block>`, "Never mind."]
@@ -315,16 +330,16 @@ describe("kernai chat", () => {
     })
   )
 
-  it.live("tells a failure and goes on", () =>
+  it.live("reports a failure and continues", () =>
     Effect.gen(function* () {
       const folder = yield* place
       const chat = yield* talk(folder, ["One."], ["a", "b", "/retry", "/history"])
-      assert.strictEqual(chat.progress.split("it failed: scripted: the script has 1 replies").length - 1, 2)
+      assert.strictEqual(chat.progress.split("failed: scripted: the script has no reply left after 1").length - 1, 2)
       assert.strictEqual(chat.out, "One.\nyou  a\nOne.\nyou  b\n(failed)\n")
     })
   )
 
-  it.live("ends with the code for a failure where no terminal is, and asks nothing more", () =>
+  it.live("ends with exit code 1 at a failure without a terminal, and reads no further", () =>
     Effect.gen(function* () {
       const folder = yield* place
       const piped = (script: ReadonlyArray<unknown>, ...typed: ReadonlyArray<string>) =>
@@ -370,7 +385,7 @@ describe("kernai chat", () => {
       const chat = yield* talk(folder, ["Hello."], typed)
       assert.include(chat.progress, "/retry")
       assert.include(chat.progress, "send (write, asks before it runs)  Sends a letter\n")
-      assert.include(chat.progress, "\ndefault\nthere is nothing to go on with\nnothing was said yet\n")
+      assert.include(chat.progress, "\ndefault\nthere is nothing to continue\nno messages yet\n")
       assert.include(chat.progress, "session default.2;")
       assert.include(chat.progress, "session plans;")
       assert.include(chat.progress, "* plans\n")
@@ -378,13 +393,17 @@ describe("kernai chat", () => {
       assert.include(chat.progress, "there is no /nothing")
       assert.strictEqual(chat.out, "Hello.\nHello.\nHello.\nyou  hi\nHello.\n")
       assert.deepStrictEqual(chat.left, ["never"])
-      const second = yield* talk(folder, ["Hello."], ["/skills", "/history"], { session: "default.2", skills: "none" })
+      const second = yield* talk(folder, ["Hello."], ["/skills", "/history"], {
+        session: "default.2",
+        skillsFrom: undefined,
+        skills: false
+      })
       assert.include(second.progress, "there are no skills\n")
       assert.strictEqual(second.out, "you  /hi\nHello.\n")
     })
   )
 
-  it.live("lets nothing of a model or a call reach the terminal raw (S-19)", () =>
+  it.live("shows nothing of a model or a call that a terminal obeys (S-19)", () =>
     Effect.gen(function* () {
       const folder = yield* place
       const script = [`a\u001b[2J${send("\\u001b]0;b\\u0007\\u202e")}`, final("c\u001b[31m\u0007d"), "\u009be"]
@@ -394,20 +413,20 @@ describe("kernai chat", () => {
     })
   )
 
-  it.live("refuses a script that is none, and a session without a name", () =>
+  it.live("refuses a script without replies, a wrong session name and a missing folder of skills", () =>
     Effect.gen(function* () {
       const folder = yield* place
       const empty = yield* talk(folder, [], [])
       assert.strictEqual(empty.failure?.code, 2)
-      assert.include(empty.failure?.reason ?? "", "is no list of replies")
+      assert.include(empty.failure?.reason ?? "", "is not a JSON list of replies")
       const nameless = yield* talk(folder, ["a"], [], { session: "../x" })
       assert.strictEqual(nameless.failure?.code, 2)
-      const noSkills = yield* talk(folder, ["a"], [], { skills: { directory: join(folder, "none") } })
+      const noSkills = yield* talk(folder, ["a"], [], { skillsFrom: join(folder, "none") })
       assert.strictEqual(noSkills.failure?.code, 2)
     })
   )
 
-  it.live("finds the last message of a session by halves", () =>
+  it.live("finds the last message of a session", () =>
     Effect.gen(function* () {
       for (const count of [0, 1, 2, 3, 7, 8, 9]) {
         const folder = yield* place
@@ -423,13 +442,13 @@ describe("kernai chat", () => {
 
 // ---------------------------------------------------------------- processes
 
-/** A chat in a process of its own, with its input in a pipe. */
+/** Starts a chat in a process of its own, with its input in a pipe. */
 const started = (folder: string) =>
   start(["chat", "--script", "script.json", "--skills-from", "skills", "--session", "s"], { cwd: folder })
 
 describe("kernai chat as a process", () => {
   it.live(
-    "is killed while it asks, and goes on where it was in a new process",
+    "is killed while it asks, and continues in a new process",
     () =>
       Effect.gen(function* () {
         const folder = yield* place
@@ -446,7 +465,7 @@ describe("kernai chat as a process", () => {
 
         const second = yield* started(folder)
         yield* second.until("allow it?")
-        assert.include(second.shown(), "going on with: write to Oslo")
+        assert.include(second.shown(), "continuing: write to Oslo")
         second.type("y\n")
         yield* second.until("It is on its way.")
         second.type("thanks\n")
@@ -460,29 +479,7 @@ describe("kernai chat as a process", () => {
   )
 
   it.live(
-    "answers what comes in a pipe, up to a line without an end, and tells that in one line",
-    () =>
-      Effect.gen(function* () {
-        const folder = yield* place
-        writeFileSync(join(folder, "script.json"), JSON.stringify(["First.", "Second.", "Third."]))
-        const only = yield* started(folder)
-        only.type(`one\r\ntwo\n\n${"x".repeat(900_000)}\n`)
-        yield* only.until("Third.")
-        const more = Effect.delay(
-          Effect.sync(() => only.type("y".repeat(100_000))),
-          "5 millis"
-        )
-        const { code } = yield* Effect.raceFirst(only.ended, Effect.forever(more))
-        assert.strictEqual(code, 1)
-        assert.include(only.shown(), "First.")
-        const [last] = only.shown().trimEnd().split("\n").slice(-1)
-        assert.include(last, "a line of the input is longer than 1000000 characters")
-      }),
-    60_000
-  )
-
-  it.live(
-    "takes what a pipe says last without a line end, and ends with it",
+    "answers the last line of a pipe, with or without a line end",
     () =>
       Effect.gen(function* () {
         const folder = yield* place
@@ -498,7 +495,7 @@ describe("kernai chat as a process", () => {
   )
 
   it.live(
-    "ends by SIGINT in a pipe, with the code for interrupted",
+    "ends at SIGINT, with the exit code for interrupted",
     () =>
       Effect.gen(function* () {
         const folder = yield* place
@@ -510,108 +507,5 @@ describe("kernai chat as a process", () => {
         assert.strictEqual((yield* only.ended).code, 130)
       }),
     60_000
-  )
-})
-
-describe("the lines of a pipe", () => {
-  const of = Effect.fnUntraced(function* (...pieces: ReadonlyArray<string>) {
-    // Gives one piece at a time.
-    const { close, lines } = ofPipe(Readable.from(pieces))
-    yield* Effect.addFinalizer(() => Effect.sync(close))
-    const heard: Array<string> = []
-    for (;;) {
-      const line = yield* lines.next("> ")
-      if (Option.isNone(line)) return heard
-      heard.push(line.value)
-    }
-  })
-
-  it.live("come one by one wherever they are cut, empty ones too, and the last without an end", () =>
-    Effect.gen(function* () {
-      const whole = "a\r\n\nb\r\n\r\ntwö\nlast"
-      const expected = ["a", "", "b", "", "twö", "last"]
-      for (let size = 1; size <= whole.length; size++) {
-        const pieces = Array.from({ length: whole.length }, (_, at) => whole.slice(at * size, (at + 1) * size))
-        assert.deepStrictEqual(yield* of(...pieces), expected, `in pieces of ${size}`)
-      }
-      assert.deepStrictEqual(yield* of(`${whole}\n`), expected)
-      assert.deepStrictEqual(yield* of(), [])
-    })
-  )
-
-  it.live("may have a million characters, and no more", () =>
-    Effect.gen(function* () {
-      const longest = "x".repeat(1_000_000)
-      assert.deepStrictEqual(yield* of(longest, "\nand"), [longest, "and"])
-      for (const end of ["", "\n"]) {
-        const error = yield* Effect.flip(of(`${longest}x${end}`))
-        assert.deepInclude(error, { code: 1, reason: "a line of the input is longer than 1000000 characters" })
-      }
-    })
-  )
-})
-
-describe("the lines of a terminal", () => {
-  it.live("keep what was typed ahead for the next message, and wait for an answer (DR-22)", () =>
-    Effect.gen(function* () {
-      const input = new PassThrough()
-      const { close, lines } = ofTerminal(input, new PassThrough())
-      yield* Effect.addFinalizer(() => Effect.sync(close))
-      input.write("go\nyes, do\n")
-      assert.deepStrictEqual(yield* lines.next("> "), Option.some("go"))
-      const answer = yield* Effect.forkChild(lines.answer("? "), { startImmediately: true })
-      yield* Effect.sleep("20 millis")
-      assert.isUndefined(answer.pollUnsafe())
-      input.write("no\n")
-      assert.deepStrictEqual(yield* Fiber.join(answer), Option.some("no"))
-      input.write("and more\n")
-      assert.deepStrictEqual(yield* lines.next("> "), Option.some("yes, do"))
-      assert.deepStrictEqual(yield* lines.next("> "), Option.some("and more"))
-      // Nobody waits for that answer any more.
-      yield* Fiber.interrupt(yield* Effect.forkChild(lines.answer("? "), { startImmediately: true }))
-      input.write("late\n")
-      yield* Effect.sleep("20 millis")
-      assert.deepStrictEqual(yield* lines.next("> "), Option.some("late"))
-      input.end()
-      assert.deepStrictEqual(yield* lines.answer("? "), Option.none())
-    })
-  )
-
-  it.live(
-    "throw away what was typed at Ctrl-C where a line is asked for, and else only tell whoever waits for it",
-    () =>
-      Effect.gen(function* () {
-        const input = new PassThrough()
-        const output = new PassThrough({ encoding: "utf8" })
-        const { close, lines } = ofTerminal(input, output)
-        yield* Effect.addFinalizer(() => Effect.sync(close))
-        const written = (): string => output.read() ?? ""
-        const stopped = yield* Effect.forkChild(lines.interrupted, { startImmediately: true })
-        input.write("\u0003\u0003")
-        yield* Fiber.join(stopped)
-        assert.strictEqual(written(), "")
-
-        const next = yield* Effect.forkChild(lines.next("> "), { startImmediately: true })
-        assert.include(written(), "> ")
-        input.write("not this\u001b[D\u0003")
-        yield* Effect.sleep("20 millis")
-        assert.notInclude(written(), "Ctrl-D")
-        input.write("\u0003")
-        yield* Effect.sleep("20 millis")
-        assert.include(written(), "Ctrl-D or /exit ends the chat")
-        input.write("this\n")
-        assert.deepStrictEqual(yield* Fiber.join(next), Option.some("this"))
-      })
-  )
-
-  it.live("end with a terminal that is closed, which cannot be set back", () =>
-    Effect.gen(function* () {
-      const input = new PassThrough()
-      const setRawMode = (isRaw: boolean) => isRaw || input.emit("error", new Error("setRawMode EIO"))
-      const { lines } = ofTerminal(Object.assign(input, { setRawMode }), new PassThrough())
-      const next = yield* Effect.forkChild(lines.next("> "), { startImmediately: true })
-      input.end()
-      assert.deepStrictEqual(yield* Fiber.join(next), Option.none())
-    })
   )
 })

@@ -1,8 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
 import { calculate } from "../../../src/cli/demo/calculator.ts"
 
-describe("calculate", () => {
+describe("the calculator", () => {
   const sums: ReadonlyArray<readonly [sum: string, result: string]> = [
     ["3 + 2", "5"],
     ["2", "2"],
@@ -15,26 +14,12 @@ describe("calculate", () => {
     ["-(1 + 2) * -1.5", "4.5"],
     ["100 / 10 / 2", "5"]
   ]
-  it.effect.each(sums)("works out %s", ([sum, result]) =>
-    Effect.gen(function* () {
-      assert.strictEqual(yield* calculate(sum), result)
-    })
-  )
+  it.each(sums)("evaluates %s", (sum, result) => {
+    assert.strictEqual(calculate(sum), result)
+  })
 
-  const mistakes: ReadonlyArray<readonly [sum: string, reason: string]> = [
-    ["", "a number is missing"],
-    ["1 +", "a number is missing"],
-    ["(1", "a ')' is missing"],
-    ["1 2", "'2' was not expected"],
-    ["1 / 0", "nothing can be divided by 0"],
-    ["1 / 0.0", "nothing can be divided by 0"],
-    ["process.exit()", "'p' is not part of a sum; use numbers, + - * / and parentheses"],
-    ["9".repeat(400), "the result is no number"],
-    ["1".repeat(501), "a sum has at most 500 characters"]
-  ]
-  it.effect.each(mistakes)("says what is wrong with %j", ([sum, reason]) =>
-    Effect.gen(function* () {
-      assert.strictEqual((yield* Effect.flip(calculate(sum))).message, reason)
-    })
-  )
+  const mistakes = ["", "1 +", "(1", "1 2", "1)", "1 / 0", "process.exit()", "9".repeat(400), "1".repeat(501)]
+  it.each(mistakes)("finds no value in %j", (sum) => {
+    assert.isUndefined(calculate(sum))
+  })
 })

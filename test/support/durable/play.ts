@@ -19,6 +19,7 @@ import {
 import { Deferred, Effect, Exit, Layer, Logger, Option } from "effect"
 import * as Machines from "../../../src/internal/replay/virtualProcess.ts"
 import { canonical } from "../canonical.ts"
+import { oneByOne } from "../oneByOne.ts"
 import {
   type JsonObject,
   type Step,
@@ -91,9 +92,8 @@ const boot = (
 
 /** The store is another process: what was sent to it is done, whatever becomes of the sender. */
 const outside = (store: RunStore.RunStoreShape, machine: Machines.Machine): RunStore.RunStoreShape => ({
-  ...RunStore.eachRevision(store),
-  create: (record, state) => machine.ask(store.create(record, state)),
-  commit: (record, state) => machine.ask(store.commit(record, state)),
+  ...store,
+  append: (records, state) => machine.ask(store.append(records, state)),
   load: (runId) => machine.ask(store.load(runId)),
   head: (runId) => machine.ask(store.head(runId))
 })
@@ -215,14 +215,12 @@ const verdictOf = (verdict: "retry" | "fail" | { readonly resolve: JsonObject })
 }
 
 const layers = (world: World, seen: Seen, point: Point, store: RunStore.RunStoreShape) => {
-  const watched: RunStore.RunStoreShape = {
-    ...RunStore.eachRevision(store),
-    create: (record, state) => Effect.andThen(store.create(record, state), stored(world, seen, point, record)),
-    commit: (record, state) =>
-      Effect.andThen(returned(world, point, record), store.commit(record, state)).pipe(
-        Effect.andThen(stored(world, seen, point, record))
-      )
-  }
+  const watched = oneByOne(store, (record, state) =>
+    returned(world, point, record).pipe(
+      Effect.andThen(store.append([record], state)),
+      Effect.andThen(stored(world, seen, point, record))
+    )
+  )
   const base = Layer.mergeAll(
     SkillRegistry.layer(...skills(world, seen, point)),
     ProtocolRegistry.layer(),

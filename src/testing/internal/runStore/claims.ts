@@ -18,14 +18,12 @@ export const claims: ReadonlyArray<Check> = [
       const first = run.last()
       const [second, third, fourth] = Journal.turn(run)
       assert.ok(second !== undefined && third !== undefined && fourth !== undefined)
-      const unbegun = yield* refused(one.commit(first.record, first.state))
-      assert.deepEqual(unbegun, new ConcurrentAppendError({ runId: "claims/order", expectedSeq: 0, actualSeq: 0 }))
-      const early = yield* refused(one.commit(second.record, second.state))
+      const early = yield* refused(put(one, [second]))
       assert.deepEqual(early, new ConcurrentAppendError({ runId: "claims/order", expectedSeq: 1, actualSeq: 0 }))
       yield* put(one, [first, second])
       const skipping = new ConcurrentAppendError({ runId: "claims/order", expectedSeq: 3, actualSeq: 2 })
-      assert.deepEqual(yield* refused(one.commit(fourth.record, fourth.state)), skipping)
-      assert.deepEqual(yield* refused(two.commit(fourth.record, fourth.state)), skipping)
+      assert.deepEqual(yield* refused(put(one, [fourth])), skipping)
+      assert.deepEqual(yield* refused(put(two, [fourth])), skipping)
       yield* loads(two, second)
       assert.equal((yield* Stream.runCollect(two.read("claims/order"))).length, 2)
       yield* put(two, [third, fourth])
@@ -40,12 +38,12 @@ export const claims: ReadonlyArray<Check> = [
       const [second, third] = Journal.turn(run)
       assert.ok(second !== undefined && third !== undefined)
       yield* put(one, [second])
-      const zombie = { ...second.record, workerId: "worker-2" }
+      const zombie = { ...second, record: { ...second.record, workerId: "worker-2" } }
       const taken = new ConcurrentAppendError({ runId: "claims/taken", expectedSeq: 1, actualSeq: 2 })
-      for (const store of [one, two]) assert.deepEqual(yield* refused(store.commit(zombie, second.state)), taken)
+      for (const store of [one, two]) assert.deepEqual(yield* refused(put(store, [zombie])), taken)
       yield* put(one, [third])
       const later = new ConcurrentAppendError({ runId: "claims/taken", expectedSeq: 1, actualSeq: 3 })
-      assert.deepEqual(yield* refused(two.commit(zombie, second.state)), later)
+      assert.deepEqual(yield* refused(put(two, [zombie])), later)
       yield* loads(two, third)
     })
   },
@@ -67,19 +65,20 @@ export const claims: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "refuses to begin a run that is there, and a run that does not begin",
+    name: "refuses to create a run that is there, and to continue a run that is not there",
     body: Effect.fnUntraced(function* (one, two) {
       const run = Journal.begin("claims/exists")
       yield* put(one, [run.last()])
       const other = Journal.begin("claims/exists", { input: "something else" }).last()
       for (const store of [one, two]) {
-        const error = yield* refused(store.create(other.record, other.state))
+        const error = yield* refused(put(store, [other]))
         assert.deepEqual(error, new RunExists({ runId: "claims/exists" }))
       }
       yield* loads(two, run.last())
       const late = Journal.turn(Journal.begin("claims/late"))[0]
       assert.ok(late !== undefined)
-      assert.equal(yield* tagOf(one.create(late.record, late.state)), "StoreError")
+      const missing = new ConcurrentAppendError({ runId: "claims/late", expectedSeq: 1, actualSeq: 0 })
+      assert.deepEqual(yield* refused(put(one, [late])), missing)
       assert.deepEqual(yield* one.head("claims/late"), Option.none())
     })
   },
@@ -90,7 +89,7 @@ export const claims: ReadonlyArray<Check> = [
       const begun = run.last()
       const beginnings = yield* Effect.all(
         [one, two].map((store, index) =>
-          Effect.exit(store.create({ ...begun.record, workerId: `worker-${index}` }, begun.state))
+          Effect.exit(store.append([{ ...begun.record, workerId: `worker-${index}` }], begun.state))
         ),
         { concurrency: "unbounded" }
       )
@@ -100,7 +99,7 @@ export const claims: ReadonlyArray<Check> = [
         const told = yield* Effect.all(
           [one, two].map((store, index) => {
             const workerId = `worker-${index}`
-            return Effect.match(store.commit({ ...record, workerId }, state), {
+            return Effect.match(store.append([{ ...record, workerId }], state), {
               onFailure: ({ _tag }) => _tag,
               onSuccess: () => workerId
             })
@@ -184,7 +183,7 @@ export const claims: ReadonlyArray<Check> = [
       yield* two.acquire("claims/zombie", { workerId: "worker-2", expiresAt: 300 }, 200)
       const resumed = run.commit("resume", [], { resumed: true }, { workerId: "worker-2" })
       yield* put(two, [resumed])
-      const error = yield* refused(one.commit(next.record, next.state))
+      const error = yield* refused(put(one, [next]))
       assert.deepEqual(error, new ConcurrentAppendError({ runId: "claims/zombie", expectedSeq: 1, actualSeq: 2 }))
       yield* loads(one, resumed)
     })

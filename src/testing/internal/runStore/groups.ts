@@ -1,22 +1,21 @@
 /**
- * Checks: records taken at once are all there or none, as if they had come one by one (R-1, R-5, R-6).
- *
- * A store that takes each record by itself passes: it has no group to break.
+ * Checks: all records of an append are stored or none (R-1, R-5, R-6).
  */
 
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as assert from "node:assert/strict"
-import type * as RunStore from "../../../RunStore.ts"
+import * as RunStore from "../../../RunStore.ts"
 import type { Commit } from "../sampleJournal.ts"
 import * as Journal from "../sampleJournal.ts"
-import { type Check, loads, put, putAll, tagOf } from "./runCheck.ts"
+import { type Check, loads, put, putAll, refused, tagOf } from "./runCheck.ts"
 
 const recordsOf = (store: RunStore.RunStoreShape, runId: string) => Stream.runCollect(store.read(runId))
 
 export const groups: ReadonlyArray<Check> = [
   {
-    name: "takes what happened between two effects at once, and gives each record of it",
+    name: "stores the records of an append at once, and gives each of them",
     body: Effect.fnUntraced(function* (one, two) {
       const run = Journal.begin("groups/turns")
       const first = run.last()
@@ -44,7 +43,11 @@ export const groups: ReadonlyArray<Check> = [
       const commits = Journal.turn(run)
       yield* putAll(one, commits)
       yield* putAll(two, commits)
-      for (const { record, state } of commits) yield* two.commit(record, state)
+      yield* put(two, commits)
+      yield* putAll(one, [run.last()])
+      const [first, ...rest] = commits
+      assert.ok(first !== undefined)
+      yield* putAll(two, rest)
       assert.strictEqual((yield* recordsOf(two, "groups/again")).length, commits.length + 1)
     })
   },
@@ -71,62 +74,93 @@ export const groups: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "takes no record that does not follow the one before it in a list (R-5)",
+    name: "refuses records that do not lead to their state one by one, and stores none of them (R-5)",
     body: Effect.fnUntraced(function* (one, two) {
       const run = Journal.begin("groups/gap")
-      yield* put(one, [run.last()])
+      const begun = run.last()
+      yield* put(one, [begun])
       const commits = Journal.turn(run)
       const [first, second, third, fourth, ...rest] = commits
       if (first === undefined || second === undefined || third === undefined || fourth === undefined) {
         return assert.fail("a turn is longer")
       }
+      const other = Journal.begin("groups/gap").commit("pause", [])
       for (const list of [
         [first, second, fourth],
-        [first, second, fourth, third]
+        [first, third, second],
+        [first, first],
+        [first, { ...second, record: { ...second.record, runId: "groups/other" } }],
+        [{ ...first, record: { ...first.record, runId: "groups/other" } }, second],
+        [first, { ...second, state: third.state }],
+        [first, { ...second, state: { ...second.state, runId: "groups/other" } }],
+        [{ ...other, record: { ...other.record, revision: 0 }, state: { ...other.state, revision: 0 } }]
       ]) {
-        assert.strictEqual(yield* tagOf(putAll(one, list)), "ConcurrentAppendError")
-        // Nothing is stored of it, or what comes before the gap where each record is stored by itself.
-        const stored = yield* recordsOf(two, "groups/gap")
-        assert.ok(stored.length === 1 || stored.length === 3)
-        assert.deepEqual(stored.slice(1), stored.length === 1 ? [] : [first.record, second.record])
+        const error = yield* refused(putAll(one, list))
+        assert.ok(error._tag === "StoreError" && error.reason === "invalid", error.message)
+        assert.deepEqual(yield* recordsOf(two, "groups/gap"), [begun.record])
+        assert.deepEqual(yield* recordsOf(two, "groups/other"), [])
       }
       yield* putAll(two, [first, second, third, fourth, ...rest])
       yield* loads(one, run.last())
     })
   },
   {
-    name: "takes no records of several runs as those of one",
+    name: "creates a run with all that happened to it at once, or refuses all of it",
     body: Effect.fnUntraced(function* (one, two) {
-      const [run, other] = [Journal.begin("groups/mine"), Journal.begin("groups/other")]
-      yield* put(one, [run.last(), other.last()])
-      const [mine] = Journal.turn(run)
-      const [, theirs] = Journal.turn(other)
-      if (mine === undefined || theirs === undefined) return assert.fail("a turn is longer")
-      if (one.commitAll === undefined) return
-      for (const [first, second] of [
-        [mine, theirs],
-        [theirs, mine]
-      ] as const) {
-        const refused = one.commitAll([first.record, second.record], [first.state, second.state])
-        assert.strictEqual(yield* tagOf(refused), "StoreError")
-        assert.strictEqual((yield* recordsOf(two, "groups/mine")).length, 1)
-        assert.strictEqual((yield* recordsOf(two, "groups/other")).length, 1)
-      }
+      const run = Journal.begin("groups/created")
+      const commits = [run.last(), ...Journal.turn(run), ...Journal.finish(run)]
+      yield* putAll(one, commits)
+      yield* loads(two, run.last())
+      yield* putAll(two, commits)
+      assert.deepEqual(Option.getOrThrow(yield* two.head("groups/created")), RunStore.headOf(run.last().state))
+      const other = Journal.begin("groups/created", { workerId: "worker-2" })
+      assert.strictEqual(yield* tagOf(putAll(two, [other.last(), ...Journal.turn(other)])), "RunExists")
+      assert.deepEqual(
+        yield* recordsOf(two, "groups/created"),
+        commits.map(({ record }) => record)
+      )
     })
   },
   {
-    name: "takes records of one of two workers that send several at once (R-5)",
+    name: "gives the records after any revision, also one in the middle of an append",
+    body: Effect.fnUntraced(function* (one, two) {
+      const run = Journal.begin("groups/middle")
+      const first = run.last()
+      const turns = [Journal.turn(run), Journal.turn(run)]
+      yield* putAll(one, [first])
+      for (const commits of turns) yield* putAll(one, commits)
+      const records = [first, ...turns.flat()].map(({ record }) => record)
+      for (let from = 0; from <= records.length; from++) {
+        assert.deepEqual(yield* Stream.runCollect(two.read("groups/middle", from)), records.slice(from))
+        const followed = Stream.take(two.tail("groups/middle", from), records.length - from)
+        assert.deepEqual(yield* Stream.runCollect(followed), records.slice(from))
+      }
+      // A worker that is in the middle of what another appended is behind.
+      const other = Journal.begin("groups/middle", { workerId: "worker-2" })
+      const theirs = Journal.turn(other)
+      assert.strictEqual(yield* tagOf(putAll(two, theirs.slice(4))), "ConcurrentAppendError")
+      assert.strictEqual((yield* recordsOf(two, "groups/middle")).length, records.length)
+    })
+  },
+  {
+    name: "takes the records of one of two workers that append several at once, as many as each has (R-5)",
     body: Effect.fnUntraced(function* (one, two) {
       const run = Journal.begin("groups/race")
       const other = Journal.begin("groups/race", { workerId: "worker-2" })
       yield* put(one, [run.last()])
-      const ends = yield* Effect.all(
-        [Effect.exit(putAll(one, Journal.turn(run))), Effect.exit(putAll(two, Journal.turn(other)))],
-        { concurrency: "unbounded" }
-      )
-      assert.strictEqual(ends.filter((exit) => exit._tag === "Success").length, 1)
-      const workers = (yield* recordsOf(one, "groups/race")).slice(1).map(({ workerId }) => workerId)
-      assert.strictEqual(new Set(workers).size, 1)
+      const [mine, theirs] = [Journal.turn(run), Journal.turn(other)]
+      for (const count of [1, 2, 3, 4]) {
+        const before = (yield* recordsOf(one, "groups/race")).length
+        const race = [
+          putAll(one, mine.slice(before - 1, before)),
+          putAll(two, theirs.slice(before - 1, before - 1 + count))
+        ]
+        const ends = yield* Effect.all(race.map(Effect.exit), { concurrency: "unbounded" })
+        assert.strictEqual(ends.filter((exit) => exit._tag === "Success").length, 1)
+        const added = (yield* recordsOf(one, "groups/race")).slice(before)
+        assert.strictEqual(new Set(added.map(({ workerId }) => workerId)).size, 1)
+        assert.strictEqual(added.length, ends[0]?._tag === "Success" ? 1 : count)
+      }
     })
   },
   {

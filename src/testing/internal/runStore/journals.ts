@@ -143,7 +143,7 @@ export const journals: ReadonlyArray<Check> = [
       const { record, state } = Journal.begin("journals/scopes", { taskId: "t" }).last()
       const events = record.events.map((event) => ({ ...event, at: 7, step: 3, taskId: undefined }))
       const odd = { ...record, events }
-      yield* one.create(odd, state)
+      yield* one.append([odd], state)
       assert.deepEqual(yield* Stream.runCollect(two.read("journals/scopes")), [odd])
     })
   },

@@ -6,7 +6,7 @@ import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as assert from "node:assert/strict"
-import type { ConcurrentAppendError, StoreError } from "../../../KernelError.ts"
+import type { ConcurrentAppendError, RunExists, StoreError } from "../../../KernelError.ts"
 import type { RunState } from "../../../RunState.ts"
 import { advance } from "../../../RunState.ts"
 import type * as RunStore from "../../../RunStore.ts"
@@ -18,28 +18,23 @@ export interface Check {
   readonly body: (one: RunStore.RunStoreShape, two: RunStore.RunStoreShape) => Effect.Effect<void, unknown>
 }
 
-/** Stores commits of one run, from its first or from a later one on. */
+/** Appends commits of one run, each by itself. */
 export const put = (store: RunStore.RunStoreShape, commits: ReadonlyArray<Commit>) =>
-  Effect.forEach(
-    commits,
-    ({ record, state }): Effect.Effect<void, unknown> =>
-      record.revision === 1 ? store.create(record, state) : store.commit(record, state),
-    { discard: true }
-  )
+  Effect.forEach(commits, ({ record, state }) => store.append([record], state), { discard: true })
 
-/** Commits of one run at once, where the store can. */
+/** Appends commits of one run all at once. */
 export const putAll = (
   store: RunStore.RunStoreShape,
   commits: ReadonlyArray<Commit>
-): Effect.Effect<void, ConcurrentAppendError | StoreError> => {
+): Effect.Effect<void, AppendError> => {
   const records = commits.map(({ record }) => record)
-  const states = commits.map(({ state }) => state)
-  return store.commitAll !== undefined && Arr.isArrayNonEmpty(records) && Arr.isArrayNonEmpty(states)
-    ? store.commitAll(records, states)
-    : Effect.forEach(commits, ({ record, state }) => store.commit(record, state), { discard: true })
+  const last = commits.at(-1)
+  return last !== undefined && Arr.isArrayNonEmpty(records) ? store.append(records, last.state) : Effect.void
 }
 
-/** Loads a run and goes on with it, as a worker that resumes does. */
+type AppendError = ConcurrentAppendError | RunExists | StoreError
+
+/** Loads a run and appends more commits to it, as a worker that resumes does. */
 export const resume = Effect.fnUntraced(function* (
   store: RunStore.RunStoreShape,
   runId: string,
@@ -48,7 +43,7 @@ export const resume = Effect.fnUntraced(function* (
   let state = Option.getOrUndefined(yield* store.load(runId))
   for (const { record } of commits) {
     state = advance(state, record)
-    yield* store.commit(record, state)
+    yield* store.append([record], state)
   }
 })
 

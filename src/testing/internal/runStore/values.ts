@@ -180,12 +180,12 @@ export const values: ReadonlyArray<Check> = [
         const misfit = { a: [value] } as JsonObject
         const run = Journal.begin("values/misfit")
         const { record, state } = run.commit("pause", [{ type: "paused", reason: name, metadata: misfit }])
-        const error = yield* refused(one.commit(record, state))
+        const error = yield* refused(one.append([record], state))
         assert.ok(error instanceof StoreError, `${name}: ${error}`)
         assert.equal(error.reason, "invalid", name)
         assert.ok(!error.message.includes("sk-SECRET"))
         const fresh = Journal.begin(`values/misfit/${name}`, { context: misfit }).last()
-        const unborn = yield* refused(one.create(fresh.record, fresh.state))
+        const unborn = yield* refused(put(one, [fresh]))
         assert.ok(unborn instanceof StoreError, `${name}: ${unborn}`)
         assert.deepEqual(yield* two.load(`values/misfit/${name}`), Option.none())
       }
@@ -194,7 +194,7 @@ export const values: ReadonlyArray<Check> = [
       const told = run.commit("resume", [], {
         resolved: [{ callId: "c", name: "t", kind: "skill", input: null, output: [data] }]
       })
-      const error = yield* refused(one.commit(told.record, told.state))
+      const error = yield* refused(put(one, [told]))
       assert.ok(
         error instanceof StoreError && error.detail.includes("/delta/resolved/0/output/0/data/nan"),
         error.message

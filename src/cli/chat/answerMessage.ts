@@ -1,0 +1,177 @@
+/**
+ * Answers one message, and asks the person what the run asks. Where no one answers, the run stays as it is, and the next
+ * chat asks again.
+ */
+
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import type { Agent } from "../../Agent.ts"
+import type { Call } from "../../Call.ts"
+import * as Calls from "../../Call.ts"
+import * as Kernel from "../../Kernel.ts"
+import type { KernelError, StoreError } from "../../KernelError.ts"
+import type { RunEvent } from "../../RunEvent.ts"
+import type { Answer } from "../../RunState.ts"
+import type { RunStore } from "../../RunStore.ts"
+import { SkillRegistry } from "../../SkillRegistry.ts"
+import type { CommandFailed } from "../exit.ts"
+import { Screen } from "../screen.ts"
+import * as Text from "../terminalText.ts"
+import { AnswerView } from "./answerView.ts"
+import * as Session from "./chatSession.ts"
+import { LineReader } from "./lineReader.ts"
+
+/** What all messages of a chat have in common. */
+export interface Setting {
+  readonly agent: Agent<unknown>
+  readonly look: Text.Look
+  /** Skills that the person allowed for the rest of the chat. */
+  readonly always: Set<string>
+}
+
+/** How a message ended: answered, stopped by Ctrl-C, waiting for the person, or failed. */
+export type Ending = "answered" | "stopped" | "waiting" | "failed"
+
+type Needs = Kernel.Kernel | RunStore | SkillRegistry | Screen | LineReader
+
+/** Follows a run to its end. */
+export const follow = Effect.fnUntraced(function* (
+  setting: Setting,
+  runId: string,
+  first: Stream.Stream<RunEvent, KernelError, Kernel.Kernel>
+): Effect.fn.Return<Ending, StoreError | CommandFailed, Needs> {
+  const screen = yield* Screen
+  const reader = yield* LineReader
+  const warn = (text: string) => screen.progress(`${Text.paint(text, "warning", setting.look)}\n`)
+  let events = first
+  while (true) {
+    const end = yield* Effect.raceFirst(watch(events, setting), Effect.as(reader.interrupted, stopped))
+    switch (end._tag) {
+      case "Answered":
+        return "answered"
+      case "Stopped":
+        warn("stopped; continue it with /retry, or send another message")
+        return "stopped"
+      case "Failed": {
+        if (end.error._tag !== "InFlightToolCalls") {
+          warn(`failed: ${Text.excerpt(end.error.message, 400)}; /retry tries again`)
+          return "failed"
+        }
+        const recover = yield* askAboutCallsInFlight(runId, setting)
+        if (recover === undefined) return "waiting"
+        events = Kernel.resumeStream(setting.agent, runId, { recover })
+        break
+      }
+      case "Paused": {
+        const answers = yield* askQuestions(runId, setting)
+        if (answers === undefined) return "waiting"
+        if (answers.length === 0) {
+          warn(`paused: ${Text.excerpt(end.reason, 400)}; continue with /retry`)
+          return "waiting"
+        }
+        events = Kernel.resumeStream(setting.agent, runId, { answers })
+        break
+      }
+    }
+  }
+})
+
+/** Resumes the stored run of a message, and asks its open questions. */
+export const resume = Effect.fnUntraced(function* (
+  setting: Setting,
+  runId: string
+): Effect.fn.Return<Ending, StoreError | CommandFailed, Needs> {
+  const answers = yield* askQuestions(runId, setting)
+  if (answers === undefined) return "waiting"
+  const options = answers.length === 0 ? {} : { answers }
+  return yield* follow(setting, runId, Kernel.resumeStream(setting.agent, runId, options))
+})
+
+type End =
+  | { readonly _tag: "Answered" | "Stopped" }
+  | { readonly _tag: "Paused"; readonly reason: string }
+  | { readonly _tag: "Failed"; readonly error: KernelError }
+
+const stopped: End = { _tag: "Stopped" }
+
+const watch = (
+  events: Stream.Stream<RunEvent, KernelError, Kernel.Kernel>,
+  { look }: Setting
+): Effect.Effect<End, never, Kernel.Kernel | Screen> =>
+  Screen.use((screen) => {
+    const view = new AnswerView(screen, look)
+    let end: End = { _tag: "Answered" }
+    return Stream.runForEach(events, (event) =>
+      Effect.sync(() => {
+        if (event.type === "paused" && event.depth === 0) end = { _tag: "Paused", reason: event.reason }
+        view.show(event)
+      })
+    ).pipe(
+      Effect.ensuring(Effect.sync(() => view.end())),
+      Effect.matchEffect({
+        onFailure: (error) => Effect.succeed<End>({ _tag: "Failed", error }),
+        onSuccess: () => Effect.sync(() => end)
+      })
+    )
+  })
+
+/** Asks about the calls that wait. Undefined when no one answers. */
+const askQuestions = Effect.fnUntraced(function* (runId: string, { always, look }: Setting) {
+  const answers: Array<Answer> = []
+  for (const { callId, input, name, reason } of yield* Session.questions(runId)) {
+    const title = `${Text.flat(name)} asks to run: ${Text.excerpt(reason, 200)}`
+    const choice = always.has(name)
+      ? { letter: "y", rest: "" }
+      : yield* choose(title, input, "allow it? [y]es, [n]o (a reason may follow), [a]lways", allowWords, look)
+    if (choice === undefined) return undefined
+    if (choice.letter === "a") always.add(name)
+    const answer: Answer = { callId, approved: choice.letter !== "n", by: "the person in the chat" }
+    answers.push(choice.rest === "" ? answer : { ...answer, reason: choice.rest })
+  }
+  return answers
+})
+
+const allowWords = ["yes", "no", "always"]
+
+/** Asks about the calls that were cut off and may have changed something. Undefined when no one answers. */
+const askAboutCallsInFlight = Effect.fnUntraced(function* (runId: string, { look }: Setting) {
+  const registry = yield* SkillRegistry
+  const mayHaveActed = ({ name }: Call) =>
+    Option.match(registry.find(name ?? ""), { onNone: () => true, onSome: ({ effects }) => effects === "write" })
+  const recover = new Map<string, Kernel.Recovery>()
+  for (const call of (yield* Session.inFlight(runId)).filter(mayHaveActed)) {
+    const title = `${Text.flat(call.name ?? call.kind)} was cut off; it may have run`
+    const choice = yield* choose(title, call.input, "[r]un it again, or [l]eave it", ["run", "leave"], look)
+    if (choice === undefined) return undefined
+    recover.set(call.callId, choice.letter === "r" ? "retry" : { resolve: { error: left } })
+  }
+  return Object.fromEntries(recover)
+})
+
+const left = Calls.error(
+  "Interrupted",
+  "This call was interrupted. Whether it ran is not known. It was not made again."
+)
+
+/** Shows a call in full and asks until the line starts with one of the words, or its first letter. */
+const choose = Effect.fnUntraced(function* (
+  title: string,
+  input: unknown,
+  question: string,
+  words: ReadonlyArray<string>,
+  look: Text.Look
+) {
+  const screen = yield* Screen
+  const reader = yield* LineReader
+  const shown = Text.paragraph(JSON.stringify(input, null, 2) ?? "")
+  screen.progress(`${Text.paint(`? ${title}`, "warning", look)}\n${shown}`)
+  while (true) {
+    screen.progress(`${question}\n`)
+    const line = yield* reader.ask("? ")
+    if (Option.isNone(line) || Session.isExit(line.value)) return undefined
+    const [first = "", ...rest] = line.value.trim().split(/\s+/)
+    const word = words.find((word) => first !== "" && word.startsWith(first.toLowerCase()))
+    if (word !== undefined) return { letter: word.charAt(0), rest: rest.join(" ") }
+  }
+})

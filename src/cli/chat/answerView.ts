@@ -1,0 +1,92 @@
+/**
+ * Shows the answer of a chat while it streams, on the output, and what happens behind it, as progress.
+ */
+
+import type { RunEvent } from "../../RunEvent.ts"
+import { RunLines } from "../runLines.ts"
+import type { Shape as Screen } from "../screen.ts"
+import * as Text from "../terminalText.ts"
+
+/** Shows the events of one run. */
+export class AnswerView {
+  readonly #screen: Screen
+  readonly #lines: RunLines
+  /** The text that streams, as far as it is shown. */
+  #text = ""
+  /** The texts of this turn that are shown. */
+  #shown = ""
+  #isFinal = false
+
+  constructor(screen: Screen, look: Text.Look) {
+    this.#screen = screen
+    this.#lines = new RunLines((line) => {
+      this.#endText()
+      screen.progress(line)
+    }, look)
+  }
+
+  show(event: RunEvent): void {
+    if (hidden.has(event.type)) return this.#endText()
+    if (event.depth > 0) return this.#lines.show(event)
+    switch (event.type) {
+      case "text_chunk":
+        return this.#write(event.text)
+      case "block_start":
+        this.#endText()
+        this.#isFinal = event.blockType === "final"
+        return
+      case "block_content":
+        return this.#isFinal ? this.#write(event.text) : undefined
+      case "block_complete":
+        if (event.block.type !== "final") return this.#lines.show(event)
+        this.#isFinal = false
+        return this.#complete(event.block.content)
+      case "model_restarted":
+        this.#shown = ""
+        this.#isFinal = false
+        return this.#lines.show(event)
+      case "run_completed":
+        this.#endText()
+        if (event.result === undefined || this.#shown.includes(event.result.text.trim())) return
+        return this.#complete(event.result.text)
+      default:
+        return this.#lines.show(event)
+    }
+  }
+
+  /** Ends what is open. */
+  end(): void {
+    this.#endText()
+    this.#lines.end()
+  }
+
+  #write(text: string): void {
+    const piece = this.#text === "" ? text.trimStart() : text
+    if (piece === "") return
+    this.#lines.end()
+    this.#text += piece
+    this.#screen.out(Text.lines(piece))
+  }
+
+  #endText(): void {
+    if (this.#text !== "" && !this.#text.endsWith("\n")) this.#screen.out("\n")
+    this.#shown += this.#text
+    this.#text = ""
+  }
+
+  /** Shows the rest of a text, or all of it where pieces were lost because the terminal is slow. */
+  #complete(text: string): void {
+    const whole = text.trimStart()
+    if (!whole.startsWith(this.#text)) this.#endText()
+    this.#write(whole.slice(this.#text.length))
+    this.#endText()
+  }
+}
+
+/** Events that a person in a chat does not need, or is asked about. */
+const hidden: ReadonlySet<RunEvent["type"]> = new Set<RunEvent["type"]>([
+  "turn_started",
+  "model_completed",
+  "tool_calls_started",
+  "paused"
+])

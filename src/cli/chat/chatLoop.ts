@@ -1,0 +1,156 @@
+/**
+ * Reads the lines of a chat: messages, and commands that begin with a slash.
+ */
+
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { Agent } from "../../Agent.ts"
+import * as Agents from "../../Agent.ts"
+import * as ChatHistory from "../../ChatHistory.ts"
+import * as Kernel from "../../Kernel.ts"
+import { SkillRegistry } from "../../SkillRegistry.ts"
+import type { ChatFlags } from "../commands/chatCommand.ts"
+import { Codes, CommandFailed, failed } from "../exit.ts"
+import { Screen, type Shape } from "../screen.ts"
+import * as Text from "../terminalText.ts"
+import * as Answer from "./answerMessage.ts"
+import * as Session from "./chatSession.ts"
+import { LineReader } from "./lineReader.ts"
+
+interface Chat {
+  readonly screen: Shape
+  readonly setting: Answer.Setting
+  readonly isTerminal: boolean
+  readonly yes: boolean
+  session: string
+  /** The session of the last message, if that failed. */
+  failedIn: string | undefined
+}
+
+/** Chats until the input ends. Without a terminal, a message that fails is the last. */
+export const chatLoop = Effect.fnUntraced(function* (agent: Agent<unknown>, { color, session, yes }: ChatFlags) {
+  const screen = yield* Screen
+  const reader = yield* LineReader
+  const look = { columns: screen.columns, colors: color ?? screen.colors }
+  const setting: Answer.Setting = { agent, look, always: new Set() }
+  const chat: Chat = { screen, setting, isTerminal: reader.isTerminal, yes, session, failedIn: undefined }
+  yield* enter(chat, session)
+  while (true) {
+    const line = yield* reader.read("> ")
+    if (Option.isNone(line) || Session.isExit(line.value)) break
+    const text = line.value.trim()
+    if (text === "") continue
+    if (!text.startsWith("/")) yield* ask(chat, text)
+    else if (text.startsWith("//")) yield* ask(chat, text.slice(1))
+    else yield* command(chat, text)
+  }
+  yield* stopIfFailed(chat)
+})
+
+const note = ({ screen, setting }: Chat, text: string): void =>
+  screen.progress(`${Text.paint(text, "quiet", setting.look)}\n`)
+
+const ask = Effect.fnUntraced(function* (chat: Chat, text: string) {
+  const { session, setting } = chat
+  const before = yield* Session.last(session)
+  const runId = Session.runIdOf(session, (yield* Session.size(session)) + 1)
+  const history = before === undefined ? [] : ChatHistory.ofState(before)
+  const events = Kernel.stream(setting.agent, text, { runId, history })
+  yield* settle(chat, yield* Answer.follow(setting, runId, events))
+  yield* stopIfFailed(chat)
+})
+
+const resume = Effect.fnUntraced(function* (chat: Chat, runId: string) {
+  yield* settle(chat, yield* Answer.resume(chat.setting, runId))
+})
+
+const settle = (chat: Chat, ending: Answer.Ending): Effect.Effect<void, CommandFailed> => {
+  chat.failedIn = ending === "failed" ? chat.session : undefined
+  return ending === "waiting"
+    ? Effect.fail(new CommandFailed({ code: Codes.paused, reason: `the session ${chat.session} waits for you` }))
+    : Effect.void
+}
+
+/** A person may try again; a script would answer the rest of its input without the message that failed. */
+const stopIfFailed = ({ failedIn, isTerminal }: Chat): Effect.Effect<void, CommandFailed> =>
+  failedIn === undefined || isTerminal
+    ? Effect.void
+    : Effect.fail(failed(`the last answer of the session ${failedIn} failed`))
+
+/** Enters a session, and continues its last message if that has no answer. */
+const enter = Effect.fnUntraced(function* (chat: Chat, session: string) {
+  if (!Session.isName(session)) return note(chat, Session.nameRule)
+  chat.session = session
+  const count = yield* Session.size(session)
+  const messages = count === 0 ? "" : `, ${Text.count(count, "message")} so far`
+  note(chat, `session ${session}${messages}; /help lists the commands`)
+  const last = yield* Session.last(session)
+  if (last === undefined || last.status.type === "completed") return
+  note(chat, `continuing: ${Text.excerpt(Session.exchangeOf(last).question, chat.setting.look.columns - 20)}`)
+  yield* resume(chat, last.runId)
+})
+
+const command = Effect.fnUntraced(function* (chat: Chat, line: string) {
+  const [word = "", name] = line.slice(1).trim().split(/\s+/)
+  switch (word) {
+    case "help":
+      return chat.screen.progress(help)
+    case "history":
+      return yield* history(chat)
+    case "skills":
+      return yield* skills(chat)
+    case "retry":
+      return yield* retry(chat)
+    case "new":
+      return yield* enter(chat, name ?? (yield* Session.freeName(chat.session)))
+    case "sessions":
+      for (const known of yield* Session.names) {
+        chat.screen.progress(`${known === chat.session ? "*" : " "} ${known}\n`)
+      }
+      return
+    case "session":
+      return name === undefined ? note(chat, chat.session) : yield* enter(chat, name)
+    default:
+      return note(chat, `there is no /${Text.excerpt(word, 40)}; /help lists the commands`)
+  }
+})
+
+const help = `/history        show the last 50 messages
+/skills         show what the model may call
+/retry          continue an answer that was stopped or failed
+/new [name]     start another session
+/sessions       list all sessions
+/session NAME   go to a session
+/exit           end the chat, as Ctrl-D does
+//text          send a message that begins with a slash
+Ctrl-C stops the answer that is streaming.
+`
+
+const history = Effect.fnUntraced(function* (chat: Chat) {
+  const { screen, session, setting } = chat
+  const exchanges = yield* Session.exchanges(session, 50)
+  if (exchanges.length === 0) note(chat, "no messages yet")
+  for (const { answer, question, status } of exchanges) {
+    screen.out(`${Text.paint("you", "title", setting.look)}  ${Text.paragraph(question)}`)
+    screen.out(answer === undefined ? `(${status})\n` : Text.paragraph(answer.trimEnd()))
+  }
+})
+
+const skills = Effect.fnUntraced(function* (chat: Chat) {
+  const { agent, look } = chat.setting
+  const names = Agents.skillNames(agent) ?? []
+  const all = yield* (yield* SkillRegistry).all
+  const offered = names === "all" ? all : all.filter(({ name }) => names.includes(name))
+  if (offered.length === 0) return note(chat, "there are no skills")
+  for (const { description, effects, name } of offered) {
+    const asks = effects === "write" && !chat.yes ? ", asks before it runs" : ""
+    chat.screen.progress(`${Text.excerpt(name, 40)} (${effects}${asks})  ${Text.excerpt(description, look.columns)}\n`)
+  }
+})
+
+const retry = Effect.fnUntraced(function* (chat: Chat) {
+  const last = yield* Session.last(chat.session)
+  if (last === undefined || last.status.type === "completed") return note(chat, "there is nothing to continue")
+  yield* resume(chat, last.runId)
+  yield* stopIfFailed(chat)
+})

@@ -1,0 +1,56 @@
+/**
+ * The kernel of a command, and the skills that its agents may call.
+ */
+
+import * as Effect from "effect/Effect"
+import type * as FileSystem from "effect/FileSystem"
+import * as Layer from "effect/Layer"
+import type * as Path from "effect/Path"
+import * as Kernel from "../Kernel.ts"
+import * as Policy from "../Policy.ts"
+import * as ProtocolRegistry from "../ProtocolRegistry.ts"
+import { Provider, type ProviderShape } from "../Provider.ts"
+import * as SkillRegistry from "../SkillRegistry.ts"
+import * as Demo from "./demo/skills.ts"
+import { type CommandFailed, orUsage } from "./exit.ts"
+import type { Store } from "./storeFlag.ts"
+
+/** What an agent may call: skills, and protocols. */
+export type Registries = SkillRegistry.SkillRegistry | ProtocolRegistry.ProtocolRegistry
+
+export interface Options<R> {
+  readonly provider: ProviderShape
+  readonly registries: Layer.Layer<Registries, CommandFailed, R>
+  readonly store: Store
+  /** Whether a run pauses before a call that may change something, and asks. */
+  readonly asks: boolean
+}
+
+/** Builds a kernel; its store and its registries remain visible. */
+export const make = <R>({ asks, provider, registries, store }: Options<R>) =>
+  Kernel.layer.pipe(
+    Layer.provide([store.media, Layer.succeed(Provider, provider), asks ? askBeforeWrites : Layer.empty]),
+    Layer.provideMerge(Layer.merge(registries, store.runs))
+  )
+
+const askBeforeWrites = Policy.layer((call) =>
+  Effect.succeed(call.effects === "write" ? Policy.confirm("it may change something") : Policy.allowed)
+)
+
+/** The skills to offer: all examples, the examples that fit any question, none, or the skill files of a folder. */
+export type Skills = "all" | "general" | "none" | { readonly directory: string }
+
+type Files = FileSystem.FileSystem | Path.Path
+
+/** Registers skills, and no protocol. */
+export const registriesOf = (skills: Skills): Layer.Layer<Registries, CommandFailed, Files> =>
+  Layer.merge(skillsOf(skills), Layer.orDie(ProtocolRegistry.layer()))
+
+export const skillsOf = (skills: Skills): Layer.Layer<SkillRegistry.SkillRegistry, CommandFailed, Files> => {
+  const examples = skills === "all" ? Demo.all : skills === "general" ? Demo.general : []
+  const registry = Layer.orDie(SkillRegistry.layer(...examples))
+  if (typeof skills === "string") return registry
+  const loader = Effect.promise(() => import("../file/SkillFileLoader.ts"))
+  const files = Effect.map(loader, ({ layer }) => layer({ directory: skills.directory }))
+  return orUsage(Layer.provideMerge(Layer.unwrap(files), registry))
+}

@@ -1,0 +1,185 @@
+/**
+ * Shows runs as lines: turns, blocks, calls and tokens. Every line is whole, so those of parallel tasks never mix, and no
+ * wider than the terminal.
+ */
+
+import type { RunEvent } from "../RunEvent.ts"
+import * as Text from "./terminalText.ts"
+
+/** Writes a line for each thing that happens in a run and its tasks. */
+export class RunLines {
+  readonly #write: (text: string) => void
+  readonly #look: Text.Look
+  /** Text that streams, by run. */
+  readonly #streams = new Map<string, Stream>()
+
+  constructor(write: (text: string) => void, look: Text.Look) {
+    this.#write = write
+    this.#look = look
+  }
+
+  show(event: RunEvent): void {
+    const { depth, runId } = event
+    const piece = pieceOf(event)
+    if (piece !== undefined) {
+      const before = this.#streams.get(runId)
+      const continued = before?.label === piece.label ? before.text : ""
+      if (continued === "") this.#end(runId)
+      this.#streams.set(runId, { label: piece.label, text: continued + piece.text, depth })
+      return
+    }
+    const lines = linesOf(event, this.#lookAt(depth))
+    if (lines.length === 0) return
+    this.#end(runId)
+    for (const line of lines) this.#write(`${marginOf(depth)}${line}\n`)
+  }
+
+  /** Writes what is left of the text that streams. */
+  end(): void {
+    for (const runId of this.#streams.keys()) this.#end(runId)
+  }
+
+  #lookAt(depth: number): Text.Look {
+    return { ...this.#look, columns: this.#look.columns - marginOf(depth).length }
+  }
+
+  #end(runId: string): void {
+    const stream = this.#streams.get(runId)
+    this.#streams.delete(runId)
+    if (stream === undefined || stream.text.trim() === "") return
+    this.#write(`${marginOf(stream.depth)}${row(stream.label, "", stream.text, this.#lookAt(stream.depth))}\n`)
+  }
+}
+
+interface Stream {
+  readonly label: string
+  readonly text: string
+  readonly depth: number
+}
+
+const pieceOf = (event: RunEvent): Pick<Stream, "label" | "text"> | undefined => {
+  if (event.type === "text_chunk") return { label: "text", text: event.text }
+  return event.type === "stream_part" && event.part.type === "reasoning-delta"
+    ? { label: "thinking", text: event.part.delta }
+    : undefined
+}
+
+const marginOf = (depth: number): string => "  ".repeat(Math.min(depth, 8))
+
+const row = (label: string, name: string, text: string, look: Text.Look, tone?: Text.Tone): string => {
+  const start = Text.excerpt(label, 20).padEnd(9)
+  const title = name === "" ? "" : `${Text.excerpt(name, 40)}  `
+  const room = Math.max(20, look.columns - Text.width(start) - Text.width(title) - 4)
+  const rest = Text.excerpt(text, room)
+  return `  ${Text.paint(`${start} `, "label", look)}${title}${tone === undefined ? rest : Text.paint(rest, tone, look)}`
+}
+
+const noted = (text: string, look: Text.Look): string =>
+  `  ${Text.paint(`! ${Text.excerpt(text, look.columns - 5)}`, "warning", look)}`
+
+const linesOf = (event: RunEvent, look: Text.Look): ReadonlyArray<string> => {
+  const note = noteOf(event)
+  if (note !== undefined) return [noted(note, look)]
+  switch (event.type) {
+    case "turn_started": {
+      const task = event.taskId === undefined ? "" : ` of task ${Text.excerpt(event.taskId, 40)}`
+      return [Text.paint(`turn ${event.step + 1}${task}`, "title", look)]
+    }
+    case "tool_calls_started":
+      return (event.questions ?? []).map(({ answer, name, reason }) =>
+        noted(`${name} ${answer === undefined ? "waits for a person" : "does not run"}: ${reason}`, look)
+      )
+    case "block_complete":
+      return [row(event.block.type, event.block.name ?? "", event.block.content, look)]
+    case "stream_part":
+      return event.part.type === "tool-call" ? [row("call", event.part.name, textOf(event.part.params), look)] : []
+    case "model_completed":
+      return [row("model", event.model, modelFacts(event), look)]
+    case "workflow_start":
+      return [row("workflow", event.goal, `${event.tasks.length} tasks, ${event.strategy}`, look)]
+    case "workflow_complete":
+      return [row("workflow", "done", Text.duration(event.durationMs), look)]
+    case "task_start":
+      return [row("task", event.id, event.input, look)]
+    default: {
+      const end = endOf(event)
+      if (end === undefined) return []
+      const [label, name, { durationMs, error, output }] = end
+      if (error !== undefined) return [row(label, name, `failed: ${error}`, look, "bad")]
+      const time = durationMs === undefined ? "" : `${Text.duration(durationMs)}: `
+      return [row(label, name, `${time}${textOf(output)}`, look)]
+    }
+  }
+}
+
+const textOf = (value: unknown): string => (typeof value === "string" ? value : (JSON.stringify(value) ?? ""))
+
+const modelFacts = (event: Extract<RunEvent, { type: "model_completed" }>): string =>
+  [
+    Text.tokens(event.usage),
+    ...Text.cost(event.costUsd),
+    Text.duration(event.latencyMs),
+    ...(event.finishReason === "stop" || event.finishReason === "tool-calls" ? [] : [`ended by ${event.finishReason}`])
+  ].join(", ")
+
+/** Returns what an event says about something that did not go as the model meant it. */
+const noteOf = (event: RunEvent): string | undefined => {
+  switch (event.type) {
+    case "model_restarted":
+      return `asking again, attempt ${event.attempt}`
+    case "paused":
+      return `paused: ${event.reason}`
+    case "block_unclosed":
+      return `the block ${event.blockType} was never closed (${event.finishReason})`
+    case "blocks_ignored":
+      return `${event.kinds.join(", ")} ignored: ${event.reason}`
+    case "informational_only":
+      return `only ${event.kinds.join(", ")}: asking to continue`
+    case "no_blocks_stall":
+      return "no block that does anything: asking again"
+    case "plan_rejected":
+      return `the plan was rejected: ${event.reason}`
+    case "output_rejected":
+      return `the answer was rejected: ${event.detail}`
+    case "reply_cut":
+      return `the reply was cut (${event.finishReason})`
+    case "skill_leaked":
+      return `${event.skill} did not stop when it was interrupted`
+    case "protocol_leaked":
+      return `${event.protocol} did not stop when it was interrupted`
+    default:
+      return undefined
+  }
+}
+
+interface Outcome {
+  readonly durationMs?: number | undefined
+  readonly output?: unknown
+  readonly error?: string
+}
+
+/** Returns the label, the name and the outcome of what ended. */
+const endOf = (event: RunEvent): readonly [label: string, name: string, outcome: Outcome] | undefined => {
+  switch (event.type) {
+    case "skill_result":
+      return ["skill", event.skill, event]
+    case "skill_error":
+      return ["skill", event.skill ?? "", { error: event.error }]
+    case "protocol_result":
+      return ["protocol", event.protocol, { durationMs: event.durationMs, output: event.result }]
+    case "protocol_error":
+      return ["protocol", event.protocol, { error: event.error }]
+    case "builtin_result":
+      return ["builtin", event.command, { output: event.result }]
+    case "builtin_error":
+      return ["builtin", event.command, { error: event.error }]
+    case "task_complete":
+      return ["task", event.id, { durationMs: event.durationMs, output: event.result }]
+    case "task_error":
+      return ["task", event.id, { error: event.error }]
+    case "workflow_error":
+      return ["workflow", "", { error: event.error }]
+    default:
+      return undefined
+  }
+}

@@ -1,0 +1,62 @@
+/**
+ * Asks an agent: here and now, or later through a store and a worker.
+ */
+
+import * as Effect from "effect/Effect"
+import * as MediaFile from "../../internal/words/mediaFile.ts"
+import * as Kernel from "../../Kernel.ts"
+import * as Media from "../../Media.ts"
+import * as Model from "../../Model.ts"
+import * as CliAgent from "../cliAgent.ts"
+import type { Agent } from "../commands/flags.ts"
+import type { RunFlags } from "../commands/runCommand.ts"
+import { asFailure, usage } from "../exit.ts"
+import { follow, type Form } from "../followRun.ts"
+import { Screen } from "../screen.ts"
+import * as Store from "../storeFlag.ts"
+import * as Text from "../terminalText.ts"
+
+/** The flags of `kernai run`, with a question and a form. */
+type Options = RunFlags & { readonly question: string; readonly form: Form }
+
+/** Asks, and follows the run to its end. A run that is not stored does not ask before calls. */
+export const ask = Effect.fnUntraced(function* (described: Agent, options: Options) {
+  const screen = yield* Screen
+  const { form, mcp, question } = options
+  const isStored = options.store !== undefined
+  const images = yield* readImages(options)
+  const store = options.store === undefined ? Store.memory : yield* Store.openOrCreate(options.store)
+  const yes = described.yes || !isStored
+  const { agent, kernel, model } = yield* CliAgent.make({ ...described, yes }, store, mcp)
+  const name = described.source._tag === "Provider" ? described.source.name : "a scripted model"
+  if (images.length > 0 && form === "text" && typeof model !== "string" && !Model.supports(model, "vision")) {
+    screen.progress(`${Text.excerpt(name, 80)} is not known to see pictures: it only learns that there is one\n`)
+  }
+  const title = `with ${name}${isStored ? ", stored" : ""}`
+  const events = Kernel.stream(agent("agent"), [question, ...images])
+  return yield* Effect.provide(follow(events, { ...options, title, isStored }), kernel)
+})
+
+/** Stores a question for a worker, and prints the id of its run. */
+export const submit = Effect.fnUntraced(function* (described: Agent, store: string, options: Options) {
+  const screen = yield* Screen
+  const images = yield* readImages(options)
+  const { agent, kernel } = yield* CliAgent.make(described, yield* Store.openOrCreate(store))
+  const submitted = Kernel.submit(agent("agent"), [options.question, ...images])
+  const runId = yield* submitted.pipe(Effect.mapError(asFailure), Effect.provide(kernel))
+  const isPlain = options.form === "text" || options.form === "quiet"
+  screen.out(`${isPlain ? Text.flat(runId) : Text.json({ runId })}\n`)
+})
+
+const readImages = ({ image, root }: Options) =>
+  Effect.forEach(
+    image,
+    Effect.fnUntraced(function* (file) {
+      const readFile = yield* MediaFile.make(root)
+      const name = Text.excerpt(file, 80)
+      const bytes = yield* Effect.mapError(readFile(file), (reason) => usage(`${name} cannot be sent: ${reason}`))
+      const mimeType = Media.mimeTypeOf(file)
+      if (Media.kindOf(mimeType) !== "image") return yield* usage(`${name} has no extension of an image`)
+      return Media.fromBytes(bytes, mimeType)
+    })
+  )

@@ -1,0 +1,147 @@
+/**
+ * Texts: cutting, escaping, searching and building them.
+ */
+
+// ---------------------------------------------------------------- cutting
+
+/** Returns the start of a text, at most so many bytes of UTF-8, never ending inside a character. */
+export const cut = (text: string, bytes: number): string => {
+  // A UTF-16 unit is at most three bytes: most texts need no measuring.
+  if (text.length * 3 <= bytes) return text
+  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(Math.max(0, bytes)))
+  return read === text.length ? text : text.slice(0, read)
+}
+
+/** Returns a text of at most `length` UTF-16 units; a longer one is cut there, and `…` is appended. */
+export const shorten = (text: string, length: number): string => {
+  if (text.length <= length) return text
+  const end = Math.max(0, length)
+  return `${text.slice(0, isHighSurrogate(text.charCodeAt(end - 1)) ? end - 1 : end)}…`
+}
+
+/** Removes NUL, TAB, LF, VT, FF, CR and SPACE from both ends. Other Unicode space stays. */
+export const strip = (text: string): string => {
+  let start = 0
+  let end = text.length
+  while (start < end && isStripped(text.charCodeAt(start))) start++
+  while (end > start && isStripped(text.charCodeAt(end - 1))) end--
+  return text.slice(start, end)
+}
+
+/** Returns a slice that does not keep a much larger text in memory. */
+export const ownSlice = (text: string, start: number, end: number): string =>
+  end - start < 16 || text.length < 16_384 || (end - start) * 2 > text.length
+    ? text.slice(start, end)
+    : [text.slice(start, start + 1), text.slice(start + 1, end)].join("")
+
+// ---------------------------------------------------------------- characters
+
+/** Is this UTF-16 unit white space inside a tag? That is less than what `\s` matches. */
+export const isSpace = (code: number): boolean => code === 32 || (code >= 9 && code <= 13)
+
+/** Is this UTF-16 unit the first half of a surrogate pair? */
+export const isHighSurrogate = (code: number): boolean => (code & 0xfc00) === 0xd800
+
+const isStripped = (code: number) => code === 0 || isSpace(code)
+
+// ---------------------------------------------------------------- escaping
+
+/** Escapes `&`, `<`, `>` and `"` as entities, so a text can stand between tags and in attributes. */
+export const entities = (text: string): string =>
+  text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;")
+
+/**
+ * Replaces control and invisible characters by escapes such as `\u{202e}`, so that text from outside cannot move the
+ * cursor, set a colour, reverse the direction or hide itself.
+ */
+export const visible = (text: string): string => text.replace(invisible, escapeCharacter)
+
+/** Writes a text in double quotes, on one line, with invisible characters escaped. */
+export const quote = (text: string): string => `"${visible(text.replace(/["\\]/g, (char) => `\\${char}`))}"`
+
+const escapeCharacter = (char: string): string => {
+  switch (char) {
+    case "\n":
+      return "\\n"
+    case "\r":
+      return "\\r"
+    case "\t":
+      return "\\t"
+    default:
+      return `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`
+  }
+}
+
+// Controls, format characters (direction, zero width, tags), line and paragraph separators, lone surrogates, fillers
+// that print as nothing, and the variation selectors that only ever hide text.
+const invisible = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\u115f\u1160\u17b4\u17b5\u3164\uffa0]|\u034f|[\u{e0100}-\u{e01ef}]/gu
+
+// ---------------------------------------------------------------- searching
+
+/**
+ * Returns the distinct search terms of a text, in order, at most `limit` of them.
+ *
+ * A term is a run of letters, digits and marks, normalized (NFKC) and in lower case. Scripts without spaces give one
+ * term per character, so that part of a sentence can be found. Terms longer than 64 UTF-16 units are left out.
+ */
+export const wordsOf = (text: string, limit = Infinity): ReadonlyArray<string> => {
+  const found = new Set<string>()
+  for (const [match] of text.normalize("NFKC").toLowerCase().matchAll(word)) {
+    if (found.size >= limit) break
+    if (match.length <= longestWord) found.add(match)
+  }
+  return [...found]
+}
+
+const word =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]\p{M}*|(?:(?![\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}])[\p{L}\p{N}]\p{M}*)+/gu
+
+const longestWord = 64
+
+// ---------------------------------------------------------------- building
+
+/**
+ * A text built from many small pieces, using a small multiple of its length in memory.
+ *
+ * A string grown by `+=` takes several times its length until it is flattened. Here small pieces are joined a few at a
+ * time.
+ */
+export class Pieces {
+  private whole = ""
+  private half = ""
+  private run = ""
+  private size = 0
+  private count = 0
+
+  /** Appends a piece of `size` UTF-16 units. */
+  add(piece: string, size: number): void {
+    this.run += piece
+    this.size += size
+    this.count += 1
+    if (this.size < 2048) return
+    if (this.half !== "") {
+      this.whole += [this.half, this.run].join("")
+      this.half = ""
+    } else if (this.count > 64) {
+      this.half = this.run
+    } else {
+      // For pieces this long, joining saves nothing over `+=`.
+      this.whole += this.run
+    }
+    this.run = ""
+    this.size = 0
+    this.count = 0
+  }
+
+  /** Returns all pieces followed by `last`, and starts over with none. */
+  take(last: string): string {
+    const { half, run, whole } = this
+    if (run === "" && half === "" && whole === "") return last
+    this.whole = ""
+    this.half = ""
+    this.run = ""
+    this.size = 0
+    this.count = 0
+    return whole + half + run + last
+  }
+}
