@@ -1,9 +1,8 @@
 /**
- * Routing addresses: who a message is for, and what it is about (CP-12).
+ * Routing addresses: `AgentId` for receivers, `TopicId` for subjects.
  *
- * An address prints as `[namespace/]type/key`; the namespace is left out exactly
- * when it is `default`. What was printed reads as the same address, nothing is
- * trimmed or normalised, and equal addresses are equal values.
+ * An address prints as `[namespace/]type/key`, without the namespace exactly when it is `default`. Parsing the printed
+ * form gives an equal address; nothing is trimmed or normalized.
  *
  * @since 0.1.0
  */
@@ -20,7 +19,7 @@ import { InvalidAddress } from "./KernelError.ts"
 export { InvalidAddress }
 
 /**
- * One part of an address: 1 to 255 characters, no `/`, no white space, no control character.
+ * One part of an address: 1 to 255 characters without `/`, white space and control characters.
  *
  * @category schemas
  * @since 0.1.0
@@ -30,7 +29,7 @@ export const Segment = Schema.String.check(
 )
 
 /**
- * The address of an agent: it outlives any process the agent runs in.
+ * The address of an agent. It outlives the process the agent runs in.
  *
  * @category models
  * @since 0.1.0
@@ -40,15 +39,15 @@ export class AgentId extends Schema.Class<AgentId>("kernai/AgentId")({
   key: Segment,
   namespace: Segment
 }) {
-  /** Makes an address from its parts. A namespace that is left out is `default`. */
+  /** Creates an address from its parts. The namespace defaults to `default`. */
   static readonly of = (parts: AgentIdParts): Result.Result<AgentId, InvalidAddress> =>
     checked(parts.namespace, parts.type, parts.key, (namespace, type, key) => new AgentId({ namespace, type, key }))
 
-  /** Reads `[namespace/]type/key`. */
+  /** Parses `[namespace/]type/key`. */
   static readonly parse = (input: string): Result.Result<AgentId, InvalidAddress> =>
     split(input, (namespace, type, key) => new AgentId({ namespace, type, key }))
 
-  /** A new address of a type, drawn from `Random`. */
+  /** Creates a new address of a type, with a key drawn from `Random`. */
   static readonly generate = (type: string, namespace?: string): Effect.Effect<AgentId, InvalidAddress> =>
     Effect.flatMap(Random.Random, (random) =>
       Effect.fromResult(AgentId.of({ type, key: randomId(random, 4), namespace }))
@@ -61,7 +60,7 @@ export class AgentId extends Schema.Class<AgentId>("kernai/AgentId")({
 }
 
 /**
- * The address of what is told about something; `source` says about what.
+ * The address of a topic that is published and subscribed to; `source` says what it is about.
  *
  * @category models
  * @since 0.1.0
@@ -71,7 +70,7 @@ export class TopicId extends Schema.Class<TopicId>("kernai/TopicId")({
   source: Segment,
   namespace: Segment
 }) {
-  /** Makes an address from its parts. A source or a namespace that is left out is `default`. */
+  /** Creates an address from its parts. Source and namespace default to `default`. */
   static readonly of = (parts: TopicIdParts): Result.Result<TopicId, InvalidAddress> =>
     checked(
       parts.namespace,
@@ -80,15 +79,15 @@ export class TopicId extends Schema.Class<TopicId>("kernai/TopicId")({
       (namespace, type, source) => new TopicId({ namespace, type, source })
     )
 
-  /** Reads `[namespace/]type/source`. The source is never left out. */
+  /** Parses `[namespace/]type/source`. The source is required. */
   static readonly parse = (input: string): Result.Result<TopicId, InvalidAddress> =>
     split(input, (namespace, type, source) => new TopicId({ namespace, type, source }))
 
-  /** Every event of every run in a tree (CP-13). */
+  /** The topic of all events of all runs in a tree. */
   static readonly progress = (rootRunId: string, namespace?: string): Result.Result<TopicId, InvalidAddress> =>
     TopicId.of({ type: "agent.progress", source: rootRunId, namespace })
 
-  /** The stream parts of one agent (CP-13). */
+  /** The topic of the stream parts of one agent. */
   static readonly stream = (agent: AgentId): TopicId =>
     new TopicId({ type: "agent.stream", source: agent.key, namespace: agent.namespace })
 
@@ -99,7 +98,7 @@ export class TopicId extends Schema.Class<TopicId>("kernai/TopicId")({
 }
 
 /**
- * What an agent's address is made of.
+ * The parts of an agent's address.
  *
  * @category models
  * @since 0.1.0
@@ -111,7 +110,7 @@ export interface AgentIdParts {
 }
 
 /**
- * What a topic's address is made of.
+ * The parts of a topic's address.
  *
  * @category models
  * @since 0.1.0
@@ -123,7 +122,7 @@ export interface TopicIdParts {
 }
 
 /**
- * An agent's address as its text.
+ * The codec between an agent's address and its text.
  *
  * @category schemas
  * @since 0.1.0
@@ -131,7 +130,7 @@ export interface TopicIdParts {
 export const AgentIdFromString: Schema.Codec<AgentId, string> = fromString(AgentId)
 
 /**
- * A topic's address as its text.
+ * The codec between a topic's address and its text.
  *
  * @category schemas
  * @since 0.1.0
@@ -153,7 +152,7 @@ function checked<A>(namespace = unnamed, type: string, key: string, make: Make<A
     : invalid(print(namespace, type, key))
 }
 
-// No address is longer than three segments: the rest of a hostile input is not repeated.
+// No address is longer than three segments, so the rest of a hostile input is not repeated.
 function invalid(input: string): Result.Result<never, InvalidAddress> {
   return Result.fail(new InvalidAddress({ input: input.slice(0, 800) }))
 }

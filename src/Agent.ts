@@ -1,9 +1,8 @@
 /**
- * Who runs: a plain value of instructions, model and rights.
+ * An agent as a plain value: instructions, a model, and what it may call.
  *
- * An agent holds no state and no connection. Its skills and protocols are a
- * whitelist over what the registries hold; its `output` schema types the
- * result of its runs. Instructions may be an Effect, read again at every turn.
+ * An agent holds no state and no connection. Its skills and protocols select from what the registries hold, and its
+ * `output` schema types the result of its runs. Instructions may be an Effect, which runs at every turn.
  *
  * @since 0.1.0
  */
@@ -30,12 +29,11 @@ import type { AnySkill } from "./Skill.ts"
 export { AgentConfigInvalid }
 
 /**
- * What prose without blocks means (BP-42): the answer of an agent that cannot
- * act and a fault of one that can (`auto`), always the answer (`final`), or
- * always a fault (`corrective`).
+ * The meaning of prose without blocks: the answer of an agent that cannot act and a fault of one that can (`auto`),
+ * always the answer (`final`), or always a fault (`corrective`).
  *
- * An empty reply is no answer: the model is asked again (R-14). Only an agent
- * that speaks blocks, cannot act and is `auto` may answer with nothing (BP-40).
+ * An empty reply is not an answer, and the model is asked again. The exception is an agent in the block dialect that
+ * cannot act and is `auto`: its answer may be empty.
  *
  * @category models
  * @since 0.1.0
@@ -51,8 +49,8 @@ export type Prose = "auto" | "final" | "corrective"
 export type { DialectName }
 
 /**
- * An agent. `Output` is what its runs give, `Skills` types its events, `R` is
- * what its instructions need.
+ * An agent. `Output` is the result of its runs, `Skills` types its events, and `R` are the services its instructions
+ * need.
  *
  * To run one of several agents, type it as `Agent<unknown>` or `Agent<A | B>`: the output of a union of agents is not
  * inferred.
@@ -64,119 +62,117 @@ export type { DialectName }
  * @since 0.1.0
  */
 export interface Agent<out Output = string, out Skills extends AnySkill<unknown> = AnySkill<unknown>, out R = never> {
-  /** Who it is in logs, events and stored runs; a worker knows it by this. Default: `agent`. */
+  /** Its name in logs, events and stored runs. Workers find it by this name. Default: `agent`. */
   readonly name: string
-  /** What it is for: told to those who may call it, such as an MCP client, and to telemetry. */
+  /** Its purpose, for callers such as MCP clients and for telemetry. */
   readonly description: string | undefined
-  /** What it is told to be: a text, or an Effect that is asked again at every turn. */
+  /** The instructions for the model: a text, or an Effect that runs at every turn. */
   readonly instructions: string | Effect.Effect<string, never, R>
   /**
-   * A model of the provider in the layer, by its name or as a value, or `<provider>/<model>` for the ModelRegistry. One
-   * that only its name is known of takes and gives text: one that sees is `Model.make(id, { capabilities: … })`.
+   * The name or value of a model of the provider in the layer, or `<provider>/<model>` for the ModelRegistry. A model
+   * given by an unknown name has text input and output; give its capabilities with `Model.make(id, { capabilities: …
+   * })`.
    */
   readonly model: Model | string
-  /** What it may call: undefined for nothing, `all`, or a list of names and skills (BP-94). */
+  /** The skills it may call: undefined for none, `all`, or a list of names and skills. */
   readonly skills: ReadonlyArray<Skills | string> | "all" | undefined
   /**
-   * Where `skills`, and what a skill requires of the model, are enforced (BP-66): when a call runs (`dispatch`), or
-   * only in what the model is shown (`listing`). Default: `dispatch`.
+   * Where `skills` and the capabilities a skill requires are enforced: when a call runs (`dispatch`), or only in the
+   * list shown to the model (`listing`). Default: `dispatch`.
    */
   readonly gate: "dispatch" | "listing"
-  /** Protocols it may speak: undefined for all that are registered, else the named ones (BP-78). */
+  /** The protocols it may use: undefined for all that are registered, or a list of names. */
   readonly protocols: ReadonlyArray<string> | undefined
-  /** Turns before `MaxStepsReached` (BP-40). Default: 10. */
+  /** Maximum number of turns; then the run fails with `MaxStepsReached`. Default: 10. */
   readonly maxSteps: number
-  /** What prose without blocks means. Default: `auto`. */
+  /** The meaning of prose without blocks. Default: `auto`. */
   readonly prose: Prose
   /** How a turn is spoken. Default: `blocks`. */
   readonly dialect: DialectName
-  /** Other markups its model's calls are understood in, tried in this order (see `Dialect.markups`). Default: none. */
+  /**
+   * Other markups in which calls of its model are understood, tried in this order (see `Dialect.markups`). Default:
+   * none.
+   */
   readonly markups: ReadonlyArray<Markup>
-  /** Whether its replies are held to the grammar of its dialect, by providers that take one (see `Grammar`). Default: no. */
+  /**
+   * Constrain replies by the grammar of the dialect, with providers that support it (see `Grammar`). Default: false.
+   */
   readonly grammar: boolean
-  /** Calls of one reply that may run at once; results keep source order (DR-12). Default: 1, one after the other. */
+  /** How many calls of one reply may run at once. Results keep the order of the calls. Default: 1. */
   readonly concurrency: number
-  /** Tasks of a workflow that may run at once. Default: 8. */
+  /** How many tasks of a workflow may run at once. Default: 8. */
   readonly taskConcurrency: number
-  /** How its replies are generated, such as the temperature. Default: as the vendor does (Anthropic: 4096 tokens). */
+  /** Options for generating replies, such as the temperature. Default: those of the vendor (Anthropic: 4096 tokens). */
   readonly generation: Generation
   /**
-   * How often in a row the same calls, or a circle of up to three turns, may give the same results before the model is
-   * told so; doing it once more then fails with `LoopDetected`. So does a reply that comes again after it was corrected
-   * that often. Default: repetitions are not looked for.
+   * How often in a row the same calls, or a cycle of up to three turns, may give the same results. After that the model
+   * is told, and the next repetition fails with `LoopDetected`. A reply that returns after as many corrections counts
+   * too. Default: repetitions are not detected.
    */
   readonly maxRepeats: number | undefined
   /** Limits of a run and its children. Default: none. */
   readonly budget: ExecutionBudget
-  /** Limits of the whole tree of runs under a root run (CP-15). Default: `Budget.spawnDefaults`. */
+  /** Limits of the whole tree of runs under a root run. Default: `Budget.spawnDefaults`. */
   readonly spawn: SpawnBudget | undefined
   /**
-   * Tokens of a prompt and of what is kept free for the reply, together (AC-9). Default: no prompt is too long, and a
-   * pipeline that compacts goes by the model's own window.
+   * Maximum tokens of a prompt plus those reserved for the reply. Default: prompts are not limited, and a compacting
+   * pipeline uses the window of the model.
    */
   readonly contextWindow: number | undefined
-  /** Tokens kept free for the reply. Default: 4096. */
+  /** Tokens reserved for the reply. Default: 4096. */
   readonly reservedOutputTokens: number
   /**
-   * Reads the text of the final block: `Schema.String`, or JSON of the caller's schema. A schema whose JSON is a
-   * string takes a text without quotes, too. The tasks of a workflow answer in words.
+   * Decodes the text of the answer: `Schema.String`, or JSON of the caller's schema. A schema encoded as a string also
+   * accepts text without quotes. Tasks of a workflow answer in text.
    */
   readonly output: Schema.ConstraintDecoder<Output>
-  /** Whether `output` is the caller's own schema: its misfits are told to the model. */
+  /** Is `output` the caller's own schema? Then answers that do not fit go back to the model. */
   readonly typed: boolean
-  /** The JSON Schema of a typed answer, made when a prompt needs it. */
+  /** The JSON Schema of a typed answer, computed when a prompt needs it. */
   readonly outputJsonSchema: (() => { readonly [key: string]: unknown }) | undefined
-  /** Keys of its config that mean nothing here, at any depth, kept for whoever wrote them (AC-23). */
+  /** Unknown keys of its config, at any depth, kept for writing them back. */
   readonly extra: JsonObject
 }
 
-/** What may be left out, or be undefined, which is the same. */
+/** All fields optional; undefined is the same as absent. */
 type Optional<A> = { readonly [K in keyof A]?: A[K] | undefined }
 
 /**
- * What an agent can be made of.
+ * The options of `make`. Defaults are given at the fields of `Agent`.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Options<
-  R,
-  S = AnySkill<unknown> | string,
-  Output = Schema.ConstraintDecoder<unknown>
-> extends Optional<
-  Pick<
-    Agent,
-    | "name"
-    | "description"
-    | "gate"
-    | "protocols"
-    | "maxSteps"
-    | "prose"
-    | "dialect"
-    | "markups"
-    | "grammar"
-    | "concurrency"
-    | "taskConcurrency"
-    | "maxRepeats"
-    | "generation"
-    | "budget"
-    | "spawn"
-    | "contextWindow"
-    | "reservedOutputTokens"
-  >
-> {
-  /** What it is told to be: a text, or an Effect that is asked again at every turn. */
-  readonly instructions: string | Effect.Effect<string, never, R>
-  /**
-   * A model of the provider in the layer, by its name or as a value, or `<provider>/<model>` for the ModelRegistry. One
-   * that only its name is known of takes and gives text: one that sees is `Model.make(id, { capabilities: … })`.
-   */
-  readonly model: Model | string
-  /** What it may call: undefined for nothing, `all`, or a list of names and skills (BP-94). */
+export interface Options<R, S = AnySkill<unknown> | string, Output = Schema.ConstraintDecoder<unknown>>
+  extends
+    Pick<Agent<string, AnySkill<unknown>, R>, "instructions" | "model">,
+    Optional<
+      Pick<
+        Agent,
+        | "name"
+        | "description"
+        | "gate"
+        | "protocols"
+        | "maxSteps"
+        | "prose"
+        | "dialect"
+        | "markups"
+        | "grammar"
+        | "concurrency"
+        | "taskConcurrency"
+        | "maxRepeats"
+        | "generation"
+        | "budget"
+        | "spawn"
+        | "contextWindow"
+        | "reservedOutputTokens"
+      >
+    > {
+  /** Skills it may call: undefined for none, `all`, or a list of names and skills (BP-94). */
   readonly skills?: ReadonlyArray<S> | "all" | undefined
   /** Reads the answer: a Schema, such as `Schema.Struct({ city: Schema.String })`. Default: the answer is a text. */
   readonly output?: Output | undefined
-  /** Only an agent has this, and an agent is no options: `make` would take its `output` for a schema of yours. */
+  /** Only agents have this field: passing an agent as options is an error, since its `output` would be encoded twice. */
   readonly typed?: undefined
 }
 
@@ -194,16 +190,13 @@ type SchemaOf<Output> = Output extends Schema.ConstraintDecoder<unknown> | undef
     : { readonly output: "`output` takes a Schema: put the fields into Schema.Struct({ … })" }
 
 /**
- * Makes an agent.
+ * Creates an agent.
  *
- * An agent that differs from another is made of that one, without `make`:
- * `const native: typeof agent = { ...agent, dialect: "tools" }`.
+ * To change an agent, copy it instead of calling `make`: `const native: typeof agent = { ...agent, dialect: "tools" }`.
  *
- * Skill values instead of names type the events of its runs; they still have to
- * be in the registry. A list may hold both, since what comes from elsewhere, such
- * as the tools of an MCP server, has only a name; events are typed by a list of
- * values alone. Values an agent cannot have fail its runs with
- * `AgentConfigInvalid`.
+ * Skill values type the events of its runs, but still have to be registered. A list may mix values and names, such as
+ * those of MCP tools; events are typed only by lists of values. An agent with an impossible setting is created all the
+ * same, and its runs fail with `AgentConfigInvalid`.
  *
  * @category constructors
  * @since 0.1.0
@@ -242,15 +235,15 @@ export function make<R>(options: Options<R>): Agent<unknown, AnySkill<unknown>, 
 
 const schemaOf = (output: Schema.Constraint) => () => {
   const { definitions, schema } = Schema.toJsonSchemaDocument(output)
-  // Some servers want to see what kind of value it is without looking it up.
+  // Some servers require a `type` at the root, not a `$ref`.
   return withDefinitions(resolve(schema, { $defs: jsonObject(definitions) }), definitions)
 }
 
 /**
- * An agent as plain JSON in snake_case, without what has its default (AC-23).
+ * Writes an agent as plain JSON in snake_case, without defaults.
  *
- * Skill values are written as their names. Instructions that are an Effect
- * cannot be written, nor an output for which there is no JSON Schema.
+ * Skill values are written as their names. Fails for instructions that are an Effect, and for an output without a JSON
+ * Schema.
  *
  * @category config
  * @since 0.1.0
@@ -262,10 +255,9 @@ export const toConfig = (
 const plain = make({ instructions: "", model: "" })
 
 /**
- * The agent of a config (AC-23). Unknown keys are kept, `max_turns` and `budget.max_turns` are other names of
- * `max_steps`.
+ * Reads an agent from a config. Unknown keys are kept; `max_turns` and `budget.max_turns` are accepted for `max_steps`.
  *
- * A config with an `output_schema` needs the schema itself; `AgentFile` makes one from it.
+ * A config with an `output_schema` needs the schema as an option; `AgentFile` creates one from it.
  *
  * @category config
  * @since 0.1.0
@@ -297,7 +289,7 @@ export function fromConfig(
 }
 
 /**
- * The names an agent lists: undefined for none, `all`, or the names.
+ * Returns the skills an agent lists: undefined for none, `all`, or their names.
  *
  * @category getters
  * @since 0.1.0
@@ -310,7 +302,7 @@ export const skillNames = (
     : agent.skills.map((skill) => (typeof skill === "string" ? skill : skill.name))
 
 /**
- * Finds the first value an agent cannot have (AC-22).
+ * Returns the first setting an agent cannot have.
  *
  * @category guards
  * @since 0.1.0
@@ -344,7 +336,7 @@ export const problem = (agent: Agent<unknown, AnySkill<unknown>, unknown>): Agen
     whole("maxTokens", generation.maxTokens, 1) ??
     within("topP", generation.topP, 1) ??
     whole("seed", generation.seed, 1 - 2 ** 53) ??
-    // Gemini thinks as much as it likes at -1.
+    // Gemini chooses the amount itself at -1.
     whole("thinking.budget", generation.thinking?.budget, -1) ??
     most("budget.maxTokens", budget.maxTokens) ??
     within("budget.maxCostUsd", budget.maxCostUsd) ??

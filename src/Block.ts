@@ -1,12 +1,11 @@
 /**
- * The text unit a model speaks: a type, maybe a name, and a content (BP-1).
+ * The text unit a model speaks: a type, an optional name, and a content.
  *
- * A block is plain data; `BlockParser` reads it byte for byte. Going the other
- * way, into a conversation, `render` escapes what it is given, so that injected
- * text can neither close its own block nor open or forge another (BP-76, S-6).
+ * A block is plain data; `BlockParser` reads it byte for byte. In the other direction, `render` escapes its input, so
+ * that injected text can neither close its own block nor open or forge another.
  *
- * The escape is one rule: where a `<` would start or end a block, it becomes
- * `&lt;`. Everything else stays as it is, and `unescape` undoes it.
+ * The escape is one rule: where a `<` would start or end a block, it becomes `&lt;`. Everything else stays as it is,
+ * and `unescape` undoes it.
  *
  * @since 0.1.0
  */
@@ -14,7 +13,7 @@
 import * as Texts from "./internal/base/text.ts"
 
 /**
- * A type, a name and a content. No name is `null`; the empty name is a name (BP-5).
+ * A block: type, name and content. Without a name attribute, `name` is null; an empty name stays empty.
  *
  * @category models
  * @since 0.1.0
@@ -26,11 +25,10 @@ export interface Block {
 }
 
 /**
- * What a parser tells about a text, piece by piece and in its order (BP-17).
+ * The output of a parser, in the order of the text.
  *
- * The content of a `block_complete` is the concatenation of the
- * `block_content` pieces before it (BP-18). `block_unclosed` stands for a block
- * the text ended in: a cut reply, never to be acted on (BP-25).
+ * The content of a `block_complete` is the concatenation of the `block_content` parts before it. `block_unclosed` is
+ * the block a cut reply ended in; never act on it.
  *
  * @category models
  * @since 0.1.0
@@ -48,7 +46,7 @@ export type Part =
     }
 
 /**
- * The types that have a meaning of their own and a shorthand `<type>…</type>` (BP-7).
+ * The types with a meaning of their own and a shorthand tag `<type>…</type>`.
  *
  * @category models
  * @since 0.1.0
@@ -56,7 +54,7 @@ export type Part =
 export type CoreType = (typeof coreTypes)[number]
 
 /**
- * All core types (BP-7).
+ * All core types.
  *
  * @category models
  * @since 0.1.0
@@ -64,7 +62,7 @@ export type CoreType = (typeof coreTypes)[number]
 export const coreTypes = ["command", "json", "final", "plan", "result", "error"] as const
 
 /**
- * Is this type a core type? Case counts: `FINAL` is not (BP-6).
+ * Is this a core type? Case matters: `FINAL` is not one.
  *
  * @category guards
  * @since 0.1.0
@@ -72,7 +70,7 @@ export const coreTypes = ["command", "json", "final", "plan", "result", "error"]
 export const isCoreType = (type: string): type is CoreType => names.has(type)
 
 /**
- * A block of any type.
+ * Creates a block of any type.
  *
  * @category constructors
  * @since 0.1.0
@@ -80,7 +78,7 @@ export const isCoreType = (type: string): type is CoreType => names.has(type)
 export const make = (type: string, name: string | null, content: string): Block => ({ type, name, content })
 
 /**
- * Asks for a skill or a built-in.
+ * Creates a call of a skill or a built-in.
  *
  * @category constructors
  * @since 0.1.0
@@ -88,7 +86,7 @@ export const make = (type: string, name: string | null, content: string): Block 
 export const command = (name: string | null, content: string): Block => make("command", name, content)
 
 /**
- * Carries data that asks for nothing.
+ * Creates a block of data that calls nothing.
  *
  * @category constructors
  * @since 0.1.0
@@ -96,7 +94,7 @@ export const command = (name: string | null, content: string): Block => make("co
 export const json = (content: string): Block => make("json", null, content)
 
 /**
- * Carries the answer of a run.
+ * Creates the answer of a run.
  *
  * @category constructors
  * @since 0.1.0
@@ -104,7 +102,7 @@ export const json = (content: string): Block => make("json", null, content)
 export const final = (content: string): Block => make("final", null, content)
 
 /**
- * Tells, or orders, what to do next.
+ * Creates a plan: notes for the next steps, or a workflow.
  *
  * @category constructors
  * @since 0.1.0
@@ -112,7 +110,7 @@ export const final = (content: string): Block => make("final", null, content)
 export const plan = (content: string): Block => make("plan", null, content)
 
 /**
- * Carries what a call gave back.
+ * Creates the result of a call.
  *
  * @category constructors
  * @since 0.1.0
@@ -120,7 +118,7 @@ export const plan = (content: string): Block => make("plan", null, content)
 export const result = (name: string | null, content: string): Block => make("result", name, content)
 
 /**
- * Tells the model what went wrong.
+ * Creates an error message for the model.
  *
  * @category constructors
  * @since 0.1.0
@@ -128,10 +126,10 @@ export const result = (name: string | null, content: string): Block => make("res
 export const error = (name: string | null, content: string): Block => make("error", name, content)
 
 /**
- * Writes a block in canonical form, its attributes and content escaped (BP-76).
+ * Writes a block in canonical form, with its attributes and content escaped.
  *
- * The parser reads back exactly one block, whatever the parts hold, unless the
- * type is empty or the tag is longer than 4,096 characters: then it is text.
+ * The parser reads back exactly this one block, unless the type is empty or the tag is longer than 4,096 UTF-16 units:
+ * then it reads text.
  *
  * @example
  * ```ts
@@ -150,11 +148,11 @@ export const render = (block: Block): string => {
 }
 
 /**
- * Makes a text safe inside a block: no tag the parser accepts is left in it (BP-76).
+ * Makes a text safe inside a block: the parser finds no tag in it.
  *
- * Only the `<` of `<block`, `</block` and of a shorthand tag becomes `&lt;`;
- * `a < b`, `<div>`, `Array<Error>` and JSON stay as they are. Escaping twice is
- * escaping once. Escape a text whole: two harmless halves can join into a tag.
+ * Only the `<` of `<block`, `</block` and of shorthand tags becomes `&lt;`; `a < b`, `<div>`, `Array<Error>` and JSON
+ * stay as they are. Escaping twice is escaping once. Escape a text as a whole, since two harmless halves can join into
+ * a tag.
  *
  * @category rendering
  * @since 0.1.0
@@ -162,9 +160,7 @@ export const render = (block: Block): string => {
 export const escape = (text: string): string => (text.indexOf("<") < 0 ? text : text.replace(tag, "&lt;"))
 
 /**
- * Undoes `escape`.
- *
- * A text that held `&lt;block` from the start comes back as `<block`.
+ * Undoes `escape`. A text that contained `&lt;block` before it was escaped comes back with `<block`.
  *
  * @category rendering
  * @since 0.1.0
@@ -172,7 +168,7 @@ export const escape = (text: string): string => (text.indexOf("<") < 0 ? text : 
 export const unescape = (text: string): string => (text.indexOf("&lt;") < 0 ? text : text.replace(escaped, "<"))
 
 /**
- * Makes a text safe as an attribute value: `escape`, and no quote is left (BP-76).
+ * Makes a text safe as an attribute value: `escape`, and quotes become `&quot;`.
  *
  * @category rendering
  * @since 0.1.0
@@ -180,7 +176,7 @@ export const unescape = (text: string): string => (text.indexOf("&lt;") < 0 ? te
 export const attribute = (value: string): string => escape(value).replaceAll('"', "&quot;")
 
 /**
- * Removes NUL, TAB, LF, VT, FF, CR and SPACE at both ends.
+ * Removes NUL, TAB, LF, VT, FF, CR and SPACE from both ends.
  *
  * Narrower than `trim`: U+00A0, U+FEFF and other Unicode space stay.
  *
@@ -190,7 +186,7 @@ export const attribute = (value: string): string => escape(value).replaceAll('"'
 export const strip: (text: string) => string = Texts.strip
 
 /**
- * Is nothing left of this text after `strip`?
+ * Is the text empty after `strip`?
  *
  * @category text
  * @since 0.1.0
@@ -201,7 +197,7 @@ export const isBlank = (text: string): boolean => strip(text) === ""
 
 const names: ReadonlySet<string> = new Set(coreTypes)
 
-// The end of a text counts as the end of a tag's name: what follows it is not ours to know.
+// At the end of the text a tag name counts as complete, since more may follow in another text.
 const follows = `(?=/?(?:block|(?:${coreTypes.join("|")})(?:[\\t-\\r >]|$)))`
 
 const tag = new RegExp(`<${follows}`, "g")

@@ -1,13 +1,11 @@
 /**
- * Reads blocks out of a stream of text (BP-1 to BP-29).
+ * Parses blocks from a stream of text.
  *
- * One fold: push pieces, then flush. What it finds is a pure function of the
- * concatenated text, however it was cut (BP-15); every character is looked at
- * once, held back only while it may belong to a tag, and bounded (BP-26).
- * `parse` is the fold fed once, `stream` the fold in a pipeline.
+ * A parser is a fold: push pieces, then flush. The parts depend only on the concatenated text, not on how it was cut.
+ * Every character is read once, is held back only while it may belong to a tag, and counts towards a limit. `parse`
+ * feeds the fold once, `stream` puts it into a pipeline.
  *
- * A `<` in text starts a tag only if a whole opening tag follows at exactly
- * that place; otherwise it is text, and reading goes on behind it.
+ * A `<` starts a tag only if a complete opening tag follows at exactly that place; otherwise it is text.
  *
  * @since 0.1.0
  */
@@ -23,8 +21,8 @@ import { defaults, Limits } from "./Limits.ts"
 export type { Part } from "./Block.ts"
 
 /**
- * The limits a parser keeps (BP-26): a reply of more UTF-16 units fails, an
- * opening tag of more is text, and blocks that nest deeper fail.
+ * The limits of a parser, in UTF-16 units: a longer reply fails, a longer opening tag is text, and deeper nesting of
+ * blocks fails.
  *
  * @category models
  * @since 0.1.0
@@ -36,31 +34,31 @@ export interface Bounds {
 }
 
 /**
- * A parser between two pieces of text. It is mutable: one reply, one parser (BP-27).
+ * A parser of one text. It is mutable: use one parser per reply.
  *
  * @category models
  * @since 0.1.0
  */
 export interface BlockParser {
-  /** Where the text stands (BP-17). */
+  /** The position in the text. */
   readonly state: "text" | "tag_open" | "block_content"
-  /** The limit that was exceeded. From then on nothing is read until `reset`. */
+  /** The limit that was exceeded. Nothing more is read until `reset`. */
   readonly failure: LimitExceeded | undefined
-  /** Reads one piece and tells what became certain. */
+  /** Reads one piece. Returns the parts that became certain. */
   push(chunk: string): ReadonlyArray<Part>
-  /** Reads several pieces as if they had come as one. */
+  /** Reads several pieces as if they were one. */
   pushAll(chunks: ReadonlyArray<string>): ReadonlyArray<Part>
   /**
-   * Ends the text: held characters are told as what they are now (BP-24, BP-25). The parser can read another one then,
-   * unless it failed.
+   * Ends the text: held characters are emitted as what they are by now. Unless it failed, the parser can then read
+   * another text.
    */
   flush(): ReadonlyArray<Part>
-  /** Forgets everything, silently (BP-23). */
+  /** Discards everything and starts over. */
   reset(): void
 }
 
 /**
- * A whole text, read.
+ * The result of parsing a whole text.
  *
  * @category models
  * @since 0.1.0
@@ -69,16 +67,16 @@ export interface Parsed {
   readonly blocks: ReadonlyArray<Block>
   /** All text outside blocks. */
   readonly text: string
-  /** The same, one segment between two blocks, blank ones left out (BP-28). */
+  /** The text outside blocks, one segment between two blocks; blank segments are left out. */
   readonly textSegments: ReadonlyArray<string>
   /** The block the text ended in. */
   readonly unclosed: Block | undefined
-  /** The limit that was exceeded, if one was: the rest of the text was not read. */
+  /** The limit that was exceeded. The rest of the text was not read. */
   readonly failure: LimitExceeded | undefined
 }
 
 /**
- * A parser at the start of a text.
+ * Creates a parser at the start of a text.
  *
  * @example
  * ```ts
@@ -97,7 +95,7 @@ export const make = (bounds?: Partial<Bounds>): BlockParser =>
   new BlockFold({ replyLength: defaults.replyLength, ...bounds })
 
 /**
- * Reads a whole text: the same fold, fed once (BP-29).
+ * Parses a whole text. Never throws: a limit that was exceeded is in `failure`.
  *
  * @category parsing
  * @since 0.1.0
@@ -136,11 +134,10 @@ export const parse = (text: string, bounds?: Partial<Bounds>): Parsed => {
 }
 
 /**
- * Turns a stream of text into a stream of parts, within the `Limits` in force
- * unless given others.
+ * Turns a stream of text into a stream of parts. Without `bounds`, the `Limits` of the context apply.
  *
- * Pieces that arrive together are read together. A failing source ends the
- * parts where they are: only a text that ended is flushed.
+ * Fails with `LimitExceeded` after the parts before it. Pieces that arrive together are read together. When the source
+ * fails, the parser is not flushed.
  *
  * @example
  * ```ts

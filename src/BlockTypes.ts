@@ -1,13 +1,11 @@
 /**
- * Content types of the application's own (CP-8).
+ * Content types defined by the application.
  *
- * A registered type decodes to `Custom`: the wire form verbatim, and beside it
- * what the schema read. So data stored before the registration reads as the new
- * type after it, and data stored under the registration can still be read
- * without it.
+ * A registered type decodes to `Custom`: the wire form verbatim, and the value its schema decoded. Data stored before
+ * the registration is read as the new type, and data stored under it can be read without it.
  *
- * They are for the application: a model reads `[UnknownBlock: type]` in the
- * place of one, so a skill adds, as text, what the model is to know.
+ * These contents are for the application. A model sees `[UnknownBlock: type]` in their place, so a skill adds what the
+ * model should know as text.
  *
  * @since 0.1.0
  */
@@ -31,7 +29,7 @@ import { BlockTypeConflict, BlockValidationError, DefinitionInvalid } from "./Ke
 export { BlockTypeConflict }
 
 /**
- * A schema of one content type: an object whose `type` is a literal.
+ * The schema of a content type: an object with a literal `type`.
  *
  * @category models
  * @since 0.1.0
@@ -39,7 +37,7 @@ export { BlockTypeConflict }
 export type TypeSchema<A = unknown> = Schema.ConstraintCodec<A, { readonly type: string }>
 
 /**
- * The content types the application knows beside the built-in ones.
+ * The content types registered beside the built-in ones.
  *
  * @category services
  * @since 0.1.0
@@ -47,17 +45,20 @@ export type TypeSchema<A = unknown> = Schema.ConstraintCodec<A, { readonly type:
 export class BlockTypes extends Context.Service<
   BlockTypes,
   {
-    /** Registers a type until the scope closes. The same schema again is no change; another one fails. */
+    /**
+     * Registers a type until the scope closes. Registering the same schema again changes nothing; a different schema
+     * for the type fails.
+     */
     readonly register: (schema: TypeSchema) => Effect.Effect<void, BlockTypeConflict | DefinitionInvalid, Scope.Scope>
-    /** Reads a wire form with the types registered at this moment. */
+    /** Decodes a wire form with the types registered at this moment. */
     readonly decode: (input: unknown) => Effect.Effect<Content, BlockValidationError>
-    /** The codec, built from the types registered at the moment it is used. */
+    /** The codec of contents, with the types registered at the moment it is used. */
     readonly content: Schema.Codec<Content, Json>
   }
 >()("kernai/BlockTypes") {}
 
 /**
- * A content of an application's type.
+ * Creates a content of a custom type. Fails if the schema cannot encode the value.
  *
  * @category constructors
  * @since 0.1.0
@@ -75,7 +76,7 @@ export const custom = <A>(schema: TypeSchema<A>, value: A): Result.Result<Custom
   )
 
 /**
- * Registers types for as long as the layer lives.
+ * Registers types until the layer is released.
  *
  * @category layers
  * @since 0.1.0
@@ -134,7 +135,7 @@ const decoder = (schema: TypeSchema): Registration["decode"] => {
   return (raw) => Result.mapError(decode(raw), Fault.ofSchema)
 }
 
-// A schema that is built again from the same parts is the same schema.
+// A schema built again from the same parts counts as the same.
 const isSame = (one: TypeSchema, other: TypeSchema): boolean => one === other || Equal.equals(one.ast, other.ast)
 
 const typeOf = (schema: TypeSchema): string | undefined => {

@@ -1,9 +1,8 @@
 /**
- * What a run may spend, and how many runs it may start (CP-15).
+ * How much a run may spend, and how many runs it may start.
  *
- * Pure rules over plain numbers; the counters live in the run. A call that was
- * made may overshoot, so the limit is checked twice: `beforeCall` refuses when
- * nothing is left, `afterCall` when more was used than allowed.
+ * Pure rules over plain numbers; the run keeps the counters. A call may overshoot, so limits are checked twice:
+ * `beforeCall` refuses when nothing is left, `afterCall` when more was used than allowed.
  *
  * @since 0.1.0
  */
@@ -17,12 +16,11 @@ import { BudgetExhaustedError, SpawnDenied } from "./KernelError.ts"
 export { BudgetExhaustedError, SpawnDenied }
 
 /**
- * Limits of one run and its children; an absent one is no limit.
+ * Limits of one run and its children. An absent limit is no limit.
  *
- * Counts what providers report, also of replies that were refused after their
- * end, and of the calls that sum up what a compaction takes away. A call without
- * usage, such as one that broke off, adds nothing, and one of a model without a
- * price (such as a fallback's) adds no cost.
+ * Counts the usage reported by providers, including that of refused replies and of summaries made by a compaction. A
+ * call that reports no usage, such as an interrupted one, adds nothing, and a call to a model without a price adds no
+ * cost.
  *
  * @category models
  * @since 0.1.0
@@ -31,28 +29,28 @@ export interface ExecutionBudget {
   readonly maxTokens?: number | undefined
   readonly maxCostUsd?: number | undefined
   /**
-   * Time from the start of the run (DR-21); `deadline_s` on the wire. It continues while a run that failed or was cut off
-   * waits to be resumed, and stops while the run is paused. A submitted run starts when a worker first claims it. A task
-   * shares the time of its root run.
+   * Time from the start of the run; `deadline_s` on the wire, in seconds. It keeps running while a failed or
+   * interrupted run waits to be resumed, and stops while the run is paused. A submitted run starts when a worker first
+   * claims it. Tasks share the time of their root run.
    */
   readonly deadline?: Duration.Input | undefined
 }
 
 /**
- * Limits of a whole tree of runs; the root counts as one agent, at depth 0.
+ * Limits of a whole tree of runs. The root counts as one agent, at depth 0.
  *
  * @category models
  * @since 0.1.0
  */
 export interface SpawnBudget {
-  /** Runs at once, the root among them: a task for which there is no place waits. With 1, none may be started. */
+  /** How many runs may be active at once, including the root. Further tasks wait; with 1, no run can be started. */
   readonly maxAgents: number
-  /** Levels of runs below the root. */
+  /** How many levels of runs are allowed below the root. */
   readonly maxDepth: number
 }
 
 /**
- * What was used so far, children included.
+ * The usage so far, including children.
  *
  * @category models
  * @since 0.1.0
@@ -63,7 +61,7 @@ export interface Spent {
 }
 
 /**
- * No limit at all.
+ * A budget without limits.
  *
  * @category constructors
  * @since 0.1.0
@@ -71,7 +69,7 @@ export interface Spent {
 export const unlimited: ExecutionBudget = {}
 
 /**
- * The limits of a tree that names none: 50 agents, one level below the root.
+ * The default limits of a tree: 50 agents, one level below the root.
  *
  * @category constructors
  * @since 0.1.0
@@ -79,7 +77,7 @@ export const unlimited: ExecutionBudget = {}
 export const spawnDefaults: SpawnBudget = { maxAgents: 50, maxDepth: 1 }
 
 /**
- * Nothing spent.
+ * No usage.
  *
  * @category constructors
  * @since 0.1.0
@@ -87,7 +85,7 @@ export const spawnDefaults: SpawnBudget = { maxAgents: 50, maxDepth: 1 }
 export const nothing: Spent = { tokens: 0, costUsd: 0 }
 
 /**
- * The codec of an execution budget: `max_tokens`, `max_cost_usd`, `deadline_s`.
+ * The codec of an execution budget: `max_tokens`, `max_cost_usd`, `deadline_s` (seconds).
  *
  * @category schemas
  * @since 0.1.0
@@ -98,7 +96,7 @@ export const ExecutionBudget: Schema.Codec<
 > = (() => {
   const Seconds = Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0)).pipe(
     Schema.decodeTo(Schema.Duration, {
-      // Rounded to the microsecond: seconds times a thousand is seldom exact.
+      // Rounded to the microsecond, because seconds times a thousand is seldom exact.
       decode: SchemaGetter.transform((seconds: number) => Duration.millis(Math.round(seconds * 1e6) / 1e3)),
       encode: SchemaGetter.transform((duration: Duration.Duration) => Duration.toSeconds(duration))
     })
@@ -129,7 +127,7 @@ export interface EncodedExecutionBudget {
 }
 
 /**
- * The codec of a spawn budget: `max_agents`, `max_depth`, with their defaults.
+ * The codec of a spawn budget: `max_agents` and `max_depth`, both with defaults.
  *
  * @category schemas
  * @since 0.1.0
@@ -142,7 +140,7 @@ export const SpawnBudget: Schema.Codec<SpawnBudget, { readonly max_agents?: numb
     }).pipe(Schema.encodeKeys({ maxAgents: "max_agents", maxDepth: "max_depth" })))()
 
 /**
- * Both spendings together.
+ * Adds up two usages.
  *
  * @category combinators
  * @since 0.1.0
@@ -153,7 +151,7 @@ export const add = (self: Spent, that: Spent): Spent => ({
 })
 
 /**
- * What is left in each limited dimension, never below zero.
+ * Returns how much is left in each limited dimension, never less than zero.
  *
  * @category combinators
  * @since 0.1.0
@@ -167,10 +165,9 @@ export const remaining = (
 })
 
 /**
- * Why the next model call may not be made: a limit is used up.
+ * Returns why the next model call is not allowed: a limit is used up.
  *
- * `spent` includes what calls in flight have reserved, so that parallel calls
- * cannot all take the last tokens.
+ * `spent` includes what calls in flight have reserved, so that parallel calls cannot all take the last tokens.
  *
  * @category checks
  * @since 0.1.0
@@ -179,7 +176,7 @@ export const beforeCall = (budget: ExecutionBudget, spent: Spent): BudgetExhaust
   exhausted(budget, spent, (used, limit) => used >= limit)
 
 /**
- * Why the run may not go on after a model call: more was used than a limit allows.
+ * Returns why the run must stop after a model call: a limit was exceeded.
  *
  * @category checks
  * @since 0.1.0
@@ -188,7 +185,7 @@ export const afterCall = (budget: ExecutionBudget, spent: Spent): BudgetExhauste
   exhausted(budget, spent, (used, limit) => used > limit)
 
 /**
- * Why a run may not spawn another one.
+ * Returns why a run may not start another one.
  *
  * @category checks
  * @since 0.1.0
@@ -197,9 +194,9 @@ export const beforeSpawn = (
   budget: SpawnBudget,
   tree: {
     readonly parentRun: string
-    /** Depth of the parent: the root's is 0. */
+    /** Depth of the parent; the root has depth 0. */
     readonly depth: number
-    /** Runs alive in the tree, the root among them. */
+    /** Active runs of the tree, including the root. */
     readonly agents: number
   }
 ): SpawnDenied | undefined => {

@@ -1,9 +1,8 @@
 /**
- * One thing a model asked for, and what came of it.
+ * A call made by a model, and its result.
  *
- * A call is made when a reply is read and keeps its id over crashes, resumes
- * and replays. Everything here is JSON-safe: calls and results are what the
- * journal holds.
+ * A call is created when a reply is read, and keeps its id over crashes, resumes and replays. Calls and results are
+ * stored in the journal, so everything here is JSON.
  *
  * @since 0.1.0
  */
@@ -16,7 +15,7 @@ import type { Message } from "./Message.ts"
 import type { Expense } from "./Usage.ts"
 
 /**
- * What answers a call: a local skill, an external protocol, a word of the kernel, or a child run.
+ * What answers a call: a local skill, an external protocol, a built-in of the kernel, or a child run.
  *
  * @category models
  * @since 0.1.0
@@ -24,33 +23,35 @@ import type { Expense } from "./Usage.ts"
 export type CallKind = "skill" | "protocol" | "builtin" | "task"
 
 /**
- * A call as the model (or a rewriting hook) wrote it.
+ * A call as the model, or a hook that rewrote it, wrote it.
  *
- * `input` is an object of parameters for a skill and in native calls, the content
- * text of the block for a protocol or builtin, and `{ input, dependsOn }` for a
- * task. In the block dialect the id is `<turnId>.<index>` (DR-2), and that of a
- * task, and of its run, `<turnId>/<task, percent-encoded>`.
+ * `input` is an object of parameters for a skill and in native calls, the content text of the block for a protocol or
+ * built-in, and `{ input, dependsOn }` for a task. In the block dialect the id is `<turnId>.<index>`; the id of a task,
+ * and of its run, is `<turnId>/<task, percent-encoded>`.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Call {
   readonly callId: string
-  /** As written, stripped; null when a command block has no name (BP-62). */
+  /** The name as written, stripped; null for a command block without a name. */
   readonly name: string | null
   readonly input: Json
   readonly kind: CallKind
   readonly review: "unreviewed" | "accepted"
-  /** The name attribute of a protocol block, if it has one. */
+  /** The name attribute of a protocol block. */
   readonly blockName?: string
-  /** The skill a protocol's call stood for when a policy judged it: the call runs only while it still stands for that. */
+  /**
+   * The skill that a protocol call resolved to when a policy decided about it. The call runs only if it still resolves
+   * to that skill.
+   */
   readonly skill?: string
-  /** Why the call cannot run, told to the model instead of running it. */
+  /** Why the call cannot run. The model receives this error instead of a result. */
   readonly fault?: CallError
 }
 
 /**
- * Why a call gave no result. The text is for the model: type and sentence, never a stack.
+ * Why a call has no result. The text is for the model: a type and a sentence, never a stack trace.
  *
  * @category models
  * @since 0.1.0
@@ -62,7 +63,7 @@ export interface CallError {
 }
 
 /**
- * What came of a call: exactly one of `output` and `error` (DR-2).
+ * The result of a call: exactly one of `output` and `error`.
  *
  * @category models
  * @since 0.1.0
@@ -74,19 +75,19 @@ export interface CallResult {
   readonly input: Json
   readonly output?: ReadonlyArray<Content>
   readonly error?: CallError
-  /** Answered without running: by a hook, a policy or a person (DR-11, DR-22). */
+  /** Answered without running, by a hook, a policy or a person. */
   readonly skipped?: boolean
-  /** A whole message of a protocol's own, taken as it is (BP-77). */
+  /** A whole message from a protocol, shown to the model as it is. */
   readonly message?: Message
-  /** Facts for the host; never shown to the model (BP-75). */
+  /** Facts for the host, never shown to the model. */
   readonly metadata?: { readonly [key: string]: Json }
   readonly durationMs?: number
-  /** What a child run used; taken over into the run's own counters (CP-15). */
+  /** The usage of a child run, which is added to the run's own. */
   readonly spent?: Expense & { readonly turns: number }
 }
 
 /**
- * Makes the result of a call from its outcome.
+ * Creates the result of a call from its outcome.
  *
  * @category constructors
  * @since 0.1.0
@@ -97,7 +98,7 @@ export const resultOf = (
 ): CallResult => ({ callId, name, kind, input, ...outcome })
 
 /**
- * Makes the failed result of a call.
+ * Creates the failed result of a call.
  *
  * @category constructors
  * @since 0.1.0
@@ -109,7 +110,7 @@ export const failed = (
 ): CallResult => resultOf(call, { error, ...more })
 
 /**
- * Makes the successful result of a call.
+ * Creates the successful result of a call.
  *
  * @category constructors
  * @since 0.1.0
@@ -121,7 +122,7 @@ export const succeeded = (
 ): CallResult => resultOf(call, { output, ...more })
 
 /**
- * Makes the error a model is told.
+ * Creates an error for the model.
  *
  * @category constructors
  * @since 0.1.0
@@ -129,7 +130,7 @@ export const succeeded = (
 export const error = (name: string, message: string, recoverable = true): CallError => ({ name, message, recoverable })
 
 /**
- * Puts results into the order of the batch; they arrive as they finish (DR-12).
+ * Sorts results, which arrive as calls finish, into the order of the batch.
  *
  * @category combinators
  * @since 0.1.0
@@ -145,12 +146,11 @@ export const inOrder = (
 }
 
 /**
- * The messages that tell a model what its calls gave, in source order, and what of its reply was passed over.
+ * Returns the messages that show results to the model, in source order. `note` adds a corrective message.
  *
- * In blocks, one user message per call (BP-72) and one for all tasks of a
- * workflow (BP-60): text from outside is escaped there, so that it cannot open,
- * close or forge a block (BP-76). A protocol's own message alone is taken as it is (BP-77).
- * In native calls, one tool message per call (AC-2), each medium in it after its id.
+ * In the block dialect there is one user message per call, and one for all tasks of a workflow. Text from outside is
+ * escaped, so that it cannot open, close or forge a block; only a protocol's own message is shown as it is. With native
+ * calls there is one tool message per call, with each medium preceded by its id.
  *
  * @category combinators
  * @since 0.1.0
@@ -171,9 +171,8 @@ export const render = (
 }
 
 /**
- * Answers to the native calls of a message that nothing else answers: calls of
- * a reply that was cut, or that a hook dropped. Providers refuse a conversation
- * in which a call has no result.
+ * Returns results for the native calls of a message that have none: calls of a reply that was cut, or calls dropped by
+ * a hook. Providers reject conversations in which a call has no result.
  *
  * @category combinators
  * @since 0.1.0
@@ -192,9 +191,9 @@ export const unanswered = (said: Message, told: ReadonlyArray<Message>): Readonl
 }
 
 /**
- * A message by which the kernel corrects the model (BP-41, BP-43).
+ * Creates a message that corrects the model.
  *
- * The text stands in its block as it is, since it may show blocks on purpose: escape what it quotes.
+ * The text is not escaped, since it may show blocks on purpose: escape what it quotes.
  *
  * @category constructors
  * @since 0.1.0
@@ -202,7 +201,7 @@ export const unanswered = (said: Message, told: ReadonlyArray<Message>): Readonl
 export const corrective = (text: string): Message => told(frame("error", null, text))
 
 /**
- * The text of a result as one string: its parts in their text form, media left out, or `error: ` and what went wrong.
+ * Returns a result as one text: the text form of its parts without media, or `error: ` and the message.
  *
  * @category getters
  * @since 0.1.0
@@ -218,7 +217,7 @@ const textOfParts = (parts: ReadonlyArray<Content>): string => {
 }
 
 /**
- * The media of a result as a model is shown them: before each one a block with its id (BP-72).
+ * Returns the media of a result as the model sees them, each preceded by a block with its id.
  *
  * @category getters
  * @since 0.1.0
@@ -229,7 +228,8 @@ export const mediaOf = (output: ReadonlyArray<Content>): ReadonlyArray<Content> 
 const blockMessage = ({ error, kind, output = [], name }: CallResult): Message => {
   if (error !== undefined) return told(frame("error", name, Blocks.escape(error.message)))
   const text = textOfParts(output)
-  // What explains shows whole blocks on purpose; half a block would close this one, or keep it open (BP-76).
+  // Explanations show whole blocks on purpose. An incomplete block is escaped, since it would close this one or leave
+  // it open.
   const body =
     kind === "builtin" && name !== "/tasks"
       ? text.replace(/<block[ >](?:(?!<\/?block)[^])*?<\/block>|<(?=\/?block)/g, (it) => (it[1] ? it : "&lt;"))
@@ -248,7 +248,7 @@ const frame = (type: "result" | "error", name: string | null, body: string): str
 const mediaTag = (part: MediaContent): string =>
   `<block type="media" id="${Blocks.attribute(part.fileId ?? "")}" kind="${part.type}" mime="${Blocks.attribute(part.mediaType ?? "application/octet-stream")}"/>`
 
-/** A medium after its id, as `Message.text` writes it (BP-150): who calls natively is shown no block. */
+/** A medium after its id, in the form of `Message.text`: in the native dialect there are no blocks. */
 const named = (part: Content): ReadonlyArray<Content> =>
   Contents.isMedia(part) ? [Contents.text(`[${part.type}:${part.fileId ?? ""}]`), part] : [part]
 
@@ -261,7 +261,7 @@ const toolMessage = ({ error, message, output = [], callId }: CallResult): Messa
   ]
 })
 
-/** Written pair by pair: an object would reorder ids such as `10` and `2` (BP-58). */
+/** Written pair by pair, because an object would reorder ids such as `10` and `2`. */
 const tasksMessage = (tasks: ReadonlyArray<CallResult>): Message => {
   const pairs = tasks.map((task) => `${JSON.stringify(task.name ?? "")}:${JSON.stringify(textOf(task))}`)
   return told(

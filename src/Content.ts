@@ -1,11 +1,9 @@
 /**
- * Payload parts: what messages, skill results and answers are made of (CP-1).
+ * The parts of messages, skill results and answers.
  *
- * A content is a plain frozen object, told apart by `type` and compared by
- * value; a change makes a new one. Constructors only build objects, so they are
- * safe on the path of a token: they freeze what they are given and copy bytes.
- * `decode` and `encode` are the wire form, and lose nothing that a newer or
- * foreign peer wrote (CP-2, CP-3, CP-7).
+ * A content is a plain frozen object, told apart by `type` and compared by value. Constructors freeze their input and
+ * copy bytes; they are cheap enough to be called for every token. `decode` and `encode` are the wire form, and keep
+ * everything a newer or foreign peer wrote.
  *
  * @since 0.1.0
  */
@@ -50,7 +48,8 @@ export { BlockValidationError }
 export type Content = Type.Content
 
 /**
- * The codec: wire JSON to content and back. Types registered in `BlockTypes` stay unknown here, and lose nothing.
+ * The codec between wire JSON and contents. Types registered in `BlockTypes` decode to `Unknown` here, and lose
+ * nothing.
  *
  * @category schemas
  * @since 0.1.0
@@ -58,7 +57,7 @@ export type Content = Type.Content
 export const Content: Schema.Codec<Content, Json> = Codec.schema(() => undefined)
 
 /**
- * Exactly one source of a medium.
+ * Exactly one source of a medium: a URL, bytes, or the id of a stored medium.
  *
  * @category models
  * @since 0.1.0
@@ -70,7 +69,7 @@ export type OneSource = { readonly mediaType?: string } & (
 )
 
 /**
- * At least one source of a medium.
+ * At least one source of a medium: a URL, bytes, or the id of a stored medium.
  *
  * @category models
  * @since 0.1.0
@@ -79,7 +78,7 @@ export type SomeSource = Type.MediaFields &
   ({ readonly url: string } | { readonly data: Uint8Array } | { readonly fileId: string })
 
 /**
- * Plain text.
+ * Creates plain text.
  *
  * @category constructors
  * @since 0.1.0
@@ -87,7 +86,7 @@ export type SomeSource = Type.MediaFields &
 export const text = (text: string): Type.Text => Object.freeze<Type.Text>({ type: "text", text })
 
 /**
- * Source code.
+ * Creates source code.
  *
  * @category constructors
  * @since 0.1.0
@@ -96,7 +95,7 @@ export const code = (code: string, language?: string): Type.Code =>
   Object.freeze<Type.Code>({ type: "code", code, ...(language === undefined ? {} : { language }) })
 
 /**
- * A JSON object, with the name of its schema if it has one.
+ * Creates data: a JSON object, optionally with the name of its schema.
  *
  * @category constructors
  * @since 0.1.0
@@ -105,7 +104,7 @@ export const data = (data: JsonObject, schemaId?: string): Type.Data =>
   Snapshot.freeze<Type.Data>({ type: "data", data, ...(schemaId === undefined ? {} : { schemaId }) })
 
 /**
- * What went wrong, told to the model or the user.
+ * Creates an error for the model or the user.
  *
  * @category constructors
  * @since 0.1.0
@@ -118,7 +117,7 @@ export const error = (
   Snapshot.freeze<Type.ErrorContent>({ type: "error", errorType, message, recoverable: true, ...options })
 
 /**
- * A picture.
+ * Creates an image.
  *
  * @category constructors
  * @since 0.1.0
@@ -126,7 +125,7 @@ export const error = (
 export const image = (source: OneSource): Type.Image => sealed<Type.Image>({ type: "image", ...source })
 
 /**
- * A sound.
+ * Creates audio.
  *
  * @category constructors
  * @since 0.1.0
@@ -135,7 +134,7 @@ export const audio = (source: SomeSource & { readonly transcript?: string }): Ty
   sealed<Type.Audio>({ type: "audio", ...source })
 
 /**
- * A film.
+ * Creates a video.
  *
  * @category constructors
  * @since 0.1.0
@@ -143,7 +142,7 @@ export const audio = (source: SomeSource & { readonly transcript?: string }): Ty
 export const video = (source: SomeSource): Type.Video => sealed<Type.Video>({ type: "video", ...source })
 
 /**
- * A file.
+ * Creates a document.
  *
  * @category constructors
  * @since 0.1.0
@@ -152,7 +151,7 @@ export const document = (source: OneSource & { readonly filename?: string }): Ty
   sealed<Type.Document>({ type: "document", ...source })
 
 /**
- * A stored medium, by the id `MediaStore.put` gave it (CP-11).
+ * Creates a reference to a stored medium, by the id returned by `MediaStore.put`.
  *
  * @category constructors
  * @since 0.1.0
@@ -164,7 +163,7 @@ export const reference = (media: {
 }): Type.MediaContent => Object.freeze({ type: media.kind, fileId: media.id, mediaType: media.mimeType })
 
 /**
- * A call the model makes.
+ * Creates a call made by the model.
  *
  * @category constructors
  * @since 0.1.0
@@ -173,7 +172,7 @@ export const toolUse = (callId: string, name: string, args: JsonObject = {}): Ty
   Snapshot.freeze<Type.ToolUse>({ type: "tool_use", callId, name, input: args })
 
 /**
- * What a call gave. A string becomes one text part.
+ * Creates the result of a call. A string becomes one text part.
  *
  * @category constructors
  * @since 0.1.0
@@ -191,7 +190,7 @@ export const toolResult = (
   })
 
 /**
- * What the model thought, with what its provider needs to see it again (CP-9).
+ * Creates reasoning, with the data its provider needs to receive it again.
  *
  * @category constructors
  * @since 0.1.0
@@ -202,7 +201,7 @@ export const thinking = (
 ): Type.Thinking => Snapshot.freeze<Type.Thinking>({ type: "thinking", content, redacted: false, ...options })
 
 /**
- * An interactive page: `uri` is `ui://` and a name (CP-5).
+ * Creates an interactive page. `uri` is `ui://` followed by a name.
  *
  * @category constructors
  * @since 0.1.0
@@ -214,7 +213,8 @@ export const uiResource = (
   Snapshot.freeze<Type.UiResource>({ type: "ui_resource", uri, renderMode: "inline", text: "", ...options })
 
 /**
- * Reads a wire form. A known type with a bad field fails; a type nobody knows is kept verbatim (CP-2, CP-7).
+ * Decodes a wire form. A known type with a wrong field fails with `BlockValidationError`; an unknown type is kept
+ * verbatim.
  *
  * @category codecs
  * @since 0.1.0
@@ -223,7 +223,7 @@ export const decode = (input: unknown): Result.Result<Content, BlockValidationEr
   Codec.decode(input, () => undefined)
 
 /**
- * Writes the wire form.
+ * Encodes the wire form.
  *
  * @category codecs
  * @since 0.1.0
@@ -231,7 +231,7 @@ export const decode = (input: unknown): Result.Result<Content, BlockValidationEr
 export const encode: (content: Content) => JsonObject = Codec.encode
 
 /**
- * Any value as frozen JSON, or where it stops being JSON (R-22).
+ * Copies any value as frozen JSON. Fails with the place where it stops being JSON.
  *
  * @category codecs
  * @since 0.1.0
@@ -240,7 +240,7 @@ export const json = (value: unknown): Result.Result<Json, BlockValidationError> 
   Result.mapError(Snapshot.take(value), (fault) => new BlockValidationError(fault))
 
 /**
- * The text form (CP-10).
+ * Returns the text form. It is for reading: escape it before putting it into a prompt.
  *
  * @category combinators
  * @since 0.1.0
@@ -248,7 +248,7 @@ export const json = (value: unknown): Result.Result<Json, BlockValidationError> 
 export const toText: (content: Content) => string = Text.toText
 
 /**
- * What stands for a medium the model cannot take: `[image unavailable: image/png]` (BP-105).
+ * Returns the text that replaces a medium the model cannot take: `[image unavailable: image/png]`.
  *
  * @category combinators
  * @since 0.1.0
@@ -256,7 +256,7 @@ export const toText: (content: Content) => string = Text.toText
 export const placeholder: (content: Type.MediaContent) => string = Text.placeholder
 
 /**
- * The content as a person or an export sees it: without what the provider hid (CP-9).
+ * Returns a content as it is shown to people and in exports: without redacted thinking.
  *
  * @category combinators
  * @since 0.1.0
@@ -264,7 +264,7 @@ export const placeholder: (content: Type.MediaContent) => string = Text.placehol
 export const uiForm: (content: Content) => Content = Text.uiForm
 
 /**
- * The fields a content carries beyond those of its type, under their wire names (CP-3).
+ * Returns the fields of a content that its type does not declare, under their wire names.
  *
  * @category combinators
  * @since 0.1.0
@@ -272,7 +272,7 @@ export const uiForm: (content: Content) => Content = Text.uiForm
 export const extras: (content: Content) => JsonObject = Codec.extras
 
 /**
- * The same result with other parts.
+ * Replaces the parts of a result.
  *
  * @category combinators
  * @since 0.1.0
@@ -281,7 +281,7 @@ export const withContent = (result: Type.ToolResult, content: ReadonlyArray<Cont
   Object.freeze({ ...result, content: Object.freeze(content.slice()) })
 
 /**
- * The same medium, named by its id in a store instead of carrying its bytes (CP-11).
+ * Replaces the bytes of a medium by its id in a store.
  *
  * @category combinators
  * @since 0.1.0
@@ -292,7 +292,7 @@ export const withReference = (content: Type.MediaContent, fileId: string): Type.
 }
 
 /**
- * Tells a content from any other value by its `type`; its fields were checked where it was made.
+ * Is this a content? Only its `type` is checked; the fields were checked when it was created.
  *
  * @category guards
  * @since 0.1.0
@@ -308,7 +308,7 @@ export const isContent: (value: unknown) => value is Content = Codec.isContent
 export const isMedia = (content: Content): content is Type.MediaContent =>
   content.type === "image" || content.type === "audio" || content.type === "video" || content.type === "document"
 
-// Bytes cannot be frozen, so they are copied in and out.
+// Bytes cannot be frozen, so they are copied on the way in and out.
 const sealed = <A extends Type.MediaFields>(content: A): A => {
   if (content.data !== undefined) defineBytes(content, "data", content.data)
   return Object.freeze(content)

@@ -1,10 +1,9 @@
 /**
  * How a turn is spoken: blocks in text, or native tool calls.
  *
- * A dialect reads the parts of one reply and gives the reply whole; it says
- * nothing about what the reply means. Both dialects keep text, thinking and
- * native calls; only `blocks` looks for blocks in the text. A run speaks one
- * dialect from its first turn to its last.
+ * A dialect turns the parts of a reply into the whole reply, without interpreting it. Both dialects keep text, thinking
+ * and native calls; only `blocks` looks for blocks in the text. A run speaks one dialect from its first turn to its
+ * last.
  *
  * @since 0.1.0
  */
@@ -26,23 +25,23 @@ import type { Limits } from "./Limits.ts"
 import type { Finish, Metadata, StreamPart, ToolCall } from "./StreamPart.ts"
 
 /**
- * A whole reply, read.
+ * A whole reply.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Reply {
-  /** The text: what the assistant message holds. */
+  /** The text of the assistant message. */
   readonly text: string
   readonly blocks: ReadonlyArray<Block>
-  /** The block the reply ended in, never to be acted on (BP-25). */
+  /** The block the reply ended in. Never act on it. */
   readonly unclosed: Block | undefined
   readonly calls: ReadonlyArray<ToolCall>
-  /** Thinking, text and native calls, as the assistant message keeps them: calls last, a thought where it came. */
+  /** The contents of the assistant message: thinking where it occurred, text, then native calls. */
   readonly content: ReadonlyArray<Content>
-  /** Absent when the stream was cut (AC-4). */
+  /** Undefined when the stream was cut. */
   readonly finish: Finish | undefined
-  /** The limit the reply broke; what came after was not read. */
+  /** The limit that was exceeded. The rest of the reply was not read. */
   readonly failure: LimitExceeded | undefined
 }
 
@@ -53,24 +52,24 @@ export interface Reply {
  * @since 0.1.0
  */
 export interface Reader {
-  /** Reads the parts of one read of the provider; gives the limit they break, if they do. */
+  /** Reads parts that arrived together. Returns the limit that was exceeded, if any. */
   readonly push: (parts: ReadonlyArray<StreamPart>) => LimitExceeded | undefined
-  /** The whole reply; the same one however often it is asked for. */
+  /** Returns the whole reply. Further calls return the same one. */
   readonly end: () => Reply
 }
 
 /**
- * Where a reader tells what became certain.
+ * Receives the parts of a reply as they become certain.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Listener {
-  /** A piece of text outside of blocks, or of a block's content. */
+  /** A piece of text outside blocks, or of the content of a block. */
   readonly text: (type: "text_chunk" | "block_content", text: string) => void
-  /** A block that begins, ends, or never ended. */
+  /** The start or end of a block, or a block that was never closed. */
   readonly block: (part: Exclude<BlockParser.Part, { readonly text: string }>) => void
-  /** Every part that is no text, except the `finish`. */
+  /** Any other part, except `finish`. */
   readonly part: (part: StreamPart) => void
 }
 
@@ -83,14 +82,14 @@ export interface Listener {
 export type DialectName = "blocks" | "tools"
 
 /**
- * A way to speak: its name, and how a reply in it is read.
+ * A dialect: its name, and how a reply in it is read.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Dialect {
   readonly name: DialectName
-  /** Whether callables are sent to the provider as native tools. */
+  /** Are callables sent to the provider as native tools? */
   readonly native: boolean
   readonly reader: (
     listener: Listener,
@@ -100,7 +99,7 @@ export interface Dialect {
 }
 
 /**
- * The model speaks blocks in its text.
+ * The block dialect: the model writes blocks in its text.
  *
  * @category dialects
  * @since 0.1.0
@@ -112,7 +111,7 @@ export const blocks: Dialect = {
 }
 
 /**
- * The model calls native tools; its text is its answer.
+ * The native dialect: the model calls native tools, and its text is the answer.
  *
  * @category dialects
  * @since 0.1.0
@@ -125,8 +124,8 @@ export const tools: Dialect = {
 
 export type {
   /**
-   * How models trained on another tool format may write their calls: `<tool_call>` (Hermes, Qwen), `<function=…>` (Llama),
-   * `<invoke>` (older Claude), `[TOOL_CALLS]` (Mistral), a code fence, or JSON and nothing else.
+   * The formats in which models trained on other tools may write calls: `<tool_call>` (Hermes, Qwen), `<function=…>`
+   * (Llama), `<invoke>` (older Claude), `[TOOL_CALLS]` (Mistral), a code fence, or only JSON.
    *
    * @category models
    * @since 0.1.0
@@ -135,7 +134,7 @@ export type {
 } from "./internal/words/markup.ts"
 
 /**
- * Every markup that can be read, in the order they are usually looked for.
+ * All readable markups, in the order in which they are usually tried.
  *
  * @category models
  * @since 0.1.0
@@ -143,7 +142,7 @@ export type {
 export const markups: ReadonlyArray<Markups.Markup> = ["tool_call", "function", "invoke", "bracket", "fenced", "json"]
 
 /**
- * The dialect of a name. With `markups`, a whole reply in which it found nothing to do is read again in these.
+ * Returns the dialect with a name. With `markups`, a whole reply that contains no call is read again in these.
  *
  * @category dialects
  * @since 0.1.0
@@ -166,7 +165,7 @@ export const of = (name: DialectName, markups: ReadonlyArray<Markups.Markup> = n
 
 const none: ReadonlyArray<never> = []
 
-/** A reply with what it asked for in another markup, when it asked for nothing in its own. */
+/** Reads a reply without calls again in other markups. */
 const understood = (reply: Reply, dialect: Dialect, markups: ReadonlyArray<Markups.Markup>): Reply => {
   if (reply.failure !== undefined || reply.calls.length > 0) return reply
   if (!dialect.native && (reply.blocks.length > 0 || reply.unclosed !== undefined)) return reply
@@ -192,7 +191,7 @@ const understood = (reply: Reply, dialect: Dialect, markups: ReadonlyArray<Marku
 const read = (params: unknown): unknown =>
   typeof params === "string" ? Result.getOrElse(parseJson(params, Bounds.jsonDepth), () => params) : params
 
-/** Text and native calls as the assistant message keeps them. */
+/** Returns text and native calls as the assistant message stores them. */
 const spoken = (text: string, calls: ReadonlyArray<ToolCall>, before: number): Array<Content> => {
   const content: Array<Content> = []
   if (text !== "" || before + calls.length === 0) content.push(Contents.text(text))
@@ -200,13 +199,13 @@ const spoken = (text: string, calls: ReadonlyArray<ToolCall>, before: number): A
   return content
 }
 
-/** What was thought, and what its vendor wants to see again of it. */
+/** A thought, and the data its vendor needs to receive it again. */
 interface Thought {
   text: string
   metadata: Metadata | undefined
 }
 
-/** A call whose arguments JSON cannot write, such as a number too large for a double, has none that can be read (R-22). */
+/** A call whose arguments cannot be written as JSON, such as a number too large for a double, counts as unreadable. */
 const sound = (call: ToolCall): ToolCall =>
   Result.isSuccess(Snapshot.take(call.params)) ? call : { ...call, params: "" }
 
@@ -219,7 +218,7 @@ class ReplyReader implements Reader {
   readonly #blocks: Array<Block> = []
   readonly #calls: Array<ToolCall> = []
   readonly #thinking = new Map<string, Thought>()
-  /** How many thoughts came before the text. */
+  /** How many thoughts precede the text. */
   #before: number | undefined
   #length = 0
   #reply: Reply | undefined
@@ -301,7 +300,7 @@ class ReplyReader implements Reader {
     }
   }
 
-  /** Reads the deltas that came in one read as one piece; gives the index of the last. */
+  /** Reads deltas that arrived together as one piece. Returns the index of the last. */
   #read(parts: ReadonlyArray<StreamPart>, first: number, delta: string): number {
     let last = first
     let text = delta
@@ -347,7 +346,7 @@ class ReplyReader implements Reader {
     return thought
   }
 
-  /** Keeps what a vendor wants to see again of a thought: a signature may come in one part, or again in each. */
+  /** Stores the vendor data of a thought. A signature may arrive in one part, or repeated in each. */
   #note(thought: Thought, metadata: Metadata) {
     for (const [provider, value] of Object.entries(metadata)) {
       const before = thought.metadata?.[provider]
@@ -356,7 +355,7 @@ class ReplyReader implements Reader {
     thought.metadata = { ...thought.metadata, ...metadata }
   }
 
-  /** The parser bounds its own text; this bounds everything else a reply may hold. */
+  /** The parser limits its own text; this limits everything else in a reply. */
   #grow(length: number) {
     this.#length += length
     if (this.#length > this.#limits.replyLength)
@@ -367,7 +366,7 @@ class ReplyReader implements Reader {
     const said = spoken(text, this.#calls, this.#thinking.size)
     if (this.#thinking.size === 0) return said
     const thoughts = Array.from(this.#thinking.values(), (thought) => this.#thinkingOf(thought))
-    // What was thought after the text stands after it: a vendor may refuse thinking that was moved.
+    // Thoughts after the text stay after it, since vendors may reject thinking that was moved.
     return [...thoughts.splice(0, this.#before ?? Infinity), ...said.splice(0, 1), ...thoughts, ...said]
   }
 

@@ -1,8 +1,7 @@
 /**
- * How a reply is to be generated (BP-111).
+ * Options for generating a reply.
  *
- * A plain value: what is absent is left to the model, and what a model does
- * not take is left out by its adapter.
+ * A plain value. Absent options are left to the model, and each provider leaves out those it does not support.
  *
  * @since 0.1.0
  */
@@ -10,39 +9,37 @@
 import type { Json } from "effect/Schema"
 
 /**
- * Options of one reply, in words that all vendors share.
+ * Options of one reply, common to all vendors.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Generation {
-  /** From 0 on; how far it may go is the vendor's to say. */
+  /** At least 0. The maximum depends on the vendor. */
   readonly temperature?: number
-  /**
-   * Upper bound of the reply, in tokens. Anthropic has to be given one: by default 4096 plus the `budget` of thinking.
-   */
+  /** Maximum length of the reply in tokens. Anthropic requires one: by default 4096 plus the `budget` of thinking. */
   readonly maxTokens?: number
   /** From 0 to 1. */
   readonly topP?: number
-  /** Texts at which the reply ends; they are not part of it. */
+  /** Texts that end the reply. They are not part of it. */
   readonly stopSequences?: ReadonlyArray<string>
   /** A whole number. */
   readonly seed?: number
   /**
-   * `budget` in tokens where the vendor counts them (Anthropic, and Gemini, which thinks as much as it likes at -1),
-   * `effort` as the vendor words it (`low`, `medium`, `high`). Ollama is told neither (BP-106); it thinks with
-   * `extra: { ollama: { think: true } }`.
+   * How much the model may think: `budget` in tokens for vendors that count them (Anthropic, and Gemini, where -1
+   * leaves it to the model), `effort` as the vendor words it (`low`, `medium`, `high`). Ollama receives neither; it
+   * thinks with `extra: { ollama: { think: true } }`.
    */
   readonly thinking?: { readonly budget?: number; readonly effort?: string }
   /**
-   * Vendor options by the name of the provider, such as `{ anthropic: { top_k: 5 } }`: sent as they are, over what
-   * stands above. Those of other providers are not sent.
+   * Options of single vendors by provider name, such as `{ anthropic: { top_k: 5 } }`. They are sent unchanged to that
+   * provider only, and override the options above.
    */
   readonly extra?: { readonly [key: string]: Json }
 }
 
 /**
- * Nothing set.
+ * No options.
  *
  * @category constructors
  * @since 0.1.0
@@ -50,7 +47,7 @@ export interface Generation {
 export const empty: Generation = {}
 
 /**
- * Lays `over` on top of `base`; extras are merged by key, and what is not given changes nothing (BP-111).
+ * Merges two sets of options. Those of `over` take precedence; `extra` is merged by key.
  *
  * @category combinators
  * @since 0.1.0

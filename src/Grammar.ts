@@ -1,12 +1,10 @@
 /**
- * The language an agent may speak, as a grammar made from what it can call.
+ * The language an agent may speak, as a grammar derived from its callables.
  *
- * A server that decodes by grammar (llama.cpp, vLLM, Ollama) then cannot give a
- * malformed reply: an unknown skill, a missing parameter, a block that is never
- * closed. One value of productions is both written (`toGbnf`) and drawn from
- * (`sampler`), so what is written is what was tried. What JSON Schema says and
- * productions cannot (`multipleOf`, unique items) stays with the skill's own
- * Schema.
+ * A server that constrains decoding by a grammar (llama.cpp, vLLM, Ollama) then cannot produce a malformed reply: an
+ * unknown skill, a missing parameter, a block that is never closed. The same productions are written (`toGbnf`) and
+ * sampled (`sampler`), so what is tested is what is sent. Constraints that productions cannot express (`multipleOf`,
+ * unique items) are left to the skill's own Schema.
  *
  * @since 0.1.0
  */
@@ -46,16 +44,16 @@ import { Sampler } from "./internal/grammar/sampler.ts"
 export interface Grammar extends Productions.Grammar {}
 
 /**
- * What a language is made of.
+ * The callables and the answer of a language.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options {
-  /** What may be called, as the registry gives it. */
+  /** The skills that may be called. */
   readonly skills: ReadonlyArray<Pick<AnySkill, "name" | "inputSchema">>
   readonly protocols?: ReadonlyArray<Pick<AnyProtocol, "name">> | undefined
-  /** Whether a workflow may be started: only by a root run (BP-162). */
+  /** May a workflow be started? Only root runs may. */
   readonly workflows?: boolean | undefined
   /** JSON Schema of a typed answer. */
   readonly output?: JsonObject | undefined
@@ -68,21 +66,20 @@ export interface Options {
  * @since 0.1.0
  */
 export interface Drawn {
-  /** One more text. */
+  /** Returns another text. */
   readonly next: () => string
-  /** Alternatives that were never taken so far, as `rule: number`. */
+  /** Returns the alternatives that were never taken, as `rule: number`. */
   readonly untaken: () => ReadonlyArray<string>
 }
 
 // ---------------------------------------------------------------- constructors
 
 /**
- * The replies of an agent that can act: thinking aloud, then commands and
- * requests, an answer, or a workflow.
+ * Creates the grammar of an agent that can act: reasoning, then commands and protocol requests, an answer, or a
+ * workflow.
  *
- * Text outside blocks has no place in it, so a model that wants to think does
- * it in a plan block. Names that no tag can hold are left out. For an agent
- * with `grammar: true` the kernel gives its provider this by itself.
+ * Text outside blocks is not part of it, so the model reasons in a plan block. Names that cannot stand in a tag are
+ * left out. For agents with `grammar: true` the kernel passes this grammar to the provider.
  *
  * @example
  * const grammar = Grammar.make({ skills: [search] })
@@ -121,7 +118,7 @@ export const make = (options: Options): Grammar => {
 }
 
 /**
- * The JSON that fits a JSON Schema: the answers of an agent that cannot act.
+ * Creates the grammar of the JSON that fits a JSON Schema: the answers of an agent that cannot act.
  *
  * @category constructors
  * @since 0.1.0
@@ -132,14 +129,14 @@ export const fromJsonSchema = (schema: JsonObject): Grammar => {
   return pruned(rules)
 }
 
-/** A schema nothing fits leaves nothing: then the only text is the empty one. */
+/** If nothing fits the schema, the only text is the empty one. */
 const pruned = (rules: Rules): Grammar =>
   Productions.grammar("root", rules.map) ?? { root: "root", rules: new Map([["root", empty]]) }
 
 // ---------------------------------------------------------------- forms
 
 /**
- * The grammar as GBNF.
+ * Writes a grammar as GBNF.
  *
  * @category forms
  * @since 0.1.0
@@ -147,8 +144,8 @@ const pruned = (rules: Rules): Grammar =>
 export const toGbnf = (grammar: Grammar): string => Gbnf.render(grammar)
 
 /**
- * The language in its JSON form, for servers that take a JSON Schema and nothing else:
- * `{"blocks": [{"type", "name", "content"}]}`, which the markup `json` reads (see `Dialect.Markup`).
+ * Returns the language in its JSON form `{"blocks": [{"type", "name", "content"}]}`, for servers that only accept a
+ * JSON Schema. The markup `json` reads it (see `Dialect.Markup`).
  *
  * @category forms
  * @since 0.1.0
@@ -174,7 +171,7 @@ export const toJsonSchema = (options: Options): JsonObject => {
 }
 
 /**
- * The language as structural tags, for vLLM: free text, but what stands in a command's tag fits the skill.
+ * Returns the language as structural tags for vLLM: free text, in which the content of a command fits its skill.
  *
  * @category forms
  * @since 0.1.0
@@ -191,7 +188,7 @@ export const toStructuralTag = (options: Options): JsonObject => ({
 })
 
 /**
- * What a reply has to fit, as GBNF for llama.cpp and vLLM's `structured_outputs`. Written once for each value.
+ * Returns the grammar of a reply as GBNF, for llama.cpp and the `structured_outputs` of vLLM. Cached per value.
  *
  * @category forms
  * @since 0.1.0
@@ -208,8 +205,8 @@ export const gbnfOf: (reply: ReplyGrammar) => string = kept((reply) => {
 })
 
 /**
- * What a reply has to fit, as JSON Schema of blocks in their JSON form or of the answer; undefined for what is GBNF
- * already. Written once for each value.
+ * Returns the grammar of a reply as JSON Schema, of the answer or of blocks in their JSON form. Undefined for a custom
+ * GBNF. Cached per value.
  *
  * @category forms
  * @since 0.1.0
@@ -226,7 +223,7 @@ export const jsonSchemaOf: (reply: ReplyGrammar) => JsonObject | undefined = kep
 })
 
 /**
- * What a reply has to fit, as structural tags; undefined for all but blocks. Written once for each value.
+ * Returns the grammar of a reply as structural tags. Undefined for anything but blocks. Cached per value.
  *
  * @category forms
  * @since 0.1.0
@@ -236,15 +233,15 @@ export const structuralTagOf: (reply: ReplyGrammar) => JsonObject | undefined = 
 )
 
 /**
- * Draws texts at random, the same ones for the same seed. Alternatives that were taken least often come first, so that
- * all of them are taken soon; texts stay small.
+ * Creates a sampler that draws texts at random, the same ones for the same seed. Alternatives taken least often come
+ * first, so that all are taken soon; texts stay small.
  *
  * @category drawing
  * @since 0.1.0
  */
 export const sampler = (grammar: Grammar, seed: number): Drawn => new Sampler(grammar, seed)
 
-/** A form of a value that is the same as long as the value is. */
+/** Caches a function by the identity of its argument. */
 function kept<A>(write: (reply: ReplyGrammar) => A): (reply: ReplyGrammar) => A {
   const written = new WeakMap<ReplyGrammar, { readonly form: A }>()
   return (reply) => {
@@ -265,13 +262,13 @@ const opening = (type: string, name: string | null) => `<block type="${type}"${n
 const tagged = (type: string, name: string | null, inner: Node): Node =>
   sequence(text(opening(type, name)), inner, text(closing))
 
-/** Whether a tag gives this name back as it is. */
+/** Can this name be written in a tag and read back unchanged? */
 const isTagged = (name: string): boolean =>
   name !== "" && !name.includes('"') && name.isWellFormed() && Blocks.strip(name) === name
 
 const gap: Node = optional(text("\n"))
 
-// What is no JSON and does not look like it is prose, not a plan (W-34).
+// Text that is not JSON and does not look like it is prose, not a plan.
 const beginning: Node = chars(
   ...except(
     [0, 0x20],
@@ -291,8 +288,8 @@ const beginning: Node = chars(
 )
 
 /**
- * Text that neither closes its block nor opens one inside it (BP-8, BP-10): a machine that has seen so much of
- * `</block>` or `<block`, a rule for each state.
+ * Text that neither closes its block nor opens one inside it: a state machine over prefixes of `</block>` and `<block`,
+ * with a rule for each state.
  */
 const content = (rules: Rules): Node => {
   const less = rule("content-less")
@@ -343,17 +340,17 @@ const block = (type: string, name: string | undefined, content: Json): JsonObjec
   additionalProperties: false
 })
 
-/** A schema inside another: its definitions move to the outer one, under its name. */
+/** Moves the definitions of a nested schema to the outer one, under its name. */
 const hoist = (schema: JsonObject, name: string, definitions: Map<string, Json>): Json => {
   const text = JSON.stringify(schema)
   if (!text.includes('"$ref"')) return schema
-  // Names that differ may read alike here: each schema has a place of its own.
+  // Different names may become equal here, so the count keeps their prefixes apart.
   const prefix = `${name.replace(/[^A-Za-z0-9_-]/g, "_")}.${definitions.size}.`
   let isWhole = false
   const moved = (reference: string) => {
     if (/^#\/(?:\$defs|definitions)\//.test(reference)) return reference.replace(/^#\/[^/]*\//, `#/$defs/${prefix}`)
     if (!/^#(?:\/|$)/.test(reference)) return reference
-    // It speaks of the schema as a whole, or of another place in it.
+    // The reference points to the schema as a whole, or to another place in it.
     isWhole = true
     return `#/$defs/${prefix}${reference.slice(1)}`
   }

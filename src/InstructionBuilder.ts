@@ -1,12 +1,9 @@
 /**
- * The rules a model reads, and what it is told when it breaks them.
+ * The rules a model reads, and the corrections it receives.
  *
- * An agent that can act gets its own instructions first and the rules of the
- * block language after them; one that cannot gets its instructions alone. Either
- * is told the schema of its answer, where it has one (BP-160 to BP-163). Skills
- * are never listed here: the model asks for them, so new ones are seen at once.
- * Everything is a pure function of what is given, and text from elsewhere is
- * escaped where it is quoted (BP-76).
+ * An agent that can act reads its own instructions followed by the rules of the block language; one that cannot reads
+ * its instructions alone. Both are followed by the schema of a typed answer. Skills are not listed: the model asks for
+ * them, so new ones appear at once. Everything is a pure function of its input, and quoted text is escaped.
  *
  * @since 0.1.0
  */
@@ -22,7 +19,7 @@ import type { FinishReason } from "./StreamPart.ts"
 // ---------------------------------------------------------------- models
 
 /**
- * What the rules of one turn depend on.
+ * The input for the rules of one turn.
  *
  * @category models
  * @since 0.1.0
@@ -30,16 +27,16 @@ import type { FinishReason } from "./StreamPart.ts"
 export interface Options {
   /** The agent's own instructions. They come first, unchanged. */
   readonly base: string
-  /** Whether blocks do anything for this agent (BP-42). */
+  /** Do blocks have an effect for this agent? */
   readonly canAct: boolean
-  /** Names of the protocols it may speak (BP-161). */
+  /** Names of the protocols it may use. */
   readonly protocols: ReadonlyArray<string>
-  /** Whether this is the root run: only it may start workflows (BP-162). */
+  /** Is this the root run? Only root runs start workflows. */
   readonly root: boolean
   readonly model: Model
-  /** JSON Schema text of a typed answer. */
+  /** JSON Schema of a typed answer, as text. */
   readonly outputSchema?: string | undefined
-  /** Whether replies are held to a grammar, which some servers take as a JSON Schema only. */
+  /** Are replies constrained by a grammar? Some servers take one as a JSON Schema only. */
   readonly grammar?: boolean | undefined
 }
 
@@ -56,10 +53,10 @@ export interface InstructionBuilderShape {
 // ---------------------------------------------------------------- constructors
 
 /**
- * The instructions, then the sections that are due, with an empty line between them (BP-162).
+ * Returns the instructions and the sections that apply, separated by blank lines.
  *
- * The answer's schema is told to every agent that has one: without it, one that
- * cannot act would only learn the shape by failing it.
+ * The schema of the answer is included for every agent that has one, since an agent that cannot act would otherwise
+ * learn it only from its errors.
  *
  * @category constructors
  * @since 0.1.0
@@ -68,7 +65,7 @@ export const build = (options: Options): string => {
   const sections = [options.base]
   if (options.canAct) sections.push(format(options), ...multimodal(options.model))
   if (options.outputSchema !== undefined) sections.push(answerSchema(options.outputSchema, options.canAct))
-  // Added rather than joined: a join copies, and what agents have in common is to be in memory once.
+  // Concatenated instead of joined: a join copies the sections that all agents share.
   return sections.reduce((text, section) => (text === "" || section === "" ? text + section : `${text}\n\n${section}`))
 }
 
@@ -81,7 +78,7 @@ export const build = (options: Options): string => {
 export const standard: InstructionBuilderShape = { build }
 
 /**
- * The builder of a run.
+ * The builder of a run. Default: `standard`.
  *
  * @category references
  * @since 0.1.0
@@ -92,7 +89,7 @@ export const InstructionBuilder: Context.Reference<InstructionBuilderShape> =
   })
 
 /**
- * Puts another builder in place.
+ * Replaces the builder.
  *
  * @category layers
  * @since 0.1.0
@@ -103,7 +100,7 @@ export const layer = (builder: InstructionBuilderShape): Layer.Layer<never> =>
 // ---------------------------------------------------------------- workflows
 
 /**
- * What `/workflow` answers: how a plan is written and what becomes of it (BP-71).
+ * The answer to `/workflow`: how to write a plan, and what happens with it.
  *
  * @category workflows
  * @since 0.1.0
@@ -131,7 +128,7 @@ The command /tasks shows the plan, the state of each task and the results so far
 // ---------------------------------------------------------------- correctives
 
 /**
- * The reply had blocks, but none that does anything (BP-41).
+ * The reply contained blocks, but none that acts.
  *
  * @category correctives
  * @since 0.1.0
@@ -140,7 +137,7 @@ export const informational = (kinds: ReadonlyArray<string>): string =>
   `Your reply held only blocks that do nothing by themselves (${quoted(kinds)}). Put something that acts into the same reply: a command block, a protocol block, or a final block with your answer.`
 
 /**
- * The reply had no block, or only blocks without any effect: then `kinds` names them (BP-39, BP-43).
+ * The reply contained no block, or only blocks without effect, which `kinds` names.
  *
  * @category correctives
  * @since 0.1.0
@@ -153,7 +150,7 @@ export const stall = (kinds: ReadonlyArray<string> = []): string =>
   } If it was your answer, send the same text again as <block type="final">your answer</block>. If you meant to act, send the command itself: <block type="command" name="skill">{"parameter": "value"}</block>. Do not repeat work that a result block already confirmed, and do not claim a success that none confirmed.`
 
 /**
- * The reply stopped before its end; no block of it counts (R-10).
+ * The reply stopped before its end, so none of its blocks counts.
  *
  * @category correctives
  * @since 0.1.0
@@ -164,7 +161,7 @@ export const cut = (finishReason: FinishReason): string =>
   }.`
 
 /**
- * The reply ended inside a block that was never closed (BP-12, W-7).
+ * The reply ended inside a block that was never closed.
  *
  * @category correctives
  * @since 0.1.0
@@ -173,7 +170,7 @@ export const unclosed = (type: string): string =>
   `Your block of type ${quoted([type])} was never closed, so it was not read. Send it again with its closing tag. To mention a tag inside a block, write &lt; instead of its <.`
 
 /**
- * The reply held nothing at all (R-14).
+ * The reply was empty.
  *
  * @category correctives
  * @since 0.1.0
@@ -181,7 +178,7 @@ export const unclosed = (type: string): string =>
 export const empty = `Your reply was empty. Send a command block, a protocol block, or a final block with your answer.`
 
 /**
- * The same for an agent whose words are its answer.
+ * The reply of an agent whose text is its answer was empty.
  *
  * @category correctives
  * @since 0.1.0
@@ -189,7 +186,7 @@ export const empty = `Your reply was empty. Send a command block, a protocol blo
 export const emptyProse = `Your reply was empty. Call what you need, or say your answer.`
 
 /**
- * The reply asks once more for what gave the same result `repeats` times in a row.
+ * The reply repeats calls that gave the same results `repeats` times in a row.
  *
  * @category correctives
  * @since 0.1.0
@@ -198,7 +195,7 @@ export const loop = (repeats: number): string =>
   `You asked for the same thing ${repeats} times and got the same result each time. It was not done again. Do something else, or answer with what you know.`
 
 /**
- * The answer does not fit the agent's output schema.
+ * The answer does not fit the output schema of the agent.
  *
  * @category correctives
  * @since 0.1.0
@@ -207,7 +204,7 @@ export const output = (detail: string): string =>
   `Your answer does not have the required shape: ${sentence(detail)} Send it again the same way, as nothing but JSON that fits the schema.`
 
 /**
- * A plan block looked like a workflow and was refused; `reason` is the sentence that says why (W-35).
+ * A plan was rejected. `reason` is the sentence that says why.
  *
  * @category correctives
  * @since 0.1.0
@@ -216,7 +213,7 @@ export const planRejected = (reason: string): string =>
   `Your plan was not started: ${sentence(reason)} The command /workflow explains the format.`
 
 /**
- * Blocks of the reply were passed over (W-10).
+ * Blocks of the reply were ignored.
  *
  * @category correctives
  * @since 0.1.0
@@ -232,7 +229,7 @@ const format = (options: Options): string => {
   return (withoutProtocols[index] ??= rules(options))
 }
 
-/** Most agents have no protocols: what they read is one of four texts, made when it is first needed. */
+/** Most agents have no protocols, so their rules are one of four texts, built on first use. */
 const withoutProtocols: Array<string> = []
 
 const rules = (options: Options): string =>
@@ -309,13 +306,13 @@ ${schema}`
 
 // ---------------------------------------------------------------- helpers
 
-/** More kinds than a sentence can hold, or longer ones, help nobody and cost tokens in every later turn (W-33). */
+/** Longer lists or names help no model and cost tokens in every later turn. */
 const quoted = (kinds: ReadonlyArray<string>): string => {
   const shown = kinds.slice(0, 8).map((kind) => `'${Block.escape(shorten(kind, 64))}'`)
   return kinds.length > shown.length ? `${shown.join(", ")} and ${kinds.length - shown.length} more` : shown.join(", ")
 }
 
-/** Somebody else's words as one sentence of ours. */
+/** Makes text from outside a sentence, escaped. */
 const sentence = (text: string): string => {
   const safe = Block.escape(shorten(text, 2_000))
   return /[.!?…]$/.test(safe) ? safe : `${safe}.`

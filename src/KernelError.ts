@@ -1,13 +1,12 @@
 /**
- * Every way a run, or what a run stands on, can fail.
+ * Every error of kernai, as one union that can be matched exhaustively.
  *
- * `KernelError` is the union of all errors. Each verb of the kernel fails with a
- * smaller one that holds exactly what can occur there: `RunError`, `StreamError`,
+ * Each verb of the kernel fails with a smaller union that holds exactly what can occur there: `RunError`, `StreamError`,
  * `ResumeError`, `ResumeStreamError`, `SubmitError`, `AnswerError`, `QuestionsError`, `ForkError`, `ReplayError`.
  *
- * The modules that raise an error export its class again under its own name. A
- * failure someone can act on carries the facts needed to act and reads as a
- * sentence. Failures of a skill are not here: they go to the model as error blocks.
+ * Each module exports the errors it fails with again under their own names. A failure someone can act on carries the
+ * facts needed to act, and its message is a sentence. A failing skill is not among them: the model receives it as an
+ * error block.
  *
  * @since 0.1.0
  */
@@ -42,7 +41,7 @@ export * from "./internal/base/storeErrors.ts"
 export * from "./internal/base/outsideErrors.ts"
 
 /**
- * All errors of kernai, as one union.
+ * The schema of all errors.
  *
  * @category models
  * @since 0.1.0
@@ -113,7 +112,7 @@ export const KernelError = Schema.Union([
  */
 export type KernelError = ByTag[keyof ByTag]
 
-// Looked up by their tags, the union keeps its name: a message of the compiler says `KernelError`, not every error in it.
+// The mapped type keeps the name `KernelError` in compiler messages; a plain union would be listed member by member.
 type ByTag = { readonly [E in typeof KernelError.Type as E["_tag"]]: E }
 
 // ---------------------------------------------------------------- by verb
@@ -356,7 +355,7 @@ const recoverable: ReadonlySet<KernelError["_tag"]> = new Set<KernelError["_tag"
 ])
 
 /**
- * Tells whether a value is one of the errors of the union (CP-16).
+ * Is this value one of the errors of the union?
  *
  * @category guards
  * @since 0.1.0
@@ -364,7 +363,7 @@ const recoverable: ReadonlySet<KernelError["_tag"]> = new Set<KernelError["_tag"
 export const isKernelError: (value: unknown) => value is KernelError = Schema.is(KernelError)
 
 /**
- * Tells whether resuming or trying again can help (CP-16).
+ * Can resuming the run, or trying again, help?
  *
  * @category guards
  * @since 0.1.0

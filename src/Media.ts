@@ -1,9 +1,8 @@
 /**
- * The value behind the four media contents: what it is, and where its bytes are (BP-115).
+ * The value behind the four media contents: what kind it is, and where its bytes are.
  *
- * A medium is plain frozen data. Its id is computed, not chosen: the same data
- * has the same id everywhere (BP-116). Nothing here reads a file or opens a
- * connection: paths are read by the store, URLs by whoever is allowed to.
+ * A medium is plain frozen data. Its id is computed from the data, so the same data has the same id everywhere. Nothing
+ * here reads a file or opens a connection: stores read paths, and URLs are left to the host.
  *
  * @since 0.1.0
  */
@@ -16,14 +15,14 @@ import type { JsonObject } from "./internal/base/json.ts"
 import * as Snapshot from "./internal/base/snapshot.ts"
 
 /**
- * What a medium is to a model.
+ * The schema of the kinds of media.
  *
  * @category schemas
  * @since 0.1.0
  */
 export const Kind = Schema.Literals(["image", "audio", "video", "document"])
 /**
- * One of `image`, `audio`, `video`, `document`.
+ * The kind of a medium: `image`, `audio`, `video` or `document`.
  *
  * @category models
  * @since 0.1.0
@@ -31,7 +30,7 @@ export const Kind = Schema.Literals(["image", "audio", "video", "document"])
 export type Kind = typeof Kind.Type
 
 /**
- * Where the bytes are. Reading `bytes` gives a copy each time (CP-4).
+ * The source of the bytes. Reading `bytes` returns a copy each time.
  *
  * @category models
  * @since 0.1.0
@@ -42,7 +41,7 @@ export type Source =
   | { readonly _tag: "Url"; readonly url: string }
 
 /**
- * A medium: what it is, and where its bytes are.
+ * A medium.
  *
  * @category models
  * @since 0.1.0
@@ -52,12 +51,12 @@ export interface Media {
   readonly mimeType: string
   readonly source: Source
   readonly metadata: JsonObject
-  /** There once a store took it. */
+  /** Set once the medium is stored. */
   readonly id?: string
 }
 
 /**
- * What may be said of a medium; what is not said is inferred.
+ * Options of a medium. `kind` is inferred from the MIME type, and the MIME type from the file name.
  *
  * @category models
  * @since 0.1.0
@@ -69,7 +68,7 @@ export interface Options {
 }
 
 /**
- * A medium from its bytes, which are copied.
+ * Creates a medium from bytes, which are copied.
  *
  * @category constructors
  * @since 0.1.0
@@ -81,7 +80,7 @@ export const fromBytes = (bytes: Uint8Array, mimeType: string, options?: Omit<Op
 }
 
 /**
- * A medium in a file. The file is read when its bytes are asked for, each time anew.
+ * Creates a medium from a file. The file is read each time its bytes are needed.
  *
  * @category constructors
  * @since 0.1.0
@@ -90,7 +89,7 @@ export const fromPath = (path: string, options?: Options): Media =>
   make({ _tag: "Path", path }, options?.mimeType ?? mimeTypeOf(path), options)
 
 /**
- * A medium at a URL. The library never fetches it (CP-11).
+ * Creates a medium from a URL, which is never fetched.
  *
  * @category constructors
  * @since 0.1.0
@@ -99,9 +98,10 @@ export const fromUrl = (url: string, options?: Options): Media =>
   make({ _tag: "Url", url }, options?.mimeType ?? mimeTypeOf(url), options)
 
 /**
- * The id of a medium's data: of the bytes, or of the text of the path or URL (BP-116).
+ * Computes the id of a medium: from its bytes, or from the text of its path or URL.
  *
- * Kind, MIME type and the content of a file do not enter, so two media may share an id; a store refuses the second.
+ * Kind, MIME type and the contents of a file do not count, so two media may share an id. A store then rejects the
+ * second.
  *
  * @category combinators
  * @since 0.1.0
@@ -113,7 +113,7 @@ export const id = (media: Media): Effect.Effect<string> =>
   )
 
 /**
- * What a medium is to a model, by its MIME type (BP-117).
+ * Returns the kind of a MIME type. Anything but image, audio and video is a document.
  *
  * @category combinators
  * @since 0.1.0
@@ -124,26 +124,26 @@ export const kindOf = (mimeType: string): Kind => {
 }
 
 /**
- * The MIME type of a file name or URL, by its extension (BP-117).
+ * Returns the MIME type of a file name or URL by its extension, or `application/octet-stream`.
  *
  * @category combinators
  * @since 0.1.0
  */
 export const mimeTypeOf = (name: string): string => {
-  // The query is cut, the fragment is not: ids and types made elsewhere stay what they are.
+  // Only the query is cut. A fragment stays, because stored ids and types depend on it.
   const [path = ""] = name.split("?", 1)
-  // A slash at the end says nothing about the name before it.
+  // Trailing slashes are not part of the name.
   let end = path.length
   while (path.charAt(end - 1) === "/") end--
   const file = path.slice(path.lastIndexOf("/", end - 1) + 1, end)
   const dot = file.lastIndexOf(".")
-  // A name that only begins with dots is hidden, it has no extension.
+  // A name whose only dots are leading ones has no extension.
   const extension = /^\.*$/.test(file.slice(0, Math.max(dot, 0))) ? "" : file.slice(dot + 1)
   return mimeTypes.get(extension.toLowerCase()) ?? "application/octet-stream"
 }
 
 /**
- * What may be told of a medium: everything but its data (BP-118).
+ * Returns a medium without its data, as JSON for events and logs.
  *
  * @category codecs
  * @since 0.1.0
@@ -157,7 +157,7 @@ export const toJson = (media: Media): JsonObject => ({
 })
 
 /**
- * Tells a medium from any other value, contents among them, by its having a kind, a MIME type and a source.
+ * Is this a medium? It is an object with a kind, a MIME type and a source.
  *
  * @category guards
  * @since 0.1.0

@@ -1,8 +1,7 @@
 /**
- * One message of a conversation: who speaks, and the parts of what is said (AC-2, BP-150).
+ * One message of a conversation: a role, and the parts of its content.
  *
- * Messages are appended, never rebuilt: a message is frozen, so a provider may
- * encode it once and keep the result.
+ * Messages are frozen and never rebuilt, so a provider may encode each one once and keep the result.
  *
  * @since 0.1.0
  */
@@ -16,14 +15,14 @@ import { freeze } from "./internal/base/snapshot.ts"
 import { BlockValidationError } from "./KernelError.ts"
 
 /**
- * Who speaks.
+ * The schema of roles.
  *
  * @category schemas
  * @since 0.1.0
  */
 export const Role = Schema.Literals(["system", "user", "assistant", "tool"])
 /**
- * One of `system`, `user`, `assistant`, `tool`.
+ * The role of a message: `system`, `user`, `assistant` or `tool`.
  *
  * @category models
  * @since 0.1.0
@@ -44,7 +43,7 @@ export interface Message {
 }
 
 /**
- * A message on the wire. A string is one text part, `null` is no part.
+ * The wire form of a message. A string is one text part, `null` is no part.
  *
  * @category models
  * @since 0.1.0
@@ -57,7 +56,7 @@ export interface Encoded {
 }
 
 /**
- * The codec. Unknown content types are kept verbatim.
+ * The codec of messages. Unknown content types are kept verbatim.
  *
  * @category schemas
  * @since 0.1.0
@@ -76,7 +75,7 @@ export const Message: Schema.Codec<Message, Encoded> = (() => {
     name: Schema.optionalKey(Schema.String),
     metadata: Schema.optionalKey(Schema.JsonObject)
   })
-  // The type side is declared, not a struct: a struct would be rebuilt, and its copy would not be frozen.
+  // Declared instead of a struct, because a struct would build an unfrozen copy.
   return Fields.pipe(
     Schema.decodeTo(Schema.declare(isMessage, { expected: "a message" }), {
       decode: SchemaGetter.transform((message: Message) => freeze(message)),
@@ -86,7 +85,7 @@ export const Message: Schema.Codec<Message, Encoded> = (() => {
 })()
 
 /**
- * What a message may be made of: a string is a text part.
+ * The content of a new message. A string becomes a text part.
  *
  * @category models
  * @since 0.1.0
@@ -94,7 +93,7 @@ export const Message: Schema.Codec<Message, Encoded> = (() => {
 export type Input = string | Content.Content | ReadonlyArray<string | Content.Content>
 
 /**
- * A message of any role.
+ * Creates a message of any role.
  *
  * @category constructors
  * @since 0.1.0
@@ -106,7 +105,7 @@ export const make = (
 ): Message => freeze({ role, content: partsOf(content), ...options })
 
 /**
- * What a model is told before all else: its instructions and the rules.
+ * Creates the system message: the instructions and rules of an agent.
  *
  * @category constructors
  * @since 0.1.0
@@ -114,7 +113,7 @@ export const make = (
 export const system = (content: Input): Message => make("system", content)
 
 /**
- * What the user says, and what the kernel answers to blocks.
+ * Creates a user message. In the block dialect, results are user messages too.
  *
  * @category constructors
  * @since 0.1.0
@@ -122,7 +121,7 @@ export const system = (content: Input): Message => make("system", content)
 export const user = (content: Input): Message => make("user", content)
 
 /**
- * What the model says.
+ * Creates a message of the model.
  *
  * @category constructors
  * @since 0.1.0
@@ -130,7 +129,7 @@ export const user = (content: Input): Message => make("user", content)
 export const assistant = (content: Input): Message => make("assistant", content)
 
 /**
- * What a native tool call gave: `tool_result` contents.
+ * Creates a message with the results of native calls, as `tool_result` contents.
  *
  * @category constructors
  * @since 0.1.0
@@ -138,7 +137,7 @@ export const assistant = (content: Input): Message => make("assistant", content)
 export const tool = (content: Input): Message => make("tool", content)
 
 /**
- * The message as text: text parts joined, media as `[KIND:ID]`, thinking left out, the rest in its text form (BP-150).
+ * Returns a message as text: text parts joined, media as `[KIND:ID]`, other parts in their text form, without thinking.
  *
  * @category combinators
  * @since 0.1.0
@@ -154,7 +153,7 @@ export const text = (message: Message): string => {
 }
 
 /**
- * The media among the parts.
+ * Returns the media of a message.
  *
  * @category combinators
  * @since 0.1.0
@@ -162,7 +161,7 @@ export const text = (message: Message): string => {
 export const media = (message: Message): ReadonlyArray<Content.MediaContent> => message.content.filter(Content.isMedia)
 
 /**
- * Is there a medium among the parts?
+ * Does a message contain a medium?
  *
  * @category combinators
  * @since 0.1.0
@@ -170,7 +169,7 @@ export const media = (message: Message): ReadonlyArray<Content.MediaContent> => 
 export const hasMedia = (message: Message): boolean => message.content.some(Content.isMedia)
 
 /**
- * Reads a message from the wire; a fault has its path from the message, such as `/content/0/text`.
+ * Decodes a message. Fails with the path from the message to the fault, such as `/content/0/text`.
  *
  * @category codecs
  * @since 0.1.0
@@ -182,7 +181,7 @@ export const decode = (input: unknown): Result.Result<Message, BlockValidationEr
   )
 
 /**
- * Writes a message for the wire.
+ * Encodes a message.
  *
  * @category codecs
  * @since 0.1.0
@@ -195,7 +194,7 @@ export const encode = (message: Message): Content.JsonObject => ({
 })
 
 /**
- * Tells a message from any other value, by its role, one of the four, and its list of parts.
+ * Is this a message? It has one of the four roles and a list of contents.
  *
  * @category guards
  * @since 0.1.0

@@ -1,8 +1,8 @@
 /**
- * A model as a value: its id, what it can do, and what is known of its size and price (BP-151).
+ * A model as a value: its id, its capabilities, its size and its price.
  *
- * The library never guesses what a model can do: a model not listed here is
- * made with `make`. `guess` is for command lines and scenarios.
+ * Capabilities are never guessed during a run: a model that is not listed here is created with `make`. `guess` is for
+ * command lines and scenarios.
  *
  * @since 0.1.0
  */
@@ -11,7 +11,8 @@ import * as Schema from "effect/Schema"
 import type { Kind } from "./Media.ts"
 
 /**
- * What a model takes (`text`, `vision`, `audio_in`, `video_in`, `document_in`) and gives (`text`, `image_gen`, `audio_out`).
+ * Capabilities for input (`text`, `vision`, `audio_in`, `video_in`, `document_in`) and output (`text`, `image_gen`,
+ * `audio_out`).
  *
  * @category schemas
  * @since 0.1.0
@@ -26,7 +27,7 @@ export const Capability = Schema.Literals([
   "audio_out"
 ])
 /**
- * One thing a model can do.
+ * One capability of a model.
  *
  * @category models
  * @since 0.1.0
@@ -34,7 +35,7 @@ export const Capability = Schema.Literals([
 export type Capability = typeof Capability.Type
 
 /**
- * US dollars for a million tokens.
+ * Prices in US dollars per million tokens.
  *
  * @category models
  * @since 0.1.0
@@ -42,36 +43,35 @@ export type Capability = typeof Capability.Type
 export interface Price {
   readonly inputPerMillion: number
   readonly outputPerMillion: number
-  /** Of input read from a cache. Default: like other input. */
+  /** Price of input read from a cache. Default: the price of other input. */
   readonly cachedPerMillion?: number
 }
 
 /**
- * What is known of a model. Only its id goes to its provider; the rest decides what it is sent, and what that costs.
+ * A model. Its provider receives only the id; the rest decides what is sent, and what that costs.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Model {
-  /** What the provider calls it. */
+  /** The provider's name for the model. */
   readonly id: string
   readonly capabilities: ReadonlyArray<Capability>
   /**
-   * Key of the provider that serves it, as in `<provider>/<model>` (DR-25), by which the entry of such a name is found.
-   * A run that is given a model as a value asks the provider of its layer or, where there is none, the one with this
-   * key in the `ModelRegistry`.
+   * Key of its provider, as in `<provider>/<model>`. A run whose agent has a model value uses the provider of its
+   * layer, or without one the provider with this key in the `ModelRegistry`.
    */
   readonly provider?: string
-  /** Tokens a prompt and its answer may have together. */
+  /** Maximum tokens of a prompt and its reply together. */
   readonly contextWindow?: number
-  /** Tokens an answer may have. For screens: nothing here looks at it, replies are held to `Generation.maxTokens`. */
+  /** Maximum tokens of a reply, for display. Replies are limited by `Generation.maxTokens`. */
   readonly maxOutputTokens?: number
-  /** Without a price, or with one that is no number, no cost is known, and no cost budget can be kept. */
+  /** Without a price no cost is counted, and a cost budget cannot be enforced. */
   readonly price?: Price
 }
 
 /**
- * The codec, in camelCase like all run state (CP-17).
+ * The codec of models, in camelCase like all state of a run.
  *
  * @category schemas
  * @since 0.1.0
@@ -95,7 +95,7 @@ export const Model: Schema.Codec<Model> = (() => {
 })()
 
 /**
- * A model by its id. Without `capabilities` it takes and gives text.
+ * Creates a model. Without `capabilities` it has text input and output.
  *
  * @category constructors
  * @since 0.1.0
@@ -107,7 +107,7 @@ export const make = (id: string, options?: Partial<Omit<Model, "id">>): Model =>
 })
 
 /**
- * What a model can do, guessed from its id: the first known family named in it (BP-182).
+ * Guesses the capabilities of a model from its id, by the first known family it names.
  *
  * @category constructors
  * @since 0.1.0
@@ -118,7 +118,7 @@ export const guess = (id: string): ReadonlyArray<Capability> => {
 }
 
 /**
- * Can the model do all of these?
+ * Does the model have all of these capabilities?
  *
  * @category combinators
  * @since 0.1.0
@@ -127,7 +127,7 @@ export const supports = (model: Model, ...capabilities: ReadonlyArray<Capability
   capabilities.every((capability) => model.capabilities.includes(capability))
 
 /**
- * The kinds of media the model takes, in the order its capabilities are declared.
+ * Returns the kinds of media the model accepts, in the order of its capabilities.
  *
  * @category combinators
  * @since 0.1.0
@@ -135,7 +135,7 @@ export const supports = (model: Model, ...capabilities: ReadonlyArray<Capability
 export const mediaInputs = (model: Model): ReadonlyArray<Kind> => kindsOf(model, inputs)
 
 /**
- * The kinds of media the model gives, in the order its capabilities are declared.
+ * Returns the kinds of media the model produces, in the order of its capabilities.
  *
  * @category combinators
  * @since 0.1.0
@@ -143,7 +143,7 @@ export const mediaInputs = (model: Model): ReadonlyArray<Kind> => kindsOf(model,
 export const mediaOutputs = (model: Model): ReadonlyArray<Kind> => kindsOf(model, outputs)
 
 /**
- * Are these the same model: same id, same capabilities in the same order (BP-151)?
+ * Are these the same model? They are if id and capabilities, in order, are equal.
  *
  * @category combinators
  * @since 0.1.0
@@ -156,7 +156,7 @@ export const isSame = (self: Model, that: Model): boolean =>
 // ---------------------------------------------------------------- catalogue
 
 /**
- * No particular model: text in, text out.
+ * A placeholder for any model with text input and output.
  *
  * @category catalogue
  * @since 0.1.0
@@ -276,7 +276,7 @@ export const gemini25Pro: Model = {
 }
 
 /**
- * Meta's Llama 3.1, as Ollama serves it.
+ * Meta's Llama 3.1, as served by Ollama.
  *
  * @category catalogue
  * @since 0.1.0
@@ -284,7 +284,7 @@ export const gemini25Pro: Model = {
 export const llama31: Model = { id: "llama3.1", capabilities: ["text"], provider: "ollama" }
 
 /**
- * LLaVA, as Ollama serves it.
+ * LLaVA, as served by Ollama.
  *
  * @category catalogue
  * @since 0.1.0

@@ -1,10 +1,9 @@
 /**
- * Model strings: `<provider>/<model>` to a provider and a model (DR-25).
+ * Resolves model strings `<provider>/<model>` to a provider and a model.
  *
- * Adapters are registered under the key of their provider and built when they
- * are first asked for, so a registry of all of them needs no key at all. A key
- * nobody knows is `UnsupportedProvider`; a known one that cannot be used here
- * is `ProviderUnavailable`, naming what would help: an adapter, a package, a variable.
+ * Adapters are registered under the key of their provider and built on first use, so a registry of all providers needs
+ * no API key. An unknown key fails with `UnsupportedProvider`; a known provider that cannot be used fails with
+ * `ProviderUnavailable`, which names the missing adapter, package or variable.
  *
  * @since 0.1.0
  */
@@ -23,7 +22,7 @@ import type { ProviderShape } from "./Provider.ts"
 export { InvalidModel, ProviderUnavailable, UnsupportedProvider }
 
 /**
- * What a model string stands for.
+ * The provider and the model of a model string.
  *
  * @category models
  * @since 0.1.0
@@ -34,7 +33,7 @@ export interface Resolved {
 }
 
 /**
- * How a provider comes to be: a value, or what builds it.
+ * A provider, or the effect that builds it.
  *
  * @category models
  * @since 0.1.0
@@ -50,7 +49,7 @@ export type Adapter<R = never> = ProviderShape | Effect.Effect<ProviderShape, Pr
 export type Adapters<R = never> = { readonly [key: string]: Adapter<R> }
 
 /**
- * Finds providers by name.
+ * Finds providers and models by name.
  *
  * @category services
  * @since 0.1.0
@@ -58,19 +57,19 @@ export type Adapters<R = never> = { readonly [key: string]: Adapter<R> }
 export class ModelRegistry extends Context.Service<
   ModelRegistry,
   {
-    /** The provider and model of a string such as `anthropic/claude-sonnet-4-20250514`. */
+    /** Resolves a string such as `anthropic/claude-sonnet-4-20250514`. */
     readonly resolve: (
       name: string
     ) => Effect.Effect<Resolved, InvalidModel | UnsupportedProvider | ProviderUnavailable>
-    /** The provider of a key. */
+    /** Returns the provider with a key. */
     readonly provider: (key: string) => Effect.Effect<ProviderShape, UnsupportedProvider | ProviderUnavailable>
-    /** Every key that means something here, aliases left out. */
+    /** All known keys, without aliases. */
     readonly keys: ReadonlyArray<string>
   }
 >()("kernai/ModelRegistry") {}
 
 /**
- * A model string in its parts: split at the first `/`, and an alias as the key it stands for (DR-25).
+ * Splits a model string at the first `/`. Aliases such as `gemini` become the key they stand for.
  *
  * @category constructors
  * @since 0.1.0
@@ -87,7 +86,7 @@ export const parse = (
 }
 
 /**
- * What is known of a provider's model: its entry in `models` or in the catalogue, or else just its id.
+ * Returns a provider's model from `models` or the built-in catalogue. A model in neither has just its id.
  *
  * @category constructors
  * @since 0.1.0
@@ -99,7 +98,7 @@ export const modelOf = (provider: string, id: string, models: ReadonlyArray<Mode
 }
 
 /**
- * A registry of these adapters. `models` tells what is known of a model beyond the catalogue of `Model`.
+ * Creates a registry of adapters. `models` extends the built-in catalogue.
  *
  * @category layers
  * @since 0.1.0
@@ -127,7 +126,7 @@ export const layer = <R = never>(
         return provider
       })
 
-      // Those who ask for a provider at the same moment are given the same one: its limits are shared.
+      // Concurrent requests get the same provider, since its rate limits are shared.
       const provider = (given: string) =>
         Effect.suspend((): Effect.Effect<ProviderShape, UnsupportedProvider | ProviderUnavailable> => {
           const key = canonical(given)
@@ -151,7 +150,7 @@ export const layer = <R = never>(
     })
   )
 
-/** What would bring a provider that is known but has no adapter. */
+/** The requirements of a known provider. */
 interface Need {
   readonly package: string
   readonly variable: string

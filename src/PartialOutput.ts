@@ -1,8 +1,8 @@
 /**
- * A typed answer while it is being written, for screens only (R-11).
+ * The answer of a typed agent while it is being written, for display only.
  *
- * What is told here is JSON that fits no schema yet: members are missing and
- * texts end in the middle. The answer itself is decoded once, when it is whole.
+ * Partial answers are JSON that does not fit the schema yet: fields are missing, and strings are incomplete. The final
+ * answer is decoded once, when it is complete.
  *
  * @since 0.1.0
  */
@@ -15,18 +15,18 @@ import type { RunEvent } from "./RunEvent.ts"
 import type { AnySkill } from "./Skill.ts"
 
 /**
- * Reads the events of a run and tells what is there of its answer.
+ * Reads the events of a run and collects its answer so far.
  *
  * @category models
  * @since 0.1.0
  */
 export interface PartialOutput {
-  /** Takes an event; gives the answer so far, when it grew. */
+  /** Reads an event. Returns the answer so far if it has grown. */
   readonly push: (event: RunEvent) => Json | undefined
 }
 
 /**
- * A reader for one run. Only its root's answers count.
+ * Creates a reader for one run. Answers of child runs are ignored.
  *
  * @category constructors
  * @since 0.1.0
@@ -44,7 +44,7 @@ export const make = (): PartialOutput => {
           dialect = event.dialect
           return undefined
         case "messages_sent":
-          // In native calls the text of a reply is its answer; in blocks as long as there is none.
+          // With native calls the text is the answer. With blocks it is one as long as there is no block.
           json = new PartialJson()
           isText = true
           return undefined
@@ -67,7 +67,7 @@ export const make = (): PartialOutput => {
 }
 
 /**
- * The answer of a run, each time it grew.
+ * Emits the answer of a run each time it has grown.
  *
  * @example
  * Kernel.stream(agent, "Write a recipe").pipe(PartialOutput.fromEvents, Stream.runForEach(draw))
@@ -83,7 +83,10 @@ export const fromEvents = <Output, S extends AnySkill<unknown>, E, R>(
     return [output, value === undefined ? [] : [value]]
   })
 
-/** What text outside blocks tells: no number or word, which may begin a sentence, and of blocks as JSON the answer. */
+/**
+ * Returns the answer in text outside blocks. A number or a word is none, since a sentence may begin with it, and of
+ * blocks written as JSON only the final one counts.
+ */
 const outside = (value: Json | undefined): Json | undefined => {
   if (typeof value !== "object" || value === null) return undefined
   if (!isJsonObject(value)) return value

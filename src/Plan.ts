@@ -1,10 +1,9 @@
 /**
- * A workflow as a model writes it: tasks, and which of them wait for which.
+ * A workflow written by a model: tasks, and their dependencies.
  *
- * `validate` reads a plan leniently, as models write, and refuses what cannot
- * run with a reason and a sentence the model can correct itself by (W-35).
- * `waves` and `completionOrder` are pure functions of a plan: whatever finishes
- * first, results are told in the same order (BP-58). A valid plan has no cycle.
+ * `validate` reads a plan leniently, and rejects one that cannot run with a sentence from which the model can correct
+ * it. `waves` and `completionOrder` depend only on the plan: whatever finishes first, results are reported in the same
+ * order. A valid plan has no cycle.
  *
  * @since 0.1.0
  */
@@ -20,7 +19,7 @@ import * as Limits from "./Limits.ts"
 // ---------------------------------------------------------------- errors
 
 /**
- * Why a plan was refused: for a reason of BP-49, for ids that are not unique (BP-55), or because it is too large.
+ * The schema of the reasons for rejecting a plan.
  *
  * @category errors
  * @since 0.1.0
@@ -39,7 +38,7 @@ export const Reason = Schema.Literals([
 ])
 
 /**
- * Why a plan was refused.
+ * Why a plan was rejected.
  *
  * @category errors
  * @since 0.1.0
@@ -47,9 +46,9 @@ export const Reason = Schema.Literals([
 export type Reason = typeof Reason.Type
 
 /**
- * A plan that cannot run. The message tells the model what to change (W-35).
+ * A plan that cannot run. The message tells the model what to change.
  *
- * It may quote the plan, so it is escaped like everything else that is injected.
+ * The message may quote the plan, so escape it before putting it into a block.
  *
  * @category errors
  * @since 0.1.0
@@ -62,7 +61,7 @@ export class PlanRejected extends Schema.TaggedError<PlanRejected>()("PlanReject
 // ---------------------------------------------------------------- models
 
 /**
- * Where a task stands.
+ * The schema of the status of a task.
  *
  * @category models
  * @since 0.1.0
@@ -70,7 +69,7 @@ export class PlanRejected extends Schema.TaggedError<PlanRejected>()("PlanReject
 export const Status = Schema.Literals(["pending", "running", "done"])
 
 /**
- * Where a task stands.
+ * The status of a task.
  *
  * @category models
  * @since 0.1.0
@@ -78,7 +77,7 @@ export const Status = Schema.Literals(["pending", "running", "done"])
 export type Status = typeof Status.Type
 
 /**
- * One piece of work for a sub-agent.
+ * A piece of work for a sub-agent.
  *
  * @category models
  * @since 0.1.0
@@ -86,7 +85,7 @@ export type Status = typeof Status.Type
 export interface Task extends Schema.Schema.Type<typeof Task> {}
 
 /**
- * One piece of work for a sub-agent.
+ * The schema of a task.
  *
  * @category models
  * @since 0.1.0
@@ -94,14 +93,14 @@ export interface Task extends Schema.Schema.Type<typeof Task> {}
 export const Task = Schema.Struct({
   id: Schema.String,
   input: Schema.String,
-  /** What the model asked for; `isParallel` says what happens. */
+  /** The wish of the model. `isParallel` decides. */
   parallel: Schema.Boolean,
   dependsOn: Schema.Array(Schema.String),
   status: Status
 })
 
 /**
- * Whether tasks run together: all, none, or as each task says (BP-56).
+ * Whether tasks run together: all, none, or as each task says.
  *
  * @category models
  * @since 0.1.0
@@ -117,7 +116,7 @@ export const Strategy = Schema.Literals(["parallel", "sequential", "mixed"])
 export type Strategy = typeof Strategy.Type
 
 /**
- * Tasks with a goal and a strategy.
+ * A plan: tasks with a goal and a strategy.
  *
  * @category models
  * @since 0.1.0
@@ -125,7 +124,7 @@ export type Strategy = typeof Strategy.Type
 export interface Plan extends Schema.Schema.Type<typeof Plan> {}
 
 /**
- * Tasks with a goal and a strategy.
+ * The schema of a plan.
  *
  * @category models
  * @since 0.1.0
@@ -137,7 +136,7 @@ export const Plan = Schema.Struct({
 })
 
 /**
- * Ids of one wave, each list in plan order. The parallel ones come first (BP-57).
+ * The ids of one wave, each list in plan order. The parallel tasks run first.
  *
  * @category models
  * @since 0.1.0
@@ -148,7 +147,7 @@ export interface Wave {
 }
 
 /**
- * Tasks one plan may hold.
+ * Maximum number of tasks in a plan.
  *
  * @category models
  * @since 0.1.0
@@ -158,10 +157,10 @@ export const maxTasks = 50_000
 // ---------------------------------------------------------------- constructors
 
 /**
- * Reads a plan from the text of a block, or from a value that is already decoded (BP-48 to BP-55).
+ * Parses a plan from the text of a block, or reads it from a decoded value.
  *
- * Tasks without a usable id or input are dropped, then dependencies on what is
- * not there; what remains must have unique ids and no cycle. Never throws.
+ * Drops tasks without a usable id or input, then dependencies on unknown tasks. Fails with `PlanRejected` if ids
+ * repeat, tasks form a circle or nothing remains. Never throws.
  *
  * @category constructors
  * @since 0.1.0
@@ -170,7 +169,7 @@ export const validate = (raw: unknown, limits: Limits.Limits = Limits.defaults):
   typeof raw === "string" ? Result.flatMap(parse(raw, limits), read) : readGuarded(raw)
 
 /**
- * The refusal of every plan a sub-agent writes (BP-47).
+ * The rejection of every plan written by a sub-agent.
  *
  * @category constructors
  * @since 0.1.0
@@ -182,7 +181,7 @@ export const nested: PlanRejected = new PlanRejected({
 })
 
 /**
- * The same plan with every task pending: how a run of it begins (BP-54).
+ * Returns the plan with all tasks pending, as a run of it begins.
  *
  * @category constructors
  * @since 0.1.0
@@ -195,10 +194,10 @@ export const pending = (plan: Plan): Plan =>
 // ---------------------------------------------------------------- combinators
 
 /**
- * Is this prose a model thought aloud in a plan block, rather than a plan with a mistake (W-34)?
+ * Is this text in a plan block prose, rather than a plan with a mistake?
  *
- * Prose is text that is neither blank, nor JSON of any kind, nor begins like
- * JSON: with a brace, a bracket, a comment or a code fence.
+ * Prose is text that is neither blank nor JSON, and does not begin like JSON: with a brace, a bracket, a comment or a
+ * code fence.
  *
  * @category combinators
  * @since 0.1.0
@@ -213,7 +212,7 @@ export const isProse = (text: string): boolean => {
 }
 
 /**
- * Does this task run beside others? The strategy decides before the task does (BP-56).
+ * Does this task run beside others? The task decides only in a `mixed` plan.
  *
  * @category combinators
  * @since 0.1.0
@@ -222,9 +221,9 @@ export const isParallel = (strategy: Strategy, task: Task): boolean =>
   strategy === "mixed" ? task.parallel : strategy === "parallel"
 
 /**
- * The tasks in the waves they would run in if each wave waited for the one before (BP-57).
+ * Returns the tasks in waves, each of which waits for the one before.
  *
- * Every task counts as pending. A validated plan has all its tasks in a wave.
+ * Every task counts as pending. In a valid plan each task is in a wave.
  *
  * @category combinators
  * @since 0.1.0
@@ -236,7 +235,7 @@ export const waves = (plan: Plan): ReadonlyArray<Wave> =>
   }))
 
 /**
- * The order in which results are told, whatever finished first (BP-58).
+ * Returns the ids in the order in which results are reported, whatever finishes first.
  *
  * @category combinators
  * @since 0.1.0
@@ -244,7 +243,7 @@ export const waves = (plan: Plan): ReadonlyArray<Wave> =>
 export const completionOrder = (plan: Plan): ReadonlyArray<string> => named(plan, Graph.completionOrder(graph(plan)))
 
 /**
- * The plan with its names on the wire.
+ * Returns the plan in its wire form.
  *
  * @category combinators
  * @since 0.1.0
@@ -256,7 +255,7 @@ export const toJson = (plan: Plan) => ({
 })
 
 /**
- * A task with its names on the wire.
+ * Returns a task in its wire form.
  *
  * @category combinators
  * @since 0.1.0
@@ -321,7 +320,7 @@ const read = (raw: unknown): Result.Result<Plan, PlanRejected> => {
   return inspect(plan)
 }
 
-/** Text that was parsed is plain data; another value may hold a getter or be a proxy, and throw when it is read. */
+/** Parsed text is plain data; any other value may have getters or be a proxy, which can throw. */
 const readGuarded = (raw: unknown): Result.Result<Plan, PlanRejected> => {
   try {
     return read(raw)
@@ -330,7 +329,7 @@ const readGuarded = (raw: unknown): Result.Result<Plan, PlanRejected> => {
   }
 }
 
-/** The two faults of a graph: an id taken twice, a circle. */
+/** Rejects repeated ids and circles. */
 const inspect = (plan: Plan): Result.Result<Plan, PlanRejected> => {
   const repeated = repeatedIds(plan.tasks)
   if (repeated.length > 0) {
@@ -369,7 +368,7 @@ const readTask = (raw: unknown): ReadonlyArray<Task> => {
 const readDependencies = (raw: unknown): ReadonlyArray<string> =>
   (Array.isArray(raw) ? raw : [raw]).filter((id) => typeof id === "string" && id !== "")
 
-/** Forgets dependencies on unknown ids, on dropped tasks and on the task itself (BP-52). */
+/** Removes dependencies on unknown ids, on dropped tasks and on the task itself. */
 const prune = (tasks: ReadonlyArray<Task>): ReadonlyArray<Task> => {
   const ids = new Set(tasks.map((task) => task.id))
   return tasks.map((task) => ({
@@ -387,13 +386,13 @@ const repeatedIds = (tasks: ReadonlyArray<Task>): ReadonlyArray<string> => {
 
 // ---------------------------------------------------------------- helpers
 
-/** Statuses play no part in it: a run begins with every task pending. */
+/** Statuses do not matter here, since a run begins with all tasks pending. */
 const graph = (plan: Plan) => Graph.make(pending(plan).tasks, (task) => isParallel(plan.strategy, task))
 
 const named = (plan: Plan, positions: ReadonlyArray<number>): ReadonlyArray<string> =>
   positions.flatMap((position) => plan.tasks[position]?.id ?? [])
 
-/** At most five ids, none longer than 60 characters, so that a refusal stays a sentence. */
+/** Lists at most five ids, each cut to 60 characters, so that a rejection stays a sentence. */
 const list = (ids: ReadonlyArray<string>): string => {
   const shown = ids.slice(0, 5).map((id) => JSON.stringify(id.length > 60 ? `${id.slice(0, 60)}…` : id))
   return ids.length > 5 ? `${shown.join(", ")} and ${ids.length - 5} more` : shown.join(", ")

@@ -1,9 +1,8 @@
 /**
- * An external system a model addresses by a block type of its own (BP-77).
+ * An external system that a model addresses by its own block type.
  *
- * Where a skill has an input with a shape, a protocol has a language: its
- * handler is given the whole block and answers with text, with any JSON, or
- * with a message that is taken as it is.
+ * A skill has a typed input; a protocol has a language of its own. Its handler receives the whole block, and answers
+ * with text, JSON or a whole message.
  *
  * @since 0.1.0
  */
@@ -19,24 +18,24 @@ import type { CallScope, Effects } from "./Skill.ts"
 export { DefinitionInvalid }
 
 /**
- * What a protocol's handler is given beside its block.
+ * The circumstances of a protocol call.
  *
  * @category models
  * @since 0.1.0
  */
 export interface ProtocolScope extends CallScope {
   /**
-   * Why the agent may not call this skill, if it may not. A protocol through which skills can be reached asks here, so
-   * that it is no way around the agent's list, the host's, the policy or what the model can do (S-15).
+   * Returns why the agent may not call a skill, or undefined. A protocol that gives access to skills checks it, so that
+   * it cannot bypass the agent's list, the host's list, the policy or the capabilities of the model.
    *
-   * An agent without a list of skills, or one that lists this protocol and none of these skills, was given the
-   * protocol as a whole.
+   * An agent without a list of skills, or one whose list names this protocol and none of these skills, may use all of
+   * it.
    */
   readonly refusal: (skill: string) => string | undefined
 }
 
 /**
- * A call of a skill, by its name and input.
+ * The call of a skill.
  *
  * @category models
  * @since 0.1.0
@@ -47,29 +46,29 @@ export interface SkillRequest {
 }
 
 /**
- * A protocol. A handler that answers with a `Message` speaks for itself; null is no text.
+ * A protocol.
  *
  * @category models
  * @since 0.1.0
  */
 export interface AnyProtocol<out R = never> {
-  /** The block type it answers to. */
+  /** Its block type. */
   readonly name: string
-  /** What `/protocols` tells the model. Whole blocks in it are shown as they are, half a block is escaped. */
+  /** Its entry in `/protocols`. Whole blocks in it are shown as they are, incomplete ones are escaped. */
   readonly documentation: string | null
   readonly effects: Effects
-  /** How long one call may take. Default: `Limits.skillTimeout`. */
+  /** Maximum duration of one call. Default: `Limits.skillTimeout`. */
   readonly timeout?: Duration.Duration
   readonly handle: (block: Block, scope: ProtocolScope) => Effect.Effect<unknown, unknown, R>
   /**
-   * The skill call that a block is another way to make, if it is one: policies judge that call too, and the stricter
-   * decision holds.
+   * Returns the skill call that a block stands for, if any. Policies decide about that call too, and the stricter
+   * decision applies.
    */
   readonly skillOf?: (block: Block) => SkillRequest | undefined
 }
 
 /**
- * What a protocol needs.
+ * The services a protocol requires.
  *
  * @category models
  * @since 0.1.0
@@ -77,7 +76,11 @@ export interface AnyProtocol<out R = never> {
 export type Services<P> = P extends AnyProtocol<infer R> ? R : never
 
 /**
- * Makes a protocol. Its `effects` are `write` unless said otherwise.
+ * Creates a protocol. `effects` defaults to `write`.
+ *
+ * `handle` may return what a skill may return, or a whole `Message`, which the model receives as it is. Unlike a
+ * skill's, a list without texts, media or contents is returned as JSON. Failures and defects are reported to the model
+ * like those of a skill.
  *
  * @category constructors
  * @since 0.1.0
@@ -87,7 +90,7 @@ export const make = <A, E, R = never>(
   options: {
     readonly documentation?: string | null | undefined
     readonly effects?: Effects | undefined
-    /** How long one call may take. Default: `Limits.skillTimeout`. */
+    /** Maximum duration of one call. Default: `Limits.skillTimeout`. */
     readonly timeout?: Duration.Input | undefined
     readonly handle: (block: Block, scope: ProtocolScope) => Effect.Effect<A, E, R>
     readonly skillOf?: ((block: Block) => SkillRequest | undefined) | undefined
@@ -102,7 +105,7 @@ export const make = <A, E, R = never>(
 })
 
 /**
- * Block types with a meaning of their own: no protocol can have them (BP-81).
+ * Block types that no protocol can have.
  *
  * @category models
  * @since 0.1.0
@@ -119,7 +122,7 @@ export const reserved: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Tells why a name cannot be a protocol's, if so.
+ * Returns why no protocol can have this name, if so.
  *
  * @category guards
  * @since 0.1.0

@@ -1,9 +1,8 @@
 /**
- * All protocols by block type (BP-81).
+ * All protocols by block type.
  *
- * Registration is scoped: a protocol leaves when its scope closes, also in the
- * middle of a run. A protocol keeps the services of the place it was registered
- * in; what the run brings wins.
+ * Registration is scoped: a protocol is removed when its scope closes, even during a run. A protocol keeps the services
+ * of the place it was registered in; those of the run take precedence.
  *
  * @since 0.1.0
  */
@@ -21,7 +20,7 @@ import { problem } from "./Protocol.ts"
 export { DefinitionInvalid, ToolNameConflict }
 
 /**
- * What a registry does.
+ * The service of `ProtocolRegistry`.
  *
  * @category models
  * @since 0.1.0
@@ -31,14 +30,10 @@ export interface ProtocolRegistryShape {
   readonly register: <R>(
     protocol: AnyProtocol<R>
   ) => Effect.Effect<void, ToolNameConflict | DefinitionInvalid, R | Scope.Scope>
-  /** Tells whether a block type is a protocol's; null is nobody's. */
-  readonly isRegistered: (name: string | null) => boolean
-  /** The protocol of exactly this block type. */
+  /** Returns the protocol with exactly this block type. */
   readonly find: (name: string) => Option.Option<AnyProtocol>
-  /** Every protocol, as registered. */
+  /** All protocols, in order of registration. */
   readonly all: Effect.Effect<ReadonlyArray<AnyProtocol>>
-  /** Their block types, as registered. */
-  readonly names: Effect.Effect<ReadonlyArray<string>>
 }
 
 /**
@@ -52,10 +47,10 @@ export class ProtocolRegistry extends Context.Service<ProtocolRegistry, Protocol
 ) {}
 
 /**
- * A registry of these protocols; it needs what they need.
+ * Creates a registry of protocols, which requires their services.
  *
- * A name given twice fails with `ToolNameConflict`. A reserved or impossible
- * name is a mistake in code and dies with `DefinitionInvalid`.
+ * A repeated name fails with `ToolNameConflict`. A reserved or impossible name is a bug and dies with
+ * `DefinitionInvalid`.
  *
  * @category layers
  * @since 0.1.0
@@ -79,7 +74,7 @@ export function layer(
 }
 
 /**
- * The protocols an agent may speak: all of them without a list, else the listed ones, as registered (BP-78).
+ * Returns the protocols an agent may use: all without a list, otherwise the listed ones.
  *
  * @category combinators
  * @since 0.1.0
@@ -115,9 +110,7 @@ const make = (): ProtocolRegistryShape => {
         }
         return Effect.acquireRelease(add(closed), () => Effect.sync(() => protocols.delete(closed.name)))
       }),
-    isRegistered: (name) => name !== null && protocols.has(name),
     find: (name) => Option.fromUndefinedOr(protocols.get(name)),
-    all: Effect.sync(() => Array.from(protocols.values())),
-    names: Effect.sync(() => Array.from(protocols.keys()))
+    all: Effect.sync(() => Array.from(protocols.values()))
   }
 }

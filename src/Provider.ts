@@ -1,9 +1,8 @@
 /**
  * The model behind a run: a request in, a stream of parts out.
  *
- * A provider speaks one vendor's wire format and nothing else: it knows no
- * blocks, runs no tools and keeps no state between calls. A stream that ends
- * without a `finish` part was cut and fails as `incomplete` (AC-4).
+ * A provider speaks the wire format of one vendor. It knows no blocks, runs no tools and keeps no state between calls.
+ * A stream that ends without a `finish` part fails as `incomplete`.
  *
  * @since 0.1.0
  */
@@ -24,7 +23,7 @@ import type * as Stream from "effect/Stream"
 export { ProviderError }
 
 /**
- * A callable as a vendor's native tool format needs it.
+ * A callable in the form that vendors expect of native tools.
  *
  * @category models
  * @since 0.1.0
@@ -32,12 +31,12 @@ export { ProviderError }
 export interface ToolDefinition {
   readonly name: string
   readonly description: string
-  /** JSON Schema (2020-12) of the input: always an object. */
+  /** JSON Schema (2020-12) of the input, always an object. */
   readonly inputSchema: JsonObject
 }
 
 /**
- * Looks up media named by id in a message.
+ * Looks up stored media by the ids in messages.
  *
  * @category models
  * @since 0.1.0
@@ -50,9 +49,8 @@ export interface MediaLookup {
 /**
  * One model call.
  *
- * `messages` begins with the system message, if there is one. Message objects
- * are shared between calls and never change, so an adapter may keep what it
- * encoded for each.
+ * `messages` begins with the system message, if any. Message objects are shared between calls and never change, so a
+ * provider may cache what it encodes for each.
  *
  * @category models
  * @since 0.1.0
@@ -63,18 +61,17 @@ export interface Request {
   readonly tools: ReadonlyArray<ToolDefinition>
   readonly generation: Generation
   readonly media: MediaLookup
-  /** Indexes into `messages` after which the prefix is stable enough to cache. */
+  /** Indexes into `messages` after which the prefix is stable enough to be cached. */
   readonly cacheBreakpoints?: ReadonlyArray<number>
-  /** Constrains the reply, for providers that take a grammar. */
+  /** Constrains the reply, for providers that support it. */
   readonly grammar?: ReplyGrammar
 }
 
 /**
- * What a reply has to fit: blocks that call what may be called, JSON by itself, or a GBNF of one's own.
+ * The form of a reply: blocks that call what is allowed, JSON of a schema, or a custom GBNF.
  *
- * It is a plain description, one value for as long as it stays the same. An
- * adapter has it written in the form its server takes (`Grammar.gbnfOf`,
- * `Grammar.jsonSchemaOf`, `Grammar.structuralTagOf`).
+ * It is a plain description, and the same object as long as it does not change. Providers translate it to the form of
+ * their server with `Grammar.gbnfOf`, `Grammar.jsonSchemaOf` or `Grammar.structuralTagOf`.
  *
  * @category models
  * @since 0.1.0
@@ -91,21 +88,21 @@ export type ReplyGrammar =
   | { readonly _tag: "Gbnf"; readonly text: string }
 
 /**
- * The provider as a value: what a run may be given directly.
+ * A provider as a value, as it can be passed to a run.
  *
  * @category models
  * @since 0.1.0
  */
 export interface ProviderShape {
-  /** `anthropic`, `openai`, …: the key of the model strings. */
+  /** The key in model strings, such as `anthropic` or `openai`. */
   readonly name: string
   readonly stream: (request: Request) => Stream.Stream<StreamPart, ProviderError>
-  /** The models on offer, when the vendor can tell. */
+  /** The models on offer, if the vendor lists them. */
   readonly models?: Effect.Effect<ReadonlyArray<Model>, ProviderError>
 }
 
 /**
- * The provider a run uses when neither the run nor the agent names one (BP-31).
+ * The default provider, used when neither the run nor its agent names one.
  *
  * @category services
  * @since 0.1.0

@@ -1,11 +1,9 @@
 /**
- * Keeps secrets out of what the model and the logs see (S-7).
+ * Keeps secrets out of prompts, events and logs.
  *
- * A run under a redactor shows the model no text with a secret in it, wherever
- * it came from: results of skills and protocols with their keys, errors, what
- * users and files said. Recorders, loggers and whoever calls a skill that is
- * served are told the same. Without one, only what looks like a key in an error
- * is taken out.
+ * A run with a redactor never shows the model a text that contains a known secret, wherever it came from: results of
+ * skills and protocols, errors, user input, files. The same holds for recorders, loggers, and callers of served skills.
+ * Without a redactor, only error messages are cleaned of what looks like a key.
  *
  * @since 0.1.0
  */
@@ -17,7 +15,7 @@ import { entities } from "./internal/base/text.ts"
 import { redact } from "./internal/base/redact.ts"
 
 /**
- * Takes the secrets out of a text.
+ * Removes secrets from a text.
  *
  * @category models
  * @since 0.1.0
@@ -27,20 +25,20 @@ export interface Redactor {
 }
 
 /**
- * What is to be taken out.
+ * Which secrets a redactor removes.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options {
-  /** Secrets that are known. One of fewer than four characters is passed over: it would blot out words. */
+  /** Known secrets. Secrets of fewer than four characters are ignored, since they would occur in ordinary words. */
   readonly secrets?: ReadonlyArray<Redacted.Redacted<string>> | undefined
-  /** Also whatever looks like a key. Default: yes. */
+  /** Also remove everything that looks like a key. Default: true. */
   readonly shapes?: boolean | undefined
 }
 
 /**
- * The redactor of a run. None by default.
+ * The redactor of a run. Default: none.
  *
  * @category references
  * @since 0.1.0
@@ -51,7 +49,7 @@ export const Redaction: Context.Reference<Redactor | undefined> = Context.Refere
 )
 
 /**
- * Makes a redactor. Known secrets are also found as they stand in JSON, and between tags.
+ * Creates a redactor. Known secrets are also found in their JSON and entity-escaped forms.
  *
  * @category constructors
  * @since 0.1.0
@@ -65,7 +63,7 @@ export const make = (options: Options = {}): Redactor => {
     known.add(JSON.stringify(value).slice(1, -1))
     known.add(entities(value))
   }
-  // The longer first: a secret may be part of another.
+  // Longer secrets first, since one may be part of another.
   const secrets = [...known].toSorted((a, b) => b.length - a.length)
   const shapes = options.shapes ?? true
   return {
@@ -78,7 +76,7 @@ export const make = (options: Options = {}): Redactor => {
 }
 
 /**
- * Puts a redactor in place for every run under it.
+ * Provides a redactor to every run.
  *
  * @example
  * const safe = Redaction.layer({ secrets: [apiKey] })

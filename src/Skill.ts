@@ -1,11 +1,9 @@
 /**
- * A local ability a model can use: a name, a Schema for its input, an Effect that does it.
+ * A local ability a model can use: a name, a Schema for its input, and an Effect.
  *
- * `make` ties the three together, so that `execute` only ever sees decoded
- * input and the layer it is registered in asks for what it needs. `effects`
- * says once what a call does to the world: it decides resume, retry and
- * approval. Input is checked before anything runs, and a misfit is told to the
- * model in words it can act on (BP-87).
+ * `make` ties the three together, so that `execute` only sees decoded input, and the layer it is registered in requires
+ * its services. `effects` declares the side effects of a call; resuming, retries and approval depend on it. Input is
+ * checked before anything runs, and the model receives a message about what does not fit.
  *
  * @since 0.1.0
  */
@@ -30,8 +28,8 @@ import type { Capability } from "./Model.ts"
 export { CredentialMissing, InvalidArguments, SkillResultInvalid, SkillSettingInvalid }
 
 /**
- * What a call does to the world: nothing (`read`), the same however often it
- * is made (`idempotent`), or something each time (`write`, the default).
+ * The side effects of a call: none (`read`), the same however often it is made (`idempotent`), or new ones each time
+ * (`write`, the default).
  *
  * @category models
  * @since 0.1.0
@@ -39,7 +37,7 @@ export { CredentialMissing, InvalidArguments, SkillResultInvalid, SkillSettingIn
 export type Effects = "read" | "idempotent" | "write"
 
 /**
- * Where a skill comes from (AC-12).
+ * Where a skill comes from.
  *
  * @category models
  * @since 0.1.0
@@ -47,7 +45,7 @@ export type Effects = "read" | "idempotent" | "write"
 export type Source = "native" | "mcp" | "skill-pack"
 
 /**
- * Hints for hosts and screens, with the meaning of effect/ai's tool annotations (AC-15).
+ * Hints for hosts and user interfaces, with the meaning of tool annotations in effect/ai.
  *
  * @category models
  * @since 0.1.0
@@ -61,7 +59,7 @@ export interface Annotations {
 }
 
 /**
- * Where a call happens: what the kernel tells a skill or a protocol.
+ * The circumstances of a call, passed to skills and protocols.
  *
  * @category models
  * @since 0.1.0
@@ -69,24 +67,23 @@ export interface Annotations {
 export interface CallScope {
   readonly runId: string
   readonly rootRunId: string
-  /**
-   * As events and the journal tell it: unique in its turn. A vendor may give the same to a call of another turn or run.
-   */
+  /** The id in events and the journal, unique within its turn. A vendor may reuse it in another turn or run. */
   readonly callId: string
-  /** Unique over all runs, and the same over retries and resumes: for systems that do a thing once for each key (DR-17). */
+  /**
+   * Unique over all runs, and stable over retries and resumes. Pass it to systems that deduplicate requests by a key.
+   */
   readonly idempotencyKey: string
   readonly step: number
   readonly depth: number
   readonly taskId: string | undefined
-  /** The host's own state of the run (BP-153). */
+  /** The host's own state of the run. */
   readonly runContext: Json
-  /** How the model wrote the call: what is told of a misfit shows it in this form. Default: `blocks`. */
+  /** The dialect of the call, in which messages about wrong input show examples. Default: `blocks`. */
   readonly dialect?: DialectName
 }
 
 /**
- * What `execute` is given beside its input (BP-91), with the settings in the types that were declared. Without type
- * arguments it is that of any skill.
+ * The second argument of `execute`: the scope of the call, and the declared settings with their types.
  *
  * @category models
  * @since 0.1.0
@@ -98,7 +95,7 @@ export interface SkillContext<
   extends CallScope, Settings.Settings<C, K> {}
 
 /**
- * A skill as registry and kernel see it: input closed over, services still open.
+ * A skill as registries and the kernel see it, with its input type hidden and its services still required.
  *
  * @category models
  * @since 0.1.0
@@ -108,30 +105,30 @@ export interface AnySkill<out R = never> {
   readonly description: string
   readonly effects: Effects
   readonly annotations: Annotations
-  /** What the model must be able to do (BP-90). */
+  /** Capabilities the model must have. */
   readonly requires: ReadonlyArray<Capability>
-  /** What the results may hold; information only. */
+  /** Kinds of media in the results, for information only. */
   readonly produces: ReadonlyArray<Kind>
   readonly source: Source
-  /** How long one call may take. Default: `Limits.skillTimeout`. */
+  /** Maximum duration of one call. Default: `Limits.skillTimeout`. */
   readonly timeout?: Duration.Duration
-  /** JSON Schema (2020-12) of the input, always an object. Computed when first read. */
+  /** JSON Schema (2020-12) of the input, always an object. Computed on first access. */
   readonly inputSchema: JsonObject
-  /** The entry in `/skills` (BP-94). Computed when first read. */
+  /** The entry in `/skills`. Computed on first access. */
   readonly listing: string
-  /** Reads the text of a command block as parameters; never fails (BP-68). */
+  /** Reads the text of a command block as parameters. Never fails. */
   readonly parameters: (text: string) => JsonObject
   /**
-   * The input as it will be executed, in its JSON form: transformed, and with defaults (AC-19). Fails as `call` would
-   * when it does not fit. Absent where the input is executed as it is.
+   * Returns the input as it will be executed, in its JSON form: transformed and with defaults. Fails like `call` if it
+   * does not fit. Absent when the input is executed unchanged.
    */
   readonly normalize?: (input: JsonObject) => Effect.Effect<JsonObject, InvalidArguments, R>
-  /** Decodes, then executes: the one place where the input's type is known. */
+  /** Decodes the input and executes it. */
   readonly call: (input: JsonObject, scope: CallScope) => Effect.Effect<unknown, unknown, R>
 }
 
 /**
- * A skill that remembers the types it was made with.
+ * A skill with the types it was made with.
  *
  * @category models
  * @since 0.1.0
@@ -145,24 +142,24 @@ export interface Made<out Name extends string, in out Input, out Output, out R> 
 }
 
 /**
- * Reads the types back from a skill.
+ * Extracts the types of a skill.
  *
  * @category models
  * @since 0.1.0
  */
 export declare namespace SkillTypes {
-  /** What the skill needs. */
+  /** The services it requires. */
   type Services<S> = S extends AnySkill<infer R> ? R : never
-  /** Its name, literally. */
+  /** Its literal name. */
   type Name<S> = S extends { readonly name: infer N extends string } ? N : string
-  /** What `execute` is given. */
+  /** The input of `execute`. */
   type Input<S> = S extends Made<string, infer I, infer _O, infer _R> ? I : unknown
-  /** What `execute` returns. */
+  /** The result of `execute`. */
   type Output<S> = S extends Made<string, infer _I, infer O, infer _R> ? O : unknown
 }
 
 /**
- * What every skill is made of, whatever its input.
+ * Options of every skill, whatever its input.
  *
  * @category models
  * @since 0.1.0
@@ -174,16 +171,16 @@ export interface Options<
   readonly description: string
   /** Default: `write`. */
   readonly effects?: Effects | undefined
-  /** What is left out follows from `effects`; `openWorld` is then true. */
+  /** Hints that are not given follow from `effects`; `openWorld` is true. */
   readonly annotations?: Partial<Annotations> | undefined
-  /** What the model must be able to do. Default: nothing. */
+  /** Capabilities the model must have. Default: none. */
   readonly requires?: ReadonlyArray<Capability> | undefined
   readonly produces?: ReadonlyArray<Kind> | undefined
-  /** What `SkillContext.config` may be asked for. */
+  /** The configuration keys available in `SkillContext.config`. */
   readonly config?: (C & Settings.Exactly<C, Settings.ConfigSpec>) | undefined
-  /** What `SkillContext.credential` may be asked for. */
+  /** The credentials available in `SkillContext.credential`. */
   readonly credentials?: (K & Settings.Exactly<K, Settings.CredentialSpec>) | undefined
-  /** How long one call may take. Default: `Limits.skillTimeout`. */
+  /** Maximum duration of one call. Default: `Limits.skillTimeout`. */
   readonly timeout?: Duration.Input | undefined
   /** Default: `native`. */
   readonly source?: Source | undefined
@@ -192,15 +189,18 @@ export interface Options<
 export type { Output, SkillResult } from "./internal/skill/skillOutput.ts"
 
 /**
- * Makes a skill.
+ * Creates a skill.
  *
- * The fields of an input struct are what the model writes. An input that is no
- * object schema (`Schema.String`) becomes the single input `input`. The model
- * writes JSON, so every field is read through its JSON form: a `Schema.Date`
- * from an ISO text, and a `Schema.Number` also from `"NaN"` or `"Infinity"`,
- * which a `Schema.Finite` does not offer. `execute` returns text, media, `result(…)`, contents, a
- * list of these, null for nothing (`undefined` is no result, R-22), or any JSON.
- * The text parts of a list are joined: for a list as JSON, return an object.
+ * The model writes the input as JSON, so each field is decoded from its JSON form: a `Schema.Date` from an ISO string,
+ * a `Schema.Number` also from `"NaN"` or `"Infinity"`, which a `Schema.Finite` does not accept. A schema that is not an
+ * object (`Schema.String`) becomes the single input `input`.
+ *
+ * `execute` may return text, media, `result(…)`, contents, a list of these, null for an empty result, or any other
+ * JSON. Texts in a list are joined; to return a list as JSON, wrap it in an object. `undefined` and other values fail
+ * with `SkillResultInvalid`.
+ *
+ * When `execute` fails, the model receives the `_tag` and `message` of the error, without what looks like a key. When
+ * it dies, the model only learns that the skill failed unexpectedly, and the cause is logged.
  *
  * @example
  * import { Effect, Schema } from "effect"
@@ -248,14 +248,14 @@ export function make<const Name extends string, S extends Schema.Constraint, A, 
     input,
     (params, scope) =>
       Effect.flatMap(decode(params, scope.dialect), (value) => options.execute(value, contextOf(scope))),
-    // What cannot be written back stays as it came.
+    // Input that cannot be encoded again stays as it was.
     (params) => Effect.flatMap(decode(params), (value) => Effect.orElseSucceed(input.encode(value), () => params))
   )
 }
 
 /**
- * Makes a skill whose input is described by JSON Schema alone: what a foreign
- * source offers. The input reaches `execute` as it is; the peer checks it.
+ * Creates a skill whose input is described by a JSON Schema, such as one of a foreign source. The input reaches
+ * `execute` unchecked.
  *
  * @category constructors
  * @since 0.1.0
@@ -288,7 +288,8 @@ export function dynamic<const Name extends string, A, E, R>(
 }
 
 /**
- * Text with media and metadata, for a skill to return (BP-154).
+ * Creates a result of text, media and metadata, to be returned from a skill. Metadata is for the host and never shown
+ * to the model.
  *
  * @category constructors
  * @since 0.1.0
@@ -302,8 +303,7 @@ export const result: (
 ) => Outputs.SkillResult = Outputs.result
 
 /**
- * Takes apart what a skill returned (BP-72, BP-73). What JSON cannot hold is
- * refused with its path (R-22).
+ * Converts a value returned by a skill into contents, media and JSON. Fails with the path of what is none of these.
  *
  * @category combinators
  * @since 0.1.0
@@ -311,7 +311,7 @@ export const result: (
 export const toOutput: (value: unknown) => Result.Result<Outputs.Output, SkillResultInvalid> = Outputs.toOutput
 
 /**
- * Tells whether a value is a skill made by `make` or `dynamic`.
+ * Is this a skill made by `make` or `dynamic`?
  *
  * @category guards
  * @since 0.1.0
@@ -330,10 +330,10 @@ export {
 } from "./internal/skill/skillSettings.ts"
 
 /**
- * Credentials given in code: by key, or by skill and key (BP-93).
+ * Provides credentials by key, or by skill and key, which takes precedence.
  *
- * Provide it to a registry, for its skills, or to what runs under it; those of a run win. Beside the registry, in the
- * list of layers a kernel is given, no skill sees them.
+ * Provide the layer to a registry for its skills, or to the kernel for its runs, which takes precedence. Merged beside
+ * the registry, it has no effect.
  *
  * @example
  * const Skills = SkillRegistry.layer(search).pipe(Layer.provide(Skill.layerCredentials({ search: { token } })))
@@ -347,7 +347,7 @@ export const layerCredentials = (values: Settings.SettingRecord<Redacted.Redacte
 }
 
 /**
- * Configuration given in code, as text: by key, or by skill and key (BP-93). It is provided where `layerCredentials` is.
+ * Provides configuration as text, by key or by skill and key. Provide it in the same places as `layerCredentials`.
  *
  * @category layers
  * @since 0.1.0
@@ -357,7 +357,7 @@ export const layerConfig = (values: Settings.SettingRecord<string>): Layer.Layer
   return Layer.succeed(Settings.ConfigResolver, { resolve: (skill, key) => Effect.sync(() => find(skill, key)) })
 }
 
-/** Adds the settings a skill may ask for to the scope of a call. */
+/** Adds the declared settings to the scope of a call. */
 const contexts = (name: string, options: Options): ((scope: CallScope) => CallScope & Settings.AnySettings) => {
   const settings = Settings.make(name, options.config, options.credentials)
   return (scope) => ({ ...scope, ...settings() })

@@ -1,10 +1,8 @@
 /**
- * Skills kept as code files, reloaded whole or not at all (BP-83, W-32).
+ * Skills in code files, reloaded completely or not at all.
  *
- * A source gives the files and tells when they change; this module turns what
- * they export into one registration. A file that cannot be used changes
- * nothing: the skills of before stay, and the problem is named. Who reads the
- * registry looks at one snapshot of it, so nobody ever sees half a reload.
+ * A source loads the files and announces changes; their exports become one registration. If a file is unusable, the
+ * previous skills stay and the problem is reported.
  *
  * @since 0.1.0
  */
@@ -26,10 +24,9 @@ import { SkillRegistry } from "./SkillRegistry.ts"
 export { SkillFilesInvalid }
 
 /**
- * A code file: its name and what it exports.
+ * A code file and its exports.
  *
- * A skill, or a list of skills, may be the default export or a named one;
- * other exports are its own business.
+ * Skills and lists of skills may be default or named exports. Other exports are ignored.
  *
  * @category models
  * @since 0.1.0
@@ -40,20 +37,20 @@ export interface SkillFile {
 }
 
 /**
- * Where code files come from.
+ * A source of code files.
  *
  * @category models
  * @since 0.1.0
  */
 export interface FileSource {
-  /** All files as they are now. */
+  /** Loads all files. */
   readonly load: Effect.Effect<ReadonlyArray<SkillFile>, SkillFilesInvalid>
-  /** Tells, as often as it likes, that files may have changed. */
+  /** Emits when files may have changed. */
   readonly changes: Stream.Stream<unknown>
 }
 
 /**
- * What is loaded, and what was wrong with the last attempt, if anything.
+ * The loaded skills, and the problem of the last attempt, if any.
  *
  * @category models
  * @since 0.1.0
@@ -64,16 +61,16 @@ export interface Status {
 }
 
 /**
- * What the loaded files can be asked.
+ * The service of `SkillFiles`.
  *
  * @category models
  * @since 0.1.0
  */
 export interface SkillFilesShape {
-  /** Loads everything again and gives the names of the skills. */
+  /** Loads all files again. Returns the names of the skills. */
   readonly reload: Effect.Effect<ReadonlyArray<string>, SkillFilesInvalid>
   readonly status: Effect.Effect<Status>
-  /** The status now and after every attempt, until the layer closes. Whoever is slow misses old ones, never the newest. */
+  /** The status now and after every attempt, until the layer closes. Slow readers miss old values, never the newest. */
   readonly changes: Stream.Stream<Status>
 }
 
@@ -86,12 +83,11 @@ export interface SkillFilesShape {
 export class SkillFiles extends Context.Service<SkillFiles, SkillFilesShape>()("kernai/SkillFiles") {}
 
 /**
- * Follows a source: its skills are registered now and again whenever it changes.
+ * Registers the skills of a source, and registers them again whenever it changes.
  *
- * Fails when the first load does. A later failure is logged and kept in the
- * status. Changes are gathered until none came for `debounce` (100 ms), so a
- * file that is still being written is not read halfway. What skills in files
- * need cannot be seen in types: name it as `R`.
+ * Fails if the first load fails. Later failures are logged and kept in the status. Changes are collected until there
+ * was none for `debounce` (default: 100 ms), so that files are not read while they are written. The services the skills
+ * require cannot be inferred: pass them as `R`.
  *
  * @category layers
  * @since 0.1.0
@@ -119,7 +115,7 @@ export const layer = <R = never>(
       })
       const reload = attempt.pipe(
         Effect.tapError((problem) => SubscriptionRef.update(state, ({ skills }) => ({ skills, problem }))),
-        // One at a time: the older of two loads must not win.
+        // One load at a time, so that an older one cannot win.
         one.withPermits(1)
       )
 
@@ -128,7 +124,7 @@ export const layer = <R = never>(
         Stream.runForEach(() =>
           Effect.catch(reload, (problem) => Effect.logWarning(`skill files were not reloaded: ${problem.message}`))
         ),
-        // Listening begins before the first load, so that no change falls between the two.
+        // Subscribed before the first load, so that no change is missed.
         Effect.forkScoped({ startImmediately: true })
       )
       yield* reload
@@ -138,7 +134,7 @@ export const layer = <R = never>(
   )
 
 /**
- * Files that exist only here. Setting the reference is saving files.
+ * Registers the skills of files in memory. Setting the reference saves the files.
  *
  * @category layers
  * @since 0.1.0
@@ -150,7 +146,7 @@ export const layerMemory = <R = never>(
     let loaded: ReadonlyArray<SkillFile> | undefined
     return layer<R>({
       load: Effect.map(SubscriptionRef.get(files), (now) => (loaded = now)),
-      // The reference tells its value to whoever comes; only another one is news.
+      // The reference emits its current value to every subscriber; only a different one is a change.
       changes: Stream.filter(SubscriptionRef.changes(files), (now) => now !== loaded)
     })
   })
@@ -159,11 +155,11 @@ const invalid = (file: string, reason: string) => new SkillFilesInvalid({ proble
 
 interface Collected<R> {
   readonly skills: ReadonlyArray<AnySkill<R>>
-  /** The file each name came from. */
+  /** The file that defines each skill, by name. */
   readonly files: ReadonlyMap<string, string>
 }
 
-/** The skills of all files, or every problem they have. */
+/** Returns the skills of all files, or every problem. */
 const collect = <R>(loaded: ReadonlyArray<SkillFile>): Result.Result<Collected<R>, SkillFilesInvalid> => {
   const skills: Array<AnySkill<R>> = []
   const files = new Map<string, string>()
@@ -182,7 +178,7 @@ const collect = <R>(loaded: ReadonlyArray<SkillFile>): Result.Result<Collected<R
   return problems.length === 0 ? Result.succeed({ skills, files }) : Result.fail(new SkillFilesInvalid({ problems }))
 }
 
-/** The skills a file exports; nothing where looking at its exports throws, as at one that is not made yet. */
+/** Returns the skills a file exports, or undefined if reading its exports throws, such as in an import cycle. */
 const skillsOf = <R>(exports: SkillFile["exports"]): ReadonlySet<AnySkill<R>> | undefined =>
   Result.getOrUndefined(
     Result.try(
@@ -195,5 +191,5 @@ const skillsOf = <R>(exports: SkillFile["exports"]): ReadonlySet<AnySkill<R>> | 
     )
   )
 
-/** What a skill of a file needs is what the layer was told. */
+/** The caller of the layer declares which services the skills of its files require. */
 const isSkillOf = <R>(value: unknown): value is AnySkill<R> => isSkill(value)

@@ -1,10 +1,9 @@
 /**
- * Skills as folders: a SKILL.md, and files beside it that are read when needed (AC-16).
+ * Skills as folders: a SKILL.md, and files that are read on demand.
  *
- * A model first sees names and descriptions only, then loads the body of one
- * skill, then reads its files. The store reads and never runs anything: a body
- * is data, and what it says about tools widens no policy. A path is judged
- * before anything is opened (AC-17).
+ * A model first sees names and descriptions only, then loads the body of one skill, then reads its files. The store
+ * reads and never executes: a body is data, and the tools it mentions grant no rights. Paths are checked before
+ * anything is opened.
  *
  * @since 0.1.0
  */
@@ -46,7 +45,7 @@ export type {
 } from "./internal/prompt/skillPackType.ts"
 
 /**
- * The skills an application keeps as folders.
+ * The skill packs of an application.
  *
  * @category services
  * @since 0.1.0
@@ -56,7 +55,7 @@ export class SkillPackStore extends Context.Service<SkillPackStore, SkillPackSto
 // ---------------------------------------------------------------- constructors
 
 /**
- * A store over any files.
+ * Creates a store over any source of files.
  *
  * @category constructors
  * @since 0.1.0
@@ -64,7 +63,7 @@ export class SkillPackStore extends Context.Service<SkillPackStore, SkillPackSto
 export const make: (files: Files, options?: Options) => SkillPackStoreShape = Packs.make
 
 /**
- * What a prompt holds of the skills: names and descriptions, nothing else (AC-16).
+ * Returns the section of the prompt that lists skill packs: names and descriptions only.
  *
  * @category combinators
  * @since 0.1.0
@@ -77,7 +76,7 @@ export const fragment = (skills: ReadonlyArray<Pick<SkillPack, "name" | "descrip
         .join("\n")}\n</available_skills>`
 
 /**
- * The fragment as a section of the prompt, for agents that may load skills.
+ * The section for agents that may load skill packs; empty for others.
  *
  * @category combinators
  * @since 0.1.0
@@ -102,7 +101,7 @@ const list = Skill.make("skills_list", {
   execute: () =>
     SkillPackStore.use((store) =>
       Effect.map(store.list, ({ skills }) => ({
-        // Like the fragment: nothing in it hides from whoever reads a log of the run.
+        // As in the fragment, invisible characters are escaped for readers of logs.
         skills: skills.map(({ description, name }) => ({ name, description: visible(description) }))
       }))
     )
@@ -140,8 +139,7 @@ const readFile = Skill.make("skills_read_file", {
 })
 
 /**
- * The three skills through which a model uses skill packs: `skills_list`,
- * `skills_load` and `skills_read_file` (AC-12).
+ * The three skills through which a model uses skill packs: `skills_list`, `skills_load` and `skills_read_file`.
  *
  * @category skills
  * @since 0.1.0
@@ -151,7 +149,7 @@ export const skills: ReadonlyArray<Skill.AnySkill<SkillPackStore>> = [list, load
 // ---------------------------------------------------------------- layers
 
 /**
- * Adds the three skills to the registry, for as long as the layer lives.
+ * Adds the three skills to the registry until the layer is released.
  *
  * @category layers
  * @since 0.1.0
@@ -163,7 +161,7 @@ export const layerSkills: Layer.Layer<never, ToolNameConflict, SkillRegistry | S
 )
 
 /**
- * Skills that exist only here: paths such as `name/SKILL.md`, and what is in them.
+ * A store of packs in memory, given as paths such as `name/SKILL.md` and their content.
  *
  * @category layers
  * @since 0.1.0

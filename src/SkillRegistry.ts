@@ -1,10 +1,8 @@
 /**
- * All skills by name, whatever their source (AC-12).
+ * All skills by name, whatever their source.
  *
- * Every registration is scoped and whole: its skills appear together, are
- * replaced together and leave when its scope closes. Readers look at one
- * immutable snapshot, so nobody ever sees half a reload. A skill keeps the
- * services of the place it was registered in; what the run brings wins.
+ * Every registration is scoped and atomic: its skills are added together, replaced together, and removed when its scope
+ * closes. A skill keeps the services of the place it was registered in; those of the run take precedence.
  *
  * @since 0.1.0
  */
@@ -25,7 +23,7 @@ import type { AnySkill, CallScope, SkillTypes, Source } from "./Skill.ts"
 export { DefinitionInvalid, ToolNameConflict }
 
 /**
- * Skills that belong together: a server, a store, a folder.
+ * Skills that belong together: those of a server, a store or a folder.
  *
  * @category models
  * @since 0.1.0
@@ -36,20 +34,20 @@ export interface SkillSource<out R = never> {
 }
 
 /**
- * A registered source. It lives as long as the scope it was registered in.
+ * A registered source. It lives until the scope it was registered in closes.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Registration<in R = never> {
   /**
-   * Puts other skills in the place of all of the source's, at once or not at all. Does nothing once its scope is closed.
+   * Replaces all skills of the source at once, or fails and changes nothing. Does nothing after the scope has closed.
    */
   readonly replace: (skills: ReadonlyArray<AnySkill<R>>) => Effect.Effect<void, ToolNameConflict | DefinitionInvalid>
 }
 
 /**
- * What a registry does.
+ * The service of `SkillRegistry`.
  *
  * @category models
  * @since 0.1.0
@@ -59,13 +57,13 @@ export interface SkillRegistryShape {
   readonly register: <R>(
     skill: AnySkill<R>
   ) => Effect.Effect<void, ToolNameConflict | DefinitionInvalid, R | Scope.Scope>
-  /** Adds the skills of a source until the scope closes; the source can replace them as a whole. */
+  /** Adds the skills of a source until the scope closes. The source can replace them as a whole. */
   readonly registerSource: <R = never>(
     source: SkillSource<R>
   ) => Effect.Effect<Registration<R>, ToolNameConflict | DefinitionInvalid, R | Scope.Scope>
-  /** The skill of exactly this name. */
+  /** Returns the skill with exactly this name. */
   readonly find: (name: string) => Option.Option<AnySkill>
-  /** Every skill: native ones as registered, then by MCP server, then of skill packs. */
+  /** All skills: native ones in order of registration, then those of MCP servers, then skill packs. */
   readonly all: Effect.Effect<ReadonlyArray<AnySkill>>
 }
 
@@ -78,10 +76,9 @@ export interface SkillRegistryShape {
 export class SkillRegistry extends Context.Service<SkillRegistry, SkillRegistryShape>()("kernai/SkillRegistry") {}
 
 /**
- * A registry of these skills; it needs what they need.
+ * Creates a registry of skills, which requires their services.
  *
- * A name given twice fails with `ToolNameConflict`. A name no skill may have is
- * a mistake in code and dies with `DefinitionInvalid`.
+ * A repeated name fails with `ToolNameConflict`. A name no skill can have is a bug and dies with `DefinitionInvalid`.
  *
  * @category layers
  * @since 0.1.0
@@ -106,25 +103,24 @@ export function layer(
 }
 
 /**
- * Who asks: what decides which skills are there for them (AC-18).
+ * What decides which skills an agent can use.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Access {
-  /** The agent's list: undefined for nothing (BP-94). */
+  /** The agent's list: undefined for none. */
   readonly agentSkills: "all" | ReadonlyArray<string> | undefined
-  /** Skills that require more than it can do are not there. */
+  /** Skills that require more capabilities are not available. */
   readonly model?: Model | undefined
-  /** The host's own list, over every agent (BP-65). */
+  /** The host's own list, which applies to every agent. */
   readonly allowed?: ReadonlyArray<string> | undefined
 }
 
 /**
- * Tells why a skill is not there for whoever asks: `is not allowed`, `requires vision`.
+ * Returns why a skill is not available: `is not allowed`, `requires vision`.
  *
- * One rule for the listing and for the call, so that what is hidden cannot be
- * called by guessing its name (S-15).
+ * Listing and calls share this rule, so a hidden skill cannot be called by guessing its name.
  *
  * @category guards
  * @since 0.1.0
@@ -138,7 +134,7 @@ export const allowed = (skill: AnySkill, access: Access): string | undefined => 
 }
 
 /**
- * The skills that are there for whoever asks, in the order of the agent's list (BP-94).
+ * Returns the available skills in the order of the agent's list.
  *
  * @category combinators
  * @since 0.1.0
@@ -148,12 +144,12 @@ export const visible = (skills: ReadonlyArray<AnySkill>, access: Access): Readon
   if (agentSkills === undefined) return []
   const byName = new Map(skills.map((skill) => [skill.name, skill]))
   const listed = agentSkills === "all" ? skills : agentSkills.flatMap((name) => byName.get(name) ?? [])
-  // Those of a long list are on it: each of them would look for itself in all of it.
+  // These are on the list already; looking each up in a long list would take quadratic time.
   return listed.filter((skill) => allowed(skill, { ...access, agentSkills: "all" }) === undefined)
 }
 
 /**
- * The text of `/skills`: what a model is told of these skills (BP-94).
+ * Returns the text of `/skills`.
  *
  * @category combinators
  * @since 0.1.0
@@ -166,13 +162,13 @@ export const listing = (skills: ReadonlyArray<AnySkill>, model?: Model): string 
 const sources: ReadonlyArray<Source> = ["native", "mcp", "skill-pack"]
 
 const make = (): SkillRegistryShape => {
-  /** The skills of each registration, in the order of these. */
+  /** The skills of each registration, in order of registration. */
   const groups = new Map<object, ReadonlyArray<AnySkill>>()
   const byName = new Map<string, AnySkill>()
-  /** Put together when somebody asks. */
+  /** Computed on demand. */
   let all: ReadonlyArray<AnySkill> | undefined
 
-  /** Puts skills in the place of those of the same registration, or adds them. */
+  /** Replaces the skills of a registration, or adds them. */
   const swap = (owner: object, skills: ReadonlyArray<AnySkill>) =>
     Effect.suspend((): Effect.Effect<void, ToolNameConflict | DefinitionInvalid> => {
       const own = new Set(groups.get(owner))
@@ -202,7 +198,7 @@ const make = (): SkillRegistryShape => {
   const registerSource = <R = never>(source: SkillSource<R>) =>
     Effect.gen(function* () {
       const provide = closeOver(yield* Effect.context<R>())
-      // Nothing is left for a skill to need.
+      // Provides the services a skill requires.
       const closed = (skill: AnySkill<R>): AnySkill => {
         const { normalize } = skill
         const calls = {
@@ -212,7 +208,7 @@ const make = (): SkillRegistryShape => {
         return withCall(skill, calls, source.source)
       }
       const registration: Registration<R> = {
-        // A source whose scope closed has no place to put anything.
+        // A source whose scope has closed is no longer registered.
         replace: (skills) =>
           Effect.suspend(() => (groups.has(registration) ? swap(registration, skills.map(closed)) : Effect.void))
       }

@@ -1,9 +1,8 @@
 /**
- * What a model says, piece by piece.
+ * The parts of a model's reply, as a provider streams them.
  *
- * The names are those of effect/ai's encoded stream parts, so that any
- * `LanguageModel` can be a provider and a provider can be offered as one.
- * These are plain values: nothing on the path of a token decodes a schema.
+ * They are named like the encoded stream parts of effect/ai, so any `LanguageModel` can be a provider and any provider
+ * a `LanguageModel`. They are plain values, and no schema is decoded for them.
  *
  * @since 0.1.0
  */
@@ -11,7 +10,7 @@
 import type { Json } from "effect/Schema"
 
 /**
- * Facts of one vendor that belong to a part, by provider name (a thinking signature, for instance).
+ * Data of vendors that belongs to a part, by provider name, such as the signature of a thought.
  *
  * @category models
  * @since 0.1.0
@@ -19,7 +18,7 @@ import type { Json } from "effect/Schema"
 export type Metadata = { readonly [provider: string]: Json }
 
 /**
- * Why the model stopped (AC-4).
+ * Why the model stopped.
  *
  * @category models
  * @since 0.1.0
@@ -27,7 +26,7 @@ export type Metadata = { readonly [provider: string]: Json }
 export type FinishReason = "stop" | "length" | "content-filter" | "tool-calls" | "error" | "pause" | "other" | "unknown"
 
 /**
- * Tokens as a provider reports them; what it does not report stays absent (CP-14).
+ * Token counts as a provider reports them. Counts it does not report are absent.
  *
  * @category models
  * @since 0.1.0
@@ -52,7 +51,7 @@ interface Base<Type extends string> {
 }
 
 /**
- * Text begins.
+ * Start of a text.
  *
  * @category models
  * @since 0.1.0
@@ -62,7 +61,7 @@ export interface TextStart extends Base<"text-start"> {
 }
 
 /**
- * A piece of text.
+ * A piece of a text.
  *
  * @category models
  * @since 0.1.0
@@ -73,7 +72,7 @@ export interface TextDelta extends Base<"text-delta"> {
 }
 
 /**
- * Text ends.
+ * End of a text.
  *
  * @category models
  * @since 0.1.0
@@ -83,7 +82,7 @@ export interface TextEnd extends Base<"text-end"> {
 }
 
 /**
- * Thinking begins.
+ * Start of a thought.
  *
  * @category models
  * @since 0.1.0
@@ -93,7 +92,7 @@ export interface ReasoningStart extends Base<"reasoning-start"> {
 }
 
 /**
- * A piece of thinking.
+ * A piece of a thought.
  *
  * @category models
  * @since 0.1.0
@@ -104,7 +103,7 @@ export interface ReasoningDelta extends Base<"reasoning-delta"> {
 }
 
 /**
- * Thinking ends, with what its vendor wants to see again.
+ * End of a thought, with the data its vendor needs to receive it again.
  *
  * @category models
  * @since 0.1.0
@@ -114,7 +113,7 @@ export interface ReasoningEnd extends Base<"reasoning-end"> {
 }
 
 /**
- * The parameters of a native call begin.
+ * Start of the parameters of a native call.
  *
  * @category models
  * @since 0.1.0
@@ -125,7 +124,7 @@ export interface ToolParamsStart extends Base<"tool-params-start"> {
 }
 
 /**
- * A piece of JSON text of the parameters.
+ * A piece of the parameters' JSON text.
  *
  * @category models
  * @since 0.1.0
@@ -136,7 +135,7 @@ export interface ToolParamsDelta extends Base<"tool-params-delta"> {
 }
 
 /**
- * The parameters are whole; the call itself follows.
+ * End of the parameters. The call itself follows.
  *
  * @category models
  * @since 0.1.0
@@ -146,7 +145,7 @@ export interface ToolParamsEnd extends Base<"tool-params-end"> {
 }
 
 /**
- * A native call, whole. `params` is the decoded JSON, or the raw text when it is no JSON (R-11).
+ * A complete native call. `params` is the decoded JSON, or the raw text if it is not JSON.
  *
  * @category models
  * @since 0.1.0
@@ -158,7 +157,7 @@ export interface ToolCall extends Base<"tool-call"> {
 }
 
 /**
- * What the vendor calls the reply, and the model that gives it.
+ * The vendor's id of the reply, and the model that answers.
  *
  * @category models
  * @since 0.1.0
@@ -169,7 +168,7 @@ export interface ResponseMetadata extends Base<"response-metadata"> {
 }
 
 /**
- * The last part of every complete reply. A stream without it was cut (AC-4, R-10).
+ * The last part of every complete reply. A stream without it was cut.
  *
  * @category models
  * @since 0.1.0
@@ -180,7 +179,7 @@ export interface Finish extends Base<"finish"> {
 }
 
 /**
- * One piece of a model's reply.
+ * One part of a reply.
  *
  * @category models
  * @since 0.1.0
@@ -200,7 +199,7 @@ export type StreamPart =
   | Finish
 
 /**
- * Usage of a provider that reports nothing.
+ * The usage of a provider that reports none.
  *
  * @category constructors
  * @since 0.1.0
@@ -208,7 +207,7 @@ export type StreamPart =
 export const unreported: ReportedUsage = { inputTokens: {}, outputTokens: {} }
 
 /**
- * A piece of text.
+ * Creates a piece of text.
  *
  * @category constructors
  * @since 0.1.0
@@ -216,7 +215,7 @@ export const unreported: ReportedUsage = { inputTokens: {}, outputTokens: {} }
 export const text = (delta: string, id = "0"): TextDelta => ({ type: "text-delta", id, delta })
 
 /**
- * The end of a complete reply.
+ * Creates the end of a complete reply.
  *
  * @category constructors
  * @since 0.1.0

@@ -1,10 +1,9 @@
 /**
- * Tokens a run used, as numbers that add up (CP-14).
+ * Tokens used by a run, as numbers that add up.
  *
- * Input counts every prompt token, cached ones among them; output counts every
- * generated token, reasoning among them. So `cached <= input` and
- * `reasoning <= output` hold for every usage and every sum of them. A provider
- * that reports nothing gives `undefined`, never zero.
+ * Input counts all prompt tokens including cached ones, output all generated tokens including reasoning. So `cached <=
+ * input` and `reasoning <= output` hold for every usage and every sum. The usage of a call whose provider reports
+ * nothing is `undefined`, never zero.
  *
  * @since 0.1.0
  */
@@ -28,27 +27,27 @@ export { UsageInvalid }
  */
 export interface Usage {
   readonly inputTokens: number
-  /** Of the input, read from a cache. */
+  /** Input tokens that were read from a cache. */
   readonly cachedTokens: number
   readonly outputTokens: number
-  /** Of the output, spent on thinking. */
+  /** Output tokens that were spent on thinking. */
   readonly reasoningTokens: number
 }
 
 /**
- * What calls of models used, and what that cost.
+ * The usage of model calls, and what it cost.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Expense {
   readonly usage: Usage
-  /** US dollars, by the prices of the models; a model without one adds nothing. */
+  /** US dollars, by the prices of the models. A model without a price adds nothing. */
   readonly costUsd: number
 }
 
 /**
- * The wire form: snake_case, missing counts are zero.
+ * The wire form, in snake_case. Missing counts are zero.
  *
  * @category models
  * @since 0.1.0
@@ -61,7 +60,8 @@ export interface Encoded {
 }
 
 /**
- * The codec. Counts are natural numbers, cached and reasoning tokens a part of theirs; else it fails with the field's path.
+ * The codec of usages. Counts are natural numbers, with `cached <= input` and `reasoning <= output`; otherwise it fails
+ * with the path of the field.
  *
  * @category schemas
  * @since 0.1.0
@@ -88,7 +88,7 @@ export const Usage: Schema.Codec<Usage, Encoded> = (() => {
 })()
 
 /**
- * No tokens: neutral in every sum.
+ * No tokens.
  *
  * @category constructors
  * @since 0.1.0
@@ -96,7 +96,7 @@ export const Usage: Schema.Codec<Usage, Encoded> = (() => {
 export const zero: Usage = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, reasoningTokens: 0 }
 
 /**
- * A usage from the counts you have; the others are zero.
+ * Creates a usage. Missing counts are zero.
  *
  * @category constructors
  * @since 0.1.0
@@ -104,9 +104,9 @@ export const zero: Usage = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, r
 export const make = (counts: Partial<Usage>): Usage => ({ ...zero, ...counts })
 
 /**
- * What a provider reported, in effect/ai's shape; `undefined` when it reported nothing.
+ * Converts the counts a provider reported in the form of effect/ai. Undefined if it reported none.
  *
- * A total that is missing is the sum of its parts. Parts larger than their total are cut to it.
+ * A missing total is the sum of its parts. Parts larger than their total are reduced to it.
  *
  * @category constructors
  * @since 0.1.0
@@ -120,7 +120,7 @@ export const fromAi = ({ inputTokens: input, outputTokens: output }: ReportedUsa
   )
 
 /**
- * What a provider reported as prompt and completion tokens; `undefined` when it reported neither.
+ * Converts reported counts of prompt and completion tokens. Undefined if neither was reported.
  *
  * @category constructors
  * @since 0.1.0
@@ -131,7 +131,7 @@ export const fromPromptCompletion = (counts: {
 }): Usage | undefined => consistent(counts.prompt_tokens, undefined, counts.completion_tokens, undefined)
 
 /**
- * Input and output together; cached and reasoning tokens are in them already.
+ * Returns the sum of input and output tokens, which include cached and reasoning tokens.
  *
  * @category combinators
  * @since 0.1.0
@@ -139,7 +139,7 @@ export const fromPromptCompletion = (counts: {
 export const total = (usage: Usage): number => usage.inputTokens + usage.outputTokens
 
 /**
- * The sum, field by field.
+ * Adds up two usages.
  *
  * @category combinators
  * @since 0.1.0
@@ -152,7 +152,7 @@ export const add = (self: Usage, that: Usage): Usage => ({
 })
 
 /**
- * `add` and `zero`, for folds.
+ * `add` and `zero` as a reducer.
  *
  * @category combinators
  * @since 0.1.0
@@ -160,7 +160,7 @@ export const add = (self: Usage, that: Usage): Usage => ({
 export const Reducer: Reducer_.Reducer<Usage> = Reducer_.make(add, zero)
 
 /**
- * What the tokens cost in US dollars. Cached input without a price of its own costs what other input costs.
+ * Returns the cost in US dollars. Cached input without its own price costs the same as other input.
  *
  * @category combinators
  * @since 0.1.0
@@ -172,19 +172,19 @@ export const cost = (usage: Usage, price: Price): number => {
 }
 
 /**
- * Returns what a call costs in US dollars: 0 without usage or price, and for a result that is not finite.
+ * Returns the cost of a call in US dollars: 0 without usage or price, and if the cost is not finite.
  *
  * @category combinators
  * @since 0.2.0
  */
 export const costOf = (usage: Usage | null | undefined, price: Price | undefined): number => {
   const found = usage && price ? cost(usage, price) : 0
-  // A journal cannot hold anything but finite numbers.
+  // A journal holds finite numbers only.
   return found < Infinity ? found : 0
 }
 
 /**
- * Reads the wire form.
+ * Decodes the wire form.
  *
  * @category codecs
  * @since 0.1.0
@@ -193,7 +193,7 @@ export const decode = (input: unknown): Result.Result<Usage, UsageInvalid> =>
   Result.mapError(Schema.decodeUnknownResult(Usage)(input), (error) => new UsageInvalid(Fault.ofSchema(error)))
 
 /**
- * Writes the wire form. The total is derived and never stored.
+ * Encodes the wire form. The total is derived and not stored.
  *
  * @category codecs
  * @since 0.1.0
@@ -205,7 +205,7 @@ export const encode = (usage: Usage): Required<Encoded> => ({
   reasoning_tokens: usage.reasoningTokens
 })
 
-// Some write `null` where they report nothing, whatever their types say.
+// Some providers send `null` for counts they do not report, whatever their types say.
 type Reported = number | null | undefined
 
 const sum = (...counts: ReadonlyArray<Reported>): number | undefined =>
@@ -225,5 +225,5 @@ const consistent = (input: Reported, cached: Reported, output: Reported, reasoni
   }
 }
 
-// A provider's number may be anything; a count is a natural number.
+// A reported number may be anything; a count is a natural number.
 const natural = (count: Reported): number => (count != null && Number.isSafeInteger(count) && count > 0 ? count : 0)

@@ -768,7 +768,7 @@ describe("McpHub", () => {
           assert.deepStrictEqual(pids.filter(Support.isAlive), pids)
           yield* Scope.close(its, Exit.void)
           assert.deepStrictEqual(yield* Hub.skillNames, [])
-          assert.deepStrictEqual(yield* (yield* ProtocolRegistry.ProtocolRegistry).names, [])
+          assert.deepStrictEqual(yield* (yield* ProtocolRegistry.ProtocolRegistry).all, [])
           assert.deepStrictEqual(pids.filter(Support.isAlive), [])
         }).pipe(Effect.provide(registries))
       })
@@ -865,7 +865,12 @@ describe("McpHub", () => {
     it.live("gives skills alone, or the block alone, where it is told to", () =>
       Effect.gen(function* () {
         const { settings } = yield* Hub.scripted({ tools: [Hub.tool("a")] })
-        const what = Effect.all([Hub.skillNames, ProtocolRegistry.ProtocolRegistry.use((registry) => registry.names)])
+        const what = Effect.all([
+          Hub.skillNames,
+          ProtocolRegistry.ProtocolRegistry.use((registry) =>
+            Effect.map(registry.all, (all) => all.map(({ name }) => name))
+          )
+        ])
         assert.deepStrictEqual(
           yield* what.pipe(Effect.provide(Hub.hub({ s: settings }, { hub: { protocol: false } }))),
           [["mcp_s__a"], []]

@@ -1,8 +1,7 @@
 /**
- * Agents as configuration: plain JSON in snake_case, and back (AC-22, AC-23).
+ * Reads and writes agents as plain JSON in snake_case.
  *
- * What has its default is left out, what is unknown is kept. A value an agent
- * cannot have is refused with its path.
+ * Defaults are left out, and unknown keys are kept. An impossible value fails with its path.
  */
 
 import * as Duration from "effect/Duration"
@@ -19,7 +18,7 @@ import type { JsonObject } from "../base/json.ts"
 import { isEmpty, isJsonObject, jsonObject } from "../base/json.ts"
 import * as Snapshot from "../base/snapshot.ts"
 
-// In one function, so that whoever uses no config has none in the bundle.
+// A function, so that bundles that use no config can drop it.
 const describeConfig = () => {
   const strings = Schema.Array(Schema.String)
   const atLeast = (minimum: number) => Schema.Int.check(Schema.isGreaterThanOrEqualTo(minimum))
@@ -44,7 +43,7 @@ const describeConfig = () => {
     max_tokens: Schema.optionalKey(Schema.Natural),
     max_cost_usd: Schema.optionalKey(amount),
     max_turns: Schema.optionalKey(Schema.Natural),
-    // Longer than any run: more could not be told in milliseconds.
+    // Longer than any run. More could not be expressed in milliseconds.
     deadline_s: Schema.optionalKey(amount.check(Schema.isLessThanOrEqualTo(1e9)))
   })
 
@@ -90,7 +89,7 @@ const describeConfig = () => {
   })
 }
 
-/** The config of an agent. Every key but `system_prompt` and `model` may be left out. */
+/** The config of an agent. Only `system_prompt` and `model` are required. */
 export const Config = describeConfig()
 
 type Fields = typeof Config.Type
@@ -143,7 +142,7 @@ const decode = Schema.decodeUnknownResult(Config)
 
 // ---------------------------------------------------------------- reading
 
-/** What a config says, and the keys it holds besides. */
+/** Reads a config. `extra` are its unknown keys, at any depth. */
 export const read = (
   config: unknown
 ): Result.Result<
@@ -157,7 +156,7 @@ export const read = (
     return { told: toldOf(fields), extra: beyond(json, jsonObject(fields)), outputSchema: fields.output_schema }
   })
 
-/** What an object holds besides what was read of it, at any depth. */
+/** Returns what an object holds beyond `read`, at any depth. */
 const beyond = (json: JsonObject, read: JsonObject): JsonObject =>
   Object.fromEntries(
     Object.entries(json).flatMap(([key, value]) => {
@@ -167,13 +166,13 @@ const beyond = (json: JsonObject, read: JsonObject): JsonObject =>
     })
   )
 
-/** Configs write what `Agent.make` calls `instructions` as their seed does (AC-23). */
+/** Points out that a config has `system_prompt` where `Agent.make` has `instructions`. */
 const hinted = ({ path, reason }: Fault.Fault, json: JsonObject): Fault.Fault =>
   path === "/system_prompt" && json["instructions"] !== undefined
     ? { path, reason: `${reason}; a config says system_prompt, not instructions` }
     : { path, reason }
 
-/** A fault by its place in the config: `budget.max_tokens`, `skills[2]`. */
+/** Returns a fault with its path in the config: `budget.max_tokens`, `skills[2]`. */
 const refused = ({ path, reason }: Fault.Fault): AgentConfigInvalid =>
   new AgentConfigInvalid({
     path: path
@@ -190,7 +189,7 @@ const toldOf = (fields: Fields): AgentSettings => {
     ...camel(rest),
     instructions: system_prompt,
     model: typeof model === "string" ? model : modelOf(model),
-    // Null says what leaving out says (AC-18).
+    // Null is the same as absent.
     skills: rest.skills ?? undefined,
     protocols: rest.protocols ?? undefined,
     maxSteps: rest.max_steps ?? max_turns ?? budget?.max_turns,
@@ -217,25 +216,25 @@ type Camel<Key> = Key extends `${infer First}_${infer Rest}` ? `${First}${Capita
 
 type CamelFields<A> = { [K in keyof A as Camel<K> & string]: A[K] }
 
-/** The same fields under the names they have here: a config writes them in snake_case. */
+/** Renames fields from snake_case to camelCase. */
 const camel = <A extends object>(fields: A): CamelFields<A> =>
-  // What `Camel` says of a name is what `snakeToCamel` makes of it.
+  // `Camel` computes the same name as `snakeToCamel`.
   renamed(fields, Strings.snakeToCamel) as CamelFields<A>
 
-/** The same fields as a config writes them: those that are told. */
+/** Renames fields from camelCase to snake_case, without undefined ones. */
 const snake = (fields: object): { readonly [key: string]: unknown } => present(renamed(fields, Strings.camelToSnake))
 
 const renamed = (fields: object, rename: (key: string) => string): { readonly [key: string]: unknown } =>
   Object.fromEntries(Object.entries(fields).map(([key, value]) => [rename(key), value]))
 
-/** Without the fields that are undefined. */
+/** Leaves out undefined fields. */
 const present = <A extends object>(fields: { readonly [K in keyof A]: A[K] | undefined }): A =>
-  // Only optional fields of A are ever undefined here: an absent one is what exact types want.
+  // Only optional fields of A are ever undefined here, and exact optional types require them to be absent.
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as A
 
 // ---------------------------------------------------------------- writing
 
-/** An agent as its config, with the names of its skills; `defaults` is an agent that was told nothing. */
+/** Writes an agent as its config, with the names of its skills. `defaults` is an agent without any settings. */
 export const write = (
   agent: WritableAgent,
   skills: "all" | ReadonlyArray<string> | undefined,
@@ -273,7 +272,7 @@ export const write = (
   })
 }
 
-/** The settings that are written only where they differ from those of an agent that was told nothing. */
+/** Settings that are written only if they differ from the defaults. */
 const settings = [
   "name",
   "gate",
@@ -288,7 +287,7 @@ const settings = [
   "reservedOutputTokens"
 ] as const
 
-/** What is told, and what a config held besides, each in its place. */
+/** Merges the unknown keys of the original config back in. */
 const besides = (told: { readonly [key: string]: unknown }, extra: JsonObject): { readonly [key: string]: unknown } =>
   Object.fromEntries(
     Object.entries({ ...told, ...extra, ...told }).map(([key, value]) => [
@@ -306,7 +305,8 @@ const schemaOf = (agent: WritableAgent): Result.Result<unknown, AgentConfigInval
       })
 
 const writeBudget = ({ deadline = "Infinity", ...limits }: ExecutionBudget): object => {
-  // JSON has no number for an open limit, and needs none: it is none. So is a time that no config may tell.
+  // An unlimited budget is written by leaving it out, since JSON has no Infinity. So is a deadline too long for a
+  // config.
   const milliseconds = Duration.toMillis(deadline)
   const deadline_s = milliseconds > 1e12 ? Infinity : milliseconds / 1000
   return Object.fromEntries(Object.entries({ ...snake(limits), deadline_s }).filter(([, limit]) => limit !== Infinity))

@@ -1,13 +1,12 @@
 /**
- * Skills and protocols that cannot be registered or called, or whose result cannot be told.
+ * Errors of registering and calling skills and protocols.
  *
- * What a model can mend reaches it as the text of an error block; registering
- * fails for the host.
+ * Registration fails for the host. Errors a model can correct reach it as the text of an error block.
  */
 
 import * as Schema from "effect/Schema"
 
-/** A callable's name is taken (AC-12). Nothing was registered. */
+/** The name of a callable is taken. Nothing was registered. */
 export class ToolNameConflict extends Schema.TaggedError<ToolNameConflict>()("ToolNameConflict", {
   name: Schema.String,
   existing: Schema.String,
@@ -18,14 +17,14 @@ export class ToolNameConflict extends Schema.TaggedError<ToolNameConflict>()("To
   }
 }
 
-/** No callable of this name (AC-14). The model is told so in the result of its call, and the run goes on. */
+/** No callable has this name. The model sees this in the result of its call, and the run continues. */
 export class ToolNotFound extends Schema.TaggedError<ToolNotFound>()("ToolNotFound", { name: Schema.String }) {
   override get message() {
     return `Skill '${this.name}' not found`
   }
 }
 
-/** A protocol, a skill or a content type that cannot be registered (BP-81, AC-12, CP-8). */
+/** A protocol, skill or content type that cannot be registered. */
 export class DefinitionInvalid extends Schema.TaggedError<DefinitionInvalid>()("DefinitionInvalid", {
   name: Schema.String,
   reason: Schema.String
@@ -35,7 +34,7 @@ export class DefinitionInvalid extends Schema.TaggedError<DefinitionInvalid>()("
   }
 }
 
-/** A credential a skill requires is not set (BP-92). */
+/** A credential that a skill requires is not set. */
 export class CredentialMissing extends Schema.TaggedError<CredentialMissing>()("CredentialMissing", {
   skill: Schema.String,
   key: Schema.String,
@@ -46,7 +45,7 @@ export class CredentialMissing extends Schema.TaggedError<CredentialMissing>()("
   }
 }
 
-/** Arguments that do not fit a skill's input (AC-14). The text is for the model. */
+/** The input of a call does not fit the skill's schema. The message is written for the model. */
 export class InvalidArguments extends Schema.TaggedError<InvalidArguments>()("InvalidArguments", {
   skill: Schema.String,
   path: Schema.String,
@@ -57,7 +56,7 @@ export class InvalidArguments extends Schema.TaggedError<InvalidArguments>()("In
   }
 }
 
-/** A setting a skill asked for is not declared, or its value does not fit (BP-92). */
+/** A skill asked for a setting it does not declare, or the value of a setting does not fit its type. */
 export class SkillSettingInvalid extends Schema.TaggedError<SkillSettingInvalid>()("SkillSettingInvalid", {
   skill: Schema.String,
   key: Schema.String,
@@ -69,7 +68,7 @@ export class SkillSettingInvalid extends Schema.TaggedError<SkillSettingInvalid>
 }
 
 /**
- * A skill returned something that is no JSON, text or media (R-22).
+ * A skill returned a value that is not JSON, text or media.
  *
  * `path` is a JSON pointer from the returned value to the innermost fault.
  */
@@ -78,7 +77,7 @@ export class SkillResultInvalid extends Schema.TaggedError<SkillResultInvalid>()
   reason: Schema.String
 }) {
   override get message() {
-    // A model that is only told of a failure would make the call again.
-    return `the skill ran, but its result cannot be told: at '${this.path}', ${this.reason}`
+    // Says that the skill ran, since a model that only sees a failure would repeat the call.
+    return `the skill ran, but its result cannot be used: at '${this.path}', ${this.reason}`
   }
 }

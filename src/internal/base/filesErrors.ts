@@ -1,10 +1,10 @@
 /**
- * Skills, packs, templates and settings that people keep in files, and that cannot be used as they stand.
+ * Errors of skills, packs, templates and settings kept in files.
  */
 
 import * as Schema from "effect/Schema"
 
-/** Code files that could not be loaded. The skills of before stay registered. */
+/** Code files that could not be loaded. The skills loaded before stay registered. */
 export class SkillFilesInvalid extends Schema.TaggedError<SkillFilesInvalid>()("SkillFilesInvalid", {
   problems: Schema.Array(Schema.Struct({ file: Schema.String, reason: Schema.String }))
 }) {
@@ -13,7 +13,7 @@ export class SkillFilesInvalid extends Schema.TaggedError<SkillFilesInvalid>()("
   }
 }
 
-/** A skill pack that breaks the format, in a strict store (AC-16). */
+/** A skill pack breaks the format. Only strict stores fail with it. */
 export class SkillPackInvalid extends Schema.TaggedError<SkillPackInvalid>()("SkillPackInvalid", {
   name: Schema.String,
   problems: Schema.Array(Schema.String)
@@ -23,7 +23,7 @@ export class SkillPackInvalid extends Schema.TaggedError<SkillPackInvalid>()("Sk
   }
 }
 
-/** No skill pack of this name (AC-16). */
+/** No skill pack has this name. */
 export class SkillPackNotFound extends Schema.TaggedError<SkillPackNotFound>()("SkillPackNotFound", {
   name: Schema.String
 }) {
@@ -32,7 +32,7 @@ export class SkillPackNotFound extends Schema.TaggedError<SkillPackNotFound>()("
   }
 }
 
-/** No such file in the skill pack (AC-16). */
+/** The skill pack has no such file. */
 export class SkillFileNotFound extends Schema.TaggedError<SkillFileNotFound>()("SkillFileNotFound", {
   name: Schema.String,
   path: Schema.String
@@ -42,18 +42,18 @@ export class SkillFileNotFound extends Schema.TaggedError<SkillFileNotFound>()("
   }
 }
 
-/** A file over the limit (AC-16). */
+/** A file is larger than the limit. */
 export class FileTooLarge extends Schema.TaggedError<FileTooLarge>()("FileTooLarge", {
   path: Schema.String,
   bytes: Schema.Finite,
   limit: Schema.Finite
 }) {
   override get message() {
-    return `'${this.path}' holds ${this.bytes} bytes, ${this.limit} are allowed`
+    return `'${this.path}' holds ${this.bytes} bytes, more than the ${this.limit} allowed`
   }
 }
 
-/** A path that leaves the skill pack or is no plain file (AC-17). Nothing was opened. */
+/** A path leaves the skill pack or is not a plain file. Nothing was opened. */
 export class InvalidSkillPath extends Schema.TaggedError<InvalidSkillPath>()("InvalidSkillPath", {
   path: Schema.String,
   reason: Schema.String
@@ -63,7 +63,7 @@ export class InvalidSkillPath extends Schema.TaggedError<InvalidSkillPath>()("In
   }
 }
 
-/** A prompt template that does not parse or render (AC-11). */
+/** A prompt template does not parse or render. */
 export class TemplateError extends Schema.TaggedError<TemplateError>()("TemplateError", {
   line: Schema.Int,
   detail: Schema.String
@@ -73,7 +73,7 @@ export class TemplateError extends Schema.TaggedError<TemplateError>()("Template
   }
 }
 
-/** A configuration that cannot be used (BP-171). */
+/** A configuration that cannot be used. `path` is the file or the place in it. */
 export class ConfigInvalid extends Schema.TaggedError<ConfigInvalid>()("ConfigInvalid", {
   path: Schema.String,
   reason: Schema.String

@@ -1,22 +1,21 @@
 /**
- * Reading JSON Schemas for people and models: names of types, parts by path.
+ * Reads JSON Schemas for people and models: names of types, and parts by path.
  *
- * Works on any JSON Schema, our own or a foreign server's, so nothing here
- * trusts a shape: what it does not understand is `any`. References are
- * followed a bounded number of times.
+ * Works on any JSON Schema, including those of foreign servers, so no shape is taken for granted: a part that is not
+ * understood is `any`. References are followed a bounded number of times.
  */
 
 import { shorten } from "./text.ts"
 import type { JsonObject } from "./json.ts"
 import { isRecord, own } from "./json.ts"
 
-/** How far references and nesting are followed before a type is just `any`. */
+/** How far references and nesting are followed; deeper parts are `any`. */
 const maxDepth = 8
 
-/** How many parts of a schema one question looks at: references can multiply without end. */
+/** How many parts of a schema one call looks at, since references can multiply without end. */
 const maxParts = 1000
 
-/** The schema behind `$ref`s. */
+/** Follows `$ref`s to the schema they lead to. */
 export const resolve = (schema: unknown, root: JsonObject): Record<string, unknown> => {
   let current = schema
   for (let hops = 0; hops < maxDepth; hops++) {
@@ -30,7 +29,10 @@ export const resolve = (schema: unknown, root: JsonObject): Record<string, unkno
   return {}
 }
 
-/** A schema with the definitions it leads to, and no others: what was put in place of its `$ref` is there once. */
+/**
+ * Adds the definitions a schema refers to, and no others. The result does not repeat what `resolve` put in place of a
+ * `$ref`.
+ */
 export const withDefinitions = (
   schema: Record<string, unknown>,
   definitions: Record<string, unknown>
@@ -50,25 +52,25 @@ export const withDefinitions = (
   return used.size === 0 ? schema : { ...schema, $defs }
 }
 
-/** The properties of an object schema, in order. */
+/** Returns the properties of an object schema, in order. */
 export const properties = (schema: Record<string, unknown>): ReadonlyArray<readonly [string, unknown]> => {
   const declared = own(schema, "properties")
   return isRecord(declared) ? Object.entries(declared) : []
 }
 
-/** The properties an object must have. */
+/** Returns the names of the required properties. */
 export const required = (schema: Record<string, unknown>): ReadonlySet<string> => {
   const names = own(schema, "required")
   return new Set(Array.isArray(names) ? names.filter((name) => typeof name === "string") : [])
 }
 
-/** The name of a type for a list: `array<string>`, `object{a: integer}`, `string|null` (BP-94). */
+/** Names a type for a listing: `array<string>`, `object{a: integer}`, `string|null`. */
 export const typeName = (schema: unknown, root: JsonObject): string => detailed(schema, begin(root), 0)
 
-/** The types a value may have, without their parts: `["array", "null"]`. */
+/** Returns the types a value may have, without their parts: `["array", "null"]`. */
 export const typeNames = (schema: unknown, root: JsonObject): ReadonlyArray<string> => distinct(schema, begin(root))
 
-/** The schemas a path may lead to: several where a union has several members with that part. */
+/** Returns the schemas a path may lead to. There are several where members of a union share that part. */
 export const at = (schema: JsonObject, path: ReadonlyArray<PropertyKey>): ReadonlyArray<unknown> => {
   const walk = begin(schema)
   return path.reduce<ReadonlyArray<unknown>>(
@@ -86,19 +88,19 @@ const begin = (root: JsonObject): Walk => ({ root, left: maxParts })
 
 const isOver = (walk: Walk, depth: number): boolean => depth > maxDepth || walk.left-- <= 0
 
-/** The definition a reference names. */
+/** Returns the name of the definition a reference points to. */
 const definitionOf = (reference: string): string | undefined => {
   const name = /^#\/(?:\$defs|definitions)\/(.+)$/.exec(reference)?.[1]
   return name === undefined ? undefined : unescape(name)
 }
 
-/** The name in a pointer that is part of an address: percent signs first, then the pointer's own escapes. */
+/** Decodes a JSON pointer in a URI fragment: percent escapes first, then the escapes of the pointer. */
 const unescape = (name: string): string => {
   let plain = name
   try {
     plain = decodeURIComponent(name)
   } catch {
-    // It only looked like an escape.
+    // Not a percent escape after all.
   }
   return plain.replaceAll("~1", "/").replaceAll("~0", "~")
 }
@@ -161,7 +163,7 @@ const detailed = (schema: unknown, walk: Walk, depth: number): string => {
   return names.join("|")
 }
 
-/** The three texts that stand for the numbers JSON cannot write; nobody needs to be told of them. */
+/** Is this one of the three strings by which a schema encodes `NaN` and the infinities? Models need not see them. */
 const isSpecialNumber = (schema: unknown) => {
   const values = isRecord(schema) ? own(schema, "enum") : undefined
   return Array.isArray(values) && values.length === 3 && values.includes("NaN") && values.includes("-Infinity")

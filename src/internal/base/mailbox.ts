@@ -1,10 +1,8 @@
 /**
- * Hands what happens to one consumer, without ever making it wait to happen.
+ * A buffer between a synchronous producer and one consumer.
  *
- * `offer` is synchronous: it stores, and wakes the consumer once if it sleeps.
- * The consumer gets everything stored so far as one array. When more than
- * `limit` is stored, the oldest values that need not be kept are dropped; the
- * ones `keep` says yes to never are (R-23).
+ * `offer` never waits: it stores a value and wakes a sleeping consumer once. The consumer takes all stored values as
+ * one array. Above `limit` stored values, the oldest ones that `keep` does not protect are dropped.
  */
 
 import type * as Arr from "effect/Array"
@@ -15,25 +13,25 @@ import * as Stream from "effect/Stream"
 
 /** A mailbox with one consumer. */
 export interface Mailbox<in out A, in out E = never> {
-  /** Stores a value. Does nothing once the mailbox has ended. */
+  /** Stores a value. Does nothing after the mailbox has ended. */
   readonly offer: (value: A) => void
-  /** Ends it: the consumer gets what is stored, then the end. */
+  /** Ends the mailbox: the consumer takes what is stored, then the end. */
   readonly end: () => void
-  /** Ends it with a cause: the consumer gets what is stored, then the cause. */
+  /** Ends the mailbox with a cause: the consumer takes what is stored, then the cause. */
   readonly fail: (cause: Cause.Cause<E>) => void
-  /** Everything stored, as soon as there is something. */
+  /** Takes all stored values, waiting for the first. */
   readonly take: Pull.Pull<Arr.NonEmptyReadonlyArray<A>, E>
-  /** `take`, again and again. */
+  /** A stream of everything taken. */
   readonly stream: Stream.Stream<A, E>
-  /** Hands over at once, when `body` has ended, what it offered: one wake for many values, without waiting for the event loop. */
+  /** Runs `body` and wakes the consumer once, at once, for all values it offered. */
   readonly batch: <B>(body: () => B) => B
-  /** Whether the next value that need not be kept drops one: a good moment for a producer to yield. */
+  /** Would another unprotected value drop one? If so, a producer should yield. */
   readonly isFull: () => boolean
-  /** How many values were dropped so far. */
+  /** How many values have been dropped. */
   readonly dropped: () => number
 }
 
-/** Makes a mailbox. `limit` is a number of values, `keep` tells which are never dropped. */
+/** Makes a mailbox for `limit` values. Values for which `keep` returns true are never dropped. */
 export const make = <A, E = never>(options: {
   readonly limit: number
   readonly keep: (value: A) => boolean
@@ -67,7 +65,7 @@ export const make = <A, E = never>(options: {
     return values
   }
 
-  // One that is interrupted in its sleep leaves its call here: to call it then does nothing, and takes nothing.
+  // An interrupted consumer leaves its `resume` behind; calling that does nothing and takes nothing.
   const take: Pull.Pull<Arr.NonEmptyReadonlyArray<A>, E> = Effect.callback((resume) => {
     const values = drain()
     if (values !== undefined) resume(Effect.succeed(values))
@@ -75,7 +73,7 @@ export const make = <A, E = never>(options: {
     else wake = resume
   })
 
-  // Taken when it is run: whoever was interrupted by then leaves what is stored to the next.
+  // The values are taken when this runs, so a consumer interrupted before that leaves them to the next `take`.
   const handOver: typeof take = Effect.sync(() => {
     const values = drain()
     if (values === undefined) throw new Error("empty mailbox")
@@ -84,7 +82,7 @@ export const make = <A, E = never>(options: {
 
   const later = Effect.andThen(Effect.yieldNow, take)
 
-  /** The consumer runs when the producer yields, and finds all that came until then. */
+  /** Wakes the consumer. It runs once the producer yields, and takes everything stored by then. */
   const notify = (): void => {
     const resume = wake
     wake = undefined
@@ -138,7 +136,7 @@ export const make = <A, E = never>(options: {
   }
 }
 
-/** Trimming a quarter at a time costs a few looks per value; trimming one by one would cost the whole buffer each time. */
+/** Trimming a quarter at a time costs a few steps per value; trimming one by one would copy the buffer each time. */
 const slack = (size: number): number => size + (size >> 2)
 
 const isNonEmpty = <A>(values: Array<A>): values is Arr.NonEmptyArray<A> => values.length > 0

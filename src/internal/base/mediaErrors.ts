@@ -1,24 +1,24 @@
 /**
- * Media that a store cannot take, find or read.
+ * Errors of media stores.
  */
 
 import * as Schema from "effect/Schema"
 
-/** Two different media with one id (S-20). */
+/** The media id already names different data. */
 export class MediaConflict extends Schema.TaggedError<MediaConflict>()("MediaConflict", { id: Schema.String }) {
   override get message() {
     return `media id '${this.id}' already names other data`
   }
 }
 
-/** No media of this id in the store. */
+/** The store has no media with this id. */
 export class MediaNotFound extends Schema.TaggedError<MediaNotFound>()("MediaNotFound", { id: Schema.String }) {
   override get message() {
     return `no media with id '${this.id}'`
   }
 }
 
-/** The media is known but its bytes cannot be read here. */
+/** The store knows the media but cannot read its bytes. */
 export class MediaUnreadable extends Schema.TaggedError<MediaUnreadable>()("MediaUnreadable", {
   id: Schema.String,
   reason: Schema.String

@@ -1,19 +1,17 @@
 /**
- * A model's name that leads to no model (DR-25).
- *
- * Raised before any call: whoever chose the name gave one that cannot be used here.
+ * Errors of looking up a model by its name, before any call.
  */
 
 import * as Schema from "effect/Schema"
 
-/** A model string without a provider or a model (DR-25). */
+/** A model string without a provider or without a model. */
 export class InvalidModel extends Schema.TaggedError<InvalidModel>()("InvalidModel", { input: Schema.String }) {
   override get message() {
     return `'${this.input}' is not a model: expected <provider>/<model>`
   }
 }
 
-/** A provider key nobody registered (DR-25). */
+/** No provider is registered under this key. */
 export class UnsupportedProvider extends Schema.TaggedError<UnsupportedProvider>()("UnsupportedProvider", {
   provider: Schema.String,
   supported: Schema.Array(Schema.String)
@@ -23,14 +21,14 @@ export class UnsupportedProvider extends Schema.TaggedError<UnsupportedProvider>
   }
 }
 
-/** A known provider whose adapter, package or key is missing (DR-25). */
+/** A known provider whose adapter, package or key is missing. */
 export class ProviderUnavailable extends Schema.TaggedError<ProviderUnavailable>()("ProviderUnavailable", {
   provider: Schema.String,
-  /** The npm package that would bring it, if any. */
+  /** The npm package to install, if any. */
   package: Schema.optionalKey(Schema.String),
-  /** The environment variable that is not set, if any. */
+  /** The environment variable to set, if any. */
   variable: Schema.optionalKey(Schema.String),
-  /** No adapter is registered under its key; one of the AI SDK would need the package and the variable. */
+  /** No adapter is registered under this key. An adapter of the AI SDK would need `package` and `variable`. */
   unregistered: Schema.optionalKey(Schema.Literal(true))
 }) {
   override get message() {

@@ -1,5 +1,5 @@
 /**
- * Others a run has to do with: servers that cannot be used, workers that lost a run, agents nobody can write to.
+ * Errors of MCP servers, workers and addressed agents.
  */
 
 import * as Schema from "effect/Schema"
@@ -29,17 +29,17 @@ export class McpError extends Schema.TaggedError<McpError>()("McpError", {
   }
 }
 
-/** The worker died or lost its lease; the run goes on elsewhere from its last commit. */
+/** The worker of a run died or lost its lease. The run can be resumed from its last commit. */
 export class AgentCrashError extends Schema.TaggedError<AgentCrashError>()("AgentCrashError", {
   runId: Schema.String,
   agentId: Schema.String
 }) {
   override get message() {
-    return `the worker of run '${this.runId}' lost it`
+    return `the worker of run '${this.runId}' crashed or lost its lease`
   }
 }
 
-/** A message to an agent nobody registered (CP-16). */
+/** No agent is registered under this id. */
 export class AgentNotFoundError extends Schema.TaggedError<AgentNotFoundError>()("AgentNotFoundError", {
   agentId: Schema.String
 }) {
@@ -48,7 +48,7 @@ export class AgentNotFoundError extends Schema.TaggedError<AgentNotFoundError>()
   }
 }
 
-/** An agent's message handler failed, died or was interrupted (CP-16). */
+/** The message handler of an agent failed, died or was interrupted. */
 export class HandlerError extends Schema.TaggedError<HandlerError>()("HandlerError", {
   agentId: Schema.String,
   detail: Schema.String
@@ -58,7 +58,7 @@ export class HandlerError extends Schema.TaggedError<HandlerError>()("HandlerErr
   }
 }
 
-/** An agent's address is taken. It is free again when the scope that registered it closes. */
+/** The id of an agent is taken. It is free again when the scope that registered it closes. */
 export class AgentIdConflict extends Schema.TaggedError<AgentIdConflict>()("AgentIdConflict", {
   agentId: Schema.String
 }) {

@@ -1,8 +1,8 @@
 /**
- * A model that was asked, or was about to be, and did not answer.
+ * Errors of calling a model.
  *
- * `ProviderError` is one error for every vendor, with the reason as a word; its
- * texts never hold a key or what a vendor's body said.
+ * `ProviderError` is one error for all vendors, with the reason as a word. Its texts never contain a key or the body of
+ * a vendor's response.
  */
 
 import * as Schema from "effect/Schema"
@@ -10,8 +10,8 @@ import * as Schema from "effect/Schema"
 /**
  * Why a model call failed.
  *
- * `rate_limited`, `overloaded`, `server_error`, `disconnected`, `timeout` and `incomplete` may pass;
- * the rest needs a change of request, key or model.
+ * `rate_limited`, `overloaded`, `server_error`, `disconnected`, `timeout` and `incomplete` may pass. All others need a
+ * different request, key or model.
  */
 export const ProviderReason = Schema.Literals([
   "not_configured",
@@ -37,13 +37,13 @@ export const ProviderReason = Schema.Literals([
 /** One of the reasons for which a model call fails. */
 export type ProviderReason = typeof ProviderReason.Type
 
-/** A model call failed (BP-44, AC-3). The texts never hold a key or a vendor's body. */
+/** A model call failed. The texts never contain a key or the body of a vendor's response. */
 export class ProviderError extends Schema.TaggedError<ProviderError>()("ProviderError", {
   provider: Schema.String,
   reason: ProviderReason,
   detail: Schema.String,
   status: Schema.optionalKey(Schema.Int),
-  /** Milliseconds since the epoch before which trying again is useless. */
+  /** Milliseconds since the epoch before which another try is useless. */
   retryAt: Schema.optionalKey(Schema.Finite),
   /** How many calls were made before giving up. */
   attempts: Schema.optionalKey(Schema.Int)
@@ -53,10 +53,7 @@ export class ProviderError extends Schema.TaggedError<ProviderError>()("Provider
   }
 }
 
-/**
- * The prompt does not fit the window (AC-9): `limit` is what the agent's `reservedOutputTokens` leave of it. No call was
- * made.
- */
+/** The prompt is too long: `limit` is the agent's context window minus its `reservedOutputTokens`. No call was made. */
 export class ContextWindowExceeded extends Schema.TaggedError<ContextWindowExceeded>()("ContextWindowExceeded", {
   estimated: Schema.Int,
   limit: Schema.Int

@@ -1,37 +1,36 @@
 /**
- * Keeps keys out of what is told (S-7).
+ * Removes keys from texts for logs, events and models.
  *
- * Secrets are Redacted values and never become text on purpose. This catches
- * those that come back by accident, in the message of somebody else's error:
- * bearer tokens and the key shapes of well-known vendors, in linear time.
+ * Secrets are `Redacted` and never become text on purpose. These patterns catch the ones that come back by accident,
+ * such as in the error message of a server: bearer tokens and the key formats of well-known vendors, in linear time.
  */
 
-// A loop that looks for its end at each step keeps no way back for each: a greedy one runs out of stack on some megabytes.
+// Lazy repetitions with a lookahead, because greedy ones overflow the stack of the regex engine on megabytes of text.
 const shapes: ReadonlyArray<RegExp> = [
   /\b(?:(?:g?sk|[pr]k|xai|hf|gh[ops]|github_pat|glpat|xox[abprs])[-_][\w-]{8}|AIza[\w-]{20}|AKIA[A-Z0-9]{12})[\w-]*?(?![\w-])/g,
-  // What only begins like it is taken as a whole and given back: it may begin so again and again.
+  // Anything that only begins like a token is matched whole and put back, so that its parts are not tried again.
   /\beyJ[\w-]{8}[\w-]*?(?![\w-])(\.[\w-]{8}[\w-]*?(?![\w-])\.[\w-]*?(?![\w-])|)/g,
-  // Many a word stands behind "basic"; what is encoded has hardly ever small letters only.
+  // "basic" precedes many ordinary words; encoded credentials almost never consist of small letters only.
   /\b(?:[Bb]earer |[Bb]asic (?=[a-z._~+/-]*?[A-Z0-9=]))[\w.~+/=-]{8}[\w.~+/=-]*?(?![\w.~+/=-])/g,
-  // The password of a URL, such as that of a database.
+  // The password in a URL, such as that of a database.
   /(?<=:\/\/[^\s/:]*?:)[^\s/@]+?(?=@)/g,
-  // A token by any other name may be that of a page, which is needed to ask for the next.
+  // Other tokens stay: they may be page tokens, which the next request needs.
   /(?<=(?:api[-_ ]?key|(?:\b|(?:access|auth|refresh|session|(?<!inval)id)[-_]?)token|password|secret(?:[-_]?access[-_]?key)?)["']?\s{0,2}[:=]\s{0,2}["']?)(?!<redacted>)(?:(?!<\/)[^\s"',;&]){6}[^]*?(?=<\/|[\s"',;&]|$)/gi
 ]
 
-/** The text with everything that looks like a key replaced. */
+/** Replaces everything that looks like a key by `<redacted>`. */
 export const redact = (text: string): string =>
   shapes.reduce((clean, shape) => clean.replace(shape, (found, rest) => (rest === "" ? found : "<redacted>")), text)
 
 /**
- * The value with `clean` applied to every text in it; the same value when nothing changes. A key is a text where it is
- * somebody else's; two that are the same once they are clean are one.
+ * Applies `clean` to every text in a value; returns the same value if nothing changes. Keys inside JSON of others are
+ * cleaned too, and keys that become equal collapse into one.
  */
 export const deep = <A>(value: A, clean: (text: string) => string): A =>
-  // Texts become texts, JSON becomes JSON and everything else keeps its shape, so the type stays what it is.
+  // Strings stay strings, JSON stays JSON and everything else keeps its shape, so the type does not change.
   walk(value, clean, maxDepth, false) as A
 
-/** Tells whether a field of ours holds the JSON of others: the keys in there are theirs, and no names of ours. */
+/** Does this field hold JSON of others? The keys in it are data then, not field names of ours. */
 export const holdsJson = (field: string): boolean => foreign.has(field)
 
 const foreign: ReadonlySet<string> = new Set([
@@ -49,7 +48,7 @@ const foreign: ReadonlySet<string> = new Set([
   "value"
 ])
 
-// Deeper than any limit on JSON anybody sets: what is not looked at would be shown.
+// Deeper than any configured limit on JSON, since whatever is not visited would be shown.
 const maxDepth = 1000
 
 const walk = (value: unknown, clean: (text: string) => string, depth: number, isJson: boolean): unknown => {
@@ -76,7 +75,7 @@ const walk = (value: unknown, clean: (text: string) => string, depth: number, is
   return isChanged ? Object.fromEntries(entries) : value
 }
 
-// Bytes hold no text to look at, and thinking is signed: changed, its vendor would refuse it.
+// Bytes hold no text, and thinking is signed: its vendor refuses it once it has changed.
 const isOpaque = (value: object): boolean => "type" in value && (value.type === "thinking" || media.has(value.type))
 
 const media: ReadonlySet<unknown> = new Set(["image", "audio", "video", "document"])

@@ -1,13 +1,13 @@
 /**
- * Why a run ended without an answer, waits, or cannot go on as it was asked to.
+ * Why a run ended without an answer, waits, or cannot continue as requested.
  *
- * `KernelError.isRecoverable` tells for which of them resuming can help.
+ * `KernelError.isRecoverable` tells which of them resuming can help with.
  */
 
 import * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
 
-/** The turn limit was reached without an answer (BP-40). */
+/** The run took `maxSteps` turns without an answer. */
 export class MaxStepsReached extends Schema.TaggedError<MaxStepsReached>()("MaxStepsReached", {
   limit: Schema.Int,
   runId: Schema.String
@@ -17,17 +17,17 @@ export class MaxStepsReached extends Schema.TaggedError<MaxStepsReached>()("MaxS
   }
 }
 
-/** The model answered with nothing too often in a row (R-14). */
+/** The model sent too many empty replies in a row. */
 export class EmptyReplies extends Schema.TaggedError<EmptyReplies>()("EmptyReplies", {
   runId: Schema.String,
   count: Schema.Int
 }) {
   override get message() {
-    return `the model gave ${this.count} empty replies in a row`
+    return `the model sent ${this.count} empty replies in a row`
   }
 }
 
-/** The model kept doing the same thing after it was told to stop. */
+/** The model repeated itself after it was told to stop. */
 export class LoopDetected extends Schema.TaggedError<LoopDetected>()("LoopDetected", {
   runId: Schema.String,
   repeats: Schema.Int
@@ -38,11 +38,10 @@ export class LoopDetected extends Schema.TaggedError<LoopDetected>()("LoopDetect
 }
 
 /**
- * The stored answer of a run does not fit the output schema of the agent it is resumed with.
+ * The stored answer of a run does not fit the output schema of the agent that resumes it.
  *
- * A run that has ended stays as it is, one that has not fails; both can be
- * resumed with an agent whose schema the answer fits. While a run goes on, an
- * answer that does not fit goes back to the model instead.
+ * A completed run stays completed, a running one fails. Both can be resumed by an agent whose schema the answer fits.
+ * During a run, an answer that does not fit goes back to the model instead.
  */
 export class OutputInvalid extends Schema.TaggedError<OutputInvalid>()("OutputInvalid", {
   runId: Schema.String,
@@ -53,7 +52,7 @@ export class OutputInvalid extends Schema.TaggedError<OutputInvalid>()("OutputIn
   }
 }
 
-/** A token or cost limit was reached (CP-15). The run can go on with a larger budget. */
+/** The run reached its limit of tokens or cost. It can continue with a larger budget. */
 export class BudgetExhaustedError extends Schema.TaggedError<BudgetExhaustedError>()("BudgetExhaustedError", {
   dimension: Schema.Literals(["tokens", "cost"]),
   used: Schema.Finite,
@@ -64,7 +63,7 @@ export class BudgetExhaustedError extends Schema.TaggedError<BudgetExhaustedErro
   }
 }
 
-/** The tree of runs is as large or as deep as it may be (CP-15). */
+/** The tree of runs is as large or as deep as allowed. */
 export class SpawnDenied extends Schema.TaggedError<SpawnDenied>()("SpawnDenied", {
   parentRun: Schema.String,
   limit: Schema.Int
@@ -74,7 +73,7 @@ export class SpawnDenied extends Schema.TaggedError<SpawnDenied>()("SpawnDenied"
   }
 }
 
-/** Middleware ended the run on purpose (CP-16). Never retried. */
+/** Middleware ended the run on purpose. Never retried. */
 export class MiddlewareTermination extends Schema.TaggedError<MiddlewareTermination>()("MiddlewareTermination", {
   reason: Schema.String
 }) {
@@ -83,7 +82,7 @@ export class MiddlewareTermination extends Schema.TaggedError<MiddlewareTerminat
   }
 }
 
-/** A hook, a middleware or a part of the prompt that the host wrote failed (DR-8, DR-14). */
+/** A hook, a middleware or a part of the prompt that the host wrote failed. */
 export class ExtensionFailed extends Schema.TaggedError<ExtensionFailed>()("ExtensionFailed", {
   /** The hook's name, `callModel`, `callTool`, or the name of the part. */
   extension: Schema.String,
@@ -94,7 +93,7 @@ export class ExtensionFailed extends Schema.TaggedError<ExtensionFailed>()("Exte
   }
 }
 
-/** The host cancelled the run (DR-21). The run stays where it is. */
+/** The host cancelled the run. The run stays where it is. */
 export class CancellationError extends Schema.TaggedError<CancellationError>()("CancellationError", {
   runId: Schema.String
 }) {
@@ -104,7 +103,7 @@ export class CancellationError extends Schema.TaggedError<CancellationError>()("
 }
 
 /**
- * The run was at work for longer than the deadline of its budget, pauses left out (DR-21). It stays where it is, and can
+ * The run was at work for longer than the deadline of its budget, pauses left out. It stays where it is, and can
  * be resumed with an agent that has more time.
  */
 export class DeadlineExceeded extends Schema.TaggedError<DeadlineExceeded>()("DeadlineExceeded", {
@@ -118,8 +117,8 @@ export class DeadlineExceeded extends Schema.TaggedError<DeadlineExceeded>()("De
 }
 
 /**
- * The run waits: for a decision about a call (DR-22), given with `Kernel.answer` or `Kernel.resume`, or for whoever
- * resumes it (DR-9).
+ * The run waits: for a decision about a call, given to `Kernel.answer` or `Kernel.resume`, or to be resumed after a
+ * hook paused it.
  */
 export class RunPaused extends Schema.TaggedError<RunPaused>()("RunPaused", {
   runId: Schema.String,
@@ -131,7 +130,7 @@ export class RunPaused extends Schema.TaggedError<RunPaused>()("RunPaused", {
   }
 }
 
-/** A run was finished by its host without an answer of the model (DR-10). */
+/** The host finished the run without an answer from the model. */
 export class RunFinished extends Schema.TaggedError<RunFinished>()("RunFinished", {
   runId: Schema.String,
   reason: Schema.String
@@ -141,7 +140,7 @@ export class RunFinished extends Schema.TaggedError<RunFinished>()("RunFinished"
   }
 }
 
-/** A deadlock among hand-built tasks (BP-59). */
+/** Tasks of a workflow wait for each other. */
 export class DeadlockError extends Schema.TaggedError<DeadlockError>()("DeadlockError", {
   tasks: Schema.Array(Schema.String)
 }) {
@@ -151,8 +150,10 @@ export class DeadlockError extends Schema.TaggedError<DeadlockError>()("Deadlock
 }
 
 /**
- * Calls were in flight when the run stopped and nobody said what became of them (DR-16). `resume` says it with `replay`,
- * by these ids; `RunStore.inFlight` tells which skills they are of, and with which input.
+ * Calls were in flight when the run stopped, and their outcome is unknown.
+ *
+ * Decide about them by id with the `replay` option of `Kernel.resume`. `RunStore.inFlight` returns their names and
+ * inputs.
  */
 export class InFlightToolCalls extends Schema.TaggedError<InFlightToolCalls>()("InFlightToolCalls", {
   runId: Schema.String,
@@ -163,7 +164,7 @@ export class InFlightToolCalls extends Schema.TaggedError<InFlightToolCalls>()("
   }
 }
 
-/** The run is past the point where its prompt could be prepared again (DR-19). */
+/** The run is past the phase in which its prompt could be prepared again. */
 export class RewindNotAllowed extends Schema.TaggedError<RewindNotAllowed>()("RewindNotAllowed", {
   runId: Schema.String,
   phase: Schema.String
@@ -173,7 +174,7 @@ export class RewindNotAllowed extends Schema.TaggedError<RewindNotAllowed>()("Re
   }
 }
 
-/** An answer to a question nobody asked (DR-22, R-25). `Kernel.questions` tells what is asked. */
+/** The run asks no question about this call. `Kernel.questions` returns the open ones. */
 export class ApprovalNotFound extends Schema.TaggedError<ApprovalNotFound>()("ApprovalNotFound", {
   runId: Schema.String,
   callId: Schema.String
@@ -183,7 +184,7 @@ export class ApprovalNotFound extends Schema.TaggedError<ApprovalNotFound>()("Ap
   }
 }
 
-/** A replayed run took another turn than the recorded one (R-26). */
+/** A replay took a different turn than the recorded run. */
 export class ReplayDiverged extends Schema.TaggedError<ReplayDiverged>()("ReplayDiverged", {
   runId: Schema.String,
   /** Index of the first event that differs. */

@@ -1,9 +1,9 @@
 /**
- * Values from outside as frozen JSON (R-22, S-10).
+ * Values from outside as frozen JSON.
  *
- * `take` copies a value and says where it stops being JSON; the copy shares
- * nothing with the original, is frozen at every depth and nests no deeper than
- * the limit, so it may be walked recursively. `freeze` is for JSON we own.
+ * `take` copies a value, or fails with the place where it stops being JSON. The copy shares nothing with the original,
+ * is frozen at every depth and nests no deeper than the limit, so it may be walked recursively. `freeze` is for JSON
+ * that is ours already.
  */
 
 import * as Result from "effect/Result"
@@ -11,7 +11,7 @@ import { jsonDepth, jsonNodes } from "./bounds.ts"
 import { type Fault, pointer } from "./fault.ts"
 import type { Json } from "./json.ts"
 
-/** How deep and how large a copy may get. */
+/** How deep and how large a copy may become. */
 export interface Bounds {
   readonly jsonDepth: number
   readonly jsonNodes: number
@@ -22,19 +22,19 @@ const usual: Bounds = { jsonDepth, jsonNodes }
 /**
  * Copies a value as frozen JSON.
  *
- * Instances of classes are read as their own enumerable fields, unless they
- * have a `toJSON`; dates, maps, errors and the like are refused, not guessed.
+ * Instances of classes are read by their own enumerable fields, unless they have a `toJSON`. Dates, maps, errors and
+ * the like are refused.
  */
 export const take = (value: unknown, bounds: Bounds = usual): Result.Result<Json, Fault> => {
   const walk: Walk = { path: [], left: bounds.jsonNodes }
   return Result.try({
     try: () => copy(value, bounds.jsonDepth, walk),
-    // Whatever a getter or a `toJSON` throws is not repeated: it may hold anything.
+    // What a getter or a `toJSON` throws is not repeated, since it may hold secrets.
     catch: (error) => ({ path: pointer(walk.path), reason: error instanceof Misfit ? error.message : "cannot be read" })
   })
 }
 
-/** Freezes JSON at every depth, in place. What is frozen already is taken as frozen throughout. */
+/** Freezes JSON at every depth, in place. A frozen value is assumed to be frozen throughout. */
 export const freeze = <A>(value: A): A => {
   const pending: Array<unknown> = [value]
   while (pending.length > 0) {
@@ -46,7 +46,7 @@ export const freeze = <A>(value: A): A => {
   return value
 }
 
-/** Sets an own field, whatever its name: assigning to `__proto__` would do something else. */
+/** Sets an own field by any name, including `__proto__`, where an assignment would set the prototype. */
 export const define = (target: { [key: string]: unknown }, key: string, value: unknown): void => {
   if (key === "__proto__") {
     Object.defineProperty(target, key, { value, enumerable: true, writable: true, configurable: true })

@@ -1,28 +1,27 @@
 /**
- * JSON as a store keeps it.
+ * JSON that stores accept: written as JSON text, it reads back equal.
  *
- * What passes here can be written as JSON text and read back equal; whatever
- * else a value may be (undefined, NaN, a Date, bytes, a cycle) is refused, and
- * so is what nests deeper than it could be read again.
+ * Anything else (undefined, NaN, a Date, bytes, a cycle) is refused, and so is JSON that nests too deep to be read
+ * again.
  */
 
 import * as Schema from "effect/Schema"
 import * as json from "./json.ts"
 
-/** How deep stored JSON may nest: more than any limit in use, and far from the end of the stack. */
+/** How deep stored JSON may nest: more than any limit in use, and far from a stack overflow. */
 const depth = 1_000
 
-/** What is read back was within the limits of its writer; these only bound what can be held. */
+/** Bounds for reading stored values. Their writer applied its own limits; these only protect memory and the stack. */
 export const bounds = {
   jsonDepth: depth,
   blockDepth: depth / 2,
   jsonNodes: 10_000_000
 }
 
-/** What a value is: no JSON, JSON, or JSON with a negative zero, which `JSON.stringify` would write as zero. */
+/** Not JSON (0), JSON (1), or JSON with a negative zero (2), which `JSON.stringify` would write as zero. */
 export type Grade = 0 | 1 | 2
 
-/** Looks at a value as a whole. */
+/** Grades a whole value. */
 export const grade = (value: unknown, left: number = depth): Grade => {
   switch (typeof value) {
     case "string":
@@ -43,7 +42,7 @@ export const grade = (value: unknown, left: number = depth): Grade => {
   }
 }
 
-/** `JSON.stringify`, for JSON with negative zeros. */
+/** `JSON.stringify` that keeps negative zeros. */
 export const stringify = (value: unknown): string => {
   if (Array.isArray(value)) return `[${value.map(stringify).join(",")}]`
   if (typeof value === "object" && value !== null) {
@@ -67,7 +66,7 @@ export const JsonObject: Schema.Codec<json.JsonObject> = Schema.declare(
 
 const gradeList = (list: ReadonlyArray<unknown>, left: number): Grade => {
   let worst: Grade = 1
-  // By index: what iterates passes over holes.
+  // By index, because iteration skips holes.
   for (let index = 0; index < list.length; index++) {
     const found = grade(list[index], left - 1)
     if (found === 0) return 0

@@ -1,10 +1,10 @@
 /**
- * Why a store of runs did not do what it was asked to.
+ * Errors of run stores.
  */
 
 import * as Schema from "effect/Schema"
 
-/** Another worker committed first (DR-6). Reload, decide again, then try again. */
+/** Another worker appended first. Load the run again and decide anew before the next append. */
 export class ConcurrentAppendError extends Schema.TaggedError<ConcurrentAppendError>()("ConcurrentAppendError", {
   runId: Schema.String,
   expectedSeq: Schema.Int,
@@ -15,7 +15,7 @@ export class ConcurrentAppendError extends Schema.TaggedError<ConcurrentAppendEr
   }
 }
 
-/** Another worker holds the run's lease (DR-6). */
+/** Another worker holds the run's lease. */
 export class RunBusy extends Schema.TaggedError<RunBusy>()("RunBusy", {
   runId: Schema.String,
   workerId: Schema.String,
@@ -27,24 +27,27 @@ export class RunBusy extends Schema.TaggedError<RunBusy>()("RunBusy", {
   }
 }
 
-/** No run of this id. */
+/** The store has no run with this id. */
 export class RunNotFound extends Schema.TaggedError<RunNotFound>()("RunNotFound", { runId: Schema.String }) {
   override get message() {
     return `no run '${this.runId}'`
   }
 }
 
-/** A run of this id exists already. */
+/** The store already has a run with this id. */
 export class RunExists extends Schema.TaggedError<RunExists>()("RunExists", { runId: Schema.String }) {
   override get message() {
-    return `run '${this.runId}' exists already`
+    return `run '${this.runId}' already exists`
   }
 }
 
-/** The store could not do what was asked. Nothing is known to be lost: resume the run. */
+/** The store failed. Nothing is known to be lost, so the run can be resumed. */
 export class StoreError extends Schema.TaggedError<StoreError>()("StoreError", {
   operation: Schema.String,
-  /** `corrupt`: what is stored cannot be read. `format`: a newer version wrote it. `invalid`: what was given cannot be stored. */
+  /**
+   * `corrupt`: stored data cannot be read. `format`: a newer version wrote it. `invalid`: the given data cannot be
+   * stored.
+   */
   reason: Schema.Literals(["unavailable", "timeout", "corrupt", "format", "limit_exceeded", "invalid"]),
   detail: Schema.String
 }) {

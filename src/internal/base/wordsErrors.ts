@@ -1,15 +1,15 @@
 /**
- * Data that does not say what its word means, or says more than it may.
+ * Errors of contents, addresses, usage and agents that do not have their shape or exceed a limit.
  *
- * `path` points at the innermost fault, so that whoever wrote the data can mend it.
+ * `path` points at the innermost fault.
  */
 
 import * as Schema from "effect/Schema"
 
 /**
- * A content payload that does not have the shape its type asks for (CP-2).
+ * A content does not have the shape of its type.
  *
- * `path` is a JSON pointer from the block to the innermost fault.
+ * `path` is a JSON pointer from the content to the innermost fault.
  */
 export class BlockValidationError extends Schema.TaggedError<BlockValidationError>()("BlockValidationError", {
   path: Schema.String,
@@ -20,7 +20,7 @@ export class BlockValidationError extends Schema.TaggedError<BlockValidationErro
   }
 }
 
-/** A content type is built in, or registered with another schema (CP-8). */
+/** The content type is built in, or registered with another schema. */
 export class BlockTypeConflict extends Schema.TaggedError<BlockTypeConflict>()("BlockTypeConflict", {
   type: Schema.String
 }) {
@@ -29,7 +29,7 @@ export class BlockTypeConflict extends Schema.TaggedError<BlockTypeConflict>()("
   }
 }
 
-/** Text that is no address (CP-12). */
+/** The text is not an address. */
 export class InvalidAddress extends Schema.TaggedError<InvalidAddress>()("InvalidAddress", {
   input: Schema.String
 }) {
@@ -38,7 +38,7 @@ export class InvalidAddress extends Schema.TaggedError<InvalidAddress>()("Invali
   }
 }
 
-/** Token counts that contradict each other (CP-14). */
+/** Token counts that contradict each other. */
 export class UsageInvalid extends Schema.TaggedError<UsageInvalid>()("UsageInvalid", {
   path: Schema.String,
   reason: Schema.String
@@ -48,7 +48,7 @@ export class UsageInvalid extends Schema.TaggedError<UsageInvalid>()("UsageInval
   }
 }
 
-/** Something from outside is larger than its limit allows. */
+/** A value from outside exceeds a limit. `limit` names it, `value` is its number. */
 export class LimitExceeded extends Schema.TaggedError<LimitExceeded>()("LimitExceeded", {
   limit: Schema.String,
   value: Schema.Finite
@@ -58,7 +58,7 @@ export class LimitExceeded extends Schema.TaggedError<LimitExceeded>()("LimitExc
   }
 }
 
-/** A value an agent cannot have (AC-22). */
+/** A setting an agent cannot have. */
 export class AgentConfigInvalid extends Schema.TaggedError<AgentConfigInvalid>()("AgentConfigInvalid", {
   path: Schema.String,
   reason: Schema.String

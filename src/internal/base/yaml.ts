@@ -1,35 +1,34 @@
 /**
- * YAML and plain values from outside, made harmless before anyone looks at them (S-3).
+ * YAML and plain values from outside as harmless data.
  *
- * Aliases are shared by the parser and only become many when a reader walks
- * them, so the walk here counts as it goes and stops at the limit. What comes
- * out is data: mappings, lists, strings, numbers, booleans and null, with no
- * tag, no key of a prototype, and nothing shared or cyclic.
+ * The parser shares aliased values, and they multiply only when a reader walks them: the walk here counts nodes and
+ * stops at the limit. The result holds mappings, lists, strings, numbers, booleans and null, without tags, prototype
+ * keys, sharing or cycles.
  */
 
 import * as Yaml from "effect/encoding/Yaml"
 import * as Result from "effect/Result"
 import { shorten } from "./text.ts"
 
-/** Plain data: what a config file may hold. */
+/** Plain data, as a config file may hold it. */
 export type Plain = string | number | boolean | null | ReadonlyArray<Plain> | ReadonlyMap<string, Plain>
 
-/** How much a document may hold. */
+/** How large a document may be. */
 export interface Bounds {
   readonly nodes: number
   readonly depth: number
-  /** Take keys such as `__proto__` as the data they are, where nothing is ever looked up by them. */
+  /** Accept keys such as `__proto__` as data. Only for documents in which no key is ever looked up. */
   readonly anyKey?: boolean
 }
 
 const maxBytes = 256 * 1024
 
-// The parser folds scalars with patterns that look at such a run once per character of it.
+// The parser folds scalars with patterns that take quadratic time on such runs.
 const longRun = /[ \t]{512}|[\d_]{512}|\\{512}/
-// It copies what it has of a collection in brackets once per line of it. No document that people write is near this.
+// The parser copies a flow collection once per line of it. Documents written by people stay far below this.
 const maxCopied = 2 ** 30
 
-/** Reads one YAML document. The failure is a sentence. */
+/** Parses one YAML document. Fails with a sentence. */
 export const parse = (text: string, bounds: Bounds): Result.Result<Plain, string> => {
   if (text.length > maxBytes) return Result.fail(`the document is longer than ${maxBytes} characters`)
   if (longRun.test(text)) return Result.fail("the document holds a run of more than 511 blanks, digits or backslashes")
@@ -50,10 +49,10 @@ export const parse = (text: string, bounds: Bounds): Result.Result<Plain, string
   )
 }
 
-/** Copies a value as plain data, or says why it is none. */
+/** Copies a value as plain data. Fails with a sentence. */
 export const plain = (value: unknown, bounds: Bounds): Result.Result<Plain, string> => {
   let nodes = 0
-  // Where a value stands, its names in order.
+  // The keys that lead to the current value.
   const names: Array<string> = []
   const copy = (value: unknown, depth: number): Plain => {
     if (++nodes > bounds.nodes) throw new Refused(`it holds more than ${bounds.nodes} nodes`)
@@ -83,7 +82,7 @@ export const plain = (value: unknown, bounds: Bounds): Result.Result<Plain, stri
   }
   return Result.try({
     try: () => copy(value, 0),
-    // A getter of the caller's value may throw anything; its text is not ours to show.
+    // A getter of the caller's value may throw anything, so its message is not repeated.
     catch: (cause) => (cause instanceof Refused ? cause.message : "it cannot be read")
   })
 }
@@ -92,10 +91,10 @@ class Refused extends Error {}
 
 const reserved: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"])
 
-// The parser keeps a tag as the start of the scalar it was written before. A quoted
-// text may begin with "!" too: then the quote stands right before it in the source, or
-// the line before it ends in the sign of a block of text. That is looked for at the end
-// of each line alone, and from there: from each such sign on, a line of them would be read as often.
+// The parser keeps a tag as the start of the scalar behind it, so a scalar that starts with "!" had a tag, unless the
+// text itself starts with "!". Then it is quoted, or it is a block scalar: the line before it ends in `|` or `>`. That
+// header is matched backwards from each line end only; matched from every such sign on, a line of them would take
+// quadratic time.
 const textBegins = /["']!|\n(?<=[|>][+-]?\d?[+-]?[ \t]*(?:#[^\n]*)?\n)\s*!/
 
 const hasMark = (value: Plain): boolean => {

@@ -1,5 +1,5 @@
 /**
- * Productions of the JSON that no schema describes: any value, any object, any key but some.
+ * Productions of JSON without a schema: any value, any object, any key except some.
  */
 
 import * as Numbers from "./numberRules.ts"
@@ -19,17 +19,17 @@ import {
 } from "./productions.ts"
 import * as Strings from "./stringRules.ts"
 
-/** How deep a grammar follows a schema, and a key the names it is told from. */
+/** How deep a grammar follows a schema, and a key the names it must differ from. */
 export const maxDepth = 40
 
-/** White space between tokens: little of it, or a small model writes nothing else. */
+/** White space between tokens. It is short, since small models otherwise write nothing else. */
 export const blank = (rules: Rules): Node =>
   rules.shared("space", () => optional(choice(text(" "), sequence(text("\n"), repeat(text(" "), 0, 8)))))
 
-/** Any value at all. */
+/** Any value. */
 export const anyValue = (rules: Rules): Node => rules.shared("value", () => anyBut(rules, []))
 
-/** Any value but those of some types. */
+/** Any value except those of some types. */
 export const anyBut = (rules: Rules, types: ReadonlyArray<unknown>): Node => {
   const unless = (type: string, node: () => Node) => (types.includes(type) ? never : node())
   return choice(
@@ -57,17 +57,17 @@ const enclosed = (rules: Rules, open: string, close: string, item: Node): Node =
     text(close)
   )
 
-/** Keys that none of these names is: told apart letter by letter, as in a tree. */
+/** Keys other than these names, told apart letter by letter in a tree. */
 export const keyExcept = (rules: Rules, names: ReadonlyArray<string>, name: string): Node => {
   if (names.length === 0) return Strings.any(rules)
-  // A name with an escape in it could be spelled in many ways: no key begins like it and goes on with an escape.
+  // A name with an escape could be spelled in many ways, so no key has its beginning followed by an escape.
   const told = names.map((name): Told => {
     const plain = name.replace(/["\\<\p{Cc}\p{Cs}].*$/su, "")
     return { rest: plain, isWhole: plain === name }
   })
   const branch = (told: ReadonlyArray<Told>, path: string, depth: number): Node => {
     const end = told.some(({ isWhole, rest }) => isWhole && rest === "") ? never : empty
-    // No key begins like so long a name and goes on.
+    // No key has the beginning of a name this long.
     if (depth > maxDepth || !rules.spend()) return end
     const letters = [...new Set(told.flatMap(({ rest }) => Array.from(rest)[0] ?? []))]
     const codes = letters.map((letter): Range => [letter.codePointAt(0) ?? 0, letter.codePointAt(0) ?? 0])
@@ -88,7 +88,7 @@ export const keyExcept = (rules: Rules, names: ReadonlyArray<string>, name: stri
   return sequence(text('"'), branch(told, `${name}-key`, 0), text('"'))
 }
 
-/** What is left of a name that is taken, from some letter on. */
+/** The rest of a name that is taken. */
 interface Told {
   readonly rest: string
   readonly isWhole: boolean

@@ -1,15 +1,14 @@
 /**
- * A grammar as GBNF, the format of llama.cpp that vLLM's readers take too.
+ * Writes a grammar as GBNF, the format of llama.cpp, which vLLM also reads.
  *
- * Only what all of them read is written: names of letters, digits and dashes,
- * literals, sets of characters, groups and repetitions. Whatever is not plain
- * ASCII is written as a code, so no name or value can end its literal.
+ * Only syntax that all readers share is used: names of letters, digits and dashes, literals, character sets, groups and
+ * repetitions. Anything but plain ASCII is written as a code, so no name or value can end its literal.
  */
 
 import type { Grammar, Node, Range } from "./productions.ts"
 import { empty, except } from "./productions.ts"
 
-/** Writes a grammar. Its first rule is `root`, as readers want it. */
+/** Writes a grammar. Its first rule is `root`, as readers require. */
 export const render = ({ root, rules }: Grammar): string => {
   const lines: Array<string> = []
   const write = (name: string, node: Node) => lines.push(`${name} ::= ${alternatives(node)}`)
@@ -19,7 +18,7 @@ export const render = ({ root, rules }: Grammar): string => {
   return `${lines.join("\n")}\n`
 }
 
-/** The empty text stands last: not every reader takes it before others. */
+/** The empty text stands last, because not every reader accepts it earlier. */
 const alternatives = (node: Node): string =>
   node.kind === "choice"
     ? node.items

@@ -1,11 +1,10 @@
 /**
  * Productions of the JSON that fits a JSON Schema.
  *
- * Everything drawn from them fits the schema, but for what productions cannot
- * say: `multipleOf`, `uniqueItems`, counts of members, lookaround in patterns,
- * and a second pattern beside the first. There the grammar is wider, and the
- * skill's own Schema has the last word. Schemas may be a foreign server's: they
- * are read within bounds, and what is too deep or too much is any JSON.
+ * Everything drawn from them fits the schema, except for what productions cannot express: `multipleOf`, `uniqueItems`,
+ * counts of members, lookaround in patterns, and a second pattern. There the grammar is wider, and the skill's own
+ * Schema decides. Schemas may come from a foreign server: they are read within bounds, beyond which any JSON is
+ * accepted.
  */
 
 import { anyBut, anyObject, anyValue, blank, keyExcept, maxDepth } from "./anyJson.ts"
@@ -17,7 +16,7 @@ import { boundsOf, constrains, count, formats, impliedType, merge, type Part } f
 import * as Strings from "./stringRules.ts"
 import { isRecord, own } from "../base/json.ts"
 
-/** The rule of the values that fit a schema. `name` begins the names of its rules. */
+/** Returns the productions of the values that fit a schema. `name` is the prefix of their rules. */
 export const fitting = (rules: Rules, schema: JsonObject, name: string): Node =>
   new SchemaRules(rules, schema).value(schema, name, 0)
 
@@ -46,11 +45,11 @@ class SchemaRules {
     const [union] = members
     const base = merge(parts)
     if (union === undefined) return this.#typed(base, name, depth)
-    // What stands beside a union holds for each of its members.
+    // Constraints beside a union apply to each of its members.
     const beside = Object.keys(base).some((key) => constrains.has(key))
     const ways: Array<Node> = []
     for (const [index, member] of union.slice(0, maxChoices).entries()) {
-      // Too much: what is left is any JSON, said once.
+      // Out of budget: the remaining alternatives become any JSON.
       if (this.#rules.isSpent) return choice(...ways, anyValue(this.#rules))
       const whole = beside && isRecord(member) ? { allOf: [base, member] } : member
       ways.push(this.value(whole, `${name}-${index + 1}`, depth + 1))
@@ -58,7 +57,7 @@ class SchemaRules {
     return choice(...ways)
   }
 
-  /** A reference is a rule of its own, so a schema may speak of itself. */
+  /** A reference becomes its own rule, so a schema may be recursive. */
   #referred(reference: string, name: string, depth: number): Node {
     const known = this.#references.get(reference)
     if (known !== undefined) return rule(known)
@@ -69,7 +68,7 @@ class SchemaRules {
     return rule(named)
   }
 
-  /** A schema and what it says in `allOf`, references followed. */
+  /** Returns a schema and its `allOf` parts, with references followed. */
   #parts(schema: Part, depth = 0): ReadonlyArray<Part> {
     const all = own(schema, "allOf")
     if (!Array.isArray(all) || depth > 4 || !this.#rules.spend()) return [schema]
@@ -90,7 +89,7 @@ class SchemaRules {
     const not = own(schema, "not")
     if (isRecord(not) && Object.keys(not).length === 0) return never
     const type = own(schema, "type")
-    // A struct without fields is whatever is not null.
+    // A struct without fields is written as anything but null.
     const others = isRecord(not) && type === undefined ? own(not, "type") : undefined
     if (others !== undefined) return anyBut(this.#rules, [others].flat())
     const types = Array.isArray(type) ? type : [type ?? impliedType(schema)]
@@ -154,11 +153,11 @@ class SchemaRules {
           : sequence(item, repeat(next, within(Math.max(from - 1, 0)), upTo(to - 1)))
       if (first.length === 0 && from === 0) tail = optional(tail)
     }
-    // From the end: an item that may be left out takes everything behind it along.
+    // Built from the end, since an absent optional item leaves out everything behind it.
     for (let index = Math.min(first.length, max) - 1; index >= 0; index--) {
       const item = this.value(first[index], `${name}-${index + 1}`, depth + 1)
       const here = sequence(index === 0 ? empty : comma, item, tail)
-      // A rule of its own: hundreds of them inside each other would be too deep to walk.
+      // Its own rule, because hundreds of nested nodes would be too deep to walk.
       tail = index < min ? here : this.#rules.add(`${name}-from-${index + 1}`, optional(here))
     }
     return sequence(text("["), space, tail, space, text("]"))
@@ -170,12 +169,12 @@ class SchemaRules {
     const shaped = own(schema, "patternProperties")
     const said = properties(schema)
     const names = new Set(said.map(([key]) => key))
-    // What must be there is named, also where nothing else is said of it.
+    // Required members are named even if nothing else is known of them.
     const unsaid = isRecord(shaped) ? [] : Array.from(needed).filter((key) => !names.has(key))
     const declared = [...said, ...unsaid.map((key) => [key, more ?? {}] as const)]
     if (declared.length > maxChoices) return anyObject(this.#rules)
     const space = blank(this.#rules)
-    // Where members are named, others are only invited by a schema of their own.
+    // Where members are declared, others are allowed only by a schema for them.
     const isOpen = isRecord(more) || (said.length === 0 && more !== false)
     const others: Array<Node> = []
     for (const [pattern, part] of isRecord(shaped) ? Object.entries(shaped).slice(0, maxChoices) : []) {
@@ -205,7 +204,7 @@ class SchemaRules {
         : min > 0
           ? sequence(other, repeat(sequence(comma, other), within(min - 1)))
           : optional(sequence(other, repeat(sequence(comma, other), 0)))
-    // From the end, each member twice: as the first one written, and behind another.
+    // Built from the end, with each member twice: as the first one written, and behind another.
     for (let index = declared.length - 1; index >= 0; index--) {
       const [key, part] = declared[index] ?? ["", {}]
       const value = this.#member(text(Strings.literal(key)), part, `${name}-${key}`, depth)
@@ -227,7 +226,7 @@ class SchemaRules {
   }
 }
 
-/** Readers of grammars refuse many repetitions: counts beyond this are held to it, or left open. */
+/** Readers reject grammars with many repetitions: larger counts are reduced to this, or left open. */
 const maxCount = 500
 const within = (count: number): number => Math.min(count, maxCount)
 const upTo = (count: number): number | undefined => (count <= maxCount ? count : undefined)

@@ -1,14 +1,12 @@
 /**
  * Productions of the numbers between two bounds, digit by digit.
  *
- * Numbers are written without exponent where a bound counts, and with at most
- * nine digits more behind the point than their bound: a model that writes more
- * has lost its way.
+ * Bounded numbers are written without exponent, and with at most nine digits more behind the point than their bound.
  */
 
 import { chars, choice, empty, never, type Node, optional, repeat, sequence, text } from "./productions.ts"
 
-/** What a JSON Schema says of a number. */
+/** The bounds of a number in a JSON Schema. */
 export interface Bounds {
   readonly minimum?: number | undefined
   readonly maximum?: number | undefined
@@ -23,7 +21,7 @@ const digits = (min: number, max: number): Node => repeat(digit, min, max)
 
 // ---------------------------------------------------------------- whole numbers
 
-/** The whole numbers within the bounds, and within those a double holds exactly. */
+/** Returns the integers within the bounds that a double holds exactly. */
 export const integers = (bounds: Bounds): Node => {
   const low = Math.max(Math.ceil(bounds.minimum ?? -Infinity), above(bounds.exclusiveMinimum), -Number.MAX_SAFE_INTEGER)
   const high = Math.min(Math.floor(bounds.maximum ?? Infinity), below(bounds.exclusiveMaximum), Number.MAX_SAFE_INTEGER)
@@ -36,7 +34,7 @@ export const integers = (bounds: Bounds): Node => {
 const above = (bound: number | undefined) => (bound === undefined ? -Infinity : Math.floor(bound) + 1)
 const below = (bound: number | undefined) => (bound === undefined ? Infinity : Math.ceil(bound) - 1)
 
-/** Numbers without sign from `low` to `high`, one alternative for each length. */
+/** Unsigned integers from `low` to `high`, with one alternative per length. */
 const magnitudes = (low: number, high: number): Node => {
   if (low > high) return never
   const [a, b] = [String(low), String(high)]
@@ -66,11 +64,11 @@ const sameLength = (low: string, high: string): Node => {
 
 // ---------------------------------------------------------------- all numbers
 
-/** The numbers within the bounds. */
+/** Returns the numbers within the bounds. */
 export const numbers = (bounds: Bounds): Node => {
   const low = tighter(bounds.minimum, bounds.exclusiveMinimum, 1)
   const high = tighter(bounds.maximum, bounds.exclusiveMaximum, -1)
-  // Beyond what can be written without exponent, the schema has the last word.
+  // Such bounds cannot be written without exponent, so the schema decides.
   if ((low?.value ?? -Infinity) >= largest || (high?.value ?? Infinity) <= -largest) return anyNumber
   if (low === undefined && high === undefined) return anyNumber
   return choice(
@@ -113,7 +111,7 @@ const anyNumber: Node = sequence(
   optional(sequence(chars([0x45, 0x45], [0x65, 0x65]), optional(chars([0x2b, 0x2b], [0x2d, 0x2d])), digits(1, 2)))
 )
 
-/** Decimals without sign between two bounds that are not negative. */
+/** Unsigned decimals between two bounds that are not negative. */
 const decimals = (low: Bound, high: Bound | undefined): Node => {
   const [from, fromRest, noFrom] = split(low, 1)
   const [to, toRest, noTo] = high === undefined ? [largest, "", false] : split(high, -1)
@@ -150,16 +148,16 @@ const decimals = (low: Bound, high: Bound | undefined): Node => {
 const largest = 999_999_999_999_999
 
 /**
- * How many digits a number with so large a whole has behind its point: with more than a double holds it would be
- * rounded onto a bound that is not allowed.
+ * How many digits may follow the point of a number: with more than a double holds, it could be rounded onto an excluded
+ * bound.
  */
 const fraction = (whole: number): number => Math.max(1, whole === 0 ? 15 : 15 - String(whole).length)
 
 const maxFraction = 9
 
 /**
- * The digits before and behind the point of a bound, and whether it is none of the numbers. What is too large for a
- * schema to mean it is the largest there is. A long fraction that is none of the numbers is rounded inwards.
+ * Splits a bound into the digits before and behind its point, and whether it is excluded. Values too large to be meant
+ * are the largest possible one. A long fraction of an excluded bound is rounded inwards.
  */
 const split = (
   { exclusive, value }: Bound,
@@ -167,7 +165,7 @@ const split = (
 ): readonly [whole: number, rest: string, exclusive: boolean] => {
   if (value >= largest) return [largest, "", false]
   const shown = String(value)
-  // Very small numbers are written with an exponent.
+  // Very small numbers are printed with an exponent.
   const rest = trimmed(shown.includes("e") ? value.toFixed(20).slice(2) : (shown.split(".")[1] ?? ""))
   const whole = Math.floor(value)
   const most = Math.min(maxFraction, fraction(whole))
@@ -177,8 +175,8 @@ const split = (
 }
 
 /**
- * Digits behind a point that come to at least `0.bound`; none at all where the bound is nothing. There are at most
- * `most`, but for those of the bound itself.
+ * Digits behind a point that amount to at least `0.bound`; possibly none if the bound is empty. There are at most
+ * `most`, apart from those of the bound itself.
  */
 const atLeast = (bound: string, exclusive: boolean, most: number): Node => {
   if (bound === "") return exclusive ? notZero(Math.min(maxFraction, most)) : upTo(most)
@@ -189,13 +187,13 @@ const atLeast = (bound: string, exclusive: boolean, most: number): Node => {
   )
 }
 
-/** At most so many digits, one of them not zero. */
+/** At most `count` digits, one of them not zero. */
 const notZero = (count: number): Node =>
   count < 1 ? never : choice(sequence(between(1, 9), upTo(count - 1)), sequence(text("0"), notZero(count - 1)))
 
 const upTo = (count: number): Node => digits(0, Math.max(0, Math.min(maxFraction, count)))
 
-/** Digits behind a point that come to at most `0.bound`, at most `most` but for those of the bound itself. */
+/** Digits behind a point that amount to at most `0.bound`; at most `most`, apart from those of the bound itself. */
 const atMost = (bound: string, exclusive: boolean, most: number): Node => {
   if (bound === "") return exclusive ? never : repeat(text("0"), 0, Math.max(0, most))
   const next = Number(bound[0])
@@ -231,7 +229,7 @@ const within = (low: string, noLow: boolean, high: string, noHigh: boolean, most
 
 const trimmed = (rest: string) => rest.replace(/0+$/, "")
 
-/** The same without the empty text: a point has digits behind it. */
+/** Removes the empty text, since a point is followed by digits. */
 const first = (node: Node): Node => {
   switch (node.kind) {
     case "choice":

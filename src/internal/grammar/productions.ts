@@ -1,15 +1,14 @@
 /**
- * Productions: what a grammar is made of, whichever way it is written or drawn from.
+ * Productions of a grammar, independent of how they are written or sampled.
  *
- * Characters are Unicode scalar values. A choice without members fits nothing;
- * what can never be completed is pruned, so that every rule that is left has a
- * shortest text.
+ * Characters are Unicode scalar values. A choice without members matches nothing. Rules that can never be completed are
+ * pruned, so every remaining rule has a shortest text.
  */
 
 /** Characters by their code points, both ends included. */
 export type Range = readonly [from: number, to: number]
 
-/** One thing a production asks for. */
+/** One node of a production. */
 export type Node =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "chars"; readonly ranges: ReadonlyArray<Range> }
@@ -18,28 +17,28 @@ export type Node =
   | { readonly kind: "choice"; readonly items: ReadonlyArray<Node> }
   | { readonly kind: "repeat"; readonly item: Node; readonly min: number; readonly max: number | undefined }
 
-/** Productions by name; `root` is where every text begins. */
+/** Productions by name. Every text begins at `root`. */
 export interface Grammar {
   readonly root: string
   readonly rules: ReadonlyMap<string, Node>
 }
 
-/** Nothing at all, which fits everywhere. */
+/** Matches the empty text. */
 export const empty: Node = { kind: "text", text: "" }
-/** A text as it stands. */
+/** Matches a literal text. */
 export const text = (text: string): Node => (text === "" ? empty : { kind: "text", text })
-/** Whatever a rule of this name asks for. */
+/** Matches what the named rule matches. */
 export const rule = (name: string): Node => ({ kind: "rule", name })
-/** What nothing fits. */
+/** Matches nothing. */
 export const never: Node = { kind: "choice", items: [] }
 
-/** One after the other. */
+/** Matches its parts one after the other. */
 export const sequence = (...items: ReadonlyArray<Node>): Node => {
   const flat: Array<Node> = []
   for (const item of items) {
     for (const part of item.kind === "sequence" ? item.items : [item]) {
       const before = flat.at(-1)
-      // Texts that stand together are one.
+      // Adjacent literals are joined.
       if (part.kind === "text" && before?.kind === "text") flat[flat.length - 1] = text(before.text + part.text)
       else if (part !== empty) flat.push(part)
     }
@@ -48,25 +47,25 @@ export const sequence = (...items: ReadonlyArray<Node>): Node => {
   return first === undefined ? empty : second === undefined ? first : { kind: "sequence", items: flat }
 }
 
-/** One of these. */
+/** Matches one of its parts. */
 export const choice = (...items: ReadonlyArray<Node>): Node => {
   const flat = items.filter((item) => item !== never)
   const [first, second] = flat
   return first === undefined ? never : second === undefined ? first : { kind: "choice", items: flat }
 }
 
-/** At least `min` times, and at most `max` times where that is told. */
+/** Matches at least `min` times, and at most `max` times if given. */
 export const repeat = (item: Node, min: number, max?: number): Node =>
   max === 0 ? empty : min === 1 && max === 1 ? item : { kind: "repeat", item, min, max }
 
-/** Once or not at all. */
+/** Matches once or not at all. */
 export const optional = (item: Node): Node => repeat(item, 0, 1)
 
-/** One character of these ranges. */
+/** Matches one character of these ranges. */
 export const chars = (...ranges: ReadonlyArray<Range>): Node =>
   ranges.length === 0 ? never : { kind: "chars", ranges: merged(ranges) }
 
-/** Every scalar value that is in none of the ranges. */
+/** Returns all scalar values that are in none of the ranges. */
 export const except = (...ranges: ReadonlyArray<Range>): ReadonlyArray<Range> => {
   const rest: Array<Range> = []
   let from = 0
@@ -91,13 +90,13 @@ const merged = (ranges: ReadonlyArray<Range>): ReadonlyArray<Range> => {
   return all
 }
 
-/** Rules while they are written: names are made fit for every reader, and differ. */
+/** Rules under construction, with unique names that every reader accepts. */
 export class Rules {
   readonly map = new Map<string, Node>()
   readonly #counts = new Map<string, number>()
   #left = maxParts
 
-  /** Whether one more part of a schema may be read: a foreign one cannot make a grammar without end. */
+  /** May another part of a schema be read? The budget keeps the grammar of a foreign schema finite. */
   spend(): boolean {
     return this.#left-- > 0
   }
@@ -106,7 +105,7 @@ export class Rules {
     return this.#left <= 0
   }
 
-  /** A name of its own: lower-case words with dashes, which is all that every reader of grammars takes. */
+  /** Returns a unique name of lower-case words with dashes, which every reader of grammars accepts. */
   name(wanted: string): string {
     const base = (
       wanted
@@ -128,7 +127,7 @@ export class Rules {
     return rule(name)
   }
 
-  /** A rule that everybody shares, written when it is first asked for. */
+  /** Returns a shared rule, which is written on first use. */
   shared(name: string, body: () => Node): Node {
     if (!this.map.has(name)) {
       this.map.set(name, never)
@@ -140,11 +139,11 @@ export class Rules {
 
 const maxParts = 4_000
 
-/** A number in letters: a, b, …, z, ba, bb. */
+/** Writes a number in letters: a, b, …, z, ba, bb. */
 const letters = (count: number): string =>
   Array.from(count.toString(26), (digit) => String.fromCharCode(0x61 + Number.parseInt(digit, 26))).join("")
 
-/** How many rules deep the shortest text of a node lies; infinite when it has none. */
+/** How many rules deep the shortest text of a node lies; infinite if it has none. */
 export const heightOf = (node: Node, heights: ReadonlyMap<string, number>): number => {
   switch (node.kind) {
     case "text":
@@ -162,13 +161,13 @@ export const heightOf = (node: Node, heights: ReadonlyMap<string, number>): numb
   }
 }
 
-/** The height of every rule. */
+/** Returns the height of every rule. */
 export const heightsOf = (rules: ReadonlyMap<string, Node>): ReadonlyMap<string, number> => {
   const heights = new Map<string, number>()
   const ordered = [...rules]
   for (let changed = true; changed;) {
     changed = false
-    // Rules stand before those they use, and optional members behind: pass by pass from the other end, a few find all.
+    // Rules precede those they use, and optional members follow: iterating backwards takes only a few passes.
     for (const [name, node] of ordered.reverse()) {
       const height = heightOf(node, heights)
       if (height < (heights.get(name) ?? Infinity)) {
@@ -180,7 +179,7 @@ export const heightsOf = (rules: ReadonlyMap<string, Node>): ReadonlyMap<string,
   return heights
 }
 
-/** The grammar without what nothing fits and without what nothing reaches; undefined when nothing is left. */
+/** Removes what matches nothing and what cannot be reached. Undefined if nothing is left. */
 export const grammar = (root: string, rules: ReadonlyMap<string, Node>): Grammar | undefined => {
   const heights = heightsOf(rules)
   if (!heights.has(root)) return undefined

@@ -1,16 +1,17 @@
 /**
- * Draws texts from a grammar: every other one at random, the rest where no text has been, until all of it was drawn.
+ * Draws texts from a grammar: every other one at random, the rest along alternatives that were never taken, until all
+ * have been.
  */
 
 import type { Grammar, Node, Range } from "./productions.ts"
 import { heightOf, heightsOf } from "./productions.ts"
 
-// Deeper than this a text takes the shortest way to its end.
+// At this depth a text takes the shortest way to its end.
 const maxDepth = 24
 const maxLength = 400
 const maxExtra = 3
 
-/** A choice or a repetition: how often each of its ways was taken. */
+/** A choice or a repetition, and how often each of its ways was taken. */
 interface Fork {
   readonly rule: string
   readonly taken: Array<number>
@@ -22,7 +23,7 @@ export class Sampler {
   readonly #heights: ReadonlyMap<string, number>
   readonly #forks = new Map<Node, Fork>()
   #state: number
-  /** How many rules away the nearest alternative is that was never taken; nothing when all were. */
+  /** How many rules away the nearest untaken alternative is; undefined once all were taken. */
   #distances: ReadonlyMap<Node | string, number> | undefined = new Map()
   #isAimed = false
   #hasNews = true
@@ -38,7 +39,7 @@ export class Sampler {
 
   next(): string {
     if (this.#hasNews && this.#distances !== undefined) this.#measure()
-    // Every other text goes where none has been.
+    // Every other text aims for an untaken alternative.
     this.#isAimed = !this.#isAimed && this.#distances !== undefined
     this.#out = []
     this.#length = 0
@@ -56,7 +57,7 @@ export class Sampler {
     if (node.kind === "choice" || node.kind === "sequence") for (const item of node.items) this.#note(item, rule)
     if (node.kind === "repeat") this.#note(node.item, rule)
     if (node.kind === "choice") this.#forks.set(node, { rule, taken: node.items.map(() => 0) })
-    // As few as there may be, or more.
+    // Either the minimum or more.
     if (node.kind === "repeat" && node.max !== node.min) this.#forks.set(node, { rule, taken: [0, 0] })
   }
 
@@ -101,7 +102,7 @@ export class Sampler {
     taken[index] = (taken[index] ?? 0) + 1
   }
 
-  /** The way to what was never taken; or any. */
+  /** Picks the way towards an untaken alternative, or a random one. */
   #pick(node: Extract<Node, { kind: "choice" | "repeat" }>): number {
     const taken = this.#forks.get(node)?.taken ?? []
     const distances = this.#isAimed ? this.#distances : undefined
@@ -149,7 +150,7 @@ export class Sampler {
   }
 
   #letter(ranges: ReadonlyArray<Range>): string {
-    // Mostly what people write, sometimes anything.
+    // Mostly printable ASCII, sometimes anything.
     const near = this.#below(8) === 0 ? [] : ranges.filter(([from]) => from < 0x7f)
     const [from, to] = (near.length > 0 ? near : ranges)[
       this.#below(near.length > 0 ? near.length : ranges.length)
@@ -163,7 +164,7 @@ export class Sampler {
     this.#length += text.length
   }
 
-  /** A whole number from 0 up to and without `bound` (mulberry32). */
+  /** Returns an integer from 0 to `bound`, exclusive (mulberry32). */
   #below(bound: number): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0
     let mixed = this.#state

@@ -1,14 +1,14 @@
 /**
- * What a JSON Schema says, read for its grammar: several schemas as one, types, bounds and formats.
+ * Reads the parts of a JSON Schema for its grammar: merged schemas, types, bounds and formats.
  */
 
 import type { Bounds } from "./numberRules.ts"
 import { isRecord, own } from "../base/json.ts"
 
-/** A schema, or a part of one: anybody may have written it. */
+/** A schema or a part of one, from anywhere. */
 export type Part = Record<string, unknown>
 
-/** The words that narrow what stands beside a union. */
+/** The keywords that constrain the members of a union they stand beside. */
 export const constrains: ReadonlySet<string> = new Set([
   "type",
   "enum",
@@ -29,7 +29,7 @@ export const constrains: ReadonlySet<string> = new Set([
   "maxItems"
 ])
 
-/** What several schemas ask for together: the tighter bound, the members of all, the first word on the rest. */
+/** Merges schemas that must all fit: the tighter bound, the members of all, and the first value of other keywords. */
 export const merge = (parts: ReadonlyArray<Part>): Part => {
   const [only] = parts
   if (
@@ -68,13 +68,13 @@ const both = (key: string, a: unknown, b: unknown): unknown => {
   return a
 }
 
-/** The type a schema is of that does not name one. */
+/** Returns the type of a schema that does not name one. */
 export const impliedType = (schema: Part): string | undefined => {
   if (Object.hasOwn(schema, "properties") || Object.hasOwn(schema, "additionalProperties")) return "object"
   return Object.hasOwn(schema, "items") || Object.hasOwn(schema, "prefixItems") ? "array" : undefined
 }
 
-/** The bounds of a number. */
+/** Returns the bounds of a number. */
 export const boundsOf = (schema: Part): Bounds => ({
   minimum: finite(schema, "minimum"),
   maximum: finite(schema, "maximum"),
@@ -87,7 +87,7 @@ const finite = (schema: Part, key: string): number | undefined => {
   return typeof value === "number" && Number.isFinite(value) ? value : undefined
 }
 
-/** A count of characters, items or members, if a schema gives one. */
+/** Returns a count of characters, items or members, if the schema has one. */
 export const count = (schema: Part, key: string): number | undefined => {
   const value = finite(schema, key)
   return value === undefined || value < 0 ? undefined : Math.ceil(value)
@@ -97,7 +97,7 @@ const digits = (count: number) => `\\d{${count}}`
 const date = `${digits(4)}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\\d|2[0-8])`
 const time = `(?:[01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(?:\\.\\d{1,9})?`
 
-/** Patterns of the formats that are known, by name. */
+/** Patterns of the known formats, by name. */
 export const formats: ReadonlyMap<string, string> = new Map([
   ["date", `^${date}$`],
   ["time", `^${time}Z$`],

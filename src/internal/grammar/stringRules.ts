@@ -1,8 +1,7 @@
 /**
  * Productions of JSON strings: plain ones, bounded ones, and those of a pattern.
  *
- * A `<` is written as an escape wherever it could begin a tag, so no string can
- * open or close the block it stands in (BP-76).
+ * A `<` is escaped wherever it could begin a tag, so no string can open or close the block that contains it.
  */
 
 import type { Node as Pattern, Range } from "../pattern/patternSyntax.ts"
@@ -14,17 +13,17 @@ const less = 0x3c
 const backslash = 0x5c
 const controls: Range = [0, 0x1f]
 const one = (code: number): Range => [code, code]
-/** What stands for itself in no string. */
+/** Characters that a string must escape, or that are left out. */
 export const special: ReadonlyArray<Range> = [controls, one(quote), one(less), one(backslash), one(0x7f)]
 const hex = chars([0x30, 0x39], [0x41, 0x46], [0x61, 0x66])
 
-/** A text as JSON that opens no tag. */
+/** Writes a value as JSON that opens no tag. */
 export const literal = (value: unknown): string => JSON.stringify(value).replaceAll("<", "\\u003c")
 
 /** Any string. */
 export const any = (rules: Rules): Node => rules.shared("string", () => sequence(text('"'), rest(rules), text('"')))
 
-/** Any text inside the quotes. A `<` stands for itself unless `/` or `b` follows, which begin the tags that count. */
+/** Any text inside the quotes. A `<` is literal unless `/` or `b` follows, which begin a tag. */
 export const rest = (rules: Rules): Node =>
   rules.shared("text", () =>
     choice(
@@ -51,7 +50,7 @@ const escaped = (rules: Rules): Node =>
       text("\\"),
       choice(
         chars(one(quote), one(backslash), one(0x2f), one(0x62), one(0x66), one(0x6e), one(0x72), one(0x74)),
-        // Half of a surrogate pair is no character.
+        // Half of a surrogate pair is not a character.
         sequence(
           text("u"),
           choice(
@@ -63,11 +62,11 @@ const escaped = (rules: Rules): Node =>
     )
   )
 
-/** One character of a string, and an escape for what cannot stand for itself. */
+/** One character of a string, escaped where necessary. */
 const letter = (rules: Rules): Node =>
   rules.shared("letter", () => choice(chars(...except(...special)), escaped(rules)))
 
-/** Strings of so many characters. */
+/** Strings with a limited number of characters. */
 export const sized = (rules: Rules, min: number, max: number | undefined): Node => {
   if (min === 0 && max === undefined) return any(rules)
   const from = Math.min(min, maxCount)
@@ -76,10 +75,10 @@ export const sized = (rules: Rules, min: number, max: number | undefined): Node 
     : sequence(text('"'), repeat(letter(rules), from, max), text('"'))
 }
 
-/** Readers of grammars refuse more repetitions than some thousands. */
+/** Readers of grammars reject more than some thousand repetitions. */
 const maxCount = 1_000
 
-/** Strings that fit a pattern; undefined for a pattern that says what productions cannot. */
+/** Strings that fit a pattern. Undefined if productions cannot express it. */
 export const fitting = (rules: Rules, source: string): Node | undefined => {
   if (source.length > maxCount) return undefined
   try {
@@ -123,7 +122,7 @@ const part = (pattern: Pattern, times: number): Node => {
   }
 }
 
-/** Characters of a set, those that JSON cannot hold as escapes. Half of a surrogate pair is left out. */
+/** Characters of a set, escaped where JSON requires it, without halves of surrogate pairs. */
 const written = (ranges: ReadonlyArray<Range>): Node => {
   const has = (code: number) => ranges.some(([from, to]) => from <= code && code <= to)
   const outside = except(...ranges)

@@ -62,11 +62,13 @@ const launch = (run: Run): Effect.Effect<void, CallsError> => {
   )
 }
 
-/** Launches one call. A call that may act is stored before it is entered, and its result as soon as it is there. */
+/** Launches one call. Its launch is stored before it is entered, and the result of a call that acts at once. */
 const alone = (run: Run, call: Call): Effect.Effect<void, CallsError> =>
   Effect.suspend(() => {
-    const acts = effectsOf(run, call) !== "read"
     commit(run, "launch", [], { launched: [call.callId] })
-    const entered = Effect.map(run.restore(dispatch(run, call)), (result) => recordResult(run, result))
-    return acts ? Effect.andThen(Effect.andThen(flush(run), entered), flush(run)) : entered
+    const entered = Effect.flatMap(run.restore(dispatch(run, call)), (result) => {
+      recordResult(run, result)
+      return effectsOf(run, call) === "read" ? Effect.void : flush(run)
+    })
+    return Effect.andThen(flush(run), entered)
   })

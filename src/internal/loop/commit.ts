@@ -93,6 +93,8 @@ const send = (run: Run): Effect.Effect<void, AppendError> =>
     return Effect.matchEffect(run.store.append(records, states.at(-1) ?? states[0]), {
       onFailure: (error) => {
         run.failed = error
+        // A defect of a store may have taken nothing: the run tries once more when it stops.
+        if (error._tag === "StoreError" && error.reason === "invalid") run.records = records.concat(run.records)
         return Effect.fail(error)
       },
       onSuccess: () => {

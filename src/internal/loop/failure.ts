@@ -33,6 +33,7 @@ export const stopped = <E extends KernelError>(
       return Effect.failCause(cause)
     // Records that wait while another store fails, such as that of media, can still be stored.
     case "StoreError":
+      run.failed = undefined
       return Effect.andThen(Effect.ignore(flush(run)), Effect.failCause(cause))
     // A stop from outside is not a failure: the run stays where it is.
     case "CancellationError":

@@ -8,7 +8,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import { begin } from "../base/effects.ts"
-import { emit, flush } from "./commit.ts"
+import { emit } from "./commit.ts"
 import type { LiveEvent } from "./drafts.ts"
 import { TimedOut } from "./explain.ts"
 import type { Run } from "./run.ts"
@@ -21,7 +21,7 @@ export interface Limit {
 
 /**
  * Runs foreign code in a fiber of its own, so that neither its time nor its refusal to stop is the run's. Code that has
- * not stopped within the clean-up limit is reported and left behind. While it runs, pending records are stored; when that fails, the next flush fails, too.
+ * not stopped within the clean-up limit is reported and left behind.
  */
 export const withinTimeout = <A, E>(
   run: Run,

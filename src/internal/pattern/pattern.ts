@@ -1,37 +1,35 @@
 /**
- * Patterns from a config, matched in linear time whatever the text (S-12).
+ * Globs and regular expressions from configs, matched in linear time.
  *
- * A glob, or a regular expression without lookaround and backreferences, becomes
- * a table once: matching is one look-up per character, so no text can make it
- * slow. An expression that would need a table out of bounds is refused when it
- * is read, never while it is used. It means what JavaScript's `RegExp` without
- * flags means by it.
+ * A glob, or a regular expression without lookaround and backreferences, is compiled into a table of states. Matching
+ * is one lookup per character, so no text can make it slow. An expression whose table would be too large is rejected
+ * when it is compiled. Otherwise it matches like a JavaScript `RegExp` without flags.
  */
 
 import * as Result from "effect/Result"
 import { type Node, parse, parseGlob, type Range, words } from "./patternSyntax.ts"
 
-/** Tells whether a text matches. */
+/** Does a text match? */
 export type Matcher = (text: string) => boolean
 
-/** How much a pattern, or a list of patterns compiled together, may cost. */
+/** The cost allowed for one pattern, or for several compiled together. */
 export interface Budget {
-  /** Steps left to build tables with. */
+  /** Steps left for building tables. */
   steps: number
 }
 
-/** Enough for hundreds of usual patterns; a few tens of milliseconds at most. */
+/** Enough for hundreds of ordinary patterns. */
 export const budget = (): Budget => ({ steps: 2_000_000 })
 
 const maxLength = 1_000
 const maxNodes = 4_000
 const maxStates = 4_000
 
-/** Compiles an expression that may match anywhere in a text. The failure is a sentence. */
+/** Compiles an expression that may match anywhere in a text. Fails with a sentence. */
 export const regex = (source: string, spend: Budget = budget()): Result.Result<Matcher, string> =>
   attempt(source, () => compile(parse(source), false, spend))
 
-/** Compiles a glob over a whole name: `*`, `?`, `[a-z]` and `{a,b}`. The failure is a sentence. */
+/** Compiles a glob for a whole name: `*`, `?`, `[a-z]` and `{a,b}`. Fails with a sentence. */
 export const glob = (source: string, spend: Budget = budget()): Result.Result<Matcher, string> =>
   attempt(source, () => compile(parseGlob(source), true, spend))
 
@@ -46,7 +44,7 @@ const take = (spend: Budget): void => {
 
 // ---------------------------------------------------------------- a graph of states
 
-/** What a state of the graph asks of the text. */
+/** One state of the graph. */
 type State =
   | { readonly kind: "take"; readonly classes: ReadonlySet<number>; next: number }
   | { readonly kind: "fork"; next: number; other: number }
@@ -63,7 +61,7 @@ class Graph {
     this.#spend = spend
   }
 
-  /** Builds a node in front of `next`; gives where it begins. */
+  /** Builds a node that continues at `next`. Returns its first state. */
   build(node: Node, next: number): number {
     take(this.#spend)
     switch (node.kind) {
@@ -106,7 +104,7 @@ class Graph {
 
 // ---------------------------------------------------------------- classes of characters
 
-/** Every character belongs to one class; characters of a class are alike to the pattern. */
+/** Characters the pattern cannot tell apart form a class. */
 interface Alphabet {
   readonly size: number
   readonly classOf: (code: number) => number
@@ -132,7 +130,7 @@ const alphabetOf = (node: Node): Alphabet => {
   visit(node)
   if (asksForWords) cut(words)
   const starts = [...cuts].filter((start) => start <= 0xffff).toSorted((a, b) => a - b)
-  // Where each class begins; the classes are the stretches between the cuts.
+  // Classes are the ranges between two starts.
   const table = new Uint16Array(128)
   const find = (code: number): number => {
     let low = 0
@@ -156,13 +154,13 @@ const alphabetOf = (node: Node): Alphabet => {
 
 // ---------------------------------------------------------------- the table
 
-/** What stands before a place in the text, as far as assertions ask. */
+/** What precedes a position in the text, as far as assertions depend on it. */
 type Before = "start" | "word" | "other"
 
 const dead = -1
 const matched = -2
 
-/** Turns the graph into a table of sets of states, all of it, now. */
+/** Compiles the graph into a complete table of sets of states. */
 const compile = (node: Node, whole: boolean, spend: Budget): Matcher => {
   const alphabet = alphabetOf(node)
   const graph = new Graph(alphabet.classesOf, spend)
@@ -171,7 +169,7 @@ const compile = (node: Node, whole: boolean, spend: Budget): Matcher => {
   const width = alphabet.size + 1
   const endOfText = alphabet.size
 
-  /** The states reachable without taking a character, given what stands on both sides. */
+  /** Returns the states reachable without consuming a character, given what stands on both sides. */
   const closure = (kernel: ReadonlyArray<number>, before: Before, after: number): Set<number> => {
     const seen = new Set<number>()
     const left = kernel.slice()

@@ -1,16 +1,14 @@
 /**
- * Reading patterns: the part of JavaScript's regular expressions that needs no
- * backtracking, and globs.
+ * Parses globs, and the subset of JavaScript's regular expressions that needs no backtracking.
  *
- * What is read means what it means in an expression without flags. Lookaround,
- * backreferences and Unicode properties are refused, and so is what the
- * language itself refuses.
+ * An expression means what it means without flags. Lookaround, backreferences, Unicode properties and invalid
+ * expressions are rejected.
  */
 
 /** Characters by their UTF-16 codes, both ends included. */
 export type Range = readonly [from: number, to: number]
 
-/** One thing a pattern asks for. */
+/** One node of a pattern. */
 export type Node =
   | { readonly kind: "chars"; readonly ranges: ReadonlyArray<Range> }
   | { readonly kind: "assert"; readonly what: "start" | "end" | "word" | "inside" }
@@ -22,16 +20,16 @@ const maxDepth = 50
 const maxCount = 1_000
 const last = 0xffff
 
-/** Reads a regular expression; throws a sentence. */
+/** Parses a regular expression. Throws an error with a sentence. */
 export const parse = (source: string): Node => new Reader(source).whole()
 
-/** Reads a glob over a whole name; throws a sentence. */
+/** Parses a glob for a whole name. Throws an error with a sentence. */
 export const parseGlob = (source: string): Node => new GlobReader(source).whole()
 
 const char = (code: number): Node => ({ kind: "chars", ranges: [[code, code]] })
 const anything: Node = { kind: "chars", ranges: [[0, last]] }
 
-/** The characters that are in none of the ranges. */
+/** Returns the characters that are in none of the ranges. */
 const except = (ranges: ReadonlyArray<Range>): ReadonlyArray<Range> => {
   const rest: Array<Range> = []
   let from = 0
@@ -44,7 +42,7 @@ const except = (ranges: ReadonlyArray<Range>): ReadonlyArray<Range> => {
 }
 
 const digits: ReadonlyArray<Range> = [[0x30, 0x39]]
-/** Letters, digits and `_`: what a word is made of. */
+/** The characters of words: letters, digits and `_`. */
 export const words: ReadonlyArray<Range> = [
   [0x30, 0x39],
   [0x41, 0x5a],
@@ -87,7 +85,7 @@ const controls: ReadonlyMap<string, number> = new Map([
   ["0", 0]
 ])
 
-/** A place in a pattern. */
+/** A position in a pattern. */
 class Cursor {
   readonly source: string
   at = 0
@@ -114,7 +112,7 @@ class Cursor {
     return true
   }
 
-  /** What an expression finds from here, taken. */
+  /** Consumes what an expression matches at this position. */
   read(what: RegExp): RegExpExecArray | null {
     what.lastIndex = this.at
     const found = what.exec(this.source)
@@ -155,7 +153,7 @@ class Reader extends Cursor {
     const count = this.#count()
     if (count === undefined) return item
     if (item.kind === "assert") this.refuse("nothing to repeat")
-    // Greedy or lazy, a text matches or it does not.
+    // Greedy and lazy make no difference to whether a text matches.
     this.skip("?")
     return { kind: "repeat", item, min: count[0], max: count[1] }
   }
@@ -193,7 +191,7 @@ class Reader extends Cursor {
       case "?":
         return this.refuse("nothing to repeat")
       case "{":
-        // A brace that counts nothing stands for itself.
+        // A brace without a count is literal.
         this.at--
         if (this.#count() !== undefined) this.refuse("nothing to repeat")
         this.at++
@@ -218,7 +216,7 @@ class Reader extends Cursor {
     return { kind: "chars", ranges: this.#escaped() }
   }
 
-  /** The characters an escape stands for; the backslash is taken. */
+  /** Returns the characters of an escape, behind its backslash. */
   #escaped(): ReadonlyArray<Range> {
     if (this.isDone) this.refuse("nothing to escape")
     const hex = this.read(/x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})/y)
@@ -246,7 +244,7 @@ class Reader extends Cursor {
       this.at++
       const to = this.#member()
       const [a, b] = [single(from), single(to)]
-      // A set is no end of a range: then the dash stands for itself.
+      // A set cannot end a range, so the dash is literal.
       if (a === undefined || b === undefined) ranges.push(...from, ...one(0x2d), ...to)
       else if (a > b) this.refuse("a range out of order")
       else ranges.push([a, b])

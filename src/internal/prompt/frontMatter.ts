@@ -1,21 +1,20 @@
 /**
- * The head of a SKILL.md: YAML between two `---` lines (AC-16, AC-17).
+ * The front matter of a SKILL.md: YAML between two `---` lines.
  *
- * It is a mapping without anchors and aliases, and a scalar means the text it
- * was written as, so that version 1.0 stays `1.0`.
+ * It is a mapping without anchors and aliases. A scalar is the text it was written as, so that version 1.0 stays `1.0`.
  */
 
 import * as Equal from "effect/Equal"
 import * as Result from "effect/Result"
 import * as Yaml from "../base/yaml.ts"
 
-/** A file, taken apart. */
+/** A file split into front matter and body. */
 export interface Parts {
   readonly head: string
   readonly body: string
 }
 
-/** Finds the two `---` lines. `isWhole` tells whether the text is all there is. */
+/** Splits a file at the two `---` lines. `isWhole` is false if the text was cut. */
 export const split = (text: string, isWhole: boolean): Result.Result<Parts, string> => {
   const start = /^---[ \t]*\r?\n/.exec(text)
   if (start === null) return Result.fail("the file does not begin with a '---' line")
@@ -30,10 +29,10 @@ export const split = (text: string, isWhole: boolean): Result.Result<Parts, stri
   return Result.fail(isWhole ? "the front matter has no closing '---' line" : "the front matter is too large")
 }
 
-/** A field: a text, a list of texts, a mapping of texts, or null for what nests deeper. */
+/** A field: a text, a list of texts, a mapping of texts, or null if it nests deeper. */
 export type Field = string | ReadonlyArray<string> | ReadonlyMap<string, string> | null
 
-/** Reads the head, or says what is wrong with it. */
+/** Reads the fields of the front matter. Fails with a sentence. */
 export const fields = (head: string, bounds: Yaml.Bounds): Result.Result<ReadonlyMap<string, Field>, string> => {
   const text = head.replaceAll("\r\n", "\n")
   return Result.flatMap(parse(text, { ...bounds, anyKey: true }), (value) => {
@@ -46,9 +45,8 @@ export const fields = (head: string, bounds: Yaml.Bounds): Result.Result<Readonl
 }
 
 /**
- * Parses without anchors. The parser takes an anchor away from the value it
- * stands before: so if the text means the same with every `&` made a letter,
- * there was none, and without an anchor there is no alias.
+ * Parses YAML without anchors. The parser drops an anchor from the value it precedes. So if the text means the same
+ * with every `&` replaced by a letter, it has no anchor, and without an anchor there is no alias.
  */
 const parse = (text: string, bounds: Yaml.Bounds): Result.Result<Yaml.Plain, string> => {
   if (!text.includes("&")) return Yaml.parse(text, bounds)
@@ -86,7 +84,7 @@ const fieldOf = (key: string, value: Yaml.Plain, lines: Lines): Field => {
   return texts
 }
 
-/** A scalar as it was written, where a line shows it. */
+/** Returns a scalar as it was written, if a line shows it. */
 const written = (key: string, value: string | number | boolean | null, lines: Lines): string => {
   if (typeof value === "string") return value
   if (value === null) return ""
@@ -94,7 +92,7 @@ const written = (key: string, value: string | number | boolean | null, lines: Li
   return lines.get(key)?.find(same) ?? String(value)
 }
 
-/** What stands after a key on its line, by key. */
+/** The text after each key on its line, by key. */
 type Lines = ReadonlyMap<string, ReadonlyArray<string>>
 
 const linesOf = (text: string): Lines => {

@@ -13,24 +13,24 @@ import type {
 } from "../../KernelError.ts"
 import type { Media } from "../../Media.ts"
 
-/** What the front matter of a skill says. */
+/** A skill pack, as described by its front matter. */
 export interface SkillPack {
   readonly name: string
   readonly description: string
   readonly license?: string
   readonly compatibility?: string
   readonly metadata: ReadonlyMap<string, string>
-  /** What the skill would like to use. It grants nothing. */
+  /** Tools the pack asks for. It grants nothing. */
   readonly allowedTools: ReadonlyArray<string>
-  /** `<root>/<folder>`, for people. */
+  /** `<root>/<folder>`, for display. */
   readonly location: string
 }
 
-/** A skill that was loaded: its body, cut at the limit, and the files it has. */
+/** A loaded skill pack: its body, cut at the limit, and the names of its files. */
 export interface LoadedPack extends SkillPack {
   readonly body: string
   readonly bodyTruncated: boolean
-  /** Paths from the skill's folder, sorted. */
+  /** Paths from the folder of the pack, sorted. */
   readonly files: {
     readonly scripts: ReadonlyArray<string>
     readonly references: ReadonlyArray<string>
@@ -38,7 +38,7 @@ export interface LoadedPack extends SkillPack {
   }
 }
 
-/** Why a folder is no skill. */
+/** Why a folder is not a valid skill pack. */
 export interface Problem {
   readonly dir: string
   readonly code:
@@ -52,27 +52,27 @@ export interface Problem {
   readonly reason: string
 }
 
-/** A field nobody knows. A strict store fails for it. */
+/** An unknown field. Strict stores fail with it. */
 export interface Warning {
   readonly dir: string
   readonly code: "unknown_field"
   readonly field: string
 }
 
-/** All skills by name, and what is wrong with other folders. */
+/** All skill packs by name, and the problems of other folders. */
 export interface Listing {
   readonly skills: ReadonlyArray<SkillPack>
   readonly problems: ReadonlyArray<Problem>
   readonly warnings: ReadonlyArray<Warning>
 }
 
-/** The verbs of a store. */
+/** The service of `SkillPackStore`. */
 export interface SkillPackStoreShape {
-  /** All skills, sorted by name. One bad folder never hides the others; a strict store fails for it. */
+  /** Lists all packs, sorted by name. An invalid folder does not hide the others; strict stores fail with it. */
   readonly list: Effect.Effect<Listing, SkillPackInvalid>
-  /** A skill with its body, cut at 200,000 bytes, and the names of its files, 1,000 of each folder at most. */
+  /** Loads a pack: its body, cut at 200,000 bytes, and the names of its files, at most 1,000 of each folder. */
   readonly load: (name: string) => Effect.Effect<LoadedPack, SkillPackNotFound | SkillPackInvalid | InvalidSkillPath>
-  /** A file of a skill: text, or a medium. One over 200,000 bytes fails with `FileTooLarge`. */
+  /** Reads a file of a pack: text, or a medium. A file over 200,000 bytes fails with `FileTooLarge`. */
   readonly readFile: (
     name: string,
     path: string
@@ -83,21 +83,23 @@ export interface SkillPackStoreShape {
 }
 
 /**
- * Where the files of skills are: what a store is made of. Nothing here judges
- * names or front matter; an implementation only keeps inside its roots.
+ * The files of a store. An implementation only ensures that nothing outside its roots is read; names and front matter
+ * are checked by the store.
  */
 export interface Files {
-  /** The first of two skills of one name is in the first root. */
+  /** If two packs have one name, that of the first root counts. */
   readonly roots: ReadonlyArray<string>
-  /** The names of the folders in a root, or why they cannot be read. */
+  /** Returns the names of the folders in a root. Fails with the reason. */
   readonly folders: (root: string) => Effect.Effect<ReadonlyArray<string>, string>
-  /** The first bytes of a plain file, and its size. A path that leaves the folder fails before anything is opened. */
+  /**
+   * Reads the first bytes of a plain file, and its size. A path that leaves the folder fails before anything is opened.
+   */
   readonly read: (
     folder: Folder,
     path: string,
     bytes: number
   ) => Effect.Effect<Option.Option<{ readonly bytes: Uint8Array; readonly size: number }>, InvalidSkillPath>
-  /** Paths from the folder of the plain files under one of its folders; no more than `limit`. */
+  /** Returns the paths of at most `limit` plain files in a subfolder, relative to the folder. */
   readonly index: (folder: Folder, under: string, limit: number) => Effect.Effect<ReadonlyArray<string>>
 }
 
@@ -107,8 +109,8 @@ export interface Folder {
   readonly name: string
 }
 
-/** How a store reads. */
+/** Options of a store. */
 export interface Options {
-  /** Fail with `SkillPackInvalid` where a problem or a warning would be told. */
+  /** Fail with `SkillPackInvalid` instead of reporting problems and warnings. Default: false. */
   readonly strict?: boolean | undefined
 }

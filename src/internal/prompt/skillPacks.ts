@@ -1,8 +1,8 @@
 /**
- * Reading skill packs from any files (AC-16, AC-17).
+ * Reads skill packs from any source of files.
  *
- * A name is looked up among the folders that are there and never joined to a
- * path; the path of a file is judged as text before anyone is asked for it.
+ * A name is looked up among the existing folders and never joined to a path. The path of a file is checked as text
+ * before it is passed on.
  */
 
 import * as Effect from "effect/Effect"
@@ -33,10 +33,10 @@ import * as FrontMatter from "./frontMatter.ts"
 
 const tops = ["scripts", "references", "assets"] as const
 
-/** Files told to a model of one skill. */
+/** How many files of each folder of a pack are listed. */
 const maxIndexed = 1_000
 
-/** A store over files. */
+/** Creates a store over a source of files. */
 export const make = (files: Files, options: Options = {}): SkillPackStoreShape => {
   const list = Effect.gen(function* () {
     const problems: Array<Problem> = []
@@ -55,7 +55,7 @@ export const make = (files: Files, options: Options = {}): SkillPackStoreShape =
   })
 
   const find = Effect.fnUntraced(function* (name: string) {
-    // Nothing else can be listed, and no other text is worth a look at the disk.
+    // No other name can be listed, so no other is looked up.
     if (!isName(name)) return yield* new SkillPackNotFound({ name: shorten(name, 256) })
     let refused: InvalidSkillPath | undefined
     for (const root of files.roots) {
@@ -75,7 +75,7 @@ export const make = (files: Files, options: Options = {}): SkillPackStoreShape =
     const { folder, pack } = yield* find(name)
     const file = yield* readManifest(files, folder, Bounds.frontMatterBytes + Bounds.skillFileBytes + slack)
     const parts = file === undefined ? undefined : Result.getOrUndefined(FrontMatter.split(file.text, file.isWhole))
-    // Somebody took it away since it was found.
+    // The file was removed in the meantime.
     if (file === undefined || parts === undefined) return yield* new SkillPackNotFound({ name })
     const body = cut(parts.body, Bounds.skillFileBytes)
     const [scripts, references, assets] = yield* Effect.forEach(tops, (top) => index(files, folder, top))
@@ -107,15 +107,15 @@ export const make = (files: Files, options: Options = {}): SkillPackStoreShape =
 
 interface Inspected {
   readonly dir: string
-  /** Absent when there is a problem. */
+  /** Absent if there is a problem. */
   readonly pack: SkillPack | undefined
   readonly problems: ReadonlyArray<Problem>
   readonly warnings: ReadonlyArray<Warning>
-  /** Why the folder must not be looked into. */
+  /** Why the folder must not be read. */
   readonly refused: InvalidSkillPath | undefined
 }
 
-/** Looks at one folder; nothing when it holds no SKILL.md. */
+/** Inspects one folder. Undefined if it has no SKILL.md. */
 const inspect = Effect.fnUntraced(function* (files: Files, folder: Folder) {
   const dir = folder.root === "" ? folder.name : `${folder.root}/${folder.name}`
   const bad = (code: Problem["code"], reason: string, refused?: InvalidSkillPath): Inspected => ({
@@ -135,19 +135,19 @@ const inspect = Effect.fnUntraced(function* (files: Files, folder: Folder) {
   return Result.isFailure(fields) ? bad("invalid_front_matter", fields.failure) : judge(folder, dir, fields.success)
 })
 
-/** The start of SKILL.md or skill.md as text, its last character whole. */
+/** Returns the start of SKILL.md or skill.md, not ending inside a character. */
 const readManifest = Effect.fnUntraced(function* (files: Files, folder: Folder, bytes: number) {
   for (const name of ["SKILL.md", "skill.md"]) {
     const found = yield* files.read(folder, name, bytes)
     if (Option.isNone(found)) continue
     const isWhole = found.value.size <= found.value.bytes.byteLength
-    // A decoder that expects more keeps the half of a character that was cut.
+    // In streaming mode the decoder keeps back the first bytes of a character that was cut.
     return { text: new TextDecoder().decode(found.value.bytes, { stream: !isWhole }), isWhole }
   }
   return undefined
 })
 
-/** The two lines, their ends and a byte order mark. */
+/** For the two `---` lines, line ends and a byte order mark. */
 const slack = 1_024
 
 const known = new Set(["name", "description", "license", "compatibility", "metadata", "allowed-tools"])
@@ -162,7 +162,7 @@ const judge = (folder: Folder, dir: string, fields: ReadonlyMap<string, FrontMat
     return undefined
   }
 
-  /** What is not there is like what is empty; what nests too deeply is neither. */
+  /** Absent is the same as empty; null means nested too deeply. */
   const fieldOf = (key: string): FrontMatter.Field => {
     const field = fields.get(key)
     return field === undefined ? "" : field
@@ -209,7 +209,7 @@ const listOf = (field: FrontMatter.Field): ReadonlyArray<string> => (Array.isArr
 
 const isName = (name: string): boolean => name.length <= 64 && /^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(name)
 
-/** Characters are code points; no text is taken apart that is short enough anyway. */
+/** Counts code points, but only in texts that may be too long. */
 const isLonger = (text: string, limit: number): boolean => text.length > limit && Array.from(text).length > limit
 
 // ---------------------------------------------------------------- listing
@@ -230,7 +230,7 @@ const together = (found: ReadonlyArray<Inspected>, problems: Array<Problem>): Li
   }
 }
 
-/** A strict store fails for what another one tells. */
+/** Fails with the problems and warnings of a listing, for a strict store. */
 const approved = (name: string, listing: Listing): Effect.Effect<Listing, SkillPackInvalid> => {
   const problems = [
     ...listing.problems.map(({ code, dir, reason }) => `${dir}: ${code}, ${reason}`),
@@ -244,7 +244,7 @@ const approved = (name: string, listing: Listing): Effect.Effect<Listing, SkillP
 
 // ---------------------------------------------------------------- files
 
-/** Why a path is refused as text, if it is (AC-17). */
+/** Returns why a path is refused. */
 const refusal = (path: string): string | undefined => {
   const segments = path.split("/", 9)
   const [top] = segments
@@ -263,7 +263,7 @@ const index = (files: Files, folder: Folder, top: string): Effect.Effect<Readonl
     paths.filter((path) => refusal(path) === undefined).toSorted()
   )
 
-/** Text where it is text, a medium where the name says so or the bytes are none. */
+/** Returns UTF-8 text as text, and media by file name or for binary data. */
 const contentOf = (path: string, bytes: Uint8Array): string | Media.Media => {
   const mimeType = Media.mimeTypeOf(path)
   const filename = path.split("/").at(-1) ?? path
@@ -278,7 +278,7 @@ const contentOf = (path: string, bytes: Uint8Array): string | Media.Media => {
 
 // ---------------------------------------------------------------- memory
 
-/** Files of one root, given by path. */
+/** Creates a source of files in memory, with one root. */
 export const inMemory = (
   given: { readonly [path: string]: string | Uint8Array } | ReadonlyMap<string, string | Uint8Array>
 ): Files => {

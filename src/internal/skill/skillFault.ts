@@ -1,9 +1,8 @@
 /**
- * What is wrong with a call's parameters, in words a model can act on (BP-87).
+ * Describes what is wrong with the parameters of a call, in words a model can act on.
  *
- * Only the first problem is told: where, what was expected, what came. A
- * reminder of the names and a usage example follow, and a hint when the
- * parameters came as text that was meant to be JSON (W-36).
+ * Only the first problem is described: where it is, what was expected, and what was received. The expected names and a
+ * usage example follow, and a hint if the parameters were text that was meant to be JSON.
  */
 
 import * as Result from "effect/Result"
@@ -19,13 +18,13 @@ import type { Input } from "./skillInput.ts"
 import { command, usage } from "./skillInput.ts"
 import { isRecord, own, parseJson } from "../base/json.ts"
 
-/** A call that does not fit its skill. */
+/** A call whose parameters do not fit its skill. */
 export interface Misfit {
   readonly skill: string
   readonly input: Input
   readonly params: JsonObject
   readonly issue: SchemaIssue.Issue
-  /** The form the call came in. Default: `blocks`. */
+  /** The dialect of the call. Default: `blocks`. */
   readonly dialect?: DialectName | undefined
 }
 
@@ -34,11 +33,11 @@ interface Fault {
   readonly issue: SchemaIssue.Issue
 }
 
-/** Makes the error of the first problem. */
+/** Returns the error for the first problem. */
 export const faultOf = (misfit: Misfit): InvalidArguments => {
   const fault = first(misfit.issue, [])
   const path = shorten(pathText(fault.path), 200)
-  // A part deep inside is not among the names: the reminder would not help.
+  // For a missing part deep inside, a reminder of the top-level names would not help.
   const deep = fault.issue._tag === "MissingKey" && fault.path.length > 1
   const paragraphs = [sentence(misfit, fault, path), ...(deep ? [] : [reminder(misfit), ...hint(misfit)])]
   return new InvalidArguments({ skill: misfit.skill, path, detail: paragraphs.join("\n\n") })
@@ -54,7 +53,7 @@ const first = (issue: SchemaIssue.Issue, path: ReadonlyArray<PropertyKey>): Faul
     case "Encoding":
       return first(issue.issue, path)
     case "AnyOf":
-      // No member is even of the right type: the union itself is what was expected.
+      // No member matches the type of the value, so the union itself was expected.
       return issue.issues[0] === undefined ? { path, issue } : first(issue.issues[0], path)
     default:
       return { path, issue }
@@ -90,7 +89,7 @@ const reminder = (misfit: Misfit): string => {
   ].join("\n")
 }
 
-/** Tells a model that wrote text where JSON was needed how to write it (W-36). */
+/** Shows a model that wrote text how to write JSON. */
 const hint = ({ dialect, input, params, skill }: Misfit): ReadonlyArray<string> => {
   const [name, ...others] = Object.keys(params)
   const text = name === undefined || others.length > 0 ? undefined : params[name]

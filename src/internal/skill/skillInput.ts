@@ -1,9 +1,8 @@
 /**
- * What a skill takes: from a Schema or a JSON Schema to parameters, a listing and a decoder.
+ * The input of a skill, from a Schema or a JSON Schema: parameters, listing and decoder.
  *
- * Everything for the model (names, types, usage) is read from the JSON Schema,
- * so that own and foreign skills are described by one rule. Nothing of it is
- * computed before somebody asks; the decoder is built once.
+ * Everything shown to the model (names, types, usage) is derived from the JSON Schema, so that local and foreign skills
+ * are described alike. It is computed on demand; the decoder is built once.
  */
 
 import * as Effect from "effect/Effect"
@@ -22,26 +21,28 @@ import { properties, required, resolve, typeName, withDefinitions } from "../bas
 import * as Snapshot from "../base/snapshot.ts"
 import { strip, visible } from "../base/text.ts"
 
-/** The name of the only input of a skill whose schema is no object, and of text nobody claimed (BP-68). */
+/**
+ * The name of the only input of a skill whose schema is not an object, and of text that belongs to no declared input.
+ */
 const fallback = "input"
 
-/** How a skill's input looks from outside. */
+/** The input of a skill as seen from outside. */
 export interface Input {
   readonly schema: () => JsonObject
   readonly names: () => ReadonlyArray<string>
   readonly parameters: (text: string) => JsonObject
 }
 
-/** An input that can also be decoded, and written again as it was understood. */
+/** An input that can also be decoded, and encoded again. */
 export interface DecodedInput<A, RD, RE> extends Input {
   readonly decode: (params: JsonObject) => Effect.Effect<A, SchemaIssue.Issue, RD>
   readonly encode: (input: A) => Effect.Effect<JsonObject, SchemaIssue.Issue, RE>
 }
 
-/** Describes an input by JSON Schema. */
+/** Describes an input by its JSON Schema. */
 export const fromJsonSchema = (schema: JsonObject): Input => describe(() => schema)
 
-/** Describes an input by Schema. Models write JSON, so it is read through its JSON form. */
+/** Describes an input by its Schema. Models write JSON, so it is decoded from its JSON form. */
 export const fromSchema = <S extends Schema.Constraint>(
   schema: S
 ): DecodedInput<S["Type"], S["DecodingServices"], S["EncodingServices"]> => {
@@ -54,7 +55,7 @@ export const fromSchema = <S extends Schema.Constraint>(
   const decode = (params: JsonObject): Effect.Effect<S["Type"], SchemaIssue.Issue, S["DecodingServices"]> => {
     if (shape === "object") return parse(inherits() ? bare(params) : params)
     if (shape === "none") return parse(null)
-    // A struct without fields lets every object through as it is.
+    // An empty struct accepts any object and would return it unchanged.
     if (shape === "empty") return parse({})
     const single = Object.hasOwn(params, fallback) ? params[fallback] : undefined
     return single === undefined ? Effect.fail(missingFallback) : atFallback(parse(inherits() ? bare(single) : single))
@@ -64,11 +65,11 @@ export const fromSchema = <S extends Schema.Constraint>(
   return { ...describe(lazy(() => jsonSchema(schema, shape))), decode, encode }
 }
 
-/** The parameters of a call: an object as it is, text by what the skill declares (BP-68). */
+/** Returns the parameters of a call: an object unchanged, and text as the skill declares it. */
 export const paramsOf = ({ parameters }: Pick<Input, "parameters">, given: Json): JsonObject =>
   isJsonObject(given) ? given : parameters(requestOf(given))
 
-/** What a model would write to call a skill (BP-87). */
+/** Returns an example call of a skill. */
 export const usage = (skill: string, names: ReadonlyArray<string>, dialect?: DialectName): string =>
   command(
     skill,
@@ -78,11 +79,11 @@ export const usage = (skill: string, names: ReadonlyArray<string>, dialect?: Dia
     dialect
   )
 
-/** A command block; of a native call only its arguments, for the rest is the vendor's. */
+/** Returns a command block, or only the arguments for a native call, whose form depends on the vendor. */
 export const command = (skill: string, content: string, dialect?: DialectName): string =>
   dialect === "tools" ? visible(content) : `<block type="command" name="${skill}">${escape(visible(content))}</block>`
 
-/** The inputs in one line: names, types, defaults (BP-94). */
+/** Describes the inputs in one line: names, types and defaults. */
 export const summary = (input: Input): string => {
   const root = input.schema()
   const needed = required(root)
@@ -99,7 +100,7 @@ export const summary = (input: Input): string => {
     .join(", ")
 }
 
-/** Computes a value when it is first asked for. */
+/** Computes a value on first use. */
 export const lazy = <A>(compute: () => A): (() => A) => {
   let known: { readonly value: A } | undefined
   return () => (known ??= { value: compute() }).value
@@ -112,7 +113,7 @@ const describe = (schema: () => JsonObject): Input => {
   return { schema, names, parameters: (text) => parameters(text, names) }
 }
 
-/** JSON of an object is the map; any other text is the value of the only input, or of `input` (BP-68). */
+/** Reads a JSON object as the parameters. Other text is the value of the only declared input, or of `input`. */
 const parameters = (content: string, names: () => ReadonlyArray<string>): JsonObject => {
   const text = strip(content)
   if (text.startsWith("{")) {
@@ -123,10 +124,10 @@ const parameters = (content: string, names: () => ReadonlyArray<string>): JsonOb
   return { [declared.length === 1 ? (declared[0] ?? fallback) : fallback]: text }
 }
 
-/** A number that may be too large for a double: rare, so only then is every number looked at. */
+/** Matches a number that may overflow a double. Only then are all numbers checked. */
 const overflows = /[eE]\+?\d{3}|\d{309}/
 
-/** JavaScript reads `1e400` as Infinity, which JSON cannot write: it stays text (BP-69). */
+/** JavaScript parses `1e400` as Infinity, which JSON cannot express: it stays text. */
 const withoutOverflow = (text: string): JsonObject => {
   const value: Json = JSON.parse(text, (_, value: Json) =>
     typeof value === "number" && !Number.isFinite(value) ? (value > 0 ? "Infinity" : "-Infinity") : value
@@ -145,7 +146,10 @@ const shapeOf = (ast: SchemaAST.AST): Shape => {
   return members.length > 0 && members.every(isObject) ? "object" : "single"
 }
 
-/** Does an object in it have a field named like a member of every object, where it would be found when absent (S-10)? */
+/**
+ * Does an object in the schema have a field named like a member of `Object.prototype`? It would be found even when
+ * absent.
+ */
 const namesMember = (ast: SchemaAST.AST, seen: Set<SchemaAST.AST>): boolean => {
   if (seen.has(ast)) return false
   seen.add(ast)
@@ -160,7 +164,7 @@ const namesMember = (ast: SchemaAST.AST, seen: Set<SchemaAST.AST>): boolean => {
   )
 }
 
-/** The same JSON, its objects without members of their own. */
+/** Copies JSON into objects without a prototype. */
 const bare = (value: Json): Json => {
   if (Array.isArray(value)) return value.map(bare)
   if (!isJsonObject(value)) return value
@@ -182,7 +186,9 @@ const jsonSchema = (schema: Schema.Constraint, shape: Shape): JsonObject => {
   return jsonObject(withDefinitions(body, document.definitions))
 }
 
-/** Vendors want one object at the root: the members of a union become one, with what all of them need. */
+/**
+ * Vendors require one object at the root: the members of a union are merged, and required is what all of them require.
+ */
 const asObject = (root: Record<string, unknown>, definitions: Record<string, unknown>): Record<string, unknown> => {
   const union = root["anyOf"]
   if (!Array.isArray(union)) {
@@ -202,7 +208,7 @@ const asObject = (root: Record<string, unknown>, definitions: Record<string, unk
   }
 }
 
-/** Writes the constant defaults of a struct's fields where a reader looks for them. */
+/** Adds the constant defaults of a struct's fields to its JSON Schema. */
 const withDefaults = (root: Record<string, unknown>, schema: Schema.Constraint): Record<string, unknown> => {
   const fields = "fields" in schema ? schema.fields : undefined
   if (typeof fields !== "object" || fields === null) return root
@@ -218,7 +224,7 @@ const withDefaults = (root: Record<string, unknown>, schema: Schema.Constraint):
   }
 }
 
-/** A default is known when decoding nothing gives a value at once. It is told as a model would write it. */
+/** Returns the default of a field in JSON, if decoding an absent field gives one synchronously. */
 const defaultOf = (field: unknown): { readonly value: Json } | undefined => {
   if (!Schema.isSchema(field)) return undefined
   const codec = Schema.toCodecJson(Schema.Struct({ field }))

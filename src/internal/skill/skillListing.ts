@@ -1,5 +1,5 @@
 /**
- * The entry of a skill in the listing a model reads.
+ * The entry of a skill in the listing for models.
  */
 
 import { escape } from "../../Block.ts"
@@ -14,7 +14,7 @@ interface Described {
   readonly credentials?: Credentials | undefined
 }
 
-/** Returns the names, types and defaults of a skill's inputs and settings, never the values of its settings. */
+/** Returns the entry of a skill: names, types and defaults of its inputs and settings, but no values of settings. */
 export const listingOf = (name: string, options: Described, input: Input.Input): string => {
   const names = input.names()
   const config = Object.entries(options.config ?? {}).map(

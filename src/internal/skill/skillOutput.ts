@@ -1,8 +1,8 @@
 /**
- * What a skill returned, taken apart into contents, media and JSON (BP-72 to BP-75).
+ * Converts values returned by skills and protocols into contents, media and JSON.
  *
- * Text stays text, media wait to be stored, an object becomes data, other JSON
- * its text. What is none of these is refused with its path.
+ * Text stays text, media still have to be stored, an object becomes data, and other JSON its text. Any other value
+ * fails with its path.
  */
 
 import * as Result from "effect/Result"
@@ -21,7 +21,7 @@ import { isEmpty, isJsonObject } from "../base/json.ts"
 import { deep } from "../base/redact.ts"
 import * as Snapshot from "../base/snapshot.ts"
 
-/** Text with media and metadata. */
+/** Text with media and metadata, as a skill may return them together. */
 export interface SkillResult {
   readonly "~kernai/SkillResult": true
   readonly text: string
@@ -29,7 +29,10 @@ export interface SkillResult {
   readonly metadata: JsonObject
 }
 
-/** What a skill returned, as the model and the journal will hold it. */
+/**
+ * A returned value as the model and the journal receive it: contents in order, media still to be stored, metadata for
+ * the host alone, and the value as JSON for `skill_result`.
+ */
 export interface Output {
   readonly content: ReadonlyArray<Content>
   readonly media: ReadonlyArray<Media>
@@ -37,14 +40,14 @@ export interface Output {
   readonly value: Json
 }
 
-/** An output without the secrets a redactor knows (S-7); media hold no text. */
+/** Removes the secrets known to a redactor. Media contain no text. */
 export const clean = (output: Output, redactor: Redactor | undefined): Output => {
   if (redactor === undefined) return output
   const { media, ...said } = output
   return { ...deep(said, redactor.text), media }
 }
 
-/** Makes a result of text, media and metadata. */
+/** Creates a result of text, media and metadata. */
 export const result = (
   text = "",
   more: {
@@ -58,20 +61,21 @@ export const result = (
   metadata: more.metadata ?? {}
 })
 
-/** Takes a returned value apart. */
+/** Converts the value returned by a skill. */
 export const toOutput = (value: unknown): Result.Result<Output, SkillResultInvalid> => {
   const path: Array<number> = []
   try {
     return Result.mapError(read(value, path), refused)
   } catch {
-    // A value that throws when looked at (a proxy, a getter) is no result; what it throws may hold anything.
+    // A value that throws when read (a proxy, a getter) is not a result. What it throws may contain anything, so it is
+    // not repeated.
     return Result.fail(refused({ path: path.map((index) => `/${index}`).join(""), reason: "cannot be read" }))
   }
 }
 
 /**
- * Takes an answer of a protocol apart: a list is a list of parts only when it
- * holds one, else it is JSON (BP-77). One content in a list is that content.
+ * Converts the value returned by a protocol. A list counts as a list of parts only if it contains one, otherwise it is
+ * JSON. A list of one content is that content.
  */
 export const toAnswer = (value: unknown): Result.Result<Output, SkillResultInvalid> => {
   if (!Array.isArray(value)) return toOutput(value)
@@ -91,7 +95,7 @@ const read = (value: unknown, path: Array<number>): Result.Result<Output, Fault>
 
 const told = (text: string): Output => ({ content: [Contents.text(text)], media: [], value: text })
 
-/** Strings and media are kept, others by their text form (BP-73). */
+/** Strings and media are kept, other parts become their text form. */
 const list = (values: ReadonlyArray<unknown>, path: Array<number>): Result.Result<Output, Fault> => {
   const content: Array<Content> = []
   const media: Array<Media> = []
@@ -120,7 +124,7 @@ const one = (value: unknown): Result.Result<Output, Fault> => {
   return json(value)
 }
 
-/** An object is data (AC-14); other JSON is its text. A model reads the same of both (BP-73). */
+/** An object becomes data, other JSON its text. Models read the same for both. */
 const json = (value: unknown): Result.Result<Output, Fault> =>
   Result.map(Snapshot.take(value), (json) => ({
     content: [isJsonObject(json) ? Contents.data(json) : Contents.text(JSON.stringify(json))],
@@ -129,7 +133,7 @@ const json = (value: unknown): Result.Result<Output, Fault> =>
   }))
 
 const rich = (value: SkillResult): Result.Result<Output, Fault> => {
-  // A skill may be made without types.
+  // Results may come from untyped code.
   if (typeof value.text !== "string") return Result.fail({ path: "/text", reason: "is not a text" })
   const odd = Array.isArray(value.media) ? value.media.findIndex((media) => !isMedium(media)) : 0
   if (odd !== -1) return Result.fail({ path: `/media/${odd}`, reason: "is not a medium" })
@@ -141,13 +145,15 @@ const rich = (value: SkillResult): Result.Result<Output, Fault> => {
   ).pipe(Result.mapError((fault) => ({ path: `/metadata${fault.path}`, reason: fault.reason })))
 }
 
-/** Tells whether a value is a rich result. */
+/** Is this a result made by `result`? */
 export const isSkillResult = (value: unknown): value is SkillResult =>
   typeof value === "object" && value !== null && "~kernai/SkillResult" in value
 
 const isKind = Schema.is(Kind)
 
-/** JSON may have fields of the same names, and be what became of a medium: only a whole one can be stored. */
+/**
+ * JSON may have fields with these names too, such as the JSON form of a medium. Only a complete medium can be stored.
+ */
 const isMedium = (value: unknown): value is Media => {
   if (!isMedia(value) || typeof value.mimeType !== "string" || !isKind(value.kind) || !isJsonObject(value.metadata))
     return false
@@ -165,5 +171,5 @@ const isMedium = (value: unknown): value is Media => {
   }
 }
 
-/** Contents are frozen by their constructors: other JSON that has a `type` of its own stays JSON. */
+/** Constructors freeze contents, so an unfrozen object with a `type` stays JSON. */
 const isContent = (value: unknown): value is Content => Object.isFrozen(value) && isWhole(value)

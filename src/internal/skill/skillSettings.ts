@@ -1,9 +1,8 @@
 /**
- * What a skill reads from its surroundings: configuration and credentials (BP-92, BP-93).
+ * The settings of skills: configuration and credentials.
  *
- * A skill declares its keys, a resolver knows the values. Nothing is looked up
- * before a skill asks, each key at most once per execution, and a credential
- * is never out of its `Redacted`.
+ * A skill declares keys, and resolvers know the values. Values are looked up when a skill asks, each key at most once
+ * per execution, and credentials stay `Redacted`.
  */
 
 import * as ConfigProvider from "effect/ConfigProvider"
@@ -13,36 +12,39 @@ import * as Redacted from "effect/Redacted"
 import { CredentialMissing, SkillSettingInvalid } from "../../KernelError.ts"
 import { isRecord, own } from "../base/json.ts"
 
-/** What a configuration key can hold. */
+/** The value of a configuration key. */
 export type SettingValue = string | number | boolean | null
 
-/** A configuration key: its type (`string` by default) and what it is when nobody set it. */
+/**
+ * A configuration key: its type (default: `string`), and its value when it is not set. A `boolean` is true for `1`,
+ * `true`, `yes` and `on`, and false for any other text.
+ */
 export interface ConfigSpec {
   readonly type?: "string" | "number" | "integer" | "boolean"
   readonly default?: SettingValue
 }
 
-/** A credential key; `required` makes its absence an error. */
+/** A credential. With `required`, its absence is an error. */
 export interface CredentialSpec {
   readonly required?: boolean
 }
 
-/** The configuration keys a skill declares. */
+/** The configuration keys of a skill. */
 export interface Configs {
   readonly [key: string]: ConfigSpec
 }
 
-/** The credential keys a skill declares. */
+/** The credentials of a skill. */
 export interface Credentials {
   readonly [key: string]: CredentialSpec
 }
 
-/** Refuses fields that no declaration has: nobody would read them. */
+/** Rejects unknown fields in declarations. */
 export type Exactly<Declared, Spec> = {
   readonly [Key in keyof Declared]: { readonly [Field in Exclude<keyof Declared[Key], keyof Spec>]: never }
 }
 
-/** What each configuration key gives: its type, or its default, or null when it has none and nobody set it. */
+/** The values of configuration keys: of the declared type, or the default, or null without one. */
 type ConfigValues<C extends Configs> = {
   readonly [Key in keyof C]:
     | TypeOf<C[Key]["type"]>
@@ -51,35 +53,38 @@ type ConfigValues<C extends Configs> = {
 
 type TypeOf<Word> = Word extends "number" | "integer" ? number : Word extends "boolean" ? boolean : string
 
-/** What each credential key gives: null only where nobody must have it. */
+/** The values of credentials: null only if not required. */
 type CredentialValues<K extends Credentials> = {
   readonly [Key in keyof K]: Redacted.Redacted<string> | (K[Key] extends { readonly required: true } ? never : null)
 }
 
-/** Gives the text of a configuration key, or null. */
+/** Returns the text of a configuration key of a skill, or null. */
 export interface ConfigResolver {
   readonly resolve: (skill: string, key: string) => Effect.Effect<string | null>
 }
 
-/** Gives a credential, or null. */
+/** Returns a credential of a skill, or null. */
 export interface CredentialResolver {
   readonly resolve: (skill: string, key: string) => Effect.Effect<Redacted.Redacted<string> | null>
 }
 
-/** The keys that were declared. In a generator no declarations are `never` to the compiler, which has every key. */
+/** The declared keys. In a generator function the compiler infers `never`, which would have every key. */
 type KeyOf<Declared> = [Declared] extends [never] ? never : keyof Declared & string
 
-/** How a skill asks for its settings. Methods, so that what takes any settings takes those of one skill. */
+/**
+ * Reads the settings of a skill. Declared as methods, so that a function that takes any settings accepts those of one
+ * skill.
+ */
 export interface Settings<C extends Configs = Configs, K extends Credentials = Credentials> {
-  /** The credential declared under this key; null when nobody has it and it is not `required`. */
+  /** Returns a declared credential, or null if it is not set. Fails with `CredentialMissing` if it is required. */
   credential<Key extends KeyOf<K>>(
     key: Key
   ): Effect.Effect<CredentialValues<K>[Key], CredentialMissing | SkillSettingInvalid>
-  /** The configuration declared under this key, in its type; its `default`, or null, when nobody set it. */
+  /** Returns a declared configuration value in its type; its default, or null, if it is not set. */
   config<Key extends KeyOf<C>>(key: Key): Effect.Effect<ConfigValues<C>[Key], SkillSettingInvalid>
 }
 
-/** The same, where the declarations are not known to the compiler. */
+/** Settings whose declarations are unknown to the compiler. */
 export interface AnySettings {
   readonly credential: (
     key: string
@@ -87,22 +92,25 @@ export interface AnySettings {
   readonly config: (key: string) => Effect.Effect<SettingValue, SkillSettingInvalid>
 }
 
-/** Values by key, or by skill and key; the nested ones win. */
+/** Values by key, or by skill and key, which takes precedence. */
 export type SettingRecord<A> = { readonly [key: string]: A | { readonly [key: string]: A } }
 
-/** The environment variable of a key: `KERNAI_SKILL_<SKILL>_<KEY>`, with `_` for what a shell cannot name. */
+/**
+ * Returns the environment variable of a key: `KERNAI_SKILL_<SKILL>_<KEY>`, with `_` for characters that shells do not
+ * allow.
+ */
 const variable = (skill: string, key: string): string =>
   `KERNAI_SKILL_${skill}_${key}`.toUpperCase().replace(/[^A-Z0-9_]/g, "_")
 
-// The text as it stands: a `Config` would bring its decoders into every bundle, for nothing to decode.
+// Reads the raw text. A `Config` would add its decoders to every bundle.
 const fromProvider = (skill: string, key: string): Effect.Effect<Redacted.Redacted<string> | null> =>
   ConfigProvider.ConfigProvider.use((provider) => provider.load([variable(skill, key)])).pipe(
     Effect.map((node) => (node?.value === undefined ? null : Redacted.make(node.value))),
-    // A resolver never fails (BP-93): what cannot be read is not set.
+    // Resolvers never fail: an unreadable value counts as not set.
     Effect.orElseSucceed(() => null)
   )
 
-/** Knows credentials: those of the environment unless another is provided (BP-93). */
+/** Resolves credentials. The default reads the variable `KERNAI_SKILL_<SKILL>_<KEY>` through the ConfigProvider. */
 export const CredentialResolver: Context.Reference<CredentialResolver> = Context.Reference<CredentialResolver>(
   "kernai/Skill/CredentialResolver",
   {
@@ -110,7 +118,7 @@ export const CredentialResolver: Context.Reference<CredentialResolver> = Context
   }
 )
 
-/** Knows configuration: that of the environment unless another is provided (BP-93). */
+/** Resolves configuration. The default reads the variable `KERNAI_SKILL_<SKILL>_<KEY>` through the ConfigProvider. */
 export const ConfigResolver: Context.Reference<ConfigResolver> = Context.Reference<ConfigResolver>(
   "kernai/Skill/ConfigResolver",
   {
@@ -121,7 +129,7 @@ export const ConfigResolver: Context.Reference<ConfigResolver> = Context.Referen
   }
 )
 
-/** Looks a key up among given values: under the skill first, then flat. */
+/** Looks a key up in given values, first under the skill. */
 export const lookUp = <A>(values: SettingRecord<A>, isValue: (value: unknown) => value is A) => {
   return (skill: string, key: string): A | null => {
     const group = own(values, skill)
@@ -142,7 +150,7 @@ interface Execution {
   readonly credentials: Map<string, Redacted.Redacted<string> | null>
 }
 
-/** Makes the settings of one execution: each begins with an empty cache. */
+/** Creates the settings of one execution, each with an empty cache. */
 export const make = (skill: string, configs: Configs = {}, credentials: Credentials = {}): (() => AnySettings) => {
   const configSpecs = new Map(Object.entries(configs))
   const credentialSpecs = new Map(Object.entries(credentials))
@@ -150,7 +158,7 @@ export const make = (skill: string, configs: Configs = {}, credentials: Credenti
     const execution = { skill, configSpecs, credentialSpecs, configs: new Map(), credentials: new Map() }
     return { config: (key) => readConfig(execution, key), credential: (key) => readCredential(execution, key) }
   }
-  // Nothing declared, nothing to keep: most skills never ask for settings.
+  // Without declarations there is nothing to cache, which is the case for most skills.
   const none = begin()
   return configSpecs.size + credentialSpecs.size === 0 ? () => none : begin
 }
@@ -163,7 +171,7 @@ const readConfig = Effect.fnUntraced(function* (execution: Execution, key: strin
   if (spec === undefined) return yield* undeclared(skill, key, "configuration", configSpecs)
   const text = yield* (yield* ConfigResolver).resolve(skill, key)
   const type = spec.type ?? "string"
-  // A resolver without types may give `undefined` for what it has not.
+  // An untyped resolver may return `undefined`.
   const value = text == null ? (spec.default ?? null) : coerce(text, type)
   if (value === undefined) return yield* new SkillSettingInvalid({ skill, key, reason: `expected ${type}` })
   configs.set(key, value)
@@ -191,7 +199,7 @@ const undeclared = (skill: string, key: string, kind: string, declared: Readonly
     reason: `no such ${kind} is declared; declared: ${declared.size === 0 ? "(none)" : Array.from(declared.keys()).join(", ")}`
   })
 
-/** Reads a text as the declared type; undefined when it is none. */
+/** Reads a text as the declared type. Undefined if it does not fit. */
 const coerce = (text: string, type: NonNullable<ConfigSpec["type"]>): SettingValue | undefined => {
   switch (type) {
     case "string":

@@ -1,10 +1,10 @@
 /**
- * A skill that is called in another way and is the same in all else.
+ * Replaces how a skill is called.
  */
 
 import type { AnySkill, Source } from "../../Skill.ts"
 
-/** The same skill with another `call` and `normalize`, and with another source if one is given. */
+/** Returns the same skill with another `call` and `normalize`, and optionally another source. */
 export const withCall = (
   skill: AnySkill<unknown>,
   { call, normalize }: Pick<AnySkill, "call" | "normalize">,
@@ -18,7 +18,7 @@ export const withCall = (
   produces: skill.produces,
   source,
   ...(skill.timeout === undefined ? {} : { timeout: skill.timeout }),
-  // These two are computed when first read.
+  // Getters, because both are computed on first access.
   get inputSchema() {
     return skill.inputSchema
   },

@@ -1,9 +1,8 @@
 /**
- * The fold behind `BlockParser`: text in pieces in, parts out.
+ * The fold behind `BlockParser`: consumes text in pieces, produces parts.
  *
- * It looks for the next `<` and nothing else. Outside a block that is where an
- * opening tag may start, inside a block where the closing tag may, or one level
- * more. What it holds back is the start of such a tag, or half a surrogate pair.
+ * It only searches for the next `<`: outside a block, an opening tag may start there; inside, the closing tag or a
+ * nested opening tag. It holds back only the start of such a tag, or half a surrogate pair.
  */
 
 import type { Part } from "../../Block.ts"
@@ -12,15 +11,15 @@ import * as Bounds from "../base/bounds.ts"
 import { OpeningTag, REFUSED, UNDECIDED } from "./openingTag.ts"
 import { isHighSurrogate, isSpace, ownSlice, Pieces } from "../base/text.ts"
 
-// Called on a text without a lookup: engines keep texts in several forms, and code that has met more than four of
-// them looks methods up slowly.
+// Called without a method lookup: engines represent strings in several ways, and a call site that has seen more than
+// four of them looks methods up slowly.
 const { charCodeAt, indexOf, slice, startsWith } = String.prototype
 
 const OUTSIDE = 0
 const TAG = 1
 const INSIDE = 2
 
-/** Where one text stands; the methods are those of `BlockParser`. */
+/** The state of one text being parsed. The public methods are those of `BlockParser`. */
 export class BlockFold {
   failure: LimitExceeded | undefined = undefined
 
@@ -29,7 +28,7 @@ export class BlockFold {
   private readonly tag: OpeningTag
   private readonly content = new Pieces()
   private place: typeof OUTSIDE | typeof TAG | typeof INSIDE = OUTSIDE
-  /** Read and not yet told: a tag so far, the start of a closing tag, or half a surrogate pair. */
+  /** Text read but not yet emitted: part of a tag, the start of a closing tag, or half a surrogate pair. */
   private held = ""
   private size = 0
   private depth = 0
@@ -47,7 +46,7 @@ export class BlockFold {
     return this.place === OUTSIDE ? "text" : this.place === TAG ? "tag_open" : "block_content"
   }
 
-  /** Takes a piece in which there is nothing to find, and none held before it; tells whether this was one. */
+  /** Accepts a piece that contains nothing to find while nothing is held back. Returns false for any other piece. */
   takePlain(chunk: string): boolean {
     const size = chunk.length
     if (
@@ -65,13 +64,13 @@ export class BlockFold {
     return true
   }
 
-  /** What plain text is here. */
+  /** The part that plain text becomes at this point. */
   get plain(): "text_chunk" | "block_content" {
     return this.place === OUTSIDE ? "text_chunk" : "block_content"
   }
 
   push(chunk: string): ReadonlyArray<Part> {
-    // Nearly every piece is like this.
+    // The fast path: nearly every piece is plain.
     if (this.takePlain(chunk)) return [{ type: this.plain, text: chunk }]
     const out: Array<Part> = []
     this.accept(chunk, out)
@@ -95,7 +94,7 @@ export class BlockFold {
   flush(): ReadonlyArray<Part> {
     const out: Array<Part> = []
     this.goOn("", out, true)
-    // What was held may have had blocks in it, and one may have nested too deep.
+    // The held text may have contained blocks, and one may have nested too deep.
     if (this.failure !== undefined) return out
     if (this.place === INSIDE) {
       out.push({ type: "block_unclosed", blockType: this.blockType, name: this.name, content: this.content.take("") })
@@ -124,7 +123,7 @@ export class BlockFold {
     const end = this.tag.advance(chunk, 0)
     if (end === REFUSED) return this.goOn(chunk, out, false)
     const size = this.held.length
-    // A tag that comes in many small pieces is put together once, when it is whole.
+    // A tag that arrives in many small pieces is joined once, when it is complete.
     this.held += chunk
     if (end === UNDECIDED) return
     const text = this.held
@@ -133,7 +132,7 @@ export class BlockFold {
     this.read(text, size + end, out, false)
   }
 
-  /** Reads what is held and then this. A tag so far, if one is held, was refused. */
+  /** Reads the held text, then `chunk`. A partial tag in the held text has been refused by now. */
   private goOn(chunk: string, out: Array<Part>, last: boolean): void {
     const text = this.held + chunk
     if (this.place === TAG) this.place = OUTSIDE
@@ -152,13 +151,13 @@ export class BlockFold {
     out.push({ type: "block_start", blockType: this.blockType, name })
   }
 
-  /** Reads all of `text` from `start`. Without more to come (`last`), nothing is held back. */
+  /** Reads all of `text` from `start`. With `last`, no more text follows and nothing is held back. */
   private read(text: string, start: number, out: Array<Part>, last: boolean): void {
     let at = start
     while (at >= 0) at = this.place === INSIDE ? this.inside(text, at, out, last) : this.outside(text, at, out, last)
   }
 
-  /** Reads text up to the next block, and tells where its content starts. */
+  /** Reads text up to the next block. Returns where its content starts. */
   private outside(text: string, start: number, out: Array<Part>, last: boolean): number {
     let end = text.length
     let at = indexOf.call(text, "<", start)
@@ -186,7 +185,7 @@ export class BlockFold {
     return -1
   }
 
-  /** Reads content up to the end of the block, and tells where the text behind it starts. */
+  /** Reads content up to the end of the block. Returns where the text behind it starts. */
   private inside(text: string, start: number, out: Array<Part>, last: boolean): number {
     const { closing } = this
     const nests = closing === "</block>"
@@ -257,13 +256,13 @@ const LESS = 60
 const GREATER = 62
 const LETTER_B = 98
 
-/** So many characters of pieces that came together are read at once. */
+/** Pieces that arrive together are joined and read at once, up to this many UTF-16 units. */
 const gatherable = 65_536
 
 const tellText = (text: string, start: number, end: number, out: Array<Part>): void => {
   if (end > start) out.push({ type: "text_chunk", text: ownSlice(text, start, end) })
 }
 
-/** Does this text end before it could hold the whole tag, and agree with it so far? */
+/** Does the text end inside the tag, agreeing with it as far as it goes? */
 const isCut = (tag: string, text: string, at: number): boolean =>
   text.length - at <= tag.length && tag.startsWith(slice.call(text, at, text.length))

@@ -1,5 +1,5 @@
 /**
- * Ids of calls: those of tasks, those a run has used, and those of native calls in what a model said.
+ * Ids of calls: of tasks, of calls a run has already made, and of native calls in messages.
  */
 
 import type { Content } from "../../Content.ts"
@@ -9,10 +9,13 @@ import type { Growing } from "../base/lists.ts"
 import { isJsonObject } from "../base/json.ts"
 import { freeze } from "../base/snapshot.ts"
 
-/** The id of a task's call, and of its run: no task name meets another, a turn or an earlier workflow. */
+/**
+ * Returns the id of a task's call, which is also the id of its run. It differs from the ids of all other tasks, turns
+ * and workflows.
+ */
 export const ofTask = (turnId: string, task: string): string => `${turnId}/${encoded(task)}`
 
-/** Percent-encoded. Half a surrogate pair, which JSON can name, has no such code: it is written as `%ud800`. */
+/** Percent-encodes a text. A lone surrogate, which JSON can contain, is written as `%ud800`. */
 const encoded = (text: string): string =>
   text.isWellFormed()
     ? encodeURIComponent(text)
@@ -20,10 +23,12 @@ const encoded = (text: string): string =>
         character.isWellFormed() ? encodeURIComponent(character) : `%u${character.charCodeAt(0).toString(16)}`
       ).join("")
 
-/** Whether something was called for before under an id, made or not: all of it is in the conversation. */
+/** Has the conversation used this call id before, whether or not the call was run? */
 export type IsUsed = (id: string, turns: Growing<{ readonly message?: Message }>) => boolean
 
-/** Looks into the history of a run and its turns, into each once: step 1,000 costs what step 1 does. */
+/**
+ * Looks through the history of a run and its turns. Each turn is read once, so turn 1,000 costs no more than turn 1.
+ */
 export const usedIds = (history: ReadonlyArray<Message>): IsUsed => {
   const ids = new Set<string>()
   let seen = 0
@@ -38,7 +43,7 @@ export const usedIds = (history: ReadonlyArray<Message>): IsUsed => {
   }
 }
 
-/** What a vendor signs a call with stands in a thought that names the call: it follows the call to its new id. */
+/** Renames the call that a thought's signature belongs to. Vendors sign calls in thoughts that name the call. */
 export const signed = (part: Content, rename: (id: string) => string): Content => {
   if (part.type !== "thinking" || !isJsonObject(part.signature)) return part
   const { callId } = part.signature
@@ -48,7 +53,7 @@ export const signed = (part: Content, rename: (id: string) => string): Content =
     : freeze({ ...part, signature: { ...part.signature, callId: renamed } })
 }
 
-/** A part with the id of its call, of the call it is the result of or of the one it signs, by another name. */
+/** Renames the call of a tool use, a tool result or a signed thought. */
 export const renamed = (part: Content, rename: (id: string) => string): Content => {
   if (part.type !== "tool_use" && part.type !== "tool_result") return signed(part, rename)
   const callId = rename(part.callId)

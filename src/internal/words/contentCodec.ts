@@ -1,8 +1,8 @@
 /**
- * Contents to and from their wire form (CP-2, CP-3, CP-7).
+ * Decodes and encodes the wire form of contents.
  *
- * A fault names the innermost place that is wrong. What is not known is kept:
- * unknown types verbatim, unknown fields under their own names.
+ * A fault names the innermost place that is wrong. Unknown data is kept: unknown types verbatim, unknown fields under
+ * their own names.
  */
 
 import * as Effect from "effect/Effect"
@@ -19,18 +19,18 @@ import * as Fault from "../base/fault.ts"
 import { isJsonObject, type Json, type JsonObject } from "../base/json.ts"
 import * as Snapshot from "../base/snapshot.ts"
 
-/** Reads a registered type, or knows nothing of it. */
+/** Returns the reader of a registered content type. */
 export type Lookup = (type: string) => ((raw: JsonObject) => Result.Result<unknown, Fault.Fault>) | undefined
 
 const usual = { blockDepth, jsonDepth, jsonNodes }
 
-/** Reads a wire form. */
+/** Decodes a wire form. */
 export const decode = (
   input: unknown,
   lookup: Lookup,
   bounds: Snapshot.Bounds & { readonly blockDepth: number } = usual
 ): Result.Result<Content, BlockValidationError> => {
-  // Every level of contents is two levels of JSON: a list and an object.
+  // Each level of contents is two levels of JSON: a list and an object.
   const jsonDepth = bounds.jsonDepth + 2 * bounds.blockDepth
   return Snapshot.take(input, { ...bounds, jsonDepth }).pipe(
     Result.flatMap((raw) => read(raw, "", { depth: bounds.blockDepth, lookup })),
@@ -38,7 +38,7 @@ export const decode = (
   )
 }
 
-/** Writes the wire form. */
+/** Encodes the wire form. */
 export const encode = (content: Content): JsonObject => {
   if (content.type === "unknown" || content.type === "custom") return content.raw
   const shape = Shape.find(content.type)
@@ -63,7 +63,7 @@ export const schema = (lookup: Lookup): Schema.Codec<Content, Json> =>
     })
   )
 
-/** The fields its type does not name, under their wire names. */
+/** Returns the fields its type does not declare, under their wire names. */
 export const extras = (content: Content): JsonObject => {
   const out: { [name: string]: Json } = {}
   const shape = Shape.find(content.type)
@@ -75,7 +75,7 @@ export const extras = (content: Content): JsonObject => {
   return Object.freeze(out)
 }
 
-/** Is this a content? Its tag answers: the fields were checked where it was made. */
+/** Is this a content? Only the `type` is checked; the fields were checked when it was created. */
 export const isContent = (value: unknown): value is Content =>
   typeof value === "object" &&
   value !== null &&
@@ -121,7 +121,7 @@ const assemble = (
   const content: { [field: string]: unknown } = {}
   for (const [name, value] of fieldsOf(wire)) {
     const field = Shape.fieldName(name, shape)
-    // `null` in a field of ours is the same as leaving it out; an unknown field keeps it.
+    // In a declared field, `null` is the same as absent; an unknown field keeps it.
     if (value === null && shape.names.has(name)) continue
     if (value instanceof Uint8Array) defineBytes(content, field, value)
     else if (wire["type"] === "tool_result" && name === "content" && Array.isArray(value)) {
@@ -156,7 +156,7 @@ const within =
   (path: string) =>
   (inner: Fault.Fault): Fault.Fault => ({ ...inner, path: path + inner.path })
 
-// Contents hold JSON, bytes and contents, and nothing else: their constructors and the decoder saw to it.
+// Constructors and decoder ensure that contents hold only JSON, bytes and contents.
 const isJson = (value: unknown): value is Json => value !== undefined && typeof value !== "function"
 
 const fieldsOf = (value: object): ReadonlyArray<[string, unknown]> => Object.entries(value)

@@ -1,14 +1,14 @@
 /**
- * What a content cannot be without, for values that come from code nobody has checked.
+ * Recognises contents among values returned by skills and other untyped code.
  *
- * Others call their values `data` or `error` too, and freeze them. The whole of
- * what a type says is the codec's matter; this only keeps apart what is none.
+ * Foreign values may have a `type` of `data` or `error` too, and may be frozen. Only the fields a content cannot lack
+ * are checked; the codec checks everything.
  */
 
 import { isJsonObject } from "../base/json.ts"
 import type { Content } from "./contentType.ts"
 
-/** Is this a content, and not just something that is called like one? */
+/** Is this a content, and not another value with a `type` of the same name? */
 export const isWhole = (value: unknown): value is Content =>
   typeof value === "object" &&
   value !== null &&
@@ -24,7 +24,7 @@ const texts =
   (value) =>
     fields.every((field) => typeof value[field] === "string")
 
-// The bytes come last: reading them copies them.
+// Bytes are checked last, since every read copies them.
 const hasSource: Fits = (value) => texts("url")(value) || texts("fileId")(value) || value["data"] instanceof Uint8Array
 
 const needs: ReadonlyMap<string, Fits> = new Map<Content["type"], Fits>([

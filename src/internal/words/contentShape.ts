@@ -1,8 +1,8 @@
 /**
- * The wire shape of every known content: its fields, their rules and their names (CP-1, CP-17).
+ * The wire shape of every known content type: its fields, their rules and their names.
  *
- * A struct with rest per type: named fields are checked, others are let through
- * (CP-3). The table is built when the first content is read.
+ * Each shape is a struct with a rest: declared fields are checked, others pass unchanged. The table is built when the
+ * first content is decoded.
  */
 
 import * as Effect from "effect/Effect"
@@ -12,24 +12,24 @@ import * as SchemaGetter from "effect/SchemaGetter"
 import * as Fault from "../base/fault.ts"
 import { isJsonObject, type JsonObject } from "../base/json.ts"
 
-/** One known type. */
+/** The wire shape of one content type. */
 export interface Shape {
-  /** Wire names of the fields its type names. */
+  /** Wire names of the declared fields. */
   readonly names: ReadonlySet<string>
-  /** Wire names that differ, by field. */
+  /** Wire names that differ from the field name, by field name. */
   readonly wireNames: ReadonlyMap<string, string>
-  /** Fields whose wire name differs, by wire name. */
+  /** The same, reversed: field names by wire name. */
   readonly fields: ReadonlyMap<string, string>
-  /** Checks a wire form: defaults filled in, absent optional fields left out, bytes decoded. */
+  /** Checks a wire form. Fills in defaults, leaves out absent optional fields and decodes bytes. */
   readonly decode: (raw: JsonObject) => Result.Result<{ readonly [name: string]: unknown }, Fault.Fault>
 }
 
-/** The shape of a known type. */
+/** Returns the shape of a known content type. */
 export const find = (type: string): Shape | undefined => (table ??= make()).get(type)
 
 /**
- * Returns the field that holds a wire name of a content type. An unknown wire field that is named like a field of the
- * type (`callId`) gets a `~` in front, so the two stay apart.
+ * Returns the field that holds a wire name of a content type. An unknown wire field with the name of a declared field
+ * (`callId`) is prefixed with `~`, so the two stay apart.
  */
 export const fieldName = (name: string, shape: Shape): string =>
   shape.names.has(name) ? (shape.fields.get(name) ?? name) : isReserved(name, shape) ? `~${name}` : name
@@ -38,7 +38,7 @@ export const fieldName = (name: string, shape: Shape): string =>
 export const wireName = (field: string, shape: Shape): string =>
   shape.wireNames.get(field) ?? (isReserved(field, shape) ? field.slice(1) : field)
 
-/** Is this, without its `~`, a field whose wire name differs? */
+/** Is this name, without its `~`, a field whose wire name differs? */
 const isReserved = (name: string, { wireNames }: Shape): boolean => wireNames.has(name.replace(/^~+/, ""))
 
 let table: ReadonlyMap<string, Shape> | undefined
@@ -75,7 +75,7 @@ const make = (): ReadonlyMap<string, Shape> => {
         callNames
       )
     ],
-    // The parts inside are read one by one, by the codec.
+    // The codec decodes the contents inside one by one.
     [
       "tool_result",
       shape({
@@ -121,10 +121,10 @@ const nullable = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(
 const withDefault = <S extends Schema.Constraint>(schema: S, value: S["Encoded"]) =>
   Schema.withDecodingDefaultKey<S>(Effect.succeed(value))(schema)
 
-// What is read here is JSON already: the codec takes a snapshot first.
+// The input is JSON already: the codec takes a snapshot first.
 const JsonObjectShape = Schema.declare(isJsonObject, { expected: "an object" })
 
-// Base64 that would be written back as it was read: padded, without line breaks, unused bits zero.
+// Is this Base64 written back unchanged? It is when it is padded, has no line breaks, and its unused bits are zero.
 const isCanonical = (text: string): boolean =>
   !/[\r\n]/.test(text) &&
   (text.endsWith("==")
@@ -157,5 +157,5 @@ const commonNames: ReadonlyMap<string, string> = new Map([
   ["mimeType", "mime_type"]
 ])
 
-/** A call keeps the names it has everywhere else; its wire form is older than they are. */
+/** The wire names of a call are older than the names it has everywhere else. */
 const callNames: ReadonlyMap<string, string> = new Map([...commonNames, ["name", "tool_name"], ["input", "arguments"]])

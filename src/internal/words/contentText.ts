@@ -1,13 +1,12 @@
 /**
- * What a content looks like as text, and to a person (CP-9, CP-10).
+ * The text form of contents, and their form for people.
  *
- * The text form is for readers, never for a parser: whoever puts it into a
- * prompt escapes it (BP-76).
+ * The text form is for reading, not parsing: escape it before putting it into a prompt.
  */
 
 import type { Content, Document, MediaContent, ToolResult } from "./contentType.ts"
 
-/** The text form. */
+/** Returns the text form. */
 export const toText = (content: Content): string => {
   switch (content.type) {
     case "text":
@@ -42,11 +41,11 @@ export const toText = (content: Content): string => {
   }
 }
 
-/** What stands for a medium the model cannot take (BP-105). */
+/** Returns the text that replaces a medium the model cannot take. */
 export const placeholder = (content: MediaContent): string =>
   `[${content.type} unavailable: ${content.mediaType ?? "application/octet-stream"}]`
 
-/** The content as a person or an export sees it: without what the provider hid (CP-9). */
+/** Returns a content as it is shown to people and in exports: without redacted thinking. */
 export const uiForm = (content: Content): Content => {
   switch (content.type) {
     case "thinking":

@@ -1,9 +1,8 @@
 /**
- * The payload parts a message is made of (CP-1): one plain object per part, told apart by `type`.
+ * The types of contents, told apart by `type`.
  *
- * These are the TypeScript shapes; `Content.ts` makes, reads and writes them. Fields a
- * newer peer added are kept on the object and written back (CP-3), but the types do not
- * show them, so a `switch` on `type` stays complete. Use `Content.extras` to see them.
+ * `Content.ts` creates, decodes and encodes them. Fields added by a newer peer are kept on the object and written back,
+ * but do not appear in the types, so a `switch` on `type` stays complete. `Content.extras` returns them.
  */
 
 import type { Json, JsonObject } from "../base/json.ts"
@@ -38,14 +37,14 @@ export interface Code {
   readonly language?: string
 }
 
-/** A JSON object, with the name of its schema if it has one. */
+/** A JSON object, optionally with the name of its schema. */
 export interface Data {
   readonly type: "data"
   readonly data: JsonObject
   readonly schemaId?: string
 }
 
-/** What went wrong, told to the model or the user. */
+/** An error shown to the model or the user. */
 export interface ErrorContent {
   readonly type: "error"
   readonly errorType: string
@@ -54,41 +53,41 @@ export interface ErrorContent {
   readonly details?: JsonObject
 }
 
-/** Where a medium comes from. Reading `data` gives a copy each time (CP-4). */
+/** The source of a medium. Reading `data` returns a copy each time. */
 export interface MediaFields {
   readonly url?: string
   readonly data?: Uint8Array
-  /** The id `MediaStore.put` gave (CP-11). */
+  /** The id returned by `MediaStore.put`. */
   readonly fileId?: string
   readonly mediaType?: string
 }
 
-/** A picture, with exactly one source. */
+/** An image with exactly one source. */
 export interface Image extends MediaFields {
   readonly type: "image"
 }
 
-/** A sound, with at least one source. */
+/** Audio with at least one source. */
 export interface Audio extends MediaFields {
   readonly type: "audio"
   readonly transcript?: string
 }
 
-/** A film, with at least one source. */
+/** A video with at least one source. */
 export interface Video extends MediaFields {
   readonly type: "video"
 }
 
-/** A file, with exactly one source. */
+/** A document with exactly one source. */
 export interface Document extends MediaFields {
   readonly type: "document"
   readonly filename?: string
 }
 
-/** The four parts that carry a medium. */
+/** The contents that carry a medium. */
 export type MediaContent = Image | Audio | Video | Document
 
-/** A call the model makes. `arguments` is the model's own data, never renamed (CP-17). */
+/** A call made by the model. The keys of `input` are the model's own and never renamed. */
 export interface ToolUse {
   readonly type: "tool_use"
   readonly callId: string
@@ -96,7 +95,7 @@ export interface ToolUse {
   readonly input: JsonObject
 }
 
-/** What a call gave. */
+/** The result of a call. */
 export interface ToolResult {
   readonly type: "tool_result"
   readonly callId: string
@@ -104,38 +103,38 @@ export interface ToolResult {
   readonly isError: boolean
 }
 
-/** What the model thought (CP-9). `origin` and `signature` are the provider's own, kept for replay to it. */
+/** The reasoning of a model. `origin` and `signature` belong to its provider and are sent back to it. */
 export interface Thinking {
   readonly type: "thinking"
   readonly content: string
   readonly redacted: boolean
-  /** The provider that thought. Another one never sees it. */
+  /** The provider that produced the reasoning. It is sent to no other provider. */
   readonly origin?: Json
   readonly signature?: Json
 }
 
-/** An interactive page (CP-5). Model and text form see only `text`. */
+/** An interactive page. Models and the text form see only `text`. */
 export interface UiResource {
   readonly type: "ui_resource"
-  /** `ui://` and a name. */
+  /** `ui://` followed by a name. */
   readonly uri: string
-  /** Known: inline, panel, fullscreen. Others are kept and shown inline. */
+  /** Known modes: inline, panel, fullscreen. Other modes are kept and displayed inline. */
   readonly renderMode: string
   readonly text: string
   readonly structuredContent?: JsonObject
   readonly mimeType?: string
 }
 
-/** A part of a type registered in `BlockTypes` (CP-8): kept verbatim, and read by its schema. */
+/** A content of a type registered in `BlockTypes`, kept verbatim and decoded by its schema. */
 export interface Custom {
   readonly type: "custom"
   readonly wireType: string
   readonly raw: JsonObject
-  /** What the schema decoded; narrow it with `Schema.is`. */
+  /** The value decoded by the schema. Narrow it with `Schema.is`. */
   readonly value: unknown
 }
 
-/** A part of a type nobody registered, kept verbatim (CP-7). */
+/** A content of an unregistered type, kept verbatim. */
 export interface Unknown {
   readonly type: "unknown"
   readonly wireType: string

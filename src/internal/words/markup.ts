@@ -1,10 +1,9 @@
 /**
- * Calls written in the markup of other houses, read from a whole reply.
+ * Reads calls that a model writes in the tool formats of other systems.
  *
- * Models trained on another tool format fall back into it. Each reader looks
- * for one format, by scanning from mark to mark, and takes what it finds out of
- * the text; JSON inside is parsed strictly and once (R-11). What cannot be read
- * stays text.
+ * Models fall back into the format they were trained on. Each reader scans a whole reply for one format, from mark to
+ * mark, and removes what it reads from the text. JSON inside is parsed strictly and once. Unreadable calls stay in the
+ * text.
  */
 
 import * as Result from "effect/Result"
@@ -12,25 +11,25 @@ import type { Block } from "../../Block.ts"
 import * as Blocks from "../../Block.ts"
 import { isRecord, own, parseJson, textOf } from "../base/json.ts"
 
-/** The formats that can be read besides our own. */
+/** The formats that can be read besides blocks and native calls. */
 export type Markup = "tool_call" | "function" | "invoke" | "bracket" | "fenced" | "json"
 
-/** One thing a model asked for. */
+/** One call found in the text. */
 export interface Asked {
   readonly name: string
-  /** An object, or text that was none. */
+  /** An object, or text that was not JSON. */
   readonly params: unknown
 }
 
-/** What was found, and the text without it. */
+/** The calls found, and the text without them. */
 export interface Reading {
   readonly asked: ReadonlyArray<Asked>
-  /** Blocks other than commands: only JSON can write them. */
+  /** Blocks other than commands. Only the JSON format can express them. */
   readonly blocks: ReadonlyArray<Block>
   readonly rest: string
 }
 
-/** The first format of `markups` that is found in the text. */
+/** Reads the first of `markups` that occurs in the text. */
 export const read = (text: string, markups: ReadonlyArray<Markup>, depth: number): Reading | undefined => {
   for (const markup of markups) {
     const reading = readers[markup](text, depth)
@@ -43,10 +42,10 @@ type Reader = (text: string, depth: number) => Reading | undefined
 
 // ---------------------------------------------------------------- spans
 
-// More calls than this are run by nobody, and each that cannot be read costs time.
+// A reply with more calls than this would never be run, and each unreadable call costs time.
 const maxSpans = 256
 
-/** Takes every span from `open` to `close` out of a text and reads it; one that cannot be read stays. */
+/** Removes every span from `open` to `close` and reads it. Unreadable spans stay in the text. */
 const spans = (
   text: string,
   open: string,
@@ -64,7 +63,7 @@ const spans = (
     if (end === -1) break
     const found = take(text.slice(inner, end))
     if (found.length > 0) {
-      // Not pushed: there may be more than a call takes arguments.
+      // Not `push`: a list may be longer than the number of arguments a call can take.
       asked = asked.concat(found)
       rest.push(text.slice(at, start))
       at = end + close.length
@@ -75,7 +74,7 @@ const spans = (
   return { asked, blocks: [], rest: rest.join("") }
 }
 
-/** Hermes and Qwen: `<tool_call>{"name": …, "arguments": …}</tool_call>`, or a function in place of the JSON. */
+/** Hermes and Qwen: `<tool_call>{"name": …, "arguments": …}</tool_call>`, or a function tag instead of the JSON. */
 const toolCall: Reader = (text, depth) =>
   spans(text, "<tool_call>", "</tool_call>", (inner) => {
     const fromJson = callsOf(json(inner, depth), depth)
@@ -93,7 +92,7 @@ const functionTag: Reader = (text, depth) =>
     return [{ name, params: tags ?? params(Blocks.strip(body), depth) }]
   })
 
-/** Claude's older form: `<invoke name="…"><parameter name="…">…</parameter></invoke>`. */
+/** An older form of Claude: `<invoke name="…"><parameter name="…">…</parameter></invoke>`. */
 const invoke: Reader = (text, depth) => {
   const plain = text.replaceAll("antml:", "")
   const reading = spans(plain, '<invoke name="', "</invoke>", (inner) => {
@@ -106,7 +105,7 @@ const invoke: Reader = (text, depth) => {
   return { ...reading, rest }
 }
 
-/** Parameters as tags: their text, or what it is as JSON. Undefined when there is none. */
+/** Reads parameters written as tags, as text or JSON. Undefined when there are none. */
 const parameters = (
   text: string,
   open: string,
@@ -121,7 +120,7 @@ const parameters = (
     if (named === -1 || end === -1 || named > end) break
     const value = trimLine(text.slice(named + mark.length, end))
     const parsed = json(value, depth)
-    // Numbers, lists and objects are what they look like; a word stays a word.
+    // Numbers, lists and objects are read as JSON; a word stays a string.
     found.set(
       text.slice(start + open.length, named),
       parsed === undefined || typeof parsed === "string" ? value : parsed
@@ -148,14 +147,14 @@ const bracket: Reader = (text, depth) => {
   return said.length === 0 ? undefined : { asked, blocks: [], rest: before }
 }
 
-/** A code fence that holds a call: a name and its arguments, under any of their usual words. */
+/** A code fence that contains a call: a name and its arguments, under any of the usual keys. */
 const fenced: Reader = (text, depth) =>
   spans(text, "```", "```", (inner) => {
     const line = inner.indexOf("\n")
     return line === -1 ? [] : callsOf(json(inner.slice(line + 1), depth), depth)
   })
 
-/** A reply that is JSON and nothing else: calls, or `{"blocks": […]}` of the language's own JSON form. */
+/** A reply that is only JSON: calls, or `{"blocks": […]}`, the JSON form of blocks. */
 const whole: Reader = (text, depth) => {
   const value = json(text, depth)
   const listed = isRecord(value) ? own(value, "blocks") : undefined
@@ -196,7 +195,7 @@ const params = (text: string, depth: number): unknown => (text === "" ? {} : (js
 const names = ["name", "tool", "tool_name", "function", "action"]
 const inputs = ["arguments", "parameters", "params", "input", "args", "action_input"]
 
-/** The calls a JSON value is: an object with a name and arguments, or a list of them. */
+/** Returns the calls in a JSON value: an object with a name and arguments, or a list of such objects. */
 const callsOf = (value: unknown, depth: number): ReadonlyArray<Asked> => {
   if (Array.isArray(value)) {
     const calls = value.flatMap((item) => callOf(item, depth) ?? [])
@@ -209,7 +208,7 @@ const callsOf = (value: unknown, depth: number): ReadonlyArray<Asked> => {
 const callOf = (value: unknown, depth: number): Asked | undefined => {
   if (!isRecord(value)) return undefined
   const inner = own(value, "function")
-  // OpenAI's own wrapping.
+  // The wrapper of OpenAI.
   if (isRecord(inner)) return callOf(inner, depth)
   const name = names.map((key) => own(value, key)).find((found) => typeof found === "string" && found !== "")
   const key = inputs.find((key) => Object.hasOwn(value, key))

@@ -1,8 +1,8 @@
 /**
- * The one place where a medium's file is read (CP-11, S-4).
+ * Reads the files of media, the only place that does.
  *
- * A path is judged as text first, then as the real file it leads to: it must be
- * a plain file inside the media folder. Nothing is opened before that.
+ * A path is checked as text first, then as the real file it leads to, which must be a plain file inside the media
+ * folder. Nothing is opened before that.
  */
 
 import * as Effect from "effect/Effect"
@@ -12,10 +12,10 @@ import * as Path from "effect/Path"
 import * as Limits from "../../Limits.ts"
 import * as Read from "../base/files.ts"
 
-/** Reads the bytes of a path, or says why not. */
+/** Reads the bytes at a path. Fails with the reason. */
 export type ReadFile = (path: string) => Effect.Effect<Uint8Array, string>
 
-/** Reads files inside `root` when a file system is at hand. */
+/** Returns a reader of files inside `root`. Without a file system, every read fails. */
 export const make: (root: string) => Effect.Effect<ReadFile> = Effect.fnUntraced(function* (root) {
   const fs = yield* Effect.serviceOption(FileSystem.FileSystem)
   const path = yield* Effect.serviceOption(Path.Path)
@@ -41,7 +41,7 @@ const reader = (root: string, fs: FileSystem.FileSystem, path: Path.Path): ReadF
     )
   })
 
-// Separators and dots in disguise are refused, not decoded.
+// Percent-encoded separators and dots are refused, not decoded.
 const isPlain = (path: string, separator: string): boolean =>
   path.length > 0 &&
   path.length <= 4096 &&

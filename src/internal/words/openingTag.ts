@@ -1,20 +1,19 @@
 /**
- * Recognises one opening tag, fed in pieces (BP-2 to BP-7).
+ * Recognises one opening tag that arrives in pieces.
  *
- * `begin` tries at a `<`, `advance` goes on with the next piece. Both answer
- * with the index behind the tag, or REFUSED, or UNDECIDED when the piece ended
- * first. No character is looked at twice.
+ * `begin` tries to read a tag at a `<`, `advance` continues in the next piece. Both return the index behind the tag,
+ * REFUSED, or UNDECIDED if the piece ended first. No character is read twice.
  */
 
 import { isSpace } from "../base/text.ts"
 
-// Called without a lookup, as in `blockFold`.
+// Called without a method lookup, as in `blockFold`.
 const { charCodeAt, indexOf } = String.prototype
 
-/** What stands here is no opening tag. */
+/** There is no opening tag here. */
 export const REFUSED = -1
 
-/** The piece ended before the tag did. */
+/** The piece ended inside the tag. */
 export const UNDECIDED = -2
 
 const LITERAL = 0
@@ -25,24 +24,24 @@ const GREATER = 62
 const LETTER_N = 110
 const LETTER_T = 116
 
-/** The parts of a tag, in order: its word, the type (canonical form only), the name. */
+/** The parts of a tag in order: its word, the type (canonical form only), the name. */
 const WORD = 0
 const TYPE = 1
 const NAME = 2
 const END = 3
 
-/** The word a tag starts with: `block`, or the core type of a shorthand tag. */
+/** The word that starts a tag: `block`, or the core type of a shorthand tag. */
 export interface Word {
   readonly text: string
   readonly codes: ReadonlyArray<number>
   readonly closing: string
 }
 
-/** The tag that is being read: its word, and where its values stand. */
+/** The tag being read: its word, and the positions of its values. */
 export class OpeningTag {
-  /** Settled as soon as its first letter is read. */
+  /** Known as soon as the first letter has been read. */
   word: Word = nothing
-  /** Where the values stand, counted from the `<`; an end of -1 means there is no such value. */
+  /** Positions of the values, counted from the `<`. An end of -1 means there is no such value. */
   typeFrom = 0
   typeTo = -1
   nameFrom = 0
@@ -50,7 +49,7 @@ export class OpeningTag {
 
   private readonly bound: number
   private mode: typeof LITERAL | typeof GAP | typeof VALUE = LITERAL
-  /** In a gap: which part may come next. Else: which part this is. */
+  /** In a gap, the part that may come next; otherwise the current part. */
   private part: typeof WORD | typeof TYPE | typeof NAME | typeof END = WORD
   private literal: ReadonlyArray<number> = nothing.codes
   private matched = 0
@@ -77,7 +76,7 @@ export class OpeningTag {
     return this.advance(text, at + 1)
   }
 
-  /** Goes on reading at this index of the next piece. */
+  /** Continues at this index of the next piece. */
   advance(text: string, from: number): number {
     const end = text.length
     const before = this.size - from
@@ -160,7 +159,7 @@ const plan = word("plan")
 const result = word("result")
 const error = word("error")
 
-/** The one word a tag can have that starts with this letter. */
+/** Returns the only word of a tag that can start with this letter. */
 const wordOf = (letter: number): Word => {
   switch (letter) {
     case 98:

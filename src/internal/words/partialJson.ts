@@ -1,10 +1,9 @@
 /**
- * What JSON text says so far, while it is still being written.
+ * Reads JSON text that is still being written, for display.
  *
- * For display only: nothing is repaired, and nothing that is only half there is
- * told, but for a text in the middle of being written. Every character is
- * looked at once; a value is made only when enough has come since the last one,
- * so the whole costs a small multiple of the text (R-11, R-21).
+ * Nothing is repaired, and incomplete values are left out, except for a string that is being written. Every character
+ * is read once, and a value is built only when enough text has arrived since the last one, so the total cost is a small
+ * multiple of the text.
  */
 
 import type { Json } from "../base/json.ts"
@@ -13,7 +12,7 @@ import { isHighSurrogate } from "../base/text.ts"
 /** JSON text that is still being written. */
 export class PartialJson {
   #text = ""
-  /** Up to here every value is whole, once the open brackets are closed. */
+  /** Up to here every value is complete once the open brackets are closed. */
   #safe = 0
   #at = 0
   #told = 0
@@ -24,17 +23,17 @@ export class PartialJson {
   #wantsKey = false
   #isBroken = false
 
-  /** Adds text; gives what there is now, when that is worth telling. */
+  /** Appends text. Returns the value so far, when it has grown enough to be worth emitting. */
   push(text: string): Json | undefined {
     if (this.#isBroken || text === "") return undefined
     this.#scan(text)
     this.#text += text
-    // A long text is told less often than it grows.
+    // The longer the text, the less often it is emitted.
     if (this.#text.length - this.#told < this.#told / 32) return undefined
     return this.#value()
   }
 
-  /** What there is at the end, if it was not told yet. */
+  /** Returns the final value, unless it was emitted already. */
   end(): Json | undefined {
     return this.#isBroken ? undefined : this.#value()
   }
@@ -48,7 +47,7 @@ export class PartialJson {
       this.#last = whole
       return value
     } catch {
-      // It looked like JSON and is none: nothing that follows makes it so.
+      // The text looked like JSON and is not; nothing that follows can change that.
       this.#isBroken = true
       return undefined
     }
@@ -60,7 +59,7 @@ export class PartialJson {
     return this.#safe === 0 ? undefined : this.#text.slice(0, this.#safe) + closing
   }
 
-  // Only what is new is looked into: to look into all of it would copy it each time.
+  // Only the new text is scanned, since indexing into the whole would flatten it each time.
   #scan(text: string): void {
     const before = this.#text.length
     for (; this.#at < before + text.length; this.#at++) {
@@ -101,7 +100,7 @@ export class PartialJson {
           this.#endLiteral()
           break
         default:
-          // Prose is no literal of JSON.
+          // Prose is not a JSON literal.
           if (!this.#literal && !"-0123456789tfn".includes(char ?? "")) this.#isBroken = true
           this.#literal = true
       }
@@ -120,7 +119,7 @@ export class PartialJson {
   }
 }
 
-/** The end of a text that is cut inside a string, without an escape that is not whole, nor half of a pair. */
+/** Returns the end of a text that was cut inside a string, before an incomplete escape or half a surrogate pair. */
 const beforeEscape = (text: string): number => {
   const tail = text.slice(-6)
   const start = tail.lastIndexOf("\\")
@@ -131,13 +130,13 @@ const beforeEscape = (text: string): number => {
   return beforePair(text, isWhole ? text.length : at)
 }
 
-/** The first half of a surrogate pair is no character: it waits for the other, be it written out or as an escape. */
+/** Half a surrogate pair, literal or escaped, waits for its second half. */
 const beforePair = (text: string, end: number): number => {
   if (isHighSurrogate(text.charCodeAt(end - 1))) return end - 1
   return /^\\u[dD][89abAB]/.test(text.slice(Math.max(0, end - 6), end)) && isEscape(text, end - 6) ? end - 6 : end
 }
 
-/** Of backslashes in a row, an even number are characters of their own. */
+/** In a run of backslashes, pairs escape each other. */
 const isEscape = (text: string, at: number): boolean => {
   let slashes = 0
   while (text[at - slashes] === "\\") slashes++

@@ -1,22 +1,21 @@
 /**
- * The dependencies of a plan, followed once.
+ * The dependency graph of a plan, computed once.
  *
- * Tasks are positions in the plan, links between them short lists of positions:
- * a graph of any size is a handful of arrays. `waves` says when a task runs
- * (BP-57), `stuck` what never can. Every walk is a loop over a queue, never a
- * recursion, so a chain of any length costs no more than a flat list (W-11).
+ * Tasks are positions in the plan and links are short lists of positions, so a graph of any size is a handful of
+ * arrays. `waves` tells when each task runs, `stuck` which ones never can. Every traversal is a loop over a queue, so a
+ * chain of any length costs no more than a flat list.
  */
 
-/** What the graph needs to know of a task. */
+/** The fields of a task that the graph reads. */
 export interface TaskLike {
   readonly id: string
   readonly dependsOn: ReadonlyArray<string>
   readonly status: "pending" | "running" | "done"
 }
 
-/** One list of positions per task, laid end to end. */
+/** One list of positions per task, stored end to end. */
 export interface Links {
-  /** Where the list of a task begins; it ends where the next one begins. */
+  /** The start of each task's list, which ends where the next one starts. */
   readonly starts: Int32Array
   readonly positions: Int32Array
 }
@@ -27,16 +26,16 @@ export interface Wave {
   readonly sequential: Array<number>
 }
 
-/** A plan, followed. */
+/** The dependency graph of a plan. */
 export interface TaskGraph {
-  /** For each task its `dependsOn` as positions, -1 for an id nobody has. */
+  /** The `dependsOn` of each task as positions; -1 for an unknown id. */
   readonly dependencies: Links
-  /** For each task those that wait for it, once for each time they name it. */
+  /** The tasks that wait for each task, once for each time they name it. */
   readonly dependents: Links
-  /** For each task how many of its dependencies are not done. The scheduler counts them down. */
+  /** How many dependencies of each task are not done. The scheduler counts them down. */
   readonly unmet: Int32Array
   readonly waves: ReadonlyArray<Wave>
-  /** What is not done and can never start, in plan order (BP-59). */
+  /** Tasks that are not done and can never start, in plan order. */
   readonly stuck: ReadonlyArray<number>
 }
 
@@ -60,11 +59,11 @@ export const make = <T extends TaskLike>(tasks: ReadonlyArray<T>, isParallel: (t
   return { dependencies, dependents, unmet, waves, stuck }
 }
 
-/** The positions in the order their results are told (BP-58). */
+/** Returns the positions in the order their results are reported. */
 export const completionOrder = (graph: TaskGraph): ReadonlyArray<number> =>
   graph.waves.flatMap(({ parallel, sequential }) => [...parallel, ...sequential])
 
-/** Positions that wait for each other in a circle, when what is stuck is stuck because of one. */
+/** Returns positions that wait for each other in a circle, if a circle is why tasks are stuck. */
 export const circle = (graph: TaskGraph): ReadonlyArray<number> => {
   const stuck = new Set(graph.stuck)
   const path = new Set<number>()
@@ -77,17 +76,17 @@ export const circle = (graph: TaskGraph): ReadonlyArray<number> => {
   return at === undefined ? [] : walked.slice(walked.indexOf(at))
 }
 
-/** The list of one task. */
+/** Returns the list of one task. */
 const list = ({ starts, positions }: Links, of: number): Int32Array => positions.subarray(starts[of], starts[of + 1])
 
-// Positions index arrays made for them, so every `!` states what holds by construction.
+// Positions index arrays created for them, so each `!` states what holds by construction.
 
 const unreached = -1
 
-/** More than any number of dependencies: never counted down to zero. */
+/** More than any number of dependencies, so it is never counted down to zero. */
 const never = 1_000_000_000
 
-/** The first task of an id has it. */
+/** Of several tasks with one id, the first has it. */
 const positionsById = (tasks: ReadonlyArray<TaskLike>): ReadonlyMap<string, number> => {
   const positions = new Map<string, number>()
   for (let task = tasks.length - 1; task >= 0; task--) positions.set(tasks[task]!.id, task)
@@ -105,7 +104,7 @@ const follow = (tasks: ReadonlyArray<TaskLike>, positionOf: ReadonlyMap<string, 
   return { starts, positions }
 }
 
-/** Who waits for whom, from who is waited for by whom. */
+/** Returns dependents from dependencies. */
 const reverse = ({ starts, positions }: Links): Links => {
   const size = starts.length - 1
   const reversed = new Int32Array(size + 1)
@@ -131,7 +130,7 @@ const countUnmet = (
   for (let task = 0; task < tasks.length; task++) unmet[task] = starts[task + 1]! - starts[task]!
   if (positionOf.size === tasks.length && tasks.every(isPending)) return unmet
   for (let task = 0; task < tasks.length; task++) {
-    // A second task of the same id would replace the first one's result: it never starts.
+    // A second task with the same id never starts, since it would replace the result of the first.
     if (!isPending(tasks[task]!) || positionOf.get(tasks[task]!.id) !== task) unmet[task] = never
     for (let at = starts[task]!; at < starts[task + 1]!; at++) {
       if (tasks[positions[at]!]?.status === "done") unmet[task]! -= 1
@@ -142,7 +141,7 @@ const countUnmet = (
 
 const isPending = (task: TaskLike) => task.status === "pending"
 
-/** The wave of each task, found by counting down a copy of `unmet` as if everything ran. */
+/** Returns the wave of each task, by counting down a copy of `unmet` as if everything ran. */
 const reach = ({ starts, positions }: Links, unmet: Int32Array): Int32Array => {
   const wave = new Int32Array(unmet.length).fill(unreached)
   const left = unmet.slice()
@@ -157,7 +156,7 @@ const reach = ({ starts, positions }: Links, unmet: Int32Array): Int32Array => {
     const task = queue[next]!
     for (let at = starts[task]!; at < starts[task + 1]!; at++) {
       const dependent = positions[at]!
-      // The queue is in the order of waves, so the last dependency to come is of the latest one.
+      // The queue is ordered by wave, so the last dependency to arrive has the latest wave.
       if (--left[dependent]! === 0) enqueue(dependent, wave[task]! + 1)
     }
   }
