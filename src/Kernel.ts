@@ -25,6 +25,7 @@ import type { Environment } from "./internal/loop/run.ts"
 import * as Starts from "./internal/loop/start.ts"
 import { steeringOf } from "./internal/loop/steering.ts"
 import { inline, roomBefore, shelved } from "./internal/store/medium.ts"
+import { originsOf } from "./internal/store/family.ts"
 import { storedAt } from "./internal/store/stored.ts"
 import * as Streams from "./internal/base/streams.ts"
 import type {
@@ -366,7 +367,7 @@ const make = (built: Built): KernelShape => {
       Effect.flatMap(storedAt(Context.get(built, RunStore.RunStore), runId, options.revision), (state) =>
         withEnvironment(built, agent, options, sink, state, (environment) =>
           Effect.scoped(
-            Effect.flatMap(Forks.originsOf(environment.store, state), (origins) =>
+            Effect.flatMap(originsOf(environment.store, state), (origins) =>
               Effect.flatMap(environment.media.run(state.rootRunId, origins), (media) =>
                 withMedia(environment, media, options, (environment) => Resumes.resume(environment, state, options))
               )

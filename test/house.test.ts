@@ -65,11 +65,6 @@ describe("the house", () => {
     assert.deepStrictEqual(circles(imports.filter(({ typesOnly }) => !typesOnly)), [])
   })
 
-  it("has no circle of types in the heart", () => {
-    const heart = circles(imports).filter((circle) => circle.every(isHeart))
-    assert.deepStrictEqual(heart, [])
-  })
-
   it("has no base name twice", () => {
     assert.deepStrictEqual(repeatedNames(), [])
   })

@@ -94,7 +94,10 @@ const send = (run: Run): Effect.Effect<void, AppendError> =>
       onFailure: (error) => {
         run.failed = error
         // A defect of a store may have taken nothing: the run tries once more when it stops.
-        if (error._tag === "StoreError" && error.reason === "invalid") run.records = records.concat(run.records)
+        if (error._tag === "StoreError" && error.reason === "invalid") {
+          run.records = records.concat(run.records)
+          run.states = states.concat(run.states)
+        }
         return Effect.fail(error)
       },
       onSuccess: () => {

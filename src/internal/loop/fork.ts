@@ -14,11 +14,11 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { identity } from "effect/Function"
 import * as Stream from "effect/Stream"
-import type { ForkError, StoreError } from "../../KernelError.ts"
+import type { ForkError } from "../../KernelError.ts"
 import { RunNotFound } from "../../KernelError.ts"
 import type { Message } from "../../Message.ts"
 import type { PhaseEvent } from "../../RunEvent.ts"
-import type { Question, Delta, RunRecord, RunState } from "../../RunState.ts"
+import type { Question, Delta, RunRecord } from "../../RunState.ts"
 import type * as RunStore from "../../RunStore.ts"
 import { renamed } from "../words/callIds.ts"
 import { patient } from "../store/patientStore.ts"
@@ -59,29 +59,6 @@ export const fork = Effect.fnUntraced(function* (
   if (!Arr.isArrayNonEmpty(copies) || state === undefined) return
   // A long journal takes its time.
   yield* patient(store, { appendTimeout: Duration.infinity }).append(copies, state)
-})
-
-/** A run at its first record, which says where it came from: what is damaged further on is not read. */
-export const beginningOf = (
-  store: RunStore.RunStoreShape,
-  runId: string
-): Effect.Effect<RunState | undefined, StoreError> =>
-  Effect.flatMap(Stream.runCollect(Stream.take(store.read(runId), 1)), (records) => foldFrom(undefined, records))
-
-/** The root runs a run was forked from, nearest first: their media are also its own. */
-export const originsOf = Effect.fnUntraced(function* (
-  store: RunStore.RunStoreShape,
-  state: RunState
-): Effect.fn.Return<ReadonlyArray<string>, StoreError> {
-  const origins = new Set<string>()
-  let root: RunState | undefined = state
-  while (root?.forkedFrom !== undefined) {
-    const original: RunState | undefined = yield* beginningOf(store, root.forkedFrom.runId)
-    if (original === undefined || origins.has(original.rootRunId)) break
-    origins.add(original.rootRunId)
-    root = original.parentRunId === undefined ? original : yield* beginningOf(store, original.rootRunId)
-  }
-  return [...origins]
 })
 
 /** A fork is a root of its own, wherever its original stood. */

@@ -23,7 +23,8 @@ import type { AnswerOptions } from "../../RunOptions.ts"
 import { randomId } from "../base/ids.ts"
 import type { Environment } from "./run.ts"
 import { patient } from "../store/patientStore.ts"
-import { stored, storedAt, storedTasks } from "../store/stored.ts"
+import { type RunTree as Tree, treeOf } from "../store/family.ts"
+import { stored, storedAt } from "../store/stored.ts"
 import { unanswered } from "../state/turnFold.ts"
 
 /** Lets any worker take a run up at once: a lease that has ended tells it from one somebody runs without any. */
@@ -100,9 +101,6 @@ export const answer = Effect.fnUntraced(function* (
   const answered = Effect.andThen(acquired, Effect.andThen(tasks, record(writer, root, own)))
   yield* Effect.uninterruptible(Effect.ensuring(answered, Effect.ignore(givenBack)))
 })
-
-/** A run, and those below it. */
-type Tree = readonly [RunState, ...Array<RunState>]
 
 /**
  * An answer fits one open question, of the run or of a task of it, once (R-25). What a task was told already may be
@@ -181,14 +179,6 @@ export const questionsBelow = (
   store: RunStore.RunStoreShape,
   state: RunState
 ): Effect.Effect<ReadonlyArray<Question>, StoreError> => Effect.map(treeOf(store, state), (tree) => tree.flatMap(open))
-
-/** A run, the tasks its open turn waits for, and theirs. A run that has ended waits for none. */
-export const treeOf = (store: RunStore.RunStoreShape, state: RunState): Effect.Effect<Tree, StoreError> => {
-  const below = Effect.flatMap(storedTasks(store, state), (tasks) =>
-    Effect.forEach(tasks.values(), (task) => treeOf(store, task))
-  )
-  return Effect.map(below, (below) => [state, ...below.flat()])
-}
 
 /** What a run itself waits with. With an open question it can only pause, so one that has ended has none. */
 const open = ({ questions }: RunState): ReadonlyArray<Question> => unanswered(questions)

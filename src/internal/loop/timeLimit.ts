@@ -34,10 +34,7 @@ export const withinTimeout = <A, E>(
       const done = fiber.pollUnsafe()
       if (done !== undefined) return Effect.succeed(done)
       const stop = stopped(run, fiber, limit.leaked)
-      const waited = Effect.andThen(
-        Effect.ignore(flush(run)),
-        restore(Effect.timeoutOption(Fiber.await(fiber), limit.timeout))
-      )
+      const waited = restore(Effect.timeoutOption(Fiber.await(fiber), limit.timeout))
       return Effect.flatMap(
         Effect.onError(waited, () => stop),
         Option.match({

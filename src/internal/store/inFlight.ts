@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import type { RunNotFound, StoreError } from "../../KernelError.ts"
 import type { RunState } from "../../RunState.ts"
 import type * as RunStore from "../../RunStore.ts"
-import { treeOf } from "../loop/queue.ts"
+import { treeOf } from "./family.ts"
 import { keyOf } from "../state/state.ts"
 import { stored } from "./stored.ts"
 
