@@ -7,7 +7,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node"
 class ProcessesFirst extends BaseSequencer {
   override async sort(files: Array<TestSpecification>) {
     const startsProcesses = ({ moduleId }: TestSpecification) =>
-      /\/test\/(cli|mcp|examples|readme|createKernai|reliability\/kills)\b/.test(moduleId)
+      /\/test\/(cli|mcp|examples|readme|misspelt|createKernai|reliability\/kills)\b/.test(moduleId)
     const sorted = await super.sort(files)
     return [...sorted.filter(startsProcesses), ...sorted.filter((file) => !startsProcesses(file))]
   }

@@ -38,4 +38,4 @@ export const agentOf = (steps: number) =>
   Agent.make({ instructions: "You test.", model: { id: "m", capabilities: ["text"] }, skills: [noop], maxSteps: steps })
 
 export const kernelOn = <E>(store: Layer.Layer<RunStore.RunStore, E>, skills = SkillRegistry.layer(noop)) =>
-  Kernel.layer.pipe(Layer.provide([skills, ProtocolRegistry.layer(), MediaStore.layerMemory, store]))
+  Kernel.layerNoProvider.pipe(Layer.provide([skills, ProtocolRegistry.layer(), MediaStore.layerMemory, store]))

@@ -82,7 +82,7 @@ const program = Effect.gen(function* () {
   )
 })
 
-const KernelLive = Kernel.layer.pipe(
+const KernelLive = Kernel.layerNoProvider.pipe(
   Layer.provide([SkillRegistry.layer(plot, zoom), ProtocolRegistry.layer(), RunStore.layerMemory]),
   Layer.provide(MediaStore.layerMemory)
 )

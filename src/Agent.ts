@@ -143,7 +143,7 @@ type Optional<A> = { readonly [K in keyof A]?: A[K] | undefined }
  * @category models
  * @since 0.1.0
  */
-export interface Options<R>
+export interface Options<R, S = AnySkill<unknown> | string, Output = Schema.ConstraintDecoder<unknown>>
   extends
     Pick<Agent<string, AnySkill<unknown>, R>, "instructions" | "model">,
     Optional<
@@ -168,9 +168,26 @@ export interface Options<R>
         | "reservedOutputTokens"
       >
     > {
+  /** Skills it may call: undefined for none, `all`, or a list of names and skills (BP-94). */
+  readonly skills?: ReadonlyArray<S> | "all" | undefined
+  /** Reads the answer: a Schema, such as `Schema.Struct({ city: Schema.String })`. Default: the answer is a text. */
+  readonly output?: Output | undefined
   /** Only agents have this field: passing an agent as options is an error, since its `output` would be encoded twice. */
   readonly typed?: undefined
 }
+
+/** The type of an answer: that of its schema, or text without one. */
+type OutputOf<Output> = Output extends Schema.Constraint ? Output["Type"] : string
+
+/** The skills that type the events of an agent: values alone. A name may be any skill's. */
+type SkillsOf<S> = [S] extends [never] ? AnySkill<unknown> : [S] extends [AnySkill<unknown>] ? S : AnySkill<unknown>
+
+/** Explains to the compiler why an output cannot be used. */
+type SchemaOf<Output> = Output extends Schema.ConstraintDecoder<unknown> | undefined
+  ? unknown
+  : Output extends Schema.Constraint
+    ? { readonly output: "`output` takes a Schema that needs no services" }
+    : { readonly output: "`output` takes a Schema: put the fields into Schema.Struct({ … })" }
 
 /**
  * Creates an agent.
@@ -184,30 +201,10 @@ export interface Options<R>
  * @category constructors
  * @since 0.1.0
  */
-export function make<Output, const S extends AnySkill<unknown>, R = never>(
-  options: Options<R> & { readonly skills: ReadonlyArray<S>; readonly output: Schema.ConstraintDecoder<Output> }
-): Agent<Output, S, R>
-export function make<const S extends AnySkill<unknown>, R = never>(
-  options: Options<R> & { readonly skills: ReadonlyArray<S>; readonly output?: undefined }
-): Agent<string, S, R>
-export function make<Output, R = never>(
-  options: Options<R> & {
-    readonly skills?: "all" | ReadonlyArray<AnySkill<unknown> | string> | undefined
-    readonly output: Schema.ConstraintDecoder<Output>
-  }
-): Agent<Output, AnySkill<unknown>, R>
-export function make<R = never>(
-  options: Options<R> & {
-    readonly skills?: "all" | ReadonlyArray<AnySkill<unknown> | string> | undefined
-    readonly output?: undefined
-  }
-): Agent<string, AnySkill<unknown>, R>
-export function make<R>(
-  options: Options<R> & {
-    readonly skills?: "all" | ReadonlyArray<AnySkill<unknown> | string> | undefined
-    readonly output?: Schema.ConstraintDecoder<unknown> | undefined
-  }
-): Agent<unknown, AnySkill<unknown>, R> {
+export function make<const S extends AnySkill<unknown> | string = AnySkill<unknown>, Output = undefined, R = never>(
+  options: Options<R, S, Output> & SchemaOf<Output>
+): Agent<OutputOf<Output>, SkillsOf<S>, R>
+export function make<R>(options: Options<R>): Agent<unknown, AnySkill<unknown>, R> {
   return {
     name: options.name ?? "agent",
     description: options.description,

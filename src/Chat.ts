@@ -30,7 +30,7 @@ import { limited, newRunId, reference, service } from "./internal/loop/environme
 import { listOf } from "./internal/loop/listeners.ts"
 import { partsOf } from "./internal/loop/kernelParts.ts"
 import { Kernel, type Input, type ResumeOptions, type RunOptions } from "./Kernel.ts"
-import type { KernelError, StoreError } from "./KernelError.ts"
+import type { ResumeError, ResumeStreamError, StoreError } from "./KernelError.ts"
 import * as MediaStore from "./MediaStore.ts"
 import * as Memory from "./Memory.ts"
 import type { Message } from "./Message.ts"
@@ -78,7 +78,7 @@ export const chat = <Output, S extends AnySkill<unknown>, R = never>(
   agent: Agent<Output, S, R>,
   input: Input,
   options: ChatOptions = {}
-): Effect.Effect<RunResult<Output>, KernelError, Kernel | ChatHistory | R> =>
+): Effect.Effect<RunResult<Output>, ResumeError, Kernel | ChatHistory | R> =>
   answering(options.runId, (talk) =>
     Effect.gen(function* () {
       const { kernel, runId } = talk
@@ -101,7 +101,7 @@ export const chatStream = <Output, S extends AnySkill<unknown>, R = never>(
   agent: Agent<Output, S, R>,
   input: Input,
   options: ChatOptions = {}
-): Stream.Stream<RunEvent<Output, S>, KernelError, Kernel | ChatHistory | R> =>
+): Stream.Stream<RunEvent<Output, S>, ResumeStreamError, Kernel | ChatHistory | R> =>
   told(options.runId, (talk) =>
     Effect.gen(function* () {
       const { kernel, runId } = talk
@@ -126,7 +126,7 @@ export const resume = <Output, S extends AnySkill<unknown>, R = never>(
   agent: Agent<Output, S, R>,
   runId: string,
   options?: ResumeOptions
-): Effect.Effect<RunResult<Output>, KernelError, Kernel | ChatHistory | R> =>
+): Effect.Effect<RunResult<Output>, ResumeError, Kernel | ChatHistory | R> =>
   answering(runId, (talk) =>
     Effect.andThen(lent(talk), talk.kernel.resume(agent, runId, options)).pipe(
       Effect.tap((result) => end(talk, result))
@@ -143,7 +143,7 @@ export const resumeStream = <Output, S extends AnySkill<unknown>, R = never>(
   agent: Agent<Output, S, R>,
   runId: string,
   options?: ResumeOptions
-): Stream.Stream<RunEvent<Output, S>, KernelError, Kernel | ChatHistory | R> =>
+): Stream.Stream<RunEvent<Output, S>, ResumeStreamError, Kernel | ChatHistory | R> =>
   told(runId, (talk) => Effect.as(lent(talk), talk.kernel.resumeStream(agent, runId, options)))
 
 /**
@@ -192,18 +192,18 @@ const talkOf = Effect.fnUntraced(function* (
 
 const answering = <A, R>(
   runId: string | undefined,
-  body: (talk: Talk) => Effect.Effect<A, KernelError, R>
-): Effect.Effect<A, KernelError, Kernel | ChatHistory | R> =>
+  body: (talk: Talk) => Effect.Effect<A, ResumeError, R>
+): Effect.Effect<A, ResumeError, Kernel | ChatHistory | R> =>
   Effect.scoped(Effect.flatMap(talkOf(runId), (talk) => remembering(talk.kernel, limited(talk.built, body(talk)))))
 
 const told = <Output, S extends AnySkill<unknown>, R>(
   runId: string | undefined,
-  body: (talk: Talk) => Effect.Effect<Stream.Stream<RunEvent<Output, S>, KernelError, R>, KernelError, R>
-): Stream.Stream<RunEvent<Output, S>, KernelError, Kernel | ChatHistory | R> =>
+  body: (talk: Talk) => Effect.Effect<Stream.Stream<RunEvent<Output, S>, ResumeStreamError, R>, StoreError, R>
+): Stream.Stream<RunEvent<Output, S>, ResumeStreamError, Kernel | ChatHistory | R> =>
   Stream.unwrap(
     Effect.gen(function* (): Effect.fn.Return<
-      Stream.Stream<RunEvent<Output, S>, KernelError, R>,
-      KernelError,
+      Stream.Stream<RunEvent<Output, S>, ResumeStreamError, R>,
+      StoreError,
       Kernel | ChatHistory | Scope.Scope | R
     > {
       const talk = yield* talkOf(runId)

@@ -29,14 +29,22 @@ import { originsOf } from "./internal/store/family.ts"
 import { storedAt } from "./internal/store/stored.ts"
 import * as Streams from "./internal/base/streams.ts"
 import type {
-  ApprovalNotFound,
-  ConcurrentAppendError,
-  KernelError,
-  RunBusy,
-  RunNotFound,
-  StoreError
+  AgentConfigInvalid,
+  AnswerError,
+  ForkError,
+  LimitExceeded,
+  MediaConflict,
+  ModelError,
+  QuestionsError,
+  ResumeError,
+  ResumeStreamError,
+  RunError,
+  StoreError,
+  StreamError,
+  SubmitError
 } from "./KernelError.ts"
 import * as MediaStore from "./MediaStore.ts"
+import type { ModelRegistry } from "./ModelRegistry.ts"
 import * as ProtocolRegistry from "./ProtocolRegistry.ts"
 import type { Provider } from "./Provider.ts"
 import type { RunEvent } from "./RunEvent.ts"
@@ -50,6 +58,17 @@ import type { SkillRegistry } from "./SkillRegistry.ts"
 
 export type * from "./RunOptions.ts"
 
+export type {
+  AnswerError,
+  ForkError,
+  QuestionsError,
+  ResumeError,
+  ResumeStreamError,
+  RunError,
+  StreamError,
+  SubmitError
+} from "./KernelError.ts"
+
 /**
  * The verbs of the kernel.
  *
@@ -62,31 +81,31 @@ export interface KernelShape {
     agent: Agent<Output, S, R>,
     input: Input,
     options?: RunOptions
-  ) => Stream.Stream<RunEvent<Output, S>, KernelError, R>
+  ) => Stream.Stream<RunEvent<Output, S>, StreamError, R>
   /** A new run, to its result. */
   readonly run: <Output, S extends AnySkill<unknown>, R = never>(
     agent: Agent<Output, S, R>,
     input: Input,
     options?: RunOptions
-  ) => Effect.Effect<RunResult<Output>, KernelError, R>
+  ) => Effect.Effect<RunResult<Output>, RunError, R>
   /** Stores a run without running it, and gives its id. Its model must be found here too. */
   readonly submit: <Output, S extends AnySkill<unknown>, R = never>(
     agent: Agent<Output, S, R>,
     input: Input,
     options?: SubmitOptions
-  ) => Effect.Effect<string, KernelError, R>
+  ) => Effect.Effect<string, SubmitError, R>
   /** A stored run from where it stands, told as it happens. */
   readonly resumeStream: <Output, S extends AnySkill<unknown>, R = never>(
     agent: Agent<Output, S, R>,
     runId: string,
     options?: ResumeOptions
-  ) => Stream.Stream<RunEvent<Output, S>, KernelError, R>
+  ) => Stream.Stream<RunEvent<Output, S>, ResumeStreamError, R>
   /** A stored run from where it stands, to its result. */
   readonly resume: <Output, S extends AnySkill<unknown>, R = never>(
     agent: Agent<Output, S, R>,
     runId: string,
     options?: ResumeOptions
-  ) => Effect.Effect<RunResult<Output>, KernelError, R>
+  ) => Effect.Effect<RunResult<Output>, ResumeError, R>
 }
 
 /**
@@ -111,7 +130,7 @@ export const stream = <Output, S extends AnySkill<unknown>, R = never>(
   agent: Agent<Output, S, R>,
   input: Input,
   options?: RunOptions
-): Stream.Stream<RunEvent<Output, S>, KernelError, Kernel | R> =>
+): Stream.Stream<RunEvent<Output, S>, StreamError, Kernel | R> =>
   Streams.begin(() => Kernel.use((kernel) => Effect.succeed(kernel.stream(agent, input, options))))
 
 /**
@@ -127,8 +146,7 @@ export const run = <Output, S extends AnySkill<unknown>, R = never>(
   agent: Agent<Output, S, R>,
   input: Input,
   options?: RunOptions
-): Effect.Effect<RunResult<Output>, KernelError, Kernel | R> =>
-  Kernel.use((kernel) => kernel.run(agent, input, options))
+): Effect.Effect<RunResult<Output>, RunError, Kernel | R> => Kernel.use((kernel) => kernel.run(agent, input, options))
 
 /**
  * Stores a run without running it, and gives its id: a worker takes it up (see `RunWorker`).
@@ -142,7 +160,7 @@ export const submit = <Output, S extends AnySkill<unknown>, R = never>(
   agent: Agent<Output, S, R>,
   input: Input,
   options?: SubmitOptions
-): Effect.Effect<string, KernelError, Kernel | R> => Kernel.use((kernel) => kernel.submit(agent, input, options))
+): Effect.Effect<string, SubmitError, Kernel | R> => Kernel.use((kernel) => kernel.submit(agent, input, options))
 
 /**
  * The calls of a run, and of the tasks below it, that wait for a person, with what is needed to decide: which skill,
@@ -156,9 +174,7 @@ export const submit = <Output, S extends AnySkill<unknown>, R = never>(
  * @category running
  * @since 0.1.0
  */
-export const questions = (
-  runId: string
-): Effect.Effect<ReadonlyArray<Question>, RunNotFound | StoreError, RunStore.RunStore> =>
+export const questions = (runId: string): Effect.Effect<ReadonlyArray<Question>, QuestionsError, RunStore.RunStore> =>
   RunStore.RunStore.use((store) => Offers.questions(store, runId))
 
 /**
@@ -179,11 +195,8 @@ export const answer = (
   runId: string,
   answers: ReadonlyArray<Answer>,
   options: AnswerOptions = {}
-): Effect.Effect<
-  void,
-  ApprovalNotFound | ConcurrentAppendError | RunBusy | RunNotFound | StoreError,
-  RunStore.RunStore
-> => RunStore.RunStore.use((store) => Offers.answer(store, runId, answers, options))
+): Effect.Effect<void, AnswerError, RunStore.RunStore> =>
+  RunStore.RunStore.use((store) => Offers.answer(store, runId, answers, options))
 
 /**
  * Takes a stored run up where it stands, and tells what happens from there.
@@ -195,7 +208,7 @@ export const resumeStream = <Output, S extends AnySkill<unknown>, R = never>(
   agent: Agent<Output, S, R>,
   runId: string,
   options?: ResumeOptions
-): Stream.Stream<RunEvent<Output, S>, KernelError, Kernel | R> =>
+): Stream.Stream<RunEvent<Output, S>, ResumeStreamError, Kernel | R> =>
   Streams.begin(() => Kernel.use((kernel) => Effect.succeed(kernel.resumeStream(agent, runId, options))))
 
 /**
@@ -211,7 +224,7 @@ export const resume = <Output, S extends AnySkill<unknown>, R = never>(
   agent: Agent<Output, S, R>,
   runId: string,
   options?: ResumeOptions
-): Effect.Effect<RunResult<Output>, KernelError, Kernel | R> =>
+): Effect.Effect<RunResult<Output>, ResumeError, Kernel | R> =>
   Kernel.use((kernel) => kernel.resume(agent, runId, options))
 
 /**
@@ -225,11 +238,11 @@ export const resume = <Output, S extends AnySkill<unknown>, R = never>(
  * @category running
  * @since 0.1.0
  */
-export const fork: (runId: string, options?: ForkOptions) => Effect.Effect<string, KernelError, RunStore.RunStore> =
+export const fork: (runId: string, options?: ForkOptions) => Effect.Effect<string, ForkError, RunStore.RunStore> =
   Effect.fnUntraced(function* (
     runId: string,
     options: ForkOptions = {}
-  ): Effect.fn.Return<string, KernelError, RunStore.RunStore> {
+  ): Effect.fn.Return<string, ForkError, RunStore.RunStore> {
     const store = yield* RunStore.RunStore
     const random = yield* Random.Random
     const id = options.runId ?? newRunId(random)
@@ -240,12 +253,14 @@ export const fork: (runId: string, options?: ForkOptions) => Effect.Effect<strin
 // ---------------------------------------------------------------- layers
 
 /**
- * The kernel on the stores and registries in context.
+ * The kernel on the stores and registries in context, with the provider of its models.
  *
- * The provider of the layer is used by runs that name none. References
- * (Policy, Hooks, Middleware, PromptPipeline, Recorder, …) are taken from here
- * and from the running fiber: the fiber's win, policies combine. What only a skill asks for, such as its
- * credentials, is not: that comes from where the skill is registered, or from the running fiber.
+ * The provider is used by runs that name none. `layerModels` is for agents whose model names its provider, and
+ * `layerNoProvider` for runs that are given their provider one by one.
+ *
+ * References (Policy, Hooks, Middleware, PromptPipeline, Recorder, …) are taken from here and from the running fiber:
+ * the fiber's win, policies combine. What only a skill asks for, such as its credentials, is not: that comes from where
+ * the skill is registered, or from the running fiber.
  *
  * Like every layer it is built once where it is provided twice: a second kernel
  * on other registries is `Layer.fresh(Kernel.layer)`. A skill that asks another
@@ -256,11 +271,35 @@ export const fork: (runId: string, options?: ForkOptions) => Effect.Effect<strin
  * @category layers
  * @since 0.1.0
  */
-export const layer: Layer.Layer<
+export const layer: Layer.Layer<Kernel, never, Parts | Provider> = Layer.effect(
   Kernel,
-  never,
-  SkillRegistry | ProtocolRegistry.ProtocolRegistry | MediaStore.MediaStore | RunStore.RunStore
-> = Layer.effect(
+  Effect.map(Effect.context<Parts | Provider>(), (built) => make(built))
+)
+
+/**
+ * The kernel for agents whose model is a `<provider>/<model>` string: the `ModelRegistry` finds the provider. It is
+ * `layer` in all else. Provide a `Provider`, too, for agents that name only a model.
+ *
+ * @example
+ * const KernelLive = Kernel.layerModels.pipe(Layer.provide([HttpModelRegistry.layer, Stores]))
+ *
+ * @category layers
+ * @since 0.2.0
+ */
+export const layerModels: Layer.Layer<Kernel, never, Parts | ModelRegistry> = Layer.effect(
+  Kernel,
+  Effect.map(Effect.context<Parts | ModelRegistry>(), (built) => make(built))
+)
+
+/**
+ * The kernel without a provider: each run is given its own (`Kernel.run(agent, input, { provider })`), or one is
+ * provided to its fiber. Without either a run fails with `ProviderError`, whose reason is `not_configured`. It is `layer`
+ * in all else.
+ *
+ * @category layers
+ * @since 0.2.0
+ */
+export const layerNoProvider: Layer.Layer<Kernel, never, Parts> = Layer.effect(
   Kernel,
   Effect.map(Effect.context<Parts>(), (built) => make(built))
 )
@@ -281,17 +320,18 @@ export const layerMemory: Layer.Layer<Kernel, never, SkillRegistry | Provider> =
 
 // ---------------------------------------------------------------- making
 
-type Result<Output, R> = Effect.Effect<RunResult<Output>, KernelError, R>
+/** Preparing a run: its agent, its model, the media of its input. */
+type BeginError = AgentConfigInvalid | ModelError | MediaConflict | LimitExceeded | StoreError
 
 /** A new run and a resumed one are the same: an environment is prepared, and the loop starts in it. */
 const make = (built: Built): KernelShape => {
-  const begin = <Output, S extends AnySkill<unknown>, R, A>(
+  const begin = <Output, S extends AnySkill<unknown>, R, A, E>(
     agent: Agent<Output, S, R>,
     input: Input,
     options: RunOptions,
     sink: Sink,
-    from: (environment: Environment, beginning: Starts.Beginning) => Effect.Effect<A, KernelError>
-  ): Effect.Effect<A, KernelError, R> =>
+    from: (environment: Environment, beginning: Starts.Beginning) => Effect.Effect<A, E>
+  ): Effect.Effect<A, E | BeginError, R> =>
     withEnvironment(built, agent, options, sink, undefined, (environment, newId) => {
       const runId = options.runId ?? newId()
       const { context = {}, history: before = [] } = options
@@ -314,27 +354,28 @@ const make = (built: Built): KernelShape => {
     input: Input,
     options: RunOptions,
     sink: Sink
-  ): Result<Output, R> =>
-    // The agent's own schema decoded the output, so it has the type of the agent.
-    begin(agent, input, options, sink, Starts.start) as Result<Output, R>
+  ): Effect.Effect<RunResult<Output>, RunError, R> => ofAgent(agent, begin(agent, input, options, sink, Starts.start))
 
   const resumeWith = <Output, S extends AnySkill<unknown>, R>(
     agent: Agent<Output, S, R>,
     runId: string,
     options: ResumeOptions,
     sink: Sink
-  ): Result<Output, R> =>
-    Effect.flatMap(storedAt(Context.get(built, RunStore.RunStore), runId, options.revision), (state) =>
-      withEnvironment(built, agent, options, sink, state, (environment) =>
-        Effect.scoped(
-          Effect.flatMap(originsOf(environment.store, state), (origins) =>
-            Effect.flatMap(environment.media.run(state.rootRunId, origins), (media) =>
-              withMedia(environment, media, options, (environment) => Resumes.resume(environment, state, options))
+  ): Effect.Effect<RunResult<Output>, ResumeError, R> =>
+    ofAgent(
+      agent,
+      Effect.flatMap(storedAt(Context.get(built, RunStore.RunStore), runId, options.revision), (state) =>
+        withEnvironment(built, agent, options, sink, state, (environment) =>
+          Effect.scoped(
+            Effect.flatMap(originsOf(environment.store, state), (origins) =>
+              Effect.flatMap(environment.media.run(state.rootRunId, origins), (media) =>
+                withMedia(environment, media, options, (environment) => Resumes.resume(environment, state, options))
+              )
             )
           )
         )
       )
-    ) as Result<Output, R>
+    )
 
   return remember<KernelShape>(
     {
@@ -347,6 +388,12 @@ const make = (built: Built): KernelShape => {
     built
   )
 }
+
+/** The agent's own schema decoded the output, so the result has the type of the agent. */
+const ofAgent = <Output, S extends AnySkill<unknown>, R, E>(
+  _agent: Agent<Output, S, R>,
+  result: Effect.Effect<RunResult<unknown>, E, R>
+): Effect.Effect<RunResult<Output>, E, R> => result as Effect.Effect<RunResult<Output>, E, R>
 
 /** Gives a run and its skills the media store of the run, and the messages that its host sends. */
 const withMedia = <A, E, R>(

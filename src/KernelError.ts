@@ -1,6 +1,9 @@
 /**
  * Every error of kernai, as one union that can be matched exhaustively.
  *
+ * Each verb of the kernel fails with a smaller union that holds exactly what can occur there: `RunError`, `StreamError`,
+ * `ResumeError`, `ResumeStreamError`, `SubmitError`, `AnswerError`, `QuestionsError`, `ForkError`, `ReplayError`.
+ *
  * Each module exports the errors it fails with again under their own names. A failure someone can act on carries the
  * facts needed to act, and its message is a sentence. A failing skill is not among them: the model receives it as an
  * error block.
@@ -83,6 +86,7 @@ export const KernelError = Schema.Union([
   Run.MiddlewareTermination,
   Run.ExtensionFailed,
   Run.CancellationError,
+  Run.DeadlineExceeded,
   Run.RunPaused,
   Run.RunFinished,
   Run.DeadlockError,
@@ -111,11 +115,235 @@ export type KernelError = ByTag[keyof ByTag]
 // The mapped type keeps the name `KernelError` in compiler messages; a plain union would be listed member by member.
 type ByTag = { readonly [E in typeof KernelError.Type as E["_tag"]]: E }
 
+// ---------------------------------------------------------------- by verb
+
+/**
+ * Fails when the model of an agent cannot be used.
+ *
+ * - `InvalidModel`: the model string is not `<provider>/<model>`.
+ * - `UnsupportedProvider`: the `ModelRegistry` does not know the provider.
+ * - `ProviderUnavailable`: the adapter, the package or the key of the provider is missing.
+ * - `ProviderError`: there is no provider at all (`not_configured`).
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export type ModelError =
+  | Models.InvalidModel
+  | Models.UnsupportedProvider
+  | Models.ProviderUnavailable
+  | Provider.ProviderError
+
+/**
+ * Fails when a model call, through its middleware, has no whole reply.
+ *
+ * - `ProviderError`: the call failed, with its `reason`.
+ * - `ExtensionFailed`: a middleware failed.
+ * - `MiddlewareTermination`: a middleware ends the run on purpose.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export type ModelCallError = Provider.ProviderError | Run.ExtensionFailed | Run.MiddlewareTermination
+
+/**
+ * Fails when the host stops a run from outside, with `RunOptions.stop`. The run stays at its last stored record.
+ *
+ * - `CancellationError`: the host shuts down, or does not want the run any more.
+ * - `AgentCrashError`: this worker lost the lease of the run.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export type StopError = Run.CancellationError | Outside.AgentCrashError
+
+/**
+ * Fails when a `PromptPipeline` cannot build a prompt.
+ *
+ * - `ContextWindowExceeded`: the prompt does not fit the window.
+ * - `TemplateError`: a template does not parse or render.
+ * - `SkillPackInvalid`: a skill pack breaks its format.
+ * - `ProviderError`, `LimitExceeded`: a model that was asked for a part of the prompt failed, or wrote too much.
+ * - `StoreError`: a store that holds a part of the prompt failed.
+ * - `ExtensionFailed`: any other failure of a part that the host wrote.
+ * - `MiddlewareTermination`: a part ends the run on purpose.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export type PromptError =
+  | Provider.ContextWindowExceeded
+  | Files.TemplateError
+  | Files.SkillPackInvalid
+  | Provider.ProviderError
+  | Words.LimitExceeded
+  | Store.StoreError
+  | Run.ExtensionFailed
+  | Run.MiddlewareTermination
+
+/**
+ * Fails when a run cannot be stored.
+ *
+ * - `AgentConfigInvalid`: the agent has an impossible value.
+ * - `InvalidModel`, `UnsupportedProvider`, `ProviderUnavailable`, `ProviderError`: its model cannot be used here.
+ * - `MediaConflict`, `LimitExceeded`: the media of the input cannot be stored.
+ * - `RunExists`: a run of this id exists already.
+ * - `ConcurrentAppendError`: another worker continued the run before its store acknowledged it.
+ * - `StoreError`: a store of runs or media failed.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export type SubmitError =
+  | Words.AgentConfigInvalid
+  | ModelError
+  | Media.MediaConflict
+  | Words.LimitExceeded
+  | Store.RunExists
+  | Store.ConcurrentAppendError
+  | Store.StoreError
+
+/**
+ * Fails when a new run has no answer.
+ *
+ * Before the first turn:
+ * - `AgentConfigInvalid`, `InvalidModel`, `UnsupportedProvider`, `ProviderUnavailable`: the agent or its model cannot be
+ *   used.
+ * - `RunExists`: a run of this id exists already.
+ *
+ * In a turn:
+ * - `ProviderError`: the model call failed, or there is no provider.
+ * - `LimitExceeded`: a reply, or media of the input, are larger than their limit.
+ * - `MediaConflict`: a medium of the input, or of a message sent during the run, has the id of another.
+ * - `ContextWindowExceeded`, `TemplateError`, `SkillPackInvalid`: the prompt cannot be built.
+ * - `ExtensionFailed`: a hook, a middleware or a part of the prompt failed.
+ * - `EmptyReplies`, `LoopDetected`: the model replied nothing, or the same, too often.
+ *
+ * At its limits:
+ * - `MaxStepsReached`: the last allowed turn had no answer.
+ * - `BudgetExhaustedError`: tokens or money of the budget are used up.
+ * - `DeadlineExceeded`: its time is over.
+ *
+ * Stopped by its host:
+ * - `RunPaused`: it waits for a person, or for a resume.
+ * - `RunFinished`: a hook finished it without an answer.
+ * - `MiddlewareTermination`: a hook or a middleware ended it on purpose.
+ * - `CancellationError`, `AgentCrashError`: `RunOptions.stop` said so.
+ *
+ * By its store:
+ * - `StoreError`: a store of runs or media failed; resume the run.
+ * - `ConcurrentAppendError`: another worker continued the run.
+ * - `RunBusy`, `InFlightToolCalls`: a task of a plan that a worker began before is held by another worker, or has calls
+ *   with an unknown outcome.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export type RunError =
+  | SubmitError
+  | PromptError
+  | StopError
+  | Run.EmptyReplies
+  | Run.LoopDetected
+  | Run.MaxStepsReached
+  | Run.BudgetExhaustedError
+  | Run.DeadlineExceeded
+  | Run.RunPaused
+  | Run.RunFinished
+  | Store.RunBusy
+  | Run.InFlightToolCalls
+
+/**
+ * Fails when a new run that is streamed has no answer (see `RunError`). A pause is the last event of a stream, and no
+ * failure.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export type StreamError = Exclude<RunError, Run.RunPaused>
+
+/**
+ * Fails when a stored run cannot be resumed, or when the resumed run has no answer (see `RunError`).
+ *
+ * - `RunNotFound`: no run has this id.
+ * - `RunBusy`: another worker holds the run.
+ * - `ConcurrentAppendError`: the run is at another revision than `ResumeOptions.revision`, or another worker was faster.
+ * - `ApprovalNotFound`: an answer fits no open question.
+ * - `InFlightToolCalls`: the outcome of calls that were in flight is unknown, and `ResumeOptions.recover` does not decide.
+ * - `RewindNotAllowed`: the open turn is past its prompt.
+ * - `OutputInvalid`: the stored answer does not fit the output schema of the agent.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export type ResumeError = RunError | Store.RunNotFound | Run.ApprovalNotFound | Run.RewindNotAllowed | Run.OutputInvalid
+
+/**
+ * Fails when a resumed run that is streamed has no answer (see `ResumeError`). A pause is the last event of a stream, and
+ * no failure.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export type ResumeStreamError = Exclude<ResumeError, Run.RunPaused>
+
+/**
+ * Fails when the questions of a run cannot be read.
+ *
+ * - `RunNotFound`: no run has this id.
+ * - `StoreError`: the store failed.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export type QuestionsError = Store.RunNotFound | Store.StoreError
+
+/**
+ * Fails when answers cannot be recorded.
+ *
+ * - `RunNotFound`: no run has this id.
+ * - `ApprovalNotFound`: an answer fits no open question. Nothing is recorded.
+ * - `ConcurrentAppendError`: the run is at another revision than `AnswerOptions.revision`, or another worker was faster.
+ * - `RunBusy`: another worker holds the run.
+ * - `StoreError`: the store failed.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export type AnswerError = QuestionsError | Run.ApprovalNotFound | Store.ConcurrentAppendError | Store.RunBusy
+
+/**
+ * Fails when a fork cannot be stored. Then nothing of it is stored.
+ *
+ * - `RunNotFound`: no run has this id.
+ * - `RunExists`: a run with the id of the fork exists already.
+ * - `ConcurrentAppendError`: another worker continued the fork before its store acknowledged it.
+ * - `StoreError`: the store failed.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export type ForkError = Store.RunNotFound | Store.RunExists | Store.ConcurrentAppendError | Store.StoreError
+
+/**
+ * Fails when a recording cannot be replayed, or differs.
+ *
+ * - `ReplayDiverged`: the agent of today does something else than the recorded one.
+ * - `RunNotFound`: no run has this id, or the recording does not hold its first record.
+ * - `AgentConfigInvalid`: the agent has an impossible value.
+ * - `StoreError`: the store failed, or the records cannot be replayed.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export type ReplayError = Run.ReplayDiverged | Store.RunNotFound | Words.AgentConfigInvalid | Store.StoreError
+
 const recoverable: ReadonlySet<KernelError["_tag"]> = new Set<KernelError["_tag"]>([
   "ProviderError",
   "ProviderUnavailable",
   "BudgetExhaustedError",
   "CancellationError",
+  "DeadlineExceeded",
   "RunPaused",
   "ConcurrentAppendError",
   "RunBusy",

@@ -16,7 +16,7 @@ import type * as Stream from "effect/Stream"
 import type { Call, CallResult } from "./Call.ts"
 import { closeOver, extensionError } from "./internal/base/effects.ts"
 import type { JsonObject } from "./internal/base/json.ts"
-import type { ExtensionFailed, MiddlewareTermination, ProviderError } from "./KernelError.ts"
+import type { ExtensionFailed, MiddlewareTermination, ModelCallError } from "./KernelError.ts"
 import type { Message } from "./Message.ts"
 import type { ProviderShape, Request } from "./Provider.ts"
 import type { StreamPart } from "./StreamPart.ts"
@@ -41,7 +41,7 @@ export interface ModelCall {
  * @category models
  * @since 0.1.0
  */
-export type ModelStream = Stream.Stream<StreamPart, ProviderError | MiddlewareTermination | ExtensionFailed>
+export type ModelStream = Stream.Stream<StreamPart, ModelCallError>
 
 /**
  * A call on its way to its skill or protocol.

@@ -17,7 +17,7 @@ import { closeOver, type Needs } from "./internal/base/effects.ts"
 import type { JsonObject } from "./internal/base/json.ts"
 import { summarize } from "./internal/prompt/summary.ts"
 import { breakpoints, compacted, fitted } from "./internal/prompt/window.ts"
-import type { KernelError } from "./KernelError.ts"
+import type { LimitExceeded, ModelCallError, PromptError } from "./KernelError.ts"
 import { ContextWindowExceeded } from "./KernelError.ts"
 import type { Message } from "./Message.ts"
 import type { Model } from "./Model.ts"
@@ -43,7 +43,7 @@ export { ContextWindowExceeded }
  * @since 0.1.0
  */
 export interface PromptPipelineShape {
-  readonly build: (context: PromptContext) => Effect.Effect<Prompt, KernelError>
+  readonly build: (context: PromptContext) => Effect.Effect<Prompt, PromptError>
 }
 
 /**
@@ -99,7 +99,7 @@ const sameNames = (a: ReadonlyArray<string>, b: ReadonlyArray<string>): boolean 
 export type Template<out R = never> = (
   template: string,
   context: PromptContext
-) => Effect.Effect<string, KernelError, R>
+) => Effect.Effect<string, PromptError, R>
 
 /**
  * What a pipeline is made of.
@@ -159,7 +159,7 @@ export const substitute = (template: string, values: JsonObject): string =>
  */
 export const summarizer =
   (options?: { readonly provider?: ProviderShape | undefined; readonly model?: Model | undefined }) =>
-  (messages: ReadonlyArray<Message>, context: PromptContext): Effect.Effect<Summary, KernelError> =>
+  (messages: ReadonlyArray<Message>, context: PromptContext): Effect.Effect<Summary, ModelCallError | LimitExceeded> =>
     summarize(options?.provider ?? context.provider, options?.model ?? context.model, messages, context)
 
 // ---------------------------------------------------------------- pipelines
@@ -239,7 +239,7 @@ export function layer(options: Options<unknown> = {}): Layer.Layer<never, never,
 const assemble = Effect.fnUntraced(function* <R>(
   options: Options<R>,
   context: PromptContext
-): Effect.fn.Return<Prompt, KernelError, R> {
+): Effect.fn.Return<Prompt, PromptError, R> {
   const { cache = true, compaction, sections = [], template } = options
   const { instructions, state, tools } = context
   const rendered =

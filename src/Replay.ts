@@ -17,11 +17,13 @@ import { partsOf } from "./internal/loop/kernelParts.ts"
 import { silent } from "./internal/loop/listeners.ts"
 import * as Replays from "./internal/replay/replayRun.ts"
 import { Kernel } from "./Kernel.ts"
-import type { KernelError, RunNotFound, StoreError } from "./KernelError.ts"
+import type { ReplayError, RunNotFound, StoreError } from "./KernelError.ts"
 import type { RunEvent } from "./RunEvent.ts"
 import type { RunRecord, RunState } from "./RunState.ts"
 import * as RunStore from "./RunStore.ts"
 import type { AnySkill } from "./Skill.ts"
+
+export type { ReplayError } from "./KernelError.ts"
 
 /**
  * A recorded tree of runs: the id of its root, and its records when they are not in the store.
@@ -68,7 +70,7 @@ export interface Replayed {
 export const run = <Output, S extends AnySkill<unknown>, R = never>(
   agent: Agent<Output, S, R>,
   recording: Recording
-): Effect.Effect<Replayed, KernelError, Kernel | R> =>
+): Effect.Effect<Replayed, ReplayError, Kernel | R> =>
   Kernel.use((kernel) => {
     const built = partsOf(kernel)
     return built === undefined ? Effect.die(new Error("this kernel cannot replay")) : replayOn(built, agent, recording)
@@ -78,18 +80,24 @@ const replayOn = <Output, S extends AnySkill<unknown>, R>(
   built: Built,
   agent: Agent<Output, S, R>,
   recording: Recording
-): Effect.Effect<Replayed, KernelError, R> => {
+): Effect.Effect<Replayed, ReplayError, R> => {
   const store = Context.get(built, RunStore.RunStore)
   const { events = [], runId } = typeof recording === "string" ? { runId: recording } : recording
   const read = typeof recording === "string" ? Replays.recordsOf(store, recording) : Effect.succeed(recording.records)
   return Effect.flatMap(read, (records) => {
     const provider = { name: Replays.providerOf(records), stream: () => Stream.never }
-    return withEnvironment(built, agent, { provider }, silent, undefined, (environment) =>
+    const replayed = withEnvironment(built, agent, { provider }, silent, undefined, (environment) =>
       Effect.scoped(
         Effect.flatMap(environment.media.run(runId), (media) =>
           Replays.replay({ ...environment, media }, runId, records, events)
         )
       )
+    )
+    // The provider is given, so no model has to be found.
+    return Effect.catchTag(
+      replayed,
+      ["InvalidModel", "UnsupportedProvider", "ProviderUnavailable", "ProviderError"],
+      Effect.die
     )
   })
 }

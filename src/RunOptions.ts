@@ -9,7 +9,7 @@ import type * as Queue from "effect/Queue"
 import type { CallResult } from "./Call.ts"
 import type { Content } from "./Content.ts"
 import type { JsonObject } from "./internal/base/json.ts"
-import type { KernelError } from "./KernelError.ts"
+import type { StopError } from "./KernelError.ts"
 import type { Media } from "./Media.ts"
 import type { Message } from "./Message.ts"
 import type { ProviderShape } from "./Provider.ts"
@@ -42,7 +42,7 @@ export interface CommonOptions {
    * Asked before each step of the run and of its children. An error stops the run there, at its last stored record: a
    * `CancellationError` when the host shuts down, an `AgentCrashError` when the worker is no longer the owner.
    */
-  readonly stop?: (() => KernelError | undefined) | undefined
+  readonly stop?: (() => StopError | undefined) | undefined
   /**
    * Messages for the run while it is under way. Each one becomes a user message of the next turn and part of the journal,
    * and leaves the queue once it is stored. A run whose answer is ready takes another turn when a message waits and

@@ -19,9 +19,9 @@ import { isPassing } from "./internal/worker/pollBackoff.ts"
 import * as Worker from "./internal/worker/workerLoop.ts"
 import type { Kernel } from "./Kernel.ts"
 import type { RunStore } from "./RunStore.ts"
-import type { Options, Runnable, TakeUp } from "./internal/worker/workerOptions.ts"
+import type { Options, Runnable, TakeUp, TakeUpError } from "./internal/worker/workerOptions.ts"
 
-export type { Options, Runnable, TakeUp }
+export type { Options, Runnable, TakeUp, TakeUpError }
 
 /**
  * What agents need, together.

@@ -391,7 +391,7 @@ describe("Chat (AC-24)", () => {
         const model = { id: "m", capabilities: ["text", "vision"] } as const
         const able = Agent.make({ instructions: "", model, skills: "all", dialect: "tools" })
         const files = MediaStore.layerMemoryWith({ root: album }).pipe(Layer.provide(NodeServices.layer))
-        const layer = Kernel.layer.pipe(
+        const layer = Kernel.layerNoProvider.pipe(
           Layer.provide([SkillRegistry.layer(draw, find), ProtocolRegistry.layer(), files, RunStore.layerMemory]),
           Layer.provideMerge(ChatHistory.layerMemory)
         )

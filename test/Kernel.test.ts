@@ -4,6 +4,7 @@ import {
   Clock,
   Context,
   Deferred,
+  Duration,
   Effect,
   Exit,
   Fiber,
@@ -636,7 +637,7 @@ describe("calls", () => {
           '<block type="error" name="hasty">Protocol \'hasty\' took longer than 500 ms</block>'
         ])
       }).pipe(
-        Effect.provide(Kernel.layer.pipe(Layer.provide(registries))),
+        Effect.provide(Kernel.layerNoProvider.pipe(Layer.provide(registries))),
         Effect.provideService(Limits.Limits, Limits.make({ skillTimeout: 1_000 }))
       )
     })
@@ -659,7 +660,7 @@ describe("calls", () => {
         const leaked = events.find((event) => event.type === "protocol_leaked")
         assert.strictEqual(leaked?.type === "protocol_leaked" ? leaked.protocol : "", "stubborn")
         assert.isTrue(Exit.isSuccess(exit))
-      }).pipe(Effect.provide(Kernel.layer.pipe(Layer.provide(registries))))
+      }).pipe(Effect.provide(Kernel.layerNoProvider.pipe(Layer.provide(registries))))
     })
   )
 
@@ -765,12 +766,12 @@ describe("calls", () => {
           '<block type="error" name="fake">no</block>'
         ])
         assert.include(types, "protocol_error")
-      }).pipe(Effect.provide(Kernel.layer.pipe(Layer.provide(registries))))
+      }).pipe(Effect.provide(Kernel.layerNoProvider.pipe(Layer.provide(registries))))
     })
   )
 
   const speaking = (...protocols: ReadonlyArray<Protocol.AnyProtocol>) =>
-    Kernel.layer.pipe(
+    Kernel.layerNoProvider.pipe(
       Layer.provide([
         SkillRegistry.layer(
           echo,
@@ -944,7 +945,7 @@ describe("calls", () => {
             assert.deepStrictEqual(result?.type === "protocol_result" && result.result, value)
             const shown = Message.text(mock.messagesAt(1)?.at(-1) ?? Message.user(""))
             assert.strictEqual(shown, `<block type="result" name="fake">${text}</block>`)
-          }).pipe(Effect.provide(Kernel.layer.pipe(Layer.provide(registries))))
+          }).pipe(Effect.provide(Kernel.layerNoProvider.pipe(Layer.provide(registries))))
         })
     )
   }
@@ -1010,7 +1011,7 @@ describe("interruption (R-15)", () => {
       }).pipe(
         Effect.provide(
           Layer.provideMerge(
-            Kernel.layer.pipe(
+            Kernel.layerNoProvider.pipe(
               Layer.provide([SkillRegistry.layer(slow), ProtocolRegistry.layer(), MediaStore.layerMemory])
             ),
             RunStore.layerMemory
@@ -1024,9 +1025,11 @@ describe("interruption (R-15)", () => {
     Effect.gen(function* () {
       const provider: Provider.ProviderShape = { name: "endless", stream: () => Stream.never }
       const hasty = { ...agent, budget: { deadline: 5000 } }
-      const fiber = yield* Effect.forkChild(Effect.flip(Kernel.run(hasty, "go", { provider })))
+      const fiber = yield* Effect.forkChild(Effect.flip(Kernel.run(hasty, "go", { runId: "run", provider })))
       yield* TestClock.adjust("5 seconds")
-      assert.deepInclude(yield* Fiber.join(fiber), { _tag: "CancellationError", reason: "deadline" })
+      const error = yield* Fiber.join(fiber)
+      assert.deepInclude(error, { _tag: "DeadlineExceeded", runId: "run", deadline: Duration.seconds(5) })
+      assert.strictEqual(error.message, "run 'run' exceeded its deadline of 5s")
     }).pipe(Effect.provide(kernel()))
   )
 
@@ -1038,7 +1041,7 @@ describe("interruption (R-15)", () => {
       inputSchema: { type: "object" },
       execute: () => Effect.succeed("ok")
     })
-    const late = { _tag: "CancellationError", reason: "deadline" } as const
+    const late = { _tag: "DeadlineExceeded", runId: "run", deadline: Duration.seconds(5) } as const
     const asked = Policy.layer(() => Effect.succeed(Policy.confirm("it costs")))
     return Effect.gen(function* () {
       const paused = yield* play(script, { agent: timed(5_000) })
@@ -1081,7 +1084,7 @@ describe("a deadline", () => {
       for (const kind of ["submitted", "forked"]) {
         assert.strictEqual((yield* lateAfter(`${kind} 2500`, 2_500)).text, "ok")
         const { error } = yield* lateAfter(`${kind} 1500`, 1_500)
-        assert.deepInclude(error, { _tag: "CancellationError", reason: "deadline" })
+        assert.deepInclude(error, { _tag: "DeadlineExceeded", runId: `${kind} 1500` })
       }
     }).pipe(Effect.provide(kernel(echo)))
   })
@@ -1316,7 +1319,7 @@ describe("media", () => {
       const skills = Layer.mergeAll(SkillRegistry.layer(draw, size)).pipe(Layer.provide(MediaStore.layerMemory))
       const result = yield* Kernel.run({ ...agent, model: seeing }, "go", { provider: mock }).pipe(
         Effect.provide(
-          Kernel.layer.pipe(
+          Kernel.layerNoProvider.pipe(
             Layer.provide([skills, ProtocolRegistry.layer(), MediaStore.layerMemory, RunStore.layerMemory])
           )
         )

@@ -1273,7 +1273,7 @@ describe("RunWorker", () => {
       assert.deepStrictEqual([asked, ends.length], [1, 0])
       yield* TestClock.adjust("10 minutes")
       assert.strictEqual(asked, 1)
-      assert.isTrue(ends.every((end) => end.includes("CancellationError")))
+      assert.isTrue(ends.every((end) => end.includes("DeadlineExceeded")))
       // The life that it cut off, and one that found it over.
       assert.strictEqual(ends.length, 2)
       // The head stays at the last commit, so a worker with more time can continue.
@@ -1309,7 +1309,7 @@ describe("RunWorker", () => {
       const first = yield* working(within(10_000))
       yield* TestClock.adjust("10 minutes")
       assert.strictEqual(ends.length, 1)
-      assert.include(ends[0], "CancellationError")
+      assert.include(ends[0], "DeadlineExceeded")
       yield* Fiber.interrupt(first)
       const second = yield* working(within(3_600_000))
       yield* TestClock.adjust("1 minute")

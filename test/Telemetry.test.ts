@@ -355,7 +355,7 @@ describe("a run with telemetry", () => {
       execute: (input) => Effect.succeed({ said: input, [secret]: secret })
     })
     const fake = Protocol.make("fake", { handle: ({ content }) => Effect.succeed(`got ${content} and ${secret}`) })
-    const layer = Kernel.layer.pipe(
+    const layer = Kernel.layerNoProvider.pipe(
       Layer.provide([
         SkillRegistry.layer(echo),
         ProtocolRegistry.layer(fake),

@@ -49,7 +49,7 @@ export const run = Kernel.run(timely, "now", { steering: undefined as never })
 yes<
   Equal<
     typeof run,
-    Effect.Effect<RunState.RunResult<{ readonly title: string }>, KernelError.KernelError, Clock | Kernel.Kernel>
+    Effect.Effect<RunState.RunResult<{ readonly title: string }>, Kernel.RunError, Clock | Kernel.Kernel>
   >
 >()
 
@@ -58,10 +58,7 @@ export const native: typeof timely = { ...timely, dialect: "tools" }
 // Where its instructions become a text, it needs nothing any more.
 export const plainly = Kernel.run({ ...timely, instructions: "It is noon." }, "now")
 yes<
-  Equal<
-    typeof plainly,
-    Effect.Effect<RunState.RunResult<{ readonly title: string }>, KernelError.KernelError, Kernel.Kernel>
-  >
+  Equal<typeof plainly, Effect.Effect<RunState.RunResult<{ readonly title: string }>, Kernel.RunError, Kernel.Kernel>>
 >()
 export const chatted = Chat.chat({ ...timely, instructions: "It is noon." }, "now")
 yes<Equal<Effect.Services<typeof chatted>, Kernel.Kernel | ChatHistory.ChatHistory>>()
@@ -153,6 +150,21 @@ yes<Equal<typeof named, Agent.Agent>>()
 export const several = Agent.make({ instructions: "", model: "m", skills: [own, look] })
 yes<Equal<typeof several, Agent.Agent<string, typeof own | typeof look>>>()
 
+export const everything = Agent.make({ instructions: "", model: "m", skills: "all", output: Book })
+yes<Equal<typeof everything, Agent.Agent<{ readonly title: string }>>>()
+export const noSkills = Agent.make({ instructions: "", model: "m", skills: [] })
+yes<Equal<typeof noSkills, Agent.Agent>>()
+export const bookish = Agent.make({ instructions: "", model: "m", skills: [own], output: Book })
+yes<Equal<typeof bookish, Agent.Agent<{ readonly title: string }, typeof own>>>()
+export const untyped = Agent.make({ instructions: "", model: "m", output: undefined })
+yes<Equal<typeof untyped, Agent.Agent>>()
+// The output is that of the schema, whatever the place it is put into expects.
+// @ts-expect-error without a schema the answer is a text
+export const assumed: Agent.Agent<{ readonly title: string }> = Agent.make({ instructions: "", model: "m" })
+// A schema that is only known by its type types the answer, too.
+export const ofSchema = <A>(schema: Schema.ConstraintDecoder<A>): Agent.Agent<A> =>
+  Agent.make({ instructions: "", model: "m", output: schema })
+
 // ---------------------------------------------------------------- models
 
 export const providers = (two: LanguageModelV2, three: LanguageModelV3, four: LanguageModelV4) => [
@@ -204,7 +216,7 @@ const word = Agent.make({ instructions: "", model: "m" })
 const house: Record<string, Agent.Agent<unknown>> = { facts, word }
 const either: Agent.Agent<string | { readonly city: string }> = house["word"] === word ? word : facts
 export const ofHouse = Kernel.run(house["facts"] ?? word, "")
-yes<Equal<typeof ofHouse, Effect.Effect<RunState.RunResult<unknown>, KernelError.KernelError, Kernel.Kernel>>>()
+yes<Equal<typeof ofHouse, Effect.Effect<RunState.RunResult<unknown>, Kernel.RunError, Kernel.Kernel>>>()
 export const ofEither = Kernel.run(either, "")
 yes<Equal<Effect.Success<typeof ofEither>["output"], string | { readonly city: string }>>()
 

@@ -308,7 +308,7 @@ const play = (scenario: Scenario, cast: Cast, options: RunOptions, recording: Re
   ).pipe(Layer.provideMerge(MediaStore.layerMemory))
   const connected = Effect.mapError(connect(scenario, options), (error) => new Outcome.Skipped(error.message))
   return Effect.scoped(Effect.andThen(connected, Kernel.run(agent, scenario.input, { provider: cast.provider }))).pipe(
-    Effect.provide(Layer.provideMerge(Kernel.layer, house)),
+    Effect.provide(Layer.provideMerge(Kernel.layerNoProvider, house)),
     Effect.provideService(Recorder.Recorder, sink)
   )
 }

@@ -68,7 +68,7 @@ const kernelOn = (
   store: RunStore.RunStoreShape,
   protocols: Layer.Layer<ProtocolRegistry.ProtocolRegistry> = Layer.orDie(ProtocolRegistry.layer())
 ) =>
-  Kernel.layer.pipe(
+  Kernel.layerNoProvider.pipe(
     Layer.provide([
       Layer.orDie(SkillRegistry.layer(skill(world, store, "look", "read"), skill(world, store, "pay", "write"))),
       protocols,

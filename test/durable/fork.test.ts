@@ -44,7 +44,7 @@ const world = Effect.gen(function* () {
     inputSchema: { type: "object" },
     execute: (_, { callId }) => Effect.sync(() => (entered.push(callId), "paid"))
   })
-  const layer = Kernel.layer.pipe(
+  const layer = Kernel.layerNoProvider.pipe(
     Layer.provide([SkillRegistry.layer(pay), ProtocolRegistry.layer(), MediaStore.layerMemory, echo]),
     Layer.provideMerge(Layer.succeed(RunStore.RunStore, store))
   )
@@ -305,7 +305,7 @@ describe("Kernel.fork", () => {
         inputSchema: { type: "object" },
         execute: () => Effect.succeed("much to see")
       })
-      const layer = Kernel.layer.pipe(
+      const layer = Kernel.layerNoProvider.pipe(
         Layer.provide([SkillRegistry.layer(look), ProtocolRegistry.layer(), MediaStore.layerMemory, counting, cleared]),
         Layer.provideMerge(Layer.succeed(RunStore.RunStore, store))
       )
@@ -327,7 +327,7 @@ describe("Kernel.fork", () => {
       const subject = subjects().find(({ name }) => name === "approval")
       assert.isDefined(subject)
       const store = yield* RunStore.makeMemory
-      const layer = Kernel.layer.pipe(
+      const layer = Kernel.layerNoProvider.pipe(
         Layer.provide(subject.layer),
         Layer.provide([ProtocolRegistry.layer(), MediaStore.layerMemory]),
         Layer.provideMerge(Layer.succeed(RunStore.RunStore, store)),

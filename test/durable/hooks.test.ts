@@ -42,7 +42,7 @@ const runWith = (hooks: Hooks.Hooks, options?: Kernel.RunOptions) =>
     )
   })
 
-const stored = Kernel.layer.pipe(
+const stored = Kernel.layerNoProvider.pipe(
   Layer.provide([SkillRegistry.layer(look), ProtocolRegistry.layer(), MediaStore.layerMemory]),
   Layer.provideMerge(RunStore.layerMemory)
 )
@@ -418,7 +418,7 @@ describe("a resumed run", () => {
   const goes = Protocol.make("goes", { effects: "read", handle: () => Effect.succeed("gone") })
   /** A kernel that has what reads, or nothing at all. */
   const on = (has: boolean) =>
-    Layer.fresh(Kernel.layer).pipe(
+    Layer.fresh(Kernel.layerNoProvider).pipe(
       Layer.provide([
         has ? SkillRegistry.layer(going) : SkillRegistry.layer(),
         has ? ProtocolRegistry.layer(goes) : ProtocolRegistry.layer(),
@@ -532,7 +532,7 @@ describe("a resumed run", () => {
       Effect.scoped,
       Effect.provide(
         Layer.provideMerge(
-          Kernel.layer,
+          Kernel.layerNoProvider,
           Layer.mergeAll(
             SkillRegistry.layer(look),
             ProtocolRegistry.layer(),
@@ -629,7 +629,7 @@ describe("a hook of concurrent calls", () => {
 })
 
 describe("the stored failure of a run", () => {
-  const failing = (error: KernelError.KernelError) =>
+  const failing = (error: KernelError.PromptError) =>
     Effect.gen(function* () {
       const pipeline = { build: () => Effect.fail(error) }
       assert.strictEqual(
@@ -649,8 +649,9 @@ describe("the stored failure of a run", () => {
         message: "p: rate_limited",
         fields: limited
       })
-      const tasks = ["a", "b"]
-      assert.deepInclude(yield* failing(new KernelError.DeadlockError({ tasks })), { fields: { tasks } })
+      const problems = ["a", "b"]
+      const invalid = new KernelError.SkillPackInvalid({ name: "pack", problems })
+      assert.deepInclude(yield* failing(invalid), { fields: { name: "pack", problems } })
     })
   )
 

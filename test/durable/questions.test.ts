@@ -133,7 +133,7 @@ describe("Kernel.questions", () => {
       const provider = MockProvider.make(calls, "<final>done</final>")
       const careful = Kernel.run({ ...agent, skills: "all" }, "?", { provider, runId: "r" }).pipe(
         Effect.provide([
-          Kernel.layer.pipe(
+          Kernel.layerNoProvider.pipe(
             Layer.provide([SkillRegistry.layer(send, look), ProtocolRegistry.layer(bible)]),
             Layer.provide([MediaStore.layerMemory, RunStore.layerMemory])
           ),

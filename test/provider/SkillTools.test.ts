@@ -57,7 +57,7 @@ const handlers = toolkit.toLayer({
   census: () => Effect.fail({ _tag: "TooMany", people: 8_000_000_000n } as const)
 })
 
-const kernel = Kernel.layer.pipe(
+const kernel = Kernel.layerNoProvider.pipe(
   Layer.provide([
     SkillRegistry.layer(...SkillTools.fromToolkit(toolkit)).pipe(Layer.provide(handlers), Layer.provide(layerAtlas)),
     ProtocolRegistry.layer(),
@@ -125,7 +125,7 @@ describe("SkillTools.fromToolkit", () => {
       assert.deepStrictEqual(output, [Content.text("[image unavailable: image/png]")])
     }).pipe(
       Effect.provide(
-        Kernel.layer.pipe(
+        Kernel.layerNoProvider.pipe(
           Layer.provide([skills, ProtocolRegistry.layer(), MediaStore.layerMemory, RunStore.layerMemory])
         )
       )

@@ -109,7 +109,7 @@ export interface Site {
   readonly takes: number
   /** Says nothing about calls in flight: where others are at work, what was true of a call may be about its turn only. */
   readonly isSilent?: boolean
-  readonly kernel?: typeof Kernel.layer
+  readonly kernel?: typeof Kernel.layerNoProvider
 }
 
 /** A model that answers by what was said before needs nobody who remembers its answers: a process may live long. */
@@ -149,12 +149,12 @@ export const kernel = (site: Site) =>
             )
         }))
       )
-      return honest.pipe(Layer.provide(site.kernel ?? Kernel.layer), Layer.provide(ground))
+      return honest.pipe(Layer.provide(site.kernel ?? Kernel.layerNoProvider), Layer.provide(ground))
     })
   ).pipe(Layer.provide([SkillRegistry.layer(...skills(site.takes)), ProtocolRegistry.layer()]), Layer.orDie)
 
 /** The kernel of somebody who watches nothing: for an undisturbed run, and to submit one. */
-export const plain = Kernel.layer.pipe(
+export const plain = Kernel.layerNoProvider.pipe(
   Layer.provide([
     SkillRegistry.layer(...skills(0)),
     ProtocolRegistry.layer(),

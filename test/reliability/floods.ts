@@ -40,7 +40,7 @@ const kept = () => {
 }
 
 const agent = Agent.make({ instructions: "You test.", model: { id: "m", capabilities: ["text"] } })
-const kernel = Kernel.layer.pipe(
+const kernel = Kernel.layerNoProvider.pipe(
   Layer.provide([SkillRegistry.layer(), ProtocolRegistry.layer(), MediaStore.layerMemory, RunStore.layerMemory]),
   Layer.orDie
 )

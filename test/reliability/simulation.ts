@@ -61,7 +61,7 @@ const agents = [
 /** Plays one seed to the end of all its runs. */
 export const simulate = Effect.fnUntraced(function* (
   seed: number,
-  kernel: typeof Kernel.layer = Kernel.layer
+  kernel: typeof Kernel.layerNoProvider = Kernel.layerNoProvider
 ): Effect.fn.Return<Outcome, never> {
   const random = chanceOf(seed)
   const world = new World({
@@ -168,7 +168,7 @@ export const simulate = Effect.fnUntraced(function* (
 })
 
 interface Site {
-  readonly kernel: typeof Kernel.layer
+  readonly kernel: typeof Kernel.layerNoProvider
   readonly seed: number
   readonly random: Random
   readonly world: World
@@ -200,7 +200,7 @@ const keep = Effect.fnUntraced(function* (store: RunStore.RunStoreShape) {
 const submit = (site: Site, agent: (typeof agents)[number], runId: string) =>
   Kernel.submit(agent, "go", { runId }).pipe(
     Effect.provide(
-      Kernel.layer.pipe(
+      Kernel.layerNoProvider.pipe(
         Layer.provide([
           SkillRegistry.layer(),
           ProtocolRegistry.layer(),

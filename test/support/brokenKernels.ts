@@ -89,7 +89,7 @@ export const thatRetriesInFlight = Layer.effect(
         return kernel.resume(agent, runId, { ...options, recover: { ...options?.recover, ...replay } })
       })
   }))
-).pipe(Layer.provide(Kernel.layer))
+).pipe(Layer.provide(Kernel.layerNoProvider))
 
 const early: ReadonlySet<string> = new Set(["turn_started", "turn_prepared", "model_started"])
 
@@ -172,7 +172,7 @@ export const thatForgetsAnswers = over((store) => {
 })
 
 /** All of them by name. */
-const all: { readonly [name: string]: typeof Kernel.layer } = {
+const all: { readonly [name: string]: typeof Kernel.layerNoProvider } = {
   withoutRevisionCheck,
   withoutLaunch,
   thatHoards,
@@ -185,7 +185,7 @@ const all: { readonly [name: string]: typeof Kernel.layer } = {
 }
 
 /** The one of a name. */
-export const named = (name: string): typeof Kernel.layer => {
+export const named = (name: string): typeof Kernel.layerNoProvider => {
   const found = all[name]
   if (found === undefined) throw new Error(`no kernel is broken like that: ${name}`)
   return found

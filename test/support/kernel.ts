@@ -11,7 +11,7 @@ export const ports = (...skills: ReadonlyArray<Skill.AnySkill<MediaStore.MediaSt
 
 /** The kernel with these skills, and what it stands on; the provider is the run's own. */
 export const kernel = (...skills: ReadonlyArray<Skill.AnySkill<MediaStore.MediaStore>>) =>
-  Layer.provideMerge(Kernel.layer, ports(...skills))
+  Layer.provideMerge(Kernel.layerNoProvider, ports(...skills))
 
 /** The events of one type. */
 export const of = <T extends RunEvent.Type>(events: ReadonlyArray<RunEvent.RunEvent>, type: T) =>

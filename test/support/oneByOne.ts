@@ -36,7 +36,7 @@ export const oneByOne = (
 
 /** A kernel on a store that is given every record by itself, so that its process can die between any two of them. */
 export const kernelOneByOne = Layer.provide(
-  Kernel.layer,
+  Kernel.layerNoProvider,
   Layer.effect(
     RunStore.RunStore,
     Effect.map(RunStore.RunStore, (store) => oneByOne(store))

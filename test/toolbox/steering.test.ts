@@ -207,7 +207,9 @@ describe("steering", () => {
                 ? Effect.andThen(kept ? store.append(records, state) : Effect.void, Effect.fail(full))
                 : store.append(records, state)
           }
-          const onBroken = Layer.fresh(Kernel.layer).pipe(Layer.provide(Layer.succeed(RunStore.RunStore, broken)))
+          const onBroken = Layer.fresh(Kernel.layerNoProvider).pipe(
+            Layer.provide(Layer.succeed(RunStore.RunStore, broken))
+          )
           const provider = MockProvider.make(command)
           const error = yield* Kernel.run(agent, "Which city?", { provider, steering, runId: "r" }).pipe(
             Effect.flip,
@@ -250,7 +252,7 @@ describe("steering", () => {
         const fiber = yield* Effect.forkChild(
           Effect.provide(
             Kernel.run(agent, "?", { provider, steering }),
-            Layer.fresh(Kernel.layer).pipe(Layer.provide(slow))
+            Layer.fresh(Kernel.layerNoProvider).pipe(Layer.provide(slow))
           )
         )
         yield* Deferred.await(storing)

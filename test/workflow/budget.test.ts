@@ -295,7 +295,7 @@ describe("the budget of a tree", () => {
             ? Effect.andThen(store.append(begun, task), store.append(records, state))
             : store.append(records, state)
       }
-      const live = Layer.fresh(Kernel.layer).pipe(
+      const live = Layer.fresh(Kernel.layerNoProvider).pipe(
         Layer.provide([SkillRegistry.layer(), ProtocolRegistry.layer(), MediaStore.layerMemory]),
         Layer.provide(Layer.succeed(RunStore.RunStore, woken))
       )

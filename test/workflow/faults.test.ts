@@ -162,7 +162,7 @@ describe("a parent that ends", () => {
     const { counts, skill } = counter()
     return Effect.gen(function* () {
       const { error, events } = yield* play(script, { agent: { budget: { deadline: 1500 } } })
-      assert.strictEqual(error?._tag, "CancellationError")
+      assert.strictEqual(error?._tag, "DeadlineExceeded")
       assert.deepStrictEqual(counts, { now: 0, most: 8, started: 16 })
       assert.strictEqual(Math.max(...events.map((event) => event.at)), 1000)
     }).pipe(Effect.provide(kernel(skill)))
@@ -219,7 +219,7 @@ describe("a parent that ends", () => {
               )
             : store.append(records, state)
       }
-      const onBroken = Layer.fresh(Kernel.layer).pipe(Layer.provide(Layer.succeed(RunStore.RunStore, broken)))
+      const onBroken = Layer.fresh(Kernel.layerNoProvider).pipe(Layer.provide(Layer.succeed(RunStore.RunStore, broken)))
       const { error, events } = yield* play({
         ...script,
         tasks: { ...script.tasks, t0: [slow(500, final("first"))] }

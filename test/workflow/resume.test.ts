@@ -103,7 +103,7 @@ describe("a workflow cut off half-way", () => {
             ? Effect.andThen(store.append([{ ...records[0], workerId: "before" }], state), store.append(records, state))
             : store.append(records, state)
       }
-      const live = Kernel.layer.pipe(
+      const live = Kernel.layerNoProvider.pipe(
         Layer.provide([SkillRegistry.layer(), ProtocolRegistry.layer(), MediaStore.layerMemory]),
         Layer.provide(Layer.succeed(RunStore.RunStore, woken))
       )
@@ -121,7 +121,7 @@ describe("a workflow cut off half-way", () => {
       const store = yield* RunStore.makeMemory
       const broken = new RunStore.StoreError({ operation: "create", reason: "corrupt", detail: "the disk is broken" })
       const on = (store: RunStore.RunStoreShape) =>
-        Layer.fresh(Kernel.layer).pipe(
+        Layer.fresh(Kernel.layerNoProvider).pipe(
           Layer.provide([SkillRegistry.layer(), ProtocolRegistry.layer(), MediaStore.layerMemory]),
           Layer.provide(Layer.succeed(RunStore.RunStore, store))
         )
@@ -159,7 +159,7 @@ describe("a workflow cut off half-way", () => {
               : store.append(records, state),
           read: (runId, from) => Stream.suspend(() => (read.push(runId), store.read(runId, from)))
         }
-        const live = Kernel.layer.pipe(
+        const live = Kernel.layerNoProvider.pipe(
           Layer.provide([SkillRegistry.layer(), ProtocolRegistry.layer(), MediaStore.layerMemory]),
           Layer.provide(Layer.succeed(RunStore.RunStore, dying))
         )
@@ -186,7 +186,7 @@ describe("a workflow cut off half-way", () => {
         ...store,
         read: (runId, from) => Stream.suspend(() => (read.push(runId), store.read(runId, from)))
       }
-      const live = Kernel.layer.pipe(
+      const live = Kernel.layerNoProvider.pipe(
         Layer.provide([SkillRegistry.layer(), ProtocolRegistry.layer(), MediaStore.layerMemory]),
         Layer.provide(Layer.succeed(RunStore.RunStore, watched))
       )

@@ -23,7 +23,7 @@ const provider = Scenario.scripted({
 const task = "run:t1/a"
 
 const processOn = (store: RunStore.RunStoreShape, pay: Effect.Effect<string>) =>
-  Layer.fresh(Kernel.layer).pipe(
+  Layer.fresh(Kernel.layerNoProvider).pipe(
     Layer.provide([
       SkillRegistry.layer(
         Skill.dynamic("pay", { description: "pays", inputSchema: { type: "object" }, execute: () => pay })

@@ -4,6 +4,7 @@
  * `KernelError.isRecoverable` tells which of them resuming can help with.
  */
 
+import * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
 
 /** The run took `maxSteps` turns without an answer. */
@@ -81,9 +82,9 @@ export class MiddlewareTermination extends Schema.TaggedError<MiddlewareTerminat
   }
 }
 
-/** A hook or middleware failed. */
+/** A hook, a middleware or a part of the prompt that the host wrote failed. */
 export class ExtensionFailed extends Schema.TaggedError<ExtensionFailed>()("ExtensionFailed", {
-  /** The name of the hook, or `callModel` or `callTool`. */
+  /** The hook's name, `callModel`, `callTool`, or the name of the part. */
   extension: Schema.String,
   detail: Schema.String
 }) {
@@ -92,12 +93,26 @@ export class ExtensionFailed extends Schema.TaggedError<ExtensionFailed>()("Exte
   }
 }
 
-/** The run was cancelled, or its deadline passed. */
+/** The host cancelled the run. The run stays where it is. */
 export class CancellationError extends Schema.TaggedError<CancellationError>()("CancellationError", {
-  reason: Schema.Literals(["cancelled", "deadline"])
+  runId: Schema.String
 }) {
   override get message() {
-    return this.reason === "deadline" ? "the run's deadline passed" : "the run was cancelled"
+    return `run '${this.runId}' was cancelled`
+  }
+}
+
+/**
+ * The run was at work for longer than the deadline of its budget, pauses left out. It stays where it is, and can
+ * be resumed with an agent that has more time.
+ */
+export class DeadlineExceeded extends Schema.TaggedError<DeadlineExceeded>()("DeadlineExceeded", {
+  runId: Schema.String,
+  /** In milliseconds on the wire. */
+  deadline: Schema.DurationFromMillis
+}) {
+  override get message() {
+    return `run '${this.runId}' exceeded its deadline of ${Duration.format(this.deadline)}`
   }
 }
 

@@ -8,7 +8,6 @@
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { Control, HookArgs, HookResult, Hooks } from "../../Hooks.ts"
-import type { ExtensionFailed, KernelError, MiddlewareTermination } from "../../KernelError.ts"
 import type { Delta, RunSource, Stop } from "../../RunState.ts"
 import { extensionError, observed } from "../base/effects.ts"
 import { isJsonObject, type Json, type JsonObject } from "../base/json.ts"
@@ -16,6 +15,7 @@ import { freeze, take } from "../base/snapshot.ts"
 import { sealed, turnLog } from "../state/state.ts"
 import { type AppendError, carry, commit, drop, flush, mergeContext } from "./commit.ts"
 import type { Run } from "./run.ts"
+import type { HookError } from "./stepErrors.ts"
 
 /** The arguments of a hook, frozen at every depth: a hook cannot change the run through them. */
 export const hookArgs = <More extends object>(run: Run, more: More): HookArgs & More =>
@@ -38,7 +38,7 @@ export const ask = <A>(
   run: Run,
   name: keyof Hooks,
   hook: () => Effect.Effect<HookResult<A> | void, unknown>
-): Effect.Effect<Asked<A>, ExtensionFailed | MiddlewareTermination | AppendError> => {
+): Effect.Effect<Asked<A>, HookError> => {
   const asked = Effect.mapError(run.restore(Effect.suspend(hook)), (error) => extensionError(name, error))
   return Effect.flatMap(flush(run), () =>
     Effect.map(asked, (result) => {
@@ -85,7 +85,7 @@ export const settle = <More extends object>(
   name: keyof Hooks,
   hook: ((args: HookArgs & More) => Effect.Effect<HookResult | void, unknown>) | undefined,
   more: More
-): Effect.Effect<Asked<never>["control"], KernelError> => {
+): Effect.Effect<Asked<never>["control"], HookError> => {
   if (hook === undefined || isSettled(run)) return Effect.undefined
   return Effect.suspend(() => {
     carry(run, { settled: true })
@@ -97,28 +97,28 @@ export const settle = <More extends object>(
 }
 
 /** Continues after a settle hook, or stops the run as the hook asked. */
-export const settled = <More extends object>(
+export const settled = <More extends object, E>(
   run: Run,
   name: keyof Hooks,
   hook: ((args: HookArgs & More) => Effect.Effect<HookResult | void, unknown>) | undefined,
   more: More,
-  next: (run: Run) => Effect.Effect<void, KernelError>
-): Effect.Effect<void, KernelError> =>
+  next: (run: Run) => Effect.Effect<void, E>
+): Effect.Effect<void, E | HookError> =>
   hook === undefined
     ? next(run)
-    : Effect.flatMap(settle(run, name, hook, more), (control) =>
+    : Effect.flatMap(settle(run, name, hook, more), (control): Effect.Effect<void, E | HookError> =>
         control === undefined || control.type === "continue" ? next(run) : obeyOnce(run, control)
       )
 
 /** Stops the run as a settle hook asked. Until that is recorded the hook counts as not asked, so a crash asks again. */
-export const obeyOnce = (run: Run, control: Stop): Effect.Effect<void, KernelError> =>
+export const obeyOnce = (run: Run, control: Stop): Effect.Effect<void, HookError> =>
   Effect.suspend(() => {
     drop(run, "settled")
     return obey(run, control)
   })
 
 /** Pauses or finishes the run as a hook asked. */
-export const obey = (run: Run, control: Stop): Effect.Effect<void, KernelError> =>
+export const obey = (run: Run, control: Stop): Effect.Effect<void, HookError> =>
   control.type === "pause"
     ? pause(run, control.reason ?? noReason, control.metadata ?? null)
     : complete(run, "caller", control.reason, control.metadata)
@@ -135,13 +135,13 @@ export const defer = (run: Run, control: Stop): void => {
 }
 
 /** Does what was asked for while calls were under way, if anything was. */
-export const stopDeferred = (run: Run): Effect.Effect<void, KernelError> => {
+export const stopDeferred = (run: Run): Effect.Effect<void, HookError> => {
   const control = deferred(run)
   return control === undefined ? Effect.void : obey(run, control)
 }
 
 /** Pauses the run where it stands. */
-export const pause = (run: Run, reason: string, metadata: Json, delta: Delta = {}): Effect.Effect<void, KernelError> =>
+export const pause = (run: Run, reason: string, metadata: Json, delta: Delta = {}): Effect.Effect<void, HookError> =>
   Effect.suspend(() => {
     commit(run, "pause", [{ type: "paused", reason, metadata }], delta)
     return observePause(run, reason, metadata)
@@ -163,7 +163,7 @@ export const complete = Effect.fnUntraced(function* (
   source: RunSource,
   reason?: string | undefined,
   metadata?: Json | undefined
-): Effect.fn.Return<void, KernelError> {
+): Effect.fn.Return<void, HookError> {
   const end = { source, ...(reason === undefined ? {} : { reason }), ...(metadata === undefined ? {} : { metadata }) }
   const hook = run.hooks.onRunCompleted
   if (hook !== undefined) {

@@ -4,11 +4,11 @@
 
 import * as Effect from "effect/Effect"
 import type { Prepared } from "../../Hooks.ts"
-import type { KernelError } from "../../KernelError.ts"
+import type { BudgetExhaustedError, PromptError } from "../../KernelError.ts"
 import { type Prompt, simple } from "../../PromptPipeline.ts"
 import { commonPrefix } from "../base/lists.ts"
 import { open, promptLog, State } from "../state/state.ts"
-import { flush } from "./commit.ts"
+import { type AppendError, flush } from "./commit.ts"
 import type { Draft } from "./drafts.ts"
 import { outputSchema } from "./output.ts"
 import { canAct, definitions, visibleProtocols } from "./permissions.ts"
@@ -16,7 +16,9 @@ import type { Run } from "./run.ts"
 import * as Budget from "./sharedBudget.ts"
 
 /** Builds the prompt of the open turn. What was used to make it is counted for the tree. */
-export const buildPrompt = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<Prompt, KernelError> {
+export const buildPrompt = Effect.fnUntraced(function* (
+  run: Run
+): Effect.fn.Return<Prompt, PromptError | BudgetExhaustedError | AppendError> {
   const { budget } = run
   // Foreign code may take its time, so others see what happened until now.
   if (isForeign(run)) yield* flush(run)
@@ -28,7 +30,7 @@ export const buildPrompt = Effect.fnUntraced(function* (run: Run): Effect.fn.Ret
   return prompt
 })
 
-const build = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<Prompt, KernelError> {
+const build = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<Prompt, PromptError> {
   const { agent } = run
   const instructions = typeof agent.instructions === "string" ? agent.instructions : yield* agent.instructions
   const protocols = yield* visibleProtocols(run)

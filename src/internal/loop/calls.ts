@@ -7,7 +7,6 @@
 
 import * as Effect from "effect/Effect"
 import type { Call } from "../../Call.ts"
-import type { KernelError } from "../../KernelError.ts"
 import { unanswered, unreviewed } from "../state/turnFold.ts"
 import { defer, deferred, pause, settle, stopDeferred } from "./askHooks.ts"
 import { commit, flush, record } from "./commit.ts"
@@ -15,17 +14,18 @@ import { isRecovered, recordResult, together } from "./concurrentCalls.ts"
 import { dispatch } from "./dispatch.ts"
 import { accept, openReview, questionMetadata, review } from "./review.ts"
 import { openTurn, type Run } from "./run.ts"
+import type { CallsError, HookError } from "./stepErrors.ts"
 import { effectsOf } from "./targets.ts"
 import { runWorkflow } from "./workflow.ts"
 
 /** Opens the calls of the reply. A hook may change them; a policy may refuse them or ask a person. */
-export const startCalls = (run: Run): Effect.Effect<void, KernelError> =>
+export const startCalls = (run: Run): Effect.Effect<void, HookError> =>
   run.hooks.onToolCallsStarted === undefined && run.policy === undefined
     ? Effect.sync(() => record(run, { type: "tool_calls_started" }))
     : openReview(run)
 
 /** The next step of open calls: wait for answers, review, launch, or close. */
-export const continueCalls = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, KernelError> {
+export const continueCalls = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, CallsError> {
   const result = openTurn(run).completed.at(-1)
   const hook = run.hooks.onToolCallCompleted
   if (run.state.status.phase === "tool_call_completed" && result !== undefined && hook !== undefined) {
@@ -48,7 +48,7 @@ export const continueCalls = Effect.fnUntraced(function* (run: Run): Effect.fn.R
 })
 
 /** Launches accepted calls: one, several at once, or the tasks of a plan. */
-const launch = (run: Run): Effect.Effect<void, KernelError> => {
+const launch = (run: Run): Effect.Effect<void, CallsError> => {
   const { outcome, pending } = openTurn(run)
   const [next] = pending
   if (next === undefined) return Effect.void
@@ -63,7 +63,7 @@ const launch = (run: Run): Effect.Effect<void, KernelError> => {
 }
 
 /** Launches one call. Its launch is stored before it is entered, and the result of a call that acts at once. */
-const alone = (run: Run, call: Call): Effect.Effect<void, KernelError> =>
+const alone = (run: Run, call: Call): Effect.Effect<void, CallsError> =>
   Effect.suspend(() => {
     commit(run, "launch", [], { launched: [call.callId] })
     const entered = Effect.flatMap(run.restore(dispatch(run, call)), (result) => {

@@ -4,7 +4,6 @@
 
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import type { KernelError } from "../../KernelError.ts"
 import { MaxStepsReached, MiddlewareTermination, OutputInvalid, RunFinished, RunPaused } from "../../KernelError.ts"
 import type { RunResult, RunState } from "../../RunState.ts"
 import { answer, result } from "../../RunState.ts"
@@ -12,9 +11,10 @@ import { isJsonObject, type JsonObject } from "../base/json.ts"
 import { turnLog } from "../state/state.ts"
 import { readOutput } from "./output.ts"
 import type { AnyAgent, Run } from "./run.ts"
+import type { EndError } from "./stepErrors.ts"
 
 /** Returns the result of a run that stopped, or fails with the reason why it has none. */
-export const conclude = (run: Run): Effect.Effect<RunResult<unknown>, KernelError> => {
+export const conclude = (run: Run): Effect.Effect<RunResult<unknown>, EndError> => {
   const { runId, status } = run.state
   switch (status.type) {
     case "paused":

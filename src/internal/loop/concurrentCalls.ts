@@ -5,22 +5,22 @@
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
 import type { Call, CallResult } from "../../Call.ts"
-import type { KernelError } from "../../KernelError.ts"
 import { ask, defer, deferred, hookArgs, stopDeferred } from "./askHooks.ts"
 import { carry, commit, flush, manyRecords, record } from "./commit.ts"
 import { openTurn, type Run } from "./run.ts"
+import type { CallsError, HookError } from "./stepErrors.ts"
 
 /** Puts one of several calls through launch and result. */
 export type Beside = (
   call: Call,
-  body: Effect.Effect<CallResult | undefined, KernelError>
-) => Effect.Effect<CallResult | undefined, KernelError>
+  body: Effect.Effect<CallResult | undefined, CallsError>
+) => Effect.Effect<CallResult | undefined, CallsError>
 
 /** Runs several calls at once. A stop that a hook or a task asks for waits until all have ended. */
 export const together = (
   run: Run,
-  calls: (beside: Beside) => Effect.Effect<void, KernelError>
-): Effect.Effect<void, KernelError> =>
+  calls: (beside: Beside) => Effect.Effect<void, CallsError>
+): Effect.Effect<void, CallsError> =>
   Effect.suspend(() => {
     run.lock ??= Semaphore.makeUnsafe(1)
     const oneHook = Semaphore.makeUnsafe(1).withPermits(1)
@@ -44,7 +44,7 @@ export const together = (
   })
 
 /** Stores the result of one of several calls and asks its hook. A call without a result stays in flight. */
-const finish = Effect.fnUntraced(function* (run: Run, result: CallResult): Effect.fn.Return<void, KernelError> {
+const finish = Effect.fnUntraced(function* (run: Run, result: CallResult): Effect.fn.Return<void, HookError> {
   recordResult(run, result)
   // Thousands of calls that end at once leave others a moment.
   if (run.state.revision % manyRecords < 2) yield* Effect.yieldNow

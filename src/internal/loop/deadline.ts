@@ -5,16 +5,21 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
-import { CancellationError, type KernelError, type StoreError } from "../../KernelError.ts"
+import { DeadlineExceeded, type StoreError } from "../../KernelError.ts"
 import type * as RunStore from "../../RunStore.ts"
 import { now, type Run } from "./run.ts"
 
 /** Ends a run's loop when the time that its agent allows is over. */
-export const withinDeadline = (run: Run, loop: Effect.Effect<void, KernelError>): Effect.Effect<void, KernelError> => {
+export const withinDeadline = <E>(
+  run: Run,
+  loop: Effect.Effect<void, E>
+): Effect.Effect<void, E | DeadlineExceeded | StoreError> => {
   const given = run.state.depth === 0 ? run.agent.budget.deadline : undefined
   if (given === undefined) return loop
   const deadline = Duration.toMillis(given)
-  const late = Effect.suspend(() => Effect.fail(new CancellationError({ reason: "deadline" })))
+  const late = Effect.suspend(() =>
+    Effect.fail(new DeadlineExceeded({ runId: run.state.runId, deadline: Duration.millis(deadline) }))
+  )
   return Effect.flatMap(workedFor(run.store, run.state, now(run)), (spent) =>
     spent < deadline
       ? run.restore(

@@ -13,7 +13,7 @@ import { spawnDefaults } from "../../Budget.ts"
 import { agentIdOf, EventBus } from "../../EventBus.ts"
 import { Hooks } from "../../Hooks.ts"
 import { InstructionBuilder } from "../../InstructionBuilder.ts"
-import type { KernelError } from "../../KernelError.ts"
+import type { AgentConfigInvalid, ModelError } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import * as MediaStore from "../../MediaStore.ts"
 import { Middleware } from "../../Middleware.ts"
@@ -46,19 +46,20 @@ export type Parts = SkillRegistry | ProtocolRegistry.ProtocolRegistry | MediaSto
 export type Built = Context.Context<Parts>
 
 /** Prepares the environment of a run and runs `body` in it, under the limits of the kernel. */
-export const withEnvironment = <Output, S extends AnySkill<unknown>, R, A>(
+export const withEnvironment = <Output, S extends AnySkill<unknown>, R, A, E>(
   built: Built,
   agent: Agent<Output, S, R>,
   options: CommonOptions,
   sink: Sink,
   state: RunState | undefined,
-  body: (environment: Environment, newId: () => string) => Effect.Effect<A, KernelError>
-): Effect.Effect<A, KernelError, R> =>
+  body: (environment: Environment, newId: () => string) => Effect.Effect<A, E>
+): Effect.Effect<A, E | AgentConfigInvalid | ModelError, R> =>
   Effect.contextWith((current: Context.Context<R>) => {
     const problem = Agents.problem(agent)
     if (problem !== undefined) return Effect.fail(problem)
     const own = closed(agent, current)
-    return Effect.flatMap(modelOf(built, current, own, options.provider), ({ model, provider }) => {
+    const found = modelOf(built, current, own, options.provider)
+    return Effect.flatMap(found, ({ model, provider }): Effect.Effect<A, E | AgentConfigInvalid> => {
       // The price of a model that was only named is known now: a cost budget needs one.
       const unpriced = agent.budget.maxCostUsd === undefined ? undefined : Agents.problem({ ...agent, model })
       if (unpriced !== undefined) return Effect.fail(unpriced)

@@ -12,17 +12,20 @@ import { observed } from "../base/effects.ts"
 import { deep, redact } from "../base/redact.ts"
 import { take } from "../base/snapshot.ts"
 import { ask, hookArgs } from "./askHooks.ts"
-import { flush, record } from "./commit.ts"
+import { type AppendError, flush, record } from "./commit.ts"
 import type { Run } from "./run.ts"
 
 /** Fails a run for a reason found outside its steps. */
-export const failWith = (run: Run, error: KernelError): Effect.Effect<never, KernelError> =>
+export const failWith = <E extends KernelError>(run: Run, error: E): Effect.Effect<never, E | AppendError> =>
   stopped(run, Cause.fail(error))
 
 /** Stores what is pending and the reason why the run stopped, then fails with that reason. */
-export const stopped = (run: Run, cause: Cause.Cause<KernelError>): Effect.Effect<never, KernelError> => {
+export const stopped = <E extends KernelError>(
+  run: Run,
+  cause: Cause.Cause<E>
+): Effect.Effect<never, E | AppendError> => {
   if (Cause.hasInterruptsOnly(cause)) return Effect.andThen(Effect.ignore(flush(run)), Effect.failCause(cause))
-  const error = cause.reasons.find(Cause.isFailReason)?.error
+  const error: KernelError | undefined = cause.reasons.find(Cause.isFailReason)?.error
   switch (error?._tag) {
     // Another worker owns the run: nothing more may be written.
     case "ConcurrentAppendError":
@@ -34,6 +37,7 @@ export const stopped = (run: Run, cause: Cause.Cause<KernelError>): Effect.Effec
       return Effect.andThen(Effect.ignore(flush(run)), Effect.failCause(cause))
     // A stop from outside is not a failure: the run stays where it is.
     case "CancellationError":
+    case "DeadlineExceeded":
       return stored(run, cause)
     case "MiddlewareTermination":
       record(run, {
@@ -48,7 +52,7 @@ export const stopped = (run: Run, cause: Cause.Cause<KernelError>): Effect.Effec
   }
 }
 
-const stored = (run: Run, cause: Cause.Cause<KernelError>): Effect.Effect<never, KernelError> =>
+const stored = <E>(run: Run, cause: Cause.Cause<E>): Effect.Effect<never, E | AppendError> =>
   Effect.andThen(flush(run), Effect.failCause(cause))
 
 const recordFailure = Effect.fnUntraced(function* (run: Run, error: ErrorInfo) {

@@ -14,7 +14,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { identity } from "effect/Function"
 import * as Stream from "effect/Stream"
-import type { KernelError } from "../../KernelError.ts"
+import type { ForkError } from "../../KernelError.ts"
 import { RunNotFound } from "../../KernelError.ts"
 import type { Message } from "../../Message.ts"
 import type { PhaseEvent } from "../../RunEvent.ts"
@@ -40,7 +40,7 @@ export const fork = Effect.fnUntraced(function* (
   store: RunStore.RunStoreShape,
   from: string,
   { edit = identity, revision, runId }: Fork
-): Effect.fn.Return<void, KernelError> {
+): Effect.fn.Return<void, ForkError> {
   // Records after the last common one are not read, whatever they are.
   const common = Stream.takeUntil(store.read(from), (record) => record.revision >= revision)
   const records = yield* Stream.runCollect(common)

@@ -8,7 +8,7 @@ import * as Exit from "effect/Exit"
 import type * as Stream from "effect/Stream"
 import type { Agent } from "../../Agent.ts"
 import type { Content } from "../../Content.ts"
-import type { KernelError } from "../../KernelError.ts"
+import type { KernelError, RunPaused } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import type { Media } from "../../Media.ts"
 import type { RunEvent } from "../../RunEvent.ts"
@@ -35,26 +35,29 @@ export const listOf = (input: Input): ReadonlyArray<string | Media | Content> =>
 const isList = (input: Input): input is ReadonlyArray<string | Media | Content> => Array.isArray(input)
 
 /** A run as a stream of its events. */
-export const events = <Output, S extends AnySkill<unknown>, R>(
+export const events = <Output, S extends AnySkill<unknown>, E extends KernelError, R>(
   _agent: Agent<Output, S, R>,
-  start: (sink: Sink) => Effect.Effect<unknown, KernelError, R>
-): Stream.Stream<RunEvent<Output, S>, KernelError, R> =>
+  start: (sink: Sink) => Effect.Effect<unknown, E, R>
+): Stream.Stream<RunEvent<Output, S>, Exclude<E, RunPaused>, R> =>
   Streams.begin((scope) =>
     Effect.gen(function* () {
       const { liveEvents } = yield* Limits
-      const mailbox = Mailbox.make<RunEvent, KernelError>({ limit: liveEvents, keep: (event) => !isStreamed(event) })
+      const mailbox = Mailbox.make<RunEvent, Exclude<E, RunPaused>>({
+        limit: liveEvents,
+        keep: (event) => !isStreamed(event)
+      })
       yield* Effect.forkIn(
         Effect.onExit(start({ publish: mailbox.offer, isFull: mailbox.isFull, batch: mailbox.batch }), (exit) =>
-          Effect.sync(() => (Exit.isFailure(exit) && !isPause(exit.cause) ? mailbox.fail(exit.cause) : mailbox.end()))
+          Effect.sync(() => (Exit.isFailure(exit) && isFailure(exit.cause) ? mailbox.fail(exit.cause) : mailbox.end()))
         ),
         scope,
         { startImmediately: true }
       )
       // Events are made from the agent's skills and output schema, so they have the types of these.
-      return mailbox.stream as Stream.Stream<RunEvent<Output, S>, KernelError>
+      return mailbox.stream as Stream.Stream<RunEvent<Output, S>, Exclude<E, RunPaused>>
     })
   )
 
 /** A pause is an event: a stream that ends with it has not failed. */
-const isPause = (cause: Cause.Cause<KernelError>): boolean =>
-  cause.reasons.some((reason) => Cause.isFailReason(reason) && reason.error._tag === "RunPaused")
+const isFailure = <E extends KernelError>(cause: Cause.Cause<E>): cause is Cause.Cause<Exclude<E, RunPaused>> =>
+  !cause.reasons.some((reason) => Cause.isFailReason(reason) && reason.error._tag === "RunPaused")

@@ -6,25 +6,26 @@
  */
 
 import * as Effect from "effect/Effect"
-import type { KernelError } from "../../KernelError.ts"
+import type { StopError } from "../../KernelError.ts"
 import { continueCalls } from "./calls.ts"
 import { flush, manyRecords, record } from "./commit.ts"
 import { withinDeadline } from "./deadline.ts"
 import { stopped } from "./failure.ts"
 import type { Run } from "./run.ts"
+import type { DriveError, StepError } from "./stepErrors.ts"
 import { afterCalls, afterModel, afterTurn, askModel, askModelAgain, preparePrompt, startRun } from "./turn.ts"
 
 /**
  * Drives a run until it completes, pauses or fails. The loop itself cannot be interrupted, so a result in hand is always
  * recorded; models, skills, hooks and waits can.
  */
-export const drive = (run: Run): Effect.Effect<void, KernelError> =>
+export const drive = (run: Run): Effect.Effect<void, DriveError> =>
   Effect.uninterruptibleMask((restore) => {
     run.restore = restore
     return Effect.catchCause(withinDeadline(run, loop(run)), (cause) => stopped(run, cause))
   })
 
-const loop = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, KernelError> {
+const loop = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, StepError | StopError> {
   endIfDecided(run)
   while (run.state.status.type === "running") {
     const reason = run.stop?.()
@@ -36,7 +37,7 @@ const loop = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, Kern
 })
 
 /** The next step of a run. */
-const step = (run: Run): Effect.Effect<void, KernelError> => {
+const step = (run: Run): Effect.Effect<void, StepError> => {
   switch (run.state.status.phase) {
     case "run_started":
       return startRun(run)

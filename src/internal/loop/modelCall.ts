@@ -10,7 +10,6 @@ import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import * as Dialects from "../../Dialect.ts"
 import * as Generations from "../../Generation.ts"
-import type { KernelError } from "../../KernelError.ts"
 import type { Message } from "../../Message.ts"
 import * as Messages from "../../Message.ts"
 import type { ModelCall, ModelStream } from "../../Middleware.ts"
@@ -27,12 +26,13 @@ import { emit } from "./commit.ts"
 import type { ModelReply } from "./modelReply.ts"
 import { definitions, grammarOf } from "./permissions.ts"
 import { now, openTurn, type Run } from "./run.ts"
+import type { ReplyError } from "./stepErrors.ts"
 
 /**
  * Asks the model once. A reply counts from its finish part on, not from the end of its connection: then it is returned
  * even while the run is being interrupted, and its usage even when it is refused.
  */
-export const callModel = (run: Run): Effect.Effect<ModelReply, KernelError> =>
+export const callModel = (run: Run): Effect.Effect<ModelReply, ReplyError> =>
   Effect.suspend(() => {
     const turn = openTurn(run)
     const grammar = run.agent.grammar ? grammarOf(run) : undefined
@@ -56,7 +56,7 @@ const callWith = (
   turn: Turn,
   tools: ReadonlyArray<ToolDefinition>,
   grammar: ReplyGrammar | undefined
-): Effect.Effect<ModelReply, KernelError> => {
+): Effect.Effect<ModelReply, ReplyError> => {
   const call = modelCall(run, turn, tools, grammar)
   const startedAt = now(run)
   emitSent(run, call.request, startedAt)
@@ -68,7 +68,7 @@ const callWith = (
       run.limits,
       new Origin(reading)
     ))
-  const whole = (refused?: Cause.Cause<KernelError>): Effect.Effect<ModelReply> =>
+  const whole = (refused?: Cause.Cause<ReplyError>): Effect.Effect<ModelReply> =>
     Effect.sync(() => ({
       ...replyOf(reader(), reading),
       latencyMs: now(run) - startedAt,
@@ -131,8 +131,8 @@ const traced = (
   call: ModelCall,
   reader: () => Dialects.Reader,
   reading: Reading,
-  reply: Effect.Effect<void, KernelError>
-): Effect.Effect<void, KernelError> => {
+  reply: Effect.Effect<void, ReplyError>
+): Effect.Effect<void, ReplyError> => {
   if (run.telemetry === undefined) return reply
   const { generation, messages, model } = call.request
   const { rootRunId, runId, step } = call
@@ -166,7 +166,7 @@ const read = (
   turn: Turn,
   reader: () => Dialects.Reader,
   reading: Reading
-): Effect.Effect<void, KernelError> => {
+): Effect.Effect<void, ReplyError> => {
   const keep = run.hooks.onModelCompleted !== undefined
   const observe = run.hooks.onStreamPart
   let batch: ReadonlyArray<StreamPart> = []

@@ -4,7 +4,6 @@
 
 import * as Cause from "effect/Cause"
 import type { Reply } from "../../Dialect.ts"
-import type { KernelError } from "../../KernelError.ts"
 import { ProviderError } from "../../KernelError.ts"
 import type { ModelCall } from "../../Middleware.ts"
 import type { StreamPart } from "../../StreamPart.ts"
@@ -13,6 +12,7 @@ import { freeze } from "../base/snapshot.ts"
 import type { Draft, LiveEvent } from "./drafts.ts"
 import { isEmpty } from "./intent.ts"
 import type { Intent } from "./meaning.ts"
+import type { ReplyError } from "./stepErrors.ts"
 
 /** A reply, the call it answers, and what it used. */
 export interface ModelReply {
@@ -24,11 +24,11 @@ export interface ModelReply {
   /** The parts as the provider sent them. Empty without a hook that wants them. */
   readonly raw: ReadonlyArray<StreamPart>
   /** Why a reply that had ended must not count, such as a middleware that refused it. */
-  readonly refused: Cause.Cause<KernelError> | undefined
+  readonly refused: Cause.Cause<ReplyError> | undefined
 }
 
 /** Why a reply cannot count as an answer: it was refused, cut off, filtered, or failed. */
-export const refusal = ({ call, refused, reply }: ModelReply): Cause.Cause<KernelError> | undefined => {
+export const refusal = ({ call, refused, reply }: ModelReply): Cause.Cause<ReplyError> | undefined => {
   if (refused !== undefined) return refused
   if (reply.failure !== undefined) return Cause.fail(reply.failure)
   const failed = (reason: ProviderError["reason"], detail: string) =>

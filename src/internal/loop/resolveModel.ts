@@ -4,7 +4,7 @@
 
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import type { KernelError } from "../../KernelError.ts"
+import type { ModelError } from "../../KernelError.ts"
 import { ProviderError } from "../../KernelError.ts"
 import type { Model } from "../../Model.ts"
 import { ModelRegistry, modelOf as modelByName } from "../../ModelRegistry.ts"
@@ -17,7 +17,7 @@ export const modelOf = (
   current: Context.Context<never>,
   { model: named }: AnyAgent,
   given: ProviderShape | undefined
-): Effect.Effect<{ readonly provider: ProviderShape; readonly model: Model }, KernelError> => {
+): Effect.Effect<{ readonly provider: ProviderShape; readonly model: Model }, ModelError> => {
   const find = <I, S>(key: Context.Key<I, S>): S | undefined =>
     Context.getOrUndefined(current, key) ?? Context.getOrUndefined(built, key)
   const from = (provider: ProviderShape) => ({ provider, model: modelFor(named, provider) })

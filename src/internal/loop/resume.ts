@@ -6,13 +6,13 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import { type Call, type CallResult, resultOf } from "../../Call.ts"
-import type { KernelError } from "../../KernelError.ts"
+import type { ResumeError, StoreError } from "../../KernelError.ts"
 import { InFlightToolCalls, RewindNotAllowed, RunBusy } from "../../KernelError.ts"
 import type { Delta, RunResult, RunState } from "../../RunState.ts"
 import { spentBy } from "../store/stored.ts"
 import { stepOf } from "../state/state.ts"
 import { ownContext } from "./askHooks.ts"
-import { commit, flush } from "./commit.ts"
+import { type AppendError, commit, flush } from "./commit.ts"
 import { conclude, storedOutput } from "./conclude.ts"
 import { failWith } from "./failure.ts"
 import { treeOf } from "../store/family.ts"
@@ -21,6 +21,7 @@ import { type AnyAgent, type Environment, now, type Run } from "./run.ts"
 import type { Recovery, Resumption } from "../../RunOptions.ts"
 import * as Budget from "./sharedBudget.ts"
 import { finish, make, traced } from "./start.ts"
+import type { EndError } from "./stepErrors.ts"
 import { effectsOf } from "./targets.ts"
 import { respawner, resumesOf } from "./task.ts"
 
@@ -34,7 +35,7 @@ export const resume = (
   environment: Environment,
   state: RunState,
   how: Resumption
-): Effect.Effect<RunResult<unknown>, KernelError> => {
+): Effect.Effect<RunResult<unknown>, ResumeError> => {
   const whole = resumed(environment, state, how)
   // A run that ended before was traced then.
   return state.status.type === "completed" ? whole : traced(environment, state, whole)
@@ -44,7 +45,7 @@ const resumed = Effect.fnUntraced(function* (
   environment: Environment,
   state: RunState,
   how: Resumption
-): Effect.fn.Return<RunResult<unknown>, KernelError> {
+): Effect.fn.Return<RunResult<unknown>, ResumeError> {
   const { answers = [], recover = {}, rewind = false } = how
   const tree = yield* treeOf(environment.store, state)
   const children = new Map(
@@ -92,7 +93,7 @@ const inDialectOf = (state: RunState, agent: AnyAgent): AnyAgent => {
 }
 
 /** Publishes the end of a run that ended before. */
-const republish = (run: Run): Effect.Effect<RunResult<unknown>, KernelError> =>
+const republish = (run: Run): Effect.Effect<RunResult<unknown>, EndError> =>
   Effect.tap(conclude(run), (result) =>
     Effect.sync(() => {
       const { depth, revision, rootRunId, runId, status, taskId } = run.state
@@ -104,7 +105,7 @@ const republish = (run: Run): Effect.Effect<RunResult<unknown>, KernelError> =>
   )
 
 /** Fails when another worker holds the run. Returns whether it is queued for any worker. */
-const notHeld = (run: Run): Effect.Effect<boolean, KernelError> =>
+const notHeld = (run: Run): Effect.Effect<boolean, RunBusy | StoreError> =>
   Effect.flatMap(run.store.head(run.state.runId), (head) => {
     const lease = Option.getOrUndefined(head)?.lease
     if (lease === undefined) return Effect.succeed(false)
@@ -130,7 +131,7 @@ const recoveredCalls = Effect.fnUntraced(function* (
   run: Run,
   recover: NonNullable<Resumption["recover"]>,
   children: ReadonlyMap<string, RunState>
-): Effect.fn.Return<Pick<Delta, "retried" | "resolved">, KernelError> {
+): Effect.fn.Return<Pick<Delta, "retried" | "resolved">, InFlightToolCalls | AppendError> {
   const inFlight = run.state.currentTurn?.inFlight ?? []
   const given = new Map(Object.entries(recover))
   const recoveryOf = (call: Call): Recovery =>

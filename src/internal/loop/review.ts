@@ -8,7 +8,6 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import type { Call } from "../../Call.ts"
 import * as Calls from "../../Call.ts"
-import type { KernelError } from "../../KernelError.ts"
 import { ExtensionFailed } from "../../KernelError.ts"
 import type { Decision } from "../../Policy.ts"
 import * as Policy from "../../Policy.ts"
@@ -22,12 +21,13 @@ import { ask, hookArgs, obey, observePause, pause } from "./askHooks.ts"
 import { commit, flush, record } from "./commit.ts"
 import type { Draft } from "./drafts.ts"
 import { openTurn, policyScope, type Run } from "./run.ts"
+import type { HookError } from "./stepErrors.ts"
 import { effectsOf, runnable, skillCallOf } from "./targets.ts"
 
 // ---------------------------------------------------------------- all calls
 
 /** Opens the calls of a reply under a hook or a policy. The run pauses when the policy wants a person to confirm. */
-export const openReview = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, KernelError> {
+export const openReview = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, HookError> {
   const hook = run.hooks.onToolCallsStarted
   let calls = openTurn(run).pending
   let isRewritten = false
@@ -144,7 +144,7 @@ export const accept = (run: Run, { callId }: Call, change?: CallChange): void =>
   record(run, { type: "tool_call_started", callId, ...(change && { change }) })
 
 /** Reviews one call: the person's answer, then the hook, then the policy again if the call changed. */
-export const review = Effect.fnUntraced(function* (run: Run, call: Call): Effect.fn.Return<void, KernelError> {
+export const review = Effect.fnUntraced(function* (run: Run, call: Call): Effect.fn.Return<void, HookError> {
   const question = run.state.questions.findLast(({ callId }) => callId === call.callId)
   const answer = question?.answer
   if (answer !== undefined && !answer.approved) return accept(run, call, refuse(call, answer.reason))

@@ -10,7 +10,7 @@ import type { Call, CallResult } from "../../Call.ts"
 import type { Content } from "../../Content.ts"
 import type { Hooks } from "../../Hooks.ts"
 import type * as InstructionBuilder from "../../InstructionBuilder.ts"
-import type { KernelError } from "../../KernelError.ts"
+import type { ResumeError, StopError } from "../../KernelError.ts"
 import type { Limits } from "../../Limits.ts"
 import type * as MediaStore from "../../MediaStore.ts"
 import type { Message } from "../../Message.ts"
@@ -32,6 +32,7 @@ import type * as Telemetry from "../../Telemetry.ts"
 import type { State } from "../state/state.ts"
 import type { IsUsed } from "../words/callIds.ts"
 import type { SharedBudget } from "./sharedBudget.ts"
+import type { MediaError } from "./stepErrors.ts"
 
 /** An agent whose instructions need no services any more. */
 export type AnyAgent = Agent<unknown, AnySkill<unknown>, never>
@@ -72,11 +73,11 @@ export interface Environment {
   /** Publishes at once all events that `body` emits. */
   readonly batch: <A>(body: () => A) => A
   /** Asked before each step. An error stops the run at its last stored record. */
-  readonly stop: (() => KernelError | undefined) | undefined
+  readonly stop: (() => StopError | undefined) | undefined
   /** Messages that the host sends while the root run is under way. */
   readonly steering: Steering | undefined
   /** Runs a task as a child of a run. */
-  readonly spawn: (parent: Run, call: Call, input: ReadonlyArray<Content>) => Effect.Effect<CallResult, KernelError>
+  readonly spawn: (parent: Run, call: Call, input: ReadonlyArray<Content>) => Effect.Effect<CallResult, ResumeError>
   readonly onTaskComplete: ((task: TaskReport) => Effect.Effect<void>) | undefined
 }
 
@@ -84,7 +85,7 @@ export interface Environment {
 export interface Steering {
   readonly isWaiting: () => boolean
   /** Reads the waiting messages. They stay until `take` is called. */
-  readonly look: Effect.Effect<Waiting, KernelError>
+  readonly look: Effect.Effect<Waiting, MediaError>
 }
 
 /** Messages in the queue of a host. `take` removes them. */

@@ -5,7 +5,7 @@
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { Content } from "../../Content.ts"
-import type { KernelError } from "../../KernelError.ts"
+import type { RunError } from "../../KernelError.ts"
 import type { Message } from "../../Message.ts"
 import * as Messages from "../../Message.ts"
 import type { RunRecord, RunResult, RunState } from "../../RunState.ts"
@@ -14,11 +14,12 @@ import { advance } from "../state/advance.ts"
 import { State } from "../state/state.ts"
 import { usedIds } from "../words/callIds.ts"
 import { ownContext } from "./askHooks.ts"
-import { nothing } from "./commit.ts"
+import { type AppendError, nothing } from "./commit.ts"
 import { conclude } from "./conclude.ts"
 import { drive } from "./loop.ts"
 import { offer } from "./queue.ts"
 import { type AnyAgent, type Environment, now, type Run } from "./run.ts"
+import type { DriveError, EndError } from "./stepErrors.ts"
 
 /** Identity and input of a new run. */
 export interface Beginning {
@@ -33,11 +34,11 @@ export interface Beginning {
 }
 
 /** Starts a run and drives it to its end. */
-export const start = (environment: Environment, beginning: Beginning): Effect.Effect<RunResult<unknown>, KernelError> =>
+export const start = (environment: Environment, beginning: Beginning): Effect.Effect<RunResult<unknown>, RunError> =>
   traced(environment, beginning, Effect.flatMap(create(environment, beginning), finish))
 
 /** Stores a new run and queues it. Where the store cannot queue, workers find the run when it looks abandoned. */
-export const submit = (environment: Environment, beginning: Beginning): Effect.Effect<string, KernelError> =>
+export const submit = (environment: Environment, beginning: Beginning): Effect.Effect<string, AppendError> =>
   // A stored run is queued even while its submission is being interrupted.
   Effect.uninterruptible(
     Effect.flatMap(create(environment, beginning), ({ holder, state, store }) =>
@@ -46,7 +47,7 @@ export const submit = (environment: Environment, beginning: Beginning): Effect.E
   )
 
 /** Stores a new run, before its first model call. */
-export const create = (environment: Environment, beginning: Beginning): Effect.Effect<Run, KernelError> =>
+export const create = (environment: Environment, beginning: Beginning): Effect.Effect<Run, AppendError> =>
   Effect.suspend(() => {
     const { depth, history, parentRunId, rootRunId, runId, taskId } = beginning
     const at = now(environment)
@@ -114,15 +115,15 @@ const asTask = (agent: AnyAgent): AnyAgent => {
 const tasks = new WeakMap<AnyAgent, AnyAgent>()
 
 /** Drives a run to its end and returns its result. */
-export const finish = (run: Run): Effect.Effect<RunResult<unknown>, KernelError> =>
+export const finish = (run: Run): Effect.Effect<RunResult<unknown>, DriveError | EndError> =>
   Effect.flatMap(drive(run), () => conclude(run))
 
 /** The span of a run, from its start or resume to its end. A run that is refused at once has one, too. */
-export const traced = (
+export const traced = <E>(
   { agent, model, provider, telemetry }: Environment,
   { depth, rootRunId, runId }: Pick<Beginning, "depth" | "rootRunId" | "runId">,
-  whole: Effect.Effect<RunResult<unknown>, KernelError>
-): Effect.Effect<RunResult<unknown>, KernelError> => {
+  whole: Effect.Effect<RunResult<unknown>, E>
+): Effect.Effect<RunResult<unknown>, E> => {
   if (telemetry === undefined) return whole
   const { description, name } = agent
   const facts = { agent: name, description, model: model.id, provider: provider.name, runId, rootRunId, depth }

@@ -8,13 +8,13 @@ import * as MutableList from "effect/MutableList"
 import * as Queue from "effect/Queue"
 import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
-import type { KernelError } from "../../KernelError.ts"
 import type * as MediaStore from "../../MediaStore.ts"
 import type { Message } from "../../Message.ts"
 import * as Messages from "../../Message.ts"
-import { flush, record } from "./commit.ts"
+import { type AppendError, flush, record } from "./commit.ts"
 import { listOf } from "./listeners.ts"
 import type { Run, Steering } from "./run.ts"
+import type { MediaError } from "./stepErrors.ts"
 import type { Input } from "../../RunOptions.ts"
 
 /** Does a message wait for this run? Tasks receive none. */
@@ -25,7 +25,7 @@ export const isSteered = (run: Run): boolean =>
 export const takeSteering = Effect.fnUntraced(function* (
   run: Run,
   turnId: string
-): Effect.fn.Return<void, KernelError> {
+): Effect.fn.Return<void, AppendError | MediaError> {
   const { steering } = run
   if (steering === undefined) return
   yield* flush(run)

@@ -8,7 +8,7 @@ import type { Call, CallResult } from "../../Call.ts"
 import * as Calls from "../../Call.ts"
 import type { Content } from "../../Content.ts"
 import * as Contents from "../../Content.ts"
-import type { KernelError, StoreError } from "../../KernelError.ts"
+import type { ResumeError, StoreError } from "../../KernelError.ts"
 import { RunPaused } from "../../KernelError.ts"
 import type { RunRecord, RunResult, RunState, Turn } from "../../RunState.ts"
 import type * as RunStore from "../../RunStore.ts"
@@ -27,7 +27,7 @@ export type Resume = (
   environment: Environment,
   state: RunState,
   how: Resumption
-) => Effect.Effect<RunResult<unknown>, KernelError>
+) => Effect.Effect<RunResult<unknown>, ResumeError>
 
 /** Runs tasks as child runs. */
 export const spawner = (resume: Resume): Spawn => {
@@ -84,7 +84,7 @@ const continued = Effect.fnUntraced(function* (
   call: Call,
   how: Resumption,
   resumes: ReadonlyArray<RunRecord>
-): Effect.fn.Return<CallResult, KernelError> {
+): Effect.fn.Return<CallResult, ResumeError> {
   const child = yield* stored(parent.store, call.callId)
   // A worker that lost the parent must not take the task from its new owner.
   yield* proveOwnership(parent)

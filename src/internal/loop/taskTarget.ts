@@ -8,7 +8,7 @@ import * as Option from "effect/Option"
 import type { Call, CallResult } from "../../Call.ts"
 import * as Calls from "../../Call.ts"
 import type { Content } from "../../Content.ts"
-import type { KernelError } from "../../KernelError.ts"
+import type { ResumeError, SpawnDenied } from "../../KernelError.ts"
 import type * as Plan from "../../Plan.ts"
 import { observed } from "../base/effects.ts"
 import { redact } from "../base/redact.ts"
@@ -17,6 +17,7 @@ import type { LiveEvent } from "./drafts.ts"
 import { failureIn, TimedOut } from "./explain.ts"
 import type { Run } from "./run.ts"
 import * as Budget from "./sharedBudget.ts"
+import type { TaskError } from "./stepErrors.ts"
 import type { Target } from "./targets.ts"
 
 /** The child run of a task, within the limits of the tree and of its own time. */
@@ -25,7 +26,7 @@ export const taskTarget = (
   call: Call,
   task: Plan.Task,
   input: ReadonlyArray<Content>
-): Target<CallResult, KernelError> => {
+): Target<CallResult, TaskError> => {
   const { id } = task
   return {
     name: id,
@@ -56,7 +57,7 @@ const child = (
   run: Run,
   call: Call,
   input: ReadonlyArray<Content>
-): Effect.Effect<CallResult, KernelError | TimedOut> => {
+): Effect.Effect<CallResult, ResumeError | SpawnDenied | TimedOut> => {
   const denied = Budget.denied(run.budget, run.state.runId, run.state.depth + 1)
   if (denied !== undefined) return Effect.fail(denied)
   const { taskTimeout } = run.limits
@@ -67,10 +68,10 @@ const child = (
 }
 
 /** Does an error concern the run rather than the task: another owner, a store that fails, a tree that may not continue? */
-const concernsRun = (error: unknown): error is KernelError =>
+const concernsRun = (error: unknown): error is TaskError =>
   typeof error === "object" && error !== null && "_tag" in error && runErrors.has(error._tag)
 
-const runErrors: ReadonlySet<unknown> = new Set<KernelError["_tag"]>([
+const runErrors: ReadonlySet<unknown> = new Set<TaskError["_tag"]>([
   "ConcurrentAppendError",
   "AgentCrashError",
   "CancellationError",

@@ -6,8 +6,7 @@
  */
 
 import * as Effect from "effect/Effect"
-import type { KernelError } from "../../KernelError.ts"
-import { EmptyReplies, LoopDetected } from "../../KernelError.ts"
+import { type BudgetExhaustedError, EmptyReplies, LoopDetected, type PromptError } from "../../KernelError.ts"
 import { observed } from "../base/effects.ts"
 import { turnLog } from "../state/state.ts"
 import { ask, complete, hookArgs, obey, obeyOnce, settle, settled } from "./askHooks.ts"
@@ -21,17 +20,25 @@ import { repetition } from "./repetition.ts"
 import { replyRules } from "./replyRules.ts"
 import { openTurn, type Run } from "./run.ts"
 import * as Budget from "./sharedBudget.ts"
+import type { HookError, MediaError, ReplyError } from "./stepErrors.ts"
 import { isSteered, takeSteering } from "./steering.ts"
+
+/** Opening a turn stores the media of messages that wait for it. */
+type StartError = HookError | MediaError
+
+type PrepareError = HookError | PromptError | BudgetExhaustedError
+
+type AskError = HookError | ReplyError | BudgetExhaustedError | LoopDetected
 
 // ---------------------------------------------------------------- start
 
 /** Starts the first turn of a run. */
-export const startRun = (run: Run): Effect.Effect<void, KernelError> =>
+export const startRun = (run: Run): Effect.Effect<void, StartError> =>
   settled(run, "onRunStarted", run.hooks.onRunStarted, {}, startTurn)
 
 /** Opens the next turn, or ends the run at its limit of turns. */
-const startTurn = (run: Run): Effect.Effect<void, KernelError> =>
-  Effect.suspend(() => {
+const startTurn = (run: Run): Effect.Effect<void, StartError> =>
+  Effect.suspend((): Effect.Effect<void, StartError> => {
     const { maxSteps } = run.agent
     const turn = turnLog(run.state).length + 1
     if (turn > maxSteps) return complete(run, "max_turns", undefined, { maxTurns: maxSteps })
@@ -44,10 +51,10 @@ const startTurn = (run: Run): Effect.Effect<void, KernelError> =>
 // ---------------------------------------------------------------- prompt
 
 /** Builds the prompt of the turn and records what is new in it. */
-export const preparePrompt = (run: Run): Effect.Effect<void, KernelError> =>
+export const preparePrompt = (run: Run): Effect.Effect<void, PrepareError> =>
   settled(run, "onTurnStarted", run.hooks.onTurnStarted, {}, prepare)
 
-const prepare = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, KernelError> {
+const prepare = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, PrepareError> {
   const prompt = yield* buildPrompt(run)
   const hook = run.hooks.onTurnPrepared
   if (hook === undefined) return record(run, preparedDraft(run, prompt))
@@ -63,14 +70,14 @@ const prepare = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, K
 // ---------------------------------------------------------------- model
 
 /** Asks the model for the first time. */
-export const askModel = (run: Run): Effect.Effect<void, KernelError> =>
+export const askModel = (run: Run): Effect.Effect<void, AskError> =>
   Effect.suspend(() => {
     record(run, { type: "model_started", attempt: 1 })
     return settled(run, "onModelStarted", run.hooks.onModelStarted, {}, readReply)
   })
 
 /** Asks the model again after the run was cut off while it was asked. */
-export const askModelAgain = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, KernelError> {
+export const askModelAgain = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, AskError> {
   record(run, { type: "model_restarted", attempt: openTurn(run).attempt + 1 })
   const observer = run.hooks.onModelRestarted
   if (observer !== undefined) {
@@ -81,7 +88,7 @@ export const askModelAgain = Effect.fnUntraced(function* (run: Run): Effect.fn.R
 })
 
 /** Calls the model once everything before is stored. A whole reply is recorded even while the run is interrupted. */
-const readReply = (run: Run): Effect.Effect<void, KernelError> =>
+const readReply = (run: Run): Effect.Effect<void, AskError> =>
   Effect.flatMap(flush(run), () =>
     Effect.flatMap(Budget.reserving(run.budget, run.state.depth, run.restore, callModel(run)), (reply) =>
       decide(run, reply)
@@ -91,13 +98,13 @@ const readReply = (run: Run): Effect.Effect<void, KernelError> =>
 // ---------------------------------------------------------------- decision
 
 /** Decides what a reply means for the run, and records it. */
-const decide = (run: Run, reply: ModelReply): Effect.Effect<void, KernelError> => {
+const decide = (run: Run, reply: ModelReply): Effect.Effect<void, AskError> => {
   const refused = reply.refused ?? refusal(reply)
   if (refused !== undefined) {
     if (reply.usage !== null) carry(run, { spent: { usage: reply.usage, costUsd: reply.costUsd } })
     return Effect.failCause(refused)
   }
-  return Effect.flatMap(replyRules(run), (rules) => {
+  return Effect.flatMap(replyRules(run), (rules): Effect.Effect<void, AskError> => {
     const understood = intent(reply.reply, rules)
     const { maxRepeats } = run.agent
     const repeated =
@@ -116,7 +123,7 @@ const decide = (run: Run, reply: ModelReply): Effect.Effect<void, KernelError> =
 }
 
 /** After the reply: its hook, then its calls, or the end of the turn. */
-export const afterModel = (run: Run, raw: ModelReply["raw"] = []): Effect.Effect<void, KernelError> =>
+export const afterModel = (run: Run, raw: ModelReply["raw"] = []): Effect.Effect<void, HookError> =>
   settled(run, "onModelCompleted", run.hooks.onModelCompleted, { raw }, (run) =>
     openTurn(run).pending.length > 0 ? startCalls(run) : endTurn(run)
   )
@@ -124,10 +131,10 @@ export const afterModel = (run: Run, raw: ModelReply["raw"] = []): Effect.Effect
 // ---------------------------------------------------------------- end
 
 /** After the calls: their hook, then the end of the turn. */
-export const afterCalls = (run: Run): Effect.Effect<void, KernelError> =>
+export const afterCalls = (run: Run): Effect.Effect<void, HookError> =>
   settled(run, "onToolCallsCompleted", run.hooks.onToolCallsCompleted, {}, endTurn)
 
-const endTurn = (run: Run): Effect.Effect<void, KernelError> =>
+const endTurn = (run: Run): Effect.Effect<void> =>
   Effect.sync(() => {
     const { outcome, turnId } = openTurn(run)
     record(run, { type: "turn_completed", turnId })
@@ -136,7 +143,7 @@ const endTurn = (run: Run): Effect.Effect<void, KernelError> =>
   })
 
 /** Decides how the run continues: its end, its limit, or the next turn. */
-export const afterTurn = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, KernelError> {
+export const afterTurn = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, StartError | EmptyReplies> {
   const control = yield* settle(run, "onTurnCompleted", run.hooks.onTurnCompleted, {})
   if (control !== undefined && control.type !== "continue") return yield* obeyOnce(run, control)
   // Until the turn that the hook asked for is recorded, the hook counts as not asked.

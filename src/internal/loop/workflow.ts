@@ -15,7 +15,7 @@ import type { Call, CallResult } from "../../Call.ts"
 import * as Calls from "../../Call.ts"
 import type { Content } from "../../Content.ts"
 import * as Contents from "../../Content.ts"
-import type { KernelError, RunPaused } from "../../KernelError.ts"
+import type { RunPaused } from "../../KernelError.ts"
 import * as Plan from "../../Plan.ts"
 import type { Stop } from "../../RunState.ts"
 import * as TaskScheduler from "../../TaskScheduler.ts"
@@ -26,15 +26,16 @@ import type { Beside } from "./concurrentCalls.ts"
 import { send } from "./dispatch.ts"
 import { now, openTurn, type Run } from "./run.ts"
 import * as Budget from "./sharedBudget.ts"
+import type { CallsError } from "./stepErrors.ts"
 import { taskTarget } from "./taskTarget.ts"
 
 /** The result of a task. Undefined when it waits for a person, or was not started. */
 type Ended = CallResult | undefined
 
-type Dependencies = ReadonlyArray<TaskScheduler.TaskResult<Ended, KernelError>>
+type Dependencies = ReadonlyArray<TaskScheduler.TaskResult<Ended, CallsError>>
 
 /** Runs what is left of a plan. Only what stops the run itself fails here. */
-export const runWorkflow = (run: Run, plan: Plan.Plan, beside: Beside): Effect.Effect<void, KernelError> => {
+export const runWorkflow = (run: Run, plan: Plan.Plan, beside: Beside): Effect.Effect<void, CallsError> => {
   const tasks = runTasks(run, plan, beside)
   return run.telemetry === undefined
     ? tasks
@@ -45,7 +46,7 @@ const runTasks = Effect.fnUntraced(function* (
   run: Run,
   plan: Plan.Plan,
   beside: Beside
-): Effect.fn.Return<void, KernelError> {
+): Effect.fn.Return<void, CallsError> {
   const turn = openTurn(run)
   const startedAt = now(run)
   const calls = new Map(turn.pending.map((call) => [call.name, call]))
@@ -57,13 +58,13 @@ const runTasks = Effect.fnUntraced(function* (
     emit(run, { type: "workflow_start", goal, strategy, tasks })
   }
   const siblings = siblingsOf(plan)
-  const tasks = TaskScheduler.run<Ended, KernelError, never>(
+  const tasks = TaskScheduler.run<Ended, CallsError, never>(
     left,
     (task, dependencies) => {
       const call = calls.get(task.id)
       if (call === undefined || siblings.mustWait(task, dependencies)) return Effect.undefined
       const target = taskTarget(run, call, task, withDependencies(task, dependencies))
-      const ended: Effect.Effect<Ended, KernelError> = Effect.catchTag(send(run, call, target), "RunPaused", (error) =>
+      const ended: Effect.Effect<Ended, CallsError> = Effect.catchTag(send(run, call, target), "RunPaused", (error) =>
         Effect.sync(() => {
           siblings.waits.set(task.id, { task, error })
           return undefined
@@ -75,7 +76,9 @@ const runTasks = Effect.fnUntraced(function* (
     },
     { concurrency: run.agent.taskConcurrency, finished }
   )
-  const results = yield* Effect.raceFirst(tasks, Deferred.await(siblings.broken)).pipe(
+  // Plans are validated when they are read, so their tasks cannot wait for each other.
+  const ended = Effect.catchTag(tasks, "DeadlockError", Effect.die)
+  const results = yield* Effect.raceFirst(ended, Deferred.await(siblings.broken)).pipe(
     Effect.tapError(({ message }) =>
       Effect.sync(() => emit(run, { type: "workflow_error", error: message, durationMs: now(run) - startedAt }))
     )
@@ -95,11 +98,11 @@ const runTasks = Effect.fnUntraced(function* (
 
 /** What the tasks of a plan know of each other. */
 const siblingsOf = (plan: Plan.Plan) => {
-  const broken = Deferred.makeUnsafe<never, KernelError>()
+  const broken = Deferred.makeUnsafe<never, CallsError>()
   const waits: Waits = new Map()
   let isStopping = false
   /** Starts nothing new. Siblings that would only find the same at their next step are left to find it. */
-  const stop = (cause: Cause.Cause<KernelError>): void => {
+  const stop = (cause: Cause.Cause<CallsError>): void => {
     isStopping = true
     const tag = cause.reasons.find(Cause.isFailReason)?.error._tag
     if (tag !== "BudgetExhaustedError" && tag !== "CancellationError") {
@@ -146,7 +149,7 @@ const withDependencies = (task: Plan.Task, dependencies: Dependencies): Readonly
   return [...media, Contents.text(`${lines.join("\n")}\n\n${task.input}`)]
 }
 
-const resultIn = (exit: Exit.Exit<Ended, KernelError>): Ended => (Exit.isSuccess(exit) ? exit.value : undefined)
+const resultIn = (exit: Exit.Exit<Ended, CallsError>): Ended => (Exit.isSuccess(exit) ? exit.value : undefined)
 
 /** Tasks that wait for a person, by id. */
 type Waits = Map<string, { readonly task: Plan.Task; readonly error: RunPaused }>

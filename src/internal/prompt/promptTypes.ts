@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import type { Agent } from "../../Agent.ts"
 import type { Generation } from "../../Generation.ts"
 import type * as InstructionBuilder from "../../InstructionBuilder.ts"
-import type { KernelError } from "../../KernelError.ts"
+import type { PromptError } from "../../KernelError.ts"
 import type { Message } from "../../Message.ts"
 import type { Middleware } from "../../Middleware.ts"
 import type { Model } from "../../Model.ts"
@@ -87,7 +87,7 @@ export interface Prompt {
  * @category models
  * @since 0.1.0
  */
-export type Section<out R = never> = (context: PromptContext) => Effect.Effect<string, KernelError, R>
+export type Section<out R = never> = (context: PromptContext) => Effect.Effect<string, PromptError, R>
 
 /**
  * What happens to a conversation that outgrows its window: the agent's `contextWindow`, or the model's where the agent
@@ -109,7 +109,7 @@ export interface Compaction<out R = never> {
    * is logged, and the note in their place holds no summary, as without this.
    */
   readonly summarize?:
-    | ((messages: ReadonlyArray<Message>, context: PromptContext) => Effect.Effect<string | Summary, KernelError, R>)
+    | ((messages: ReadonlyArray<Message>, context: PromptContext) => Effect.Effect<string | Summary, unknown, R>)
     | undefined
 }
 

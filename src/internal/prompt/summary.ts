@@ -5,7 +5,7 @@
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import * as Block from "../../Block.ts"
-import { type KernelError, LimitExceeded, MediaNotFound } from "../../KernelError.ts"
+import { LimitExceeded, MediaNotFound, type ModelCallError } from "../../KernelError.ts"
 import * as Limits from "../../Limits.ts"
 import type { Message } from "../../Message.ts"
 import * as Messages from "../../Message.ts"
@@ -31,7 +31,7 @@ export const summarize = Effect.fnUntraced(function* (
   model: Model,
   messages: ReadonlyArray<Message>,
   { middleware = [], state }: PromptContext
-): Effect.fn.Return<Summary, KernelError> {
+): Effect.fn.Return<Summary, ModelCallError | LimitExceeded> {
   const { replyLength } = yield* Limits.Limits
   const call: ModelCall = {
     runId: state.runId,

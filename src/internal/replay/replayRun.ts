@@ -14,7 +14,7 @@ import * as Stream from "effect/Stream"
 import type { Spent } from "../../Budget.ts"
 import type { CallResult } from "../../Call.ts"
 import type { Content } from "../../Content.ts"
-import type { KernelError, StoreError } from "../../KernelError.ts"
+import type { ReplayDiverged, ResumeError, StoreError } from "../../KernelError.ts"
 import {
   ContextWindowExceeded,
   ExtensionFailed,
@@ -75,7 +75,7 @@ export const replay = Effect.fnUntraced(function* (
   root: string,
   records: ReadonlyArray<RunRecord>,
   heard: ReadonlyArray<RunEvent>
-): Effect.fn.Return<Replayed, KernelError> {
+): Effect.fn.Return<Replayed, ReplayDiverged | RunNotFound | StoreError> {
   const tape = new Tape(root, records)
   if (tape.recordsOf(root).length === 0) return yield* new RunNotFound({ runId: root })
   const context = yield* Effect.context<never>()
@@ -117,7 +117,7 @@ const begun = Effect.fnUntraced(function* (
   tape: Tape,
   store: RunStore.RunStoreShape,
   root: string
-): Effect.fn.Return<Effect.Effect<unknown, KernelError>, KernelError> {
+): Effect.fn.Return<Effect.Effect<unknown, ResumeError>, RunNotFound | StoreError> {
   const own = tape.ofLife()
   const first = own.find((record) => record.runId === root)
   const event = first?.events[0]
@@ -153,12 +153,15 @@ const known = ({ error, output = [] }: CallResult): Exclude<Recovery, string>["r
   error === undefined ? { output } : { error }
 
 /** Stores a record after what is stored, wherever its run believes to stand. */
-const append = (store: RunStore.RunStoreShape, record: RunRecord): Effect.Effect<void, KernelError> =>
-  Effect.flatMap(store.load(record.runId), (state): Effect.Effect<void, KernelError> => {
+const append = (store: RunStore.RunStoreShape, record: RunRecord): Effect.Effect<void, StoreError> => {
+  const appended = Effect.flatMap(store.load(record.runId), (state) => {
     const before = Option.getOrUndefined(state)
     const next = before === undefined ? record : { ...record, revision: before.revision + 1 }
     return store.append([next], advance(before, next))
   })
+  // The store belongs to the replay alone.
+  return Effect.catchTag(appended, ["RunExists", "ConcurrentAppendError"], Effect.die)
+}
 
 // ---------------------------------------------------------------- the stage
 

@@ -7,7 +7,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import type { KernelError, StoreError } from "../../KernelError.ts"
+import type { RunBusy, RunNotFound, StoreError } from "../../KernelError.ts"
 import type { RunStoreShape as RunStore } from "../../RunStore.ts"
 import { inTime } from "../base/effects.ts"
 import { ifHeld, offer } from "../loop/queue.ts"
@@ -29,6 +29,9 @@ export interface Held {
   renewal?: Fiber.Fiber<unknown, unknown>
 }
 
+/** A store that fails, or a run that is gone or taken by another worker. */
+type GiveBackError = RunBusy | RunNotFound | StoreError
+
 /** Renews a lease until it is lost: another has it, or it has ended. */
 export const renew = Effect.fnUntraced(function* ({ leaseMs, store, workerId }: Holder, runId: string, lease: Held) {
   while (!lease.lost) {
@@ -48,11 +51,11 @@ export const renew = Effect.fnUntraced(function* ({ leaseMs, store, workerId }: 
 })
 
 /** Lets go of a run, whatever came of it. */
-export const letGo = (holder: Holder, runId: string, lease: Held): Effect.Effect<void, KernelError> =>
+export const letGo = (holder: Holder, runId: string, lease: Held): Effect.Effect<void, GiveBackError> =>
   lease.lost ? Effect.void : Effect.andThen(lastRenewal(lease), giveBack(holder, runId))
 
 /** Gives a lease back, if it is held. A run that another worker can go on with is offered to it. */
-export const giveBack = ({ soon, store, workerId }: Holder, runId: string): Effect.Effect<void, KernelError> =>
+export const giveBack = ({ soon, store, workerId }: Holder, runId: string): Effect.Effect<void, GiveBackError> =>
   soon(
     ifHeld(store, runId, workerId, ({ status: { type } }) =>
       type === "paused" || type === "completed" ? store.release(runId, workerId) : offer(store, runId, workerId)
@@ -60,7 +63,7 @@ export const giveBack = ({ soon, store, workerId }: Holder, runId: string): Effe
   )
 
 /** Whether it is no failure of the store that a lease was not given: another has it. */
-export const isTaken = (cause: Cause.Cause<KernelError>): boolean =>
+export const isTaken = (cause: Cause.Cause<GiveBackError>): boolean =>
   cause.reasons.some((reason) => Cause.isFailReason(reason) && reason.error._tag !== "StoreError")
 
 /** Waits for the last renewal, which nothing may stop: it would hold again what was given back. The lease may end first. */

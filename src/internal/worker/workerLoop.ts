@@ -14,10 +14,10 @@ import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
 import { Kernel } from "../../Kernel.ts"
-import { AgentCrashError, CancellationError, type KernelError } from "../../KernelError.ts"
+import { AgentCrashError, CancellationError } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import { type RunHead, RunStore, StoreError } from "../../RunStore.ts"
-import type { Options, Runnable } from "./workerOptions.ts"
+import type { Options, Runnable, TakeUpError } from "./workerOptions.ts"
 import { isOverdue } from "../loop/deadline.ts"
 import { giveBack, type Held, type Holder, isTaken, letGo, renew } from "./lease.ts"
 import { inTime, passedOver } from "../base/effects.ts"
@@ -184,7 +184,7 @@ const takeUp = <R>(
   head: RunHead,
   agent: Runnable<R>,
   lease: Held
-): Effect.Effect<unknown, KernelError, RunStore | R> => {
+): Effect.Effect<unknown, TakeUpError, RunStore | R> => {
   const { runId } = head
   const lost = () => new AgentCrashError({ runId, agentId: agent.name })
   const resumed = Effect.gen(function* () {
@@ -199,7 +199,7 @@ const takeUp = <R>(
         lease.lost || clock.currentTimeMillisUnsafe() >= lease.expiresAt
           ? lost()
           : desk.isDraining
-            ? new CancellationError({ reason: "cancelled" })
+            ? new CancellationError({ runId })
             : undefined
     })
   })
@@ -227,7 +227,7 @@ const work = <R>(
   desk: Desk<R>,
   head: RunHead,
   lease: Held,
-  resumed: Effect.Effect<unknown, KernelError, RunStore | R>
+  resumed: Effect.Effect<unknown, TakeUpError, RunStore | R>
 ): Effect.Effect<void, never, RunStore | R> => {
   const { runId } = head
   const { onRun } = desk.options
@@ -246,13 +246,13 @@ const stands = ({ soon, store }: Holder, head: RunHead): Effect.Effect<RunHead> 
     Option.getOrElse(() => head)
   )
 
-const tell = (runId: string, exit: Exit.Exit<unknown, KernelError>): Effect.Effect<void> =>
+const tell = (runId: string, exit: Exit.Exit<unknown, TakeUpError>): Effect.Effect<void> =>
   Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)
     ? Effect.void
     : Effect.logInfo(`run ${runId} stopped`, redact(why(exit.cause)))
 
 /** A failure is a sentence; where a defect comes from is told with its stack. */
-const why = (cause: Cause.Cause<KernelError>): string =>
+const why = (cause: Cause.Cause<TakeUpError>): string =>
   Option.match(Cause.findErrorOption(cause), {
     onNone: () => Cause.pretty(cause),
     onSome: ({ _tag, message }) => `${_tag}: ${message}`

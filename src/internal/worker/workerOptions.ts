@@ -8,7 +8,7 @@ import type * as Exit from "effect/Exit"
 import type * as Schedule from "effect/Schedule"
 import type { Agent } from "../../Agent.ts"
 import type { ResumeOptions } from "../../Kernel.ts"
-import type { KernelError } from "../../KernelError.ts"
+import type { ResumeError, ToolNotFound } from "../../KernelError.ts"
 import type { RunHead, RunStore } from "../../RunStore.ts"
 import type { AnySkill } from "../../Skill.ts"
 
@@ -71,12 +71,12 @@ export interface Options<R = never> {
    *     replay: Object.fromEntries(calls.map((call) => [call.callId, ledger.find(call.idempotencyKey) ?? "retry"]))
    *   }))
    */
-  readonly resume?: ((head: RunHead) => TakeUp | Effect.Effect<TakeUp, KernelError, RunStore | R>) | undefined
+  readonly resume?: ((head: RunHead) => TakeUp | Effect.Effect<TakeUp, TakeUpError, RunStore | R>) | undefined
   /**
    * Told how each run it worked on ended for now, with its head as it is then. Without it, the log tells why a run
    * stopped.
    */
-  readonly onRun?: ((head: RunHead, exit: Exit.Exit<unknown, KernelError>) => Effect.Effect<void>) | undefined
+  readonly onRun?: ((head: RunHead, exit: Exit.Exit<unknown, TakeUpError>) => Effect.Effect<void>) | undefined
 }
 
 /**
@@ -89,3 +89,14 @@ export type TakeUp = Pick<
   ResumeOptions,
   "recover" | "rewind" | "context" | "provider" | "allowedSkills" | "onTaskComplete"
 >
+
+/**
+ * Fails when a worker cannot resume a run (see `Kernel.ResumeError`). `Options.resume` fails with one of these, too:
+ *
+ * - `ToolNotFound`: this worker does not have a skill that the run needs.
+ * - `ExtensionFailed`: any other failure of the host.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export type TakeUpError = ResumeError | ToolNotFound

@@ -294,7 +294,9 @@ const boot = <Output, S extends AnySkill<unknown>, R, E>(
       Context.add(ProtocolRegistry.ProtocolRegistry, watched.protocols),
       Context.add(Middleware, [...Context.get(parts, Middleware), watched.middleware])
     )
-    const built = yield* Layer.build(Layer.provide(settings.kernel ?? Kernel.layer, Layer.succeedContext(ground)))
+    const built = yield* Layer.build(
+      Layer.provide(settings.kernel ?? Kernel.layerNoProvider, Layer.succeedContext(ground))
+    )
     const kernel = Context.get(built, Kernel.Kernel)
     const work =
       how === undefined

@@ -24,7 +24,7 @@ const kernel = Kernel.layerMemory.pipe(
 )
 
 /** A kernel without a provider, and its store. */
-const ported = Kernel.layer.pipe(
+const ported = Kernel.layerNoProvider.pipe(
   Layer.provide([SkillRegistry.layer(known), ProtocolRegistry.layer(), MediaStore.layerMemory]),
   Layer.provideMerge(RunStore.layerMemory)
 )

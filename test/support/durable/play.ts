@@ -232,5 +232,5 @@ const layers = (world: World, seen: Seen, point: Point, store: RunStore.RunStore
     policy(world),
     Middleware.layer(middleware(world))
   )
-  return Kernel.layer.pipe(Layer.provide(base))
+  return Kernel.layerNoProvider.pipe(Layer.provide(base))
 }

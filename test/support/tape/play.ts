@@ -158,7 +158,7 @@ export const play = Effect.fnUntraced(function* (tape: Tape, whole: boolean) {
   const exit = yield* program.pipe(
     Effect.provide(
       Layer.provideMerge(
-        Kernel.layer,
+        Kernel.layerNoProvider,
         Layer.mergeAll(
           SkillRegistry.layer(...skills),
           ProtocolRegistry.layer(...protocols),

@@ -18,7 +18,7 @@ export const careful = Policy.layer((call) =>
 
 /** Runs are kept in a file, so that another process can go on with them. */
 export const kernel = (file: string) =>
-  Kernel.layer.pipe(
+  Kernel.layerNoProvider.pipe(
     Layer.provide([SkillRegistry.layer(send), ProtocolRegistry.layer(), MediaStore.layerMemory, careful]),
     // Merged, for the store is asked which calls wait.
     Layer.provideMerge(SqlRunStore.layerSqlite(file))
