@@ -59,7 +59,7 @@ const runFiles = async (
     )
     const findings = tests
       .filter(({ status }) => status !== "passed")
-      .map(({ failureMessages, file, fullName }) => `${file}: ${fullName}: ${failureMessages.join(" ")}`)
+      .map(({ failureMessages, file, fullName }) => `${file}: ${fullName}: ${failureMessages[0]?.split("\n")[0] ?? ""}`)
     return {
       passed: tests.length - findings.length,
       // A file that could not be loaded has no test that fails.
