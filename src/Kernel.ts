@@ -15,6 +15,7 @@ import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
 import * as Stream from "effect/Stream"
 import type { Agent } from "./Agent.ts"
+import * as Cancels from "./internal/loop/cancel.ts"
 import * as Forks from "./internal/loop/fork.ts"
 import { type Built, newRunId, type Parts, withEnvironment } from "./internal/loop/environment.ts"
 import * as Offers from "./internal/loop/queue.ts"
@@ -31,6 +32,7 @@ import * as Streams from "./internal/base/streams.ts"
 import type {
   AgentConfigInvalid,
   AnswerError,
+  CancelError,
   ForkError,
   LimitExceeded,
   MediaConflict,
@@ -48,7 +50,15 @@ import type { ModelRegistry } from "./ModelRegistry.ts"
 import * as ProtocolRegistry from "./ProtocolRegistry.ts"
 import type { Provider } from "./Provider.ts"
 import type { RunEvent } from "./RunEvent.ts"
-import type { AnswerOptions, ForkOptions, Input, ResumeOptions, RunOptions, SubmitOptions } from "./RunOptions.ts"
+import type {
+  AnswerOptions,
+  CancelOptions,
+  ForkOptions,
+  Input,
+  ResumeOptions,
+  RunOptions,
+  SubmitOptions
+} from "./RunOptions.ts"
 import type { Answer, Question, RunResult } from "./RunState.ts"
 import * as RunStore from "./RunStore.ts"
 import type { AnySkill } from "./Skill.ts"
@@ -60,6 +70,7 @@ export type * from "./RunOptions.ts"
 
 export type {
   AnswerError,
+  CancelError,
   ForkError,
   QuestionsError,
   ResumeError,
@@ -197,6 +208,29 @@ export const answer = (
   options: AnswerOptions = {}
 ): Effect.Effect<void, AnswerError, RunStore.RunStore> =>
   RunStore.RunStore.use((store) => Offers.answer(store, runId, answers, options))
+
+/**
+ * Cancels a run and the runs below it, from any process.
+ *
+ * The cancellation is stored first; from then on the process that runs the run stores nothing more. It sees the
+ * cancellation within about 100 milliseconds and interrupts its model calls, skills, child processes and child runs. A
+ * run that no process runs is cancelled at once. Calls that were in flight are listed in the event `run_cancelled`; those
+ * of `write` skills may have had their effect.
+ *
+ * A cancelled run has the status `cancelled`, no worker takes it up, and `resume` continues it. Cancelling it again
+ * changes nothing. A failed or waiting run can be cancelled, too.
+ *
+ * @example
+ * yield* Kernel.cancel(runId, { reason: "wrong customer", by: "Ada" })
+ *
+ * @category running
+ * @since 0.2.0
+ */
+export const cancel = (
+  runId: string,
+  options: CancelOptions = {}
+): Effect.Effect<void, CancelError, RunStore.RunStore> =>
+  RunStore.RunStore.use((store) => Cancels.cancel(store, runId, options))
 
 /**
  * Takes a stored run up where it stands, and tells what happens from there.

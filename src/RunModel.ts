@@ -57,7 +57,19 @@ export interface ErrorInfo {
 }
 
 /**
- * Where a run stands: it runs or waits at a phase, has ended, or failed.
+ * A call that was in flight when its run was cancelled: whether it had an effect is unknown.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface CallLeft {
+  readonly callId: string
+  readonly name: string | null
+}
+
+/**
+ * Where a run stands by its journal: it is under way or paused at a phase, was cancelled, completed or failed.
+ * `RunStore.RunStatus` also says whether somebody runs it.
  *
  * @category models
  * @since 0.1.0
@@ -80,6 +92,13 @@ export type Status =
       readonly createdAt: number
     }
   | { readonly type: "failed"; readonly phase: Phase; readonly error: ErrorInfo; readonly createdAt: number }
+  | {
+      readonly type: "cancelled"
+      readonly phase: Phase
+      readonly reason?: string
+      readonly by?: string
+      readonly createdAt: number
+    }
 
 /**
  * How a prompt follows from the last one: its first `base` messages are those

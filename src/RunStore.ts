@@ -31,7 +31,7 @@ import * as MemoryRuns from "./internal/store/memoryRuns.ts"
 import { headOf, inOrder, matches } from "./internal/store/runHead.ts"
 import { refusal } from "./internal/store/journalRules.ts"
 import { MediaStore } from "./MediaStore.ts"
-import type { RunRecord, RunState, Status } from "./RunState.ts"
+import type { Phase, RunRecord, RunState, Status } from "./RunState.ts"
 
 export { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, StoreError }
 
@@ -47,6 +47,25 @@ export interface Lease {
 }
 
 /**
+ * How a run stands. Lists, commands and events use these words.
+ *
+ * - `queued`: it waits for a worker.
+ * - `running`: the worker `by` holds it, or without `by` a process that runs it without a lease.
+ * - `waiting`: for a person, or for its host; `reason` and `metadata` say what for.
+ * - `interrupted`: its worker `by` stopped without giving it back. Another worker takes it up.
+ * - `cancelled`, `completed`, `failed`: it is at rest. A failed or cancelled run can be resumed.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export type RunStatus =
+  | { readonly type: "queued"; readonly phase: Phase }
+  | { readonly type: "running"; readonly phase: Phase; readonly by?: string }
+  | (Omit<Extract<Status, { readonly type: "paused" }>, "type"> & { readonly type: "waiting" })
+  | { readonly type: "interrupted"; readonly phase: Phase; readonly by: string }
+  | Extract<Status, { readonly type: "cancelled" | "completed" | "failed" }>
+
+/**
  * What a store tells of a run without reading its journal.
  *
  * @category models
@@ -58,7 +77,7 @@ export interface RunHead {
   readonly parentRunId: string | undefined
   readonly agent: string
   readonly revision: number
-  readonly status: Status
+  readonly status: RunStatus
   readonly turns: number
   readonly createdAt: number
   readonly updatedAt: number
@@ -77,7 +96,7 @@ export interface RunHead {
  * @since 0.1.0
  */
 export interface RunFilter {
-  readonly status?: ReadonlyArray<Status["type"]> | undefined
+  readonly status?: ReadonlyArray<RunStatus["type"]> | undefined
   readonly agent?: string | undefined
   /** Only the runs of one tree. */
   readonly rootRunId?: string | undefined
@@ -142,6 +161,12 @@ export interface RunStoreShape {
   ) => Effect.Effect<void, RunBusy | RunNotFound | StoreError>
   /** Gives a lease back. Leaves the lease of another worker alone. */
   readonly release: (runId: string, workerId: string) => Effect.Effect<void, StoreError>
+  /**
+   * Succeeds once the run is cancelled, by any process, and waits until then. A look that fails is repeated.
+   *
+   * The kernel waits for it while it runs the run, so it should take no more than 100 milliseconds to see it.
+   */
+  readonly cancelled: (runId: string) => Effect.Effect<void>
   /** Deletes runs with everything stored of them. Ids that are not known are passed over. */
   readonly remove: (runIds: ReadonlyArray<string>) => Effect.Effect<void, StoreError>
 }
@@ -203,7 +228,7 @@ export const prune = Effect.fnUntraced(function* (options: {
   /** Milliseconds since the epoch. */
   readonly updatedBefore: number
   /** What counts as ended. Default: `completed`. */
-  readonly status?: ReadonlyArray<Status["type"]> | undefined
+  readonly status?: ReadonlyArray<RunStatus["type"]> | undefined
   /** Only trees whose root is of this agent. */
   readonly agent?: string | undefined
 }): Effect.fn.Return<ReadonlyArray<string>, StoreError, RunStore> {
@@ -247,13 +272,15 @@ const treesOf = Effect.fnUntraced(function* (
   return trees
 })
 
+const unfinished = ["queued", "running", "waiting", "interrupted", "cancelled", "failed"] as const
+
 /** The root runs that others were forked from which may go on: all but those that are over. */
 const originsOfOpen = Effect.fnUntraced(function* (
   store: RunStoreShape,
   over: ReadonlyMap<string, ReadonlyArray<RunHead>>
 ): Effect.fn.Return<ReadonlySet<string>, StoreError> {
   const found = new Set<string>()
-  for (const head of yield* store.list({ status: ["running", "paused", "failed"], roots: true })) {
+  for (const head of yield* store.list({ status: unfinished, roots: true })) {
     if (over.has(head.runId)) continue
     const origins = Effect.flatMap(beginningOf(store, head.runId), (state) =>
       state === undefined ? Effect.succeed([]) : originsOf(store, state)

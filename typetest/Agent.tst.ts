@@ -113,6 +113,7 @@ yes<
       | KernelError.ApprovalNotFound
       | KernelError.ConcurrentAppendError
       | KernelError.RunBusy
+      | KernelError.RunCancelled
       | KernelError.RunNotFound
       | KernelError.StoreError,
       RunStore.RunStore

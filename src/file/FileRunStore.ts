@@ -19,7 +19,8 @@ import * as Stream from "effect/Stream"
 import * as Follow from "../internal/store/followJournal.ts"
 import { areStored } from "../internal/store/journalRules.ts"
 import * as Marks from "../internal/store/marks.ts"
-import { atMost } from "../internal/store/runHead.ts"
+import * as Cancellations from "../internal/store/cancellations.ts"
+import { atMost, journalHeadOf } from "../internal/store/runHead.ts"
 import * as Search from "../internal/store/runSearch.ts"
 import * as RunCodec from "../RunCodec.ts"
 import type { RunRecord, RunState } from "../RunState.ts"
@@ -64,6 +65,7 @@ interface Directory {
   readonly heads: ReturnType<typeof Heads.make>
   readonly marks: Marks.Marks
   readonly followers: Follow.Followers
+  readonly cancellations: Cancellations.Cancellations
   readonly interval: Duration.Input
 }
 
@@ -75,17 +77,20 @@ const open = Effect.fnUntraced(function* (path: string, options: Options = {}) {
   const heads = Heads.make(files, path, journals.fold)
   const followers = Follow.make()
   const interval = options.pollInterval ?? "500 millis"
-  return storeOf({ files, path, journals, heads, marks, followers, interval })
+  const isCancelled = (runId: string) =>
+    Effect.map(heads.of(Name.make(runId)), (head) => head?.status.type === "cancelled")
+  const cancellations = Cancellations.make({ look: Effect.filter(isCancelled) })
+  return storeOf({ files, path, journals, heads, marks, followers, cancellations, interval })
 })
 
 const storeOf = (directory: Directory) => {
-  const { files, followers, heads, journals } = directory
+  const { cancellations, files, followers, heads, journals } = directory
   const store: RunStore.RunStoreShape = {
     append: (records, state) => Effect.catchTag(append(directory, records, state), "PlatformError", failed("append")),
     load: (runId) => Effect.catchTag(journals.load(runId), "PlatformError", failed("load")),
     head: (runId) =>
       heads
-        .of(Name.make(runId), true)
+        .of(Name.make(runId))
         .pipe(Effect.map(Option.fromUndefinedOr), Effect.catchTag("PlatformError", failed("read"))),
     read: (runId, fromRevision) => read(directory, runId, fromRevision),
     tail: (runId, fromRevision) => tail(directory, runId, fromRevision),
@@ -94,6 +99,7 @@ const storeOf = (directory: Directory) => {
       Effect.catchTag(acquire(directory, runId, lease, now), "PlatformError", failed("acquire")),
     release: (runId, workerId) =>
       Effect.catchTag(Leases.release(files, fileOf(directory, runId), workerId), "PlatformError", failed("release")),
+    cancelled: (runId) => cancellations.of(runId),
     remove: (runIds) => Effect.catchTag(remove(directory, runIds), "PlatformError", failed("remove"))
   }
   return { store, end: followers.end }
@@ -159,7 +165,7 @@ const append = Effect.fnUntraced(function* (
   records: Arr.NonEmptyReadonlyArray<RunRecord>,
   state: RunState
 ) {
-  const { journals, marks } = directory
+  const { cancellations, journals, marks } = directory
   const refused = RunStore.refusal(records, state)
   if (refused !== undefined) return yield* refused
   const text = yield* Effect.fromResult(RunCodec.encodeRecords(records))
@@ -175,6 +181,7 @@ const append = Effect.fnUntraced(function* (
       : new ConcurrentAppendError({ runId, expectedSeq: line.first - 1, actualSeq: appended.last })
   }
   if (line.first === 1) marks.set(state, RunCodec.start)
+  if (state.status.type === "cancelled") cancellations.tell(runId)
   yield* afterwards(directory, records, state, appended, text.length)
 })
 
@@ -189,7 +196,7 @@ const afterwards = Effect.fnUntraced(
   ) {
     const { files, followers, marks } = directory
     const path = fileOf(directory, state.runId)
-    yield* Head.write(files, path, RunStore.headOf(state), after.offset)
+    yield* Head.write(files, path, journalHeadOf(state), after.offset)
     followers.wake(state.runId)
     const part = marks.due(records, state, bytes)
     if (part === undefined) return

@@ -13,9 +13,9 @@ import type * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
 import type { PlatformError } from "effect/PlatformError"
 import type { StoreError } from "../../KernelError.ts"
+import { heldAt, type JournalHead, journalHeadOf } from "../../internal/store/runHead.ts"
 import type { RunState } from "../../RunState.ts"
-import type { RunHead } from "../../RunStore.ts"
-import { headOf } from "../../RunStore.ts"
+import type { Lease } from "../../RunStore.ts"
 import * as Head from "./headFile.ts"
 import * as Leases from "./fileLease.ts"
 import * as Log from "./lineLog.ts"
@@ -32,7 +32,7 @@ export const make = (
   let last: Look | undefined
 
   /** The head of a run, made from its journal when the one on disk is not that of the last record. */
-  const of = Effect.fnUntraced(function* (name: string, hasLease: boolean) {
+  const read = Effect.fnUntraced(function* (name: string, hasLease: boolean) {
     const path = `${directory}/${name}`
     const before = known.get(name)
     let file = yield* Log.look(files, `${path}.jsonl`)
@@ -46,13 +46,20 @@ export const make = (
     if (head === undefined) {
       const state = yield* fold(name)
       if (state === undefined) return undefined
-      head = headOf(state)
+      head = journalHeadOf(state)
       yield* Effect.ignore(Head.write(files, path, head, file.size))
     }
-    const found = { ...head, lease: hasLease ? yield* Leases.read(files, path) : undefined }
-    if (known.size < most || known.has(name)) known.set(name, { ...file, head: found })
-    return found
+    if (known.size < most || known.has(name)) known.set(name, { ...file, head })
+    return { head, lease: hasLease ? yield* Leases.read(files, path) : undefined }
   })
+
+  /** The head of a run as it stands now. */
+  const of = (name: string) =>
+    Effect.flatMap(read(name, true), (found) =>
+      found === undefined
+        ? Effect.undefined
+        : Effect.map(Clock.currentTimeMillis, (now) => heldAt(now, found.head, found.lease))
+    )
 
   /** One run that cannot be read hides no other; it is told once why. A process that may open no more files reads none. */
   const leftOut = (name: string) => (error: StoreError | PlatformError) => {
@@ -79,16 +86,16 @@ export const make = (
     const at = Option.getOrUndefined((yield* files.stat(directory)).mtime)?.getTime()
     const before = last?.at === at ? last : undefined
     const toRead = before?.unread ?? (yield* runs)
-    const read = yield* Effect.forEach(
+    const found = yield* Effect.forEach(
       toRead,
-      ({ hasLease, name }) => Effect.catch(of(name, hasLease), leftOut(name)),
+      ({ hasLease, name }) => Effect.catch(read(name, hasLease), leftOut(name)),
       { concurrency: 8 }
     )
-    const heads = [...(before?.heads ?? []), ...read.flatMap((head) => head ?? [])]
-    const unread = toRead.filter((_, index) => read[index] === undefined)
+    const heads = [...(before?.heads ?? []), ...found.flatMap((head) => head ?? [])]
+    const unread = toRead.filter((_, index) => found[index] === undefined)
     // What changed just now may change once more at the same time: disks tell it in steps, some of two seconds.
     last = at !== undefined && at < now - 2_500 && heads.length <= most ? { at, heads, unread } : undefined
-    return heads
+    return heads.map(({ head, lease }) => heldAt(now, head, lease))
   })
 
   return { of, all, leftOut }
@@ -101,7 +108,13 @@ const most = 20_000
 interface Known {
   readonly identity: string
   readonly size: number
-  readonly head: RunHead
+  readonly head: JournalHead
+}
+
+/** A head, and who holds its run. */
+interface Held {
+  readonly head: JournalHead
+  readonly lease: Lease | undefined
 }
 
 interface Run {
@@ -112,7 +125,7 @@ interface Run {
 /** What a directory held when it was last changed. */
 interface Look {
   readonly at: number
-  readonly heads: ReadonlyArray<RunHead>
+  readonly heads: ReadonlyArray<Held>
   readonly unread: ReadonlyArray<Run>
 }
 

@@ -94,6 +94,8 @@ export const withEnvironment = <Output, S extends AnySkill<unknown>, R, A, E>(
         isFull: sink.isFull,
         batch: sink.batch,
         stop: options.stop,
+        signal: options.signal,
+        stopping: { cancelled: undefined },
         steering: undefined,
         spawn,
         onTaskComplete: options.onTaskComplete

@@ -14,15 +14,16 @@ import { stopped } from "./failure.ts"
 import type { Run } from "./run.ts"
 import type { DriveError, StepError } from "./stepErrors.ts"
 import { afterCalls, afterModel, afterTurn, askModel, askModelAgain, preparePrompt, startRun } from "./turn.ts"
+import { untilCancelled } from "./untilCancelled.ts"
 
 /**
- * Drives a run until it completes, pauses or fails. The loop itself cannot be interrupted, so a result in hand is always
+ * Drives a run until it completes, pauses, fails or is cancelled. The loop itself cannot be interrupted, so a result in hand is always
  * recorded; models, skills, hooks and waits can.
  */
 export const drive = (run: Run): Effect.Effect<void, DriveError> =>
   Effect.uninterruptibleMask((restore) => {
     run.restore = restore
-    return Effect.catchCause(withinDeadline(run, loop(run)), (cause) => stopped(run, cause))
+    return Effect.catchCause(untilCancelled(run, withinDeadline(run, loop(run))), (cause) => stopped(run, cause))
   })
 
 const loop = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, StepError | StopError> {

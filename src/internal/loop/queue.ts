@@ -12,6 +12,7 @@ import {
   ApprovalNotFound,
   type ConcurrentAppendError,
   type RunBusy,
+  type RunCancelled,
   type RunNotFound,
   type StoreError
 } from "../../KernelError.ts"
@@ -25,6 +26,7 @@ import type { Environment } from "./run.ts"
 import { patient } from "../store/patientStore.ts"
 import { type RunTree as Tree, treeOf } from "../store/family.ts"
 import { stored, storedAt } from "../store/stored.ts"
+import { cancelled } from "./conclude.ts"
 import { unanswered } from "../state/turnFold.ts"
 
 /** Lets any worker take a run up at once: a lease that has ended tells it from one somebody runs without any. */
@@ -72,7 +74,10 @@ export const answer = Effect.fnUntraced(function* (
   runId: string,
   answers: ReadonlyArray<Answer>,
   options: AnswerOptions
-): Effect.fn.Return<void, ApprovalNotFound | ConcurrentAppendError | StoreError | RunBusy | RunNotFound> {
+): Effect.fn.Return<
+  void,
+  ApprovalNotFound | ConcurrentAppendError | StoreError | RunBusy | RunNotFound | RunCancelled
+> {
   const now = yield* Clock.currentTimeMillis
   const workerId = `${options.workerId ?? "local"}#${randomId(yield* Random.Random)}`
   const limits = yield* Limits
@@ -81,6 +86,7 @@ export const answer = Effect.fnUntraced(function* (
   const root = yield* storedAt(store, runId, options.revision)
   const tree = yield* treeOf(store, root)
   yield* checkAnswers(tree, answers)
+  if (root.status.type === "cancelled") return yield* cancelled(runId, root.status)
   if (root.status.type === "completed") return
   const own = answersTo(root, answers)
   const tasks = answerTasks(writer, tree, answers)
@@ -172,7 +178,9 @@ export const questions = (
   store: RunStore.RunStoreShape,
   runId: string
 ): Effect.Effect<ReadonlyArray<Question>, RunNotFound | StoreError> =>
-  Effect.flatMap(stored(store, runId), (state) => questionsBelow(store, state))
+  Effect.flatMap(stored(store, runId), (state) =>
+    state.status.type === "cancelled" ? Effect.succeed([]) : questionsBelow(store, state)
+  )
 
 /** The same, of a run that is in hand. */
 export const questionsBelow = (

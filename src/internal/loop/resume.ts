@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import { type Call, type CallResult, resultOf } from "../../Call.ts"
-import type { ResumeError, StoreError } from "../../KernelError.ts"
+import type { ResumeError, RunCancelled, StoreError } from "../../KernelError.ts"
 import { InFlightToolCalls, RewindNotAllowed, RunBusy } from "../../KernelError.ts"
 import type { Delta, RunResult, RunState } from "../../RunState.ts"
 import { spentBy } from "../store/stored.ts"
@@ -131,7 +131,7 @@ const recoveredCalls = Effect.fnUntraced(function* (
   run: Run,
   recover: NonNullable<Resumption["recover"]>,
   children: ReadonlyMap<string, RunState>
-): Effect.fn.Return<Pick<Delta, "retried" | "resolved">, InFlightToolCalls | AppendError> {
+): Effect.fn.Return<Pick<Delta, "retried" | "resolved">, InFlightToolCalls | RunCancelled | AppendError> {
   const inFlight = run.state.currentTurn?.inFlight ?? []
   const given = new Map(Object.entries(recover))
   const recoveryOf = (call: Call): Recovery =>

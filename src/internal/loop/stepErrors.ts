@@ -16,6 +16,7 @@ import type {
   ModelCallError,
   PromptError,
   RunBusy,
+  RunCancelled,
   RunFinished,
   RunPaused,
   StopError,
@@ -49,7 +50,7 @@ export type StepError =
   | LoopDetected
 
 /** The loop, within its deadline. */
-export type DriveError = StepError | StopError | DeadlineExceeded
+export type DriveError = StepError | StopError | DeadlineExceeded | RunCancelled
 
 /** A run that stopped without an answer. */
-export type EndError = RunPaused | RunFinished | MaxStepsReached | MiddlewareTermination
+export type EndError = RunPaused | RunCancelled | RunFinished | MaxStepsReached | MiddlewareTermination

@@ -214,7 +214,7 @@ const endOfRun = (life: string, runId: string): string => JSON.stringify([life, 
 
 /** Whether a run has ended, for now. */
 export const isEndOfRun = ({ type }: PhaseEvent): boolean =>
-  type === "run_completed" || type === "run_failed" || type === "paused"
+  type === "run_completed" || type === "run_failed" || type === "run_cancelled" || type === "paused"
 
 /**
  * All records in the order of time, which within a run is that of its journal, whatever its clock did. What happened

@@ -3,6 +3,7 @@
  */
 
 import type * as Arr from "effect/Array"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
@@ -15,6 +16,7 @@ import type { Lease, RunFilter, RunHead, RunStoreShape } from "../../RunStore.ts
 import { isEmpty } from "../base/json.ts"
 import * as Mailbox from "../base/mailbox.ts"
 import { open } from "../state/state.ts"
+import * as Cancellations from "./cancellations.ts"
 import { areStored, refusal } from "./journalRules.ts"
 import { atMost, headOf, inOrder, matches } from "./runHead.ts"
 import * as Search from "./runSearch.ts"
@@ -30,6 +32,7 @@ interface Memory {
 interface Runs {
   readonly kept: Map<string, Kept>
   readonly followers: Set<Follower>
+  readonly cancellations: Cancellations.Cancellations
   isOver: boolean
 }
 
@@ -50,18 +53,25 @@ interface Follower {
 
 /** Creates an empty store. */
 export const make = (): Memory => {
-  const runs: Runs = { kept: new Map(), followers: new Set(), isOver: false }
+  const runs: Runs = { kept: new Map(), followers: new Set(), cancellations: Cancellations.make(), isOver: false }
   const find = (runId: string) => Option.fromUndefinedOr(runs.kept.get(runId))
   return {
     store: {
       append: (records, state) => Effect.suspend(() => append(runs, records, state)),
       load: (runId) => Effect.sync(() => Option.map(find(runId), ({ state }) => open(state))),
-      head: (runId) => Effect.sync(() => Option.map(find(runId), ({ lease, state }) => headOf(state, lease))),
+      head: (runId) =>
+        Effect.map(Clock.currentTimeMillis, (now) =>
+          Option.map(find(runId), ({ lease, state }) => headOf(state, lease, now))
+        ),
       read: (runId, from = 0) => Stream.suspend(() => Stream.fromArray(recordsOf(runs.kept.get(runId), from))),
       tail: (runId, from = 0) => Stream.unwrap(Effect.map(follow(runs, runId, from), ({ mailbox }) => mailbox.stream)),
-      list: (filter = {}) => Effect.sync(() => list(runs, filter)),
+      list: (filter = {}) => Effect.map(Clock.currentTimeMillis, (now) => list(runs, filter, now)),
       acquire: (runId, lease, now) => Effect.suspend(() => acquire(runs, runId, lease, now)),
       release: (runId, workerId) => Effect.sync(() => release(runs, runId, workerId)),
+      cancelled: (runId) =>
+        Effect.suspend(() =>
+          runs.kept.get(runId)?.state.status.type === "cancelled" ? Effect.void : runs.cancellations.of(runId)
+        ),
       remove: (runIds) =>
         Effect.sync(() => {
           for (const runId of runIds) runs.kept.delete(runId)
@@ -77,7 +87,7 @@ export const make = (): Memory => {
 // ---------------------------------------------------------------- appending
 
 const append = (
-  { followers, kept }: Runs,
+  { cancellations, followers, kept }: Runs,
   records: Arr.NonEmptyReadonlyArray<RunRecord>,
   state: RunState
 ): Effect.Effect<void, RunExists | ConcurrentAppendError | StoreError> => {
@@ -103,6 +113,7 @@ const append = (
     run.state = state
   }
   for (const follower of followers) if (follower.runId === runId) offer(follower, records)
+  if (state.status.type === "cancelled") cancellations.tell(runId)
   return Effect.void
 }
 
@@ -152,11 +163,11 @@ const offer = ({ from, mailbox }: Follower, records: ReadonlyArray<RunRecord>): 
   for (const record of records) if (record.revision > from) mailbox.offer(record)
 }
 
-const list = ({ kept }: Runs, filter: RunFilter): ReadonlyArray<RunHead> => {
+const list = ({ kept }: Runs, filter: RunFilter, now: number): ReadonlyArray<RunHead> => {
   const found: Array<RunHead> = []
   const wanted = Search.wanted(filter.search)
   for (const { lease, state } of kept.values()) {
-    const head = headOf(state, lease)
+    const head = headOf(state, lease, now)
     if (matches(head, filter) && Search.mentions(state, wanted)) found.push(head)
   }
   return found.sort(inOrder(filter)).slice(0, atMost(filter))

@@ -148,8 +148,17 @@ export const make = () => {
       phase,
       error: errorInfo,
       createdAt: Schema.Finite
+    }),
+    exactly<Extract<Run.Status, { type: "cancelled" }>>()({
+      type: Schema.Literal("cancelled"),
+      phase,
+      reason: Schema.optionalKey(Schema.String),
+      by: Schema.optionalKey(Schema.String),
+      createdAt: Schema.Finite
     })
   ])
+
+  const callLeft = exactly<Run.CallLeft>()({ callId: Schema.String, name: Schema.NullOr(Schema.String) })
 
   const outcome = Schema.Union([
     exactly<OutcomeOf<"workflow">>()({
@@ -239,6 +248,7 @@ export const make = () => {
     source,
     callError,
     call,
+    callLeft,
     answer,
     question,
     completing,

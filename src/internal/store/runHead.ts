@@ -1,13 +1,18 @@
 /**
- * The head of a run: what a list tells of it, which ones a filter asks for, and in which order.
+ * The head of a run: how it stands without its journal, which heads a filter takes, and in which order.
  */
 
-import type { Lease, RunFilter, RunHead } from "../../RunStore.ts"
-import type { RunState } from "../../RunState.ts"
+import type { Lease, RunFilter, RunHead, RunStatus } from "../../RunStore.ts"
+import type { RunState, Status } from "../../RunState.ts"
 import { turnCount } from "../../RunState.ts"
 
-/** The head of a state. */
-export const headOf = (state: RunState, lease?: Lease | undefined): RunHead => ({
+/** The part of a head that the journal alone decides. */
+export interface JournalHead extends Omit<RunHead, "status" | "lease"> {
+  readonly status: Status
+}
+
+/** The head of a state, as far as the journal decides it. */
+export const journalHeadOf = (state: RunState): JournalHead => ({
   runId: state.runId,
   rootRunId: state.rootRunId,
   parentRunId: state.parentRunId,
@@ -16,9 +21,29 @@ export const headOf = (state: RunState, lease?: Lease | undefined): RunHead => (
   status: state.status,
   turns: turnCount(state),
   createdAt: state.createdAt,
-  updatedAt: state.updatedAt,
+  updatedAt: state.updatedAt
+})
+
+/** The head of a state under a lease, at a time. */
+export const headOf = (state: RunState, lease?: Lease | undefined, now = 0): RunHead =>
+  heldAt(now, journalHeadOf(state), lease)
+
+/** Completes the head of a journal with the lease of its run, at a time. */
+export const heldAt = (now: number, head: JournalHead, lease: Lease | undefined): RunHead => ({
+  ...head,
+  status: statusOf(head.status, lease, now),
   lease
 })
+
+/** How a run stands: by its journal, and by its lease while it is under way. */
+export const statusOf = (status: Status, lease: Lease | undefined, now: number): RunStatus => {
+  if (status.type === "paused") return { ...status, type: "waiting" }
+  if (status.type !== "running" || lease === undefined) return status
+  const { phase } = status
+  const { expiresAt, workerId: by } = lease
+  if (expiresAt === 0) return { type: "queued", phase }
+  return expiresAt > now ? { type: "running", phase, by } : { type: "interrupted", phase, by }
+}
 
 /** Tells whether a head passes a filter, apart from its `search`. */
 export const matches = (head: RunHead, filter: RunFilter): boolean =>

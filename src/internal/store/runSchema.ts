@@ -157,7 +157,12 @@ export const make = (format: number, content: Schema.Codec<Content, unknown>) =>
       reason: Schema.optionalKey(Schema.String),
       metadata: Schema.optionalKey(Storable.Json)
     }),
-    event("run_failed")({ error: errorInfo })
+    event("run_failed")({ error: errorInfo }),
+    event("run_cancelled")({
+      reason: Schema.optionalKey(Schema.String),
+      by: Schema.optionalKey(Schema.String),
+      inFlight: Schema.Array(leaf.callLeft)
+    })
   ])
 
   const delta = exactly<Run.Delta>()({

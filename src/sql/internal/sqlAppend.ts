@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
+import type { Cancellations } from "../../internal/store/cancellations.ts"
 import type { Followers } from "../../internal/store/followJournal.ts"
 import { areStored } from "../../internal/store/journalRules.ts"
 import type { Marks, Part } from "../../internal/store/marks.ts"
@@ -29,6 +30,7 @@ export interface Database {
   readonly journal: Journal
   readonly marks: Marks
   readonly followers: Followers
+  readonly cancellations: Cancellations
   /** Runs a statement at once, where the client can do that. */
   readonly attempt: SqliteClient["attempt"] | undefined
 }
@@ -172,8 +174,9 @@ const afterwards = (
   state: RunState,
   { body, first, id }: Tables.Row
 ): Effect.Effect<void> => {
-  const { followers, marks, sql } = database
+  const { cancellations, followers, marks, sql } = database
   if (first === 1) marks.set(state, RunCodec.start)
+  if (state.status.type === "cancelled") cancellations.tell(id)
   const part = marks.due(records, state, body.length)
   const written = part === undefined ? Effect.void : writePart(database, part)
   return followers.has(id) ? Effect.andThen(sql.afterCommit(Effect.sync(() => followers.wake(id))), written) : written

@@ -2,6 +2,8 @@
  * Heads and leases in the table of runs.
  */
 
+import * as Arr from "effect/Array"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
@@ -9,11 +11,11 @@ import * as Schema from "effect/Schema"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import type { Fragment } from "effect/sql/Statement"
-import { atMost } from "../../internal/store/runHead.ts"
+import { atMost, heldAt } from "../../internal/store/runHead.ts"
 import * as Search from "../../internal/store/runSearch.ts"
 import { RunBusy, RunNotFound, StoreError } from "../../KernelError.ts"
 import * as RunCodec from "../../RunCodec.ts"
-import type { Lease, RunFilter, RunHead } from "../../RunStore.ts"
+import type { Lease, RunFilter, RunHead, RunStatus } from "../../RunStore.ts"
 import { corrupt } from "./sqlFault.ts"
 import * as Key from "./key.ts"
 import * as Tables from "./runTables.ts"
@@ -28,6 +30,8 @@ export interface Heads {
     now: number
   ) => Effect.Effect<void, RunBusy | RunNotFound | StoreError | SqlError>
   readonly release: (runId: string, workerId: string) => Effect.Effect<void, SqlError>
+  /** Returns the keys of the runs that are cancelled, among some. */
+  readonly cancelled: (keys: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<string>, SqlError>
 }
 
 /** Reads with a client that transforms nothing. */
@@ -38,8 +42,20 @@ export const make = (sql: SqlClient): Heads => ({
   release: (runId, workerId) =>
     Effect.asVoid(sql`
       UPDATE kernai_runs SET worker = NULL, expires_at = NULL
-      WHERE id = ${Key.make(runId)} AND worker = ${Key.escape(workerId)}`)
+      WHERE id = ${Key.make(runId)} AND worker = ${Key.escape(workerId)}`),
+  cancelled: (keys) => cancelled(sql, keys)
 })
+
+const cancelled = (sql: SqlClient, keys: ReadonlyArray<string>): Effect.Effect<ReadonlyArray<string>, SqlError> =>
+  Effect.map(
+    Effect.forEach(
+      Arr.chunksOf(keys, 500),
+      (some) =>
+        sql<{ readonly id: string }>`
+          SELECT id FROM kernai_runs WHERE status = 'cancelled' AND ${sql.in("id", some)}`
+    ),
+    (pages) => pages.flat().map(({ id }) => id)
+  )
 
 /** A head is the row of a run with the last row of its journal. */
 const columns = `facts, worker, expires_at, turns, detail, at,
@@ -51,12 +67,14 @@ const head = Effect.fnUntraced(function* (
   sql: SqlClient,
   runId: string
 ): Effect.fn.Return<Option.Option<RunHead>, StoreError | SqlError> {
+  const now = yield* Clock.currentTimeMillis
   const rows = yield* sql`SELECT ${sql.literal(columns)} FROM ${sql.literal(joined)} WHERE id = ${Key.make(runId)}`
-  return rows[0] === undefined ? Option.none() : Option.some(yield* toHead(rows[0]))
+  return rows[0] === undefined ? Option.none() : Option.some(yield* toHead(rows[0], now))
 })
 
 const list = Effect.fnUntraced(function* (sql: SqlClient, filter: RunFilter = {}) {
-  const where = conditions(sql, filter)
+  const now = yield* Clock.currentTimeMillis
+  const where = conditions(sql, filter, now)
   const isOldest = filter.order === "oldest"
   const heads: Array<RunHead> = []
   const most = atMost(filter)
@@ -69,7 +87,7 @@ const list = Effect.fnUntraced(function* (sql: SqlClient, filter: RunFilter = {}
       ORDER BY created_at ${sql.literal(isOldest ? "ASC" : "DESC")}, id LIMIT ${wanted}`
     for (const row of rows) {
       // A head that cannot be read hides no other, and takes no place of a page.
-      const head = yield* Effect.catch(toHead(row), (error) =>
+      const head = yield* Effect.catch(toHead(row, now), (error) =>
         Effect.as(Effect.logWarning("a run is left out", error), undefined)
       )
       if (head !== undefined) heads.push(head)
@@ -79,10 +97,10 @@ const list = Effect.fnUntraced(function* (sql: SqlClient, filter: RunFilter = {}
   }
 })
 
-const conditions = (sql: SqlClient, filter: RunFilter): ReadonlyArray<Fragment> => {
+const conditions = (sql: SqlClient, filter: RunFilter, now: number): ReadonlyArray<Fragment> => {
   const { agent, rootRunId, roots, search, status, unleasedAt, updatedBefore } = filter
   const where: Array<Fragment> = [sql`format <= ${RunCodec.format}`]
-  if (status !== undefined) where.push(status.length === 0 ? sql`1 = 0` : sql.in("r.status", status))
+  if (status !== undefined) where.push(stands(sql, status, now))
   if (agent !== undefined) where.push(sql`agent = ${Key.make(agent)}`)
   if (rootRunId !== undefined) where.push(sql`root = ${Key.make(rootRunId)}`)
   if (roots === true) where.push(sql`parent IS NULL`)
@@ -94,6 +112,24 @@ const conditions = (sql: SqlClient, filter: RunFilter): ReadonlyArray<Fragment> 
     where.push(sql`EXISTS (SELECT 1 FROM kernai_words WHERE kernai_words.run = r.run AND ${found})`)
   }
   return where
+}
+
+/** Takes the runs that stand as one of some words says. */
+const stands = (sql: SqlClient, words: ReadonlyArray<RunStatus["type"]>, now: number): Fragment => {
+  const leased = {
+    queued: sql`expires_at = 0`,
+    running: sql`(expires_at IS NULL OR expires_at > ${now})`,
+    interrupted: sql`expires_at <> 0 AND expires_at <= ${now}`
+  }
+  const statuses: Array<string> = []
+  const conditions: Array<Fragment> = []
+  for (const word of words) {
+    if (word === "queued" || word === "running" || word === "interrupted") {
+      conditions.push(sql`(r.status = 'running' AND ${leased[word]})`)
+    } else statuses.push(word === "waiting" ? "paused" : word)
+  }
+  if (statuses.length > 0) conditions.push(sql.in("r.status", statuses))
+  return conditions.length === 0 ? sql`1 = 0` : sql.or(conditions)
 }
 
 const behind = (sql: SqlClient, { created_at, id }: Place, isOldest: boolean): Fragment => {
@@ -155,18 +191,15 @@ const readRow = Schema.decodeUnknownResult(
   })
 )
 
-const toHead = (row: unknown): Effect.Effect<RunHead, StoreError> =>
+const toHead = (row: unknown, now: number): Effect.Effect<RunHead, StoreError> =>
   Effect.fromResult(
     Result.flatMap(readRow(row), ({ at, detail, expires_at, facts, revision, turns, worker }) =>
-      Result.map(RunCodec.decodeStatus(detail), (status) => ({
-        ...facts,
-        parentRunId: facts.parentRunId ?? undefined,
-        revision,
-        status,
-        turns,
-        updatedAt: at,
-        lease:
+      Result.map(RunCodec.decodeStatus(detail), (status) =>
+        heldAt(
+          now,
+          { ...facts, parentRunId: facts.parentRunId ?? undefined, revision, status, turns, updatedAt: at },
           worker === null || expires_at === null ? undefined : { workerId: Key.unescape(worker), expiresAt: expires_at }
-      }))
+        )
+      )
     )
   ).pipe(Effect.catchTag("SchemaError", () => corrupt("a head cannot be read")))

@@ -191,6 +191,7 @@ export const watch = (
       list: (filter) => ask(parts.store.list(filter)),
       acquire: (runId, lease, now) => ask(parts.store.acquire(runId, lease, now)),
       release: (runId, workerId) => ask(parts.store.release(runId, workerId)),
+      cancelled: parts.store.cancelled,
       remove: (runIds) => ask(parts.store.remove(runIds))
     },
     skills: watchedSkills(parts.skills, within),
