@@ -5,8 +5,8 @@
  * the number of the run, with the first revision of the row in the lower 32 bits.
  * Two appends that continue the same revision have the same key, whatever their
  * lengths, so the database takes one of them. The head of a run is the last row of
- * its journal: an append writes one row of one table. Only when the status of a run
- * changes does its row in `kernai_runs` change in the same transaction.
+ * its journal: an append writes one row of one table. Only when the status or the
+ * format of a run changes does its row in `kernai_runs` change in the same transaction.
  */
 
 import type * as Effect from "effect/Effect"
@@ -36,8 +36,8 @@ export interface Row {
 }
 
 /**
- * Appends a row to a run that has its status and ends just before it. Changes one row, or none where the run has another
- * status, ends elsewhere, or is not there. The parameters are those of `paramsOfSqlite`.
+ * Appends a row to a run that has its status and its format and ends just before it. Changes one row, or none where the
+ * run has another status or format, ends elsewhere, or is not there. The parameters are those of `paramsOfSqlite`.
  *
  * A missing body violates its column, which the statement ignores: a query over the table that is filled would copy the
  * body first. Older versions of Node do not know the place of a numbered parameter, so some are given several times.
@@ -49,7 +49,7 @@ VALUES (
   ?,
   (
     SELECT ? FROM kernai_runs AS r
-    WHERE id = ? AND format <= ? AND status = ? AND (? = 1 OR (run << 32) + ? = (
+    WHERE id = ? AND format = ? AND status = ? AND (? = 1 OR (run << 32) + ? = (
       SELECT entry + records FROM kernai_journal WHERE entry < (r.run << 32) + ? ORDER BY entry DESC LIMIT 1
     ))
   ),
@@ -68,7 +68,7 @@ WITH added AS (
 INSERT INTO kernai_journal (entry, records, body, turns, detail, at)
 SELECT (run::bigint << 32) + $2::integer, $3::integer, $4::text, $5::integer, $6::text, $7::float8
 FROM kernai_runs AS r
-WHERE id = $1::text AND format <= $8::integer AND status = $9::text
+WHERE id = $1::text AND format = $8::integer AND status = $9::text
   AND ($2::integer = 1 OR (run::bigint << 32) + $2::integer = (
     SELECT entry + records FROM kernai_journal
     WHERE entry < (r.run::bigint << 32) + $2::integer ORDER BY entry DESC LIMIT 1

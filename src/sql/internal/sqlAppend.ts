@@ -106,10 +106,12 @@ const insert = ({ sql }: Database, row: Tables.Row): Effect.Effect<boolean, SqlE
     (rows) => rows.length > 0
   )
 
-/** Appends a row that changes the status of its run. */
+/** Appends a row that changes the status of its run, or raises its format: an older version refuses the run then. */
 const turn = (database: Database, row: Tables.Row, state: RunState): Effect.Effect<boolean, SqlError> => {
   const { sql } = database
-  const changed = sql`UPDATE kernai_runs SET status = ${row.status} WHERE id = ${row.id}`
+  const changed = sql`
+    UPDATE kernai_runs SET status = ${row.status}, format = ${RunCodec.format}
+    WHERE id = ${row.id} AND format <= ${RunCodec.format}`
   const ended = state.status.type === "completed" ? remember(database, state) : Effect.void
   return whole(sql, Effect.andThen(changed, insert(database, row)), ended)
 }
