@@ -25,6 +25,25 @@ describe.skipIf(!Postgres.available)("PgRunStore", () => {
   suite(Effect.flatMap(database, ({ url }) => at(url)))
 
   it.live(
+    "wakes followers in other processes at once, also of a process that ends with its last append",
+    () =>
+      Effect.gen(function* () {
+        const { url } = yield* Postgres.database
+        const one = yield* at(url)
+        const run = Journal.begin("run")
+        const commits = [run.last(), ...Journal.turn(run)]
+        const follower = yield* Effect.forkChild(Stream.runDrain(Stream.take(one.tail("run"), commits.length)), {
+          startImmediately: true
+        })
+        for (const commit of commits) {
+          yield* Effect.scoped(Effect.flatMap(at(url), (other) => put(other, [commit])))
+        }
+        yield* Fiber.join(follower)
+      }),
+    30_000
+  )
+
+  it.live(
     "receives notifications again after it lost its listening connection",
     () =>
       Effect.gen(function* () {
