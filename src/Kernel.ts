@@ -307,7 +307,7 @@ export const layerNoProvider: Layer.Layer<Kernel, never, Parts> = Layer.effect(
 /**
  * The kernel with everything in memory: needs only skills and a provider.
  *
- * Its store is its own. Where others ask it too, for `questions`, `answer`, `fork` or a `RunWorker`, put `layer` on
+ * Its store is its own, and keeps the last 100 runs that ended. Where others ask it too, for `questions`, `answer`, `fork` or a `RunWorker`, put `layer` on
  * `RunStore.layerMemory` with `Layer.provideMerge`.
  *
  * @category layers
@@ -316,7 +316,14 @@ export const layerNoProvider: Layer.Layer<Kernel, never, Parts> = Layer.effect(
 export const layerMemory: Layer.Layer<Kernel, never, SkillRegistry | Provider> = Layer.effect(
   Kernel,
   Effect.map(Effect.context<Parts | Provider>(), (built) => make(built))
-).pipe(Layer.provide([ProtocolRegistry.layer(), MediaStore.layerMemory, RunStore.layerMemory]), Layer.orDie)
+).pipe(
+  Layer.provide([
+    ProtocolRegistry.layer(),
+    MediaStore.layerMemory,
+    RunStore.layerMemoryWith({ endedRuns: 100, endedBytes: 16 * 1024 * 1024 })
+  ]),
+  Layer.orDie
+)
 
 // ---------------------------------------------------------------- making
 
