@@ -18,59 +18,13 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
 import * as SchemaIssue from "effect/SchemaIssue"
-import type * as Scope from "effect/Scope"
-import type * as Content from "./Content.ts"
 import * as Shelf from "./internal/store/mediaScope.ts"
-import { type LimitExceeded, MediaConflict, MediaNotFound, MediaUnreadable, type StoreError } from "./KernelError.ts"
+import type { MediaStoreShape, StoredMedia } from "./internal/store/mediaStoreTypes.ts"
+import { MediaConflict, MediaNotFound, MediaUnreadable } from "./KernelError.ts"
 import * as Media from "./Media.ts"
 
 export { MediaConflict, MediaNotFound, MediaUnreadable }
-
-/**
- * A medium that has its id.
- *
- * @category models
- * @since 0.1.0
- */
-export interface StoredMedia extends Media.Media {
-  readonly id: string
-}
-
-/**
- * What a media store does.
- *
- * @category models
- * @since 0.1.0
- */
-export interface MediaStoreShape {
-  /** Stores a medium under its id (BP-116). The same medium again is no change; another one of that id fails (S-20). */
-  readonly put: (media: Media.Media) => Effect.Effect<StoredMedia, MediaConflict | LimitExceeded | StoreError>
-  /** The medium of an id, if the store has it. */
-  readonly get: (id: string) => Effect.Effect<Option.Option<StoredMedia>, StoreError>
-  /** The bytes of a medium. A path is read now; a URL is never fetched (CP-11). */
-  readonly bytes: (id: string) => Effect.Effect<Uint8Array, MediaNotFound | MediaUnreadable | StoreError>
-  /** The content that names a stored medium by `fileId`. */
-  readonly content: (id: string) => Effect.Effect<Content.MediaContent, MediaNotFound | StoreError>
-  /** Stores the media and inline bytes among `parts`, at any depth; gives the parts with references instead. */
-  readonly admit: (
-    parts: ReadonlyArray<string | Media.Media | Content.Content>
-  ) => Effect.Effect<ReadonlyArray<Content.Content>, MediaConflict | LimitExceeded | StoreError>
-  /** Everything put into this store, oldest first. */
-  readonly list: Effect.Effect<ReadonlyArray<StoredMedia>, StoreError>
-  /** How many media were put into this store. */
-  readonly size: Effect.Effect<number, StoreError>
-  /**
-   * The store of a root run, one for all who hold it. In memory it is emptied when the last of their scopes closes.
-   *
-   * It also sees the media of `origins`: root runs it was forked from.
-   */
-  readonly run: (
-    rootRunId: string,
-    origins?: ReadonlyArray<string>
-  ) => Effect.Effect<MediaStoreShape, never, Scope.Scope>
-  /** Forgets the media of root runs, which nobody goes on with; those that are not there are no failure. */
-  readonly release: (rootRunIds: ReadonlyArray<string>) => Effect.Effect<void, StoreError>
-}
+export type { MediaStoreShape, StoredMedia } from "./internal/store/mediaStoreTypes.ts"
 
 /**
  * Keeps media for the application, and for each root run.

@@ -16,45 +16,15 @@ import { withEnvironment, type Built } from "./internal/loop/environment.ts"
 import { partsOf } from "./internal/loop/kernelParts.ts"
 import { silent } from "./internal/loop/listeners.ts"
 import * as Replays from "./internal/replay/replayRun.ts"
+import type { Recording, Replayed } from "./internal/replay/replayTypes.ts"
 import { Kernel } from "./Kernel.ts"
 import type { ReplayError, RunNotFound, StoreError } from "./KernelError.ts"
-import type { RunEvent } from "./RunEvent.ts"
-import type { RunRecord, RunState } from "./RunState.ts"
+import type { RunRecord } from "./RunState.ts"
 import * as RunStore from "./RunStore.ts"
 import type { AnySkill } from "./Skill.ts"
 
+export type { Recording, Replayed } from "./internal/replay/replayTypes.ts"
 export type { ReplayError } from "./KernelError.ts"
-
-/**
- * A recorded tree of runs: the id of its root, and its records when they are not in the store.
- *
- * @category models
- * @since 0.1.0
- */
-export type Recording =
-  | string
-  | {
-      readonly runId: string
-      readonly records: ReadonlyArray<RunRecord>
-      /** Recorded events. With `stream_part` events of whole replies (`parts: true`), replies stream as they did. */
-      readonly events?: ReadonlyArray<RunEvent> | undefined
-    }
-
-/**
- * A finished replay: its events in order, and the state at the end of the recording.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Replayed {
-  /** For a fork, the events after what it copied. */
-  readonly events: ReadonlyArray<RunEvent>
-  readonly state: RunState
-  /** Runs in the tree. */
-  readonly runs: number
-  /** Processes that ran the tree. */
-  readonly lives: number
-}
 
 /**
  * Replays a recorded run with the agent as it is now. Fails with `ReplayDiverged` at the first phase event that differs
