@@ -1,12 +1,10 @@
 /**
- * Media by id: what a run was given or made, kept as long as its root run may go on (BP-119, CP-11).
+ * Keeps media by id, for as long as their root run may continue.
  *
- * Messages and journals name media by `fileId`; the bytes are here, once. The
- * store of a root run is shared by its whole tree and bounded; it sees the
- * application's own media, and keeps its own from others. In memory it is
- * released when the run stops in this process. A durable store (`FileMediaStore`,
- * `SqlMediaStore`) keeps it for whoever goes on with the run, until `release`.
- * A path is read when its bytes are asked for; a URL is never fetched.
+ * Messages and journals refer to media by `fileId`; the bytes are stored once, here. All runs of a tree share the
+ * bounded store of their root run. It also sees the application's own media, but not those of other trees. In memory,
+ * the media of a tree are released when its root run stops in this process. A durable store (`FileMediaStore`,
+ * `SqlMediaStore`) keeps them until `release`. Files are read when their bytes are requested; URLs are never fetched.
  *
  * @since 0.1.0
  */
@@ -27,9 +25,9 @@ export { MediaConflict, MediaNotFound, MediaUnreadable }
 export type { MediaStoreShape, StoredMedia } from "./internal/store/mediaStoreTypes.ts"
 
 /**
- * Keeps media for the application, and for each root run.
+ * Keeps media for the application and for each root run.
  *
- * A run provides its own store to the skills it runs, so a skill just asks for `MediaStore`.
+ * Skills use the store of their run: `MediaStore` inside a skill is always that of the run.
  *
  * @category services
  * @since 0.1.0
@@ -37,7 +35,7 @@ export type { MediaStoreShape, StoredMedia } from "./internal/store/mediaStoreTy
 export class MediaStore extends Context.Service<MediaStore, MediaStoreShape>()("kernai/MediaStore") {}
 
 /**
- * A stored medium by its id: what a skill input asks for when it takes a medium (W-21).
+ * Decodes the id of a stored medium. Use it in the input of a skill that takes a medium.
  *
  * @example
  * const ocr = Skill.make("ocr", {
@@ -72,7 +70,7 @@ export const Reference: Schema.Codec<StoredMedia, string, MediaStore> = (() =>
 /**
  * Keeps media in this process.
  *
- * Media in files can be read where the layer is built on a `FileSystem` and a `Path`, and only inside `root` (S-4).
+ * Media in files can be read if the layer is built on a `FileSystem` and a `Path`, and only inside `root`.
  *
  * @category layers
  * @since 0.1.0
@@ -91,7 +89,7 @@ export const layerMemoryWith = (options: { readonly root: string }): Layer.Layer
  */
 export const layerMemory: Layer.Layer<MediaStore> = layerMemoryWith({ root: "." })
 
-// A declaration, not a constant: the schema above is made before the constants down here are.
+// A function declaration, because the schema above needs it while the module loads.
 function isStored(value: unknown): value is StoredMedia {
   return Media.isMedia(value) && value.id !== undefined
 }

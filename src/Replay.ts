@@ -1,9 +1,9 @@
 /**
  * Replays recorded runs.
  *
- * A replay runs the agent as it is now, without asking a model and without entering a skill: both return what the
- * recording holds. Hooks, policies, instructions and prompts are made anew, so a replay finds the first event in which
- * today's agent differs from the recorded one.
+ * A replay runs the agent as it is now, without asking a model and without running a skill: both return what was
+ * recorded. Hooks, policies, instructions and prompts run anew, so a replay finds the first event in which today's
+ * agent differs from the recorded one.
  *
  * @since 0.2.0
  */
@@ -63,7 +63,7 @@ const replayOn = <Output, S extends AnySkill<unknown>, R>(
         )
       )
     )
-    // The provider is given, so no model has to be found.
+    // The provider is given, so no model has to be resolved.
     return Effect.catchTag(
       replayed,
       ["InvalidModel", "UnsupportedProvider", "ProviderUnavailable", "ProviderError"],
@@ -73,7 +73,7 @@ const replayOn = <Output, S extends AnySkill<unknown>, R>(
 }
 
 /**
- * Returns the records of a run and of all runs below it: what a replay needs, and what an export holds.
+ * Returns the records of a run and of all runs below it: the input of a replay and the content of an export.
  *
  * @category running
  * @since 0.2.0

@@ -46,12 +46,12 @@ export class RunStore extends Context.Service<RunStore, RunStoreShape>()("kernai
 export { headOf, inOrder, matches, refusal }
 
 /**
- * The calls that a run and the tasks below it began and have no result of: those that were under way when its process
- * died, or are under way now. What is known of them is told to `Kernel.resume`, or to a `RunWorker`, as `replay` (DR-17).
+ * Returns the calls that a run and the tasks below it started and that have no result: they are in flight now, or were
+ * in flight when the process died. Pass what is known about them as `recover` to `Kernel.resume` or to a `RunWorker`.
  *
  * @example
  * const calls = yield* RunStore.inFlight(runId)
- * const replay: Record<string, Kernel.Recovery> = Object.fromEntries(
+ * const recover: Record<string, Kernel.Recovery> = Object.fromEntries(
  *   calls.map((call) => [call.callId, isPaid(call.idempotencyKey) ? { resolve: { output: [paid] } } : "retry"])
  * )
  *
@@ -64,13 +64,14 @@ export const inFlight = (
   RunStore.use((store) => Calls.inFlight(store, runId))
 
 /**
- * Forgets trees of runs whose root has ended and in which nothing happened since a time, and tells their ids.
+ * Deletes trees of runs whose root has ended and that were not updated since an instant. Returns the ids of the deleted
+ * runs.
  *
- * Completed runs have ended, unless `status` says otherwise; a task goes on no longer than its root (R-18). A tree
- * goes as a whole or not at all; its media go with it where a `MediaStore` is provided. A tree from which a run was
- * forked that has not ended stays: the fork sees its media. While the first record of one that has not ended cannot be
- * read, what is older than it stays: it may be a fork of that. Runs that lists leave out, such as those of a newer
- * format, are not seen here, nor what they were forked from: where versions share a store, the newest one prunes.
+ * By default only completed runs count as ended; see `status`. A tree is deleted as a whole or not at all, and its
+ * media with it if a `MediaStore` is in context. A tree stays while a fork of it has not ended, because the fork uses
+ * its media. If the first record of an unfinished run cannot be read, all older trees stay, since the run may be a fork
+ * of one of them. Runs that lists omit, such as those of a newer format, are not seen here, nor are their origins: if
+ * several versions share a store, prune with the newest one.
  *
  * @category combinators
  * @since 0.1.0
@@ -78,9 +79,9 @@ export const inFlight = (
 export const prune = Effect.fnUntraced(function* (options: {
   /** Milliseconds since the epoch. */
   readonly updatedBefore: number
-  /** What counts as ended. Default: `completed`. */
+  /** Statuses that count as ended. Default: `completed`. */
   readonly status?: ReadonlyArray<Status["type"]> | undefined
-  /** Only trees whose root is of this agent. */
+  /** Only trees whose root run belongs to this agent. */
   readonly agent?: string | undefined
 }): Effect.fn.Return<ReadonlyArray<string>, StoreError, RunStore> {
   const store = yield* RunStore
@@ -94,7 +95,7 @@ export const prune = Effect.fnUntraced(function* (options: {
   }
   const needed = over.size === 0 ? new Set() : yield* originsOfOpen(store, over)
   const gone = [...over].filter(([rootRunId]) => !needed.has(rootRunId))
-  // A store may look through all there is for what belongs to a run: it does so for many at once.
+  // Some stores scan everything to find what belongs to a run, so runs are removed in batches.
   for (const trees of Arr.chunksOf(gone, 100)) {
     const runIds = trees.flatMap(([, tree]) => tree.map(({ runId }) => runId))
     yield* store.remove(runIds)
@@ -105,7 +106,7 @@ export const prune = Effect.fnUntraced(function* (options: {
 })
 
 /**
- * The trees of root runs. Many a store looks through all its runs to find one tree, so all are gathered, page by page.
+ * Returns the trees of root runs. Some stores scan all runs to find one tree, so all heads are read once, page by page.
  */
 const treesOf = Effect.fnUntraced(function* (
   store: RunStoreShape,
@@ -123,7 +124,7 @@ const treesOf = Effect.fnUntraced(function* (
   return trees
 })
 
-/** The root runs that others were forked from which may go on: all but those that are over. */
+/** The root runs from which unfinished runs were forked. */
 const originsOfOpen = Effect.fnUntraced(function* (
   store: RunStoreShape,
   over: ReadonlyMap<string, ReadonlyArray<RunHead>>
@@ -134,7 +135,7 @@ const originsOfOpen = Effect.fnUntraced(function* (
     const origins = Effect.flatMap(beginningOf(store, head.runId), (state) =>
       state === undefined ? Effect.succeed([]) : originsOf(store, state)
     )
-    // What cannot be read may be mended, and nobody knows which of those that were there before it was forked from.
+    // An unreadable run may be repaired, and may be a fork of any older run.
     const known = Effect.catchIf(
       origins,
       ({ reason }) => reason === "corrupt",
