@@ -50,10 +50,10 @@ type History = Histories.ChatHistoryShape
  */
 export interface ChatOptions extends Omit<RunOptions, "history"> {
   /**
-   * The run of this message: the same id again goes on with a run that failed or was cut off, and gives the answer of one
-   * that has it, whatever the input says. It is no id of the conversation: each message has one of its own. It reaches
-   * every run of the store, also those of other conversations: whoever lets a client choose it sees to it that it is the
-   * client's own.
+   * The id of the run for this message. An id that exists resumes a failed or interrupted run, and returns the answer
+   * of a completed one, whatever the input is. Each message has a run id of its own; it does not identify the
+   * conversation. The id reaches every run of the store, including those of other conversations: if a client chooses
+   * it, check that the run is the client's own.
    */
   readonly runId?: string | undefined
 }

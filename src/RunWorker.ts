@@ -34,8 +34,8 @@ type Given<A extends Runnable<unknown>, R> = Options<Services<A> | R> & { readon
 
 export {
   /**
-   * Whether a worker had this run, and its provider failed for a reason that may pass (see `KernelError.ProviderReason`):
-   * a part of what `retries` may say.
+   * Tells whether a worker's run failed because its provider failed for a reason that may pass (see
+   * `KernelError.ProviderReason`). Use it as a part of `retries`.
    *
    * @category guards
    * @since 0.1.0

@@ -25,7 +25,7 @@ import * as Plan from "./Plan.ts"
 
 export {
   /**
-   * Tasks that can never start: a validated plan has none (BP-59).
+   * Some tasks can never start. A validated plan has no such tasks.
    *
    * @category errors
    * @since 0.1.0
