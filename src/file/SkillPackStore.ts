@@ -1,10 +1,9 @@
 /**
- * Skill packs in folders on disk (AC-16, AC-17).
+ * Reads skill packs from folders on disk.
  *
- * Whatever a path or a link says, a file is opened only after its real place
- * is known: a plain file inside the skill's real folder, which is inside the
- * root's. Every look reads the disk anew, at most as many bytes as are asked
- * for, so a skill that was edited is seen at once.
+ * A file is opened only after its real path is known: a plain file inside the skill's real folder, which is inside that
+ * of the root, whatever links there are. Every access reads the disk again, up to the requested number of bytes, so
+ * edits take effect at once.
  *
  * @since 0.1.0
  */
@@ -24,12 +23,12 @@ import * as SkillPack from "../SkillPack.ts"
  * @since 0.1.0
  */
 export interface Options extends SkillPack.Options {
-  /** Folders that hold skill folders. Of two skills of one name the one in the first root wins. */
+  /** Folders that hold skill folders. If two skills have the same name, the one in the first root wins. */
   readonly roots: ReadonlyArray<string>
 }
 
 /**
- * The files of some roots, for `SkillPack.make`.
+ * Returns the files of these roots, for `SkillPack.make`.
  *
  * @category constructors
  * @since 0.1.0
@@ -53,14 +52,14 @@ export const files: (
       Effect.mapError((error) => error.message)
     )
 
-  /** The real place of a skill's folder. */
+  /** The real path of a skill's folder. */
   const placeOf = Effect.fnUntraced(function* (folder: SkillPack.Folder, asked: string) {
     const root = yield* fs.realPath(folder.root)
     const real = yield* fs.realPath(path.join(folder.root, folder.name))
     return isInside(root, real) ? real : yield* refused(asked, "the folder of the skill is outside of its root")
   })
 
-  /** The real place of a file, once it is known to be a plain one inside of its skill. */
+  /** The real path of a file, if it is a plain file inside its skill. */
   const find = Effect.fnUntraced(function* (folder: SkillPack.Folder, asked: string) {
     const place = yield* placeOf(folder, asked)
     const real = yield* fs.realPath(path.join(place, ...asked.split("/")))
@@ -70,7 +69,7 @@ export const files: (
     return { real, size: Number(info.size) }
   })
 
-  /** What is in a folder of a skill, if that is where it seems to be. */
+  /** The entries of a skill's folder, if its real path is inside the root. */
   const entriesOf = Effect.fnUntraced(function* (folder: SkillPack.Folder, asked: string) {
     const place = yield* placeOf(folder, asked)
     const real = yield* fs.realPath(path.join(place, ...asked.split("/")))
@@ -103,7 +102,7 @@ export const files: (
   const index: SkillPack.Files["index"] = Effect.fnUntraced(function* (folder, under, limit) {
     const found: Array<string> = []
     const left = [under]
-    // A folder may hold any number of others: what is looked at is bounded too.
+    // A folder may hold any number of entries, so reading them is bounded.
     for (let looks = 0; looks < limit && found.length < limit; looks++) {
       const here = left.shift()
       if (here === undefined) break
@@ -122,7 +121,7 @@ export const files: (
 })
 
 /**
- * The skill packs of some folders.
+ * Provides the skill packs of these folders.
  *
  * @category layers
  * @since 0.1.0
@@ -137,7 +136,7 @@ export const layer = (
 
 const refused = (path: string, reason: string) => new SkillPack.InvalidSkillPath({ path, reason })
 
-/** Not there, or behind something that is no folder. */
+/** Absent, or below something that is not a folder. */
 const isAbsent = (error: PlatformError): boolean => {
   const { reason } = error
   if (reason._tag === "NotFound") return true
