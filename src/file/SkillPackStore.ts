@@ -1,10 +1,9 @@
 /**
- * Skill packs in folders on disk (AC-16, AC-17).
+ * Reads skill packs from folders on disk.
  *
- * A file is read only if the descriptor that was opened belongs to a plain file
- * inside the skill's real folder, which is inside the root's. Every read goes to
- * the disk, for at most as many bytes as requested, so a skill that was edited
- * is seen at once.
+ * A file is read only if the descriptor that was opened belongs to a plain file inside the skill's real folder, which is
+ * inside that of the root. Every access reads the disk again, up to the requested number of bytes, so
+ * edits take effect at once.
  *
  * @since 0.1.0
  */
@@ -24,12 +23,12 @@ import * as SkillPack from "../SkillPack.ts"
  * @since 0.1.0
  */
 export interface Options extends SkillPack.Options {
-  /** Folders that hold skill folders. Of two skills of one name the one in the first root wins. */
+  /** Folders that hold skill folders. If two skills have the same name, the one in the first root wins. */
   readonly roots: ReadonlyArray<string>
 }
 
 /**
- * The files of some roots, for `SkillPack.make`.
+ * Returns the files of these roots, for `SkillPack.make`.
  *
  * @category constructors
  * @since 0.1.0
@@ -48,7 +47,7 @@ export const files: (
       Effect.mapError((error) => error.message)
     )
 
-  /** The real place of a skill's folder, which is inside the root's. */
+  /** The real path of a skill's folder, which is inside that of the root. */
   const placeOf = Effect.fnUntraced(function* (folder: SkillPack.Folder, asked: string) {
     const root = yield* fs.realPath(folder.root)
     const real = yield* fs.realPath(path.join(folder.root, folder.name))
@@ -85,7 +84,7 @@ export const files: (
   const index: SkillPack.Files["index"] = Effect.fnUntraced(function* (folder, under, limit) {
     const found: Array<string> = []
     const left = [under]
-    // A folder may hold any number of others: what is looked at is bounded too.
+    // A folder may hold any number of entries, so reading them is bounded.
     for (let looks = 0; looks < limit && found.length < limit; looks++) {
       const here = left.shift()
       if (here === undefined) break
@@ -105,7 +104,7 @@ export const files: (
 })
 
 /**
- * The skill packs of some folders.
+ * Provides the skill packs of these folders.
  *
  * @category layers
  * @since 0.1.0

@@ -274,8 +274,9 @@ const noted = (run: Run, reading: Reading, call: ModelCall): ModelStream =>
       Stream.tapError((error) =>
         Effect.sync(() => {
           const model = `${call.provider.name}/${call.request.model.id}`
-          const { message, reason } = error
-          emit(run, { type: "model_call_failed", model, call: number, reason, error: redact(message) })
+          const { message, reason, vendor } = error
+          const words = vendor === undefined ? undefined : { vendor: deep(vendor, redact) }
+          emit(run, { type: "model_call_failed", model, call: number, reason, error: redact(message), ...words })
         })
       )
     )
