@@ -305,8 +305,8 @@ export const layerNoProvider: Layer.Layer<Kernel, never, Parts> = Layer.effect(
 /**
  * Provides the kernel with its stores in memory. Needs only skills and a provider.
  *
- * The run store is private to the kernel. To share it with `questions`, `answer`, `fork` or a `RunWorker`, put `layer`
- * on `RunStore.layerMemory` with `Layer.provideMerge`.
+ * The run store is private to the kernel, and keeps the last 100 runs that ended. To share it with `questions`, `answer`,
+ * `fork` or a `RunWorker`, put `layer` on `RunStore.layerMemory` with `Layer.provideMerge`.
  *
  * @category layers
  * @since 0.1.0
@@ -314,7 +314,14 @@ export const layerNoProvider: Layer.Layer<Kernel, never, Parts> = Layer.effect(
 export const layerMemory: Layer.Layer<Kernel, never, SkillRegistry | Provider> = Layer.effect(
   Kernel,
   Effect.map(Effect.context<Parts | Provider>(), (built) => make(built))
-).pipe(Layer.provide([ProtocolRegistry.layer(), MediaStore.layerMemory, RunStore.layerMemory]), Layer.orDie)
+).pipe(
+  Layer.provide([
+    ProtocolRegistry.layer(),
+    MediaStore.layerMemory,
+    RunStore.layerMemoryWith({ endedRuns: 100, endedBytes: 16 * 1024 * 1024 })
+  ]),
+  Layer.orDie
+)
 
 // ---------------------------------------------------------------- making
 

@@ -155,23 +155,53 @@ const originsOfOpen = Effect.fnUntraced(function* (
 // ---------------------------------------------------------------- in this process
 
 /**
- * Creates a store that keeps runs in this process.
+ * Creates a store that keeps runs in this process, and keeps all of them.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const makeMemory: Effect.Effect<RunStoreShape> = Effect.sync(() => MemoryRuns.make().store)
+export const makeMemory: Effect.Effect<RunStoreShape> = Effect.sync(
+  () => MemoryRuns.make({ runs: Infinity, bytes: Infinity }).store
+)
 
 /**
- * Keeps runs in this process.
+ * How much a store in memory keeps of runs that ended. When it has more, the runs that ended first are dropped, each with
+ * its tasks. Runs that are under way, paused or queued stay, and so do their tasks and the runs they were forked from.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface MemoryOptions {
+  /** How many ended runs are kept, tasks included. Default: 1,000. */
+  readonly endedRuns?: number | undefined
+  /** About how many bytes of ended runs are kept. Default: 64 MiB. */
+  readonly endedBytes?: number | undefined
+}
+
+/**
+ * Keeps runs in this process, and a bounded number of those that ended.
  *
  * @category layers
  * @since 0.1.0
  */
-export const layerMemory: Layer.Layer<RunStore> = Layer.effect(
-  RunStore,
-  Effect.map(
-    Effect.acquireRelease(Effect.sync(MemoryRuns.make), ({ end }) => Effect.sync(end)),
-    ({ store }) => store
+export const layerMemoryWith = (options: MemoryOptions): Layer.Layer<RunStore> => {
+  const { endedBytes = 64 * 1024 * 1024, endedRuns = 1_000 } = options
+  return Layer.effect(
+    RunStore,
+    Effect.map(
+      Effect.acquireRelease(
+        Effect.sync(() => MemoryRuns.make({ runs: endedRuns, bytes: endedBytes })),
+        ({ end }) => Effect.sync(end)
+      ),
+      ({ store }) => store
+    )
   )
-)
+}
+
+/**
+ * Keeps runs in this process, and the last 1,000 of those that ended.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerMemory: Layer.Layer<RunStore> = layerMemoryWith({})

@@ -22,6 +22,7 @@ import * as Marks from "../internal/store/marks.ts"
 import * as RunCodec from "../RunCodec.ts"
 import * as RunStore from "../RunStore.ts"
 import type { StoreError } from "../RunStore.ts"
+import * as Announcer from "./internal/announcer.ts"
 import * as Key from "./internal/key.ts"
 import * as Tables from "./internal/runTables.ts"
 import * as Append from "./internal/sqlAppend.ts"
@@ -62,7 +63,8 @@ const build = Effect.fnUntraced(function* (options: Options = {}, attempt?: Sqli
   if (options.changes !== undefined) {
     yield* Effect.forkScoped(Stream.runForEach(options.changes, (key) => Effect.sync(() => followers.wake(key))))
   }
-  const database = { sql, journal, followers, marks: Marks.make(), attempt }
+  const announce = yield* sql.onDialectOrElse({ pg: () => Announcer.make(sql), orElse: () => Effect.undefined })
+  const database = { sql, journal, followers, marks: Marks.make(), attempt, announce }
   return storeOf(database, Heads.make(sql), options.pollInterval ?? "500 millis")
 })
 

@@ -108,7 +108,8 @@ export const writePart = Effect.fnUntraced(function* (
 const decode = Schema.decodeUnknownResult(
   Schema.fromJsonString(
     Schema.Struct({
-      format: Schema.Literal(RunCodec.format),
+      // A head of an older format has the same fields.
+      format: Schema.Int.check(Schema.isLessThanOrEqualTo(RunCodec.format)),
       runId: Schema.String,
       rootRunId: Schema.String,
       parentRunId: Schema.NullOr(Schema.String),

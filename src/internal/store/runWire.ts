@@ -101,6 +101,7 @@ const isOwnEvent = (event: PhaseEvent): boolean => {
     case "run_completed":
       return event.metadata === undefined
     case "turn_started":
+      return event.steering === undefined || event.steering.every(isBare)
     case "model_started":
     case "model_restarted":
     case "tool_calls_completed":
@@ -175,6 +176,8 @@ const eventOf = (event: PhaseEvent): object => {
       const messages = body.messages.map(messageOf)
       return parentRunId === undefined ? { ...rest, messages } : { ...body, messages }
     }
+    case "turn_started":
+      return body.steering === undefined ? body : { ...body, steering: body.steering.map(messageOf) }
     case "turn_prepared": {
       const { append } = body.prompt
       const prepared =
@@ -213,6 +216,7 @@ const changeOf = (change: CallChange): object =>
 const turnOf = (turn: Turn): object => ({
   ...turn,
   ...(turn.message === undefined ? {} : { message: messageOf(turn.message) }),
+  ...(turn.steering === undefined ? {} : { steering: turn.steering.map(messageOf) }),
   ...(turn.before === undefined ? {} : { before: { ...turn.before, prompt: turn.before.prompt.map(messageOf) } }),
   usage: turn.usage === null ? null : Usage.encode(turn.usage),
   completed: turn.completed.map(resultOf)
