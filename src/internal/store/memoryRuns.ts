@@ -12,11 +12,12 @@ import { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, type StoreError
 import * as RunCodec from "../../RunCodec.ts"
 import type { PhaseEvent } from "../../RunEvent.ts"
 import type { RunRecord, RunState } from "../../RunState.ts"
-import type { Lease, RunFilter, RunHead, RunStoreShape } from "../../RunStore.ts"
+import type { Lease, RunFilter, RunHead, RunStoreShape } from "./runStoreTypes.ts"
 import { isEmpty } from "../base/json.ts"
 import * as Mailbox from "../base/mailbox.ts"
 import { open } from "../state/state.ts"
 import * as Cancellations from "./cancellations.ts"
+import * as Ended from "./endedRuns.ts"
 import { areStored, refusal } from "./journalRules.ts"
 import { atMost, headOf, inOrder, matches } from "./runHead.ts"
 import * as Search from "./runSearch.ts"
@@ -31,6 +32,7 @@ interface Memory {
 /** The runs of a store, and the followers of their journals. */
 interface Runs {
   readonly kept: Map<string, Kept>
+  readonly ended: Ended.EndedRuns
   readonly followers: Set<Follower>
   readonly cancellations: Cancellations.Cancellations
   isOver: boolean
@@ -51,9 +53,15 @@ interface Follower {
   readonly mailbox: Mailbox.Mailbox<RunRecord>
 }
 
-/** Creates an empty store. */
-export const make = (): Memory => {
-  const runs: Runs = { kept: new Map(), followers: new Set(), cancellations: Cancellations.make(), isOver: false }
+/** Creates an empty store, which drops the oldest ended runs beyond its limits. */
+export const make = (limits: Ended.EndedLimits): Memory => {
+  const runs: Runs = {
+    kept: new Map(),
+    ended: Ended.make(limits),
+    followers: new Set(),
+    cancellations: Cancellations.make(),
+    isOver: false
+  }
   const find = (runId: string) => Option.fromUndefinedOr(runs.kept.get(runId))
   return {
     store: {
@@ -74,7 +82,7 @@ export const make = (): Memory => {
         ),
       remove: (runIds) =>
         Effect.sync(() => {
-          for (const runId of runIds) runs.kept.delete(runId)
+          for (const runId of runIds) remove(runs, runId)
         })
     },
     end: () => {
@@ -87,10 +95,11 @@ export const make = (): Memory => {
 // ---------------------------------------------------------------- appending
 
 const append = (
-  { cancellations, followers, kept }: Runs,
+  runs: Runs,
   records: Arr.NonEmptyReadonlyArray<RunRecord>,
   state: RunState
 ): Effect.Effect<void, RunExists | ConcurrentAppendError | StoreError> => {
+  const { ended, followers, kept } = runs
   const refused = refusal(records, state)
   if (refused !== undefined) return Effect.fail(refused)
   const [{ revision, runId, workerId }] = records
@@ -113,8 +122,16 @@ const append = (
     run.state = state
   }
   for (const follower of followers) if (follower.runId === runId) offer(follower, records)
-  if (state.status.type === "cancelled") cancellations.tell(runId)
+  if (state.status.type === "cancelled") runs.cancellations.tell(runId)
+  for (const id of Ended.note(ended, kept, state)) remove(runs, id)
   return Effect.void
+}
+
+const remove = ({ ended, kept }: Runs, runId: string): void => {
+  const run = kept.get(runId)
+  if (run === undefined) return
+  kept.delete(runId)
+  Ended.forget(ended, run.state)
 }
 
 /** A record, or its event where that says all of it: most records are kept as their events, which take less memory. */

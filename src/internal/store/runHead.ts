@@ -2,7 +2,7 @@
  * The head of a run: how it stands without its journal, which heads a filter takes, and in which order.
  */
 
-import type { Lease, RunFilter, RunHead, RunStatus } from "../../RunStore.ts"
+import type { Lease, RunFilter, RunHead, RunStatus } from "./runStoreTypes.ts"
 import type { RunState, Status } from "../../RunState.ts"
 import { turnCount } from "../../RunState.ts"
 
