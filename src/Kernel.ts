@@ -16,6 +16,7 @@ import * as Random from "effect/Random"
 import * as Stream from "effect/Stream"
 import type { Agent } from "./Agent.ts"
 import * as Cancels from "./internal/loop/cancel.ts"
+import * as Follows from "./internal/loop/follow.ts"
 import * as Forks from "./internal/loop/fork.ts"
 import { type Built, newRunId, type Parts, withEnvironment } from "./internal/loop/environment.ts"
 import * as Offers from "./internal/loop/queue.ts"
@@ -33,6 +34,7 @@ import type {
   AgentConfigInvalid,
   AnswerError,
   CancelError,
+  FollowError,
   ForkError,
   LimitExceeded,
   MediaConflict,
@@ -53,6 +55,7 @@ import type { RunEvent } from "./RunEvent.ts"
 import type {
   AnswerOptions,
   CancelOptions,
+  FollowOptions,
   ForkOptions,
   Input,
   ResumeOptions,
@@ -71,6 +74,7 @@ export type * from "./RunOptions.ts"
 export type {
   AnswerError,
   CancelError,
+  FollowError,
   ForkError,
   QuestionsError,
   ResumeError,
@@ -231,6 +235,31 @@ export const cancel = (
   options: CancelOptions = {}
 ): Effect.Effect<void, CancelError, RunStore.RunStore> =>
   RunStore.RunStore.use((store) => Cancels.cancel(store, runId, options))
+
+/**
+ * Follows a run by its id, from any process: its stored events after a revision, then new ones as they happen, without a
+ * gap and without repeating any.
+ *
+ * Where the run is under way in this process, its live events are emitted, too: the text of the reply under way from its
+ * beginning, then each piece as it arrives. Where another process runs it, events are emitted as they are stored, and the
+ * text of a reply arrives whole, in `model_completed`. Child runs are followed by their own ids.
+ *
+ * A slow follower does not slow the run: one that falls behind continues from the store. Leaving the stream stops
+ * nothing.
+ *
+ * @example
+ * const text = Kernel.follow(runId, { after: lastRevision }).pipe(
+ *   Stream.filter((event) => event.type === "text_chunk")
+ * )
+ *
+ * @category running
+ * @since 0.2.0
+ */
+export const follow = (
+  runId: string,
+  options: FollowOptions = {}
+): Stream.Stream<RunEvent, FollowError, RunStore.RunStore> =>
+  Streams.begin(() => RunStore.RunStore.use((store) => Effect.succeed(Follows.follow(store, runId, options))))
 
 /**
  * Continues a stored run from its last record and emits the events from there on.

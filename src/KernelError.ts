@@ -2,7 +2,7 @@
  * Every error of kernai, as one union that can be matched exhaustively.
  *
  * Each verb of the kernel fails with a smaller union that holds exactly what can occur there: `RunError`, `StreamError`,
- * `ResumeError`, `ResumeStreamError`, `SubmitError`, `AnswerError`, `CancelError`, `QuestionsError`, `ForkError`, `ReplayError`.
+ * `ResumeError`, `ResumeStreamError`, `SubmitError`, `AnswerError`, `CancelError`, `FollowError`, `QuestionsError`, `ForkError`, `ReplayError`.
  *
  * Each module exports the errors it fails with again under their own names. A failure someone can act on carries the
  * facts needed to act, and its message is a sentence. A failing skill is not among them: the model receives it as an
@@ -336,6 +336,17 @@ export type AnswerError =
  * @since 0.2.0
  */
 export type CancelError = QuestionsError | Run.RunAlreadyCompleted | Run.NotRootRun | Store.ConcurrentAppendError
+
+/**
+ * Fails when a run cannot be followed.
+ *
+ * - `RunNotFound`: no run has this id, or the run was removed.
+ * - `StoreError`: the store failed.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export type FollowError = QuestionsError
 
 /**
  * Fails when a fork cannot be stored. Then nothing of it is stored.

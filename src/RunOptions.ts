@@ -149,6 +149,22 @@ export interface CancelOptions extends Pick<CommonOptions, "workerId"> {
 }
 
 /**
+ * Options of a follower.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface FollowOptions {
+  /** Emit only what happened after this revision. Default: 0, everything. */
+  readonly after?: number | undefined
+  /**
+   * When the stream ends: at `rest`, once the run is completed, cancelled, failed or waiting, or only at its `end`, once it
+   * is completed or cancelled. Default: `rest`.
+   */
+  readonly until?: "rest" | "end" | undefined
+}
+
+/**
  * The revision that a decision was made on.
  *
  * @category models

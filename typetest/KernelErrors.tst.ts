@@ -83,6 +83,8 @@ yes<
     "ConcurrentAppendError" | "NotRootRun" | "RunAlreadyCompleted" | "RunNotFound" | "StoreError"
   >
 >()
+yes<Equal<FailsStream<typeof Kernel.follow>, Kernel.FollowError>>()
+yes<Equal<Tags<Kernel.FollowError>, "RunNotFound" | "StoreError">>()
 yes<Equal<Fails<typeof Kernel.fork>, "RunNotFound" | "RunExists" | "ConcurrentAppendError" | "StoreError">>()
 
 export const replayed = Replay.run(agent, "r")

@@ -34,8 +34,9 @@ import { extensionError, isSound, logged } from "../base/effects.ts"
 import { attempt } from "../base/foreignValue.ts"
 import { deep } from "../base/redact.ts"
 import { patient } from "../store/patientStore.ts"
-import { soundMedia } from "../store/soundStore.ts"
+import { soundMedia, soundRuns } from "../store/soundStore.ts"
 import { type Sink, silent } from "./listeners.ts"
+import { LiveTree, treesOf } from "./liveTree.ts"
 import { resume } from "./resume.ts"
 import { modelOf } from "./resolveModel.ts"
 import type { AnyAgent, Environment } from "./run.ts"
@@ -93,7 +94,11 @@ export const withEnvironment = <Output, S extends AnySkill<unknown>, R, A, E>(
         allowed: options.allowedSkills,
         parts: options.parts ?? false,
         budget: Budget.make(agent.budget, agent.spawn ?? spawnDefaults, Budget.spentOf(state)),
-        publish: listeners(built, current, agent.name, sink),
+        live: new LiveTree(
+          treesOf(soundRuns(Context.get(built, RunStore.RunStore))),
+          listeners(built, current, agent.name, sink),
+          limits.liveEvents
+        ),
         isFull: sink.isFull,
         batch: sink.batch,
         stop: soundStop(options.stop),

@@ -23,7 +23,15 @@ import { untilCancelled } from "./untilCancelled.ts"
 export const drive = (run: Run): Effect.Effect<void, DriveError> =>
   Effect.uninterruptibleMask((restore) => {
     run.restore = restore
-    return Effect.catchCause(untilCancelled(run, withinDeadline(run, loop(run))), (cause) => stopped(run, cause))
+    const { rootRunId, runId } = run.state
+    run.live.enter(rootRunId, runId, run)
+    const driven = Effect.catchCause(untilCancelled(run, withinDeadline(run, loop(run))), (cause) =>
+      stopped(run, cause)
+    )
+    return Effect.ensuring(
+      driven,
+      Effect.sync(() => run.live.leave(rootRunId, runId))
+    )
   })
 
 const loop = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, StepError | StopError> {

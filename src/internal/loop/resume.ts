@@ -100,7 +100,7 @@ const republish = (run: Run): Effect.Effect<RunResult<unknown>, EndError> =>
       if (status.type !== "completed") return
       const { createdAt: at, phase: _phase, type: _type, ...end } = status
       const scope = { runId, rootRunId, step: stepOf(run.state), depth, taskId, at, revision }
-      run.publish?.({ ...scope, ...end, type: "run_completed", ...(depth === 0 ? { result } : {}) })
+      run.live.publish?.({ ...scope, ...end, type: "run_completed", ...(depth === 0 ? { result } : {}) })
     })
   )
 

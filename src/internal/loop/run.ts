@@ -31,6 +31,7 @@ import type * as RunStore from "../../RunStore.ts"
 import type * as Telemetry from "../../Telemetry.ts"
 import type { State } from "../state/state.ts"
 import type { IsUsed } from "../words/callIds.ts"
+import type { LiveTree } from "./liveTree.ts"
 import type { SharedBudget } from "./sharedBudget.ts"
 import type { MediaError } from "./stepErrors.ts"
 
@@ -66,8 +67,8 @@ export interface Environment {
   readonly parts: boolean
   /** Counters and slots shared by the whole tree of runs. */
   readonly budget: SharedBudget
-  /** Publishes an event. Undefined when there is no listener: then no event is made. */
-  readonly publish: ((event: RunEvent) => void) | undefined
+  /** Publishes the events of the whole tree, and shows it to followers. */
+  readonly live: LiveTree
   /** Is the consumer's buffer full? */
   readonly isFull: () => boolean
   /** Publishes at once all events that `body` emits. */
@@ -114,6 +115,10 @@ export interface Run extends Environment {
   records: Array<RunRecord>
   states: Array<RunState>
   events: Array<RunEvent>
+  /** The revision up to which events are published. */
+  published: number
+  /** Emits the reply under way from its beginning. */
+  reply: (() => ReadonlyArray<RunEvent>) | undefined
   /** Why records could not be stored. Nothing more is stored then. */
   failed: AppendError | undefined
   /** Keeps flushes of parallel calls in order. Made with the first parallel calls. */

@@ -79,7 +79,7 @@ export const create = (environment: Environment, beginning: Beginning): Effect.E
     // The event of a stored run is published even while the run is being interrupted.
     return Effect.uninterruptible(
       Effect.map(environment.store.append([record], state), () => {
-        environment.publish?.(event)
+        environment.live.publish?.(event)
         return make(environment, state, undefined)
       })
     )
@@ -94,6 +94,8 @@ export const make = (environment: Environment, state: RunState, output: unknown)
   records: [],
   states: [],
   events: [],
+  published: state.revision,
+  reply: undefined,
   failed: undefined,
   lock: undefined,
   output,

@@ -53,7 +53,7 @@ export const endChild = (run: Run, why: RunCancelled): Effect.Effect<void> => {
 export const publishCancellation = (run: Run): Effect.Effect<void, StoreError> =>
   Effect.suspend(() => {
     run.events = []
-    const { publish } = run
+    const { publish } = run.live
     if (publish === undefined) return Effect.void
     const { runId } = run.state
     return Effect.flatMap(run.store.head(runId), (head) => {
