@@ -12,7 +12,7 @@ import { observed } from "../base/effects.ts"
 import { deep, redact } from "../base/redact.ts"
 import { take } from "../base/snapshot.ts"
 import { ask, hookArgs } from "./askHooks.ts"
-import { type AppendError, flush, record } from "./commit.ts"
+import { type AppendError, commit, flush, nothing, record } from "./commit.ts"
 import type { Run } from "./run.ts"
 
 /** Fails a run for a reason found outside its steps. */
@@ -24,7 +24,10 @@ export const stopped = <E extends KernelError>(
   run: Run,
   cause: Cause.Cause<E>
 ): Effect.Effect<never, E | AppendError> => {
-  if (Cause.hasInterruptsOnly(cause)) return Effect.andThen(Effect.ignore(flush(run)), Effect.failCause(cause))
+  if (Cause.hasInterruptsOnly(cause)) {
+    recordSpent(run)
+    return Effect.andThen(Effect.ignore(flush(run)), Effect.failCause(cause))
+  }
   const error: KernelError | undefined = cause.reasons.find(Cause.isFailReason)?.error
   switch (error?._tag) {
     // Another worker owns the run: nothing more may be written.
@@ -38,6 +41,7 @@ export const stopped = <E extends KernelError>(
     // A stop from outside is not a failure: the run stays where it is.
     case "CancellationError":
     case "DeadlineExceeded":
+      recordSpent(run)
       return stored(run, cause)
     case "MiddlewareTermination":
       record(run, {
@@ -50,6 +54,11 @@ export const stopped = <E extends KernelError>(
     default:
       return Effect.andThen(recordFailure(run, infoOf(error, cause)), stored(run, cause))
   }
+}
+
+/** Records what a cut reply used, where no other record follows that carries it. */
+const recordSpent = (run: Run): void => {
+  if (run.next.spent !== undefined) commit(run, "phase", [], nothing)
 }
 
 const stored = <E>(run: Run, cause: Cause.Cause<E>): Effect.Effect<never, E | AppendError> =>
