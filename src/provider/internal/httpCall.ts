@@ -30,7 +30,7 @@ import type { Request } from "../../Provider.ts"
 import type { StreamPart } from "../../StreamPart.ts"
 import * as StreamParts from "../../StreamPart.ts"
 import { patiently } from "./attempts.ts"
-import { type Fault, limitFault, refusal, retryAt, statusReason, type Told, toError } from "./providerFault.ts"
+import { allowed, type Fault, limitFault, refusal, retryAt, statusReason, type Told, toError } from "./providerFault.ts"
 import { type Decoder, type Framing, make as makeFrames } from "./frames.ts"
 import { isFields, parse } from "./readFields.ts"
 import { isSubstance, Reply } from "./replyParts.ts"
@@ -141,7 +141,7 @@ const send = (
   { headersTimeout }: Limits,
   least: Duration.Duration
 ) =>
-  client.execute(ask).pipe(
+  Effect.andThen(allowed, client.execute(ask)).pipe(
     Effect.updateContext(direct),
     // The connect limit is part of this one: an HTTP client does not tell when its connection stands.
     Effect.timeoutOrElse({
@@ -155,7 +155,7 @@ const send = (
         })
     }),
     Effect.catch((error) => {
-      if (!HttpClientError.isHttpClientError(error)) return Effect.fail(error)
+      if (!HttpClientError.isHttpClientError(error)) return Effect.fail<Fault>(error)
       if (error.response !== undefined) return Effect.succeed(error.response)
       return Effect.fail<Fault>(
         error.reason._tag === "TransportError"
