@@ -6,8 +6,6 @@
  */
 
 import * as Schema from "effect/Schema"
-import { passing } from "./transient.ts"
-import { asCause } from "./vendorLine.ts"
 
 /**
  * Why a model call failed.
@@ -40,6 +38,16 @@ export const ProviderReason = Schema.Literals([
 /** One of the reasons for which a model call fails. */
 export type ProviderReason = typeof ProviderReason.Type
 
+/** The reasons of a failed model call that may succeed a little later. */
+export const passing: ReadonlySet<unknown> = new Set<ProviderReason>([
+  "rate_limited",
+  "overloaded",
+  "server_error",
+  "disconnected",
+  "timeout",
+  "incomplete"
+])
+
 /**
  * A vendor's own words on a failed call, as far as its answer has them: without secrets and cut at 2,000 characters each.
  *
@@ -56,6 +64,22 @@ export const VendorWords = Schema.Struct({
 })
 /** A vendor's own words on a failed call. */
 export type VendorWords = typeof VendorWords.Type
+
+/** Writes a vendor's words as one line, such as `Unsupported parameter (unsupported_parameter, max_tokens)`. */
+export const vendorLine = ({ code, message, parameter, requestId, type }: VendorWords): string => {
+  const facts = [...new Set([type, code, parameter])].filter((fact) => fact !== undefined)
+  if (requestId !== undefined) facts.push(`request ${requestId}`)
+  const rest = facts.length === 0 ? "" : `(${facts.join(", ")})`
+  return [message, rest].filter((part) => part !== undefined && part !== "").join(" ")
+}
+
+/** Returns an error with these words, whose stack is only its message: it was not made here. */
+export const asCause = (provider: string, words: VendorWords): Error => {
+  const error = new Error(vendorLine(words))
+  error.name = provider
+  error.stack = `${provider}: ${error.message}`
+  return error
+}
 
 /** A call that failed and was made again. */
 export const FailedAttempt = Schema.Struct({

@@ -8,7 +8,7 @@
 
 import type { RunEvent } from "../../RunEvent.ts"
 import { quote } from "../base/text.ts"
-import { vendorLine } from "../base/vendorLine.ts"
+import { vendorLine } from "../base/providerErrors.ts"
 
 /** The line of an event; undefined for what is not logged. */
 export const line = (event: RunEvent, debug: boolean): string | undefined => {

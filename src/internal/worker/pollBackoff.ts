@@ -9,7 +9,7 @@ import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import type { Phase, RunRecord } from "../../RunState.ts"
 import type { RunHead, RunStore, StoreError } from "../../RunStore.ts"
-import { passing } from "../base/transient.ts"
+import { passing } from "../base/providerErrors.ts"
 
 /**
  * How long to wait before a run is taken up, from its last commit on; undefined when it was tried often enough, and
