@@ -12,7 +12,7 @@ import type { Block } from "./Block.ts"
 import type { Json, JsonObject } from "./internal/base/json.ts"
 import { plain } from "./internal/base/json.ts"
 import type { PhaseEvent, RunScope } from "./RunRecord.ts"
-import type { ProviderReason } from "./KernelError.ts"
+import type { ProviderReason, VendorWords } from "./KernelError.ts"
 import type { Message } from "./Message.ts"
 import type { AnySkill, SkillTypes } from "./Skill.ts"
 import type { FinishReason, StreamPart } from "./StreamPart.ts"
@@ -54,6 +54,8 @@ export type TurnEvent =
       readonly call: number
       readonly reason: ProviderReason
       readonly error: string
+      /** The vendor's own words, without secrets. For developers; no model reads them. */
+      readonly vendor?: VendorWords
     })
   | (Event<"llm_response"> & { readonly content: string; readonly latencyMs: number; readonly usage: Usage | null })
   | (Event<"blocks_parsed"> & { readonly blocks: ReadonlyArray<Block> })

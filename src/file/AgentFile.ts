@@ -101,21 +101,23 @@ export const fromConfig = (config: unknown): Result.Result<Agent<unknown>, Agent
  */
 export const load: (
   path: string
-) => Effect.Effect<Agent<unknown>, ConfigInvalid | AgentConfigInvalid, FileSystem.FileSystem> = Effect.fnUntraced(
-  function* (path) {
-    const text = yield* readText(path, "agent", maxBytes)
-    return yield* Effect.mapError(
-      parse(text, path.toLowerCase().endsWith(".json") ? "json" : "yaml"),
-      ({ _tag, path: at, reason }) => {
-        const told = { path: at, reason: `${reason} (in '${path}')` }
-        return _tag === "ConfigInvalid" ? new ConfigInvalid(told) : new AgentConfigInvalid(told)
-      }
-    )
-  }
-)
+) => Effect.Effect<Agent<unknown>, ConfigInvalid | AgentConfigInvalid, FileSystem.FileSystem> = (path) => loadFrom(path)
+
+/** Loads the file at `path`, which with `folder` must be inside that folder. */
+const loadFrom = Effect.fnUntraced(function* (path: string, folder?: string) {
+  const text = yield* readText(path, "agent", maxBytes, folder)
+  return yield* Effect.mapError(
+    parse(text, path.toLowerCase().endsWith(".json") ? "json" : "yaml"),
+    ({ _tag, path: at, reason }) => {
+      const told = { path: at, reason: `${reason} (in '${path}')` }
+      return _tag === "ConfigInvalid" ? new ConfigInvalid(told) : new AgentConfigInvalid(told)
+    }
+  )
+})
 
 /**
- * Reads every agent of a folder, by name: its `.yaml`, `.yml` and `.json` files, in the order of their file names.
+ * Reads every agent of a folder, by name: its `.yaml`, `.yml` and `.json` files, in the order of their file names. Fails
+ * for a link that leads out of the folder.
  *
  * @category constructors
  * @since 0.1.0
@@ -129,12 +131,13 @@ export const loadAll: (
 > = Effect.fnUntraced(function* (folder) {
   const fs = yield* FileSystem.FileSystem
   const paths = yield* Path.Path
-  const names = yield* Effect.mapError(fs.readDirectory(folder), (error) =>
-    invalid(`the folder '${folder}' cannot be read: ${error.message}`)
+  const { names, real } = yield* Effect.mapError(
+    Effect.all({ names: fs.readDirectory(folder), real: fs.realPath(folder) }),
+    (error) => invalid(`the folder '${folder}' cannot be read: ${error.message}`)
   )
   const agents = new Map<string, Agent<unknown>>()
   for (const name of names.filter((name) => /\.(?:ya?ml|json)$/i.test(name)).toSorted()) {
-    const agent = yield* load(paths.join(folder, name))
+    const agent = yield* loadFrom(paths.join(folder, name), real)
     if (agents.has(agent.name)) return yield* invalid(`two agents of '${folder}' are called '${agent.name}'`)
     agents.set(agent.name, agent)
   }

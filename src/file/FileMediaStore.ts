@@ -82,14 +82,21 @@ const shelf = (files: FileSystem.FileSystem, folder: string): Shelves.Shelf => {
   /** The number and bytes of media, if known: counted once, then updated. */
   let counted: { readonly media: number; readonly bytes: number } | undefined
 
+  /** Reads a file that is really in this folder: a link in its place is none of ours. */
+  const bytesAt = (path: string, maxBytes: number): Effect.Effect<Uint8Array, PlatformError | StoreError> =>
+    readable(
+      Effect.flatMap(files.realPath(folder), (real) => Read.bytes(files, path, maxBytes, real)),
+      path
+    )
+
   const recordAt = Effect.fnUntraced(function* (path: string) {
     const { fetchedBytes } = yield* Limits.Limits
-    const text = yield* Effect.catchIf(
-      readable(Read.text(files, path, fetchedBytes), path),
+    const bytes = yield* Effect.catchIf(
+      bytesAt(path, fetchedBytes),
       (error) => error._tag === "PlatformError" && isTag("NotFound")(error),
       () => Effect.undefined
     )
-    return text === undefined ? undefined : yield* Record.decode(text)
+    return bytes === undefined ? undefined : yield* Record.decode(new TextDecoder().decode(bytes))
   })
 
   const names = Effect.catchIf(files.readDirectory(folder), isTag("NotFound"), () => Effect.succeed([]))
@@ -122,7 +129,7 @@ const shelf = (files: FileSystem.FileSystem, folder: string): Shelves.Shelf => {
     const { source } = record
     if (source.type !== "bytes") return Record.mediaOf(record, none)
     const path = `${folder}/${Name.make(source.digest)}`
-    const bytes = yield* readable(Read.bytes(files, path, source.size), path)
+    const bytes = yield* bytesAt(path, source.size)
     if (digestOf(bytes) !== source.digest)
       return yield* Record.corrupt(`the bytes of '${record.id}' are not what they were`)
     return Record.mediaOf(record, bytes)

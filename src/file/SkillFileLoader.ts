@@ -20,6 +20,7 @@ import * as Path from "effect/Path"
 import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
+import * as Module from "node:module"
 import * as Read from "../internal/base/files.ts"
 import { redact } from "../internal/base/redact.ts"
 import { Limits } from "../Limits.ts"
@@ -57,7 +58,7 @@ export const source = (directory: string): Effect.Effect<FileSource, never, File
       const { fetchedBytes } = yield* Limits
       const { mtime } = yield* fs.stat(file)
       const saved = Option.match(mtime, { onNone: () => 0, onSome: (time) => time.getTime() })
-      const text = yield* Effect.mapError(Read.text(fs, file, fetchedBytes), (refusal) =>
+      const text = yield* Effect.mapError(Read.text(fs, file, fetchedBytes, yield* fs.realPath(directory)), (refusal) =>
         typeof refusal === "string" ? new ImportFailed(`is ${refusal}`) : refusal
       )
       const before = known.get(name)
@@ -66,7 +67,7 @@ export const source = (directory: string): Effect.Effect<FileSource, never, File
       // The time alone misses two saves within its precision; the text alone would keep an import that failed for other
       // reasons.
       url.searchParams.set("v", `${saved}-${Hash.string(text)}`)
-      const exports = yield* importModule(url.href)
+      const exports = yield* importModule(url.href, text)
       return { file: name, text, exports }
     })
 
@@ -162,19 +163,30 @@ interface Loaded extends SkillFile {
 const isSkillFile = (name: string): boolean =>
   /\.m?[jt]s$/.test(name) && !/^[._]/.test(name) && !/\.(?:d|test|spec)\.m?[jt]s$/.test(name)
 
-/** Imports a module. Fails if it does not finish loading in time. */
-const importModule = (url: string) =>
+/** Runs a module from the text that was read: a file put in its place since is not run. Gives up after a time limit. */
+const importModule = (url: string, text: string) =>
   Effect.flatMap(Limits, (limits) =>
-    Effect.tryPromise({
-      try: (): Promise<{ readonly [name: string]: unknown }> => import(url),
-      catch: failure
-    }).pipe(
+    Effect.acquireUseRelease(
+      Effect.sync(() => serve(url, text)),
+      () =>
+        Effect.tryPromise({
+          try: (): Promise<{ readonly [name: string]: unknown }> => import(url),
+          catch: failure
+        }),
+      (hooks) => Effect.sync(() => hooks?.deregister())
+    ).pipe(
       Effect.timeoutOrElse({
         duration: limits.skillTimeout,
         orElse: () => Effect.fail(new ImportFailed(`did not load within ${Duration.toMillis(limits.skillTimeout)} ms`))
       })
     )
   )
+
+/** Serves the text of a module to its import. Runtimes without module hooks read the file once more. */
+const serve = (url: string, source: string): Module.ModuleHooks | undefined =>
+  Module.registerHooks?.({
+    load: (asked, context, next) => ({ ...next(asked, context), ...(asked === url ? { source } : {}) })
+  })
 
 /** Describes what a module threw, whose own getters may throw. */
 const failure = (error: unknown): ImportFailed =>

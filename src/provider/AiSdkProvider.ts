@@ -14,7 +14,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
-import type { ProviderUnavailable } from "../KernelError.ts"
+import type { ProviderUnavailable, VendorWords } from "../KernelError.ts"
 import { Limits } from "../Limits.ts"
 import type * as ModelRegistry from "../ModelRegistry.ts"
 import { Provider, type ProviderShape, type Request } from "../Provider.ts"
@@ -28,6 +28,7 @@ import * as Foreign from "./internal/foreign.ts"
 import { encoder, madeOf } from "./internal/messageParts.ts"
 import { count, type Fields, fields, isFields, parse, string, text } from "./internal/readFields.ts"
 import type { Reply } from "./internal/replyParts.ts"
+import { requestIdOf, wordsOf } from "./internal/vendorWords.ts"
 
 export type {
   /**
@@ -289,16 +290,16 @@ const toUsage = (usage: Fields | undefined): ReportedUsage => {
 
 // ---------------------------------------------------------------- errors
 
-/** Classifies an error of the AI SDK. Its message may repeat a prompt or a key, so it is not passed on. */
-const faultOf = (error: unknown, clock: Clock.Clock): Fault => {
-  if (!isFields(error)) return { reason: "unknown" }
+/** What an error of the AI SDK means. Its sentence may repeat a prompt or a key, so only developers read it. */
+const faultOf = (error: unknown, clock: Clock.Clock): Fault =>
+  isFields(error) ? { ...meaningOf(error, clock), vendor: wordsIn(error) } : { reason: "unknown" }
+
+const meaningOf = (error: Fields, clock: Clock.Clock): Fault => {
   const name = string(error, "name") ?? ""
   const status = count(error, "statusCode")
   if (status !== undefined) {
-    // The vendor's response is beside the status, as an object or as text.
-    const document = error["data"] ?? parse(string(error, "responseBody") ?? "")
     return {
-      reason: refusal(ChatReply.fault(document, status), status).reason,
+      reason: refusal(ChatReply.fault(documentOf(error), status), status).reason,
       status,
       retryAt: retryAt(headersOf(error), clock.currentTimeMillisUnsafe()),
       retry: error["isRetryable"] === false ? false : undefined
@@ -313,6 +314,18 @@ const faultOf = (error: unknown, clock: Clock.Clock): Fault => {
   if (name === "AI_EmptyResponseBodyError") return { reason: "incomplete" }
   if (name.startsWith("AI_Unsupported") || name.startsWith("AI_Invalid")) return { reason: "invalid_request" }
   return { reason: name === "TypeError" ? "disconnected" : "unknown" }
+}
+
+// What the vendor answered stands beside the status, as an object or as text.
+const documentOf = (error: Fields): unknown => error["data"] ?? parse(string(error, "responseBody") ?? "")
+
+const wordsIn = (error: Fields): VendorWords => {
+  const requestId = requestIdOf(headersOf(error))
+  return {
+    message: string(error, "message") ?? "",
+    ...(requestId === undefined ? {} : { requestId }),
+    ...wordsOf(documentOf(error) ?? string(error, "responseBody"))
+  }
 }
 
 const headersOf = (error: Fields): { readonly [name: string]: string | undefined } => {

@@ -217,7 +217,7 @@ const reader = (name: string) => (reply: Reply) => {
 // ---------------------------------------------------------------- errors
 
 const toFault = Effect.fnUntraced(function* (error: AiError.AiError) {
-  const fault: Fault = { reason: reasonOf(error.reason) }
+  const fault: Fault = { reason: reasonOf(error.reason), vendor: { message: error.reason.message } }
   if (error.retryAfter === undefined) return fault
   return { ...fault, retryAt: (yield* Clock.currentTimeMillis) + Duration.toMillis(error.retryAfter) }
 })

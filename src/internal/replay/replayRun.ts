@@ -274,7 +274,7 @@ const played = (tape: Tape, machine: Machine, replies: Replies): Middleware => (
     }),
   callTool: ({ call, runId, step }) => {
     const ended = Effect.suspend((): ToolEffect => {
-      const result = tape.resultOf(runId, step, call.callId)
+      const result = tape.resultOf(runId, step, call)
       if (result !== undefined) return Effect.succeed(result)
       const event = tape.next(runId)?.events[0]
       if (event?.type === "run_failed" && event.error.tag === "ExtensionFailed") {

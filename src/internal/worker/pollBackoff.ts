@@ -80,7 +80,8 @@ export const isPassing = ({ lease, status }: RunHead): boolean =>
   lease !== undefined &&
   status.type === "failed" &&
   status.error.tag === "ProviderError" &&
-  passing.has(status.error.fields?.["reason"])
+  passing.has(status.error.fields?.["reason"]) &&
+  status.error.fields?.["shouldRetry"] !== false
 
 /** Whether a record is progress: work that need not be repeated. */
 const isProgress = (record: RunRecord): boolean => record.events.some((event) => progress.has(event.type))

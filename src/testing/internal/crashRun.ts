@@ -13,7 +13,7 @@ import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { Agent } from "../../Agent.ts"
-import type { Call, CallResult } from "../../Call.ts"
+import type { Call, CallOutcome } from "../../Call.ts"
 import { Hooks } from "../../Hooks.ts"
 import * as Kernel from "../../Kernel.ts"
 import { Limits } from "../../Limits.ts"
@@ -62,7 +62,7 @@ export interface Known {
   readonly effects: Effects
   readonly entered: boolean
   /** Its result, if it was finished. */
-  readonly result: CallResult | undefined
+  readonly result: CallOutcome | undefined
 }
 
 /** The surroundings of every process. */
@@ -106,7 +106,7 @@ export interface Life {
   readonly findings: ReadonlyArray<Verdict.Finding>
   readonly said: ReadonlyMap<string, Said>
   /** The outcome of every call, by its place. */
-  readonly results: ReadonlyMap<string, CallResult>
+  readonly results: ReadonlyMap<string, CallOutcome>
 }
 
 const runId = "run"
@@ -251,7 +251,7 @@ export const keep = Effect.fnUntraced(function* (store: RunStore.RunStoreShape) 
   return kept.toSorted((a, b) => (a.runId < b.runId ? -1 : 1))
 })
 
-const resultsOf = (record: RunRecord): ReadonlyArray<readonly [string, CallResult]> =>
+const resultsOf = (record: RunRecord): ReadonlyArray<readonly [string, CallOutcome]> =>
   record.events.flatMap((event) =>
     event.type === "tool_call_completed"
       ? [[keyOf({ runId: event.runId, step: event.step, callId: event.callId }), event.result] as const]

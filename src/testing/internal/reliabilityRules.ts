@@ -2,7 +2,7 @@
  * Checks the rules of a crash matrix, from facts and journals alone.
  */
 
-import type { CallResult } from "../../Call.ts"
+import type { CallOutcome } from "../../Call.ts"
 import type { PhaseEvent } from "../../RunEvent.ts"
 import type { RunRecord, RunState } from "../../RunState.ts"
 import { fold } from "../../RunState.ts"
@@ -231,7 +231,7 @@ const essence = ({ journal, state }: Kept, write: Write = text): ReadonlyArray<s
   let asked: string | undefined
   for (const record of journal) {
     if (record.delta.answers !== undefined && record.delta.answers.length > 0) asked = undefined
-    for (const result of record.delta.resolved ?? []) lines.push(completed(result, write))
+    for (const result of record.delta.resolved ?? []) lines.push(completed(result.callId, result, write))
     for (const event of record.events) {
       if (event.type === "run_failed" || event.type === "model_restarted") continue
       if (event.type === "paused" && event.reason === "approval_required") {
@@ -242,7 +242,7 @@ const essence = ({ journal, state }: Kept, write: Write = text): ReadonlyArray<s
       }
       lines.push(
         event.type === "tool_call_completed"
-          ? completed(event.result, write)
+          ? completed(event.callId, event.result, write)
           : { group: "", line: lineOf(event, write) }
       )
     }
@@ -251,9 +251,9 @@ const essence = ({ journal, state }: Kept, write: Write = text): ReadonlyArray<s
   return ordered(lines)
 }
 
-const completed = (result: CallResult, write: Write) => {
-  const { durationMs: _, metadata: __, spent: ___, ...rest } = result
-  return { group: "completed", line: `tool_call_completed ${write(rest)}` }
+const completed = (callId: string, { error, message, output, skipped }: CallOutcome, write: Write) => {
+  const gave = { callId, error, message, output, skipped }
+  return { group: "completed", line: `tool_call_completed ${write(gave)}` }
 }
 
 const lineOf = (event: PhaseEvent, write: Write): string => {
@@ -265,7 +265,7 @@ const lineOf = (event: PhaseEvent, write: Write): string => {
     }
     case "tool_call_started":
       return rest.change?.type === "skip"
-        ? write({ ...rest, change: completed(rest.change.result, write).line })
+        ? write({ ...rest, change: completed(rest.callId, rest.change.result, write).line })
         : write(rest)
     default:
       return write(rest)
