@@ -141,7 +141,7 @@ const send = (
   { headersTimeout }: Limits,
   least: Duration.Duration
 ) =>
-  Effect.andThen(allowed, client.execute(ask)).pipe(
+  Effect.andThen(allowed, client.execute(hideQuery(ask))).pipe(
     Effect.updateContext(direct),
     // The connect limit is part of this one: an HTTP client does not tell when its connection stands.
     Effect.timeoutOrElse({
@@ -164,6 +164,21 @@ const send = (
       )
     })
   )
+
+/** Moves the query of the address to parameters that spans, errors and logs show without their values. */
+const hideQuery = (ask: HttpClientRequest.HttpClientRequest): HttpClientRequest.HttpClientRequest => {
+  const url = URL.parse(ask.url)
+  if (url === null || url.search === "") return ask
+  const params = Array.from(url.searchParams, ([name, value]): readonly [string, string | Redacted.Redacted] => [
+    name,
+    plainParams.has(name) ? value : Redacted.make(value)
+  ])
+  url.search = ""
+  return HttpClientRequest.appendUrlParams(HttpClientRequest.setUrl(ask, url.href), params)
+}
+
+// Everything else in the query of a base URL may be a key.
+const plainParams: ReadonlySet<string> = new Set(["alt", "api-version", "limit", "pageSize"])
 
 const noUrl: Pick<Fault, "note"> = { note: "its address is no URL" }
 
