@@ -15,7 +15,7 @@ import type { Message } from "./Message.ts"
 import type { Expense } from "./Usage.ts"
 
 /**
- * What answers a call: a local skill, an external protocol, a built-in of the kernel, or a child run.
+ * The kind of target: a local skill, an external protocol, a builtin of the kernel, or a child run.
  *
  * @category models
  * @since 0.1.0

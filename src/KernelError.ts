@@ -232,7 +232,7 @@ export type SubmitError =
  * - `RunFinished`: a hook finished it without an answer.
  * - `MiddlewareTermination`: a hook or a middleware ended it on purpose.
  * - `RunCancelled`: `Kernel.cancel`, or `RunOptions.signal`, cancelled it.
- * - `CancellationError`, `AgentCrashError`: `RunOptions.stop` said so.
+ * - `CancellationError`, `AgentCrashError`: `RunOptions.stop` returned it.
  *
  * By its store:
  * - `StoreError`: a store of runs or media failed; resume the run.

@@ -13,7 +13,7 @@ import { attempt, failureIn, messageOf, reasonIn } from "../base/foreignValue.ts
 import { deep, redact } from "../base/redact.ts"
 import { take } from "../base/snapshot.ts"
 import { ask, hookArgs } from "./askHooks.ts"
-import { type AppendError, flush, record } from "./commit.ts"
+import { type AppendError, commit, flush, nothing, record } from "./commit.ts"
 import type { Run } from "./run.ts"
 import { cancellationOf, endChild, publishCancellation } from "./untilCancelled.ts"
 
@@ -29,6 +29,7 @@ export const stopped = <E extends KernelError>(
   cause: Cause.Cause<E>
 ): Effect.Effect<never, E | RunCancelled | AppendError> => {
   if (Cause.hasInterruptsOnly(cause)) {
+    recordSpent(run)
     const { cancelled } = run.stopping
     const ended = cancelled !== undefined && run.state.depth > 0 ? endChild(run, cancelled) : Effect.ignore(flush(run))
     return Effect.andThen(ended, Effect.failCause(cause))
@@ -49,6 +50,7 @@ export const stopped = <E extends KernelError>(
     // A stop from outside is not a failure: the run stays where it is.
     case "CancellationError":
     case "DeadlineExceeded":
+      recordSpent(run)
       return stored(run, cause)
     case "MiddlewareTermination":
       record(run, {
@@ -79,6 +81,11 @@ const fencedOut = <E extends KernelError>(
 const soundIn = (cause: Cause.Cause<unknown>): KernelError | undefined => {
   const error = failureIn(cause)
   return isSound(error) ? error : undefined
+}
+
+/** Records what a cut reply used, where no other record follows that carries it. */
+const recordSpent = (run: Run): void => {
+  if (run.next.spent !== undefined) commit(run, "phase", [], nothing)
 }
 
 const stored = <E>(run: Run, cause: Cause.Cause<E>): Effect.Effect<never, E | AppendError> =>
