@@ -18,7 +18,8 @@ import { failureIn } from "../base/foreignValue.ts"
 import { stepOf } from "../state/state.ts"
 import { emit } from "./commit.ts"
 import { now, type Run } from "./run.ts"
-import { type Answer, refusedEvent, shown, type Target, targetOf } from "./targets.ts"
+import { type Answer, refusedEvent, type Target, targetOf } from "./targets.ts"
+import { shown } from "./shown.ts"
 import { withinTimeout } from "./timeLimit.ts"
 
 /** Runs a call through the middleware, the first one outermost. */
