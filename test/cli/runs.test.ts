@@ -78,6 +78,29 @@ const idOf = ({ out, progress = "" }: Ended & { readonly progress?: string }): s
 
 describe("a stored run", () => {
   it.live(
+    "is cancelled by id, and its events are followed to the cancellation",
+    () =>
+      Effect.gen(function* () {
+        const folder = yield* place
+        const id = idOf(yield* callIn(folder, ["run", "Write to Oslo", ...sqlite, ...agent]))
+        const cancelled = yield* kernai(["runs", "cancel", id, "--by", "Ada", "--reason", "no", ...sqliteOf(folder)])
+        assert.strictEqual(cancelled.out, `cancelled  ${id}\n`)
+        const shown = yield* kernai(["runs", "show", id, ...sqliteOf(folder)])
+        assert.include(shown.out, "status    cancelled by Ada: no\n")
+        const followed = yield* kernai(["runs", "follow", id, "--after", "1", ...sqliteOf(folder)])
+        const events = followed.out
+          .trim()
+          .split("\n")
+          .map((line) => JSON.parse(line))
+        assert.strictEqual(events[0].revision, 2)
+        assert.deepInclude(events.at(-1), { type: "run_cancelled", by: "Ada", reason: "no" })
+        const unknown = yield* kernai(["runs", "cancel", "unknown", ...sqliteOf(folder)])
+        assert.include(unknown.error, "there is no run unknown in this store")
+      }).pipe(Effect.scoped),
+    60_000
+  )
+
+  it.live(
     "pauses in one process, is approved in another and finished by a third (DR-22)",
     () =>
       Effect.gen(function* () {

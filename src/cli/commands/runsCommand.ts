@@ -106,6 +106,25 @@ const cancel = Command.make("cancel", cancelFlags, (input) =>
   Command.withShortDescription("Cancel a run and the runs below it")
 )
 
+const follow = Command.make(
+  "follow",
+  {
+    id,
+    after: Flag.Int("after").pipe(
+      Flag.withMetavar("<number>"),
+      Flag.withDescription("Only what happened after this revision (0)"),
+      Flag.withDefault(0)
+    ),
+    store
+  },
+  (input) => Effect.flatMap(showing, (module) => module.follow(input))
+).pipe(
+  Command.withDescription(
+    "Print the events of a run as they are stored, a JSON line each, until it is at rest. Stopping this stops nothing."
+  ),
+  Command.withShortDescription("Print the events of a run as they are stored")
+)
+
 const resumeFlags = {
   id,
   store,
@@ -180,5 +199,5 @@ const replay = Command.make(
 export const runs = Command.make("runs").pipe(
   Command.withDescription("List and show stored runs, answer their questions, cancel and continue them."),
   Command.withShortDescription("Show, answer and continue stored runs"),
-  Command.withSubcommands([list, show, resume, approve, deny, cancel, fork, replay, exported])
+  Command.withSubcommands([list, show, follow, resume, approve, deny, cancel, fork, replay, exported])
 )

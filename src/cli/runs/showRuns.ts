@@ -5,9 +5,11 @@
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
 import type { CallResult } from "../../Call.ts"
 import * as Calls from "../../Call.ts"
 import { plain } from "../../internal/base/json.ts"
+import * as Kernel from "../../Kernel.ts"
 import * as Replay from "../../Replay.ts"
 import * as Messages from "../../Message.ts"
 import * as RunCodec from "../../RunCodec.ts"
@@ -123,6 +125,24 @@ const resultOf = (result: CallResult): string =>
 
 /** Prints an input in full: a person decides about it. */
 const inFull = (input: unknown): string => Text.paragraph(JSON.stringify(input, null, 2) ?? "")
+
+/** Prints the events of a run as they are stored, until it is at rest. */
+export const follow = Effect.fnUntraced(function* (options: {
+  readonly store: string
+  readonly id: string
+  readonly after: number
+}) {
+  const { after, id } = options
+  const screen = yield* Screen
+  const store = yield* Store.openExisting(options.store)
+  yield* Stream.runForEach(Kernel.follow(id, { after }), (event) =>
+    Effect.sync(() => screen.out(`${Text.json(plain(event))}\n`))
+  ).pipe(
+    Effect.catchTag("RunNotFound", () => notFound(id)),
+    Effect.mapError(asFailure),
+    Effect.provide(store.runs)
+  )
+})
 
 /** Writes the records of a run and of its tasks as JSON lines, to a new file or to the output. */
 export const exported = Effect.fnUntraced(function* (options: {

@@ -103,7 +103,7 @@ const scopeOf = (state: RunState, at: number) => {
 type CancelledEvent = Extract<PhaseEvent, { readonly type: "run_cancelled" }>
 
 /** The event that cancels a run where it stands. */
-export const cancelledEvent = (
+const cancelledEvent = (
   { currentTurn }: Pick<RunState, "currentTurn">,
   { by, reason }: Pick<CancelOptions, "reason" | "by">
 ): Pick<CancelledEvent, "type" | "reason" | "by" | "inFlight"> => ({

@@ -104,7 +104,6 @@ export const withEnvironment = <Output, S extends AnySkill<unknown>, R, A, E>(
         batch: sink.batch,
         stop: soundStop(options.stop),
         signal: options.signal,
-        stopping: { cancelled: undefined },
         steering: undefined,
         spawn,
         onTaskComplete: options.onTaskComplete

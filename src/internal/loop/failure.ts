@@ -15,7 +15,7 @@ import { take } from "../base/snapshot.ts"
 import { ask, hookArgs } from "./askHooks.ts"
 import { type AppendError, commit, flush, nothing, record } from "./commit.ts"
 import type { Run } from "./run.ts"
-import { cancellationOf, endChild, publishCancellation } from "./untilCancelled.ts"
+import { afterCancellation, cancellationOf } from "./untilCancelled.ts"
 
 /** Fails a run for a reason found outside its steps. */
 export const failWith = <E extends KernelError>(
@@ -30,16 +30,14 @@ export const stopped = <E extends KernelError>(
 ): Effect.Effect<never, E | RunCancelled | AppendError> => {
   if (Cause.hasInterruptsOnly(cause)) {
     recordSpent(run)
-    const { cancelled } = run.stopping
-    const ended = cancelled !== undefined && run.state.depth > 0 ? endChild(run, cancelled) : Effect.ignore(flush(run))
-    return Effect.andThen(ended, Effect.failCause(cause))
+    return Effect.andThen(Effect.ignore(flush(run)), Effect.failCause(cause))
   }
   const error = soundIn(cause)
   switch (error?._tag) {
     case "ConcurrentAppendError":
       return fencedOut(run, cause)
     case "RunCancelled":
-      return Effect.andThen(Effect.ignore(publishCancellation(run)), Effect.failCause(cause))
+      return Effect.andThen(Effect.ignore(afterCancellation(run, error)), Effect.failCause(cause))
     // Another worker owns the run: nothing more may be written.
     case "AgentCrashError":
       return Effect.failCause(cause)

@@ -22,7 +22,7 @@ import type * as RunStore from "../../RunStore.ts"
 import * as Streams from "../base/streams.ts"
 import { soundRuns } from "../store/soundStore.ts"
 import { type LiveTree, type Trees, treesOf } from "./liveTree.ts"
-import { type Said, restOf, say, silence } from "./said.ts"
+import { Said } from "./said.ts"
 
 type Failure = RunNotFound | StoreError
 type Next = Pull.Pull<Arr.NonEmptyReadonlyArray<RunEvent>, Failure>
@@ -69,7 +69,7 @@ class Follower {
   /** The last revision whose events were emitted. */
   #last: number
   /** How much of the reply under way was emitted. */
-  #said: Said = silence
+  readonly #said = new Said()
   #place: Place | undefined
   #tail: Tail | undefined
 
@@ -159,7 +159,8 @@ class Follower {
     }
     if (since.length === 0) return Effect.andThen(tree.wait(this.#runId, place.at), this.next)
     place.at += since.length
-    return this.#emit(since.filter((event) => this.#isNew(event)))
+    const events = since.filter((event) => this.#isNew(event))
+    return this.#emit(events.length === since.length ? since : events)
   }
 
   /** Tells whether a live event is of this run and follows what was emitted. */
@@ -168,22 +169,22 @@ class Follower {
     if ("revision" in event) {
       if (event.revision <= this.#last) return false
       this.#last = event.revision
-      this.#said = silence
-    } else this.#said = say(this.#said, event)
+      this.#said.clear()
+    } else this.#said.add(event)
     return true
   }
 
   /** The part of a reply under way that was not emitted yet. */
   #begun(reply: ReadonlyArray<RunEvent>): ReadonlyArray<RunEvent> {
-    const rest = restOf(reply, this.#said)
-    for (const event of rest) this.#said = say(this.#said, event)
+    const rest = this.#said.restOf(reply)
+    for (const event of rest) this.#said.add(event)
     return rest
   }
 
   #eventsOf(records: ReadonlyArray<RunRecord>): ReadonlyArray<RunEvent> {
     this.#last = records.at(-1)?.revision ?? this.#last
     const events = records.flatMap(({ events }) => events)
-    if (events.length > 0) this.#said = silence
+    if (events.length > 0) this.#said.clear()
     return events
   }
 

@@ -6,6 +6,7 @@
  * Without followers no event is kept.
  */
 
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { RunEvent } from "../../RunEvent.ts"
 import type * as RunStore from "../../RunStore.ts"
@@ -32,7 +33,11 @@ export class LiveTree {
   /** How many events were dropped from the front of the log. */
   #dropped = 0
   #followers = 0
+  #read: { readonly place: number; readonly end: number; readonly events: ReadonlyArray<RunEvent> } = nothing
   #waiting: Array<() => void> = []
+  /** The context of a follower: its clock measures how long many of them wait. */
+  #context: Context.Context<never> = Context.empty()
+  #isWaking = false
 
   constructor(trees: Trees, publish: Publish | undefined, capacity: number) {
     this.#trees = trees
@@ -73,23 +78,31 @@ export class LiveTree {
 
   /** The events from a place on. Undefined when some of them were dropped. */
   after(place: number): ReadonlyArray<RunEvent> | undefined {
-    return place < this.#dropped ? undefined : this.#events.slice(place - this.#dropped)
+    if (place < this.#dropped) return undefined
+    const end = this.#dropped + this.#events.length
+    // Followers that are woken together read the same events.
+    if (this.#read.place !== place || this.#read.end !== end) {
+      this.#read = { place, end, events: this.#events.slice(place - this.#dropped) }
+    }
+    return this.#read.events
   }
 
   /**
-   * Waits for an event after a place, or for the end of a run. Many followers wait a little longer before they read, so
-   * that waking them all takes no more than a few hundredths of the time.
+   * Waits for an event after a place, or for the end of a run. Many followers are woken together and a little later, so
+   * that waking them takes no more than a few hundredths of the time.
    */
   wait(runId: string, place: number): Effect.Effect<void> {
-    const more = Effect.callback<void>((resume) => {
-      if (this.#dropped + this.#events.length > place || !this.runs.has(runId)) return resume(Effect.void)
-      const wake = () => resume(Effect.void)
-      this.#waiting.push(wake)
-      return Effect.sync(() => {
-        this.#waiting = this.#waiting.filter((other) => other !== wake)
+    return Effect.withFiber(({ context }) =>
+      Effect.callback((resume) => {
+        if (this.#dropped + this.#events.length > place || !this.runs.has(runId)) return resume(Effect.void)
+        const wake = () => resume(Effect.void)
+        this.#waiting.push(wake)
+        this.#context = context
+        return Effect.sync(() => {
+          this.#waiting = this.#waiting.filter((other) => other !== wake)
+        })
       })
-    })
-    return Effect.flatMap(more, () => (this.#followers > few ? Effect.sleep(this.#followers * pauseMs) : Effect.void))
+    )
   }
 
   readonly #keep: Publish = (event) => {
@@ -102,18 +115,31 @@ export class LiveTree {
   }
 
   #wake(): void {
-    if (this.#waiting.length === 0) return
+    if (this.#waiting.length === 0 || this.#isWaking) return
+    if (this.#followers <= few) return this.#wakeAll()
+    this.#isWaking = true
+    const later = Effect.andThen(
+      Effect.sleep(this.#followers * pauseMs),
+      Effect.sync(() => this.#wakeAll())
+    )
+    Effect.runForkWith(this.#context)(later)
+  }
+
+  #wakeAll(): void {
+    this.#isWaking = false
     const waiting = this.#waiting
     this.#waiting = []
     for (const wake of waiting) wake()
   }
 }
 
+const nothing = { place: -1, end: -1, events: [] }
+
 /** So many followers are woken at once. */
 const few = 16
 
-/** How long each follower beyond them lets all wait. */
-const pauseMs = 0.3
+/** How long each of more followers lets all wait. */
+const pauseMs = 0.5
 
 /** The trees under way on one store. */
 export class Trees {

@@ -10,7 +10,7 @@ import type { Call, CallResult } from "../../Call.ts"
 import type { Content } from "../../Content.ts"
 import type { Hooks } from "../../Hooks.ts"
 import type * as InstructionBuilder from "../../InstructionBuilder.ts"
-import type { ExtensionFailed, MiddlewareTermination, ResumeError, RunCancelled, StopError } from "../../KernelError.ts"
+import type { ExtensionFailed, MiddlewareTermination, ResumeError, StopError } from "../../KernelError.ts"
 import type { Limits } from "../../Limits.ts"
 import type * as MediaStore from "../../MediaStore.ts"
 import type { Message } from "../../Message.ts"
@@ -77,19 +77,11 @@ export interface Environment {
   readonly stop: (() => StopError | ExtensionFailed | MiddlewareTermination | undefined) | undefined
   /** Cancels the root run when it is aborted. */
   readonly signal: AbortSignal | undefined
-  /** How the tree of runs was stopped: one for all its runs. */
-  readonly stopping: Stopping
   /** Messages that the host sends while the root run is under way. */
   readonly steering: Steering | undefined
   /** Runs a task as a child of a run. */
   readonly spawn: (parent: Run, call: Call, input: ReadonlyArray<Content>) => Effect.Effect<CallResult, ResumeError>
   readonly onTaskComplete: ((task: TaskReport) => Effect.Effect<void>) | undefined
-}
-
-/** How a tree of runs was stopped. */
-export interface Stopping {
-  /** Set once the root is found cancelled. */
-  cancelled: RunCancelled | undefined
 }
 
 /** Messages that wait for the next turn of a run. */

@@ -5,57 +5,64 @@
 
 import type { RunEvent } from "../../RunEvent.ts"
 
-/** What was received of one reply. */
-export interface Said {
-  readonly text: number
-  readonly thinking: number
-  /** Starts and ends of blocks, and whole parts. */
-  readonly marks: number
-}
+/** What was received of one reply. Its functions change it in place: each token of each follower passes here. */
+export class Said {
+  #text = 0
+  #thinking = 0
+  /** Starts and ends of blocks, and whole calls. */
+  #marks = 0
 
-/** Nothing was received yet. */
-export const silence: Said = { text: 0, thinking: 0, marks: 0 }
-
-/** Adds an event of the reply. */
-export const say = (said: Said, event: RunEvent): Said => {
-  const piece = pieceOf(event)
-  if (piece !== undefined) return { ...said, [piece.track]: said[piece.track] + piece.text.length }
-  return isMark(event) ? { ...said, marks: said.marks + 1 } : said
-}
-
-/** The events of a reply without what was received of it. */
-export const restOf = (reply: ReadonlyArray<RunEvent>, said: Said): ReadonlyArray<RunEvent> => {
-  if (said === silence) return reply
-  const left = { ...said }
-  return reply.flatMap((event): ReadonlyArray<RunEvent> => {
-    const piece = pieceOf(event)
-    if (piece === undefined) return isMark(event) && left.marks-- > 0 ? [] : [event]
-    const skipped = Math.min(left[piece.track], piece.text.length)
-    left[piece.track] -= skipped
-    return skipped === piece.text.length ? [] : [piece.from(skipped)]
-  })
-}
-
-/** A text in an event, and the event with the rest of the text. */
-interface Piece {
-  readonly track: "text" | "thinking"
-  readonly text: string
-  readonly from: (start: number) => RunEvent
-}
-
-const pieceOf = (event: RunEvent): Piece | undefined => {
-  if (event.type === "text_chunk" || event.type === "block_content") {
-    return { track: "text", text: event.text, from: (start) => ({ ...event, text: event.text.slice(start) }) }
+  /** Forgets the reply: another one follows. */
+  clear(): void {
+    this.#text = 0
+    this.#thinking = 0
+    this.#marks = 0
   }
-  if (event.type === "stream_part" && event.part.type === "reasoning-delta") {
-    const { part } = event
-    const from = (start: number): RunEvent => ({ ...event, part: { ...part, delta: part.delta.slice(start) } })
-    return { track: "thinking", text: part.delta, from }
-  }
-  return undefined
-}
 
-const isMark = (event: RunEvent): boolean =>
-  event.type === "block_start" ||
-  event.type === "block_complete" ||
-  (event.type === "stream_part" && event.part.type === "tool-call")
+  /** Adds an event of the reply. */
+  add(event: RunEvent): void {
+    switch (event.type) {
+      case "text_chunk":
+      case "block_content":
+        this.#text += event.text.length
+        break
+      case "block_start":
+      case "block_complete":
+        this.#marks++
+        break
+      case "stream_part":
+        if (event.part.type === "reasoning-delta") this.#thinking += event.part.delta.length
+        else if (event.part.type === "tool-call") this.#marks++
+    }
+  }
+
+  /** Returns the events of the whole reply without what was received of it. */
+  restOf(reply: ReadonlyArray<RunEvent>): ReadonlyArray<RunEvent> {
+    let [text, thinking, marks] = [this.#text, this.#thinking, this.#marks]
+    return reply.flatMap((event): ReadonlyArray<RunEvent> => {
+      switch (event.type) {
+        case "text_chunk":
+        case "block_content": {
+          const skipped = Math.min(text, event.text.length)
+          text -= skipped
+          return skipped === event.text.length ? [] : [{ ...event, text: event.text.slice(skipped) }]
+        }
+        case "block_start":
+        case "block_complete":
+          return marks-- > 0 ? [] : [event]
+        case "stream_part": {
+          const { part } = event
+          if (part.type === "tool-call") return marks-- > 0 ? [] : [event]
+          if (part.type !== "reasoning-delta") return [event]
+          const skipped = Math.min(thinking, part.delta.length)
+          thinking -= skipped
+          return skipped === part.delta.length
+            ? []
+            : [{ ...event, part: { ...part, delta: part.delta.slice(skipped) } }]
+        }
+        default:
+          return [event]
+      }
+    })
+  }
+}

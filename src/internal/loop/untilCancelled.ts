@@ -5,10 +5,9 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
-import type { RunCancelled, StoreError } from "../../KernelError.ts"
+import type { CancelError, RunCancelled, StoreError } from "../../KernelError.ts"
 import { redact } from "../base/redact.ts"
-import { cancel, cancelledEvent } from "./cancel.ts"
-import { flush, record } from "./commit.ts"
+import { cancel } from "./cancel.ts"
 import { cancelled } from "./conclude.ts"
 import type { Run } from "./run.ts"
 
@@ -35,22 +34,20 @@ const stop = (run: Run): Effect.Effect<never, RunCancelled> =>
     )
   )
 
-/** How a root run was cancelled, if it is. Its children learn of it, too. */
+/** How a root run was cancelled, if it is. */
 export const cancellationOf = (run: Run): Effect.Effect<RunCancelled | undefined, StoreError> =>
   Effect.map(run.store.head(run.state.runId), (head) => {
     const status = Option.getOrUndefined(head)?.status
     if (status?.type !== "cancelled") return undefined
-    return (run.stopping.cancelled = cancelled(run.state.runId, status))
+    return cancelled(run.state.runId, status)
   })
 
-/** Ends a child run whose tree is cancelled, unless its cancellation is stored already. */
-export const endChild = (run: Run, why: RunCancelled): Effect.Effect<void> => {
-  if (run.failed === undefined) record(run, cancelledEvent(run.state, why), "pause")
-  return Effect.ignore(flush(run))
-}
+/** Publishes the cancellation of a root run, and cancels the child runs that were created meanwhile. */
+export const afterCancellation = (run: Run, { by, reason }: RunCancelled): Effect.Effect<void, CancelError> =>
+  Effect.andThen(publishCancellation(run), cancel(run.store, run.state.runId, { by, reason, workerId: run.holder }))
 
-/** Publishes the cancellation of a root run as it is stored. What could not be stored before it is not published. */
-export const publishCancellation = (run: Run): Effect.Effect<void, StoreError> =>
+/** Publishes the cancellation as it is stored. What could not be stored before it is not published. */
+const publishCancellation = (run: Run): Effect.Effect<void, StoreError> =>
   Effect.suspend(() => {
     run.events = []
     const { publish } = run.live

@@ -215,7 +215,6 @@ const staged = (
     telemetry: undefined,
     stop: undefined,
     signal: undefined,
-    stopping: { cancelled: undefined },
     steering: {
       isWaiting: () => saidNext(tape).length > 0,
       look: Effect.sync(() => ({ messages: saidNext(tape), take: () => {} }))

@@ -24,7 +24,7 @@ export interface Cancellations {
 export interface Options {
   /** Returns which of some runs are cancelled. A failure is ignored, as the next look follows. */
   readonly look: (runIds: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<string>, unknown>
-  /** How long to wait for an announcement before the next look. Default: 50 milliseconds. */
+  /** How long to wait for an announcement before the next look. Default: 20 milliseconds. */
   readonly interval?: Duration.Input | undefined
 }
 
@@ -77,4 +77,4 @@ export const make = (options?: Options): Cancellations => {
 }
 
 /** The shortest time between two looks: a busy run is announced all the time. */
-const spacing = "50 millis"
+const spacing = "20 millis"
