@@ -1,5 +1,5 @@
 /**
- * Runs in PostgreSQL.
+ * Keeps runs in PostgreSQL.
  *
  * Uses the store of `SqlRunStore` on a client of its own, with one connection that listens: followers learn at once of
  * records that any process appended. The package `@effect/sql-pg` is loaded when the layer is built, so other
@@ -51,7 +51,7 @@ const make = Effect.fnUntraced(
   function* (options: Options) {
     const client = yield* Postgres.make(options, { listening: 1, usual: 10 })
     const listen = client.listen(Tables.channel)
-    // The first listener stands before the store is ready; when one is lost, polling bridges the time to the next.
+    // The first listener is ready before the store is; if one is lost, polling covers the time until the next.
     const first = Stream.fromQueue(yield* listen)
     const next = Stream.retry(Stream.unwrap(Effect.map(listen, Stream.fromQueue)), Schedule.spaced("1 second"))
     const changes = first.pipe(

@@ -29,6 +29,7 @@ export const ProviderReason = Schema.Literals([
   "context_length",
   "redirect",
   "limit_exceeded",
+  "forbidden",
   "unknown"
 ])
 /** One of the reasons for which a model call fails. */

@@ -29,7 +29,7 @@ import type { Request } from "../../Provider.ts"
 import type { StreamPart } from "../../StreamPart.ts"
 import * as StreamParts from "../../StreamPart.ts"
 import { patiently } from "./attempts.ts"
-import { type Fault, limitFault, refusal, retryAt, statusReason, type Told, toError } from "./providerFault.ts"
+import { allowed, type Fault, limitFault, refusal, retryAt, statusReason, type Told, toError } from "./providerFault.ts"
 import { type Decoder, type Framing, make as makeFrames } from "./frames.ts"
 import { isFields, parse } from "./readFields.ts"
 import { isSubstance, Reply } from "./replyParts.ts"
@@ -140,7 +140,7 @@ const send = (
   { headersTimeout }: Limits,
   least: Duration.Duration
 ) =>
-  client.execute(ask).pipe(
+  Effect.andThen(allowed, client.execute(hideQuery(ask))).pipe(
     Effect.updateContext(direct),
     // The connect limit is part of this one: an HTTP client does not tell when its connection stands.
     Effect.timeoutOrElse({
@@ -154,7 +154,7 @@ const send = (
         })
     }),
     Effect.catch((error) => {
-      if (!HttpClientError.isHttpClientError(error)) return Effect.fail(error)
+      if (!HttpClientError.isHttpClientError(error)) return Effect.fail<Fault>(error)
       if (error.response !== undefined) return Effect.succeed(error.response)
       return Effect.fail<Fault>(
         error.reason._tag === "TransportError"
@@ -163,6 +163,21 @@ const send = (
       )
     })
   )
+
+/** Moves the query of the address to parameters that spans, errors and logs show without their values. */
+const hideQuery = (ask: HttpClientRequest.HttpClientRequest): HttpClientRequest.HttpClientRequest => {
+  const url = URL.parse(ask.url)
+  if (url === null || url.search === "") return ask
+  const params = Array.from(url.searchParams, ([name, value]): readonly [string, string | Redacted.Redacted] => [
+    name,
+    plainParams.has(name) ? value : Redacted.make(value)
+  ])
+  url.search = ""
+  return HttpClientRequest.appendUrlParams(HttpClientRequest.setUrl(ask, url.href), params)
+}
+
+// Everything else in the query of a base URL may be a key.
+const plainParams: ReadonlySet<string> = new Set(["alt", "api-version", "limit", "pageSize"])
 
 const noUrl: Pick<Fault, "note"> = { note: "its address is no URL" }
 

@@ -4,8 +4,10 @@
  * A vendor's sentence may repeat a key or a prompt, so it never becomes part of the message.
  */
 
+import * as Effect from "effect/Effect"
 import { passing, retryAfterDate, retryAfterNumber } from "../../internal/base/transient.ts"
 import { type FailedAttempt, ProviderError, type ProviderReason, type VendorWords } from "../../KernelError.ts"
+import { ForbidReal } from "../../Provider.ts"
 import { type Fields, list, string } from "./readFields.ts"
 import { safeWords } from "./vendorWords.ts"
 
@@ -49,8 +51,14 @@ const sentences: { readonly [reason in ProviderReason]: string } = {
   context_length: "the prompt does not fit the model's window",
   redirect: "the service redirects elsewhere, which is not followed",
   limit_exceeded: "the reply exceeds a limit",
+  forbidden: "Provider.forbidReal forbids real requests here",
   unknown: "the call failed"
 }
+
+/** Fails where real requests are forbidden, before one is made. */
+export const allowed: Effect.Effect<void, Fault> = Effect.flatMap(ForbidReal, (isForbidden) =>
+  isForbidden ? Effect.fail<Fault>({ reason: "forbidden" }) : Effect.void
+)
 
 /**
  * The reason behind an HTTP status.

@@ -61,7 +61,7 @@ export interface Known {
   /** The effects that its skill or protocol declares. */
   readonly effects: Effects
   readonly entered: boolean
-  /** Its result, if it was finished. */
+  /** Its outcome, if it was finished. */
   readonly result: CallOutcome | undefined
 }
 
