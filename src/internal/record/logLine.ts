@@ -27,7 +27,10 @@ interface Told {
   readonly fields: ReadonlyArray<readonly [key: string, value: Value]>
 }
 
-const tell = (event: RunEvent): Told | undefined => {
+const tell = (event: RunEvent): Told | undefined => ofReply(event) ?? ofWork(event) ?? ofRun(event)
+
+/** Requests, replies, and what their blocks mean. */
+const ofReply = (event: RunEvent): Told | undefined => {
   switch (event.type) {
     case "messages_sent":
       return debug("llm.request", [["messages", event.messages.length]])
@@ -65,6 +68,14 @@ const tell = (event: RunEvent): Told | undefined => {
       return info("agent.no_blocks_stall", [["kinds", event.kinds.join(",")]])
     case "final":
       return info("agent.complete", [["steps", event.step + 1]])
+    default:
+      return undefined
+  }
+}
+
+/** Workflows and calls. */
+const ofWork = (event: RunEvent): Told | undefined => {
+  switch (event.type) {
     case "workflow_start":
       return info("workflow.start", [
         ["strategy", event.strategy],
@@ -108,6 +119,14 @@ const tell = (event: RunEvent): Told | undefined => {
         ...protocol(event.protocol, event.callId),
         ["duration_ms", event.durationMs]
       ])
+    default:
+      return undefined
+  }
+}
+
+/** Trouble with the model, and where the run stops. */
+const ofRun = (event: RunEvent): Told | undefined => {
+  switch (event.type) {
     case "model_restarted":
       return warn("llm.restart", [["attempt", event.attempt]])
     case "model_call_failed":
