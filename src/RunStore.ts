@@ -13,12 +13,20 @@
  *   where both create the run.
  * - **Idempotence.** The same records once more are a success. A caller that got
  *   no answer repeats the append without asking first.
+ * - **One clock.** Leases begin and expire by the clock of the store: that of the
+ *   database, of the file system, or of this process where runs are in memory.
+ *   The clocks of workers are compared with nothing, so they may be wrong by any
+ *   amount. SQLite has the clock of its machine. A store whose clock is set
+ *   forward ends leases early by as much, and one set back ends them late; of two
+ *   workers that hold one run then, the revision still lets one append.
  *
  * @since 0.1.0
  */
 
 import * as Arr from "effect/Array"
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
@@ -36,14 +44,31 @@ import type { RunRecord, RunState, Status } from "./RunState.ts"
 export { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, StoreError }
 
 /**
- * A worker's claim on a run (DR-6). Times are milliseconds since the epoch.
+ * The hold of a worker on a run, by the clock of the store.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Lease {
   readonly workerId: string
+  /** Milliseconds since the epoch. */
   readonly expiresAt: number
+  /** Whether it had not expired yet when it was read. */
+  readonly isLive: boolean
+}
+
+/**
+ * A worker's request for a lease.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Claim {
+  readonly workerId: string
+  /** How long the worker holds the run from now on. A lease of zero has expired by every clock: it offers the run. */
+  readonly lease: Duration.Input
+  /** The revision and status that the worker saw: the claim fails when the run has moved since. */
+  readonly seen?: Pick<RunHead, "revision" | "status"> | undefined
 }
 
 /**
@@ -63,7 +88,7 @@ export interface RunHead {
   readonly createdAt: number
   readonly updatedAt: number
   /**
-   * Who has the run. A lease that has ended (`expiresAt`) holds nothing: it offers the run to any worker. Runs that were
+   * Who has the run. A lease that has expired holds nothing: it offers the run to any worker. Runs that were
    * submitted or answered have such a lease, and so do those that a worker had to leave and those whose worker died. A
    * run has none once it was given back, as when the run is paused or has ended, or while somebody runs it without one.
    */
@@ -83,8 +108,8 @@ export interface RunFilter {
   readonly rootRunId?: string | undefined
   /** Only runs that have no parent. */
   readonly roots?: boolean | undefined
-  /** Only runs nobody holds at this time (milliseconds since the epoch). */
-  readonly unleasedAt?: number | undefined
+  /** Only runs without a live lease. */
+  readonly unleased?: boolean | undefined
   /** Only runs whose last commit is older than this time (milliseconds since the epoch). */
   readonly updatedBefore?: number | undefined
   /**
@@ -134,12 +159,14 @@ export interface RunStoreShape {
   readonly tail: (runId: string, fromRevision?: number) => Stream.Stream<RunRecord, StoreError>
   /** Returns the heads of the runs that pass a filter, in its order. Default: all runs, the newest first. */
   readonly list: (filter?: RunFilter) => Effect.Effect<ReadonlyArray<RunHead>, StoreError>
-  /** Takes or renews the lease of a run for its worker. Fails with `RunBusy` while another's is live at `now`. */
+  /**
+   * Takes or renews the lease of a run for a worker. Fails with `RunBusy` while another worker's lease is live, and with
+   * `ConcurrentAppendError` when the run is no longer as the worker saw it.
+   */
   readonly acquire: (
     runId: string,
-    lease: Lease,
-    now: number
-  ) => Effect.Effect<void, RunBusy | RunNotFound | StoreError>
+    claim: Claim
+  ) => Effect.Effect<void, RunBusy | RunNotFound | ConcurrentAppendError | StoreError>
   /** Gives a lease back. Leaves the lease of another worker alone. */
   readonly release: (runId: string, workerId: string) => Effect.Effect<void, StoreError>
   /** Deletes runs with everything stored of them. Ids that are not known are passed over. */
@@ -283,7 +310,9 @@ const originsOfOpen = Effect.fnUntraced(function* (
  * @category constructors
  * @since 0.1.0
  */
-export const makeMemory: Effect.Effect<RunStoreShape> = Effect.sync(() => MemoryRuns.make().store)
+export const makeMemory: Effect.Effect<RunStoreShape> = Clock.clockWith((clock) =>
+  Effect.sync(() => MemoryRuns.make(clock).store)
+)
 
 /**
  * Keeps runs in this process.
@@ -294,7 +323,10 @@ export const makeMemory: Effect.Effect<RunStoreShape> = Effect.sync(() => Memory
 export const layerMemory: Layer.Layer<RunStore> = Layer.effect(
   RunStore,
   Effect.map(
-    Effect.acquireRelease(Effect.sync(MemoryRuns.make), ({ end }) => Effect.sync(end)),
+    Effect.acquireRelease(
+      Clock.clockWith((clock) => Effect.sync(() => MemoryRuns.make(clock))),
+      ({ end }) => Effect.sync(end)
+    ),
     ({ store }) => store
   )
 )

@@ -18,8 +18,9 @@ import * as Layer from "effect/Layer"
 import { isPassing } from "./internal/worker/pollBackoff.ts"
 import * as Worker from "./internal/worker/workerLoop.ts"
 import type { Kernel } from "./Kernel.ts"
+import type { ConfigInvalid } from "./KernelError.ts"
 import type { RunStore } from "./RunStore.ts"
-import type { Options, Runnable, TakeUp, TakeUpError } from "./internal/worker/workerOptions.ts"
+import { type Options, problem, type Runnable, type TakeUp, type TakeUpError } from "./internal/worker/workerOptions.ts"
 
 export type { Options, Runnable, TakeUp, TakeUpError }
 
@@ -48,7 +49,7 @@ export {
 // ---------------------------------------------------------------- running
 
 /**
- * Works until it is interrupted.
+ * Works until it is interrupted. Fails with `ConfigInvalid` when its options cannot be used, before it looks for runs.
  *
  * @example
  * const worker = RunWorker.run({ agents: [writer, reviewer] })
@@ -58,21 +59,22 @@ export {
  */
 export const run = Effect.fnUntraced(function* <A extends Runnable<unknown>, R = never>(
   options: Given<A, R>
-): Effect.fn.Return<never, never, Kernel | RunStore | Services<A> | R> {
+): Effect.fn.Return<never, ConfigInvalid, Kernel | RunStore | Services<A> | R> {
   const worker = yield* Worker.make<Services<A> | R>(options)
   const poll = Duration.toMillis(options.pollInterval ?? "1 second")
   return yield* Effect.onInterrupt(Effect.forever(Effect.andThen(worker.look, Effect.sleep(poll))), () => worker.drain)
 })
 
 /**
- * Works until nothing is left that can be taken up now, and tells how many runs it took up.
+ * Works until nothing is left that can be taken up now, and returns how many runs it took up. Fails with `ConfigInvalid`
+ * when its options cannot be used.
  *
  * @category running
  * @since 0.1.0
  */
 export const runOnce = Effect.fnUntraced(function* <A extends Runnable<unknown>, R = never>(
   options: Given<A, R>
-): Effect.fn.Return<number, never, Kernel | RunStore | Services<A> | R> {
+): Effect.fn.Return<number, ConfigInvalid, Kernel | RunStore | Services<A> | R> {
   const worker = yield* Worker.make<Services<A> | R>(options)
   const work = Effect.gen(function* () {
     let taken = -1
@@ -86,12 +88,14 @@ export const runOnce = Effect.fnUntraced(function* <A extends Runnable<unknown>,
 })
 
 /**
- * A worker for the time of a layer.
+ * Works as long as the layer is open. The layer fails with `ConfigInvalid` when the options cannot be used.
  *
  * @category layers
  * @since 0.1.0
  */
 export const layer = <A extends Runnable<unknown>, R = never>(
   options: Given<A, R>
-): Layer.Layer<never, never, Kernel | RunStore | Services<A> | R> =>
-  Layer.effectDiscard(Effect.forkScoped(run(options)))
+): Layer.Layer<never, ConfigInvalid, Kernel | RunStore | Services<A> | R> => {
+  const refused = problem(options)
+  return Layer.effectDiscard(refused === undefined ? Effect.forkScoped(run(options)) : Effect.fail(refused))
+}

@@ -4,12 +4,14 @@
  * A check is a sentence and an Effect that dies where the store falls short.
  * `open` gives a store each time it is run, all of them on the same runs, as
  * workers on one database are. Each check uses runs of its own, so all may
- * share a database. Followers are waited for in real time.
+ * share a database, and be run again on it: a check removes its runs when it ends.
+ * Checks take place in real time.
  *
  * @since 0.1.0
  */
 
-import type * as Effect from "effect/Effect"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type * as RunStore from "../RunStore.ts"
 import { onTwo } from "./internal/twoStores.ts"
@@ -49,5 +51,20 @@ export const checks = <E, R>(
 ): ReadonlyArray<Check<E, Exclude<R, Scope.Scope>>> =>
   [...journals, ...groups, ...claims, ...heads, ...values].map(({ body, name }) => ({
     name,
-    run: onTwo(open, body)
+    run: Effect.provideService(onTwo(Effect.flatMap(open, tidy), body), Clock.Clock, Clock.Clock.defaultValue())
   }))
+
+/** Removes the runs of a check when it ends, so that it can be run again on the same database. */
+const tidy = (store: RunStore.RunStoreShape): Effect.Effect<RunStore.RunStoreShape, never, Scope.Scope> => {
+  const used = new Set<string>()
+  return Effect.as(
+    Effect.addFinalizer(() => Effect.ignore(store.remove([...used]))),
+    {
+      ...store,
+      append: (records, state) => {
+        used.add(state.runId)
+        return store.append(records, state)
+      }
+    }
+  )
+}

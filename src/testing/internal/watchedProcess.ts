@@ -189,7 +189,7 @@ export const watch = (
       read: parts.store.read,
       tail: parts.store.tail,
       list: (filter) => ask(parts.store.list(filter)),
-      acquire: (runId, lease, now) => ask(parts.store.acquire(runId, lease, now)),
+      acquire: (runId, claim) => ask(parts.store.acquire(runId, claim)),
       release: (runId, workerId) => ask(parts.store.release(runId, workerId)),
       remove: (runIds) => ask(parts.store.remove(runIds))
     },
