@@ -168,7 +168,7 @@ export interface Options<R, S = AnySkill<unknown> | string, Output = Schema.Cons
         | "reservedOutputTokens"
       >
     > {
-  /** Skills it may call: undefined for none, `all`, or a list of names and skills (BP-94). */
+  /** Skills it may call: undefined for none, `all`, or a list of names and skills. */
   readonly skills?: ReadonlyArray<S> | "all" | undefined
   /** Reads the answer: a Schema, such as `Schema.Struct({ city: Schema.String })`. Default: the answer is a text. */
   readonly output?: Output | undefined

@@ -14,7 +14,7 @@ import { ConcurrentAppendError, StoreError } from "../../KernelError.ts"
 import * as RunCodec from "../../RunCodec.ts"
 import type { RunRecord, RunState } from "../../RunState.ts"
 import { advance } from "../../RunState.ts"
-import type { Claim, RunHead } from "../../RunStore.ts"
+import type { Claim, RunHead } from "./runStoreTypes.ts"
 import { timeSpan } from "../base/timeSpan.ts"
 
 /** Returns the error for records that no store appends: they are not of one run, or do not lead to `state` one by one. */

@@ -13,10 +13,11 @@ import { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, type StoreError
 import * as RunCodec from "../../RunCodec.ts"
 import type { PhaseEvent } from "../../RunEvent.ts"
 import type { RunRecord, RunState } from "../../RunState.ts"
-import type { Claim, Lease, RunFilter, RunHead, RunStoreShape } from "../../RunStore.ts"
+import type { Claim, Lease, RunFilter, RunHead, RunStoreShape } from "./runStoreTypes.ts"
 import { isEmpty } from "../base/json.ts"
 import * as Mailbox from "../base/mailbox.ts"
 import { open } from "../state/state.ts"
+import * as Ended from "./endedRuns.ts"
 import { areStored, leaseOf, movedSince, refusal } from "./journalRules.ts"
 import { atMost, headOf, inOrder, matches } from "./runHead.ts"
 import * as Search from "./runSearch.ts"
@@ -31,6 +32,7 @@ interface Memory {
 /** The runs of a store, and the followers of their journals. */
 interface Runs {
   readonly kept: Map<string, Kept>
+  readonly ended: Ended.EndedRuns
   readonly followers: Set<Follower>
   readonly clock: Clock.Clock
   isOver: boolean
@@ -56,9 +58,9 @@ interface Follower {
   readonly mailbox: Mailbox.Mailbox<RunRecord>
 }
 
-/** Creates an empty store, whose leases go by a clock. */
-export const make = (clock: Clock.Clock): Memory => {
-  const runs: Runs = { kept: new Map(), followers: new Set(), clock, isOver: false }
+/** Creates an empty store, which drops the oldest ended runs beyond its limits. Its leases go by `clock`. */
+export const make = (limits: Ended.EndedLimits, clock: Clock.Clock): Memory => {
+  const runs: Runs = { kept: new Map(), ended: Ended.make(limits), followers: new Set(), clock, isOver: false }
   const find = (runId: string) => Option.fromUndefinedOr(runs.kept.get(runId))
   return {
     store: {
@@ -72,7 +74,7 @@ export const make = (clock: Clock.Clock): Memory => {
       release: (runId, workerId) => Effect.sync(() => release(runs, runId, workerId)),
       remove: (runIds) =>
         Effect.sync(() => {
-          for (const runId of runIds) runs.kept.delete(runId)
+          for (const runId of runIds) remove(runs, runId)
         })
     },
     end: () => {
@@ -85,10 +87,11 @@ export const make = (clock: Clock.Clock): Memory => {
 // ---------------------------------------------------------------- appending
 
 const append = (
-  { followers, kept }: Runs,
+  runs: Runs,
   records: Arr.NonEmptyReadonlyArray<RunRecord>,
   state: RunState
 ): Effect.Effect<void, RunExists | ConcurrentAppendError | StoreError> => {
+  const { ended, followers, kept } = runs
   const refused = refusal(records, state)
   if (refused !== undefined) return Effect.fail(refused)
   const [{ revision, runId, workerId }] = records
@@ -111,7 +114,15 @@ const append = (
     run.state = state
   }
   for (const follower of followers) if (follower.runId === runId) offer(follower, records)
+  for (const id of Ended.note(ended, kept, state)) remove(runs, id)
   return Effect.void
+}
+
+const remove = ({ ended, kept }: Runs, runId: string): void => {
+  const run = kept.get(runId)
+  if (run === undefined) return
+  kept.delete(runId)
+  Ended.forget(ended, run.state)
 }
 
 /** A record, or its event where that says all of it: most records are kept as their events, which take less memory. */

@@ -171,7 +171,10 @@ export const claims: ReadonlyArray<Check> = [
       yield* put(one, [Journal.begin(runId, { agent: "claims-clocks" }).last()])
       for (const days of [1, -1]) {
         const millis = () => clock.currentTimeMillisUnsafe() + days * 86_400_000
-        const skewed = { ...clock, currentTimeMillisUnsafe: millis, currentTimeMillis: Effect.sync(millis) }
+        const skewed: Clock.Clock = Object.assign(Object.create(clock), {
+          currentTimeMillisUnsafe: millis,
+          currentTimeMillis: Effect.sync(millis)
+        })
         const there = Effect.provideService(Clock.Clock, skewed)
         const free = Effect.map(two.list({ agent: "claims-clocks", unleased: true }), (heads) => heads.length)
         yield* one.acquire(runId, { workerId: "a", lease: "1 minute" })
