@@ -520,7 +520,7 @@ describe("calls", () => {
     })
   )
 
-  it.effect("report the tag of an error that has no message (W-14, BP-67)", () =>
+  it.effect("report the tag of an error that has no message, and its fields (W-14, BP-67)", () =>
     Effect.gen(function* () {
       class SoldOut extends Schema.TaggedError<SoldOut>()("SoldOut", { title: Schema.String }) {}
       const failing = (name: string, error: unknown) =>
@@ -536,7 +536,7 @@ describe("calls", () => {
         const { events } = yield* told(agent, [...replies, final("ok")])
         assert.deepStrictEqual(
           events.flatMap((event) => (event.type === "skill_error" ? [event.error] : [])),
-          ["SoldOut", "Closed", "RangeError", ""]
+          ['SoldOut {"title":"a title"}', "Closed", "RangeError", ""]
         )
       }).pipe(Effect.provide(kernel(...skills)))
     })

@@ -7,6 +7,7 @@ import * as Semaphore from "effect/Semaphore"
 import type { Call, CallResult } from "../../Call.ts"
 import { ask, defer, deferred, hookArgs, stopDeferred } from "./askHooks.ts"
 import { carry, commit, flush, manyRecords, record } from "./commit.ts"
+import { short } from "./explain.ts"
 import { openTurn, type Run } from "./run.ts"
 import type { CallsError, HookError } from "./stepErrors.ts"
 
@@ -56,8 +57,10 @@ const finish = Effect.fnUntraced(function* (run: Run, result: CallResult): Effec
 })
 
 /** Records the result of a call. Synchronous. */
-export const recordResult = (run: Run, { spent, ...result }: CallResult): void =>
+export const recordResult = (run: Run, { spent, ...given }: CallResult): void => {
+  const result = given.error === undefined ? given : { ...given, error: short(given.error, run.limits) }
   record(run, { type: "tool_call_completed", callId: result.callId, result, ...(spent && { spent }) })
+}
 
 /** Was this call launched before the run was cut off, and is it launched again? */
 export const isRecovered = (run: Run, call: Call): boolean => openTurn(run).recovered?.includes(call.callId) === true
