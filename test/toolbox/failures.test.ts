@@ -47,7 +47,7 @@ const failed = (skill: Skill.AnySkill<MediaStore.MediaStore>, dialect: Agent.Age
     const provider = MockProvider.make(call, dialect === "blocks" ? final("done") : "done")
     const agent = Agent.make({ instructions: "", model: "m", skills: "all", dialect })
     const { events } = yield* told(agent, "?", { provider, runId: "run" })
-    const [result] = of(events, "tool_call_completed").map((event): Call.CallResult => event.result)
+    const [result] = of(events, "tool_call_completed").map((event): Call.CallOutcome => event.result)
     const last = provider.lastCall?.messages.at(-1)
     assert.isDefined(result)
     assert.isDefined(last)

@@ -1,43 +1,23 @@
 /**
  * Errors of calling a model.
  *
- * `ProviderError` is one error for all vendors, with the reason as a word. Its texts never contain a key or the body of
- * a vendor's response.
+ * `ProviderError` is one error for all vendors, with the reason as a word. Its message holds fixed words only, since a
+ * model may read it; the vendor's own words stand in `vendor` and in `cause`, for developers.
  */
 
 import * as Schema from "effect/Schema"
+import { FailedAttempt, ProviderReason, VendorWords } from "./providerFacts.ts"
+import { passing } from "./transient.ts"
+import { asCause } from "./vendorLine.ts"
+
+export { FailedAttempt, ProviderReason, VendorWords }
 
 /**
- * Why a model call failed.
+ * A model call failed.
  *
- * `rate_limited`, `overloaded`, `server_error`, `disconnected`, `timeout` and `incomplete` may pass. All others need a
- * different request, key or model.
+ * The message holds fixed words, a status and a code, never a key or the body of a response. `vendor` holds the vendor's
+ * own words; they are the `cause` as well, so that printing the failure shows them.
  */
-export const ProviderReason = Schema.Literals([
-  "not_configured",
-  "authentication",
-  "permission",
-  "invalid_request",
-  "not_found",
-  "rate_limited",
-  "quota_exhausted",
-  "overloaded",
-  "server_error",
-  "disconnected",
-  "timeout",
-  "incomplete",
-  "invalid_response",
-  "content_filter",
-  "refusal",
-  "context_length",
-  "redirect",
-  "limit_exceeded",
-  "unknown"
-])
-/** One of the reasons for which a model call fails. */
-export type ProviderReason = typeof ProviderReason.Type
-
-/** A model call failed. The texts never contain a key or the body of a vendor's response. */
 export class ProviderError extends Schema.TaggedError<ProviderError>()("ProviderError", {
   provider: Schema.String,
   reason: ProviderReason,
@@ -46,10 +26,25 @@ export class ProviderError extends Schema.TaggedError<ProviderError>()("Provider
   /** Milliseconds since the epoch before which another try is useless. */
   retryAt: Schema.optionalKey(Schema.Finite),
   /** How many calls were made before giving up. */
-  attempts: Schema.optionalKey(Schema.Int)
+  attempts: Schema.optionalKey(Schema.Int),
+  /** The calls that failed before this one, oldest first. */
+  history: Schema.optionalKey(Schema.Array(FailedAttempt)),
+  vendor: Schema.optionalKey(VendorWords),
+  /** False if the vendor says that trying again is useless, whatever the reason. */
+  shouldRetry: Schema.optionalKey(Schema.Boolean)
 }) {
   override get message() {
     return `${this.provider}: ${this.detail === "" ? this.reason : this.detail}`
+  }
+
+  /** Can the same call succeed a little later? */
+  get isRetryable(): boolean {
+    return this.shouldRetry !== false && passing.has(this.reason)
+  }
+
+  /** The vendor's words as an error without a stack. Undefined if it gave none. */
+  override get cause(): Error | undefined {
+    return this.vendor === undefined ? undefined : asCause(this.provider, this.vendor)
   }
 }
 

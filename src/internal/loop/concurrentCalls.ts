@@ -57,9 +57,10 @@ const finish = Effect.fnUntraced(function* (run: Run, result: CallResult): Effec
 })
 
 /** Records the result of a call. Synchronous. */
-export const recordResult = (run: Run, { spent, ...given }: CallResult): void => {
-  const result = given.error === undefined ? given : { ...given, error: short(given.error, run.limits) }
-  record(run, { type: "tool_call_completed", callId: result.callId, result, ...(spent && { spent }) })
+export const recordResult = (run: Run, completed: CallResult): void => {
+  const { callId, error, input: _input, kind: _kind, name: _name, spent, ...rest } = completed
+  const result = error === undefined ? rest : { ...rest, error: short(error, run.limits) }
+  record(run, { type: "tool_call_completed", callId, result, ...(spent && { spent }) })
 }
 
 /** Was this call launched before the run was cut off, and is it launched again? */

@@ -20,6 +20,7 @@ import { Middleware } from "../../Middleware.ts"
 import * as Policy from "../../Policy.ts"
 import { PromptPipeline, TokenCounter } from "../../PromptPipeline.ts"
 import * as ProtocolRegistry from "../../ProtocolRegistry.ts"
+import { ForbidReal } from "../../Provider.ts"
 import { guard, Recorder, type Sink as EventSink } from "../../Recorder.ts"
 import { Redaction, type Redactor } from "../../Redaction.ts"
 import type { RunEvent } from "../../RunEvent.ts"
@@ -101,10 +102,9 @@ export const withEnvironment = <Output, S extends AnySkill<unknown>, R, A, E>(
         spawn,
         onTaskComplete: options.onTaskComplete
       }
-      const whole = Effect.provideService(
-        body(environment, () => newRunId(random)),
-        Limits,
-        limits
+      const whole = body(environment, () => newRunId(random)).pipe(
+        Effect.provideService(Limits, limits),
+        Effect.provideService(ForbidReal, reference(built, current, ForbidReal))
       )
       const absent = unregistered(agent, environment.skills)
       if (absent.length === 0) return whole

@@ -13,7 +13,7 @@ import { attempt, failureIn, messageOf, reasonIn } from "../base/foreignValue.ts
 import { deep, redact } from "../base/redact.ts"
 import { take } from "../base/snapshot.ts"
 import { ask, hookArgs } from "./askHooks.ts"
-import { type AppendError, flush, record } from "./commit.ts"
+import { type AppendError, commit, flush, nothing, record } from "./commit.ts"
 import type { Run } from "./run.ts"
 
 /** Fails a run for a reason found outside its steps. */
@@ -25,7 +25,10 @@ export const stopped = <E extends KernelError>(
   run: Run,
   cause: Cause.Cause<E>
 ): Effect.Effect<never, E | AppendError> => {
-  if (Cause.hasInterruptsOnly(cause)) return Effect.andThen(Effect.ignore(flush(run)), Effect.failCause(cause))
+  if (Cause.hasInterruptsOnly(cause)) {
+    recordSpent(run)
+    return Effect.andThen(Effect.ignore(flush(run)), Effect.failCause(cause))
+  }
   const error = soundIn(cause)
   switch (error?._tag) {
     // Another worker owns the run: nothing more may be written.
@@ -39,6 +42,7 @@ export const stopped = <E extends KernelError>(
     // A stop from outside is not a failure: the run stays where it is.
     case "CancellationError":
     case "DeadlineExceeded":
+      recordSpent(run)
       return stored(run, cause)
     case "MiddlewareTermination":
       record(run, {
@@ -57,6 +61,11 @@ export const stopped = <E extends KernelError>(
 const soundIn = (cause: Cause.Cause<unknown>): KernelError | undefined => {
   const error = failureIn(cause)
   return isSound(error) ? error : undefined
+}
+
+/** Records what a cut reply used, where no other record follows that carries it. */
+const recordSpent = (run: Run): void => {
+  if (run.next.spent !== undefined) commit(run, "phase", [], nothing)
 }
 
 const stored = <E>(run: Run, cause: Cause.Cause<E>): Effect.Effect<never, E | AppendError> =>

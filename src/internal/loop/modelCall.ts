@@ -25,10 +25,12 @@ import { messageOf } from "../base/foreignValue.ts"
 import { deep, redact } from "../base/redact.ts"
 import * as Streams from "../base/streams.ts"
 import { promptLog, stepOf } from "../state/state.ts"
-import { emit } from "./commit.ts"
+import { carry, emit } from "./commit.ts"
+import { cutUsage } from "./cutUsage.ts"
 import type { ModelReply } from "./modelReply.ts"
 import { definitions, grammarOf } from "./permissions.ts"
 import { now, openTurn, type Run } from "./run.ts"
+import * as Budget from "./sharedBudget.ts"
 import type { ReplyError } from "./stepErrors.ts"
 
 /**
@@ -81,7 +83,10 @@ const callWith = (
   const reply = traced(run, call, reader, reading, read(run, turn, reader, reading))
   return Effect.matchCauseEffect(run.restore(reply), {
     onFailure: (cause) => {
-      if (reader().end().finish === undefined) return Effect.failCause(cause)
+      if (reader().end().finish === undefined) {
+        spend(run, replyOf(reader(), reading))
+        return Effect.failCause(cause)
+      }
       return whole(Cause.hasInterruptsOnly(cause) ? undefined : cause)
     },
     onSuccess: () => whole()
@@ -121,10 +126,17 @@ class Origin {
   }
 }
 
-/** A reply as far as it arrived. Its usage is null when it was cut, or when its provider reported none. */
+/** Counts a reply that does not become an answer, for the run and for the budget of its tree. */
+const spend = (run: Run, { costUsd, usage }: { readonly costUsd: number; readonly usage: Usage.Usage | null }) => {
+  if (usage === null) return
+  carry(run, { spent: { usage, costUsd } })
+  if (Budget.isBounded(run.budget)) Budget.count(run.budget, Budget.spentOf({ usage, costUsd }))
+}
+
+/** A reply as far as it arrived. Its usage is null when its provider reported none. */
 const replyOf = (reader: Dialects.Reader, { call }: Reading) => {
   const reply = reader.end()
-  const usage = reply.finish === undefined ? null : (Usage.fromAi(reply.finish.usage) ?? null)
+  const usage = reply.finish === undefined ? cutUsage(reply) : (Usage.fromAi(reply.finish.usage) ?? null)
   return { reply, call, usage, costUsd: Usage.costOf(usage, call.request.model.price) }
 }
 
@@ -312,8 +324,9 @@ const noted = (run: Run, reading: Reading, call: ModelCall): ModelStream =>
       Stream.tapError((error) =>
         Effect.sync(() => {
           const model = `${call.provider.name}/${call.request.model.id}`
-          const { message, reason } = error
-          emit(run, { type: "model_call_failed", model, call: number, reason, error: redact(message) })
+          const { message, reason, vendor } = error
+          const words = vendor === undefined ? undefined : { vendor: deep(vendor, redact) }
+          emit(run, { type: "model_call_failed", model, call: number, reason, error: redact(message), ...words })
         })
       )
     )

@@ -30,6 +30,10 @@ export type Takes<T, F extends Schema.Struct.Fields> = T extends Schema.Struct.T
 export const absent = <S extends Schema.Constraint>(schema: S) =>
   Schema.withDecodingDefaultKey<Schema.UndefinedOr<S>>(Effect.succeed(undefined))(Schema.UndefinedOr(schema))
 
+/** A field that is not written where it has its usual value. */
+export const otherwise = <S extends Schema.Constraint>(schema: S, usual: S["Type"]) =>
+  Schema.withDecodingDefaultKey<S>(Effect.succeed(usual))(schema)
+
 type OutcomeOf<T extends Run.Outcome["type"]> = Extract<Run.Outcome, { readonly type: T }>
 
 /** Builds the schemas. */
@@ -77,7 +81,7 @@ export const make = () => {
     name: Schema.NullOr(Schema.String),
     input: Storable.Json,
     kind,
-    review: Schema.Literals(["unreviewed", "accepted"]),
+    review: otherwise(Schema.Literals(["unreviewed", "accepted"]), "unreviewed"),
     blockName: Schema.optionalKey(Schema.String),
     skill: Schema.optionalKey(Schema.String),
     fault: Schema.optionalKey(callError)
@@ -167,17 +171,24 @@ export const make = () => {
     })
   ])
 
+  const rates = {
+    inputPerMillion: Schema.Finite,
+    outputPerMillion: Schema.Finite,
+    cachedPerMillion: Schema.optionalKey(Schema.Finite),
+    cacheWritePerMillion: Schema.optionalKey(Schema.Finite)
+  }
+
   const model = exactly<Model>()({
     id: Schema.String,
     capabilities: Schema.Array(Capability),
     provider: Schema.optionalKey(Schema.String),
     contextWindow: Schema.optionalKey(Schema.Finite),
     maxOutputTokens: Schema.optionalKey(Schema.Finite),
+    dialect: Schema.optionalKey(Schema.Literals(["blocks", "tools"])),
     price: Schema.optionalKey(
       exactly<Price>()({
-        inputPerMillion: Schema.Finite,
-        outputPerMillion: Schema.Finite,
-        cachedPerMillion: Schema.optionalKey(Schema.Finite)
+        ...rates,
+        longPrompt: Schema.optionalKey(exactly<NonNullable<Price["longPrompt"]>>()({ ...rates, above: Schema.Finite }))
       })
     )
   })
@@ -220,9 +231,9 @@ export const make = () => {
   )
 
   const scope = {
-    rootRunId: Schema.String,
+    rootRunId: Schema.optionalKey(Schema.String),
     step: Schema.Finite,
-    depth: Schema.Finite,
+    depth: otherwise(Schema.Finite, 0),
     taskId: Schema.optionalKey(Schema.String)
   }
 
