@@ -679,7 +679,8 @@ describe("calls", () => {
     Effect.gen(function* () {
       const { events, mock } = yield* told(agent, ["<command></command>".repeat(50_000), final("ok")])
       assert.strictEqual(events.filter((event) => event.type === "skill_error").length, 1_256)
-      assert.strictEqual(mock.messagesAt(1)?.length, 1_259)
+      assert.strictEqual(mock.messagesAt(1)?.length, 1_260)
+      assert.include(Message.text(mock.messagesAt(1)?.at(-1) ?? Message.user("")), "Your reply was cut")
     }).pipe(Effect.provide(kernel(echo)))
   )
 
