@@ -17,6 +17,7 @@ import { extensionError, guarded } from "../base/effects.ts"
 import { failureIn } from "../base/foreignValue.ts"
 import { stepOf } from "../state/state.ts"
 import { emit } from "./commit.ts"
+import { short } from "./explain.ts"
 import { now, type Run } from "./run.ts"
 import { type Answer, refusedEvent, shown, type Target, targetOf } from "./targets.ts"
 import { withinTimeout } from "./timeLimit.ts"
@@ -44,8 +45,9 @@ const sendCall = (run: Run, call: Call): Effect.Effect<CallResult> =>
   Effect.suspend(() => {
     const target = targetOf(run, call)
     if (Result.isSuccess(target)) return send(run, call, target.success)
-    emit(run, refusedEvent(call, target.failure))
-    return Effect.succeed(Calls.failed(call, target.failure))
+    const error = short(target.failure, run.limits)
+    emit(run, refusedEvent(call, error))
+    return Effect.succeed(Calls.failed(call, error))
   })
 
 /** Sends a call to its target, and makes a result of whatever comes back. */

@@ -14,7 +14,7 @@ import { isSound, logged as log, observed } from "../base/effects.ts"
 import { causeText, failureIn, isA, messageOf } from "../base/foreignValue.ts"
 import { spentBy } from "../store/stored.ts"
 import type { LiveEvent } from "./drafts.ts"
-import { TimedOut } from "./explain.ts"
+import { short, TimedOut } from "./explain.ts"
 import type { Run } from "./run.ts"
 import * as Budget from "./sharedBudget.ts"
 import type { TaskError } from "./stepErrors.ts"
@@ -44,7 +44,7 @@ export const taskTarget = (
     concerns: concernsRun,
     fail: (cause, durationMs) =>
       Effect.map(Effect.andThen(logged(call, cause), run.store.load(call.callId)), (stored) => {
-        const error = Calls.error("TaskFailed", taskError(cause))
+        const error = short(Calls.error("TaskFailed", taskError(cause)), run.limits)
         const event: LiveEvent = { type: "task_error", id, error: error.message, durationMs }
         const after = report(run, task, Calls.failed(call, error), durationMs)
         // A task that failed has used something, too.
