@@ -15,18 +15,19 @@ import type { Message } from "./Message.ts"
 import type { Expense } from "./Usage.ts"
 
 /**
- * What answers a call: a local skill, an external protocol, a built-in of the kernel, or a child run.
+ * What answers a call: a local skill, an external protocol, a built-in of the kernel, a task of a plan or another agent
+ * as a child run, or another agent that takes the conversation over.
  *
  * @category models
  * @since 0.1.0
  */
-export type CallKind = "skill" | "protocol" | "builtin" | "task"
+export type CallKind = "skill" | "protocol" | "builtin" | "task" | "agent" | "handoff"
 
 /**
  * A call as the model, or a hook that rewrote it, wrote it.
  *
- * `input` is an object of parameters for a skill and in native calls, the content text of the block for a protocol or
- * built-in, and `{ input, dependsOn }` for a task. In the block dialect the id is `<turnId>.<index>`; the id of a task,
+ * `input` is an object of parameters for a skill, an agent and in native calls, the content text of the block for a
+ * protocol or built-in, and `{ input, dependsOn }` for a task. In the block dialect the id is `<turnId>.<index>`; the id of a task,
  * and of its run, is `<turnId>/<task, percent-encoded>`.
  *
  * @category models

@@ -13,6 +13,7 @@ import { ReplayDiverged } from "../../KernelError.ts"
 import type { PhaseEvent } from "../../RunEvent.ts"
 import { isCopied, type RunRecord } from "../../RunState.ts"
 import { redact } from "../base/redact.ts"
+import { childRunId } from "../words/callIds.ts"
 
 /** Where a run stands on its tape. */
 interface Track {
@@ -55,7 +56,8 @@ export class Tape {
           if (isEndOfRun(event) && event.type !== "run_completed" && !this.#ends.has(key)) this.#ends.set(key, record)
           if (event.type !== "tool_call_completed") continue
           this.#ends.set(endOfCall(workerId, runId, event.step, event.callId), record)
-          if (event.result.kind === "task") this.#ends.set(endOfRun(workerId, event.callId), record)
+          const child = childRunId(`${runId}:t${event.step + 1}`, event.result)
+          if (child !== undefined) this.#ends.set(endOfRun(workerId, child), record)
         }
       }
     }

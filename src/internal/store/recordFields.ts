@@ -36,7 +36,7 @@ type OutcomeOf<T extends Run.Outcome["type"]> = Extract<Run.Outcome, { readonly 
 export const make = () => {
   const strings = Schema.Array(Schema.String)
 
-  const kind = Schema.Literals(["skill", "protocol", "builtin", "task"])
+  const kind = Schema.Literals(["skill", "protocol", "builtin", "task", "agent", "handoff"])
 
   const dialect = Schema.Literals(["blocks", "tools"])
 
@@ -106,6 +106,8 @@ export const make = () => {
   })
 
   const forkedFrom = exactly<Run.ForkedFrom>()({ runId: Schema.String, revision: Schema.Int })
+
+  const handed = exactly<NonNullable<Run.RunState["handed"]>>()({ agent: Schema.String, turn: Schema.Int })
 
   const stop = Schema.Union([
     exactly<Extract<Run.Stop, { type: "pause" }>>()({
@@ -245,6 +247,7 @@ export const make = () => {
     errorInfo,
     status,
     forkedFrom,
+    handed,
     stop,
     outcome,
     modelArgs

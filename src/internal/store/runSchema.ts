@@ -73,7 +73,7 @@ export interface Part extends Omit<Run.RunState, "prompt" | "input"> {
 export const make = (format: number, content: Schema.Codec<Content, unknown>) => {
   const leaf = Leaves.make()
   const { answer, question, call, callError, completing, dialect, errorInfo, finishReason, kind, modelArgs } = leaf
-  const { forkedFrom, outcome, range, scope, source, status, stop, strings, usage } = leaf
+  const { forkedFrom, handed, outcome, range, scope, source, status, stop, strings, usage } = leaf
   const message = exactly<Message>()({
     role: Role,
     content: Schema.Array(content),
@@ -123,6 +123,7 @@ export const make = (format: number, content: Schema.Codec<Content, unknown>) =>
       context: Storable.JsonObject
     }),
     event("turn_started")({ turnId: Schema.String, steering: Schema.optionalKey(messages) }),
+    event("agent_changed")({ from: Schema.String, to: Schema.String, callId: Schema.String, prompt }),
     event("turn_prepared")({
       model: Schema.String,
       dialect,
@@ -235,6 +236,7 @@ export const make = (format: number, content: Schema.Codec<Content, unknown>) =>
     taskId: absent(Schema.String),
     forkedFrom: absent(forkedFrom),
     agent: Schema.String,
+    handed: absent(handed),
     revision: Schema.Int,
     status,
     context: Storable.JsonObject,

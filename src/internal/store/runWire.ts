@@ -69,8 +69,8 @@ const isSameScope = (a: Scope, b: Scope | undefined): boolean =>
 
 /** A part of a state. */
 export const part = (part: Part): object => {
-  const { completing, currentTurn, deferred, forkedFrom, input, parentRunId, prompt, taskId, turns, usage, ...rest } =
-    part
+  const { completing, currentTurn, deferred, forkedFrom, handed, input, parentRunId, prompt, taskId, ...others } = part
+  const { turns, usage, ...rest } = others
   return {
     ...rest,
     ...(parentRunId === undefined ? {} : { parentRunId }),
@@ -78,6 +78,7 @@ export const part = (part: Part): object => {
     ...(completing === undefined ? {} : { completing }),
     ...(deferred === undefined ? {} : { deferred }),
     ...(forkedFrom === undefined ? {} : { forkedFrom }),
+    ...(handed === undefined ? {} : { handed }),
     ...(currentTurn === undefined ? {} : { currentTurn: turnOf(currentTurn) }),
     ...(input === undefined ? {} : { input: input.map(messageOf) }),
     turns: turns.map(turnOf),
@@ -178,6 +179,8 @@ const eventOf = (event: PhaseEvent): object => {
     }
     case "turn_started":
       return body.steering === undefined ? body : { ...body, steering: body.steering.map(messageOf) }
+    case "agent_changed":
+      return { ...body, prompt: { ...body.prompt, append: body.prompt.append.map(messageOf) } }
     case "turn_prepared": {
       const { append } = body.prompt
       const prepared =
