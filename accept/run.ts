@@ -1,12 +1,12 @@
 /**
  * The acceptance: every promise of a part, one line each, with pass or fail and its figure.
  *
- * `npm run accept -- house` (or kernel, workflows, mcp, durable, toolbox; several, or
+ * `npm run accept -- house` (or kernel, workflows, mcp, durable, toolbox, models; several, or
  * none for all). Ends with 0 only when every line passes.
  */
 import type { Line } from "./support.ts"
 
-const parts: ReadonlyArray<string> = ["house", "kernel", "workflows", "mcp", "durable", "toolbox"]
+const parts: ReadonlyArray<string> = ["house", "kernel", "workflows", "mcp", "durable", "toolbox", "models"]
 
 /** Each part is a file of its name that exports a function of its name. */
 const linesOf = async (name: string): Promise<ReadonlyArray<Line>> => {

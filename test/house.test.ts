@@ -65,6 +65,10 @@ describe("the house", () => {
     assert.deepStrictEqual(circles(imports.filter(({ typesOnly }) => !typesOnly)), [])
   })
 
+  it("has no circle of modules in the heart, types included", () => {
+    assert.deepStrictEqual(circles(imports.filter(({ from, to }) => isHeart(from) && isHeart(to))), [])
+  })
+
   it("has no base name twice", () => {
     assert.deepStrictEqual(repeatedNames(), [])
   })

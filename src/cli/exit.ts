@@ -9,6 +9,7 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type { Refusal } from "../internal/base/files.ts"
+import { withVendorWords } from "../internal/base/vendorMessage.ts"
 import { excerpt } from "./terminalText.ts"
 
 export const Codes = {
@@ -56,7 +57,7 @@ export const asUsage = (error: { readonly message: string }, what = ""): Command
 export const asFailure = (error: { readonly _tag: string; readonly message: string }): CommandFailed => {
   if (error instanceof CommandFailed) return error
   const code = error._tag === "RunNotFound" || error._tag === "ApprovalNotFound" ? Codes.usage : Codes.failed
-  return new CommandFailed({ code, reason: excerpt(error.message, 400), tag: error._tag })
+  return new CommandFailed({ code, reason: excerpt(withVendorWords(error), 800), tag: error._tag })
 }
 
 /** Reports the failure of a layer: nothing was run. */

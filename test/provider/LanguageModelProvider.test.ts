@@ -173,7 +173,9 @@ describe("LanguageModelProvider", () => {
         })
       const limited = yield* failing(new AiError.RateLimitError({ retryAfter: Duration.seconds(90) }))
       const closed = yield* failing(new AiError.RateLimitError({ retryAfter: Duration.infinity }))
-      const tooLong = yield* failing(new AiError.InvalidRequestError({ description: "prompt is too long: SECRET" }))
+      const tooLong = yield* failing(
+        new AiError.InvalidRequestError({ description: "prompt is too long: sk-SECRET-0123456789" })
+      )
       const { model: cut } = yield* scripted([say("half")])
       const { model: erring } = yield* scripted([say("half"), { type: "error", error: "Bearer sk-SECRET-0123456789" }])
       const errors = []
@@ -182,6 +184,7 @@ describe("LanguageModelProvider", () => {
         assert.strictEqual(run.failure?._tag, "ProviderError")
         if (run.failure?._tag === "ProviderError") errors.push([run.failure.reason, run.failure.retryAt])
         assert.notInclude(JSON.stringify(run.failure), "SECRET")
+        assert.notInclude(run.failure?.message, "too long")
       }
       assert.deepStrictEqual(errors, [
         ["rate_limited", 90_000],

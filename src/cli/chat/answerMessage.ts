@@ -10,6 +10,7 @@ import type { Agent } from "../../Agent.ts"
 import type { Call } from "../../Call.ts"
 import * as Calls from "../../Call.ts"
 import * as Kernel from "../../Kernel.ts"
+import { withVendorWords } from "../../internal/base/vendorMessage.ts"
 import type { KernelError, StoreError } from "../../KernelError.ts"
 import type { RunEvent } from "../../RunEvent.ts"
 import type { Answer } from "../../RunState.ts"
@@ -55,7 +56,7 @@ export const follow = Effect.fnUntraced(function* (
         return "stopped"
       case "Failed": {
         if (end.error._tag !== "InFlightToolCalls") {
-          warn(`failed: ${Text.excerpt(end.error.message, 400)}; /retry tries again`)
+          warn(`failed: ${Text.excerpt(withVendorWords(end.error), 800)}; /retry tries again`)
           return "failed"
         }
         const recover = yield* askAboutCallsInFlight(runId, setting)

@@ -9,17 +9,7 @@ import * as Schema from "effect/Schema"
 import * as Skills from "../../Skill.ts"
 import type { AnySkill } from "../../Skill.ts"
 import { nameOf, transferTo } from "../agent/team.ts"
-import type { AnyAgent } from "./run.ts"
-
-/** An agent that can be called, in the form of a skill whose `call` reads the input as a text. */
-export interface Callable {
-  readonly kind: "agent" | "handoff"
-  readonly agent: AnyAgent
-  readonly skill: AnySkill
-}
-
-/** What an agent can call besides skills and protocols, by the names of the calls. */
-export type Callables = ReadonlyMap<string, Callable>
+import type { AnyAgent, Callable, Callables } from "./run.ts"
 
 /** Finds the agents that an agent lists in its team. */
 export const callablesOf = (agent: AnyAgent, team: ReadonlyMap<string, AnyAgent>): Callables => {

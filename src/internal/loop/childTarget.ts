@@ -9,18 +9,17 @@ import type { Call, CallError, CallResult } from "../../Call.ts"
 import * as Calls from "../../Call.ts"
 import type { Content } from "../../Content.ts"
 import * as Contents from "../../Content.ts"
-import type { ResumeError } from "../../KernelError.ts"
+import { ExtensionFailed, type ResumeError } from "../../KernelError.ts"
 import type * as Plan from "../../Plan.ts"
 import type { CallScope } from "../../Skill.ts"
-import { observed } from "../base/effects.ts"
+import { logged as log, observed } from "../base/effects.ts"
+import { causeText, failureIn, isA, messageOf } from "../base/foreignValue.ts"
 import { jsonObject } from "../base/json.ts"
-import { redact } from "../base/redact.ts"
 import { spentBy } from "../store/stored.ts"
 import { childRunId } from "../words/callIds.ts"
-import type { Callable } from "./callables.ts"
 import type { LiveEvent } from "./drafts.ts"
-import { explain, failureIn, TimedOut } from "./explain.ts"
-import { type Child, openTurn, type Run } from "./run.ts"
+import { explain, TimedOut } from "./explain.ts"
+import { type Callable, type Child, openTurn, type Run } from "./run.ts"
 import * as Budget from "./sharedBudget.ts"
 import { isTaskError, type TaskError } from "./stepErrors.ts"
 import type { Target } from "./targets.ts"
@@ -124,15 +123,15 @@ const concernsRun = (run: Run, error: unknown): error is TaskError =>
   isTaskError(error) && (error._tag !== "BudgetExhaustedError" || Budget.isUsedUp(run.budget))
 
 const logged = (call: Call, cause: Cause.Cause<unknown>): Effect.Effect<void> =>
-  Cause.hasDies(cause)
-    ? Effect.logError(`Task '${call.name}' failed unexpectedly`, redact(Cause.pretty(cause)))
-    : Effect.void
+  Cause.hasDies(cause) ? log(Effect.logError(`Task '${call.name}' failed unexpectedly`, causeText(cause))) : Effect.void
 
 /** The failure of a task in words that the parent's model may read. A defect keeps its details for the log. */
 const taskError = (cause: Cause.Cause<unknown>): string => {
   const error = failureIn(cause)
-  if (error instanceof TimedOut) return `the task ${error.message}`
-  if (error instanceof Error) return redact(error.message)
+  if (isA(error, TimedOut)) return `the task ${error.message}`
+  // What code of the host failed with is for the host.
+  if (isA(error, ExtensionFailed)) return `${error.extension} failed`
+  if (isA(error, Error)) return messageOf(error)
   return Cause.hasInterruptsOnly(cause) ? "the task was interrupted" : "the task failed unexpectedly"
 }
 

@@ -18,6 +18,7 @@ import { Middleware } from "../../Middleware.ts"
 import * as Policy from "../../Policy.ts"
 import { PromptPipeline, TokenCounter } from "../../PromptPipeline.ts"
 import * as ProtocolRegistry from "../../ProtocolRegistry.ts"
+import { ForbidReal } from "../../Provider.ts"
 import { Redaction } from "../../Redaction.ts"
 import type { CommonOptions } from "../../RunOptions.ts"
 import type { RunState } from "../../RunState.ts"
@@ -27,13 +28,17 @@ import type { SkillRegistry } from "../../SkillRegistry.ts"
 import { Telemetry } from "../../Telemetry.ts"
 import { levelsOf } from "../agent/team.ts"
 import { randomId } from "../base/ids.ts"
+import { extensionError, isSound } from "../base/effects.ts"
 import { patient } from "../store/patientStore.ts"
+import { soundMedia } from "../store/soundStore.ts"
 import { reference } from "./fiberContext.ts"
 import type { Sink } from "./listeners.ts"
 import { membersOf } from "./members.ts"
+import { publisher } from "./publisher.ts"
 import { resume } from "./resume.ts"
 import type { Environment } from "./run.ts"
 import * as Budget from "./sharedBudget.ts"
+import { soundRedactor } from "./soundRedactor.ts"
 import { spawner } from "./task.ts"
 
 /** Stores and registries that a kernel needs. */
@@ -54,7 +59,7 @@ export const withEnvironment = <Output, S extends AnySkill<unknown>, R, A, E>(
   Effect.contextWith((current: Context.Context<R>) => {
     const problem = Agents.problem(agent)
     if (problem !== undefined) return Effect.fail(problem)
-    const member = membersOf(built, agent, options, sink, current)
+    const member = membersOf(built, agent, options, current)
     return Effect.flatMap(member(agent.name), (own): Effect.Effect<A, E> => {
       const random = Context.get(current, Random.Random)
       const holder = options.workerId ?? "local"
@@ -70,7 +75,7 @@ export const withEnvironment = <Output, S extends AnySkill<unknown>, R, A, E>(
         deadline: agent.budget.deadline,
         store: patient(Context.get(built, RunStore.RunStore), limits),
         protocols: Context.get(built, ProtocolRegistry.ProtocolRegistry),
-        media: Context.get(built, MediaStore.MediaStore),
+        media: soundMedia(Context.get(built, MediaStore.MediaStore)),
         hooks: reference(built, current, Hooks),
         middleware: reference(built, current, Middleware),
         policy: Policy.among(built, current),
@@ -78,7 +83,7 @@ export const withEnvironment = <Output, S extends AnySkill<unknown>, R, A, E>(
         builder: reference(built, current, InstructionBuilder),
         counter: reference(built, current, TokenCounter),
         telemetry: reference(built, current, Telemetry),
-        redactor: reference(built, current, Redaction),
+        redactor: soundRedactor(reference(built, current, Redaction)),
         limits,
         clock: Context.get(current, Clock.Clock),
         holder,
@@ -87,22 +92,35 @@ export const withEnvironment = <Output, S extends AnySkill<unknown>, R, A, E>(
         allowed: options.allowedSkills,
         parts: options.parts ?? false,
         budget: Budget.make(agent.budget, spawnLimits, Budget.spentOf(state)),
+        publish: publisher(built, current, sink),
         isFull: sink.isFull,
         batch: sink.batch,
-        stop: options.stop,
+        stop: soundStop(options.stop),
         steering: undefined,
         spawn,
         onTaskComplete: options.onTaskComplete
       }
-      return Effect.provideService(
-        body(environment, () => newRunId(random)),
-        Limits,
-        limits
+      return body(environment, () => newRunId(random)).pipe(
+        Effect.provideService(Limits, limits),
+        Effect.provideService(ForbidReal, reference(built, current, ForbidReal))
       )
     })
   })
 
 const spawn = spawner(resume)
+
+/** A host that cannot say whether its run should stop has failed. */
+const soundStop = (stop: CommonOptions["stop"]): Environment["stop"] =>
+  stop === undefined
+    ? undefined
+    : () => {
+        try {
+          const reason = stop()
+          return reason === undefined || isSound(reason) ? reason : extensionError("stop", reason)
+        } catch (error) {
+          return extensionError("stop", error)
+        }
+      }
 
 /** Runs an effect under the limits of a kernel, unless the running fiber has limits of its own. */
 export const limited = <A, E, R>(

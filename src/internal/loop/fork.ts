@@ -115,7 +115,7 @@ const renameEvent = (event: PhaseEvent, own: Rename): PhaseEvent => {
         : { ...named, change: { ...change, result: renameCall(change.result, own) } }
     }
     case "tool_call_completed":
-      return { ...renameCall(event, own), result: renameCall(event.result, own) }
+      return renameCall(event, own)
     case "paused":
       return { ...event, metadata: renameQuestion(event.metadata, own) }
     default:

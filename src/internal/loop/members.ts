@@ -1,5 +1,5 @@
 /**
- * The agents of a run, each with what it uses: its model, its provider, its skills and its listeners.
+ * The agents of a run, each with what it uses: its model, its provider and its skills.
  */
 
 import * as Context from "effect/Context"
@@ -7,21 +7,14 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { Agent } from "../../Agent.ts"
 import * as Agents from "../../Agent.ts"
-import { agentIdOf, EventBus } from "../../EventBus.ts"
 import { AgentConfigInvalid } from "../../KernelError.ts"
-import { guard, Recorder, type Sink as EventSink } from "../../Recorder.ts"
-import { Redaction, type Redactor } from "../../Redaction.ts"
-import type { RunEvent } from "../../RunEvent.ts"
 import type { CommonOptions } from "../../RunOptions.ts"
 import type { AnySkill } from "../../Skill.ts"
 import { SkillRegistry, type SkillRegistryShape } from "../../SkillRegistry.ts"
 import * as Team from "../agent/team.ts"
 import { closeOver } from "../base/effects.ts"
-import { deep } from "../base/redact.ts"
 import { closedSkill } from "../skill/withCall.ts"
 import { callablesOf } from "./callables.ts"
-import { reference, service } from "./fiberContext.ts"
-import { type Sink, silent } from "./listeners.ts"
 import { modelOf } from "./resolveModel.ts"
 import type { AnyAgent, Environment, Member } from "./run.ts"
 import type { MemberError } from "./stepErrors.ts"
@@ -33,7 +26,6 @@ export const membersOf = <R>(
   built: Context.Context<SkillRegistry>,
   first: OpenAgent<R>,
   options: CommonOptions,
-  sink: Sink,
   current: Context.Context<R>
 ): Environment["member"] => {
   const open = Team.of<OpenAgent<R>>(first).members
@@ -50,8 +42,7 @@ export const membersOf = <R>(
         ...found,
         agent,
         skills: withOwn(Context.get(built, SkillRegistry), ownSkills(source, current)),
-        callables: callablesOf(agent, team),
-        publish: publisher(built, current, name, sink)
+        callables: callablesOf(agent, team)
       }
       known.set(name, member)
       return Effect.succeed(member)
@@ -118,27 +109,3 @@ const withOwn = (registry: SkillRegistryShape, skills: ReadonlyArray<AnySkill>):
     all: Effect.map(registry.all, (all) => [...all, ...Array.from(own.values()).filter(isNew)])
   }
 }
-
-// ---------------------------------------------------------------- listeners
-
-/** All listeners of a run's events, which receive the same events in the same order. Undefined without any. */
-const publisher = (built: Context.Context<never>, current: Context.Context<never>, agent: string, sink: Sink) => {
-  const recorder = reference(built, current, Recorder)
-  const bus = service(built, current, EventBus)
-  const from = bus === undefined ? undefined : agentIdOf(agent)
-  const all: ReadonlyArray<(event: RunEvent) => void> = [
-    ...(sink === silent ? [] : [sink.publish]),
-    ...(recorder === undefined ? [] : [guard(cleaned(recorder, reference(built, current, Redaction))).record]),
-    ...(bus === undefined ? [] : [(event: RunEvent) => bus.publish(event, from)])
-  ]
-  const [first, second] = all
-  if (first === undefined) return undefined
-  if (second === undefined) return first
-  return (event: RunEvent) => {
-    for (const publish of all) publish(event)
-  }
-}
-
-/** Keeps secrets out of what is written down, when a redactor knows them. */
-const cleaned = (sink: EventSink, redactor: Redactor | undefined): EventSink =>
-  redactor === undefined ? sink : { record: (event) => sink.record(deep(event, redactor.text)) }

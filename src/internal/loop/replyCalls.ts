@@ -46,9 +46,11 @@ export const messageOf = (reply: Reply, rules: ReplyRules): Message => {
 
 /** The vendor's id of a call, or one of ours when that id names another call of the run. */
 const idOf = (given: string, index: number, rules: ReplyRules, used: Map<string, number>): string => {
-  const id = unique(given, used)
+  const own = `${rules.turnId}.${index}`
   // Answers name calls of the whole tree, so a child's calls have ids that no other run's have.
-  return isCounted(given) || rules.depth > 0 || rules.isUsed(id) ? unique(`${rules.turnId}.${index}`, used) : id
+  if (rules.depth > 0) return unique(own, used)
+  const id = unique(given, used)
+  return isCounted(given) || rules.isUsed(id) ? unique(own, used) : id
 }
 
 /** Is this an id that only counts the calls of its reply? It comes back on the next turn. */

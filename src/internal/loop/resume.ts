@@ -104,7 +104,8 @@ const republish = (run: Run): Effect.Effect<RunResult<unknown>, EndError> =>
       if (status.type !== "completed") return
       const { createdAt: at, phase: _phase, type: _type, ...end } = status
       const scope = { runId, rootRunId, step: stepOf(run.state), depth, taskId, at, revision }
-      run.publish?.({ ...scope, ...end, type: "run_completed", ...(depth === 0 ? { result } : {}) })
+      const event = { ...scope, ...end, type: "run_completed", ...(depth === 0 ? { result } : {}) } as const
+      run.publish?.(event, run.agent.name)
     })
   )
 

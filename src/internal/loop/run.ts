@@ -11,7 +11,7 @@ import type { Call, CallResult } from "../../Call.ts"
 import type { Content } from "../../Content.ts"
 import type { Hooks } from "../../Hooks.ts"
 import type * as InstructionBuilder from "../../InstructionBuilder.ts"
-import type { ResumeError, StopError } from "../../KernelError.ts"
+import type { ExtensionFailed, MiddlewareTermination, ResumeError, StopError } from "../../KernelError.ts"
 import type { Limits } from "../../Limits.ts"
 import type * as MediaStore from "../../MediaStore.ts"
 import type { Message } from "../../Message.ts"
@@ -32,12 +32,21 @@ import type * as RunStore from "../../RunStore.ts"
 import type * as Telemetry from "../../Telemetry.ts"
 import type { State } from "../state/state.ts"
 import type { IsUsed } from "../words/callIds.ts"
-import type { Callables } from "./callables.ts"
 import type { SharedBudget } from "./sharedBudget.ts"
 import type { MediaError, MemberError } from "./stepErrors.ts"
 
 /** An agent whose instructions need no services any more. */
 export type AnyAgent = Agent<unknown, AnySkill<unknown>, never>
+
+/** An agent that can be called, in the form of a skill whose `call` reads the input as a text. */
+export interface Callable {
+  readonly kind: "agent" | "handoff"
+  readonly agent: AnyAgent
+  readonly skill: AnySkill
+}
+
+/** What an agent can call besides skills and protocols, by the names of the calls. */
+export type Callables = ReadonlyMap<string, Callable>
 
 /** What a run uses that depends on its agent. */
 export interface Member {
@@ -47,8 +56,6 @@ export interface Member {
   readonly skills: SkillRegistry["Service"]
   /** The agents it can call, and those it can hand the conversation over to. */
   readonly callables: Callables
-  /** Publishes an event. Undefined when there is no listener: then no event is made. */
-  readonly publish: ((event: RunEvent) => void) | undefined
 }
 
 /** A child run: what it is asked, and by which agent it runs. Undefined: that of its parent. */
@@ -89,12 +96,14 @@ export interface Environment extends Member {
   readonly parts: boolean
   /** Counters and slots shared by the whole tree of runs. */
   readonly budget: SharedBudget
+  /** Publishes an event of a run of this agent. Undefined when there is no listener: then no event is made. */
+  readonly publish: ((event: RunEvent, agent: string) => void) | undefined
   /** Is the consumer's buffer full? */
   readonly isFull: () => boolean
   /** Publishes at once all events that `body` emits. */
   readonly batch: <A>(body: () => A) => A
   /** Asked before each step. An error stops the run at its last stored record. */
-  readonly stop: (() => StopError | undefined) | undefined
+  readonly stop: (() => StopError | ExtensionFailed | MiddlewareTermination | undefined) | undefined
   /** Messages that the host sends while the root run is under way. */
   readonly steering: Steering | undefined
   /** Runs a task or an agent as a child of a run. */

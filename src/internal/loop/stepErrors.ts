@@ -23,6 +23,7 @@ import type {
   StopError,
   StoreError
 } from "../../KernelError.ts"
+import { isSound } from "../base/effects.ts"
 import type { AppendError } from "../store/patientStore.ts"
 
 /** Asking a hook, and doing what it asks for. */
@@ -41,10 +42,9 @@ export type MemberError = AgentConfigInvalid | ModelError
 export type TaskError = AppendError | StopError | RunBusy | RunPaused | InFlightToolCalls | BudgetExhaustedError
 
 /** Does an error concern the whole tree rather than the task? */
-export const isTaskError = (error: unknown): error is TaskError =>
-  typeof error === "object" && error !== null && "_tag" in error && taskErrors.has(error._tag)
+export const isTaskError = (error: unknown): error is TaskError => isSound(error) && taskErrors.has(error._tag)
 
-const taskErrors: ReadonlySet<unknown> = new Set<TaskError["_tag"]>([
+const taskErrors: ReadonlySet<string> = new Set<TaskError["_tag"]>([
   "ConcurrentAppendError",
   "AgentCrashError",
   "CancellationError",

@@ -20,12 +20,11 @@ import { paramsOf } from "../skill/skillInput.ts"
 import { toAnswer } from "../skill/skillOutput.ts"
 import { keyOf, stepOf } from "../state/state.ts"
 import { builtin } from "./builtins.ts"
-import type { Callable } from "./callables.ts"
 import type { LiveEvent } from "./drafts.ts"
 import { explain } from "./explain.ts"
 import { isWholeMessage, keep, type Kept } from "./keepOutput.ts"
 import { callableOf, maySpeak, refusalOf, refusalThrough } from "./permissions.ts"
-import type { Run } from "./run.ts"
+import type { Callable, Run } from "./run.ts"
 import type { Limit } from "./timeLimit.ts"
 
 /** A value that was kept, as facts of a result, and the event about it. */

@@ -8,6 +8,7 @@
 
 import type { RunEvent } from "../../RunEvent.ts"
 import { quote } from "../base/text.ts"
+import { vendorLine } from "../base/providerErrors.ts"
 
 /** The line of an event; undefined for what is not logged. */
 export const line = (event: RunEvent, debug: boolean): string | undefined => {
@@ -124,7 +125,8 @@ const tell = (event: RunEvent): Told | undefined => {
     case "model_call_failed":
       return error("llm.call_failed", event.error, [
         ["model", event.model],
-        ["call", event.call]
+        ["call", event.call],
+        ["vendor", event.vendor === undefined ? undefined : vendorLine(event.vendor)]
       ])
     case "paused":
       return info("run.paused", [["reason", event.reason]])

@@ -165,7 +165,13 @@ export const phaseOf = (event: RunEvent): JsonObject | undefined => {
         ...(event.costUsd === undefined ? {} : { cost_usd: event.costUsd })
       }
     case "model_call_failed":
-      return { model: event.model, call: event.call, reason: event.reason, error: event.error }
+      return {
+        model: event.model,
+        call: event.call,
+        reason: event.reason,
+        error: event.error,
+        ...(event.vendor === undefined ? {} : { vendor: event.vendor })
+      }
     case "tool_calls_started":
       return { revision: event.revision, questions: event.questions?.length ?? 0 }
     case "tool_calls_completed":

@@ -13,6 +13,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Metric from "effect/Metric"
 import type * as Tracer from "effect/Tracer"
+import { field, hasTag, isA, reasonIn, tagOf } from "../base/foreignValue.ts"
 import { names } from "./genAi.ts"
 
 /** Values of span attributes; those that are undefined are left out. */
@@ -111,18 +112,15 @@ const shown = <A, E>(
 /** One word of low cardinality for what went wrong. */
 const errorType = (cause: Cause.Cause<unknown>): string => {
   if (Cause.hasInterruptsOnly(cause)) return "interrupted"
-  const error = Cause.squash(cause)
-  if (typeof error !== "object" || error === null) return "_OTHER"
-  if ("reason" in error && typeof error.reason === "string" && /^[a-z_]{1,40}$/.test(error.reason)) return error.reason
-  if ("_tag" in error && typeof error._tag === "string") return error._tag
-  return error instanceof Error ? error.name : "_OTHER"
+  const error = reasonIn(cause)
+  const reason = field(error, "reason")
+  if (typeof reason === "string" && /^[a-z_]{1,40}$/.test(reason)) return reason
+  const tag = tagOf(error)
+  return tag === "Error" && !isA(error, Error) ? "_OTHER" : tag
 }
 
 const isPause = (cause: Cause.Cause<unknown>): boolean =>
   cause.reasons.some((reason) => Cause.isFailReason(reason) && hasTag(reason.error, "RunPaused"))
-
-const hasTag = (error: unknown, tag: string): boolean =>
-  typeof error === "object" && error !== null && "_tag" in error && error._tag === tag
 
 const annotate = (span: Tracer.Span, attributes: Attributes): void => {
   for (const [name, value] of Object.entries(attributes)) if (value !== undefined) span.attribute(name, value)

@@ -8,7 +8,7 @@
  * it found them.
  */
 
-import type { CallResult } from "../../Call.ts"
+import { type Call, type CallResult, resultOf } from "../../Call.ts"
 import { ReplayDiverged } from "../../KernelError.ts"
 import type { PhaseEvent } from "../../RunEvent.ts"
 import { isCopied, type RunRecord } from "../../RunState.ts"
@@ -43,7 +43,8 @@ export class Tape {
 
   constructor(root: string, records: ReadonlyArray<RunRecord>) {
     this.root = root
-    for (const [runId, own] of Map.groupBy(records, (record) => record.runId)) {
+    const runs = Map.groupBy(records, (record) => record.runId)
+    for (const [runId, own] of runs) {
       const inOrder = own.toSorted((a, b) => a.revision - b.revision)
       const first = copiesOf(inOrder)
       this.#tracks.set(runId, { records: inOrder, played: inOrder.map((_, index) => index < first), first })
@@ -56,8 +57,10 @@ export class Tape {
           if (isEndOfRun(event) && event.type !== "run_completed" && !this.#ends.has(key)) this.#ends.set(key, record)
           if (event.type !== "tool_call_completed") continue
           this.#ends.set(endOfCall(workerId, runId, event.step, event.callId), record)
-          const child = childRunId(`${runId}:t${event.step + 1}`, event.result)
-          if (child !== undefined) this.#ends.set(endOfRun(workerId, child), record)
+          for (const kind of ["task", "agent"] as const) {
+            const child = childRunId(`${runId}:t${event.step + 1}`, { callId: event.callId, kind })
+            if (child !== undefined && runs.has(child)) this.#ends.set(endOfRun(workerId, child), record)
+          }
         }
       }
     }
@@ -112,11 +115,12 @@ export class Tape {
     return event?.type === "turn_started" ? event : undefined
   }
 
-  /** What a call gave in this life, if it ended in it. */
-  resultOf(runId: string, step: number, callId: string): CallResult | undefined {
-    const [event] = this.#ends.get(endOfCall(this.life, runId, step, callId))?.events ?? []
+  /** Returns the result of a call, if it ended in this life. */
+  resultOf(runId: string, step: number, call: Call): CallResult | undefined {
+    const [event] = this.#ends.get(endOfCall(this.life, runId, step, call.callId))?.events ?? []
     if (event?.type !== "tool_call_completed") return undefined
-    return event.spent === undefined ? event.result : { ...event.result, spent: event.spent }
+    const { result, spent } = event
+    return resultOf(call, spent === undefined ? result : { ...result, spent })
   }
 
   /** Where the end of a call comes among all that happened: nowhere when nothing is left that came before. */

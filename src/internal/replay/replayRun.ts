@@ -39,7 +39,7 @@ import { treeOf } from "../store/family.ts"
 import { resume } from "../loop/resume.ts"
 import type { Environment } from "../loop/run.ts"
 import type { Recovery } from "../../RunOptions.ts"
-import type { Replayed } from "../../Replay.ts"
+import type { Replayed } from "./replayTypes.ts"
 import { stored } from "../store/stored.ts"
 import { isEndOfRun, Tape } from "./recording.ts"
 import * as Tree from "../loop/sharedBudget.ts"
@@ -274,7 +274,7 @@ const played = (tape: Tape, machine: Machine, replies: Replies): Middleware => (
     }),
   callTool: ({ call, runId, step }) => {
     const ended = Effect.suspend((): ToolEffect => {
-      const result = tape.resultOf(runId, step, call.callId)
+      const result = tape.resultOf(runId, step, call)
       if (result !== undefined) return Effect.succeed(result)
       const event = tape.next(runId)?.events[0]
       if (event?.type === "run_failed" && event.error.tag === "ExtensionFailed") {

@@ -14,14 +14,14 @@ import type { Content } from "../../Content.ts"
 import { type Message, Role } from "../../Message.ts"
 import type * as Events from "../../RunEvent.ts"
 import type * as Run from "../../RunState.ts"
-import { absent, exactly, type FieldsOf, type Takes } from "./recordFields.ts"
+import { absent, exactly, type FieldsOf, otherwise, type Takes } from "./recordFields.ts"
 import * as Leaves from "./recordFields.ts"
 import * as Storable from "../base/storable.ts"
 import type { Expense } from "../../Usage.ts"
 
-/** What the events of a record share. */
+/** The scope that the events of a record share. A root run is its own root. */
 export interface Scope {
-  readonly rootRunId: string
+  readonly rootRunId?: string
   readonly step: number
   readonly depth: number
   readonly taskId?: string
@@ -84,17 +84,20 @@ export const make = (format: number, content: Schema.Codec<Content, unknown>) =>
 
   const expense = { usage, costUsd: Schema.Finite }
   const spent = exactly<NonNullable<Calls.CallResult["spent"]>>()({ ...expense, turns: Schema.Finite })
-  const result = exactly<Calls.CallResult>()({
-    callId: Schema.String,
-    name: Schema.NullOr(Schema.String),
-    kind,
-    input: Storable.Json,
+  const gave = {
     output: Schema.optionalKey(Schema.Array(content)),
     error: Schema.optionalKey(callError),
     skipped: Schema.optionalKey(Schema.Boolean),
     message: Schema.optionalKey(message),
     metadata: Schema.optionalKey(Storable.JsonObject),
-    durationMs: Schema.optionalKey(Schema.Finite),
+    durationMs: Schema.optionalKey(Schema.Finite)
+  }
+  const result = exactly<Calls.CallResult>()({
+    callId: Schema.String,
+    name: Schema.NullOr(Schema.String),
+    kind,
+    input: Storable.Json,
+    ...gave,
     spent: Schema.optionalKey(spent)
   })
   const results = Schema.Array(result)
@@ -104,7 +107,7 @@ export const make = (format: number, content: Schema.Codec<Content, unknown>) =>
   ])
   const prompt = exactly<Run.PromptDelta>()({
     base: Schema.Int,
-    append: messages,
+    append: otherwise(messages, []),
     system: Schema.optionalKey(Schema.NullOr(Schema.String))
   })
 
@@ -149,7 +152,11 @@ export const make = (format: number, content: Schema.Codec<Content, unknown>) =>
       questions: Schema.optionalKey(Schema.Array(question))
     }),
     event("tool_call_started")({ callId: Schema.String, change: Schema.optionalKey(change) }),
-    event("tool_call_completed")({ callId: Schema.String, result, spent: Schema.optionalKey(spent) }),
+    event("tool_call_completed")({
+      callId: Schema.String,
+      result: exactly<Calls.CallOutcome>()(gave),
+      spent: Schema.optionalKey(spent)
+    }),
     event("tool_calls_completed")({}),
     event("turn_completed")({ turnId: Schema.String }),
     event("paused")({ reason: Schema.String, metadata: Storable.Json }),

@@ -7,21 +7,18 @@ import * as Option from "effect/Option"
 import type { Call, CallResult } from "../../Call.ts"
 import { ConcurrentAppendError, RunNotFound, type StoreError } from "../../KernelError.ts"
 import type { RunState } from "../../RunState.ts"
-import type * as RunStore from "../../RunStore.ts"
+import type { RunStoreShape } from "./runStoreTypes.ts"
 import { childRunId } from "../words/callIds.ts"
 
 /** Returns the stored state of a run. */
-export const stored = (
-  store: RunStore.RunStoreShape,
-  runId: string
-): Effect.Effect<RunState, RunNotFound | StoreError> =>
+export const stored = (store: RunStoreShape, runId: string): Effect.Effect<RunState, RunNotFound | StoreError> =>
   Effect.flatMap(store.load(runId), (found) =>
     Option.isNone(found) ? Effect.fail(new RunNotFound({ runId })) : Effect.succeed(found.value)
   )
 
 /** The stored state of a run; none of another revision, where one is meant (DR-6). */
 export const storedAt = (
-  store: RunStore.RunStoreShape,
+  store: RunStoreShape,
   runId: string,
   revision: number | undefined
 ): Effect.Effect<RunState, RunNotFound | ConcurrentAppendError | StoreError> =>
@@ -44,7 +41,7 @@ export const spentBy = ({ costUsd, turns, usage }: RunState): NonNullable<CallRe
  * One that is only pending may have a run, too: a process took it up again, and died before it launched it.
  */
 export const storedTasks = Effect.fnUntraced(function* (
-  store: RunStore.RunStoreShape,
+  store: RunStoreShape,
   { currentTurn, rootRunId, status }: RunState
 ): Effect.fn.Return<ReadonlyMap<string, RunState>, StoreError> {
   const found = new Map<string, RunState>()

@@ -9,7 +9,7 @@ import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import type { Phase, RunRecord } from "../../RunState.ts"
 import type { RunHead, RunStore, StoreError } from "../../RunStore.ts"
-import { passing } from "../base/transient.ts"
+import { passing } from "../base/providerErrors.ts"
 
 /**
  * How long to wait before a run is taken up, from its last commit on; undefined when it was tried often enough, and
@@ -80,7 +80,8 @@ export const isPassing = ({ lease, status }: RunHead): boolean =>
   lease !== undefined &&
   status.type === "failed" &&
   status.error.tag === "ProviderError" &&
-  passing.has(status.error.fields?.["reason"])
+  passing.has(status.error.fields?.["reason"]) &&
+  status.error.fields?.["shouldRetry"] !== false
 
 /** Whether a run came on with a commit: something was done that need not be done again. */
 const isProgress = (record: RunRecord): boolean => record.events.some((event) => progress.has(event.type))

@@ -12,10 +12,10 @@ import * as Random from "effect/Random"
 import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import type { ProviderError } from "../../KernelError.ts"
+import type { FailedAttempt, ProviderError } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import type { StreamPart } from "../../StreamPart.ts"
-import { type Fault, isPassing, toError } from "./providerFault.ts"
+import { failedAttempt, type Fault, isPassing, toError } from "./providerFault.ts"
 import { isSubstance } from "./replyParts.ts"
 
 /** Begins a reply, again as long as that may help; `begin` succeeds when something was said. */
@@ -26,21 +26,22 @@ export const patiently = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Stream.Stream<StreamPart, ProviderError>, ProviderError, Scope.Scope> {
   const limits = yield* Limits
   const scope = yield* Effect.scope
+  const history: Array<FailedAttempt> = []
   for (let attempt = 1; ; attempt++) {
+    const asError = (fault: Fault) => toError(provider, fault, secrets, attempt, history)
     const own = yield* Scope.fork(scope)
     const begun = yield* Effect.result(Scope.provide(begin, own))
-    if (Result.isSuccess(begun)) {
-      return Stream.mapError(begun.success, (fault) => toError(provider, fault, secrets, attempt))
-    }
+    if (Result.isSuccess(begun)) return Stream.mapError(begun.success, asError)
     const fault = begun.failure
     yield* Scope.close(own, Exit.fail(fault))
     const now = yield* Clock.currentTimeMillis
     const patience = fault.retryAt === undefined ? 0 : fault.retryAt - now
-    if (attempt >= limits.modelAttempts || !isPassing(fault)) return yield* toError(provider, fault, secrets, attempt)
+    if (attempt >= limits.modelAttempts || !isPassing(fault)) return yield* asError(fault)
     // Whatever the status was: whoever is told when to come back is held off (R-13).
     if (patience > Duration.toMillis(limits.maxRetryAfter)) {
-      return yield* toError(provider, { ...fault, reason: "rate_limited" }, secrets, attempt)
+      return yield* asError({ ...fault, reason: "rate_limited" })
     }
+    history.push(failedAttempt(provider, fault, secrets, now))
     const pause = Math.min(8_000, 500 * 2 ** (attempt - 1)) * (0.75 + 0.25 * (yield* Random.next))
     yield* Effect.sleep(Math.max(patience, pause))
   }

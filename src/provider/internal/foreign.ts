@@ -21,7 +21,7 @@ import type { ProviderError } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import type { StreamPart } from "../../StreamPart.ts"
 import { open, patiently } from "./attempts.ts"
-import type { Fault } from "./providerFault.ts"
+import { allowed, type Fault } from "./providerFault.ts"
 import { type Piece, wireId } from "./messageParts.ts"
 import { fields, isFields, text } from "./readFields.ts"
 import { Reply } from "./replyParts.ts"
@@ -40,7 +40,7 @@ export const stream = <Part>(
     patiently(
       provider,
       [],
-      Effect.flatMap(ask, (parts) => open(read(parts, reader)))
+      Effect.flatMap(Effect.andThen(allowed, ask), (parts) => open(read(parts, reader)))
     )
   )
 

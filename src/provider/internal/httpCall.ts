@@ -30,10 +30,11 @@ import type { Request } from "../../Provider.ts"
 import type { StreamPart } from "../../StreamPart.ts"
 import * as StreamParts from "../../StreamPart.ts"
 import { patiently } from "./attempts.ts"
-import { type Fault, limitFault, refusal, retryAt, statusReason, type Told, toError } from "./providerFault.ts"
+import { allowed, type Fault, limitFault, refusal, retryAt, statusReason, type Told, toError } from "./providerFault.ts"
 import { type Decoder, type Framing, make as makeFrames } from "./frames.ts"
 import { isFields, parse } from "./readFields.ts"
 import { isSubstance, Reply } from "./replyParts.ts"
+import { requestIdOf, wordsOf } from "./vendorWords.ts"
 
 /** Whom to speak to, and how its refusals read. */
 export interface Service {
@@ -140,7 +141,7 @@ const send = (
   { headersTimeout }: Limits,
   least: Duration.Duration
 ) =>
-  client.execute(ask).pipe(
+  Effect.andThen(allowed, client.execute(ask)).pipe(
     Effect.updateContext(direct),
     // The connect limit is part of this one: an HTTP client does not tell when its connection stands.
     Effect.timeoutOrElse({
@@ -154,7 +155,7 @@ const send = (
         })
     }),
     Effect.catch((error) => {
-      if (!HttpClientError.isHttpClientError(error)) return Effect.fail(error)
+      if (!HttpClientError.isHttpClientError(error)) return Effect.fail<Fault>(error)
       if (error.response !== undefined) return Effect.succeed(error.response)
       return Effect.fail<Fault>(
         error.reason._tag === "TransportError"
@@ -183,14 +184,16 @@ const read = Effect.fnUntraced(function* (
   limits: Limits
 ) {
   const bytes = yield* Stream.toPull(response.stream)
+  const explained = (fault: Fault | undefined, value: unknown) => fault && { ...fault, vendor: wordsOf(value) }
+  const named = (fault: Fault) => withRequestId(fault, response)
   const timely = Effect.timeoutOrElse(
     Effect.mapError(bytes, (error): Fault | Cause.Done =>
-      Cause.isDone(error) ? error : { reason: "disconnected", code: errorCode(error) }
+      Cause.isDone(error) ? error : named({ reason: "disconnected", code: errorCode(error) })
     ),
     {
       duration: limits.idleTimeout,
       orElse: () =>
-        Effect.fail<Fault>({ reason: "timeout", note: `idleTimeout is ${Duration.format(limits.idleTimeout)}` })
+        Effect.fail(named({ reason: "timeout", note: `idleTimeout is ${Duration.format(limits.idleTimeout)}` }))
     }
   )
   const reply = new Reply(limits)
@@ -198,9 +201,9 @@ const read = Effect.fnUntraced(function* (
   const frames = makeFrames(
     vendor.framing,
     {
-      event: (value) => (reply.isFinished ? undefined : decoder.event(value)),
-      failed: (value) => (reply.isFinished ? undefined : decoder.failed(value)),
-      whole: decoder.whole,
+      event: (value) => (reply.isFinished ? undefined : explained(decoder.event(value), value)),
+      failed: (value) => (reply.isFinished ? undefined : explained(decoder.failed(value), value)),
+      whole: (value) => explained(decoder.whole(value), value),
       end: decoder.end
     },
     limits
@@ -238,8 +241,8 @@ const read = Effect.fnUntraced(function* (
   // What was said before a fault is delivered first, wherever the network cut the two.
   let broken: Fault | undefined
   const deliver = (fault: Fault | undefined): PartsPull => {
-    if (fault?.reason === "limit_exceeded") return Effect.fail(fault)
-    broken = fault
+    if (fault?.reason === "limit_exceeded") return Effect.fail(named(fault))
+    broken = fault && named(fault)
     const parts = reply.out
     if (!Arr.isArrayNonEmpty(parts)) return pull
     reply.out = []
@@ -302,17 +305,25 @@ const refused = Effect.fnUntraced(function* (
   const status = response.status
   const reason = statusReason(status)
   const now = yield* Clock.currentTimeMillis
-  const value: unknown = reason === "redirect" ? undefined : parse(yield* excerpt(response, limits))
+  const body = reason === "redirect" ? "" : yield* excerpt(response, limits)
+  const value = parse(body)
   // Google's may come in a list, over hosts that speak another format, too.
   const document: unknown = Array.isArray(value) ? value[0] : value
   const told: Told = reason === "redirect" ? { reason } : refusal(vendor.fault(document, status), status)
-  return yield* Effect.fail<Fault>({
+  const fault: Fault = {
     ...told,
     status,
     retryAt: retryAt(response.headers, now) ?? (told.waitMs === undefined ? undefined : now + told.waitMs),
-    retry: response.headers["x-should-retry"] === "false" ? false : undefined
-  })
+    retry: response.headers["x-should-retry"] === "false" ? false : undefined,
+    vendor: wordsOf(document ?? body)
+  }
+  return yield* Effect.fail(withRequestId(fault, response))
 })
+
+const withRequestId = (fault: Fault, { headers }: HttpClientResponse.HttpClientResponse): Fault => {
+  const requestId = requestIdOf(headers)
+  return requestId === undefined ? fault : { ...fault, vendor: { requestId, ...fault.vendor } }
+}
 
 const excerptBytes = 64 * 1024
 

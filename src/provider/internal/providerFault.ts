@@ -1,14 +1,16 @@
 /**
- * What goes wrong in a model call, in fixed words.
+ * Failures of model calls: a reason and fixed words for everyone, and the vendor's own words for the developer.
  *
- * A vendor's sentence may repeat a key or a prompt, so none is ever passed on:
- * the reason is one of ours, and of the vendor's own words only a short error
- * code survives (S-7, W-14).
+ * A vendor's sentence may repeat a key or a prompt, so it never becomes part of the message.
  */
 
-import { passing, retryAfterDate, retryAfterNumber } from "../../internal/base/transient.ts"
-import { ProviderError, type ProviderReason } from "../../KernelError.ts"
+import * as Effect from "effect/Effect"
+import { passing } from "../../internal/base/providerErrors.ts"
+import { retryAfterDate, retryAfterNumber } from "../../internal/base/transient.ts"
+import { type FailedAttempt, ProviderError, type ProviderReason, type VendorWords } from "../../KernelError.ts"
+import { ForbidReal } from "../../Provider.ts"
 import { type Fields, list, string } from "./readFields.ts"
+import { safeWords } from "./vendorWords.ts"
 
 /** A failure before it has a name: `code` is the vendor's, unchecked. */
 export interface Fault {
@@ -24,6 +26,8 @@ export interface Fault {
   readonly retry?: boolean | undefined
   /** Whether the model failed and not the request, so that this is a reply of its own: one that says nothing. */
   readonly isReply?: boolean | undefined
+  /** The vendor's own words, unchecked. */
+  readonly vendor?: VendorWords | undefined
 }
 
 /** What a document says about a failure. */
@@ -48,8 +52,14 @@ const sentences: { readonly [reason in ProviderReason]: string } = {
   context_length: "the prompt does not fit the model's window",
   redirect: "the service redirects elsewhere, which is not followed",
   limit_exceeded: "the reply exceeds a limit",
+  forbidden: "Provider.forbidReal forbids real requests here",
   unknown: "the call failed"
 }
+
+/** Fails where real requests are forbidden, before one is made. */
+export const allowed: Effect.Effect<void, Fault> = Effect.flatMap(ForbidReal, (isForbidden) =>
+  isForbidden ? Effect.fail<Fault>({ reason: "forbidden" }) : Effect.void
+)
 
 /**
  * The reason behind an HTTP status.
@@ -131,25 +141,43 @@ const safeCode = (code: string | undefined, secrets: ReadonlyArray<string>): str
     ? code
     : undefined
 
-/** The error a caller sees. */
+/** The error a caller sees, after the calls in `history` failed. */
 export const toError = (
   provider: string,
   fault: Fault,
   secrets: ReadonlyArray<string>,
-  attempts: number
-): ProviderError => {
-  const code = safeCode(fault.code, secrets)
-  const facts = [fault.status === undefined ? undefined : `status ${fault.status}`, code, fault.note].filter(
+  attempts: number,
+  history: ReadonlyArray<FailedAttempt> = []
+): ProviderError =>
+  new ProviderError({
+    ...factsOf(provider, fault, secrets),
+    attempts,
+    ...(history.length === 0 ? {} : { history }),
+    ...(fault.retryAt === undefined ? {} : { retryAt: instant(fault.retryAt) }),
+    ...(fault.retry === false ? { shouldRetry: false } : {})
+  })
+
+/** A call that failed and is made again. */
+export const failedAttempt = (
+  provider: string,
+  fault: Fault,
+  secrets: ReadonlyArray<string>,
+  failedAt: number
+): FailedAttempt => ({ ...factsOf(provider, fault, secrets), failedAt })
+
+const factsOf = (provider: string, fault: Fault, secrets: ReadonlyArray<string>) => {
+  const { note, reason, status } = fault
+  const facts = [status === undefined ? undefined : `status ${status}`, safeCode(fault.code, secrets), note].filter(
     (fact) => fact !== undefined
   )
-  return new ProviderError({
+  const vendor = safeWords(fault.vendor, secrets)
+  return {
     provider,
-    reason: fault.reason,
-    detail: facts.length === 0 ? sentences[fault.reason] : `${sentences[fault.reason]} (${facts.join(", ")})`,
-    attempts,
-    ...(fault.status === undefined ? {} : { status: fault.status }),
-    ...(fault.retryAt === undefined ? {} : { retryAt: instant(fault.retryAt) })
-  })
+    reason,
+    detail: facts.length === 0 ? sentences[reason] : `${sentences[reason]} (${facts.join(", ")})`,
+    ...(status === undefined ? {} : { status }),
+    ...(vendor === undefined ? {} : { vendor })
+  }
 }
 
 /** A time that can be told: whoever asks for a wait without end, or beyond all dates, asks for one until the last of them. */

@@ -47,12 +47,14 @@ export class Reply {
 
   // -------------------------------------------------------------- text and thinking
 
-  about(id: string | undefined, modelId: string | undefined): void {
-    if (id === undefined && modelId === undefined) return
+  about(id: string | undefined, modelId: string | undefined, usage?: ReportedUsage): void {
+    const reports = usage?.inputTokens.total !== undefined
+    if (id === undefined && modelId === undefined && !reports) return
     this.out.push({
       type: "response-metadata",
       ...(id === undefined ? {} : { id }),
-      ...(modelId === undefined ? {} : { modelId })
+      ...(modelId === undefined ? {} : { modelId }),
+      ...(reports ? { usage } : {})
     })
   }
 

@@ -8,7 +8,6 @@ import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import { passing } from "../../internal/base/transient.ts"
 import type { ProviderError } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import type { ModelStream } from "../../Middleware.ts"
@@ -18,7 +17,7 @@ import type { RetryOptions } from "../Resilience.ts"
 export type Failure = Stream.Error<ModelStream>
 
 /** Tells whether the same call may succeed a little later. */
-export const isPassing = (error: ProviderError): boolean => passing.has(error.reason)
+export const isPassing = (error: ProviderError): boolean => error.isRetryable
 
 /** Opens a reply again as long as that may help; what stops a run on purpose is never repeated. */
 export const again = (

@@ -1,0 +1,12 @@
+/**
+ * The promises about models: what a vendor said, what a model can take, and what it costs.
+ */
+import { type Line, ofFiles, tested } from "./support.ts"
+
+export const models = async (): Promise<ReadonlyArray<Line>> => [
+  ofFiles(tested, "the vendor's own words reach the developer, of every adapter, and no model (synthetic refusals)", [
+    "test/provider/vendorWords.test.ts"
+  ]),
+  ofFiles(tested, "replies that are cut count what was reported and what arrived", ["test/provider/cutUsage.test.ts"]),
+  ofFiles(tested, "Provider.forbidReal: no request of any adapter is sent", ["test/provider/forbidReal.test.ts"])
+]

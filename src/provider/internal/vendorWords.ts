@@ -1,0 +1,84 @@
+/**
+ * The vendor's own words on a failed call, made safe: bounded, and without the key or a piece of it.
+ */
+
+import type { VendorWords } from "../../KernelError.ts"
+import { redact } from "../../internal/base/redact.ts"
+import { shorten } from "../../internal/base/text.ts"
+import { type Fields, fields, isFields, list, text } from "./readFields.ts"
+
+/** Reads the words of an error document: an object in one of the vendors' forms, or plain text. */
+export const wordsOf = (document: unknown): VendorWords => {
+  if (typeof document === "string") return plainWords(document)
+  const outer = isFields(document) ? document : undefined
+  const error = fields(outer, "error") ?? outer
+  return defined({
+    message: messageOf(outer, error),
+    code: wordOf(error, "code"),
+    type: text(error, "type") ?? text(error, "status"),
+    parameter: text(error, "param") ?? violationOf(error),
+    requestId: text(outer, "request_id") ?? text(error, "request_id")
+  })
+}
+
+/** The vendor's id of a request, by the headers of its answer. */
+export const requestIdOf = (headers: { readonly [name: string]: string | undefined }): string | undefined =>
+  idHeaders.map((name) => headers[name]).find((id) => id !== undefined && id !== "")
+
+const idHeaders = ["request-id", "x-request-id", "apim-request-id", "x-goog-request-id", "x-amzn-requestid"]
+
+/** Cuts the words and removes secrets from them. Undefined if nothing is left. */
+export const safeWords = (words: VendorWords | undefined, secrets: ReadonlyArray<string>): VendorWords | undefined => {
+  const entries = Object.entries(words ?? {}).flatMap(([key, value]) => {
+    const safe = shorten(redact(withoutSecrets(value.slice(0, readLength), secrets)), wordLength)
+    return safe.trim() === "" ? [] : [[key, safe]]
+  })
+  return entries.length === 0 ? undefined : Object.fromEntries(entries)
+}
+
+const wordLength = 2000
+const readLength = 2 * wordLength
+
+/** Removes every word that shares a piece of `pieceLength` characters with a secret, or is a piece of one. */
+const withoutSecrets = (said: string, secrets: ReadonlyArray<string>): string => {
+  const pieces = new Set<string>()
+  for (const secret of secrets) {
+    for (let at = 0; at + pieceLength <= secret.length; at++)
+      pieces.add(secret.slice(at, at + pieceLength).toLowerCase())
+  }
+  if (pieces.size === 0) return said
+  const holdsPiece = (word: string) => {
+    const lower = word.toLowerCase()
+    for (let at = 0; at + pieceLength <= lower.length; at++)
+      if (pieces.has(lower.slice(at, at + pieceLength))) return true
+    return false
+  }
+  return said.replace(/\S+/g, (word) => (holdsPiece(word) ? "<redacted>" : word))
+}
+
+const pieceLength = 5
+
+// A page says nothing about the call.
+const plainWords = (said: string): VendorWords => (/^\s*(<|$)/.test(said) ? {} : { message: said.trim() })
+
+const messageOf = (outer: Fields | undefined, error: Fields | undefined): string | undefined => {
+  const said = text(error, "message") ?? text(outer, "error") ?? text(outer, "message") ?? text(outer, "detail")
+  // A gateway keeps the words of the service behind it in a field of its own.
+  const raw = text(fields(error, "metadata"), "raw")
+  return raw === undefined ? said : [said, raw].filter((part) => part !== undefined).join(": ")
+}
+
+const violationOf = (error: Fields | undefined): string | undefined =>
+  list(error, "details")
+    .flatMap((detail) => list(detail, "fieldViolations"))
+    .map((violation) => text(violation, "field"))
+    .find((field) => field !== undefined)
+
+// A code may be a number, as a status.
+const wordOf = (of: Fields | undefined, key: string): string | undefined => {
+  const value = of?.[key]
+  return typeof value === "number" ? String(value) : text(of, key)
+}
+
+const defined = (words: { readonly [K in keyof VendorWords]: string | undefined }): VendorWords =>
+  Object.fromEntries(Object.entries(words).filter(([, value]) => value !== undefined))
