@@ -233,9 +233,7 @@ export interface Named<out Name extends string> extends AnySkill {
 type Listed<S> = S extends ReadonlyArray<infer Entry> ? Entry : S extends "all" ? AnySkill<unknown> : never
 
 /** The skills that type the events of an agent: its own, and those of its agents. */
-type SkillsOf<S, Members> = [ValuesOf<S> | SkillsIn<Members>] extends [never]
-  ? AnySkill<unknown>
-  : Entries<Listed<S>> | SkillsIn<Members>
+type SkillsOf<S, Members> = Entries<Listed<S>> | SkillsIn<Members>
 
 type ValuesOf<S> = Extract<Listed<S>, AnySkill<unknown>>
 

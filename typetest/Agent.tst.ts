@@ -145,13 +145,14 @@ export const listed = [
   Agent.make({ instructions: "", model: "m", skills: ["mcp_files__read", own] })
 ] as const
 // A name beside a value leaves its events typed, and has events of its own name.
-yes<Equal<(typeof listed)[number], Agent.Agent<string, typeof own | Agent.Named<"mcp_files__read">>>>()
+yes<Equal<(typeof listed)[0], Agent.Agent<string, typeof own | Agent.Named<"mcp_files__read">>>>()
+yes<Equal<(typeof listed)[1], Agent.Agent<string, typeof own | Agent.Named<"mcp_files__read">>>>()
 
 export const typedAndListed = Agent.make({ instructions: "", model: "m", skills: [own, "other"], output: Book })
 yes<Equal<typeof typedAndListed, Agent.Agent<{ readonly title: string }, typeof own | Agent.Named<"other">>>>()
 
 export const named = Agent.make({ instructions: "", model: "m", skills: ["mcp_files__read"] })
-yes<Equal<typeof named, Agent.Agent>>()
+yes<Equal<typeof named, Agent.Agent<string, Agent.Named<"mcp_files__read">>>>()
 export const several = Agent.make({ instructions: "", model: "m", skills: [own, look] })
 // What a skill value needs, the runs of its agent need.
 yes<Equal<typeof several, Agent.Agent<string, typeof own | typeof look, Atlas>>>()
@@ -159,11 +160,12 @@ yes<Equal<typeof several, Agent.Agent<string, typeof own | typeof look, Atlas>>>
 export const everything = Agent.make({ instructions: "", model: "m", skills: "all", output: Book })
 yes<Equal<typeof everything, Agent.Agent<{ readonly title: string }>>>()
 export const noSkills = Agent.make({ instructions: "", model: "m", skills: [] })
-yes<Equal<typeof noSkills, Agent.Agent>>()
+// An agent without skills has no events of any.
+yes<Equal<typeof noSkills, Agent.Agent<string, never>>>()
 export const bookish = Agent.make({ instructions: "", model: "m", skills: [own], output: Book })
 yes<Equal<typeof bookish, Agent.Agent<{ readonly title: string }, typeof own>>>()
 export const untyped = Agent.make({ instructions: "", model: "m", output: undefined })
-yes<Equal<typeof untyped, Agent.Agent>>()
+yes<Equal<typeof untyped, Agent.Agent<string, never>>>()
 // The output is that of the schema, whatever the place it is put into expects.
 // @ts-expect-error without a schema the answer is a text
 export const assumed: Agent.Agent<{ readonly title: string }> = Agent.make({ instructions: "", model: "m" })

@@ -98,6 +98,19 @@ function ownSkills(agent: OpenAgent<unknown>, services: Context.Context<unknown>
   return skills.flatMap((skill) => (typeof skill === "string" ? [] : [closedSkill(skill, provide)]))
 }
 
+/** A registry, and the skill values of all agents of a team that are not in it. */
+export const withTeamSkills = <R>(
+  registry: SkillRegistryShape,
+  first: OpenAgent<R>,
+  services: Context.Context<R>
+): SkillRegistryShape => {
+  const members = Array.from(Team.of<OpenAgent<R>>(first).members.values())
+  return withOwn(
+    registry,
+    members.flatMap((member) => ownSkills(member, services))
+  )
+}
+
 /** A registry, and the skill values of an agent that are not in it. */
 const withOwn = (registry: SkillRegistryShape, skills: ReadonlyArray<AnySkill>): SkillRegistryShape => {
   if (skills.length === 0) return registry

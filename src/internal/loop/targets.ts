@@ -200,26 +200,24 @@ export const askable = (run: Run, call: Call): Result.Result<Callable, CallError
 
 /** A transfer finds the other agent and its model, so that a conversation is only handed to an agent that can run. */
 const handoffTarget = (run: Run, call: Call, { agent, skill }: Callable): Target => {
-  const { callId } = call
-  const { name } = skill
+  const { name: command } = skill
   const input = jsonObject(call.input)
   return {
-    name,
+    name: command,
     effects: "read",
     input,
     limit: undefined,
-    started: { type: "skill_execute", skill: name, callId, input },
+    started: undefined,
     perform: Effect.andThen(run.member(agent.name), skill.call(input, scopeOf(run, call))),
-    keep: (value, durationMs) =>
-      Effect.succeed({
-        output: [Contents.text(String(value))],
-        event: { type: "skill_result", skill: name, callId, output: value, durationMs }
-      }),
+    keep: (value) => {
+      const result = String(value)
+      return Effect.succeed({ output: [Contents.text(result)], event: { type: "builtin_result", command, result } })
+    },
     concerns: none,
     fail: (cause) =>
       Effect.map(explain(run, `Agent '${agent.name}'`, cause), (error) => ({
         error,
-        event: { type: "skill_error", skill: name, callId, error: error.message }
+        event: { type: "builtin_error", command, error: error.message }
       }))
   }
 }
