@@ -8,5 +8,8 @@ export const models = async (): Promise<ReadonlyArray<Line>> => [
     "test/provider/vendorWords.test.ts"
   ]),
   ofFiles(tested, "replies that are cut count what was reported and what arrived", ["test/provider/cutUsage.test.ts"]),
+  ofFiles(tested, "the catalogue has its form and dated sources; doctor and registry agree", [
+    "test/internal/words/catalogue.test.ts"
+  ]),
   ofFiles(tested, "Provider.forbidReal: no request of any adapter is sent", ["test/provider/forbidReal.test.ts"])
 ]

@@ -15,8 +15,8 @@ import type { Message } from "./Message.ts"
 import type { Expense } from "./Usage.ts"
 
 /**
- * What answers a call: a local skill, an external protocol, a built-in of the kernel, a task of a plan or another agent
- * as a child run, or another agent that takes the conversation over.
+ * The kind of target: a local skill, an external protocol, a builtin of the kernel, a child run for a task of a plan or
+ * another agent, or the hand-over to another agent.
  *
  * @category models
  * @since 0.1.0

@@ -173,17 +173,24 @@ export const make = () => {
     })
   ])
 
+  const rates = {
+    inputPerMillion: Schema.Finite,
+    outputPerMillion: Schema.Finite,
+    cachedPerMillion: Schema.optionalKey(Schema.Finite),
+    cacheWritePerMillion: Schema.optionalKey(Schema.Finite)
+  }
+
   const model = exactly<Model>()({
     id: Schema.String,
     capabilities: Schema.Array(Capability),
     provider: Schema.optionalKey(Schema.String),
     contextWindow: Schema.optionalKey(Schema.Finite),
     maxOutputTokens: Schema.optionalKey(Schema.Finite),
+    dialect: Schema.optionalKey(Schema.Literals(["blocks", "tools"])),
     price: Schema.optionalKey(
       exactly<Price>()({
-        inputPerMillion: Schema.Finite,
-        outputPerMillion: Schema.Finite,
-        cachedPerMillion: Schema.optionalKey(Schema.Finite)
+        ...rates,
+        longPrompt: Schema.optionalKey(exactly<NonNullable<Price["longPrompt"]>>()({ ...rates, above: Schema.Finite }))
       })
     )
   })

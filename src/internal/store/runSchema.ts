@@ -1,11 +1,9 @@
 /**
  * The stored form of records and states, field by field.
  *
- * `exactly` wants every field of the type it describes, optional ones too, and
- * takes all that the type allows, so what is added there and forgotten here does
- * not compile. Fields are
- * camelCase; contents and usage keep their own wire form (CP-17). What the host
- * or the model wrote is kept as it is.
+ * `exactly` requires every field of the type it describes, optional ones too, and accepts everything that the type
+ * allows, so a field that is added to the type and forgotten here does not compile. Fields are camelCase; contents and
+ * usage have their own wire form. Values of the host and the model are stored unchanged.
  */
 
 import * as Schema from "effect/Schema"
