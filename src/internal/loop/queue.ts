@@ -16,12 +16,12 @@ import {
   type StoreError
 } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
-import type { Question, Answer, Delta, RunRecord, RunState } from "../../RunState.ts"
+import type { Answer, Delta, OpenQuestion, Question, RunRecord, RunState } from "../../RunState.ts"
 import { advance } from "../../RunState.ts"
 import type * as RunStore from "../../RunStore.ts"
 import type { AnswerOptions } from "../../RunOptions.ts"
 import { randomId } from "../base/ids.ts"
-import type { Environment } from "./run.ts"
+import { agentName, type Environment } from "./run.ts"
 import { patient } from "../store/patientStore.ts"
 import { type RunTree as Tree, treeOf } from "../store/family.ts"
 import { stored, storedAt } from "../store/stored.ts"
@@ -166,18 +166,27 @@ const record = (
   return Effect.catchTag(store.append([record], advance(state, record)), "RunExists", Effect.die)
 }
 
-/** Returns the calls that a run and the tasks below it wait with. A run that has ended waits for nothing. */
+/** Returns the open questions of a run and of its children. A run that has ended has none. */
 export const questions = (
   store: RunStore.RunStoreShape,
   runId: string
-): Effect.Effect<ReadonlyArray<Question>, RunNotFound | StoreError> =>
+): Effect.Effect<ReadonlyArray<OpenQuestion>, RunNotFound | StoreError> =>
   Effect.flatMap(stored(store, runId), (state) => questionsBelow(store, state))
 
 /** The same for a run whose state is known. */
 export const questionsBelow = (
   store: RunStore.RunStoreShape,
   state: RunState
-): Effect.Effect<ReadonlyArray<Question>, StoreError> => Effect.map(treeOf(store, state), (tree) => tree.flatMap(open))
+): Effect.Effect<ReadonlyArray<OpenQuestion>, StoreError> =>
+  Effect.map(treeOf(store, state), (tree) => {
+    const paths = new Map<string | undefined, ReadonlyArray<string>>()
+    // A parent comes before its children.
+    return tree.flatMap((run) => {
+      const agents = [...(paths.get(run.parentRunId) ?? []), agentName(run)]
+      paths.set(run.runId, agents)
+      return open(run).map((question) => ({ ...question, runId: run.runId, agents }))
+    })
+  })
 
 /** The questions of the run itself. With an open question a run can only pause, so an ended one has none. */
 const open = ({ questions }: RunState): ReadonlyArray<Question> => unanswered(questions)
