@@ -201,7 +201,7 @@ export const claims: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "refuses the claim of a worker that saw the run at another revision or with another status (R-5)",
+    name: "refuses the claim of a worker that saw the run at another revision or with another status",
     body: Effect.fnUntraced(function* (one, two) {
       const run = Journal.begin("claims/seen")
       const runId = "claims/seen"
