@@ -5,6 +5,7 @@
  * reported to the model, so nothing it wrote is lost silently.
  */
 
+import * as Contents from "../../Content.ts"
 import type { Reply } from "../../Dialect.ts"
 import * as InstructionBuilder from "../../InstructionBuilder.ts"
 import { calling, corrected, type Fact, finished, type Intent, type Meaning } from "./meaning.ts"
@@ -19,7 +20,8 @@ export const intent = (reply: Reply, rules: ReplyRules): Intent => ({
 })
 
 /** Does a reply say nothing at all? */
-export const isEmpty = (reply: Reply): boolean => reply.text === "" && reply.calls.length === 0
+export const isEmpty = (reply: Reply): boolean =>
+  reply.text === "" && reply.calls.length === 0 && !reply.content.some(Contents.isMedia)
 
 const meaningOf = (reply: Reply, rules: ReplyRules, facts: ReadonlyArray<Fact>): Meaning => {
   const finishReason = reply.finish?.reason ?? "unknown"
@@ -86,7 +88,9 @@ const ofBlocks = (reply: Reply, rules: ReplyRules, before: ReadonlyArray<Fact>):
   if (unclosed !== undefined) {
     return corrected("cut", InstructionBuilder.unclosed(unclosed.type), [...facts, stall([unclosed.type])])
   }
-  return rules.correctsProse
+  // A medium is an answer of its own.
+  const isProse = !rules.correctsProse || reply.content.some(Contents.isMedia)
+  return !isProse
     ? corrected("stall", InstructionBuilder.stall(kinds(powerless)), [...facts, stall(kinds(powerless))])
     : finished(reply.text, "prose", rules, facts)
 }

@@ -71,6 +71,8 @@ export const dataOf = (event: RunEvent, base: number): Json | undefined => {
       return { finish_reason: event.finishReason }
     case "loop_detected":
       return { repeats: event.repeats, names: event.names }
+    case "media_made":
+      return { kind: event.kind, file_id: event.fileId, media_type: event.mediaType }
     case "output_rejected":
       return { detail: event.detail }
     case "builtin_result":
