@@ -1,7 +1,7 @@
 /**
  * The kernel's promises: from a fresh clone to a finished run.
  */
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import {
@@ -77,18 +77,22 @@ const untaught = (): Omit<Line, "line"> => {
   }
 }
 
-/** From the README to the loop: the files a newcomer opens, each named by the one before. */
+/** From the README to the loop: files that exist, each named by the one before. */
 const path = (): Omit<Line, "line"> => {
   const steps: ReadonlyArray<readonly [file: string, names: string]> = [
     ["README.md", "examples/01-hello.ts"],
-    ["examples/01-hello.ts", "Kernel"],
-    ["src/Kernel.ts", "./internal/loop/environment.ts"],
-    ["src/internal/loop/verbs.ts", "./begin.ts"],
-    ["src/internal/loop/start.ts", "./loop.ts"],
-    ["src/internal/loop/loop.ts", "./turn.ts"]
+    ["README.md", "src/internal/loop/loop.ts"],
+    ["src/internal/loop/loop.ts", "./turn.ts"],
+    ["src/internal/loop/turn.ts", "./calls.ts"],
+    ["src/internal/loop/turn.ts", "./intent.ts"],
+    ["src/internal/loop/calls.ts", "./dispatch.ts"],
+    ["src/internal/loop/loop.ts", "./commit.ts"]
   ]
-  const broken = steps.filter(([file, names]) => !readFileSync(join(root, file), "utf8").includes(names))
-  return { pass: broken.length === 0, figure: broken.length === 0 ? `${steps.length} files` : broken.join("; ") }
+  const broken = steps.filter(([file, names]) => {
+    const target = names.startsWith("./") ? join(root, file, "..", names) : join(root, names)
+    return !existsSync(target) || !readFileSync(join(root, file), "utf8").includes(names)
+  })
+  return { pass: broken.length === 0, figure: broken.length === 0 ? `${steps.length} steps` : broken.join("; ") }
 }
 
 export const kernel = async (): Promise<ReadonlyArray<Line>> => [
@@ -101,7 +105,7 @@ export const kernel = async (): Promise<ReadonlyArray<Line>> => [
   vectors("recorded runs of kernel", files(["kernel"])),
   await attempt("no vector id stands in src", untaught),
   tested("README and examples compile and run", ["test/readme.test.ts", "test/examples.test.ts"]),
-  await attempt("README to loop in six files", path),
+  await attempt("from the README to the six files of the loop", path),
   provenBy(
     "the replay fails when one skill's result is altered",
     (await reported(["test/cli/replayModel.test.ts"])).tests.filter(({ title }) => /another result/.test(title))
@@ -121,5 +125,6 @@ export const kernel = async (): Promise<ReadonlyArray<Line>> => [
   ...benched("loop"),
   ...benched("tokens"),
   ...benched("runs"),
+  ...benched("heap"),
   ...benched("start")
 ]

@@ -9,7 +9,6 @@ import { MockLanguageModelV4 } from "ai/test"
 import { Effect, Layer, ManagedRuntime, Stream } from "effect"
 import * as Kernel from "../src/Kernel.ts"
 import * as RunStore from "../src/RunStore.ts"
-import * as MemoryRuns from "../src/internal/store/memoryRuns.ts"
 import { agentOf, kernelOn, scripted } from "./kernai.ts"
 import { pi } from "./pi.ts"
 import { compare, cpu, median, ratioRow, type Rounds, type Row, row } from "./support.ts"
@@ -43,15 +42,10 @@ const kernai = async (runtime: Runtime, steps: number, onTurn?: (step: number) =
   if (turns !== steps) throw new Error(`kernai ran ${turns} steps`)
 }
 
-/** Accepts every record by the same call as the memory store, and keeps none. */
+/** Accepts every append, and keeps none. */
 const forgetful: Layer.Layer<RunStore.RunStore> = Layer.effect(
   RunStore.RunStore,
-  Effect.map(RunStore.makeMemory, (memory) =>
-    MemoryRuns.taking(
-      { ...memory, create: () => Effect.void, commit: () => Effect.void, commitAll: () => Effect.void },
-      () => undefined
-    )
-  )
+  Effect.map(RunStore.makeMemory, (memory) => ({ ...memory, append: () => Effect.void }))
 )
 
 // ---------------------------------------------------------------- AI SDK

@@ -29,7 +29,6 @@ import { end, kernelOn } from "./kernai.ts"
 import { compare, comparisonOf, ratioRow, type Row, row } from "./support.ts"
 
 type Synchronous = NonNullable<SqliteClient.Options["synchronous"]>
-type Commits = NonNullable<SqlRunStore.Options["commits"]>
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), "kernai-bench-"))
 let files = 0
@@ -80,13 +79,8 @@ const scripted = (turns: number, beforeReply: () => void): Provider.ProviderShap
   return { name: "mock", stream }
 }
 
-interface Database {
-  readonly synchronous: Synchronous
-  readonly commits?: Commits
-}
-
 /** Runs so many turns on a new database. */
-const kernai = async (turns: number, options: Database, beforeReply = nothing) => {
+const kernai = async (turns: number, options: { readonly synchronous: Synchronous }, beforeReply = nothing) => {
   const filename = newFile()
   const agent = Agent.make({
     instructions: "You test.",
@@ -139,7 +133,7 @@ const journalOf = (filename: string): ReadonlyArray<string> => {
   return rows.map((row) => String(row["body"]))
 }
 
-/** Inserts the records of a journal, one transaction each. `turn` inserts up to the next model call. */
+/** Inserts the rows of a journal, one transaction each. `turn` inserts up to the next model call. */
 const bareLoop = (records: ReadonlyArray<string>, synchronous: Synchronous) => {
   const db = new DatabaseSync(newFile())
   db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous}`)
@@ -171,12 +165,8 @@ const long = async (turns: number) => {
       const first = journal.last()
       yield* store.append([first.record], first.state)
       for (let turn = 0; turn < turns; turn++) {
-        for (const { record, state } of Journal.turn(journal, {
-          text: replyText,
-          output: [Content.text(resultText)]
-        })) {
-          yield* store.commit(record, state)
-        }
+        const records = Journal.turn(journal, { text: replyText, output: [Content.text(resultText)] })
+        for (const { record, state } of records) yield* store.append([record], state)
       }
     })
   )
@@ -264,7 +254,7 @@ const written = async (): Promise<ReadonlyArray<Row>> => {
 
 /** Both sides advance turn by turn beside each other, because the speed of a disk changes from one second to the next. */
 const againstLoop = async (synchronous: Synchronous, bound: number): Promise<Row> => {
-  const options = { synchronous, commits: "each" } as const
+  const options = { synchronous }
   const records = journalOf((await kernai(turns, options)).filename)
   const rounds: Array<{ readonly ours: number; readonly peer: number }> = []
   for (let round = 0; round < 9; round++) {
@@ -276,7 +266,7 @@ const againstLoop = async (synchronous: Synchronous, bound: number): Promise<Row
     loop.close()
     if (round > 1) rounds.push({ ours, peer: loop.ms() })
   }
-  const name = `1,000 turns, a transaction per record, synchronous ${synchronous}: wall time over a bare loop`
+  const name = `1,000 turns, a transaction per append, synchronous ${synchronous}: wall time over a bare loop`
   return ratioRow(`store.loop.${synchronous}`, name, comparisonOf(rounds), "ms", bound)
 }
 

@@ -1,15 +1,13 @@
 /**
- * A conversation over many runs: each message of the user is one run (AC-24).
+ * Holds a conversation over many runs: each message of the user is one run.
  *
- * What is said is kept in the `ChatHistory` around: the user's message before
- * the run, the run's own messages after it, both with the media they are about.
- * A run that fails leaves the user's message where it is, and chatting again
- * under the same `runId` adds nothing twice. Messages that come to one history
- * at once are answered one after the other: build the layer of a conversation
- * once and keep it, since two layers of the same conversation know nothing of
- * each other. What a compaction summed up is kept with the message that was
- * answered then. With a `Memory` around, what fits the message is looked up and
- * put into the prompt, unless the prompt pipeline is your own.
+ * Messages are stored in the `ChatHistory` in context: the user's message before the run, the messages of the run after
+ * it, both with their media. If a run fails, the user's message stays, and chatting again under the same `runId` adds
+ * nothing twice. Concurrent messages to one history are answered one after the other. Build the layer of a conversation
+ * once and keep it: two layers of the same conversation do not wait for each other.
+ *
+ * A summary made by compaction is kept with the message that was answered at that time. With a `Memory` in context,
+ * matching memories become part of the prompt, unless you set a prompt pipeline of your own.
  *
  * @since 0.1.0
  */
@@ -45,17 +43,17 @@ type ChatHistory = Histories.ChatHistory
 type History = Histories.ChatHistoryShape
 
 /**
- * How a message is answered. What was said before is the history's to tell.
+ * Options for answering a message. Earlier messages come from the history.
  *
  * @category models
  * @since 0.1.0
  */
 export interface ChatOptions extends Omit<RunOptions, "history"> {
   /**
-   * The run of this message: the same id again goes on with a run that failed or was cut off, and gives the answer of one
-   * that has it, whatever the input says. It is no id of the conversation: each message has one of its own. It reaches
-   * every run of the store, also those of other conversations: whoever lets a client choose it sees to it that it is the
-   * client's own.
+   * The id of the run for this message. An id that exists resumes a failed or interrupted run, and returns the answer
+   * of a completed one, whatever the input is. Each message has a run id of its own; it does not identify the
+   * conversation. The id reaches every run of the store, including those of other conversations: if a client chooses
+   * it, check that the run is the client's own.
    */
   readonly runId?: string | undefined
 }
@@ -65,7 +63,7 @@ export interface ChatOptions extends Omit<RunOptions, "history"> {
 /**
  * Answers a message.
  *
- * A call of the run must not chat on the same history: it would wait for itself.
+ * A skill of the run must not chat on the same history: it would wait for itself.
  *
  * @example
  * const first = yield* Chat.chat(agent, "I am Ada.")
@@ -92,7 +90,7 @@ export const chat = <Output, S extends AnySkill<unknown>, R = never>(
   )
 
 /**
- * Answers a message and tells it as it happens. The last event carries the result, when there is one.
+ * Answers a message and emits the events of its run. The last event carries the result, if there is one.
  *
  * @category chatting
  * @since 0.1.0
@@ -117,7 +115,7 @@ export const chatStream = <Output, S extends AnySkill<unknown>, R = never>(
   )
 
 /**
- * Goes on with the run of a message: after a pause, a failure or a crash.
+ * Resumes the run of a message after a pause, a failure or a crash.
  *
  * @category chatting
  * @since 0.1.0
@@ -134,7 +132,7 @@ export const resume = <Output, S extends AnySkill<unknown>, R = never>(
   )
 
 /**
- * Goes on with the run of a message and tells what happens.
+ * Resumes the run of a message and emits its events.
  *
  * @category chatting
  * @since 0.1.0
@@ -147,7 +145,7 @@ export const resumeStream = <Output, S extends AnySkill<unknown>, R = never>(
   told(runId, (talk) => Effect.as(lent(talk), talk.kernel.resumeStream(agent, runId, options)))
 
 /**
- * Forgets what was said, once the message that is being answered has its answer.
+ * Clears the history, after the message in progress has been answered.
  *
  * @category chatting
  * @since 0.1.0
@@ -166,18 +164,18 @@ const lockOf = (history: History): Semaphore.Semaphore => {
   return lock
 }
 
-/** A message that is being answered, and what answers it. */
+/** A message in progress, with everything needed to answer it. */
 interface Talk {
   readonly kernel: Kernel["Service"]
   readonly history: History
   readonly runId: string
-  /** What the kernel was made of; nothing of one made elsewhere. */
+  /** The services the kernel was built on; empty for a kernel of another copy of this package. */
   readonly built: Context.Context<never>
-  /** The media of the run, which are there for as long as it is answered; of a kernel made elsewhere nobody knows them. */
+  /** The media of the run, held until the message is answered. Unknown for a kernel of another copy of this package. */
   readonly media: MediaStore.MediaStoreShape | undefined
 }
 
-/** Waits until what came before is answered. */
+/** Waits until earlier messages are answered. */
 const talkOf = Effect.fnUntraced(function* (
   given: string | undefined
 ): Effect.fn.Return<Talk, never, Kernel | ChatHistory | Scope.Scope> {
@@ -219,16 +217,16 @@ const told = <Output, S extends AnySkill<unknown>, R>(
 // ---------------------------------------------------------------- the history
 
 /**
- * Adds the user's message and gives what else was said. Where an earlier try added it, it is there already, maybe with
- * a conversation behind it: it is left out of what is given, for the run says it itself.
+ * Adds the user's message and returns the earlier messages. If an earlier attempt already added it, possibly with more
+ * messages after it, it is left out of the returned ones, because the run adds it itself.
  */
 const begin = Effect.fnUntraced(function* (talk: Talk, input: Input) {
   const { history, media, runId } = talk
   const before = yield* history.toArray
   const message = Messages.user(yield* Effect.forEach(listOf(input), (part) => kept(part, media)))
   yield* history.append(message, runId)
-  // The media of the message come before those of the history. Without room for them the run itself fails, as it would
-  // without a chat.
+  // The media of the message are stored before those of the history. Without room for them the run itself fails, as it
+  // would without a chat.
   if (media !== undefined) yield* Effect.ignore(media.admit(listOf(input)))
   const known = KeptSummary.forRun(before)
   if ((yield* history.size) !== before.length) return yield* shelve(known, media)
@@ -237,7 +235,7 @@ const begin = Effect.fnUntraced(function* (talk: Talk, input: Input) {
   return yield* shelve(at === -1 ? known : known.toSpliced(at, 1), media)
 })
 
-/** Adds what the run said. Its first message is the user's, which is there unless the history was forgotten since. */
+/** Adds the messages of the run. The first one is the user's, which is already there unless the history was cleared. */
 const end = Effect.fnUntraced(function* (
   { built, history, media }: Talk,
   { messages, runId }: RunResult<unknown>
@@ -252,11 +250,11 @@ const end = Effect.fnUntraced(function* (
   yield* history.append(all.slice(all.length - said.length), `${runId}:messages`)
 })
 
-/** Gives a run that goes on the media of its conversation once more. */
+/** Gives a resumed run access to the media of its conversation again. */
 const lent = ({ history, media }: Talk): Effect.Effect<void, StoreError> =>
   Effect.flatMap(history.toArray, (messages) => lend(messages, media))
 
-/** A run whose prompt may have been shortened. Of a kernel made elsewhere nobody knows it. */
+/** The state of a run whose prompt may have been compacted. Unknown for a kernel of another copy of this package. */
 const stateOf = (built: Context.Context<never>, runId: string): Effect.Effect<Option.Option<RunState>, StoreError> =>
   Effect.contextWith((here: Context.Context<never>) => {
     const store = Option.getOrUndefined(Context.getOption(built, RunStore))
@@ -272,7 +270,7 @@ const remembering = <A, E, R>(kernel: Kernel["Service"], effect: Effect.Effect<A
     pipeline === undefined ? effect : Effect.provideService(effect, PromptPipeline.PromptPipeline, pipeline)
   )
 
-/** A pipeline that looks into the memory, where there is one and nobody chose a pipeline. */
+/** The pipeline that adds memories, if there is a memory and the application set no pipeline. */
 const pipelineOf = (kernel: Kernel["Service"]): Effect.Effect<PromptPipeline.PromptPipelineShape | undefined> =>
   Effect.gen(function* () {
     const here = yield* Effect.context<never>()

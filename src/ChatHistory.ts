@@ -1,10 +1,9 @@
 /**
- * What was said in one conversation, over any number of runs (AC-7).
+ * Keeps the messages of one conversation, over any number of runs.
  *
- * Messages are read in the order they were appended. An append may have a key,
- * so that one made again after a crash changes nothing. What a run said can also
- * be read from its journal at any commit, and is then a conversation every
- * provider accepts: a call without a result gets one that says so.
+ * Messages are read in the order they were appended. An append may have a key: appending again under the same key, such
+ * as after a crash, changes nothing. The messages of a run can also be read from its journal at any revision. They
+ * always form a conversation that providers accept: a call without a result gets a result that says so.
  *
  * @since 0.1.0
  */
@@ -29,24 +28,24 @@ export { StoreError }
 // ---------------------------------------------------------------- models
 
 /**
- * The verbs of a history.
+ * The operations of a history.
  *
  * @category models
  * @since 0.1.0
  */
 export interface ChatHistoryShape {
   /**
-   * Adds a message, or several as one. The same key a second time adds nothing. What is no JSON fails with a
-   * `StoreError` whose reason is `invalid`.
+   * Appends a message, or several at once. A key that was used before appends nothing. Fails with a `StoreError` of
+   * reason `invalid` if a message is not JSON.
    */
   readonly append: (messages: Message | ReadonlyArray<Message>, key?: string) => Effect.Effect<void, StoreError>
-  /** Every message, oldest first; a history need not hold them all at once. */
+  /** Emits every message, oldest first, without holding all of them in memory. */
   readonly stream: Stream.Stream<Message, StoreError>
   readonly toArray: Effect.Effect<ReadonlyArray<Message>, StoreError>
   readonly size: Effect.Effect<number, StoreError>
-  /** The last `n` messages, oldest first: all when there are fewer, none when `n` is not positive. */
+  /** Returns the last `n` messages, oldest first: all if there are fewer, none if `n` is not positive. */
   readonly last: (n: number) => Effect.Effect<ReadonlyArray<Message>, StoreError>
-  /** Forgets the messages and the keys. */
+  /** Deletes all messages and keys. */
   readonly clear: Effect.Effect<void, StoreError>
 }
 
@@ -61,7 +60,7 @@ export class ChatHistory extends Context.Service<ChatHistory, ChatHistoryShape>(
 // ---------------------------------------------------------------- constructors
 
 /**
- * A history in this process, which begins with what was said before.
+ * Creates a history in this process, starting with earlier messages.
  *
  * @category constructors
  * @since 0.1.0
@@ -81,13 +80,12 @@ export const makeMemory = (before: ReadonlyArray<Message> = []): Effect.Effect<C
   })
 
 /**
- * The history of runs that follow each other, read from their journals as they
- * stand now, and what is appended beside them.
+ * Creates the history of consecutive runs, read from their journals as they are now, with the messages appended beside
+ * them.
  *
- * The first run brings the history it began with, the others what they added.
- * What is appended under a run's own key, `<runId>` or `<runId>:…`, is read from
- * its journal as soon as the run is there. The rest is kept in this process, and
- * `clear` is known in it alone: journals stay as they are.
+ * The first run contributes its own history and messages, later runs the messages they added. Messages appended under a
+ * key of a run, `<runId>` or `<runId>:…`, are read from its journal as soon as the run exists. Other messages are kept
+ * in this process. `clear` affects this process only: journals do not change.
  *
  * @category constructors
  * @since 0.1.0
@@ -136,11 +134,10 @@ export const makeRunStore = Effect.fnUntraced(function* (
 // ---------------------------------------------------------------- from a run
 
 /**
- * Everything said in a run so far, with what was said before it.
+ * Returns all messages of a run so far, including its history.
  *
- * At any commit this is a conversation that every provider accepts, so that a
- * stopped run can be the history of another: a call that has no result yet is
- * answered with what is known of it.
+ * At any revision this is a conversation that every provider accepts, so a stopped run can be the history of another
+ * one: a call without a result gets a result that says whether it was interrupted or never run.
  *
  * @category combinators
  * @since 0.1.0
@@ -167,7 +164,7 @@ const unfinished = (call: Call, message: string) => Calls.failed(call, Calls.err
 // ---------------------------------------------------------------- layers
 
 /**
- * A conversation kept in this process.
+ * Keeps a conversation in this process.
  *
  * @category layers
  * @since 0.1.0
@@ -175,7 +172,7 @@ const unfinished = (call: Call, message: string) => Calls.failed(call, Calls.err
 export const layerMemory: Layer.Layer<ChatHistory> = Layer.effect(ChatHistory, makeMemory())
 
 /**
- * The conversation of runs in the store.
+ * Reads the conversation of runs in the store.
  *
  * @category layers
  * @since 0.1.0
@@ -185,7 +182,7 @@ export const layerRunStore = (runIds: ReadonlyArray<string>): Layer.Layer<ChatHi
 
 // ---------------------------------------------------------------- helpers
 
-/** What was appended in this process, each message with its key. */
+/** Messages appended in this process, each with its key. */
 class Kept {
   #all: Array<{ readonly message: Message; readonly key: string | undefined }>
   readonly #keys = new Set<string>()
@@ -209,7 +206,7 @@ class Kept {
     this.#keys.clear()
   })
 
-  /** All but those of keys that are told elsewhere. */
+  /** All messages except those whose keys are read from journals. */
   messages(isTold: (key: string) => boolean = () => false): ReadonlyArray<Message> {
     return this.#all.flatMap(({ key, message }) => (key !== undefined && isTold(key) ? [] : [message]))
   }

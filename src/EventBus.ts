@@ -1,10 +1,9 @@
 /**
- * Told once, heard by whoever follows (CP-13); and messages from agent to agent.
+ * Publishes events to subscribers by topic, and sends messages from agent to agent.
  *
- * One subscription to `agent.progress/<root run id>` hears every event of a
- * whole tree of runs in the order it happened. Publishing is synchronous and
- * never waits: a slow subscriber loses stream parts, never phase events, and a
- * failing one changes nothing (R-23).
+ * One subscription to `agent.progress/<root run id>` receives every event of a whole tree of runs, in order. Publishing
+ * is synchronous and never waits: a slow subscriber loses stream parts, never phase events, and a subscriber that fails
+ * does not affect the run.
  *
  * @since 0.1.0
  */
@@ -18,6 +17,7 @@ import * as Stream from "effect/Stream"
 import type { TopicId } from "./Address.ts"
 import { AgentId } from "./Address.ts"
 import { closeOver } from "./internal/base/effects.ts"
+import { failureIn, messageOf } from "./internal/base/foreignValue.ts"
 import type { Mailbox } from "./internal/base/mailbox.ts"
 import * as Mailboxes from "./internal/base/mailbox.ts"
 import { AgentIdConflict, AgentNotFoundError, HandlerError } from "./KernelError.ts"
@@ -29,7 +29,7 @@ import { isStreamed } from "./RunEvent.ts"
 export { AgentIdConflict, AgentNotFoundError, HandlerError }
 
 /**
- * What an agent does with a message. Its answer, if it gives one, goes back to the sender.
+ * Handles a message to an agent. A returned message goes back to the sender.
  *
  * @category models
  * @since 0.1.0
@@ -37,30 +37,31 @@ export { AgentIdConflict, AgentNotFoundError, HandlerError }
 export type Handler<E = unknown, R = never> = (message: Message) => Effect.Effect<Message | undefined | void, E, R>
 
 /**
- * The verbs of a bus.
+ * The operations of a bus.
  *
  * @category models
  * @since 0.1.0
  */
 export interface EventBusShape {
   /**
-   * Tells an event to those who follow its topics. `from` names the agent that runs: its namespace is that of both
-   * topics, its key the source of `agent.stream`.
+   * Publishes an event on its topics. `from` names the running agent: both topics use its namespace, and `agent.stream`
+   * uses its key as the source.
    */
   readonly publish: (event: RunEvent, from?: AgentId) => void
   /**
-   * Follows a topic from the moment the stream is run until its scope closes. It does not end by itself.
+   * Subscribes to a topic from the moment the stream runs until its scope closes. It does not end by itself.
    *
-   * Events are told on `TopicId.progress` and `TopicId.stream`; on other topics only the end of the bus is heard.
-   * When more than `Limits.liveEvents` events wait, the oldest stream parts are dropped; phase events never are.
+   * Events are published on `TopicId.progress` and `TopicId.stream`; a subscription to any other topic only ends with
+   * the bus. When more than `Limits.liveEvents` events wait, the oldest stream parts are dropped; phase events never
+   * are.
    */
   readonly subscribe: (topic: TopicId) => Stream.Stream<RunEvent>
-  /** Receives an agent's messages until the scope closes. An address has one receiver. */
+  /** Receives messages for an agent until the scope closes. An address has one receiver. */
   readonly register: <E, R>(
     agentId: AgentId,
     handler: Handler<E, R>
   ) => Effect.Effect<void, AgentIdConflict, R | Scope.Scope>
-  /** Gives a message to its agent and waits for what it answers; the handler runs in the sender's fiber. */
+  /** Sends a message to its agent and waits for the reply. The handler runs in the sender's fiber. */
   readonly send: (
     agentId: AgentId,
     message: Message
@@ -68,7 +69,7 @@ export interface EventBusShape {
 }
 
 /**
- * Events by topic, messages by address.
+ * Routes events by topic and messages by address.
  *
  * @category services
  * @since 0.1.0
@@ -76,11 +77,10 @@ export interface EventBusShape {
 export class EventBus extends Context.Service<EventBus, EventBusShape>()("kernai/EventBus") {}
 
 /**
- * The address under which an agent of this name streams: `agent/<name>`, with what an address cannot hold
- * percent-encoded.
+ * Returns the address under which an agent of this name streams: `agent/<name>`, percent-encoded where needed.
  *
- * A name is cut at 255 characters, so long ones that begin alike share an address. An empty name throws, and so does a
- * namespace that is no `Address.Segment`.
+ * Names are cut at 255 characters, so longer names with the same beginning share an address. Throws for an empty name
+ * and for a namespace that is not an `Address.Segment`.
  *
  * @category constructors
  * @since 0.1.0
@@ -89,7 +89,7 @@ export const agentIdOf = (name: string, namespace = "default"): AgentId =>
   new AgentId({ type: "agent", key: encodeURIComponent(name.toWellFormed()).slice(0, 255), namespace })
 
 /**
- * Makes a bus within this process. Its subscriptions end with the scope; one made later ends at once.
+ * Creates a bus in this process. Its subscriptions end with the scope; later ones end at once.
  *
  * @category constructors
  * @since 0.1.0
@@ -97,7 +97,7 @@ export const agentIdOf = (name: string, namespace = "default"): AgentId =>
 export const make: Effect.Effect<EventBusShape, never, Scope.Scope> = Effect.gen(function* () {
   const progress: Followers = new Map()
   const streams: Followers = new Map()
-  // Nothing is published about other topics: who follows one hears the end.
+  // Nothing is published on other topics: their subscribers only receive the end.
   const others: Followers = new Map()
   const handlers = new Map<string, Handler>()
   let isClosed = false
@@ -163,7 +163,7 @@ export const make: Effect.Effect<EventBusShape, never, Scope.Scope> = Effect.gen
 })
 
 /**
- * A bus within this process.
+ * Provides a bus in this process.
  *
  * @category layers
  * @since 0.1.0
@@ -172,10 +172,11 @@ export const layerMemory: Layer.Layer<EventBus> = Layer.effect(EventBus, make)
 
 // ---------------------------------------------------------------- helpers
 
-/** Who follows the topics of one type. */
+/** Subscribers to topics of one type. */
 type Followers = Map<string, Set<Mailbox<RunEvent>>>
 
-// No address segment holds a control character, so no two addresses share a key. The usual namespace costs no new string.
+// Address segments hold no control characters, so no two addresses share a key. The default namespace needs no new
+// string.
 const key = (namespace = "default", source: string): string =>
   namespace === "default" ? source : `${namespace}\0${source}`
 
@@ -196,13 +197,8 @@ const tell = (mailboxes: Iterable<Mailbox<RunEvent>> | undefined, event: RunEven
 
 const isKept = (event: RunEvent): boolean => !isStreamed(event)
 
-/** A defect may hold anything; only what a handler failed with on purpose is repeated (S-7). */
+/** A defect may hold secrets, so only the message of an expected failure is repeated. */
 const detailOf = (cause: Cause.Cause<unknown>): string => {
-  for (const reason of cause.reasons) {
-    if (Cause.isFailReason(reason)) {
-      const { error } = reason
-      return error instanceof Error ? error.message : typeof error === "string" ? error : "it failed"
-    }
-  }
+  if (cause.reasons.some(Cause.isFailReason)) return messageOf(failureIn(cause))
   return Cause.hasDies(cause) ? "an unexpected defect" : "it was interrupted"
 }

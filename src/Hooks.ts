@@ -1,13 +1,14 @@
 /**
- * What happens next at a phase of a run (DR-8 to DR-11).
+ * Reacts to the phases of a run, and changes what happens next.
  *
- * A hook sees the state at its phase and may answer with a change of the run's
- * context, a value the phase asks for, or a control: pause, finish, continue.
- * `onTurnPrepared`, `onToolCallsStarted` and `onToolCallStarted` are asked before
- * the commit of their phase, and again after a pause; `onRunCompleted` and
- * `onRunFailed` before the run ends. The others are asked after it, so that no
- * hook can lose a result. Observers (`onStreamPart`, `onModelRestarted`,
- * `onPause`) change nothing.
+ * A hook receives the state at its phase. It returns nothing to let the run continue, or a `HookResult` with up to
+ * three parts: `context` is merged into the context of the run, `value` replaces what the phase is about to use (a
+ * prompt, the calls, a call's input or result), and `control` pauses or finishes the run, or asks for another turn.
+ *
+ * `onTurnPrepared`, `onToolCallsStarted` and `onToolCallStarted` run before their phase is stored, and again after a
+ * pause. `onRunCompleted` and `onRunFailed` run before the end of the run is stored. All other hooks run after their
+ * phase is stored, so no hook can lose a result. The observers `onStreamPart`, `onModelRestarted` and `onPause` cannot
+ * change the run.
  *
  * @since 0.1.0
  */
@@ -27,7 +28,7 @@ import type { Model } from "./Model.ts"
 import type { StreamPart } from "./StreamPart.ts"
 
 /**
- * What a hook may ask for instead of going on.
+ * Pauses or finishes a run, or asks for another turn.
  *
  * @category models
  * @since 0.1.0
@@ -35,11 +36,13 @@ import type { StreamPart } from "./StreamPart.ts"
 export type Control =
   | { readonly _tag: "Pause"; readonly reason?: string; readonly metadata?: Json }
   | { readonly _tag: "Finish"; readonly reason?: string; readonly metadata?: Json }
-  /** Asks for another turn; only `onTurnCompleted` may, and is asked again when the run fails before that turn. */
+  /**
+   * Asks for another turn. Only `onTurnCompleted` may return it; the hook runs again if the run fails before that turn.
+   */
   | { readonly _tag: "Continue" }
 
 /**
- * A hook's answer. The context is merged first; a control beats a value.
+ * The result of a hook. Its context is merged first. With a control, its value is ignored.
  *
  * @category models
  * @since 0.1.0
@@ -51,7 +54,7 @@ export interface HookResult<out A = never> {
 }
 
 /**
- * What every hook is given. State is frozen data: changing it changes nothing.
+ * The arguments of every hook. They are frozen; return a `HookResult` to change the run.
  *
  * @category models
  * @since 0.1.0
@@ -60,12 +63,14 @@ export interface HookArgs {
   readonly state: RunState
   readonly turn: Turn | undefined
   readonly context: JsonObject
-  /** `<runId>:<revision>`: the same key when the hook runs again after a crash. */
+  /**
+   * `<runId>:<revision>`: the same key when the hook runs again after a crash. Use it to make side effects idempotent.
+   */
   readonly commitKey: string
 }
 
 /**
- * The prompt a turn is about to be asked with.
+ * The prompt that a turn is about to send to the model.
  *
  * @category models
  * @since 0.1.0
@@ -78,7 +83,7 @@ export interface Prepared {
 }
 
 /**
- * What a hook makes of a call at its review: other arguments, or a result that stands in for running it (DR-11).
+ * A decision about a call before it runs: run it with another input, or use a result without running it.
  *
  * @category models
  * @since 0.1.0
@@ -91,59 +96,64 @@ type Hook<Args, A, E, R> = (args: HookArgs & Args) => Effect.Effect<HookResult<A
 type Observer<Args, E, R> = (args: HookArgs & Args) => Effect.Effect<void, E, R>
 
 /**
- * Hooks as they are written: each optional, with failures and needs of its own.
+ * Hooks as an application writes them: all optional, with any failures and services.
  *
- * It has a name of its own because inference of `E` and `R` fails where a
- * generic interface shares its name with a value.
+ * Kept apart from `Hooks` because inference of `E` and `R` fails where a generic interface shares its name with a
+ * value.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Given<out E, out R> {
-  /** The run is stored; nothing has been asked yet. */
+  /** The run is stored; the model has not been asked yet. */
   readonly onRunStarted?: Hook<object, never, E, R> | undefined
-  /** A turn is open; its prompt is not made yet. */
+  /** A turn has started; its prompt has not been built yet. */
   readonly onTurnStarted?: Hook<object, never, E, R> | undefined
-  /** The prompt of the turn is made; the model is asked with the value instead, if there is one. */
+  /** The prompt of the turn is built. A returned value is sent to the model instead. */
   readonly onTurnPrepared?: Hook<{ readonly prepared: Prepared }, Prepared, E, R> | undefined
   /**
-   * The model is about to be asked. When the process dies before the hook's answer is stored, the model is asked again
-   * but the hook is not: `onModelRestarted` is told instead (DR-15). To stop a run before its model after a crash, too,
-   * use `onTurnPrepared`.
+   * The model is about to be asked. If the process dies before the result of this hook is stored, the model is asked
+   * again without this hook, and `onModelRestarted` runs instead. Use `onTurnPrepared` for a stop that must also hold
+   * after a crash.
    */
   readonly onModelStarted?: Hook<object, never, E, R> | undefined
-  /** Told in place of `onModelStarted` when a run goes on that stopped, or was cut off, while its model was asked. */
+  /** Runs instead of `onModelStarted` when a run continues that stopped while its model was being asked. */
   readonly onModelRestarted?: Observer<object, E, R> | undefined
-  /** A part of the reply, as it comes in. */
+  /** Runs for each part of a reply as it arrives. */
   readonly onStreamPart?: ((part: StreamPart) => Effect.Effect<void, E, R>) | undefined
-  /** The reply is stored. `raw` are the provider's parts of it; they are never stored (DR-27). */
+  /** The reply is stored. `raw` holds the provider's parts of the reply, which are not stored. */
   readonly onModelCompleted?: Hook<{ readonly raw: ReadonlyArray<StreamPart> }, never, E, R> | undefined
-  /** The calls of the reply, before their review; the value is these calls rewritten, some of them, or another order (DR-11). */
+  /**
+   * The calls of the reply, before their review. A returned value replaces them: the calls rewritten, reordered, or
+   * some of them.
+   */
   readonly onToolCallsStarted?: Hook<{ readonly calls: ReadonlyArray<Call> }, ReadonlyArray<Call>, E, R> | undefined
-  /** One call at its review; none is run before all were reviewed (DR-11). See `rewrite` and `skip`. */
+  /**
+   * A call at its review. All calls are reviewed before the first one runs. Return `rewrite` or `skip` to change the
+   * call.
+   */
   readonly onToolCallStarted?: Hook<{ readonly call: Call }, Review, E, R> | undefined
-  /** A call has run and its result is stored. To change results, use a middleware (`Middleware.layerTool`). */
+  /** A call has run and its result is stored. Use a middleware (`Middleware.layerTool`) to change results. */
   readonly onToolCallCompleted?: Hook<{ readonly result: CallResult }, never, E, R> | undefined
-  /** Every call of the turn has its result. */
+  /** Every call of the turn has a result. */
   readonly onToolCallsCompleted?: Hook<object, never, E, R> | undefined
-  /** The turn is over; `continue` asks for another one. */
+  /** The turn is over. Return the control `Continue` for another turn. */
   readonly onTurnCompleted?: Hook<object, never, E, R> | undefined
   /**
-   * The run is about to end; a hook may only pause it before it does, and then it ends when it is resumed (DR-10). When
-   * this hook fails, so does the run: resumed, it comes to its end again, and the hook that finished it may be asked
-   * again.
+   * The run is about to end. The only control allowed is a pause; the run then ends when it is resumed. If this hook
+   * fails, the run fails: when resumed, it reaches its end again, and a hook that finished it may run again.
    */
   readonly onRunCompleted?:
     | Hook<{ readonly source: RunSource; readonly reason: string | undefined }, never, E, R>
     | undefined
-  /** The run waits. */
+  /** The run has paused. */
   readonly onPause?: Observer<{ readonly reason: string; readonly metadata: Json }, E, R> | undefined
-  /** The run is about to fail; only its context can be changed. */
+  /** The run is about to fail. Only its context can be changed. */
   readonly onRunFailed?: Hook<{ readonly error: ErrorInfo }, never, E, R> | undefined
 }
 
 /**
- * The hooks of a run, closed over what they need.
+ * The hooks of a run, with their services provided.
  *
  * @category models
  * @since 0.1.0
@@ -153,8 +163,8 @@ export interface Hooks extends Given<unknown, never> {}
 // ---------------------------------------------------------------- answers
 
 /**
- * The call runs with these arguments instead of its own. A call that a person or a policy allowed is asked about again
- * when its arguments changed (AC-19).
+ * Runs the call with this input instead of its own. A call that a person or a policy already allowed is reviewed again
+ * when its input changes.
  *
  * @category constructors
  * @since 0.1.0
@@ -162,7 +172,7 @@ export interface Hooks extends Given<unknown, never> {}
 export const rewrite = (input: Json): HookResult<Review> => ({ value: { _tag: "Rewrite", input } })
 
 /**
- * The call does not run: a text, contents, or an error (`Call.error`) stands in for what it would have given.
+ * Skips the call and uses this as its result: a text, contents, or an error (`Call.error`).
  *
  * @category constructors
  * @since 0.1.0
@@ -173,7 +183,7 @@ export const skip = (result: string | ReadonlyArray<Content> | CallError): HookR
 }
 
 /**
- * The run waits until it is resumed, and tells why (DR-9).
+ * Pauses the run until it is resumed. The reason and metadata go into the `paused` event and into `RunPaused`.
  *
  * @category constructors
  * @since 0.1.0
@@ -181,7 +191,7 @@ export const skip = (result: string | ReadonlyArray<Content> | CallError): HookR
 export const pause = (reason?: string, metadata?: Json): HookResult => ({ control: stop("Pause", reason, metadata) })
 
 /**
- * The run ends here (DR-10). Without an answer of the model, `Kernel.run` fails with `RunFinished`.
+ * Ends the run. Without an answer of the model, `Kernel.run` fails with `RunFinished`.
  *
  * @category constructors
  * @since 0.1.0
@@ -210,7 +220,7 @@ export const Hooks: Context.Reference<Hooks> = Context.Reference<Hooks>("kernai/
 })
 
 /**
- * What hooks need, together.
+ * The services that a set of hooks needs.
  *
  * @category models
  * @since 0.1.0
@@ -218,14 +228,15 @@ export const Hooks: Context.Reference<Hooks> = Context.Reference<Hooks>("kernai/
 export type Services<H> = { readonly [K in keyof H]-?: Needs<H[K]> }[keyof H]
 
 /**
- * Closes hooks over the services they need. Any failure of a hook fails the run where it stands; that of an observer,
- * or of `onRunFailed`, is logged. A run has one set of hooks: those of the running fiber, or else of the innermost layer.
+ * Provides hooks with the services they need. A hook that fails fails the run at its last record. Failures of observers
+ * and of `onRunFailed` are logged only. A run has one set of hooks: those of the running fiber, or else those of the
+ * innermost layer.
  *
  * @category layers
  * @since 0.1.0
  */
 export function layer<const H extends Given<unknown, unknown>>(
-  // A name that no hook has is refused: nobody would ask it.
+  // Rejects misspelt names: a hook with an unknown name would never run.
   hooks: H & { readonly [K in Exclude<keyof H, keyof Hooks>]: never }
 ): Layer.Layer<never, never, Services<H>>
 export function layer(hooks: Given<unknown, unknown>): Layer.Layer<never, never, unknown> {
@@ -236,7 +247,7 @@ export function layer(hooks: Given<unknown, unknown>): Layer.Layer<never, never,
 }
 
 /**
- * Gives hooks their services; those of the running fiber win.
+ * Provides hooks with their services. Services of the running fiber win.
  *
  * @category combinators
  * @since 0.1.0
@@ -266,7 +277,7 @@ export const close = <E, R>(hooks: Given<E, R>, services: Context.Context<R>): H
   return present(closed)
 }
 
-/** Leaves out the hooks that are not there: an absent hook costs nothing. */
+/** Removes absent hooks, which then cost nothing. */
 const present = (hooks: { readonly [K in keyof Hooks]: Hooks[K] | undefined }): Hooks => {
   const found: { [K in keyof Hooks]: Hooks[K] } = {}
   return Object.assign(found, Object.fromEntries(Object.entries(hooks).filter(([, hook]) => hook !== undefined)))

@@ -1,10 +1,10 @@
 /**
- * The loop that lets a model act: one loop, and everything else is a setting of it.
+ * Runs agents: one loop asks a model, runs the calls it makes, and repeats until it has an answer.
  *
- * `stream` tells a run as it happens, `run` is the same run folded to its
- * result, `resume` takes a stored one up where it stands. Interrupting the fiber
- * that consumes a run interrupts its model call, its skills and its children;
- * what was committed stays.
+ * `stream` emits the events of a run as they happen, `run` returns its result, and `resume` continues a stored run from
+ * its last record. A step is stored before the next one starts, and a call of a `write` skill is stored before it runs.
+ * Interrupting the fiber that consumes a run interrupts its model call, its skills and its children. Everything stored
+ * so far stays, so the run can be resumed.
  *
  * @since 0.1.0
  */
@@ -70,37 +70,37 @@ export type {
 } from "./KernelError.ts"
 
 /**
- * The verbs of the kernel.
+ * The operations of the kernel.
  *
  * @category models
  * @since 0.1.0
  */
 export interface KernelShape {
-  /** A new run, told as it happens. */
+  /** Starts a run and emits its events. */
   readonly stream: <Output, S extends AnySkill<unknown>, R = never>(
     agent: Agent<Output, S, R>,
     input: Input,
     options?: RunOptions
   ) => Stream.Stream<RunEvent<Output, S>, StreamError, R>
-  /** A new run, to its result. */
+  /** Starts a run and returns its result. */
   readonly run: <Output, S extends AnySkill<unknown>, R = never>(
     agent: Agent<Output, S, R>,
     input: Input,
     options?: RunOptions
   ) => Effect.Effect<RunResult<Output>, RunError, R>
-  /** Stores a run without running it, and gives its id. Its model must be found here too. */
+  /** Stores a new run without running it, and returns its id. Fails if its model cannot be resolved. */
   readonly submit: <Output, S extends AnySkill<unknown>, R = never>(
     agent: Agent<Output, S, R>,
     input: Input,
     options?: SubmitOptions
   ) => Effect.Effect<string, SubmitError, R>
-  /** A stored run from where it stands, told as it happens. */
+  /** Continues a stored run and emits its events. */
   readonly resumeStream: <Output, S extends AnySkill<unknown>, R = never>(
     agent: Agent<Output, S, R>,
     runId: string,
     options?: ResumeOptions
   ) => Stream.Stream<RunEvent<Output, S>, ResumeStreamError, R>
-  /** A stored run from where it stands, to its result. */
+  /** Continues a stored run and returns its result. */
   readonly resume: <Output, S extends AnySkill<unknown>, R = never>(
     agent: Agent<Output, S, R>,
     runId: string,
@@ -119,9 +119,8 @@ export class Kernel extends Context.Service<Kernel, KernelShape>()("kernai/Kerne
 // ---------------------------------------------------------------- running
 
 /**
- * Tells a run as it happens. The last event of a run with an answer is
- * `run_completed` and carries its result; one that waits, for a person or for its
- * host, ends with `paused`.
+ * Starts a run and emits its events as they happen. The last event of a run with an answer is `run_completed`, which
+ * carries the result. The last event of a run that waits for a person or its host is `paused`.
  *
  * @category running
  * @since 0.1.0
@@ -134,7 +133,10 @@ export const stream = <Output, S extends AnySkill<unknown>, R = never>(
   Streams.begin(() => Kernel.use((kernel) => Effect.succeed(kernel.stream(agent, input, options))))
 
 /**
- * Runs an agent to its result.
+ * Runs an agent and returns its result.
+ *
+ * A run that pauses fails with `RunPaused`, one that ends without an answer with `RunFinished` or `MaxStepsReached`. A
+ * skill that fails does not fail the run: the model is sent an error result and can react to it.
  *
  * @example
  * const result = yield* Kernel.run(agent, "What is a fiber?")
@@ -149,9 +151,9 @@ export const run = <Output, S extends AnySkill<unknown>, R = never>(
 ): Effect.Effect<RunResult<Output>, RunError, Kernel | R> => Kernel.use((kernel) => kernel.run(agent, input, options))
 
 /**
- * Stores a run without running it, and gives its id: a worker takes it up (see `RunWorker`).
+ * Stores a run without running it, and returns its id. A `RunWorker` picks it up.
  *
- * Its model must be found here too: a provider or a ModelRegistry is needed.
+ * The model of the agent is resolved here, too, so a provider or a `ModelRegistry` is needed.
  *
  * @category running
  * @since 0.1.0
@@ -163,9 +165,8 @@ export const submit = <Output, S extends AnySkill<unknown>, R = never>(
 ): Effect.Effect<string, SubmitError, Kernel | R> => Kernel.use((kernel) => kernel.submit(agent, input, options))
 
 /**
- * The calls of a run, and of the tasks below it, that wait for a person, with what is needed to decide: which skill,
- * with which input, and why it is asked about (DR-22). Empty when nothing waits. `answer` and `resume` take the
- * answers.
+ * Returns the calls of a run and its tasks that wait for a person, with the skill, the input, and the reason for
+ * asking. Empty when no call waits. Pass the decisions to `answer` or `resume`.
  *
  * @example
  * const open = yield* Kernel.questions(runId)
@@ -178,15 +179,14 @@ export const questions = (runId: string): Effect.Effect<ReadonlyArray<Question>,
   RunStore.RunStore.use((store) => Offers.questions(store, runId))
 
 /**
- * Records what a person decided about the waiting calls of a run or of its tasks (DR-22).
+ * Records a person's decisions about the waiting calls of a run or its tasks.
  *
- * Nothing runs here: whoever runs the agent takes the run up, a `RunWorker` at
- * once. Without answers a paused run is only offered again. A run that still
- * runs in a process of its own, without a lease, is not disturbed: its tasks
- * have their answers when it pauses, and `resume` goes on with them.
+ * Nothing runs here: a `RunWorker` that has the agent picks the run up at once, or `resume` continues it. Without
+ * answers, a paused run is only offered to workers again. A run that is still running without a lease is not disturbed:
+ * its tasks get their answers when it pauses, and `resume` continues with them.
  *
- * Recorded answers are a new revision of the run: whoever names the `revision`
- * that was shown gives all of its answers in one call.
+ * Recording answers changes the revision of the run. A caller that passes the `revision` it saw must therefore give all
+ * answers in one call.
  *
  * @category running
  * @since 0.1.0
@@ -199,7 +199,7 @@ export const answer = (
   RunStore.RunStore.use((store) => Offers.answer(store, runId, answers, options))
 
 /**
- * Takes a stored run up where it stands, and tells what happens from there.
+ * Continues a stored run from its last record and emits the events from there on.
  *
  * @category running
  * @since 0.1.0
@@ -212,10 +212,10 @@ export const resumeStream = <Output, S extends AnySkill<unknown>, R = never>(
   Streams.begin(() => Kernel.use((kernel) => Effect.succeed(kernel.resumeStream(agent, runId, options))))
 
 /**
- * Takes a stored run up where it stands: answers its questions, decides about
- * calls in flight, or just goes on after a crash.
+ * Continues a stored run from its last record: answers its questions, decides about the calls that were in flight, or
+ * just continues after a crash. Completed turns and finished calls are not repeated.
  *
- * A stored answer that does not fit the agent's output schema is refused with `OutputInvalid`.
+ * Fails with `OutputInvalid` if a stored answer does not fit the agent's output schema.
  *
  * @category running
  * @since 0.1.0
@@ -228,12 +228,11 @@ export const resume = <Output, S extends AnySkill<unknown>, R = never>(
   Kernel.use((kernel) => kernel.resume(agent, runId, options))
 
 /**
- * Makes a new run from a commit of another, and gives its id. The other one
- * stays as it is; `resume` takes the fork up from there.
+ * Creates a new run from a prefix of another run's records, and returns its id. The other run does not change. Use
+ * `resume` to continue the fork.
  *
- * Up to that commit the fork is a copy: `RunState.isCopied` tells which of its
- * commits are copied; the others were run anew. What was copied keeps its
- * times; the fork itself is as old as its making, however old the other one is.
+ * `RunState.isCopied` tells which revisions of the fork are copied; the rest ran in the fork. Copied records keep their
+ * times, while the creation time of the fork is its own.
  *
  * @category running
  * @since 0.1.0
@@ -253,20 +252,19 @@ export const fork: (runId: string, options?: ForkOptions) => Effect.Effect<strin
 // ---------------------------------------------------------------- layers
 
 /**
- * The kernel on the stores and registries in context, with the provider of its models.
+ * Provides the kernel on the stores and registries in context, with the provider for its models.
  *
- * The provider is used by runs that name none. `layerModels` is for agents whose model names its provider, and
- * `layerNoProvider` for runs that are given their provider one by one.
+ * The provider serves runs that do not name one. Use `layerModels` for agents whose model string names its provider,
+ * and `layerNoProvider` when every run is given a provider.
  *
- * References (Policy, Hooks, Middleware, PromptPipeline, Recorder, …) are taken from here and from the running fiber:
- * the fiber's win, policies combine. What only a skill asks for, such as its credentials, is not: that comes from where
- * the skill is registered, or from the running fiber.
+ * References (Policy, Hooks, Middleware, PromptPipeline, Recorder, …) are taken from this layer and from the running
+ * fiber: the fiber's win, policies combine. Services that only a skill needs, such as credentials, come from the layer
+ * that registers the skill, or from the running fiber.
  *
- * Like every layer it is built once where it is provided twice: a second kernel
- * on other registries is `Layer.fresh(Kernel.layer)`. A skill that asks another
- * agent by `Kernel.run` needs a kernel, which needs its registry: register it on
- * top of both, with `SkillRegistry.register`. Such a run is a root of its own,
- * with its own budget and events; the tasks of a workflow are not.
+ * Like every layer, it is built once even if it is provided twice: use `Layer.fresh(Kernel.layer)` for a second kernel
+ * on other registries. A skill that calls another agent with `Kernel.run` needs a kernel, which needs its registry:
+ * register such a skill on top of both with `SkillRegistry.register`. The run it starts is a root run with its own
+ * budget and events, unlike the tasks of a workflow.
  *
  * @category layers
  * @since 0.1.0
@@ -277,8 +275,8 @@ export const layer: Layer.Layer<Kernel, never, Parts | Provider> = Layer.effect(
 )
 
 /**
- * The kernel for agents whose model is a `<provider>/<model>` string: the `ModelRegistry` finds the provider. It is
- * `layer` in all else. Provide a `Provider`, too, for agents that name only a model.
+ * Provides the kernel for agents whose model is a `<provider>/<model>` string, which the `ModelRegistry` resolves.
+ * Otherwise the same as `layer`. Also provide a `Provider` for agents whose model string names no provider.
  *
  * @example
  * const KernelLive = Kernel.layerModels.pipe(Layer.provide([HttpModelRegistry.layer, Stores]))
@@ -292,9 +290,9 @@ export const layerModels: Layer.Layer<Kernel, never, Parts | ModelRegistry> = La
 )
 
 /**
- * The kernel without a provider: each run is given its own (`Kernel.run(agent, input, { provider })`), or one is
- * provided to its fiber. Without either a run fails with `ProviderError`, whose reason is `not_configured`. It is `layer`
- * in all else.
+ * Provides the kernel without a provider: pass one to each run (`Kernel.run(agent, input, { provider })`) or provide
+ * one to its fiber. A run without either fails with `ProviderError` of reason `not_configured`. Otherwise the same as
+ * `layer`.
  *
  * @category layers
  * @since 0.2.0
@@ -305,10 +303,10 @@ export const layerNoProvider: Layer.Layer<Kernel, never, Parts> = Layer.effect(
 )
 
 /**
- * The kernel with everything in memory: needs only skills and a provider.
+ * Provides the kernel with its stores in memory. Needs only skills and a provider.
  *
- * Its store is its own. Where others ask it too, for `questions`, `answer`, `fork` or a `RunWorker`, put `layer` on
- * `RunStore.layerMemory` with `Layer.provideMerge`.
+ * The run store is private to the kernel, and keeps the last 100 runs that ended. To share it with `questions`, `answer`,
+ * `fork` or a `RunWorker`, put `layer` on `RunStore.layerMemory` with `Layer.provideMerge`.
  *
  * @category layers
  * @since 0.1.0
@@ -316,14 +314,21 @@ export const layerNoProvider: Layer.Layer<Kernel, never, Parts> = Layer.effect(
 export const layerMemory: Layer.Layer<Kernel, never, SkillRegistry | Provider> = Layer.effect(
   Kernel,
   Effect.map(Effect.context<Parts | Provider>(), (built) => make(built))
-).pipe(Layer.provide([ProtocolRegistry.layer(), MediaStore.layerMemory, RunStore.layerMemory]), Layer.orDie)
+).pipe(
+  Layer.provide([
+    ProtocolRegistry.layer(),
+    MediaStore.layerMemory,
+    RunStore.layerMemoryWith({ endedRuns: 100, endedBytes: 16 * 1024 * 1024 })
+  ]),
+  Layer.orDie
+)
 
 // ---------------------------------------------------------------- making
 
-/** Preparing a run: its agent, its model, the media of its input. */
+/** Errors of preparing a run: its agent, its model, the media of its input. */
 type BeginError = AgentConfigInvalid | ModelError | MediaConflict | LimitExceeded | StoreError
 
-/** A new run and a resumed one are the same: an environment is prepared, and the loop starts in it. */
+/** New and resumed runs share one path: an environment is prepared, and the loop starts in it. */
 const make = (built: Built): KernelShape => {
   const begin = <Output, S extends AnySkill<unknown>, R, A, E>(
     agent: Agent<Output, S, R>,
@@ -389,13 +394,13 @@ const make = (built: Built): KernelShape => {
   )
 }
 
-/** The agent's own schema decoded the output, so the result has the type of the agent. */
+/** The output was decoded by the agent's own schema, so the result has the agent's type. */
 const ofAgent = <Output, S extends AnySkill<unknown>, R, E>(
   _agent: Agent<Output, S, R>,
   result: Effect.Effect<RunResult<unknown>, E, R>
 ): Effect.Effect<RunResult<Output>, E, R> => result as Effect.Effect<RunResult<Output>, E, R>
 
-/** Gives a run and its skills the media store of the run, and the messages that its host sends. */
+/** Gives a run and its skills the run's media store and the queue of messages from its host. */
 const withMedia = <A, E, R>(
   environment: Environment,
   media: MediaStore.MediaStoreShape,

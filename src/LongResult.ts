@@ -1,9 +1,9 @@
 /**
- * Reading on in results that were too long for the model (AC-14).
+ * Lets a model read the rest of results that were cut.
  *
- * A result over `Limits.resultBytes` is cut, and the whole of it is kept among
- * the media of the run. Where `LongResult.skill` is registered and one of the
- * agent's skills, the model is told so, and reads what it needs of the rest.
+ * A result over `Limits.resultBytes` is cut, and the full text is kept among the media of the run. If
+ * `LongResult.skill` is registered and one of the agent's skills, the model is sent an id with the cut result and can
+ * read the rest.
  *
  * @since 0.1.0
  */
@@ -18,8 +18,8 @@ import { MediaStore } from "./MediaStore.ts"
 import * as Skill from "./Skill.ts"
 
 /**
- * Reads a range of a long result: as much as `Limits.resultBytes` lets a model read at once, unless asked for less.
- * Offsets count bytes; a range begins and ends between characters.
+ * Reads a range of a long result. Returns at most what `Limits.resultBytes` allows, or `length` bytes if that is less.
+ * Offsets count bytes; ranges begin and end between characters.
  *
  * @category skills
  * @since 0.1.0
@@ -34,7 +34,7 @@ export const skill = Skill.make(name, {
   effects: "read",
   annotations: { openWorld: false },
   execute: Effect.fnUntraced(function* ({ id, length, offset }) {
-    // Only inside of a run is there a store to read from.
+    // Media are available only inside a run.
     const store = yield* Effect.serviceOption(MediaStore)
     const media = Option.isNone(store) ? Option.none() : yield* store.value.get(id)
     if (Option.isNone(store) || Option.isNone(media) || media.value.mimeType !== "text/plain") {
@@ -43,16 +43,16 @@ export const skill = Skill.make(name, {
     const bytes = yield* store.value.bytes(id)
     const { resultBytes } = yield* Limits
     const start = boundary(bytes, offset)
-    // A character is at most four bytes: a range is never empty before the end.
+    // A character has at most four bytes, so a range before the end is never empty.
     const most = Math.max(4, Math.min(length ?? Infinity, resultBytes - 400))
     const end = boundary(bytes, start + most)
-    // What looks like the mark of a file is a character of the result.
+    // A byte order mark here is part of the result.
     const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes.subarray(start, end))
     return end < bytes.length ? `${text}\n${block(id, end, bytes.length)}` : text
   })
 })
 
-/** The nearest place at or before `offset` where a character begins; never beyond the end. */
+/** Returns the nearest character boundary at or before `offset`, never beyond the end. */
 const boundary = (bytes: Uint8Array, offset: number): number => {
   let at = Math.min(offset, bytes.length)
   while (at > 0 && at < bytes.length && ((bytes[at] ?? 0) & 0xc0) === 0x80) at--

@@ -1,12 +1,10 @@
 /**
- * Media by id: what a run was given or made, kept as long as its root run may go on (BP-119, CP-11).
+ * Keeps media by id, for as long as their root run may continue.
  *
- * Messages and journals name media by `fileId`; the bytes are here, once. The
- * store of a root run is shared by its whole tree and bounded; it sees the
- * application's own media, and keeps its own from others. In memory it is
- * released when the run stops in this process. A durable store (`FileMediaStore`,
- * `SqlMediaStore`) keeps it for whoever goes on with the run, until `release`.
- * A path is read when its bytes are asked for; a URL is never fetched.
+ * Messages and journals refer to media by `fileId`; the bytes are stored once, here. All runs of a tree share the
+ * bounded store of their root run. It also sees the application's own media, but not those of other trees. In memory,
+ * the media of a tree are released when its root run stops in this process. A durable store (`FileMediaStore`,
+ * `SqlMediaStore`) keeps them until `release`. Files are read when their bytes are requested; URLs are never fetched.
  *
  * @since 0.1.0
  */
@@ -18,64 +16,18 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
 import * as SchemaIssue from "effect/SchemaIssue"
-import type * as Scope from "effect/Scope"
-import type * as Content from "./Content.ts"
 import * as Shelf from "./internal/store/mediaScope.ts"
-import { type LimitExceeded, MediaConflict, MediaNotFound, MediaUnreadable, type StoreError } from "./KernelError.ts"
+import type { MediaStoreShape, StoredMedia } from "./internal/store/mediaStoreTypes.ts"
+import { MediaConflict, MediaNotFound, MediaUnreadable } from "./KernelError.ts"
 import * as Media from "./Media.ts"
 
 export { MediaConflict, MediaNotFound, MediaUnreadable }
+export type { MediaStoreShape, StoredMedia } from "./internal/store/mediaStoreTypes.ts"
 
 /**
- * A medium that has its id.
+ * Keeps media for the application and for each root run.
  *
- * @category models
- * @since 0.1.0
- */
-export interface StoredMedia extends Media.Media {
-  readonly id: string
-}
-
-/**
- * What a media store does.
- *
- * @category models
- * @since 0.1.0
- */
-export interface MediaStoreShape {
-  /** Stores a medium under its id (BP-116). The same medium again is no change; another one of that id fails (S-20). */
-  readonly put: (media: Media.Media) => Effect.Effect<StoredMedia, MediaConflict | LimitExceeded | StoreError>
-  /** The medium of an id, if the store has it. */
-  readonly get: (id: string) => Effect.Effect<Option.Option<StoredMedia>, StoreError>
-  /** The bytes of a medium. A path is read now; a URL is never fetched (CP-11). */
-  readonly bytes: (id: string) => Effect.Effect<Uint8Array, MediaNotFound | MediaUnreadable | StoreError>
-  /** The content that names a stored medium by `fileId`. */
-  readonly content: (id: string) => Effect.Effect<Content.MediaContent, MediaNotFound | StoreError>
-  /** Stores the media and inline bytes among `parts`, at any depth; gives the parts with references instead. */
-  readonly admit: (
-    parts: ReadonlyArray<string | Media.Media | Content.Content>
-  ) => Effect.Effect<ReadonlyArray<Content.Content>, MediaConflict | LimitExceeded | StoreError>
-  /** Everything put into this store, oldest first. */
-  readonly list: Effect.Effect<ReadonlyArray<StoredMedia>, StoreError>
-  /** How many media were put into this store. */
-  readonly size: Effect.Effect<number, StoreError>
-  /**
-   * The store of a root run, one for all who hold it. In memory it is emptied when the last of their scopes closes.
-   *
-   * It also sees the media of `origins`: root runs it was forked from.
-   */
-  readonly run: (
-    rootRunId: string,
-    origins?: ReadonlyArray<string>
-  ) => Effect.Effect<MediaStoreShape, never, Scope.Scope>
-  /** Forgets the media of root runs, which nobody goes on with; those that are not there are no failure. */
-  readonly release: (rootRunIds: ReadonlyArray<string>) => Effect.Effect<void, StoreError>
-}
-
-/**
- * Keeps media for the application, and for each root run.
- *
- * A run provides its own store to the skills it runs, so a skill just asks for `MediaStore`.
+ * Skills use the store of their run: `MediaStore` inside a skill is always that of the run.
  *
  * @category services
  * @since 0.1.0
@@ -83,7 +35,7 @@ export interface MediaStoreShape {
 export class MediaStore extends Context.Service<MediaStore, MediaStoreShape>()("kernai/MediaStore") {}
 
 /**
- * A stored medium by its id: what a skill input asks for when it takes a medium (W-21).
+ * Decodes the id of a stored medium. Use it in the input of a skill that takes a medium.
  *
  * @example
  * const ocr = Skill.make("ocr", {
@@ -118,7 +70,7 @@ export const Reference: Schema.Codec<StoredMedia, string, MediaStore> = (() =>
 /**
  * Keeps media in this process.
  *
- * Media in files can be read where the layer is built on a `FileSystem` and a `Path`, and only inside `root` (S-4).
+ * Media in files can be read if the layer is built on a `FileSystem` and a `Path`, and only inside `root`.
  *
  * @category layers
  * @since 0.1.0
@@ -137,7 +89,7 @@ export const layerMemoryWith = (options: { readonly root: string }): Layer.Layer
  */
 export const layerMemory: Layer.Layer<MediaStore> = layerMemoryWith({ root: "." })
 
-// A declaration, not a constant: the schema above is made before the constants down here are.
+// A function declaration, because the schema above needs it while the module loads.
 function isStored(value: unknown): value is StoredMedia {
   return Media.isMedia(value) && value.id !== undefined
 }

@@ -1,10 +1,9 @@
 /**
- * What is remembered across runs, and found again by what it says (AC-8).
+ * Remembers texts across runs, and finds them again by content.
  *
- * A search gives the best first and of equals the oldest. It goes by words, and
- * by meaning too where an `Embedder` is provided. Three skills let a model
- * search, store and forget; a section of the prompt tells it what may help.
- * What is remembered is data and is told as such.
+ * A search returns the best match first, and the oldest first among equals. It compares words, and with an `Embedder`
+ * also meaning. Three skills let a model search, store and forget; a section adds matching memories to the prompt. The
+ * prompt marks memories as data, not as instructions.
  *
  * @since 0.1.0
  */
@@ -37,7 +36,7 @@ export { StoreError }
 // ---------------------------------------------------------------- models
 
 /**
- * Something remembered.
+ * A memory.
  *
  * @category models
  * @since 0.1.0
@@ -48,43 +47,44 @@ export interface MemoryEntry {
   readonly metadata: JsonObject
   /** Milliseconds since the epoch. */
   readonly createdAt: number
-  /** How well it fits what was asked for, from 0 to 1. */
+  /** The quality of the match, from 0 to 1. */
   readonly score?: number
 }
 
 /**
- * Something to remember.
+ * A text to remember.
  *
  * @category models
  * @since 0.1.0
  */
 export interface NewMemory {
   readonly content: string
-  /** Copied: what is written on it later changes nothing. */
+  /** Copied: later changes to the object have no effect. */
   readonly metadata?: JsonObject | undefined
-  /** Storing again under the same key stores nothing and gives what is there. */
+  /** Storing again under the same key stores nothing and returns the existing entry. */
   readonly key?: string | undefined
 }
 
 /**
- * The verbs of a memory.
+ * The operations of a memory.
  *
  * @category models
  * @since 0.1.0
  */
 export interface MemoryShape {
   /**
-   * Remembers, or gives what is remembered under the same key. Content or metadata over `Limits.resultBytes` is refused.
+   * Stores a text, or returns the entry with the same key. Fails with `LimitExceeded` for content or metadata over
+   * `Limits.resultBytes`.
    */
   readonly store: (memory: NewMemory) => Effect.Effect<MemoryEntry, StoreError | LimitExceeded>
-  /** The best first; of equals the oldest. */
+  /** Returns the best match first, and the oldest first among equals. */
   readonly search: (query: Query) => Effect.Effect<ReadonlyArray<MemoryEntry>, StoreError>
-  /** Tells whether there was something to forget. */
+  /** Deletes an entry. Returns whether it existed. */
   readonly forget: (id: string) => Effect.Effect<boolean, StoreError>
 }
 
 /**
- * What an application remembers.
+ * The memory of an application.
  *
  * @category services
  * @since 0.1.0
@@ -92,7 +92,7 @@ export interface MemoryShape {
 export class Memory extends Context.Service<Memory, MemoryShape>()("kernai/Memory") {}
 
 /**
- * Turns a text into a vector of its meaning: of the same length for every text, alike for texts that mean alike.
+ * Turns a text into a vector of its meaning. All vectors have the same length; similar texts have similar vectors.
  *
  * @category models
  * @since 0.1.0
@@ -100,9 +100,9 @@ export class Memory extends Context.Service<Memory, MemoryShape>()("kernai/Memor
 export type Embed = (text: string) => Effect.Effect<ReadonlyArray<number>, unknown>
 
 /**
- * What knows meaning. None by default: then words alone decide.
+ * The embedder of memories. None by default: searches then compare words only.
  *
- * A failure is logged: a search then goes by words alone, and what was remembered without a vector is alike to nothing.
+ * Failures are logged: the search then compares words only, and a text stored without a vector has no similarity.
  *
  * @category references
  * @since 0.1.0
@@ -121,8 +121,8 @@ interface Kept {
 }
 
 /**
- * A memory in this process. Its score is the share of the query's words that an entry has; with an `Embedder`, the mean
- * of that and of how alike the two are.
+ * Creates a memory in this process. The score is the share of the query's words that an entry contains; with an
+ * `Embedder`, it is the mean of that share and the similarity of meaning.
  *
  * @category constructors
  * @since 0.1.0
@@ -142,7 +142,7 @@ export const makeMemory: Effect.Effect<MemoryShape> = Effect.gen(function* () {
     if (before !== undefined) return before
     const vector = yield* embed(content)
     const entry = yield* entryOf(content, metadata)
-    // Another may have stored under this key while the text was embedded.
+    // Another fiber may have stored under this key while the text was embedded.
     const meanwhile = known(key)
     if (meanwhile !== undefined) return meanwhile
     kept.set(entry.id, { entry, key, words: new Set(wordsOf(content)), vector })
@@ -175,7 +175,7 @@ export const makeMemory: Effect.Effect<MemoryShape> = Effect.gen(function* () {
 })
 
 /**
- * Makes the entry of a content: its id is drawn from `Random`, its time from `Clock`.
+ * Creates the entry of a content, with its id from `Random` and its time from `Clock`.
  *
  * @category constructors
  * @since 0.1.0
@@ -185,12 +185,12 @@ export const entryOf = Effect.fnUntraced(function* (
   metadata: JsonObject
 ): Effect.fn.Return<MemoryEntry> {
   const id = `mem_${randomId(yield* Random.Random, 2)}`
-  // Copied, since whoever stored it may go on changing theirs: every entry made with it would change too.
+  // Copied, because the caller may change the metadata later.
   return { id, content, metadata: freeze(structuredClone(metadata)), createdAt: yield* Clock.currentTimeMillis }
 })
 
 /**
- * Fails for what no memory takes: content or metadata that is too long, or metadata that is no JSON.
+ * Fails for content or metadata that is too long, and for metadata that is not JSON.
  *
  * @category guards
  * @since 0.1.0
@@ -208,8 +208,8 @@ export const admit = ({ content, metadata = {} }: NewMemory): Effect.Effect<void
   })
 
 /**
- * The vector of a text, of length 1, by the embedder of the running fiber, else
- * of the layer; nothing without one, or when it fails.
+ * Returns a function that turns a text into a vector of length 1, with the embedder of the running fiber or else of the
+ * layer. The function returns undefined without an embedder and after a failure.
  *
  * @category combinators
  * @since 0.1.0
@@ -230,7 +230,7 @@ export const embedding: Effect.Effect<(text: string) => Effect.Effect<Float32Arr
 // ---------------------------------------------------------------- layers
 
 /**
- * A memory in this process.
+ * Keeps memories in this process.
  *
  * @category layers
  * @since 0.1.0
@@ -259,7 +259,7 @@ const searchSkill = Skill.make("memory_search", {
 const storeSkill = Skill.make("memory_store", {
   description: "Remembers a text for later runs.",
   input: Schema.Struct({ content: Schema.String, metadata: MetadataInput }),
-  // The call's own key: however often it is made, it is remembered once.
+  // The key is that of the call, so a repeated call stores once.
   effects: "idempotent",
   annotations: { openWorld: false },
   execute: (memory, { idempotencyKey: key }) =>
@@ -305,7 +305,7 @@ const told = ({ content, id, metadata, score }: MemoryEntry): { readonly [field:
 
 const closing = "</relevant_context>"
 
-/** How what is told begins: two sections of one prompt are told apart by what they filter by. */
+/** The first lines of a section. Sections of one prompt are told apart by their filters. */
 const openingOf = (filter: JsonObject | undefined): string =>
   [
     filter === undefined
@@ -315,12 +315,11 @@ const openingOf = (filter: JsonObject | undefined): string =>
   ].join("\n")
 
 /**
- * What fits the user's message, as a section of the prompt (AC-10).
+ * Creates a prompt section with the memories that match the user's message.
  *
- * It is looked up once per run, never in a replay (R-26), and stays as it is, so that the prefix of the
- * prompt stays the same for the provider's cache. A memory that fails is logged
- * and left out. A prompt may have several, each with a `filter` of its own: by it
- * they are told apart, so two with the same one would become one.
+ * The memory is searched once per run, and never in a replay. The section then stays the same, so that the provider can
+ * cache the prefix of the prompt. A memory that fails is logged and left out. A prompt may have several sections, each
+ * with a different `filter`; sections with the same filter become one.
  *
  * @category combinators
  * @since 0.1.0
@@ -330,7 +329,7 @@ export const section = (
 ): ((context: PromptContext) => Effect.Effect<string, never, Memory>) => {
   const opening = openingOf(options?.filter)
   return ({ recorded, state }) => {
-    // Its first turn wrote the section, if there was anything to write; of a replay, that of its recording.
+    // The section was written in the first turn, if there were memories; in a replay, in that of the recording.
     const system = state.system ?? (recorded === undefined ? undefined : (recorded.system ?? ""))
     if (system !== undefined) {
       const at = system.lastIndexOf(opening)
@@ -346,7 +345,7 @@ export const section = (
 }
 
 /**
- * Entries as a prompt tells them: escaped, so that none of them can end its place.
+ * Writes entries for a prompt, escaped so that none of them can close the section.
  *
  * @category combinators
  * @since 0.1.0

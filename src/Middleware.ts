@@ -1,10 +1,9 @@
 /**
- * Wraps the model call and the calls a model makes (DR-23).
+ * Wraps the model call and the calls a model makes.
  *
- * The first of a list is outermost; `next` may be called any number of times and
- * with a changed input. What a skill does wrong is a result, not a failure: a
- * middleware that fails itself fails the run, and one that fails with
- * `MiddlewareTermination` ends it on purpose (CP-16).
+ * The first middleware of a list is the outermost. `next` may be called any number of times, and with changed input. A
+ * skill that fails gives a result with an error, not a failure of the Effect. A middleware that fails fails the run;
+ * use `MiddlewareTermination` to end the run on purpose.
  *
  * @since 0.1.0
  */
@@ -36,7 +35,7 @@ export interface ModelCall {
 }
 
 /**
- * What a model call gives.
+ * The reply of a model call.
  *
  * @category models
  * @since 0.1.0
@@ -59,7 +58,7 @@ export interface ToolRun {
 }
 
 /**
- * What a call gives. What a skill does wrong is a result; a failure here fails the run, or ends it on purpose.
+ * The result of a call. A failing skill is a result with an error; a failure here fails the run, or ends it on purpose.
  *
  * @category models
  * @since 0.1.0
@@ -67,7 +66,7 @@ export interface ToolRun {
 export type ToolEffect = Effect.Effect<CallResult, MiddlewareTermination | ExtensionFailed>
 
 /**
- * One layer around the calls.
+ * A wrapper around model calls and tool calls.
  *
  * @category models
  * @since 0.1.0
@@ -78,7 +77,7 @@ export interface Middleware {
 }
 
 /**
- * The middleware of a run, first outermost. None by default.
+ * The middleware of a run, outermost first. Default: none.
  *
  * @category references
  * @since 0.1.0
@@ -89,11 +88,11 @@ export const Middleware: Context.Reference<ReadonlyArray<Middleware>> = Context.
 )
 
 /**
- * Adds middleware inside what is already there. Around tool calls, one that needs services is a `layerTool`; around
- * model calls, one is made from its services as below.
+ * Adds middleware inside the existing ones. Use `layerTool` for middleware around tool calls that needs services, and
+ * `Layer.unwrap` as below for middleware around model calls.
  *
- * Layers beside each other in one list do not see each other, and only the last would hold: give both middlewares to
- * one layer, or each layer a `Layer.provide` of its own, the inner first.
+ * Layers beside each other in one list do not see each other, and only the last one counts: pass several middlewares to
+ * one layer, or nest the layers with `Layer.provide`, the inner first.
  *
  * @example
  * const Costs = Layer.unwrap(
@@ -115,8 +114,8 @@ export const layer = (...middleware: ReadonlyArray<Middleware>): Layer.Layer<nev
   )
 
 /**
- * Wraps tool calls by a function with services and failures of its own; any failure but a termination fails the run.
- * It is added as `layer` adds: inside what is already there.
+ * Wraps tool calls with a function that may need services and may fail. Any failure except a termination fails the run.
+ * Added inside the existing middleware, as with `layer`.
  *
  * @category layers
  * @since 0.1.0

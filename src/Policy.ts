@@ -1,10 +1,9 @@
 /**
- * May this call run, and is it shown at all (AC-18, AC-19).
+ * Decides which callables a model sees and which of its calls may run.
  *
- * A policy hides callables from the model (`visible`) and decides about each call
- * (`authorize`). What is hidden is denied too, even when the model guesses its
- * name. Several policies combine, wherever they are provided: the strictest
- * decision wins. A policy that fails denies.
+ * `visible` hides callables from the model; hidden ones are also denied when the model guesses a name. `authorize`
+ * decides about each call. Policies combine wherever they are provided: the strictest decision wins. A policy that
+ * fails denies the call.
  *
  * @since 0.1.0
  */
@@ -32,7 +31,7 @@ export type { Decision, Outcome, PolicyCall, PolicyScope, PolicyShape, Rule, Rul
 export { ConfigInvalid }
 
 /**
- * The call runs.
+ * Runs the call.
  *
  * @category constructors
  * @since 0.1.0
@@ -40,7 +39,7 @@ export { ConfigInvalid }
 export const allowed: Decision = { _tag: "Allowed" }
 
 /**
- * The call does not run, and the model is told why.
+ * Denies the call. The model is sent the reason as the error of the call.
  *
  * @category constructors
  * @since 0.1.0
@@ -48,7 +47,7 @@ export const allowed: Decision = { _tag: "Allowed" }
 export const denied = (reason: string): Decision => ({ _tag: "Denied", reason })
 
 /**
- * The run pauses until a person answers (DR-22).
+ * Pauses the run until a person answers. See `Kernel.questions` and `Kernel.answer`.
  *
  * @category constructors
  * @since 0.1.0
@@ -56,7 +55,7 @@ export const denied = (reason: string): Decision => ({ _tag: "Denied", reason })
 export const confirm = (reason: string): Decision => ({ _tag: "Confirm", reason })
 
 /**
- * A policy given as a value: everything is allowed by default. Those of layers stand beside it (see `current`).
+ * A policy given as a value. Default: everything is allowed. Policies of layers are kept beside it (see `current`).
  *
  * @category references
  * @since 0.1.0
@@ -69,8 +68,7 @@ export const Policy: Context.Reference<PolicyShape | undefined> = Context.Refere
 )
 
 /**
- * Makes a policy of rules, 1,000 at most. A pattern that cannot be read, or
- * cannot be matched in linear time, fails here (S-12).
+ * Creates a policy from rules, 1,000 at most. Fails if a pattern is invalid or cannot be matched in linear time.
  *
  * @example
  * Policy.rules({
@@ -91,7 +89,7 @@ export const rules = (rules: Rules): Result.Result<PolicyShape, ConfigInvalid> =
 const rank = { Allowed: 0, Confirm: 1, Denied: 2 }
 
 /**
- * The stricter of two decisions; of two alike the first keeps its reason.
+ * Returns the stricter of two decisions. Of two equal ones, the first keeps its reason.
  *
  * @category combinators
  * @since 0.1.0
@@ -99,8 +97,8 @@ const rank = { Allowed: 0, Confirm: 1, Denied: 2 }
 export const stricter = (a: Decision, b: Decision): Decision => (rank[b._tag] > rank[a._tag] ? b : a)
 
 /**
- * Both policies as one: what either hides is hidden, and of two decisions the stricter holds. The second is not asked
- * about what the first denies.
+ * Combines two policies: a callable is hidden if either hides it, and the stricter decision wins. The second policy is
+ * not asked about a call that the first denies.
  *
  * @category combinators
  * @since 0.1.0
@@ -119,7 +117,7 @@ export const combine = (a: PolicyShape | undefined, b: PolicyShape | undefined):
 }
 
 /**
- * Every policy there is in some contexts, as one: each is asked once, the strictest decision holds.
+ * Combines all policies of some contexts. Each policy is asked once, and the strictest decision wins.
  *
  * @category combinators
  * @since 0.1.0
@@ -128,7 +126,7 @@ export const among = (...contexts: ReadonlyArray<Context.Context<never>>): Polic
   [...new Set(contexts.flatMap(partsOf))].reduce(combine, undefined)
 
 /**
- * Every policy where this runs, as one.
+ * Returns all policies of the running fiber, combined.
  *
  * @category getters
  * @since 0.1.0
@@ -140,18 +138,18 @@ export const current: Effect.Effect<PolicyShape | undefined> = Effect.contextWit
 const partsOf = ({ mapUnsafe }: Context.Context<never>): ReadonlyArray<PolicyShape> =>
   [...mapUnsafe].flatMap(([key, given]) => (key.startsWith(Policy.key) && given) || [])
 
-// Another copy of this module counts from somewhere else.
+// Random, because another copy of this module counts from a start of its own.
 let places = Math.random()
 
 /**
- * Adds a policy to those that are there already, and to those beside it in the same list.
+ * Adds a policy to the existing ones, including those beside it in the same list of layers.
  *
  * @category layers
  * @since 0.1.0
  */
 export const layerShape = <E, R>(shape: Effect.Effect<PolicyShape, E, R>): Layer.Layer<never, E, R> => {
   const made = Layer.effectContext(Effect.map(shape, (own) => placed([own])))
-  // The policy is made once, like every layer; what is around it is looked at wherever it is provided.
+  // The policy is built once, like every layer, but combines with what surrounds it wherever it is provided.
   return Layer.fromBuild((memoMap, scope) =>
     Effect.contextWith((outer: Context.Context<R>) =>
       Effect.map(Layer.buildWithMemoMap(made, memoMap, scope), (own) => placed([...partsOf(outer), ...partsOf(own)]))
@@ -159,17 +157,15 @@ export const layerShape = <E, R>(shape: Effect.Effect<PolicyShape, E, R>): Layer
   )
 }
 
-// In a place of their own, so that of two layers in one list neither takes the place of the other and of those it
-// stands for.
+// Each policy has its own key, so that two layers in one list do not replace each other or an outer policy.
 const placed = (parts: ReadonlyArray<PolicyShape>): Context.Context<never> =>
   Context.makeUnsafe(new Map([[`${Policy.key}/${places++}`, parts]]))
 
 /**
- * Makes a policy of a decision with services and failures of its own; a failure, or what is
- * no decision, denies with `policy_error`, and the log tells why.
+ * Creates a policy from a decision that may need services and may fail. A failure or an invalid decision denies the
+ * call with `policy_error`, and the reason is logged.
  *
- * It is combined with those that are there already, and with those beside it in the same list: anew wherever it is
- * provided, though it is made once. A layer you make of several is built once with all that is around it, as ever.
+ * The policy combines with the existing ones and with those beside it in the same list of layers.
  *
  * @example
  * const Both = Kernel.layerMemory.pipe(Layer.provide([Policy.layer(first), Policy.layer(second)]))
@@ -192,7 +188,7 @@ export const layer = <E, R>(
   )
 
 /**
- * Makes a policy of rules, combined with others as that of `layer` is.
+ * Creates a policy from rules. It combines with others, as `layer` does.
  *
  * @category layers
  * @since 0.1.0

@@ -1,10 +1,9 @@
 /**
- * From what a run knows to the prompt its model reads (AC-10).
+ * Builds the prompt of a turn from the state of a run.
  *
- * `build` is an Effect without hidden state: the same context gives the same
- * prompt. The default puts the system text first (the agent's instructions and
- * the rules of the dialect), then the conversation as it stands. What it builds
- * is what the turn commits.
+ * `build` is an Effect without hidden state: the same context gives the same prompt. The default pipeline puts the
+ * system text first (the agent's instructions and the rules of the dialect), then the conversation. The prompt it
+ * returns is stored with the turn.
  *
  * @since 0.1.0
  */
@@ -37,7 +36,7 @@ export type { Compaction, Prompt, PromptContext, Recorded, Section, Summary, Tok
 export { ContextWindowExceeded }
 
 /**
- * Makes the prompt of a turn. A failure fails the run where it stands.
+ * Builds the prompt of a turn. A failure fails the run at its last record.
  *
  * @category models
  * @since 0.1.0
@@ -47,10 +46,9 @@ export interface PromptPipelineShape {
 }
 
 /**
- * The system text of a turn: instructions, then the rules (BP-160 to BP-163).
+ * Returns the system text of a turn: instructions, then the rules of the dialect.
  *
- * A turn whose text is made of the same things as the last one of its agent
- * gets the same text, without making it again.
+ * The text is reused while the parts it is made from stay the same.
  *
  * @category combinators
  * @since 0.1.0
@@ -58,7 +56,7 @@ export interface PromptPipelineShape {
 export const systemText = (context: PromptContext): string => {
   const { agent, builder, instructions, model, outputSchema, protocols } = context
   const root = context.state.depth === 0
-  // Native tools carry their own rules; blocks have to be explained.
+  // Native tools describe themselves; blocks must be explained.
   const canAct = context.canAct && agent.dialect === "blocks"
   const last = written.get(agent)
   if (
@@ -91,7 +89,7 @@ const sameNames = (a: ReadonlyArray<string>, b: ReadonlyArray<string>): boolean 
 // ---------------------------------------------------------------- parts of a pipeline
 
 /**
- * Makes the instructions of a turn from what the agent says.
+ * Renders the instructions of a turn from those of the agent.
  *
  * @category models
  * @since 0.1.0
@@ -102,7 +100,7 @@ export type Template<out R = never> = (
 ) => Effect.Effect<string, PromptError, R>
 
 /**
- * What a pipeline is made of.
+ * The parts of a pipeline.
  *
  * @category models
  * @since 0.1.0
@@ -111,16 +109,16 @@ export interface Options<out R = never> {
   /** Default: `substitute` with the run's context. */
   readonly template?: Template<R> | undefined
   readonly sections?: ReadonlyArray<Section<R>> | undefined
-  /** Without it a conversation that outgrows the agent's `contextWindow` fails with `ContextWindowExceeded`. */
+  /** Without it, a conversation that outgrows the agent's `contextWindow` fails with `ContextWindowExceeded`. */
   readonly compaction?: Compaction<R> | undefined
-  /** Mark where providers may cache the prefix. Default: yes. */
+  /** Mark where providers may cache the prefix. Default: true. */
   readonly cache?: boolean | undefined
 }
 
 /**
- * Counts the tokens of texts. Without one, a token is four bytes of UTF-8 (AC-9). A message counts four tokens more,
- * each medium in it 1,600; native tools are always estimated. Fractions are rounded up, and where a counter gives a
- * number no text can have, the estimate holds.
+ * Counts the tokens of texts. By default, tokens are estimated as four bytes of UTF-8 each. A message adds four tokens
+ * and each of its media 1,600. Native tools are always estimated. Fractions are rounded up, and an impossible count is
+ * replaced by the estimate.
  *
  * @category references
  * @since 0.1.0
@@ -131,8 +129,8 @@ export const TokenCounter: Context.Reference<TokenCount | undefined> = Context.R
 )
 
 /**
- * Puts values in the place of `{{name}}`, all at once: what is put in is not
- * looked at again, and a name that has no value stays (AC-10). A name is whatever has neither spaces nor braces.
+ * Replaces each `{{name}}` by its value, in one pass: inserted text is not searched again, and names without a value
+ * stay. A name contains neither spaces nor braces.
  *
  * @category combinators
  * @since 0.1.0
@@ -147,12 +145,12 @@ export const substitute = (template: string, values: JsonObject): string =>
     : template
 
 /**
- * Lets a model sum up what a `Compaction` takes away. Default: the run's own model, of the run's own provider. What
- * `ModelRegistry.resolve` gives can be passed as it is.
+ * Lets a model summarize the messages that a `Compaction` removes. Default: the run's own model and provider. Accepts
+ * the result of `ModelRegistry.resolve`.
  *
- * It is asked once per compaction, through the middleware of the run. What it uses counts as used by the run, also
- * against its budget (CP-15). A chat keeps the summary with its history, which stays whole: for a later message, only
- * what was said since is summed up.
+ * The model is asked once per compaction, through the middleware of the run. Its usage counts toward that of the run
+ * and its budget. A chat keeps the summary with its history, which stays complete: a later compaction summarizes only
+ * the messages since.
  *
  * @category combinators
  * @since 0.1.0
@@ -165,10 +163,10 @@ export const summarizer =
 // ---------------------------------------------------------------- pipelines
 
 /**
- * The default: system text, then the conversation as it stands.
+ * The default pipeline: system text, then the conversation.
  *
- * `{{name}}` in the instructions takes its value from the run's context. A
- * prompt that does not fit the agent's `contextWindow` fails before any call.
+ * `{{name}}` in the instructions is replaced by the value in the run's context. A prompt that does not fit the agent's
+ * `contextWindow` fails before the model is asked.
  *
  * @category constructors
  * @since 0.1.0
@@ -177,7 +175,7 @@ export const simple: PromptPipelineShape = {
   build: (context) => {
     const { agent, instructions, state, tools } = context
     const given = substitute(instructions, state.context)
-    // Most instructions have nothing to put in: their context is not copied at every turn.
+    // Most instructions contain no names, and then need no copy of the context.
     const text = systemText(given === instructions ? context : { ...context, instructions: given })
     const system = text === "" ? null : text
     return agent.contextWindow === undefined
@@ -187,7 +185,7 @@ export const simple: PromptPipelineShape = {
 }
 
 /**
- * What the parts of a pipeline need.
+ * The services that the parts of a pipeline need.
  *
  * @category models
  * @since 0.1.0
@@ -197,15 +195,15 @@ export type Services<O> =
   | Needs<Part<Part<O, "sections">, number>>
   | Needs<Part<Part<O, "compaction">, "summarize">>
 
-/** What stands at a key, where there is one. */
+/** The part at a key, if there is one. */
 type Part<O, K extends PropertyKey> = O extends unknown ? (K extends keyof O ? O[K] : never) : never
 
 /**
- * A pipeline of parts: the rendered instructions, the rules, the sections, and
- * a conversation that fits (AC-9, AC-10).
+ * Creates a pipeline from parts: the rendered instructions, the rules, the sections, and a conversation that fits the
+ * window.
  *
- * What is compacted is what the run goes on with: the next turn builds on it, and the
- * prefix of the prompt stays the same until the window is full again.
+ * The run continues with the compacted conversation: later turns build on it, so the prefix of the prompt stays the
+ * same until the window is full again.
  *
  * @category constructors
  * @since 0.1.0
@@ -222,7 +220,7 @@ export function make(options: Options<unknown> = {}): Effect.Effect<PromptPipeli
 }
 
 /**
- * A pipeline of parts, for every run under it.
+ * Provides a pipeline of these parts to every run under the layer.
  *
  * @example
  * PromptPipeline.layer({ sections: [SkillPack.section, Memory.section()], compaction: {} })

@@ -1,10 +1,8 @@
 /**
- * Everything a run told, written down in order (BP-98 to BP-102).
+ * Writes the events of runs to a log, in order.
  *
- * A sink is given every event and may do with it what it likes; it can neither
- * slow a run down nor make it fail (BP-97, R-23). Entries are a projection of
- * events: stream pieces are left out, conversations are written as what is new,
- * media by reference (W-29).
+ * A sink receives every event. It can neither slow a run down nor make it fail. Entries are a projection of the events:
+ * stream parts are left out, of a conversation only new messages are written, and media are written by reference.
  *
  * @since 0.1.0
  */
@@ -23,7 +21,7 @@ import type { RunEvent } from "./RunEvent.ts"
 // ---------------------------------------------------------------- models
 
 /**
- * Whoever wants to be told. `record` is called within the run and must return at once.
+ * Receives events. `record` is called inside the run and must return at once.
  *
  * @category models
  * @since 0.1.0
@@ -33,7 +31,7 @@ export interface Sink {
 }
 
 /**
- * One thing written down. The names in `data` are those of the block protocol (BP-99).
+ * An entry of the log. The keys of `data` are those of the block protocol.
  *
  * @category models
  * @since 0.1.0
@@ -50,20 +48,20 @@ export interface Entry {
 }
 
 /**
- * What of the events becomes entries.
+ * Selects which events become entries, and how.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options {
-  /** Also the phases of runs and the bounds of blocks; without it, only what they amount to. */
+  /** Also write the phases of runs and the start and end of blocks. Default: only their results. */
   readonly phases?: boolean | undefined
-  /** Applied to every text in `data`, and to the keys of what others said, to take out what must not be kept (W-31). */
+  /** Removes secrets: applied to every text in `data`, and to keys that came from models, skills or users. */
   readonly redact?: ((text: string) => string) | undefined
 }
 
 /**
- * Tokens of some model calls; null where no provider reported any (BP-102).
+ * The tokens of some model calls. Null if no provider reported any.
  *
  * @category models
  * @since 0.1.0
@@ -75,24 +73,24 @@ export interface Tokens {
 }
 
 /**
- * Questions to a list of entries (BP-100).
+ * Queries over a list of entries.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Queries {
-  /** A copy. */
+  /** Returns a copy of the entries. */
   readonly entries: () => ReadonlyArray<Entry>
-  /** Only the entries of the block protocol itself, in order. */
+  /** Returns only the entries of the block protocol, in order. */
   readonly classic: () => ReadonlyArray<Entry>
   readonly forEvent: (event: string) => ReadonlyArray<Entry>
-  /** Of all runs, or of one task; null is the root run. */
+  /** Returns the entries of a step, of all runs or of one task. Null selects the root run. */
   readonly forStep: (step: number, taskId?: string | null) => ReadonlyArray<Entry>
-  /** All steps there are, ascending. */
+  /** Returns all steps, ascending. */
   readonly steps: () => ReadonlyArray<number>
   readonly tokens: () => Tokens
   readonly tokensPerStep: () => ReadonlyMap<number, Tokens>
-  /** By task id. The root run counts as `root`, and a task of that very name as `task root`. */
+  /** Returns tokens by task id. The root run is `root`; a task with that id is `task root`. */
   readonly tokensPerTask: () => ReadonlyMap<string, Tokens>
   readonly toJson: () => string
 }
@@ -110,7 +108,7 @@ export interface Memory extends Sink, Queries {
 // ---------------------------------------------------------------- services
 
 /**
- * The recorder of a run. Nobody is told by default.
+ * The recorder of a run. None by default.
  *
  * @category references
  * @since 0.1.0
@@ -120,7 +118,7 @@ export const Recorder: Context.Reference<Sink | undefined> = Context.Reference<S
 })
 
 /**
- * What was recorded in this process: the other side of `layerMemory`.
+ * The entries recorded in this process, provided by `layerMemory`.
  *
  * @category services
  * @since 0.1.0
@@ -130,10 +128,9 @@ export class Recording extends Context.Service<Recording, Memory>()("kernai/Reco
 // ---------------------------------------------------------------- constructors
 
 /**
- * The entry of one event, or undefined for what is told live only.
+ * Returns the entry of an event, or undefined for events that are only emitted live.
  *
- * It knows nothing of events before: `messages_sent` holds the whole
- * conversation. `entries` writes what is new.
+ * It does not know earlier events, so `messages_sent` holds the whole conversation. `entries` writes only new messages.
  *
  * @category constructors
  * @since 0.1.0
@@ -141,7 +138,7 @@ export class Recording extends Context.Service<Recording, Memory>()("kernai/Reco
 export const project = (event: RunEvent, options?: Options): Entry | undefined => entryOf(event, 0, options)
 
 /**
- * Makes a sink of a function that takes entries.
+ * Creates a sink from a function that takes entries.
  *
  * @category constructors
  * @since 0.1.0
@@ -152,7 +149,7 @@ export const entries = (write: (entry: Entry) => void, options?: Options): Sink 
     const before = conversations.get(runId)
     conversations.delete(runId)
     conversations.set(runId, messages)
-    // A run that was interrupted never says that it ended: the one that was quiet for longest is forgotten.
+    // An interrupted run never reports its end, so the conversation that was quiet for longest is dropped.
     if (conversations.size > maxConversations) {
       const [oldest] = conversations.keys()
       if (oldest !== undefined) conversations.delete(oldest)
@@ -169,7 +166,7 @@ export const entries = (write: (entry: Entry) => void, options?: Options): Sink 
 }
 
 /**
- * Makes a recorder that keeps its entries and answers questions about them.
+ * Creates a recorder that keeps its entries and answers queries.
  *
  * @category constructors
  * @since 0.1.0
@@ -186,7 +183,7 @@ export const memory = (options?: Options): Memory => {
 }
 
 /**
- * Asks entries from anywhere: the lines of a file, for instance.
+ * Queries a list of entries, such as the lines of a file.
  *
  * @category constructors
  * @since 0.1.0
@@ -205,7 +202,7 @@ export const queries = (list: ReadonlyArray<Entry>): Queries => ({
 })
 
 /**
- * Tells several sinks, in order. Questions are answered by the first (BP-101).
+ * Sends each event to several sinks, in order. The first one answers queries.
  *
  * @category constructors
  * @since 0.1.0
@@ -214,11 +211,10 @@ export const composite = <S extends Sink>(first: S, ...rest: ReadonlyArray<Sink>
   recording(first, toAll(first, ...rest))
 
 /**
- * Makes a sink of log lines: `[Kernai] LEVEL key=value …` (BP-156).
+ * Creates a sink of log lines: `[Kernai] LEVEL key=value …`.
  *
- * Lines hold names, counts, durations and what went wrong, no prompts, parameters
- * or results. Values are quoted where they have to be, so that none can forge a field or a
- * line (W-30, S-19).
+ * Lines hold names, counts, durations and errors, but no prompts, inputs or results. Values are quoted where necessary,
+ * so that none can forge a field or a line.
  *
  * @category constructors
  * @since 0.1.0
@@ -234,7 +230,7 @@ export const lines = (write: (line: string) => void, options?: { readonly debug?
 }
 
 /**
- * Milliseconds of the Clock as an entry tells them: ISO 8601 with milliseconds and offset (BP-98).
+ * Formats milliseconds of the Clock as ISO 8601 with milliseconds and offset.
  *
  * @category combinators
  * @since 0.1.0
@@ -242,7 +238,7 @@ export const lines = (write: (line: string) => void, options?: { readonly debug?
 export const timestamp = (at: number): string => new Date(at).toISOString().replace("Z", "+00:00")
 
 /**
- * The same sink, unable to fail: what it throws is dropped (R-23).
+ * Makes a sink that cannot fail: an error it throws is dropped.
  *
  * @category combinators
  * @since 0.1.0
@@ -252,7 +248,7 @@ export const guard = (sink: Sink): Sink => ({
     try {
       sink.record(event)
     } catch {
-      // Whoever listens badly hears less; the run is not his to break.
+      // A failing sink misses the event; the run continues.
     }
   }
 })
@@ -260,8 +256,8 @@ export const guard = (sink: Sink): Sink => ({
 // ---------------------------------------------------------------- layers
 
 /**
- * Records to a sink, next to what is recorded already: give each recorder a `Layer.provide` of its own, for of two in
- * one list only the last would hear anything.
+ * Records to a sink, in addition to the existing recorders. Nest the layers of several recorders with `Layer.provide`:
+ * in a list, only the last one receives events.
  *
  * @category layers
  * @since 0.1.0
@@ -269,7 +265,7 @@ export const guard = (sink: Sink): Sink => ({
 export const layer = (sink: Sink): Layer.Layer<never> => Layer.effect(Recorder, beside(sink))
 
 /**
- * Records in this process, next to what is recorded already. `Recording` answers.
+ * Records in this process, in addition to the existing recorders. Query the entries with `Recording`.
  *
  * @category layers
  * @since 0.1.0
@@ -283,7 +279,7 @@ export const layerMemory = (options?: Options): Layer.Layer<Recording> =>
   )
 
 /**
- * Writes log lines to the Console, next to what is recorded already.
+ * Writes log lines to the Console, in addition to the existing recorders.
  *
  * @category layers
  * @since 0.1.0
@@ -307,8 +303,7 @@ const toAll = (...all: ReadonlyArray<Sink>): Sink["record"] => {
 }
 
 /**
- * A sink that answers as this one does, and records otherwise. An object of a class keeps what is its own, and a plain
- * one has keys that can be spread.
+ * Copies a sink with another `record`. Instances of a class keep their prototype; plain objects are spread.
  */
 const recording = <S extends Sink>(sink: S, record: Sink["record"]): S => {
   const isPlain = Object.getPrototypeOf(sink) === Object.prototype
@@ -348,7 +343,7 @@ const sum = (responses: ReadonlyArray<Entry>): Tokens => ({
   total_tokens: known(responses, "total_tokens")
 })
 
-/** The sum of the known values; null, which is not zero, when there is none. */
+/** The sum of the known values, or null if there is none. */
 const known = (responses: ReadonlyArray<Entry>, field: keyof Tokens): number | null => {
   let total: number | null = null
   for (const { data } of responses) {

@@ -1,9 +1,9 @@
 /**
  * Replays recorded runs.
  *
- * A replay runs the agent as it is now, without asking a model and without entering a skill: both return what the
- * recording holds. Hooks, policies, instructions and prompts are made anew, so a replay finds the first event in which
- * today's agent differs from the recorded one.
+ * A replay runs the agent as it is now, without asking a model and without running a skill: both return what was
+ * recorded. Hooks, policies, instructions and prompts run anew, so a replay finds the first event in which today's
+ * agent differs from the recorded one.
  *
  * @since 0.2.0
  */
@@ -16,45 +16,15 @@ import { withEnvironment, type Built } from "./internal/loop/environment.ts"
 import { partsOf } from "./internal/loop/kernelParts.ts"
 import { silent } from "./internal/loop/listeners.ts"
 import * as Replays from "./internal/replay/replayRun.ts"
+import type { Recording, Replayed } from "./internal/replay/replayTypes.ts"
 import { Kernel } from "./Kernel.ts"
 import type { ReplayError, RunNotFound, StoreError } from "./KernelError.ts"
-import type { RunEvent } from "./RunEvent.ts"
-import type { RunRecord, RunState } from "./RunState.ts"
+import type { RunRecord } from "./RunState.ts"
 import * as RunStore from "./RunStore.ts"
 import type { AnySkill } from "./Skill.ts"
 
+export type { Recording, Replayed } from "./internal/replay/replayTypes.ts"
 export type { ReplayError } from "./KernelError.ts"
-
-/**
- * A recorded tree of runs: the id of its root, and its records when they are not in the store.
- *
- * @category models
- * @since 0.1.0
- */
-export type Recording =
-  | string
-  | {
-      readonly runId: string
-      readonly records: ReadonlyArray<RunRecord>
-      /** Recorded events. With `stream_part` events of whole replies (`parts: true`), replies stream as they did. */
-      readonly events?: ReadonlyArray<RunEvent> | undefined
-    }
-
-/**
- * A finished replay: its events in order, and the state at the end of the recording.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Replayed {
-  /** For a fork, the events after what it copied. */
-  readonly events: ReadonlyArray<RunEvent>
-  readonly state: RunState
-  /** Runs in the tree. */
-  readonly runs: number
-  /** Processes that ran the tree. */
-  readonly lives: number
-}
 
 /**
  * Replays a recorded run with the agent as it is now. Fails with `ReplayDiverged` at the first phase event that differs
@@ -93,7 +63,7 @@ const replayOn = <Output, S extends AnySkill<unknown>, R>(
         )
       )
     )
-    // The provider is given, so no model has to be found.
+    // The provider is given, so no model has to be resolved.
     return Effect.catchTag(
       replayed,
       ["InvalidModel", "UnsupportedProvider", "ProviderUnavailable", "ProviderError"],
@@ -103,7 +73,7 @@ const replayOn = <Output, S extends AnySkill<unknown>, R>(
 }
 
 /**
- * Returns the records of a run and of all runs below it: what a replay needs, and what an export holds.
+ * Returns the records of a run and of all runs below it: the input of a replay and the content of an export.
  *
  * @category running
  * @since 0.2.0

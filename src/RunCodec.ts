@@ -1,12 +1,10 @@
 /**
- * Runs as text, as every durable store writes and reads them.
+ * Encodes runs as text, in the format of all durable stores.
  *
- * The records of one append are one line of JSON that begins with the number of
- * its format. Text is decoded by schema, because stored data may come from
- * anywhere, and a newer format has another error than damage. Every value reads
- * back equal or is refused when it is written. A state is written in parts, each
- * with the turns since the one before, so stored bytes grow with the run and not
- * with its square.
+ * The records of one append are one line of JSON that begins with the version of its format. Text is decoded by schema,
+ * because stored data may come from anywhere; a newer format and damaged data fail with different reasons. Every value
+ * reads back equal, or is refused when it is written. A state is written in parts, each with the turns since the
+ * previous part, so the stored bytes grow linearly with the run.
  *
  * @since 0.1.0
  */
@@ -23,7 +21,7 @@ import type { BlockValidationError, Content } from "./Content.ts"
 import * as Contents from "./Content.ts"
 import * as Codec from "./internal/words/contentCodec.ts"
 import * as Fault from "./internal/base/fault.ts"
-import { isJsonObject, type Json, type JsonObject } from "./internal/base/json.ts"
+import { isJsonObject, type Json, jsonObject, type JsonObject } from "./internal/base/json.ts"
 import * as Legacy from "./internal/store/legacyRecords.ts"
 import * as Parts from "./internal/store/runParts.ts"
 import * as RunSchema from "./internal/store/runSchema.ts"
@@ -34,7 +32,7 @@ import { StoreError } from "./KernelError.ts"
 import type { RunRecord, RunState, Status } from "./RunState.ts"
 
 /**
- * The format this version writes, and the newest it reads.
+ * The format that this version writes, and the newest one it reads.
  *
  * @category models
  * @since 0.1.0
@@ -43,7 +41,7 @@ export const format = 2
 
 export type {
   /**
-   * Up to where a state is already written in parts.
+   * Marks how much of a state is already written.
    *
    * @category models
    * @since 0.1.0
@@ -52,7 +50,7 @@ export type {
 } from "./internal/store/runParts.ts"
 
 /**
- * The mark of a state of which nothing is written yet.
+ * The mark of a state that is not written yet.
  *
  * @category constructors
  * @since 0.1.0
@@ -60,21 +58,21 @@ export type {
 export const start: Parts.Mark = Parts.start
 
 /**
- * Texts to runs.
+ * Decodes runs from text.
  *
  * @category models
  * @since 0.1.0
  */
 export interface RunCodec {
   readonly decodeRecord: (text: string) => Result.Result<RunRecord, StoreError>
-  /** Reads the records of one append, up to one that cannot be read. */
+  /** Decodes the records of one append, up to the first one that cannot be read. */
   readonly decodeRecords: (text: string) => Decoded
-  /** Reads a state from all its parts, in order. */
+  /** Decodes a state from all its parts, in order. */
   readonly decodeState: (parts: ReadonlyArray<string>) => Result.Result<RunState, StoreError>
 }
 
 /**
- * Records that were read, and the error of the one after them, if it cannot be read.
+ * The records that could be read, and the error of the one after them, if any.
  *
  * @category models
  * @since 0.1.0
@@ -85,7 +83,8 @@ export interface Decoded {
 }
 
 /**
- * Reads runs. Unless `types` are given, contents of an application's own types stay unknown, and lose nothing (CP-8).
+ * Creates a decoder. Without `types`, contents of an application's own types stay unknown contents, with all their
+ * fields.
  *
  * @category constructors
  * @since 0.1.0
@@ -125,7 +124,7 @@ export const make = (types?: Pick<BlockTypes["Service"], "decode">): RunCodec =>
 }
 
 /**
- * Reads runs with the content types of the context, if it has any.
+ * Creates a decoder with the content types in context, if there are any.
  *
  * @category constructors
  * @since 0.1.0
@@ -135,20 +134,20 @@ export const fromContext: Effect.Effect<RunCodec> = Effect.map(Effect.serviceOpt
 )
 
 /**
- * Writes a record as one line, without its end. The same record gives the same text.
+ * Encodes a record as one line, without the line break. The same record gives the same text.
  *
  * @category codecs
  * @since 0.1.0
  */
 export const encodeRecord = (record: RunRecord): Result.Result<string, StoreError> =>
-  // Most records are the kernel's own making throughout: there is nothing to look at.
+  // Most records are built by the kernel itself and need no check.
   Wire.isOwn(record)
     ? Result.succeed(JSON.stringify(Wire.record(format, record)))
     : write(() => Wire.record(format, record))
 
 /**
- * Writes the records of one append as one line, without its end. Fields that a record shares with the one before it are
- * left out.
+ * Encodes the records of one append as one line, without the line break. Fields equal to those of the previous record
+ * are left out.
  *
  * @category codecs
  * @since 0.1.0
@@ -161,7 +160,7 @@ export const encodeRecords = (records: Arr.NonEmptyReadonlyArray<RunRecord>): Re
 }
 
 /**
- * Writes the part of a state that comes after a mark: all of it without one.
+ * Encodes the part of a state after a mark. Default: all of it.
  *
  * @category codecs
  * @since 0.1.0
@@ -170,7 +169,7 @@ export const encodeState = (state: RunState, mark: Parts.Mark = start): Result.R
   write(() => Wire.part({ format, ...Parts.split(state, mark) }))
 
 /**
- * Tells whether two records are the same once they are stored, in whatever order their fields were made.
+ * Tells whether two records are equal once stored, regardless of the order of their fields.
  *
  * @category guards
  * @since 0.1.0
@@ -183,7 +182,7 @@ export const isSame = (a: RunRecord, b: RunRecord): boolean => {
 }
 
 /**
- * Returns the error for a record that no store can keep. A store that writes no text has to refuse it as well.
+ * Returns the error for a record that cannot be stored. Stores that write no text must refuse such records, too.
  *
  * @category guards
  * @since 0.1.0
@@ -195,7 +194,7 @@ export const refusal = (record: RunRecord): StoreError | undefined => {
 }
 
 /**
- * Writes a status: of one that runs, only its phase.
+ * Encodes a status. A running one is its phase alone.
  *
  * @category codecs
  * @since 0.1.0
@@ -204,7 +203,7 @@ export const encodeStatus = (status: Status): Result.Result<string, StoreError> 
   status.type === "running" ? Result.succeed(status.phase) : write(() => status)
 
 /**
- * Reads a status.
+ * Decodes a status.
  *
  * @category codecs
  * @since 0.1.0
@@ -221,14 +220,14 @@ export const decodeStatus = (text: string): Result.Result<Status, StoreError> =>
 
 const fromWire = (wire: RunSchema.Record): RunRecord => {
   const { createdAt, delta = {}, events = [], op, revision, runId, scope, scopes, workerId } = wire
-  const shared = { runId, revision, at: createdAt, ...(scope ?? { rootRunId: runId, step: 0, depth: 0 }) }
+  const shared = { runId, revision, at: createdAt, ...(scope ?? { step: 0, depth: 0 }) }
   return {
     runId,
     revision,
     op,
     events: events.map((event, index) => {
       const scope = scopes?.[index] ?? shared
-      return { ...event, ...scope, taskId: scope.taskId }
+      return { ...event, ...scope, rootRunId: scope.rootRunId ?? scope.runId, taskId: scope.taskId }
     }),
     delta,
     createdAt,
@@ -241,7 +240,7 @@ const fromWire = (wire: RunSchema.Record): RunRecord => {
 const build = (decode: (input: unknown) => Effect.Effect<Content, BlockValidationError>) => {
   const content: Schema.Codec<Content, unknown> = Schema.Unknown.pipe(
     Schema.decodeTo(Schema.declare(Codec.isContent, { expected: "a content" }), {
-      // Most contents are bare texts, and those have nothing to look into.
+      // Most contents are plain text, which needs no decoding.
       decode: SchemaGetter.transformEffect((input) =>
         isBareText(input) ? Effect.succeed(Contents.text(input.text)) : Effect.mapError(decode(input), Fault.toIssue)
       ),
@@ -267,7 +266,7 @@ const isBareText = (input: unknown): input is { readonly type: "text"; readonly 
 
 let built: ReturnType<typeof build> | undefined
 
-/** The schemas that know the built-in contents, made when first needed. */
+/** Schemas that know only the built-in contents, created when first needed. */
 const plain = () =>
   (built ??= build((input) =>
     Effect.suspend(() => Effect.fromResult(Codec.decode(input, () => undefined, Storable.bounds)))
@@ -280,7 +279,7 @@ type Reader<A> = (input: unknown) => Result.Result<A, Schema.SchemaError>
 const json = (text: string): Result.Result<Json, StoreError> =>
   Result.try({ try: (): Json => JSON.parse(text), catch: () => fault("corrupt", "read", "a text is not JSON") })
 
-/** Rewrites JSON of an older format, and refuses that of a newer one. */
+/** Upgrades JSON of an older format, and refuses a newer one. */
 const upgraded = (value: Json, upgrade: (value: JsonObject) => JsonObject): Result.Result<Json, StoreError> => {
   if (!isJsonObject(value)) return Result.succeed(value)
   const found = value["format"]
@@ -292,14 +291,17 @@ const upgraded = (value: Json, upgrade: (value: JsonObject) => JsonObject): Resu
 
 const upgradedPart = (value: Json) => upgraded(value, Legacy.upgradePart)
 
-/** Gives each record of a list the fields that it shares with the one before it. */
+/** Gives each record of a list the fields that it shares with the previous one. */
 const completed = (list: ReadonlyArray<Json>): ReadonlyArray<Json> => {
   let shared: JsonObject = {}
   return list.map((value) => {
     if (!isJsonObject(value)) return value
-    const record = { ...shared, ...value }
-    const { delta: _, events: _events, revision = 0, scopes: _scopes, ...rest } = record
-    shared = { ...rest, revision: Number(revision) + 1 }
+    const { step, ...own } = value
+    const held: JsonObject = own["type"] === undefined ? own : { events: [own] }
+    const scope = step === undefined ? {} : { scope: { ...jsonObject(shared["scope"]), step } }
+    const record: JsonObject = { op: "phase", ...shared, ...scope, ...held }
+    const { delta: _, events: _events, op: _op, revision = 0, scopes: _scopes, ...next } = record
+    shared = { ...next, revision: Number(revision) + 1 }
     return record
   })
 }
@@ -319,7 +321,7 @@ const take = (
       const taken = wire()
       return { wire: taken, grade: Storable.grade(taken) }
     },
-    // A getter may throw anything; it is not repeated.
+    // A getter may throw anything, so its error is not repeated.
     catch: () => fault("invalid", "write", "a value cannot be read")
   }).pipe(Result.flatMap((taken) => (taken.grade === 0 ? Result.fail(misfit(taken.wire)) : Result.succeed(taken))))
 
@@ -331,7 +333,7 @@ const write = (wire: () => object): Result.Result<string, StoreError> =>
     })
   )
 
-/** Where a value stops being JSON. */
+/** Describes where a value is not JSON. */
 const misfit = (wire: object): StoreError => {
   const found = Snapshot.take(wire, Storable.bounds)
   return fault("invalid", "write", Result.isFailure(found) ? sentence(found.failure) : "a value is no JSON")

@@ -1,10 +1,9 @@
 /**
  * Everything that happens in a run, as one union.
  *
- * Each event is published once and read by all: journal, stream, recorder,
- * logger, telemetry and screens. Phase events carry a revision and are what
- * the run's state is folded from; the others are told live only. A skill given
- * to an agent as a value types its own events.
+ * Each event is published once, for all consumers: journal, stream, recorder, logger, telemetry and screens. Phase
+ * events carry a revision, are stored, and make up the state of the run. The other events are emitted live only. A
+ * skill passed to an agent as a value types its own events.
  *
  * @since 0.1.0
  */
@@ -22,11 +21,11 @@ import type { Usage } from "./Usage.ts"
 
 export type * from "./RunRecord.ts"
 
-// An alias, so that a declaration may write out what it is: an interface could not be named where it is not exported.
+// A type alias, so that declarations can inline it: an interface could not be named outside this module.
 type Event<Type extends string> = RunScope & { readonly type: Type }
 
 /**
- * What happens inside a turn (BP sections 10 and 11).
+ * Events inside a turn.
  *
  * @category models
  * @since 0.1.0
@@ -50,9 +49,9 @@ export type TurnEvent =
       readonly part: StreamPart
     })
   | (Event<"model_call_failed"> & {
-      /** Who was asked, as `provider/model`; the run may go on with another call (DR-23). */
+      /** The requested model, as `provider/model`; the run may continue with another call. */
       readonly model: string
-      /** Counts the calls middleware made for this turn, from 1. */
+      /** Counts the model calls that middleware made in this turn, from 1. */
       readonly call: number
       readonly reason: ProviderReason
       readonly error: string
@@ -68,7 +67,7 @@ export type TurnEvent =
   | (Event<"informational_only"> & { readonly kinds: ReadonlyArray<string> })
   | (Event<"no_blocks_stall"> & { readonly prosePreview: string; readonly kinds: ReadonlyArray<string> })
   | (Event<"reply_cut"> & { readonly finishReason: FinishReason })
-  /** The model goes round in circles; once told, doing it again fails the run. */
+  /** The model repeats itself. It was sent a correction; the next repetition fails the run. */
   | (Event<"loop_detected"> & { readonly repeats: number; readonly names: ReadonlyArray<string> })
   /** The model made a medium, which is stored now and named by its message. */
   | (Event<"media_made"> & { readonly kind: Kind; readonly fileId: string; readonly mediaType: string | null })
@@ -77,7 +76,7 @@ export type TurnEvent =
   | (Event<"result"> & { readonly text: string })
 
 /**
- * What happens to calls.
+ * Events of calls.
  *
  * @category models
  * @since 0.1.0
@@ -103,7 +102,7 @@ export type CallEvent =
     })
 
 /**
- * What happens to the tasks of a workflow.
+ * Events of the tasks of a workflow.
  *
  * @category models
  * @since 0.1.0
@@ -130,7 +129,7 @@ export type TaskEvent =
   | (Event<"workflow_error"> & { readonly error: string; readonly durationMs: number })
 
 /**
- * The events of skill calls, typed by the skills themselves.
+ * Events of skill calls, typed by the skills themselves.
  *
  * @category models
  * @since 0.1.0
@@ -142,8 +141,8 @@ export type SkillEvents<S extends AnySkill<unknown>> = S extends unknown
           readonly skill: SkillTypes.Name<S>
           readonly callId: string
           /**
-           * Parameters as the model gave them, before defaults, and before the schema has read or refused them (BP-67):
-           * what it makes of a text, such as a `Date`, is a text here.
+           * The input as the model gave it, before its schema decoded it and added defaults: a `Date` is still a text
+           * here.
            */
           readonly input: SkillTypes.Input<S>
         })
@@ -154,13 +153,13 @@ export type SkillEvents<S extends AnySkill<unknown>> = S extends unknown
           readonly output: SkillTypes.Output<S>
           readonly durationMs: number
           readonly metadata?: JsonObject
-          /** Cut at the result limit before the model saw it (AC-14). */
+          /** The result was cut at the result limit before it was sent to the model. */
           readonly truncated?: boolean
         })
   : never
 
 /**
- * One thing that happened in a run.
+ * An event of a run.
  *
  * @category models
  * @since 0.1.0
@@ -183,7 +182,7 @@ export type Type = RunEvent["type"]
 const streamed: ReadonlySet<Type> = new Set<Type>(["text_chunk", "block_content", "stream_part"])
 
 /**
- * Tells whether an event is a piece of a stream: what a slow consumer may lose (R-23).
+ * Tells whether an event is a piece of a stream. A slow consumer may lose such events.
  *
  * @category guards
  * @since 0.1.0
@@ -191,12 +190,12 @@ const streamed: ReadonlySet<Type> = new Set<Type>(["text_chunk", "block_content"
 export const isStreamed = (event: RunEvent): boolean => streamed.has(event.type)
 
 /**
- * An event as JSON, for a page, a log or a queue. Bytes are told by their number, anything else that is no JSON as a
- * text, and `[more]` stands for what nests deeper than 100 levels or comes after 100,000 objects and lists.
+ * Encodes an event as JSON, for a page, a log or a queue. Bytes become their count, other values without a JSON form
+ * become text, and `[more]` replaces content nested deeper than 100 levels or following 100,000 objects and lists.
  *
- * An event may hold what a skill returned, such as a picture, and `JSON.stringify` would write each of its bytes as a
- * member. Whoever it is told may read all that it holds: the agent's instructions are in `turn_prepared` and
- * `messages_sent`, what was said before in `run_started` as well.
+ * An event may hold the result of a skill, such as a picture, which `JSON.stringify` would write byte by byte. Send
+ * events only to recipients who may read everything in them: `turn_prepared` and `messages_sent` hold the agent's
+ * instructions, `run_started` holds the history.
  *
  * @category codecs
  * @since 0.1.0

@@ -19,7 +19,7 @@ import type * as Usage from "./Usage.ts"
 // ---------------------------------------------------------------- models
 
 /**
- * The last committed phase event (DR-3).
+ * The phase of a run: its last stored phase event.
  *
  * @category models
  * @since 0.1.0
@@ -37,7 +37,7 @@ export type Phase =
   | "turn_completed"
 
 /**
- * Who ended a run: its host, the model, or the turn limit.
+ * The cause of a run's end: its host, the model, or the turn limit.
  *
  * @category models
  * @since 0.1.0
@@ -45,7 +45,7 @@ export type Phase =
 export type RunSource = "caller" | "model_done" | "max_turns"
 
 /**
- * A failure as it is kept: the tag of the error and its sentence, and its fields when it was a typed one.
+ * A stored failure: the tag of the error, its message, and its fields if it is a typed error.
  *
  * @category models
  * @since 0.1.0
@@ -57,7 +57,7 @@ export interface ErrorInfo {
 }
 
 /**
- * Where a run stands: it runs or waits at a phase, has ended, or failed.
+ * The status of a run: running or paused at a phase, completed, or failed.
  *
  * @category models
  * @since 0.1.0
@@ -82,9 +82,8 @@ export type Status =
   | { readonly type: "failed"; readonly phase: Phase; readonly error: ErrorInfo; readonly createdAt: number }
 
 /**
- * How a prompt follows from the last one: its first `base` messages are those
- * already stored, in order, and `append` are new. The system text is told when
- * it changed.
+ * A prompt as a change to the previous one: keep the first `base` messages and append the new ones. Holds the system
+ * text only if it changed.
  *
  * @category models
  * @since 0.1.0
@@ -92,12 +91,12 @@ export type Status =
 export interface PromptDelta {
   readonly base: number
   readonly append: ReadonlyArray<Message>
-  /** Absent: as before. Null: none. */
+  /** Absent: unchanged. Null: none. */
   readonly system?: string | null
 }
 
 /**
- * How one turn's model call differs from what the agent says.
+ * Differences between the model call of a turn and the settings of the agent.
  *
  * @category models
  * @since 0.1.0
@@ -109,7 +108,7 @@ export interface ModelArgs {
 }
 
 /**
- * What a reply means for the run (DR-26). `corrective` is what the model is told next.
+ * The meaning of a reply for the run. `corrective` is the message sent to the model next.
  *
  * @category models
  * @since 0.1.0
@@ -126,8 +125,8 @@ export type Outcome =
     }
 
 /**
- * A hook's or a policy's change of one call at review (DR-11, DR-22): the call
- * in its new form, or the result that stands in for running it.
+ * A change of one call at its review, by a hook or a policy: the call in its new form, or a result that is used without
+ * running it.
  *
  * @category models
  * @since 0.1.0
@@ -137,7 +136,7 @@ export type CallChange =
   | { readonly type: "skip"; readonly result: CallResult }
 
 /**
- * A call that waits for a person (DR-22). An answer is part of the journal.
+ * A call that waits for a person. The answer is stored in the journal.
  *
  * @category models
  * @since 0.1.0
@@ -151,7 +150,7 @@ export interface Question {
 }
 
 /**
- * What a person decided about a call (DR-22).
+ * A person's decision about a call.
  *
  * @category models
  * @since 0.1.0
@@ -161,27 +160,27 @@ export interface Answer {
   readonly approved: boolean
   readonly reason?: string
   readonly by?: string
-  /** Arguments to run with instead of the asked-for ones. */
+  /** The input to run the call with, instead of the requested one. */
   readonly input?: Json
 }
 
 /**
- * One prompt, one answer and its results.
+ * One prompt, one reply, and its results.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Turn {
   readonly turnId: string
-  /** Counts from 1; the step of its events is one less. */
+  /** Counts from 1; the `step` of its events is one less. */
   readonly turn: number
   readonly attempt: number
   readonly startedAt: number
-  /** What was said to the run before this turn, while it was running. */
+  /** Messages that the host sent while the run was under way, before this turn. */
   readonly steering?: ReadonlyArray<Message>
   readonly model?: string
   readonly args?: ModelArgs
-  /** The conversation before this turn's prompt was prepared, while it may still be prepared again (DR-19). */
+  /** The conversation before the prompt of this turn was prepared, kept as long as the prompt may be prepared again. */
   readonly before?: { readonly prompt: ReadonlyArray<Message>; readonly system: string | null }
   readonly dialect: DialectName
   readonly tools: ReadonlyArray<string>
@@ -194,14 +193,14 @@ export interface Turn {
   readonly inFlight: ReadonlyArray<Call>
   /** In order of arrival; `Call.inOrder` gives source order. */
   readonly completed: ReadonlyArray<CallResult>
-  /** Ids of the batch, in source order. */
+  /** Ids of the calls, in source order. */
   readonly order: ReadonlyArray<string>
-  /** Ids of calls that were cut off and run again, or given a result, by a resume (DR-17). */
+  /** Ids of calls that were in flight and that a resume retried or resolved. */
   readonly recovered?: ReadonlyArray<string>
 }
 
 /**
- * Where a fork parted from another run. Up to that revision the fork is a copy, what follows was run anew.
+ * The origin of a fork. Records up to that revision are copied; later ones are the fork's own.
  *
  * @category models
  * @since 0.1.0
@@ -212,7 +211,7 @@ export interface ForkedFrom {
 }
 
 /**
- * How a run is stopped before its own end.
+ * A stop of a run before its own end.
  *
  * @category models
  * @since 0.1.0
@@ -237,24 +236,26 @@ export interface RunState {
   readonly agent: string
   readonly revision: number
   readonly status: Status
-  /** The host's own small JSON; hooks and resumes merge into it. */
+  /** A small JSON object of the host; hooks and resumes merge into it. */
   readonly context: JsonObject
-  /** What the run began with: history, then the input. */
+  /** The initial messages of the run: history, then the input. */
   readonly input: ReadonlyArray<Message>
-  /** How many messages of the input were said before this run. */
+  /** The number of messages in `input` that precede this run. */
   readonly history: number
   readonly turns: ReadonlyArray<Turn>
   readonly currentTurn: Turn | undefined
-  /** The conversation so far: the last prompt, and from the end of a turn on what that turn added. */
+  /** The conversation so far: the last prompt, and after a turn also the messages that it added. */
   readonly prompt: ReadonlyArray<Message>
   readonly system: string | null
-  /** Revision of the last phase event, and of the last one whose settle hook is known to have run (DR-8). */
+  /**
+   * The revision of the last phase event. `settledRevision` is that of the last one whose hook is known to have run.
+   */
   readonly phaseRevision: number
   readonly settledRevision: number
   readonly questions: ReadonlyArray<Question>
-  /** The end that onRunCompleted paused (DR-10). */
+  /** The end of the run that `onRunCompleted` paused. */
   readonly completing: { readonly source: RunSource; readonly reason?: string; readonly metadata?: Json } | undefined
-  /** The stop a hook asked for while other calls were under way, until it is made (DR-9, DR-10). */
+  /** The stop that a hook asked for while other calls were in flight. */
   readonly deferred: Stop | undefined
   readonly usage: Usage.Usage
   readonly costUsd: number
@@ -266,47 +267,48 @@ export interface RunState {
 }
 
 /**
- * State changes that no event tells.
+ * State changes without an event of their own.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Delta {
-  /** The settle hook of the phase before this record has run. */
+  /** The hook of the phase before this record has run. */
   readonly settled?: boolean
   /** Merged into the context. */
   readonly context?: JsonObject
   /** Ids that move from pending to in flight. */
   readonly launched?: ReadonlyArray<string>
-  /** Ids that go back from in flight to pending, accepted (DR-17). */
+  /** Ids that move from in flight back to pending, already accepted. */
   readonly retried?: ReadonlyArray<string>
-  /** Results given by the caller for calls in flight (DR-17). */
+  /** Results that the caller gave for calls in flight. */
   readonly resolved?: ReadonlyArray<CallResult>
-  /**
-   * What a person decided: from `Kernel.answer` only the answers for this run, maybe none; from a resume all of them.
-   */
+  /** A person's decisions: from `Kernel.answer` only those for this run, possibly none; from a resume all of them. */
   readonly answers?: ReadonlyArray<Answer>
-  /** Approvals asked for at review, after a hook changed a call (AC-19). */
+  /** Questions asked at review, after a hook changed a call. */
   readonly asked?: ReadonlyArray<Question>
-  /** Back to turn_started, so that the turn is prepared again (DR-19). */
+  /** Returns to turn_started, so that the turn is prepared again. */
   readonly rewind?: boolean
   readonly completing?: { readonly source: RunSource; readonly reason?: string; readonly metadata?: Json }
   readonly deferred?: Stop
-  /** What a refused reply used, or the making of a prompt that was not committed: no event tells it (R-19). */
+  /** Usage that no event reports: a refused reply, or the preparation of a prompt that was not stored. */
   readonly spent?: Usage.Expense
-  /** The run was taken up again. What its agent allows it now, such as more turns, is the agent's and not kept. */
+  /**
+   * The run was resumed. Settings of the agent, such as a higher `maxSteps`, apply from the agent and are not stored.
+   */
   readonly resumed?: boolean
 }
 
 /**
- * The result of a completed run. Computed from its state, so a resumed run returns what an undisturbed one does.
+ * The result of a completed run. Computed from its state, so a resumed run returns the same result as an undisturbed
+ * one.
  *
  * @category models
  * @since 0.1.0
  */
 export interface RunResult<out Output = string> {
   readonly runId: string
-  /** A run that ended otherwise has no result. */
+  /** Only completed runs have a result. */
   readonly status: "completed"
   /** The answer, decoded by the agent's output schema. */
   readonly output: Output
@@ -319,7 +321,7 @@ export interface RunResult<out Output = string> {
   readonly turns: number
   /** Null for a turn whose provider reported no usage. */
   readonly perTurnUsage: ReadonlyArray<Usage.Usage | null>
-  /** Model calls whose provider reported no usage: `usage` is too low by them. */
+  /** Model calls whose provider reported no usage; `usage` does not include them. */
   readonly unreportedTurns: number
   readonly finishReason: FinishReason
   /** The messages of this run, without the history before it: input, replies, results, steering. */

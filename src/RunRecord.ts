@@ -7,7 +7,7 @@
  */
 
 import type { DialectName } from "./Dialect.ts"
-import type { Call, CallResult } from "./Call.ts"
+import type { Call, CallOutcome } from "./Call.ts"
 import type { Message } from "./Message.ts"
 import type {
   Delta,
@@ -25,7 +25,7 @@ import type { FinishReason } from "./StreamPart.ts"
 import type { Expense, Usage } from "./Usage.ts"
 import type { Json, JsonObject } from "./internal/base/json.ts"
 
-/** Where an event happened. `step` counts from 0, `at` is milliseconds of the Clock. */
+/** The scope of an event. `step` counts from 0, `at` is milliseconds of the Clock. */
 export interface RunScope {
   readonly runId: string
   readonly rootRunId: string
@@ -37,38 +37,38 @@ export interface RunScope {
 
 interface Phase<Type extends string> extends RunScope {
   readonly type: Type
-  /** The commit this event is part of. */
+  /** The revision of the record that holds this event. */
   readonly revision: number
 }
 
-/** A run began: who runs, and what it was asked. */
+/** A run started, with its agent and its input. */
 export interface RunStarted extends Phase<"run_started"> {
   readonly agent: string
   readonly parentRunId: string | undefined
-  /** The run this one was forked from, and the last commit they have in common. */
+  /** The run this one was forked from, and the last revision they share. */
   readonly forkedFrom?: ForkedFrom
   readonly messages: ReadonlyArray<Message>
-  /** How many of them were said before this run. */
+  /** The number of messages in the input that precede this run. */
   readonly history: number
   readonly context: JsonObject
 }
 
-/** A turn was opened. */
+/** A turn started. */
 export interface TurnStarted extends Phase<"turn_started"> {
   readonly turnId: string
-  /** What was said to the run since its last turn, now part of the conversation. */
+  /** Messages the host sent since the last turn, now part of the conversation. */
   readonly steering?: ReadonlyArray<Message>
 }
 
-/** The prompt of the turn is made, told as what is new in it. */
+/** The prompt of the turn is ready, given as a change to the previous one. */
 export interface TurnPrepared extends Phase<"turn_prepared"> {
   readonly model: string
   readonly dialect: DialectName
   readonly prompt: PromptDelta
   readonly tools: ReadonlyArray<string>
-  /** What differs from the agent's own model and generation for this turn. */
+  /** Differences from the agent's model and generation settings in this turn. */
   readonly args?: ModelArgs
-  /** What models used that had a part in making it, as one that sums up does (CP-15). */
+  /** Usage of models that helped to build the prompt, such as one that summarizes. */
   readonly spent?: Expense
 }
 
@@ -77,15 +77,15 @@ export interface ModelStarted extends Phase<"model_started"> {
   readonly attempt: number
 }
 
-/** The model is about to be asked again: the run was cut off while it was (DR-24). */
+/** The model is about to be asked again, because the run stopped during the previous request. */
 export interface ModelRestarted extends Phase<"model_restarted"> {
   readonly attempt: number
 }
 
-/** The reply is there, with what it means for the run. */
+/** The reply arrived, with its meaning for the run. */
 export interface ModelCompleted extends Phase<"model_completed"> {
   readonly message: Message
-  /** Who answered, as `provider/model`: a fallback is visible here. */
+  /** The model that replied, as `provider/model`; it may be a fallback. */
   readonly model: string
   readonly usage: Usage | null
   readonly costUsd?: number
@@ -96,58 +96,58 @@ export interface ModelCompleted extends Phase<"model_completed"> {
 }
 
 /**
- * The calls of the reply are open, with the questions they wait for (DR-22). A call that a policy denied is among these,
- * with its `answer`: nobody is asked about it.
+ * The calls of the reply, with the questions they wait for. A call that a policy denied is among the questions with its
+ * `answer` already set.
  */
 export interface ToolCallsStarted extends Phase<"tool_calls_started"> {
-  /** The batch a hook put in place of the model's, if it did. */
+  /** The calls that a hook put in place of the model's, if it did. */
   readonly calls?: ReadonlyArray<Call>
   readonly questions?: ReadonlyArray<Question>
 }
 
-/** A call was reviewed: it will run as it is, as `change` says, or not at all (DR-11). */
+/** A call was reviewed. It runs as requested, or as `change` says, or not at all. */
 export interface ToolCallStarted extends Phase<"tool_call_started"> {
   readonly callId: string
   readonly change?: CallChange
 }
 
-/** A call has its result. */
+/** A call that was in flight has its result. The call itself was recorded when the reply came, or when it was changed. */
 export interface ToolCallCompleted extends Phase<"tool_call_completed"> {
   readonly callId: string
-  readonly result: CallResult
-  /** What a child run used (CP-15). */
+  readonly result: CallOutcome
+  /** Usage of a child run. */
   readonly spent?: Expense & { readonly turns: number }
 }
 
-/** Every call of the reply has its result. */
+/** Every call of the reply has a result. */
 export interface ToolCallsCompleted extends Phase<"tool_calls_completed"> {}
 
-/** The turn is part of the conversation. */
+/** The turn became part of the conversation. */
 export interface TurnCompleted extends Phase<"turn_completed"> {
   readonly turnId: string
 }
 
-/** The run waits, for a person or for its host (DR-9). */
+/** The run waits for a person or its host. */
 export interface Paused extends Phase<"paused"> {
   readonly reason: string
   readonly metadata: Json
 }
 
-/** The run ended: with an answer, at its limit, or by its host (DR-10, DR-20). */
+/** The run ended: with an answer, at its turn limit, or by its host. */
 export interface RunCompleted<out Output = unknown> extends Phase<"run_completed"> {
   readonly source: RunSource
   readonly reason?: string
   readonly metadata?: Json
-  /** Of a root run. Absent in the journal: it is computed from it. */
+  /** Set for root runs. Absent in the journal, from which it is computed. */
   readonly result?: RunResult<Output>
 }
 
-/** The run failed. It can be resumed from where it stood (DR-18). */
+/** The run failed. It can be resumed from its last record. */
 export interface RunFailed extends Phase<"run_failed"> {
   readonly error: ErrorInfo
 }
 
-/** The events a run's state is folded from. */
+/** The events from which the state of a run is folded. */
 export type PhaseEvent<Output = unknown> =
   | RunStarted
   | TurnStarted

@@ -1,10 +1,9 @@
 /**
- * What a run is: a fold of its records.
+ * The state of a run as a fold of its records.
  *
- * A record is one commit: the phase events of one transition, or a change
- * without events (a launch, a resume). `advance` is pure and is the only way
- * state moves, live and after a crash alike. Everything here is JSON-safe;
- * skills, layers and fibers are never part of it (DR-2 to DR-5).
+ * A record is stored as a whole: the phase events of one transition, or a change without events such as a launch or a
+ * resume. `advance` is pure and the only function that changes state, live and after a crash alike. State holds JSON
+ * only; skills, layers and fibers are never part of it.
  *
  * @since 0.1.0
  */
@@ -56,9 +55,8 @@ export type {
 // ---------------------------------------------------------------- the fold
 
 /**
- * Moves a run forward by one record. The first record makes the state: it
- * throws when that is not a `run_started`. Pure: the same records give the same
- * state, in any process.
+ * Advances a run by one record. Pure: the same records give the same state, in any process. Throws if the first record
+ * is not a `run_started`.
  *
  * @category combinators
  * @since 0.1.0
@@ -66,7 +64,7 @@ export type {
 export const advance = (state: RunState | undefined, record: RunRecord): RunState => open(Fold.advance(state, record))
 
 /**
- * Folds a whole journal, as `advance` does; nothing when it is empty.
+ * Folds a whole journal. Returns undefined if it is empty.
  *
  * @category combinators
  * @since 0.1.0
@@ -80,7 +78,7 @@ export const fold = (records: Iterable<RunRecord>): RunState | undefined => {
 // ---------------------------------------------------------------- getters
 
 /**
- * Tells whether a commit of a run was copied from the run it was forked from, not run again.
+ * Tells whether a revision of a fork was copied from the run it was forked from.
  *
  * @category guards
  * @since 0.1.0
@@ -89,7 +87,7 @@ export const isCopied = (state: Pick<RunState, "forkedFrom">, revision: number):
   state.forkedFrom !== undefined && revision <= state.forkedFrom.revision
 
 /**
- * How many turns are completed, without looking at them.
+ * Returns the number of completed turns without reading them.
  *
  * @category getters
  * @since 0.1.0
@@ -97,10 +95,10 @@ export const isCopied = (state: Pick<RunState, "forkedFrom">, revision: number):
 export const turnCount = (state: RunState): number => turnLog(state).length
 
 export {
-  /** The answer of a run: the text of its last turn's final block or prose. */
+  /** Returns the answer of a run: the text of its last turn's final block or prose. */
   answer,
-  /** The messages that a turn adds to the conversation: steering, the reply, then results or a corrective. */
+  /** Returns the messages that a turn adds to the conversation: steering, the reply, then results or a correction. */
   messagesOf,
-  /** The result of a completed run, with its decoded output. */
+  /** Returns the result of a completed run, with its decoded output. */
   result
 } from "./internal/state/runResult.ts"

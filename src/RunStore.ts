@@ -22,129 +22,18 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import type * as Stream from "effect/Stream"
 import { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, StoreError } from "./KernelError.ts"
-import type { Call } from "./Call.ts"
 import { beginningOf, originsOf } from "./internal/store/family.ts"
 import * as Calls from "./internal/store/inFlight.ts"
 import * as MemoryRuns from "./internal/store/memoryRuns.ts"
 import { headOf, inOrder, matches } from "./internal/store/runHead.ts"
 import { refusal } from "./internal/store/journalRules.ts"
+import type { CallInFlight, RunHead, RunStoreShape } from "./internal/store/runStoreTypes.ts"
 import { MediaStore } from "./MediaStore.ts"
-import type { RunRecord, RunState, Status } from "./RunState.ts"
+import type { Status } from "./RunState.ts"
 
 export { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, StoreError }
-
-/**
- * A worker's claim on a run (DR-6). Times are milliseconds since the epoch.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Lease {
-  readonly workerId: string
-  readonly expiresAt: number
-}
-
-/**
- * What a store tells of a run without reading its journal.
- *
- * @category models
- * @since 0.1.0
- */
-export interface RunHead {
-  readonly runId: string
-  readonly rootRunId: string
-  readonly parentRunId: string | undefined
-  readonly agent: string
-  readonly revision: number
-  readonly status: Status
-  readonly turns: number
-  readonly createdAt: number
-  readonly updatedAt: number
-  /**
-   * Who has the run. A lease that has ended (`expiresAt`) holds nothing: it offers the run to any worker. Runs that were
-   * submitted or answered have such a lease, and so do those that a worker had to leave and those whose worker died. A
-   * run has none once it was given back, as when the run is paused or has ended, or while somebody runs it without one.
-   */
-  readonly lease: Lease | undefined
-}
-
-/**
- * Which runs to list. Those of the same instant are ordered by id.
- *
- * @category models
- * @since 0.1.0
- */
-export interface RunFilter {
-  readonly status?: ReadonlyArray<Status["type"]> | undefined
-  readonly agent?: string | undefined
-  /** Only the runs of one tree. */
-  readonly rootRunId?: string | undefined
-  /** Only runs that have no parent. */
-  readonly roots?: boolean | undefined
-  /** Only runs nobody holds at this time (milliseconds since the epoch). */
-  readonly unleasedAt?: number | undefined
-  /** Only runs whose last commit is older than this time (milliseconds since the epoch). */
-  readonly updatedBefore?: number | undefined
-  /**
-   * Texts, with blanks between them, that all occur in the answer or in what was asked, in any case and order and
-   * within words, too. The first 65,536 characters of the answer and, after it, the question are looked at.
-   */
-  readonly search?: string | undefined
-  /** Which come first. Default: the `newest`. */
-  readonly order?: "newest" | "oldest" | undefined
-  /** Only runs that come after this one in that order, whether it is still there or not: how to read on. */
-  readonly after?: Pick<RunHead, "createdAt" | "runId"> | undefined
-  /** How many at most; none for less than one. Default: all. */
-  readonly limit?: number | undefined
-}
-
-/**
- * The operations of a store.
- *
- * @category models
- * @since 0.1.0
- */
-export interface RunStoreShape {
-  /**
-   * Stores records of one run that follow each other, all of them or none. `state` is the state after the last one.
-   *
-   * Records that begin at revision 1 create the run, and fail with `RunExists` if another run has its id. All others
-   * fail with `ConcurrentAppendError` unless the stored revision is the one before the first record. The same records
-   * once more are a success, also when others were stored after them.
-   *
-   * Fails with a `StoreError` of reason `invalid` if the records do not lead to `state` one by one, or hold a value that
-   * is not JSON; see `refusal`.
-   */
-  readonly append: (
-    records: Arr.NonEmptyReadonlyArray<RunRecord>,
-    state: RunState
-  ) => Effect.Effect<void, RunExists | ConcurrentAppendError | StoreError>
-  /** Returns the state after the last record, if the run is known. */
-  readonly load: (runId: string) => Effect.Effect<Option.Option<RunState>, StoreError>
-  /** Returns the head of a run, if the run is known. */
-  readonly head: (runId: string) => Effect.Effect<Option.Option<RunHead>, StoreError>
-  /** Emits the records after `fromRevision`, in order. One that cannot be read fails the stream after those before it. */
-  readonly read: (runId: string, fromRevision?: number) => Stream.Stream<RunRecord, StoreError>
-  /**
-   * Emits the records after `fromRevision`, then new ones as they are stored, each once and in order. The stream ends
-   * with the layer of its store.
-   */
-  readonly tail: (runId: string, fromRevision?: number) => Stream.Stream<RunRecord, StoreError>
-  /** Returns the heads of the runs that pass a filter, in its order. Default: all runs, the newest first. */
-  readonly list: (filter?: RunFilter) => Effect.Effect<ReadonlyArray<RunHead>, StoreError>
-  /** Takes or renews the lease of a run for its worker. Fails with `RunBusy` while another's is live at `now`. */
-  readonly acquire: (
-    runId: string,
-    lease: Lease,
-    now: number
-  ) => Effect.Effect<void, RunBusy | RunNotFound | StoreError>
-  /** Gives a lease back. Leaves the lease of another worker alone. */
-  readonly release: (runId: string, workerId: string) => Effect.Effect<void, StoreError>
-  /** Deletes runs with everything stored of them. Ids that are not known are passed over. */
-  readonly remove: (runIds: ReadonlyArray<string>) => Effect.Effect<void, StoreError>
-}
+export type { CallInFlight, Lease, RunFilter, RunHead, RunStoreShape } from "./internal/store/runStoreTypes.ts"
 
 /**
  * The store to which the kernel appends.
@@ -157,25 +46,12 @@ export class RunStore extends Context.Service<RunStore, RunStoreShape>()("kernai
 export { headOf, inOrder, matches, refusal }
 
 /**
- * A call that was begun and has no result: where its process died, nobody knows whether it was made (DR-16).
- *
- * @category models
- * @since 0.1.0
- */
-export interface CallInFlight extends Call {
-  /** The run that makes it: the one that was asked about, or a task below it. */
-  readonly runId: string
-  /** What its skill was given as `SkillContext.idempotencyKey`: what to look for where the call may have left a trace. */
-  readonly idempotencyKey: string
-}
-
-/**
- * The calls that a run and the tasks below it began and have no result of: those that were under way when its process
- * died, or are under way now. What is known of them is told to `Kernel.resume`, or to a `RunWorker`, as `replay` (DR-17).
+ * Returns the calls that a run and the tasks below it started and that have no result: they are in flight now, or were
+ * in flight when the process died. Pass what is known about them as `recover` to `Kernel.resume` or to a `RunWorker`.
  *
  * @example
  * const calls = yield* RunStore.inFlight(runId)
- * const replay: Record<string, Kernel.Recovery> = Object.fromEntries(
+ * const recover: Record<string, Kernel.Recovery> = Object.fromEntries(
  *   calls.map((call) => [call.callId, isPaid(call.idempotencyKey) ? { resolve: { output: [paid] } } : "retry"])
  * )
  *
@@ -188,13 +64,14 @@ export const inFlight = (
   RunStore.use((store) => Calls.inFlight(store, runId))
 
 /**
- * Forgets trees of runs whose root has ended and in which nothing happened since a time, and tells their ids.
+ * Deletes trees of runs whose root has ended and that were not updated since an instant. Returns the ids of the deleted
+ * runs.
  *
- * Completed runs have ended, unless `status` says otherwise; a task goes on no longer than its root (R-18). A tree
- * goes as a whole or not at all; its media go with it where a `MediaStore` is provided. A tree from which a run was
- * forked that has not ended stays: the fork sees its media. While the first record of one that has not ended cannot be
- * read, what is older than it stays: it may be a fork of that. Runs that lists leave out, such as those of a newer
- * format, are not seen here, nor what they were forked from: where versions share a store, the newest one prunes.
+ * By default only completed runs count as ended; see `status`. A tree is deleted as a whole or not at all, and its
+ * media with it if a `MediaStore` is in context. A tree stays while a fork of it has not ended, because the fork uses
+ * its media. If the first record of an unfinished run cannot be read, all older trees stay, since the run may be a fork
+ * of one of them. Runs that lists omit, such as those of a newer format, are not seen here, nor are their origins: if
+ * several versions share a store, prune with the newest one.
  *
  * @category combinators
  * @since 0.1.0
@@ -202,9 +79,9 @@ export const inFlight = (
 export const prune = Effect.fnUntraced(function* (options: {
   /** Milliseconds since the epoch. */
   readonly updatedBefore: number
-  /** What counts as ended. Default: `completed`. */
+  /** Statuses that count as ended. Default: `completed`. */
   readonly status?: ReadonlyArray<Status["type"]> | undefined
-  /** Only trees whose root is of this agent. */
+  /** Only trees whose root run belongs to this agent. */
   readonly agent?: string | undefined
 }): Effect.fn.Return<ReadonlyArray<string>, StoreError, RunStore> {
   const store = yield* RunStore
@@ -218,7 +95,7 @@ export const prune = Effect.fnUntraced(function* (options: {
   }
   const needed = over.size === 0 ? new Set() : yield* originsOfOpen(store, over)
   const gone = [...over].filter(([rootRunId]) => !needed.has(rootRunId))
-  // A store may look through all there is for what belongs to a run: it does so for many at once.
+  // Some stores scan everything to find what belongs to a run, so runs are removed in batches.
   for (const trees of Arr.chunksOf(gone, 100)) {
     const runIds = trees.flatMap(([, tree]) => tree.map(({ runId }) => runId))
     yield* store.remove(runIds)
@@ -229,7 +106,7 @@ export const prune = Effect.fnUntraced(function* (options: {
 })
 
 /**
- * The trees of root runs. Many a store looks through all its runs to find one tree, so all are gathered, page by page.
+ * Returns the trees of root runs. Some stores scan all runs to find one tree, so all heads are read once, page by page.
  */
 const treesOf = Effect.fnUntraced(function* (
   store: RunStoreShape,
@@ -247,7 +124,7 @@ const treesOf = Effect.fnUntraced(function* (
   return trees
 })
 
-/** The root runs that others were forked from which may go on: all but those that are over. */
+/** The root runs from which unfinished runs were forked. */
 const originsOfOpen = Effect.fnUntraced(function* (
   store: RunStoreShape,
   over: ReadonlyMap<string, ReadonlyArray<RunHead>>
@@ -258,7 +135,7 @@ const originsOfOpen = Effect.fnUntraced(function* (
     const origins = Effect.flatMap(beginningOf(store, head.runId), (state) =>
       state === undefined ? Effect.succeed([]) : originsOf(store, state)
     )
-    // What cannot be read may be mended, and nobody knows which of those that were there before it was forked from.
+    // An unreadable run may be repaired, and may be a fork of any older run.
     const known = Effect.catchIf(
       origins,
       ({ reason }) => reason === "corrupt",
@@ -278,23 +155,53 @@ const originsOfOpen = Effect.fnUntraced(function* (
 // ---------------------------------------------------------------- in this process
 
 /**
- * Creates a store that keeps runs in this process.
+ * Creates a store that keeps runs in this process, and keeps all of them.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const makeMemory: Effect.Effect<RunStoreShape> = Effect.sync(() => MemoryRuns.make().store)
+export const makeMemory: Effect.Effect<RunStoreShape> = Effect.sync(
+  () => MemoryRuns.make({ runs: Infinity, bytes: Infinity }).store
+)
 
 /**
- * Keeps runs in this process.
+ * How much a store in memory keeps of runs that ended. When it has more, the runs that ended first are dropped, each with
+ * its tasks. Runs that are under way, paused or queued stay, and so do their tasks and the runs they were forked from.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface MemoryOptions {
+  /** How many ended runs are kept, tasks included. Default: 1,000. */
+  readonly endedRuns?: number | undefined
+  /** About how many bytes of ended runs are kept. Default: 64 MiB. */
+  readonly endedBytes?: number | undefined
+}
+
+/**
+ * Keeps runs in this process, and a bounded number of those that ended.
  *
  * @category layers
  * @since 0.1.0
  */
-export const layerMemory: Layer.Layer<RunStore> = Layer.effect(
-  RunStore,
-  Effect.map(
-    Effect.acquireRelease(Effect.sync(MemoryRuns.make), ({ end }) => Effect.sync(end)),
-    ({ store }) => store
+export const layerMemoryWith = (options: MemoryOptions): Layer.Layer<RunStore> => {
+  const { endedBytes = 64 * 1024 * 1024, endedRuns = 1_000 } = options
+  return Layer.effect(
+    RunStore,
+    Effect.map(
+      Effect.acquireRelease(
+        Effect.sync(() => MemoryRuns.make({ runs: endedRuns, bytes: endedBytes })),
+        ({ end }) => Effect.sync(end)
+      ),
+      ({ store }) => store
+    )
   )
-)
+}
+
+/**
+ * Keeps runs in this process, and the last 1,000 of those that ended.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerMemory: Layer.Layer<RunStore> = layerMemoryWith({})

@@ -1,13 +1,11 @@
 /**
- * Runs what others stored: a worker claims runs nobody holds and takes them up where they stand.
+ * Runs stored runs: a worker claims runs that no other worker holds, and continues them.
  *
- * A run is held by a lease that is renewed while it runs; whoever loses its
- * lease stops where it stands, and the store refuses whatever it still sends
- * (R-5). Runs whose worker died are taken up again when their lease has ended,
- * by a schedule. Thousands that cannot be taken up neither cost much nor hide one
- * that can: a look reads a page of them, the oldest in turn with the newest. A
- * worker that is interrupted starts nothing new, lets each run come to the end of
- * its step, and gives its leases back (R-17).
+ * A worker holds a run with a lease that it renews while the run is active. A worker that loses its lease stops at its
+ * last record, and the store refuses everything it still appends. When a worker dies, its runs are claimed again after
+ * their leases expire, with a backoff schedule. Runs that cannot be claimed cost little and do not hide one that can:
+ * each poll reads a page of them, alternating between the oldest and the newest. A worker that is interrupted starts no
+ * new run, lets each run finish its step, and releases its leases.
  *
  * @since 0.1.0
  */
@@ -24,20 +22,20 @@ import type { Options, Runnable, TakeUp, TakeUpError } from "./internal/worker/w
 export type { Options, Runnable, TakeUp, TakeUpError }
 
 /**
- * What agents need, together.
+ * The services that all agents need together.
  *
  * @category models
  * @since 0.1.0
  */
 export type Services<A> = A extends Runnable<infer R> ? R : never
 
-/** Options of agents that may each need something else, and of a `resume` that may. */
+/** Options of agents that may need different services, and of a `resume` that may. */
 type Given<A extends Runnable<unknown>, R> = Options<Services<A> | R> & { readonly agents: ReadonlyArray<A> }
 
 export {
   /**
-   * Whether a worker had this run, and its provider failed for a reason that may pass (see `KernelError.ProviderReason`):
-   * a part of what `retries` may say.
+   * Tells whether a worker's run failed because its provider failed for a reason that may pass (see
+   * `KernelError.ProviderReason`). Use it as a part of `retries`.
    *
    * @category guards
    * @since 0.1.0
@@ -65,7 +63,7 @@ export const run = Effect.fnUntraced(function* <A extends Runnable<unknown>, R =
 })
 
 /**
- * Works until nothing is left that can be taken up now, and tells how many runs it took up.
+ * Works until no run is left to claim. Returns how many runs it claimed.
  *
  * @category running
  * @since 0.1.0
@@ -86,7 +84,7 @@ export const runOnce = Effect.fnUntraced(function* <A extends Runnable<unknown>,
 })
 
 /**
- * A worker for the time of a layer.
+ * Runs a worker for the lifetime of a layer.
  *
  * @category layers
  * @since 0.1.0

@@ -1,13 +1,12 @@
 /**
- * Runs the tasks of a plan, each as soon as what it waits for is done.
+ * Runs the tasks of a plan, each as soon as its dependencies are done.
  *
- * Every running task has a fiber of its own, never more than `concurrency` at
- * once; a waiting task costs nothing. A task that fails, dies or is interrupted
- * stops nobody: its exit is its result, and the tasks that wait for it see it.
- * Whatever finishes first, results come in the order of BP-58. Interrupting the
- * run interrupts every task and waits for all of them (R-18).
+ * Every running task has a fiber, at most `concurrency` at once; waiting tasks cost nothing. A task that fails, dies or
+ * is interrupted does not stop the others: its exit is its result, which the tasks that depend on it receive. Results
+ * come in the order of the plan's waves, whatever finishes first. Interrupting the run interrupts every task and waits
+ * for all of them.
  *
- * What a task is, and who is told about it, is the caller's: `runTask` says.
+ * `runTask` decides what a task does and who is notified.
  *
  * @since 0.1.0
  */
@@ -26,7 +25,7 @@ import * as Plan from "./Plan.ts"
 
 export {
   /**
-   * Tasks that can never start: a validated plan has none (BP-59).
+   * Some tasks can never start. A validated plan has no such tasks.
    *
    * @category errors
    * @since 0.1.0
@@ -37,10 +36,10 @@ export {
 // ---------------------------------------------------------------- models
 
 /**
- * How a task ended, under its id.
+ * The result of a task, with its id.
  *
- * A list of these keeps its order and takes any id, `10` and `__proto__`
- * included; `new Map(results)` looks them up.
+ * A list of results keeps its order and accepts any id, including `10` and `__proto__`; `new Map(results)` gives access
+ * by id.
  *
  * @category models
  * @since 0.1.0
@@ -48,7 +47,7 @@ export {
 export type TaskResult<A, E = never> = readonly [id: string, exit: Exit.Exit<A, E>]
 
 /**
- * Runs one task, given how the tasks it depends on ended, in the order of `dependsOn`.
+ * Runs one task with the results of its dependencies, in the order of `dependsOn`.
  *
  * @category models
  * @since 0.1.0
@@ -59,7 +58,7 @@ export type RunTask<A, E = never, R = never> = (
 ) => Effect.Effect<A, E, R>
 
 /**
- * What a run may be told beside its plan.
+ * Options of a run.
  *
  * @category models
  * @since 0.1.0
@@ -68,17 +67,17 @@ export interface Options<A, E = never> {
   /** Tasks that run at once. Default: 8. */
   readonly concurrency?: number | "unbounded" | undefined
   /**
-   * A limit shared with others, on top of `concurrency`: a task takes one permit while it runs.
+   * A limit shared with other runs, on top of `concurrency`: a task takes one permit while it runs.
    *
-   * Do not run a plan with the same semaphore inside a task: once every permit
-   * is held by a task that waits for another, nothing moves.
+   * Do not run a plan with the same semaphore inside a task: once tasks that wait for other tasks hold all permits,
+   * nothing continues.
    */
   readonly semaphore?: Semaphore.Semaphore | undefined
-  /** Results of an earlier, broken run of the same plan: these tasks do not run again. */
+  /** Results of an earlier, interrupted run of the same plan. These tasks do not run again. */
   readonly finished?: ReadonlyMap<string, Exit.Exit<A, E>> | undefined
   /**
-   * Believe the statuses of the plan: tasks that are done have no result, and those that are running never end.
-   * Default: false, every task starts pending (BP-54).
+   * Use the statuses of the plan: done tasks get no result, and running ones never end. Default: false, every task
+   * starts pending.
    */
   readonly keepStatus?: boolean | undefined
 }
@@ -86,11 +85,10 @@ export interface Options<A, E = never> {
 // ---------------------------------------------------------------- running
 
 /**
- * Runs a plan and gives one result per task, in the order of `Plan.completionOrder`.
+ * Runs a plan. Returns one result per task, in the order of `Plan.completionOrder`.
  *
- * Sequential tasks exclude each other and run in that order too, beside
- * whatever parallel task is ready (BP-57). Tasks that can never start fail the
- * run with a `DeadlockError`, after all others have ended (BP-59).
+ * Sequential tasks run one after the other in that order, beside the parallel tasks that are ready. Fails with a
+ * `DeadlockError` if tasks can never start, after all others have ended.
  *
  * @category running
  * @since 0.1.0
@@ -115,10 +113,10 @@ export const run = <A, E, R>(
 // ---------------------------------------------------------------- one run
 
 /**
- * What one run keeps in mind. Tasks are positions in the plan, always inside it: hence the `!`.
+ * The state of one run. Tasks are positions in the plan, always in range: hence the `!`.
  *
- * A ready queue feeds at most `limit` fibers. The end of a fiber counts down
- * the tasks that wait for it and pumps the queue again.
+ * A ready queue feeds at most `limit` fibers. When a fiber ends, the dependents of its task are updated and the queue
+ * is pumped again.
  */
 class Execution<A, E, R> {
   readonly plan: Plan.Plan
@@ -130,7 +128,7 @@ class Execution<A, E, R> {
   readonly graph: Graph.TaskGraph
   readonly order: ReadonlyArray<number>
   readonly results: Array<TaskResult<A, E> | undefined>
-  /** Of the tasks that run now. */
+  /** Fibers of the running tasks. */
   readonly fibers: Array<Fiber.Fiber<A, E> | undefined>
   running = 0
   /** Tasks that may start, from `head` on. */
@@ -163,14 +161,14 @@ class Execution<A, E, R> {
     this.fibers = plan.tasks.map(() => undefined)
     this.results = plan.tasks.map(() => undefined)
     this.sequence = this.graph.waves.flatMap((wave) => wave.sequential)
-    // Nothing waits for the parallel tasks of the first wave but a free place.
+    // Parallel tasks of the first wave wait only for a free slot.
     this.ready = Array.from(this.graph.waves[0]?.parallel ?? [])
     this.offerSequential()
   }
 
-  /** Starts what may start. */
+  /** Starts every task that may start. */
   pump(): void {
-    // A task that ends at once comes back here: the loop below goes on with it, so the stack does not grow.
+    // A task that ends at once calls this again; the loop below continues with it, so the stack does not grow.
     if (this.pumping) return
     this.pumping = true
     while (!this.stopped && this.running < this.limit) {
@@ -199,7 +197,7 @@ class Execution<A, E, R> {
       this.settle(position, exit)
       this.pump()
     })
-    // The task itself interrupted the run, before its fiber was known.
+    // The task interrupted the run itself, before its fiber was known.
     if (this.stopped) fiber.interruptUnsafe()
   }
 
@@ -215,7 +213,7 @@ class Execution<A, E, R> {
     this.offerSequential()
   }
 
-  /** The next sequential task, once the one before has ended: their order is the plan's, not that of readiness. */
+  /** Offers the next sequential task once the previous one has ended: their order is that of the plan. */
   offerSequential(): void {
     const position = this.sequence[this.turn]
     if (position === undefined || this.sequenceBusy || this.graph.unmet[position]! > 0) return
@@ -247,7 +245,7 @@ class Execution<A, E, R> {
     )
   }
 
-  /** Interrupts what runs and waits for it, also for a task that was just being started. */
+  /** Interrupts the running tasks and waits for them, including one that is just being started. */
   readonly stop: Effect.Effect<void> = Effect.suspend(() => {
     this.stopped = true
     return Effect.andThen(
@@ -263,8 +261,8 @@ class Execution<A, E, R> {
 const defaultConcurrency = 8
 
 /**
- * The scheduler of a fiber, with the fiber's own queue for everyone: tasks that
- * give way together come back together, in one turn of the event loop.
+ * The scheduler of a fiber with the fiber's own queue for all tasks: tasks that yield together resume together, in one
+ * turn of the event loop.
  */
 const oneDispatcher = (parent: Fiber.Fiber<unknown, unknown>): Scheduler.Scheduler => {
   const scheduler = parent.getRef(Scheduler.Scheduler)

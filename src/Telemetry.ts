@@ -1,9 +1,8 @@
 /**
- * Runs as traces and metrics, by OpenTelemetry's conventions for generative AI.
+ * Traces and measures runs by OpenTelemetry's conventions for generative AI.
  *
- * Off by default, and then it costs nothing. Switched on it uses Effect's own
- * Tracer and Metric: which exporter they feed is the application's choice.
- * What was said stays out of it unless asked for (S-7).
+ * Off by default, at no cost. It uses Effect's own Tracer and Metric; the application chooses the exporter. Prompts,
+ * replies, inputs and results are left out unless `captureContent` is set.
  *
  * @since 0.1.0
  */
@@ -26,7 +25,7 @@ import type { Usage } from "./Usage.ts"
 // ---------------------------------------------------------------- models
 
 /**
- * What is known of a run when it begins.
+ * The facts of a run at its start.
  *
  * @category models
  * @since 0.1.0
@@ -42,7 +41,7 @@ export interface RunFacts {
 }
 
 /**
- * What is known of a run when it ended.
+ * The facts of a run at its end.
  *
  * @category models
  * @since 0.1.0
@@ -54,7 +53,7 @@ export interface RunOutcome {
 }
 
 /**
- * What is known of a model call when it is made.
+ * The facts of a model call when it is made.
  *
  * @category models
  * @since 0.1.0
@@ -66,12 +65,12 @@ export interface ChatFacts {
   readonly runId?: string
   readonly rootRunId?: string
   readonly step?: number
-  /** Asked only when contents are captured. */
+  /** Called only if contents are captured. */
   readonly input?: () => ReadonlyArray<Message>
 }
 
 /**
- * What is known of a model call when its reply is there.
+ * The facts of a model call when its reply has arrived.
  *
  * @category models
  * @since 0.1.0
@@ -84,12 +83,12 @@ export interface ChatOutcome {
   /** Milliseconds from the request to the first part of the reply. */
   readonly firstChunkMs?: number | undefined
   readonly costUsd?: number
-  /** Asked only when contents are captured. */
+  /** Called only if contents are captured. */
   readonly output?: () => Message
 }
 
 /**
- * What is known of a call when it is made.
+ * The facts of a call when it is made.
  *
  * @category models
  * @since 0.1.0
@@ -99,25 +98,25 @@ export interface ToolFacts {
   readonly kind: CallKind
   readonly callId: string
   readonly effects?: Effects
-  /** Asked only when contents are captured. */
+  /** Called only if contents are captured. */
   readonly input?: () => unknown
 }
 
 /**
- * What is known of a call when it has its result.
+ * The facts of a call when it has its result.
  *
  * @category models
  * @since 0.1.0
  */
 export interface ToolOutcome {
-  /** Why the call gave no result, as one word. */
+  /** The kind of failure, as one word. */
   readonly error?: string
-  /** Asked only when contents are captured. */
+  /** Called only if contents are captured. */
   readonly output?: () => unknown
 }
 
 /**
- * What is known of a workflow when it begins.
+ * The facts of a workflow at its start.
  *
  * @category models
  * @since 0.1.0
@@ -128,7 +127,7 @@ export interface WorkflowFacts {
 }
 
 /**
- * Wraps the four things a run does. `outcome` reads the facts of the end from the value. A task of a workflow is a run of
+ * Wraps the operations of a run. `outcome` reads the facts of the end from the value. A task of a workflow is a run of
  * its own, one level deeper.
  *
  * @category models
@@ -142,7 +141,7 @@ export interface TelemetryShape {
 }
 
 /**
- * Puts a span and its metrics around an effect, which stays what it is.
+ * Adds a span and its metrics to an effect without changing it.
  *
  * @category models
  * @since 0.1.0
@@ -154,15 +153,17 @@ export type Wrap<Facts, Outcome> = <A, E, R>(
 ) => Effect.Effect<A, E, R>
 
 /**
- * What telemetry may show.
+ * Options for captured content.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options {
-  /** Puts prompts, replies, arguments and results into spans. They may hold anything a user or a file said. */
+  /**
+   * Add prompts, replies, inputs and results to spans. They may contain anything from a user or a file. Default: false.
+   */
   readonly captureContent?: boolean | undefined
-  /** Applied to every text that is captured, keys included. */
+  /** Applied to every captured text, including keys. */
   readonly redact?: ((text: string) => string) | undefined
 }
 
@@ -182,7 +183,7 @@ export const Telemetry: Context.Reference<TelemetryShape | undefined> = Context.
 // ---------------------------------------------------------------- constructors
 
 /**
- * Makes the wrappers.
+ * Creates the wrappers of a run.
  *
  * @category constructors
  * @since 0.1.0
@@ -228,7 +229,7 @@ export const make = (options: Options = {}): TelemetryShape => {
         metric: metrics.tool,
         attributes: { ...toolAttributes(facts), ...capture(names.toolArguments, facts.input) },
         dimensions: [names.toolName, names.toolType],
-        // What a skill fails with is its own text, not ours.
+        // The text of a skill's failure belongs to the skill, so it is not shown.
         showsFailures: false,
         outcome: (value, told) => {
           const end = outcome?.(value) ?? {}
@@ -238,7 +239,7 @@ export const make = (options: Options = {}): TelemetryShape => {
       }),
     workflow: (effect, facts) =>
       measured(effect, {
-        // A model words the goal: it is no name, and not for everyone's eyes.
+        // The model writes the goal: it is not a name, and may be confidential.
         name: operations.invokeWorkflow,
         kind: "internal",
         metric: metrics.workflow,
@@ -255,7 +256,7 @@ export const make = (options: Options = {}): TelemetryShape => {
 }
 
 /**
- * Switches telemetry on, for whatever Tracer and metric exporter are there.
+ * Turns telemetry on, with the Tracer and metric exporter in context.
  *
  * @category layers
  * @since 0.1.0
@@ -264,7 +265,7 @@ export const layer = (options?: Options): Layer.Layer<never> => Layer.sync(Telem
 
 // ---------------------------------------------------------------- helpers
 
-/** The attribute of a content, if contents are captured: the value is not even asked for otherwise. */
+/** Returns the attribute of a content if contents are captured. Otherwise the value is not even computed. */
 type Capture = (name: string, value: (() => unknown) | undefined) => Attributes
 
 const runAttributes = (facts: RunFacts): Attributes => ({

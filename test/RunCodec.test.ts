@@ -61,6 +61,69 @@ describe("a record as text", () => {
     assert.deepStrictEqual(codec.decodeState(fixture("state-v1.jsonl")), codec.decodeState(fixture("state-v2.jsonl")))
   })
 
+  it("reads the names of format 1 wherever the kernel wrote them, and heals contents of steering messages (R-9)", () => {
+    const [first = ""] = fixture("journal-v1.jsonl")
+    const { createdAt, runId, scope, workerId } = JSON.parse(first)
+    const read = (events: ReadonlyArray<object>, delta: object = {}) =>
+      decode(JSON.stringify({ format: 1, runId, revision: 9, op: "phase", createdAt, workerId, scope, events, delta }))
+    const eventOf = (event: object) => JSON.parse(JSON.stringify(read([event]).events[0]))
+    const asked = {
+      toolCallIds: ["c"],
+      approvals: [{ toolCallId: "c", toolName: "send", input: { toolCallId: "the host's" }, reason: "r" }]
+    }
+    const asks = {
+      callIds: ["c"],
+      questions: [{ callId: "c", name: "send", input: { toolCallId: "the host's" }, reason: "r" }]
+    }
+    const pause = (metadata: object, reason = "approval_required") => ({ type: "pause" as const, reason, metadata })
+    assert.deepStrictEqual<unknown>(read([], { deferred: pause(asked) }).delta.deferred, pause(asks))
+    assert.deepStrictEqual<unknown>(read([], { deferred: pause(asked, "mine") }).delta.deferred, pause(asked, "mine"))
+    for (const [tag, fields, now] of [
+      ["InFlightToolCalls", { runId, toolCallIds: ["c"] }, { runId, callIds: ["c"] }],
+      ["ApprovalNotFound", { runId, toolCallId: "c" }, { runId, callId: "c" }],
+      ["ProviderError", { toolCallId: "c" }, { toolCallId: "c" }]
+    ] as const) {
+      const error = { tag, message: "m", fields }
+      assert.deepInclude(eventOf({ type: "run_failed", error }), { error: { ...error, fields: now } })
+      const status = { type: "failed", phase: "turn_started", error, createdAt: 1 }
+      const headed = Result.getOrThrow(RunCodec.decodeStatus(JSON.stringify(status)))
+      assert.deepStrictEqual<unknown>(headed, { ...status, error: { ...error, fields: now } })
+    }
+    const content = [
+      { type: "text", text: "this one" },
+      { type: "image", fileId: "f", mediaType: "image/png", "~file_id": "kept" },
+      { type: "data", data: { fileId: "theirs" }, schemaId: "s" },
+      { type: "unknown", wireType: "hologram", raw: { type: "hologram", fileId: "theirs" } }
+    ]
+    const steering = [{ role: "user", content }]
+    const [, image, data, unknown] = eventOf({ type: "turn_started", turnId: "t", steering }).steering[0].content
+    assert.deepInclude(image, { type: "image", fileId: "f", mediaType: "image/png" })
+    assert.deepStrictEqual(data, { type: "data", data: { fileId: "theirs" }, schemaId: "s" })
+    assert.deepStrictEqual(unknown, content[3])
+    const [part = ""] = fixture("state-v1.jsonl")
+    const state = { ...JSON.parse(part), deferred: pause(asked) }
+    assert.deepStrictEqual<unknown>(Result.getOrThrow(codec.decodeState([JSON.stringify(state)])).deferred, pause(asks))
+  })
+
+  it("keeps media in steering messages, in the record and in the turn (R-8)", () => {
+    const run = Journal.begin("run")
+    const message: Message.Message = {
+      role: "user",
+      content: [
+        Content.text("look"),
+        Content.image({ fileId: "f", mediaType: "image/png" }),
+        Content.document({ data: new Uint8Array([1, 2]), filename: "a.bin" })
+      ]
+    }
+    const { record, state } = run.commit("phase", [{ type: "turn_started", turnId: "t", steering: [message] }])
+    assert.deepStrictEqual(decode(encode(record)), record)
+    const text = Result.getOrThrow(RunCodec.encodeState(state))
+    assert.deepStrictEqual(Result.getOrThrow(codec.decodeState([text])), plain(state))
+    const misfit = { role: "user", content: [Content.data({ n: Number.NaN })] } as const
+    const refused = run.commit("phase", [{ type: "turn_started", turnId: "t", steering: [misfit] }])
+    assert.strictEqual(reasonOf(RunCodec.encodeRecord(refused.record)), "invalid")
+  })
+
   it("decodes format 1 as intended, unusual values included (R-8)", () => {
     const [first, , , , answered] = fixture("journal-v1.jsonl").map(decode)
     assert.deepStrictEqual(first?.events[0], {

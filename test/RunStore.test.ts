@@ -1,11 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Fiber, Layer, Schema, Scope, Stream } from "effect"
+import { Context, Effect, Fiber, Layer, Option, Schema, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { Kernel, type Provider, RunState, RunStore, Skill } from "kernai"
+import { Kernel, type Provider, RunState, RunStore, Skill, SkillRegistry } from "kernai"
 import { MockProvider, Scenario } from "kernai/testing"
 import { command, final } from "./support/blocks.ts"
 import { kernel } from "./support/kernel.ts"
-import { endsWithLayer, suite } from "./support/runStore.ts"
+import * as Journal from "../src/testing/internal/sampleJournal.ts"
+import { endsWithLayer, put, suite } from "./support/runStore.ts"
 import { agent, plan } from "./support/workflow.ts"
 
 describe("RunStore.layerMemory", () => {
@@ -69,6 +70,139 @@ describe("RunStore.layerMemory", () => {
       assert.deepStrictEqual(yield* Stream.runCollect(store.read("r")), records)
       assert.deepStrictEqual(yield* Stream.runCollect(Stream.take(store.tail("r", 4), 7)), records.slice(4))
     })
+  )
+})
+
+describe("RunStore.layerMemoryWith", () => {
+  const on = <A, E>(options: RunStore.MemoryOptions, body: (store: RunStore.RunStoreShape) => Effect.Effect<A, E>) =>
+    Effect.provide(RunStore.RunStore.use(body), RunStore.layerMemoryWith(options))
+
+  /** Stores a run that ended, with a task for each other id. */
+  const end = Effect.fnUntraced(function* (
+    store: RunStore.RunStoreShape,
+    runId: string,
+    { tasks = [], text = "done" }: { readonly tasks?: ReadonlyArray<string>; readonly text?: string } = {}
+  ) {
+    const run = Journal.begin(runId)
+    yield* put(store, [run.last()])
+    for (const task of tasks) {
+      const below = Journal.begin(task, { rootRunId: runId, parentRunId: runId, depth: 1 })
+      yield* put(store, [below.last(), ...Journal.finish(below)])
+    }
+    yield* put(store, Journal.finish(run, text))
+  })
+
+  const idsOf = (store: RunStore.RunStoreShape) =>
+    Effect.map(store.list(), (heads) => heads.map(({ runId }) => runId).toSorted())
+
+  it.effect("keeps so many ended runs, and drops those that ended first, tasks and all", () =>
+    on({ endedRuns: 4 }, (store) =>
+      Effect.gen(function* () {
+        yield* end(store, "a", { tasks: ["a1", "a2"] })
+        yield* end(store, "b")
+        assert.deepStrictEqual(yield* idsOf(store), ["a", "a1", "a2", "b"])
+        yield* end(store, "c")
+        assert.deepStrictEqual(yield* idsOf(store), ["b", "c"])
+        assert.deepStrictEqual(yield* store.load("a1"), Option.none())
+        assert.deepStrictEqual(yield* Stream.runCollect(store.read("a")), [])
+        // The name is free again.
+        yield* end(store, "a")
+        assert.deepStrictEqual(yield* idsOf(store), ["a", "b", "c"])
+      })
+    )
+  )
+
+  it.effect("keeps so many bytes of ended runs, and the last one however large it is", () =>
+    on({ endedBytes: 100_000 }, (store) =>
+      Effect.gen(function* () {
+        for (const id of ["a", "b", "c", "d"]) yield* end(store, id, { text: "x".repeat(15_000) })
+        assert.deepStrictEqual(yield* idsOf(store), ["b", "c", "d"])
+        yield* end(store, "e", { text: "x".repeat(200_000) })
+        assert.deepStrictEqual(yield* idsOf(store), ["e"])
+      })
+    )
+  )
+
+  it.effect("drops no run that is under way, paused or queued, nor its tasks, nor what it was forked from", () =>
+    on({ endedRuns: 1 }, (store) =>
+      Effect.gen(function* () {
+        const paused = Journal.begin("paused")
+        const pause = paused.commit("pause", [{ type: "paused", reason: "wait", metadata: null }])
+        yield* put(store, [Journal.begin("running").last(), Journal.begin("paused").last(), pause])
+        const task = Journal.begin("running/task", { rootRunId: "running", parentRunId: "running", depth: 1 })
+        yield* put(store, [task.last(), ...Journal.finish(task)])
+        const queued = Journal.begin("queued")
+        const failure = queued.commit("phase", [{ type: "run_failed", error: { tag: "ProviderError", message: "" } }])
+        yield* put(store, [Journal.begin("queued").last()])
+        yield* store.acquire("queued", { workerId: "w", expiresAt: 0 }, 1)
+        yield* put(store, [failure])
+        yield* end(store, "original")
+        const fork = (from: string, runId: string) =>
+          Effect.provideService(Kernel.fork(from, { revision: 3, runId }), RunStore.RunStore, store)
+        yield* fork("original", "fork")
+        for (const id of ["a", "b", "c"]) yield* end(store, id)
+        const open = ["fork", "original", "paused", "queued", "running", "running/task"]
+        assert.deepStrictEqual(yield* idsOf(store), ["c", ...open])
+        // The fork ends, and so does what kept the original.
+        const state = Option.getOrThrow(yield* store.load("fork"))
+        const last: RunState.RunRecord = {
+          runId: "fork",
+          revision: 4,
+          op: "phase",
+          events: [
+            {
+              type: "run_completed",
+              source: "caller",
+              runId: "fork",
+              rootRunId: "fork",
+              step: 0,
+              depth: 0,
+              taskId: undefined,
+              at: 1,
+              revision: 4
+            }
+          ],
+          delta: {},
+          createdAt: 1,
+          workerId: "w"
+        }
+        yield* store.append([last], RunState.advance(state, last))
+        assert.deepStrictEqual(yield* idsOf(store), ["fork", "paused", "queued", "running", "running/task"])
+      })
+    )
+  )
+
+  it.effect("counts a failed run that goes on from its next end", () =>
+    on({ endedRuns: 2 }, (store) =>
+      Effect.gen(function* () {
+        const run = Journal.begin("a")
+        yield* put(store, [run.last()])
+        yield* put(store, [run.commit("phase", [{ type: "run_failed", error: { tag: "StoreError", message: "" } }])])
+        yield* end(store, "b")
+        yield* put(store, [run.commit("resume", [], { resumed: true })])
+        yield* end(store, "c")
+        yield* put(store, Journal.finish(run))
+        assert.deepStrictEqual(yield* idsOf(store), ["a", "c"])
+      })
+    )
+  )
+
+  it.effect("bounds the kernel with everything in memory", () =>
+    Effect.gen(function* () {
+      const talk = (index: number) => Kernel.run(agent(), "go", { runId: `r${index}` })
+      yield* Effect.forEach(
+        Array.from({ length: 101 }, (_, index) => index),
+        talk,
+        { discard: true }
+      )
+      const again = (index: number) => Effect.result(Kernel.resume(agent(), `r${index}`))
+      assert.deepStrictEqual(
+        [yield* again(0), yield* again(1), yield* again(100)].map(({ _tag }) => _tag),
+        ["Failure", "Success", "Success"]
+      )
+    }).pipe(
+      Effect.provide(Layer.provide(Kernel.layerMemory, [MockProvider.layer(final("done")), SkillRegistry.layer()]))
+    )
   )
 })
 

@@ -65,8 +65,19 @@ describe("the house", () => {
     assert.deepStrictEqual(circles(imports.filter(({ typesOnly }) => !typesOnly)), [])
   })
 
+  it("has no circle of modules in the heart, types included", () => {
+    assert.deepStrictEqual(circles(imports.filter(({ from, to }) => isHeart(from) && isHeart(to))), [])
+  })
+
   it("has no base name twice", () => {
     assert.deepStrictEqual(repeatedNames(), [])
+  })
+
+  it("cites no rule of a specification in the sources: comments say what they mean", () => {
+    const citing = filesIn(src).filter((file) =>
+      /\b(?:BP|W|DR|AC|CP|R|S)-\d+\b/.test(readFileSync(join(src, file), "utf8"))
+    )
+    assert.deepStrictEqual(citing, [])
   })
 
   it("imports nothing but effect in the heart", () => {

@@ -1,9 +1,8 @@
 /**
- * Agents in YAML or JSON files, with a JSON Schema for whoever writes one (AC-22, AC-23).
+ * Reads agents from YAML or JSON files, and publishes their JSON Schema.
  *
- * A file is a config and nothing else: it names skills and protocols, it holds
- * no code and no secret. Whatever it holds, reading it is bounded (S-3), and a
- * value an agent cannot have is refused with its place.
+ * A file is a config only: it names skills and protocols, and holds neither code nor secrets. Reading it is bounded
+ * whatever it holds, and an invalid value is refused with its path.
  *
  * @since 0.1.0
  */
@@ -44,8 +43,8 @@ export const jsonSchema: () => JsonObject = Schemas.jsonSchema
 /**
  * Reads an agent from the text of a file.
  *
- * A YAML text may be JSON too. An agent with an `output_schema` answers with
- * JSON of that schema, whose type is known at run time only; it has no `pattern` (S-12).
+ * YAML text may also be JSON. An agent with an `output_schema` answers with JSON of that schema, whose type is known
+ * only at run time. The schema must not contain a `pattern`.
  *
  * @example
  * const agent = yield* AgentFile.parse(`
@@ -76,7 +75,7 @@ export const parse: (
 })
 
 /**
- * The agent of a config that was read elsewhere, with the schema of its answer.
+ * Reads an agent from a config that was parsed elsewhere, with the schema of its answer.
  *
  * @category constructors
  * @since 0.1.0
@@ -88,7 +87,7 @@ export const fromConfig = (config: unknown): Result.Result<Agent<unknown>, Agent
   return Result.flatMap(toSchema(schema), (output) =>
     Result.map(
       Agents.fromConfig(config, { output }),
-      // The schema as it was written is what the model is shown.
+      // The model is sent the schema as it was written.
       (agent): Agent<unknown> => ({ ...agent, outputJsonSchema: () => (isRecord(schema) ? schema : {}) })
     )
   )
@@ -102,21 +101,23 @@ export const fromConfig = (config: unknown): Result.Result<Agent<unknown>, Agent
  */
 export const load: (
   path: string
-) => Effect.Effect<Agent<unknown>, ConfigInvalid | AgentConfigInvalid, FileSystem.FileSystem> = Effect.fnUntraced(
-  function* (path) {
-    const text = yield* readText(path, "agent", maxBytes)
-    return yield* Effect.mapError(
-      parse(text, path.toLowerCase().endsWith(".json") ? "json" : "yaml"),
-      ({ _tag, path: at, reason }) => {
-        const told = { path: at, reason: `${reason} (in '${path}')` }
-        return _tag === "ConfigInvalid" ? new ConfigInvalid(told) : new AgentConfigInvalid(told)
-      }
-    )
-  }
-)
+) => Effect.Effect<Agent<unknown>, ConfigInvalid | AgentConfigInvalid, FileSystem.FileSystem> = (path) => loadFrom(path)
+
+/** Loads the file at `path`, which with `folder` must be inside that folder. */
+const loadFrom = Effect.fnUntraced(function* (path: string, folder?: string) {
+  const text = yield* readText(path, "agent", maxBytes, folder)
+  return yield* Effect.mapError(
+    parse(text, path.toLowerCase().endsWith(".json") ? "json" : "yaml"),
+    ({ _tag, path: at, reason }) => {
+      const told = { path: at, reason: `${reason} (in '${path}')` }
+      return _tag === "ConfigInvalid" ? new ConfigInvalid(told) : new AgentConfigInvalid(told)
+    }
+  )
+})
 
 /**
- * Reads every agent of a folder, by name: its `.yaml`, `.yml` and `.json` files, in the order of their names.
+ * Reads every agent of a folder, by name: its `.yaml`, `.yml` and `.json` files, in the order of their file names. Fails
+ * for a link that leads out of the folder.
  *
  * @category constructors
  * @since 0.1.0
@@ -130,12 +131,13 @@ export const loadAll: (
 > = Effect.fnUntraced(function* (folder) {
   const fs = yield* FileSystem.FileSystem
   const paths = yield* Path.Path
-  const names = yield* Effect.mapError(fs.readDirectory(folder), (error) =>
-    invalid(`the folder '${folder}' cannot be read: ${error.message}`)
+  const { names, real } = yield* Effect.mapError(
+    Effect.all({ names: fs.readDirectory(folder), real: fs.realPath(folder) }),
+    (error) => invalid(`the folder '${folder}' cannot be read: ${error.message}`)
   )
   const agents = new Map<string, Agent<unknown>>()
   for (const name of names.filter((name) => /\.(?:ya?ml|json)$/i.test(name)).toSorted()) {
-    const agent = yield* load(paths.join(folder, name))
+    const agent = yield* loadFrom(paths.join(folder, name), real)
     if (agents.has(agent.name)) return yield* invalid(`two agents of '${folder}' are called '${agent.name}'`)
     agents.set(agent.name, agent)
   }
@@ -143,7 +145,7 @@ export const loadAll: (
 })
 
 /**
- * An agent as the text of a JSON file. Reading it back gives the same agent (AC-23).
+ * Writes an agent as the text of a JSON file. Reading it back gives the same agent.
  *
  * @category encoding
  * @since 0.1.0
@@ -160,7 +162,7 @@ const unreadable = (reason: string) => invalid(`the agent cannot be read: ${reas
 const isRecord = (value: unknown): value is { readonly [key: string]: unknown } =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** The document as JSON values. Keys of prototypes were refused when it was read. */
+/** Converts the document to JSON. Prototype keys were refused when it was parsed. */
 const toJson = (value: Yaml.Plain): Json => {
   if (value instanceof Map) return Object.fromEntries(Array.from(value, ([key, item]) => [key, toJson(item)]))
   if (Array.isArray(value)) return value.map(toJson)
@@ -170,13 +172,13 @@ const toJson = (value: Yaml.Plain): Json => {
 // ---------------------------------------------------------------- typed answers
 
 /**
- * A schema that decodes what a JSON Schema describes. Patterns are refused: they would be matched against what a model
- * writes, in whatever time that takes (S-12).
+ * Creates a schema that decodes what a JSON Schema describes. Patterns are refused, because matching them against the
+ * output of a model could take unbounded time.
  */
 const toSchema = (schema: unknown): Result.Result<Schema.ConstraintDecoder<unknown>, AgentConfigInvalid> => {
   const made = (patterns: "error" | "ignore") => {
     const document = JsonSchema.fromSchemaDraft2020_12(isRecord(schema) ? schema : {})
-    // Made of JSON Schema alone, it needs no services.
+    // Made of JSON Schema alone, so it needs no services.
     const output = SchemaRepresentation.fromJsonSchemaDocument(document, {
       patterns
     }) as unknown as Schema.ConstraintDecoder<unknown>
@@ -186,7 +188,7 @@ const toSchema = (schema: unknown): Result.Result<Schema.ConstraintDecoder<unkno
   return Result.try({
     try: () => made("error"),
     catch: (error) => {
-      // What can be read without its patterns was refused for them.
+      // If it can be read without its patterns, they are the reason for refusing it.
       const hasPattern = Result.isSuccess(Result.try(() => made("ignore")))
       const why = error instanceof Error ? error.message : "it cannot be read"
       return new AgentConfigInvalid({ path: "output_schema", reason: hasPattern ? patterned : why })

@@ -1,10 +1,9 @@
 /**
- * Media as files: what was given to a run in one process is there for the process that goes on with it.
+ * Keeps media as files, so that a run can continue in another process.
  *
- * A medium is two files: its bytes under their digest, and `<id>.json`, which
- * says what it is. Both are written aside, synced and then put in place, so
- * they are there as a whole or not at all, and an id is taken once (S-20). The
- * folder may be that of a `FileRunStore`: `Media` is the name of no run.
+ * A medium is two files: its bytes under their digest, and `<id>.json`, which describes it. Both are written to a
+ * temporary name, synced and then moved into place, so a medium exists as a whole or not at all, and an id is used
+ * once. The folder may be that of a `FileRunStore`: no run is stored under the name `Media`.
  *
  * @since 0.1.0
  */
@@ -27,21 +26,21 @@ import { failed, isTag, syncDirectory } from "./internal/disk.ts"
 import * as Name from "./internal/fileName.ts"
 
 /**
- * What a store may read.
+ * Options of a store.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options {
-  /** Media given by path are read inside this folder only (S-4). Default: the current one. */
+  /** The only folder from which media given by path are read. Default: the current one. */
   readonly root?: string | undefined
 }
 
 /**
- * A store in a directory, which is made when it is not there. Its files are readable by their owner only.
+ * Creates a store in a directory, which is created if necessary. Only the owner of its files can read them.
  *
- * `Limits.mediaBytes` bounds the media of each root run, and those of the application.
- * Processes that add to one of them at the same time may exceed it by what is under way.
+ * `Limits.mediaBytes` bounds the media of each root run and those of the application. Processes that add media at the
+ * same time may exceed it by the media being written.
  *
  * @category constructors
  * @since 0.1.0
@@ -77,25 +76,32 @@ export const layer = (
 
 // ---------------------------------------------------------------- helpers
 
-/** A folder of media, which is made for the first of them. */
+/** A folder of media, created for the first of them. */
 const shelf = (files: FileSystem.FileSystem, folder: string): Shelves.Shelf => {
   const one = Semaphore.makeUnsafe(1)
-  /** How many media, and bytes, are here, as far as it is known: counted once, and kept up by us. */
+  /** The number and bytes of media, if known: counted once, then updated. */
   let counted: { readonly media: number; readonly bytes: number } | undefined
+
+  /** Reads a file that is really in this folder: a link in its place is none of ours. */
+  const bytesAt = (path: string, maxBytes: number): Effect.Effect<Uint8Array, PlatformError | StoreError> =>
+    readable(
+      Effect.flatMap(files.realPath(folder), (real) => Read.bytes(files, path, maxBytes, real)),
+      path
+    )
 
   const recordAt = Effect.fnUntraced(function* (path: string) {
     const { fetchedBytes } = yield* Limits.Limits
-    const text = yield* Effect.catchIf(
-      readable(Read.text(files, path, fetchedBytes), path),
+    const bytes = yield* Effect.catchIf(
+      bytesAt(path, fetchedBytes),
       (error) => error._tag === "PlatformError" && isTag("NotFound")(error),
       () => Effect.undefined
     )
-    return text === undefined ? undefined : yield* Record.decode(text)
+    return bytes === undefined ? undefined : yield* Record.decode(new TextDecoder().decode(bytes))
   })
 
   const names = Effect.catchIf(files.readDirectory(folder), isTag("NotFound"), () => Effect.succeed([]))
 
-  /** Removes what processes that were killed left half-written: no other writes one file for an hour. */
+  /** Removes partial files of killed processes: a write never takes an hour. */
   const sweep = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     for (const name of (yield* names).filter((name) => name.endsWith(".tmp"))) {
@@ -123,7 +129,7 @@ const shelf = (files: FileSystem.FileSystem, folder: string): Shelves.Shelf => {
     const { source } = record
     if (source.type !== "bytes") return Record.mediaOf(record, none)
     const path = `${folder}/${Name.make(source.digest)}`
-    const bytes = yield* readable(Read.bytes(files, path, source.size), path)
+    const bytes = yield* bytesAt(path, source.size)
     if (digestOf(bytes) !== source.digest)
       return yield* Record.corrupt(`the bytes of '${record.id}' are not what they were`)
     return Record.mediaOf(record, bytes)
@@ -134,7 +140,7 @@ const shelf = (files: FileSystem.FileSystem, folder: string): Shelves.Shelf => {
     return record === undefined ? undefined : yield* read(record)
   })
 
-  /** Writes a file aside and then gives it its place; false when that is taken. */
+  /** Writes a temporary file and moves it into place. Returns false if the name is taken. */
   const place = (path: string, bytes: Uint8Array) =>
     Effect.acquireUseRelease(
       Effect.succeed(`${folder}/${randomUUID()}.tmp`),
@@ -156,7 +162,7 @@ const shelf = (files: FileSystem.FileSystem, folder: string): Shelves.Shelf => {
     const before = counted ?? (yield* Effect.andThen(Effect.ignore(sweep), count))
     counted = before
     if (before.bytes + size > limit) return yield* Shelves.full(limit)
-    // Where this is cut off, or another process was faster, nobody knows what is here: it is counted again.
+    // After an interruption, or when another process was faster, the count is unknown and repeated.
     counted = undefined
     const bytes = media.source._tag === "Bytes" ? media.source.bytes : none
     const digest = digestOf(bytes)
@@ -188,7 +194,7 @@ const shelf = (files: FileSystem.FileSystem, folder: string): Shelves.Shelf => {
   }
 }
 
-/** A file that is not of the kind or size it was written with is not ours any more. */
+/** A file of another kind or size than it was written with was changed by someone else. */
 const readable = <A>(
   read: Effect.Effect<A, Read.Refusal>,
   path: string

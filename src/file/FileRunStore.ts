@@ -1,10 +1,9 @@
 /**
- * Runs as files that a person can read.
+ * Keeps runs as files that a person can read.
  *
- * `<id>.jsonl` is the journal, one line for each append, on the disk before the
- * append succeeds. `<id>.json` is the head, replaced as a whole, and made again
- * when it is behind. Several processes may use one directory: a hard link that
- * only one of them can make claims the next revision. Ids become safe file names.
+ * `<id>.jsonl` is the journal, one line for each append, synced to disk before the append succeeds. `<id>.json` is the
+ * head, replaced as a whole and rebuilt when it is behind. Several processes may use one directory: the next revision
+ * is claimed with a hard link, which only one of them can create. Ids are escaped to safe file names.
  *
  * @since 0.1.0
  */
@@ -178,7 +177,7 @@ const append = Effect.fnUntraced(function* (
   yield* afterwards(directory, records, state, appended, text.length)
 })
 
-/** Writes the head and perhaps a part of the state. A failure is none of the append: both can be made again. */
+/** Writes the head and possibly a part of the state. A failure does not fail the append: both can be rebuilt. */
 const afterwards = Effect.fnUntraced(
   function* (
     directory: Directory,
@@ -193,7 +192,7 @@ const afterwards = Effect.fnUntraced(
     followers.wake(state.runId)
     const part = marks.due(records, state, bytes)
     if (part === undefined) return
-    // The rest of a line in which the part ends is read again with the line.
+    // The line in which the part ends is read again as a whole.
     yield* Head.writePart(files, path, part, part.state.revision === state.revision ? after : before)
     marks.written(part)
   },
@@ -211,7 +210,7 @@ const acquire = Effect.fnUntraced(function* (directory: Directory, runId: string
 const remove = Effect.fnUntraced(function* ({ files, path }: Directory, runIds: ReadonlyArray<string>) {
   const names = new Set(runIds.map(Name.make))
   const theirs = (yield* files.readDirectory(path)).filter((file) => names.has(Name.ofFile(file)))
-  // The journal goes last: files that a cut removal leaves belong to a run that is still there.
+  // The journal is removed last, so that files left by an interrupted removal belong to an existing run.
   const isJournal = (file: string) => (file.endsWith(".jsonl") ? 1 : 0)
   for (const file of theirs.sort((a, b) => isJournal(a) - isJournal(b))) {
     yield* files.remove(`${path}/${file}`, { force: true })

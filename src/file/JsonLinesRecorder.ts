@@ -1,10 +1,9 @@
 /**
- * A recording as a file: one JSON entry per line, appended as a run goes on.
+ * Records to a file: one JSON entry per line, appended while a run continues.
  *
- * The run only puts entries into a bounded buffer; one fiber writes them, and
- * what is left is written when the scope closes. A disk that is too slow or
- * full costs entries, never the run: where some are missing, a line called
- * `entries_lost` says how many (R-23).
+ * The run only puts entries into a bounded buffer. One fiber writes them, and writes the rest when the scope closes. A
+ * slow or full disk loses entries but does not affect the run: a line `entries_lost` then holds the number of missing
+ * entries.
  *
  * @since 0.1.0
  */
@@ -34,8 +33,8 @@ export interface Options extends Recorder.Options {
 }
 
 /**
- * Opens a file at its end and gives the sink that writes to it. A new file is readable by its owner only; its folder is
- * made if it is not there.
+ * Opens a file for appending and returns the sink that writes to it. The folder of a new file is created if necessary,
+ * and only its owner can read the file.
  *
  * @category constructors
  * @since 0.1.0
@@ -51,7 +50,7 @@ export const make = Effect.fnUntraced(function* (
   yield* Effect.acquireRelease(Effect.forkDetach(writer), (fiber) =>
     Effect.suspend(() => {
       mailbox.end()
-      // A disk that no longer answers must not keep the scope open.
+      // A disk that does not respond must not keep the scope open.
       return Fiber.await(fiber).pipe(Effect.timeoutOption(cleanUpTimeout), Effect.andThen(Fiber.interrupt(fiber)))
     })
   )
@@ -59,7 +58,7 @@ export const make = Effect.fnUntraced(function* (
 })
 
 /**
- * Records to a file, next to what is recorded already.
+ * Records to a file, in addition to the existing recorders.
  *
  * @category layers
  * @since 0.1.0
@@ -69,7 +68,7 @@ export const layer = (path: string, options?: Options): Layer.Layer<never, Platf
 
 // ---------------------------------------------------------------- helpers
 
-/** A line that a crash cut off is ended first, so that it spoils no other. */
+/** Ends a line that a crash cut off, so that it does not spoil the next one. */
 const openAtEnd = Effect.fnUntraced(function* (path: string) {
   const files = yield* FileSystem.FileSystem
   const file = yield* inMadeFolder(files, path, files.open(path, { flag: "a+", mode: 0o600 }), { mode: 0o700 })
@@ -93,7 +92,7 @@ const write = (file: FileSystem.File, mailbox: Mailbox.Mailbox<Recorder.Entry>):
     const lost = mailbox.dropped() + failed - told
     const lines = entries.map((entry) => `${JSON.stringify(entry)}\n`)
     if (lost > 0) lines.unshift(lostLine(lost, yield* Clock.currentTimeMillis))
-    // The batch before may have stopped in the middle of a line.
+    // The previous batch may have stopped inside a line.
     if (torn) lines.unshift("\n")
     yield* file.writeAll(encoder.encode(lines.join("")))
     told += lost
@@ -109,7 +108,7 @@ const write = (file: FileSystem.File, mailbox: Mailbox.Mailbox<Recorder.Entry>):
       })
     )
   )
-  // What was lost last has nothing after it to be told with.
+  // No entry follows the last loss, so it is written at the end.
   return Pull.catchDone(Effect.forever(next), () => Effect.ignore(batch([])))
 }
 

@@ -1,10 +1,9 @@
 /**
- * Instructions as Liquid templates (AC-11).
+ * Renders instructions as Liquid templates.
  *
- * Only what the agent says is a template; the run's context and the user's text
- * are values and are never parsed. A template reads no file, includes no other,
- * sees own properties only, and is held to limits of size, time and memory.
- * `liquidjs` is loaded when it is first needed: install it beside kernai.
+ * Only the agent's instructions are a template. The run's context and the user's text are values and are never parsed.
+ * A template reads no files, includes no other templates, sees own properties only, and is limited in size, time and
+ * memory. `liquidjs` is loaded when first needed: install it beside kernai.
  *
  * @since 0.1.0
  */
@@ -18,29 +17,27 @@ import * as PromptPipeline from "../PromptPipeline.ts"
 export { TemplateError }
 
 /**
- * What a template may do.
+ * Limits of a template.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options {
-  /** Whether a variable without a value fails the turn instead of being left out. Default: no. */
+  /** Whether a variable without a value fails the turn. Default: false, it is left out. */
   readonly strictVariables?: boolean | undefined
-  /** Characters of a template. Default: 100,000. */
+  /** The largest size of a template in characters. Default: 100,000. */
   readonly parseLimit?: number | undefined
-  /** Milliseconds a template may take. Default: 100. */
+  /** The longest rendering time in milliseconds. Default: 100. */
   readonly renderLimit?: number | undefined
-  /** What a template may make, counted in characters and items. Default: 1,000,000. */
+  /** The largest output and intermediate data, in characters and items. Default: 1,000,000. */
   readonly memoryLimit?: number | undefined
 }
 
 /**
  * Renders instructions, for `PromptPipeline.Options`.
  *
- * A template sees the fields of the run's context by their names, as in every
- * pipeline. Where the context has none of these names, `agent` is the agent's
- * name and description, and `input` the text of the user's message, of which it
- * has the first 10,000 characters.
+ * A template sees the fields of the run's context by name, as in every pipeline. Unless the context has these names,
+ * `agent` holds the agent's name and description, and `input` the first 10,000 characters of the user's message.
  *
  * @category constructors
  * @since 0.1.0
@@ -57,7 +54,7 @@ export const template = (options: Options = {}): Effect.Effect<PromptPipeline.Te
   })
 
 /**
- * A pipeline whose instructions are Liquid templates.
+ * Provides a pipeline whose instructions are Liquid templates.
  *
  * @category layers
  * @since 0.1.0
@@ -73,7 +70,7 @@ export function layer(
 
 type Render = (text: string, values: { readonly [name: string]: unknown }) => Effect.Effect<string, TemplateError>
 
-/** Templates that were parsed, by their text: an agent has one, that says the same each turn. */
+/** Parsed templates by their text. An agent usually has one, which stays the same each turn. */
 const maxParsed = 16
 
 const engine = Effect.fnUntraced(function* (options: Options): Effect.fn.Return<Render, TemplateError> {
@@ -89,7 +86,7 @@ const engine = Effect.fnUntraced(function* (options: Options): Effect.fn.Return<
     parseLimit: options.parseLimit ?? 100_000,
     renderLimit: options.renderLimit ?? 100,
     memoryLimit,
-    // Looked up here and nowhere else: there is nothing to include.
+    // Templates are only looked up here, so nothing can be included.
     templates: {}
   })
   for (const name of ["include", "render", "layout", "block"]) {
@@ -118,7 +115,7 @@ const engine = Effect.fnUntraced(function* (options: Options): Effect.fn.Return<
   }
   const render: (...given: Parameters<Render>) => string = (text, values) => {
     const made = String(liquid.renderSync(parse(text), { ...values }))
-    // What filters make is counted where it is made; what is put out or captured is not.
+    // Filters count what they create; the output and captured text are counted here.
     if (made.length > memoryLimit) throw new Error("memory alloc limit exceeded")
     return made
   }

@@ -1,10 +1,9 @@
 /**
- * A policy in a YAML file: `deny`, `confirm`, `allow`, `default` and `hide` (AC-19).
+ * Reads a policy from a YAML file: `deny`, `confirm`, `allow`, `default` and `hide`.
  *
- * A rule is a glob over names, or a mapping of `tool`, `where` and `reason`.
- * Whatever the file holds, reading it is bounded, and a key nobody knows or a
- * pattern that cannot be matched in linear time is refused with its place
- * (S-3, S-12): a policy that is not understood must not pass for one that is.
+ * A rule is a glob over names, or a mapping of `tool`, `where` and `reason`. Reading is bounded whatever the file
+ * holds. Unknown keys and patterns that cannot be matched in linear time are refused with their path, so a misspelt
+ * policy never takes effect.
  *
  * @since 0.1.0
  */
@@ -22,7 +21,7 @@ import { readText } from "./internal/disk.ts"
 
 export { ConfigInvalid }
 
-/** More than any policy needs; the rules themselves are counted later. */
+/** More than any policy needs; rules are counted later. */
 const maxBytes = 256 * 1024
 
 /**
@@ -48,7 +47,7 @@ export const parse: (text: string) => Effect.Effect<Rules, ConfigInvalid> = Effe
 })
 
 /**
- * Reads the policy of a file. Errors name it.
+ * Reads a policy from a file. Errors name the file.
  *
  * @category constructors
  * @since 0.1.0
@@ -61,7 +60,7 @@ export const load: (path: string) => Effect.Effect<PolicyShape, ConfigInvalid, F
   })
 
 /**
- * The policy of a file, combined with others as that of `Policy.layer` is.
+ * Provides the policy of a file. It combines with others, as `Policy.layer` does.
  *
  * @category layers
  * @since 0.1.0
@@ -80,7 +79,7 @@ const refuse = (path: string, reason: string): Decoded<never> =>
 
 const decode = (document: Yaml.Plain): Decoded<Rules> =>
   Result.gen(function* () {
-    // An empty file is an empty policy, not a mistake.
+    // An empty file is an empty policy.
     const fields = yield* mapping("", document ?? new Map(), ["deny", "confirm", "allow", "default", "hide"])
     return {
       deny: yield* items("deny", fields.get("deny"), rule),
@@ -156,7 +155,7 @@ const fallback = (value: Yaml.Plain = "allow"): Decoded<NonNullable<Rules["defau
   })
 }
 
-/** A word that is left out allows; one that is empty was meant to say something. */
+/** An absent outcome allows; an empty one is a mistake. */
 const outcome = (path: string, value: Yaml.Plain = "allow"): Decoded<Outcome> =>
   value === "allow" || value === "confirm" || value === "deny"
     ? Result.succeed(value)

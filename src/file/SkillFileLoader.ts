@@ -1,14 +1,11 @@
 /**
- * Skills from a folder of code files, loaded with `import` and watched.
+ * Loads skills from a folder of code files with `import`, and watches the folder.
  *
- * Every `.ts`, `.mts`, `.js` and `.mjs` file of the folder is a skill file,
- * except those whose names begin with `_` or `.`, tests and type declarations.
- * A changed file is imported afresh, an unchanged one is not, also when it was
- * saved again: what a file keeps in module variables lives until it is edited.
- * Modules it imports itself are loaded once by the runtime and stay as they are.
- * The runtime lets go of no version it imported: each edit costs some KiB until
- * the process ends. A file has `Limits.skillTimeout` to load. The code runs with all
- * the rights of the process.
+ * Every `.ts`, `.mts`, `.js` and `.mjs` file of the folder is a skill file, except type declarations, tests, and names
+ * that begin with `_` or `.`. A changed file is imported again; an unchanged one is not, even if it was saved again, so
+ * its module variables live until it is edited. Modules that a file imports are loaded once by the runtime and stay.
+ * The runtime never frees an imported version: each edit costs some KiB until the process ends. A file has
+ * `Limits.skillTimeout` to load. The code runs with all rights of the process.
  *
  * @since 0.1.0
  */
@@ -23,6 +20,7 @@ import * as Path from "effect/Path"
 import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
+import * as Module from "node:module"
 import * as Read from "../internal/base/files.ts"
 import { redact } from "../internal/base/redact.ts"
 import { Limits } from "../Limits.ts"
@@ -32,7 +30,7 @@ import { layer as layerOf, SkillFilesInvalid } from "../SkillFiles.ts"
 import type { SkillRegistry } from "../SkillRegistry.ts"
 
 /**
- * Which folder, and how long to wait until it is quiet.
+ * Which folder to load, and how long it must be quiet.
  *
  * @category models
  * @since 0.1.0
@@ -44,7 +42,7 @@ export interface Options {
 }
 
 /**
- * The files of a folder, for `SkillFiles.layer`.
+ * Returns the files of a folder, for `SkillFiles.layer`.
  *
  * @category constructors
  * @since 0.1.0
@@ -60,22 +58,23 @@ export const source = (directory: string): Effect.Effect<FileSource, never, File
       const { fetchedBytes } = yield* Limits
       const { mtime } = yield* fs.stat(file)
       const saved = Option.match(mtime, { onNone: () => 0, onSome: (time) => time.getTime() })
-      const text = yield* Effect.mapError(Read.text(fs, file, fetchedBytes), (refusal) =>
+      const text = yield* Effect.mapError(Read.text(fs, file, fetchedBytes, yield* fs.realPath(directory)), (refusal) =>
         typeof refusal === "string" ? new ImportFailed(`is ${refusal}`) : refusal
       )
       const before = known.get(name)
       if (before?.text === text) return before
       const url = yield* path.toFileUrl(path.resolve(file))
-      // The time alone misses two saves within its precision; the text alone would keep a failure of elsewhere.
+      // The time alone misses two saves within its precision; the text alone would keep an import that failed for other
+      // reasons.
       url.searchParams.set("v", `${saved}-${Hash.string(text)}`)
-      const exports = yield* importModule(url.href)
+      const exports = yield* importModule(url.href, text)
       return { file: name, text, exports }
     })
 
     const loadAll = Effect.gen(function* () {
       const names = (yield* fs.readDirectory(directory)).filter(isSkillFile).toSorted()
       const redactor = yield* Redaction
-      // What a file throws may hold what it read.
+      // An error may hold data that the file read.
       const clean = (text: string) => redact(redactor === undefined ? text : redactor.text(text))
       const problems: Array<{ readonly file: string; readonly reason: string }> = []
       const loaded: Array<Loaded> = []
@@ -100,13 +99,13 @@ export const source = (directory: string): Effect.Effect<FileSource, never, File
     }
   })
 
-/** Tells that something changed in a folder. One that was removed or moved away is looked for until it is back. */
+/** Emits when a folder changes. If it is removed or moved, it is awaited until it is back. */
 const follow = (fs: FileSystem.FileSystem, directory: string): Stream.Stream<unknown> =>
   Stream.suspend(() => {
     let isLost = false
     const look = Effect.map(fs.stat(directory), identityOf)
     const watched = Effect.map(look, (identity) => {
-      // A watch stays on the folder it began with, and hears of its end as of any other change.
+      // A watch follows the folder it began with, and reports its end like any other change.
       const events = fs.watch(directory).pipe(
         Stream.mapEffect(() =>
           Effect.filterOrFail(
@@ -118,7 +117,7 @@ const follow = (fs: FileSystem.FileSystem, directory: string): Stream.Stream<unk
       )
       if (!isLost) return events
       isLost = false
-      // What is in it now was in no event.
+      // No event reported the entries that are already there.
       return Stream.concat(Stream.succeed("found"), events)
     })
     return Stream.unwrap(watched).pipe(
@@ -132,7 +131,7 @@ const follow = (fs: FileSystem.FileSystem, directory: string): Stream.Stream<unk
     )
   })
 
-/** What no other folder has: a number that is used again, and the time it was made. */
+/** Identifies a folder by its inode, which may be reused, and its creation time. */
 const identityOf = ({ birthtime, dev, ino }: FileSystem.File.Info): string =>
   [dev, Option.getOrUndefined(ino), Option.getOrUndefined(birthtime)?.getTime()].join(":")
 
@@ -143,7 +142,7 @@ class FolderLost extends Error {
 /**
  * Registers the skills of a folder and follows its changes.
  *
- * What the skills need cannot be seen in types: name it as `R`.
+ * The services that the skills need are not visible in types: name them as `R`.
  *
  * @category layers
  * @since 0.1.0
@@ -164,13 +163,18 @@ interface Loaded extends SkillFile {
 const isSkillFile = (name: string): boolean =>
   /\.m?[jt]s$/.test(name) && !/^[._]/.test(name) && !/\.(?:d|test|spec)\.m?[jt]s$/.test(name)
 
-/** Runs a module. One that never finishes loading is given up. */
-const importModule = (url: string) =>
+/** Runs a module from the text that was read: a file put in its place since is not run. Gives up after a time limit. */
+const importModule = (url: string, text: string) =>
   Effect.flatMap(Limits, (limits) =>
-    Effect.tryPromise({
-      try: (): Promise<{ readonly [name: string]: unknown }> => import(url),
-      catch: failure
-    }).pipe(
+    Effect.acquireUseRelease(
+      Effect.sync(() => serve(url, text)),
+      () =>
+        Effect.tryPromise({
+          try: (): Promise<{ readonly [name: string]: unknown }> => import(url),
+          catch: failure
+        }),
+      (hooks) => Effect.sync(() => hooks?.deregister())
+    ).pipe(
       Effect.timeoutOrElse({
         duration: limits.skillTimeout,
         orElse: () => Effect.fail(new ImportFailed(`did not load within ${Duration.toMillis(limits.skillTimeout)} ms`))
@@ -178,7 +182,13 @@ const importModule = (url: string) =>
     )
   )
 
-/** What a module threw, which may throw in turn when it is looked at. */
+/** Serves the text of a module to its import. Runtimes without module hooks read the file once more. */
+const serve = (url: string, source: string): Module.ModuleHooks | undefined =>
+  Module.registerHooks?.({
+    load: (asked, context, next) => ({ ...next(asked, context), ...(asked === url ? { source } : {}) })
+  })
+
+/** Describes what a module threw, whose own getters may throw. */
 const failure = (error: unknown): ImportFailed =>
   Result.getOrElse(
     Result.try(() => new ImportFailed(error instanceof Error ? error.message : String(error))),

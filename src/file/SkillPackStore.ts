@@ -1,10 +1,9 @@
 /**
- * Skill packs in folders on disk (AC-16, AC-17).
+ * Reads skill packs from folders on disk.
  *
- * Whatever a path or a link says, a file is opened only after its real place
- * is known: a plain file inside the skill's real folder, which is inside the
- * root's. Every look reads the disk anew, at most as many bytes as are asked
- * for, so a skill that was edited is seen at once.
+ * A file is read only if the descriptor that was opened belongs to a plain file inside the skill's real folder, which is
+ * inside that of the root. Every access reads the disk again, up to the requested number of bytes, so
+ * edits take effect at once.
  *
  * @since 0.1.0
  */
@@ -14,7 +13,7 @@ import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
-import type { PlatformError } from "effect/PlatformError"
+import * as Read from "../internal/base/files.ts"
 import * as SkillPack from "../SkillPack.ts"
 
 /**
@@ -24,12 +23,12 @@ import * as SkillPack from "../SkillPack.ts"
  * @since 0.1.0
  */
 export interface Options extends SkillPack.Options {
-  /** Folders that hold skill folders. Of two skills of one name the one in the first root wins. */
+  /** Folders that hold skill folders. If two skills have the same name, the one in the first root wins. */
   readonly roots: ReadonlyArray<string>
 }
 
 /**
- * The files of some roots, for `SkillPack.make`.
+ * Returns the files of these roots, for `SkillPack.make`.
  *
  * @category constructors
  * @since 0.1.0
@@ -40,11 +39,6 @@ export const files: (
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
 
-  const isInside = (folder: string, real: string): boolean => {
-    const from = path.relative(folder, real)
-    return from !== "" && from !== ".." && !from.startsWith(`..${path.sep}`) && !path.isAbsolute(from)
-  }
-
   const folders = (root: string) =>
     fs.readDirectoryEntries(root).pipe(
       Effect.map((entries) =>
@@ -53,57 +47,44 @@ export const files: (
       Effect.mapError((error) => error.message)
     )
 
-  /** The real place of a skill's folder. */
+  /** The real path of a skill's folder, which is inside that of the root. */
   const placeOf = Effect.fnUntraced(function* (folder: SkillPack.Folder, asked: string) {
     const root = yield* fs.realPath(folder.root)
     const real = yield* fs.realPath(path.join(folder.root, folder.name))
-    return isInside(root, real) ? real : yield* refused(asked, "the folder of the skill is outside of its root")
+    return Read.isInside(root, real) ? real : yield* refused(asked, "the folder of the skill is outside of its root")
   })
 
-  /** The real place of a file, once it is known to be a plain one inside of its skill. */
-  const find = Effect.fnUntraced(function* (folder: SkillPack.Folder, asked: string) {
+  /** Opens a plain file inside its skill. */
+  const open = Effect.fnUntraced(function* (folder: SkillPack.Folder, asked: string) {
     const place = yield* placeOf(folder, asked)
-    const real = yield* fs.realPath(path.join(place, ...asked.split("/")))
-    if (!isInside(place, real)) return yield* refused(asked, "it leads out of the skill")
-    const info = yield* fs.stat(real)
-    if (info.type !== "File") return yield* refused(asked, "it is not a plain file")
-    return { real, size: Number(info.size) }
+    return yield* Read.open(fs, path.join(place, ...asked.split("/")), place)
   })
 
-  /** What is in a folder of a skill, if that is where it seems to be. */
+  /** Lists a folder inside its skill. */
   const entriesOf = Effect.fnUntraced(function* (folder: SkillPack.Folder, asked: string) {
     const place = yield* placeOf(folder, asked)
-    const real = yield* fs.realPath(path.join(place, ...asked.split("/")))
-    return isInside(place, real) ? yield* fs.readDirectoryEntries(real) : []
-  })
-
-  const start = Effect.fnUntraced(function* (file: FileSystem.File, bytes: number) {
-    const buffer = new Uint8Array(bytes)
-    let length = 0
-    while (length < bytes) {
-      const count = yield* file.read(buffer.subarray(length))
-      if (count === 0) break
-      length += count
-    }
-    return buffer.subarray(0, length)
+    return yield* Read.list(fs, path.join(place, ...asked.split("/")), place)
   })
 
   const read: SkillPack.Files["read"] = (folder, asked, bytes) =>
     Effect.gen(function* () {
-      const { real, size } = yield* find(folder, asked)
-      const file = yield* fs.open(real, { flag: "r" })
-      return Option.some({ bytes: yield* start(file, Math.min(bytes, size)), size })
+      const { file, size } = yield* open(folder, asked)
+      return Option.some({ bytes: yield* Read.start(file, Math.min(bytes, size)), size })
     }).pipe(
       Effect.scoped,
-      Effect.catchTag("PlatformError", (error) =>
-        isAbsent(error) ? Effect.succeedNone : Effect.fail(refused(asked, "it cannot be read"))
-      )
+      Effect.catch((error) => {
+        if (error instanceof SkillPack.InvalidSkillPath) return Effect.fail(error)
+        if (typeof error === "string") {
+          return Effect.fail(refused(asked, error === Read.outside ? "it leads out of the skill" : `it is ${error}`))
+        }
+        return Read.isAbsent(error) ? Effect.succeedNone : Effect.fail(refused(asked, "it cannot be read"))
+      })
     )
 
   const index: SkillPack.Files["index"] = Effect.fnUntraced(function* (folder, under, limit) {
     const found: Array<string> = []
     const left = [under]
-    // A folder may hold any number of others: what is looked at is bounded too.
+    // A folder may hold any number of entries, so reading them is bounded.
     for (let looks = 0; looks < limit && found.length < limit; looks++) {
       const here = left.shift()
       if (here === undefined) break
@@ -112,7 +93,8 @@ export const files: (
         if (found.length === limit) break
         const inner = `${here}/${name}`
         if (type === "Directory") left.push(inner)
-        else if (type === "File" || Option.isSome(yield* Effect.option(find(folder, inner)))) found.push(inner)
+        else if (type === "File" || Option.isSome(yield* Effect.option(Effect.scoped(open(folder, inner)))))
+          found.push(inner)
       }
     }
     return found
@@ -122,7 +104,7 @@ export const files: (
 })
 
 /**
- * The skill packs of some folders.
+ * Provides the skill packs of these folders.
  *
  * @category layers
  * @since 0.1.0
@@ -136,11 +118,3 @@ export const layer = (
   )
 
 const refused = (path: string, reason: string) => new SkillPack.InvalidSkillPath({ path, reason })
-
-/** Not there, or behind something that is no folder. */
-const isAbsent = (error: PlatformError): boolean => {
-  const { reason } = error
-  if (reason._tag === "NotFound") return true
-  const { cause } = reason
-  return cause instanceof Error && "code" in cause && (cause.code === "ENOTDIR" || cause.code === "ENAMETOOLONG")
-}

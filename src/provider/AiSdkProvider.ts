@@ -1,11 +1,10 @@
 /**
- * Any model of the AI SDK as a provider.
+ * Uses any model of the AI SDK as a provider.
  *
- * The models of `@ai-sdk/*` packages and of everybody else who implements the
- * language model specification, versions 2 to 4. Nothing of the AI SDK is
- * needed to use this: a model is known by its shape. A package is loaded when a
- * model of it is first asked for, and one that is missing is
- * `ProviderUnavailable`, naming what to install and which variable to set.
+ * Works with the models of `@ai-sdk/*` packages and of every other implementation of the language model specification,
+ * versions 2 to 4, and needs no AI SDK package itself: a model is recognized by its shape. A package is loaded when one
+ * of its models is first requested. A missing package fails with `ProviderUnavailable`, which names what to install and
+ * which variable to set.
  *
  * @since 0.1.0
  */
@@ -33,7 +32,7 @@ import { requestIdOf, wordsOf } from "./internal/vendorWords.ts"
 
 export type {
   /**
-   * A model of the AI SDK: `openai("gpt-5")`, for instance.
+   * A model of the AI SDK, such as `openai("gpt-5")`.
    *
    * @category models
    * @since 0.1.0
@@ -42,21 +41,21 @@ export type {
 } from "./internal/aiSdkPackages.ts"
 
 /**
- * What the provider is called.
+ * The name of the provider.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options {
   /**
-   * The key of the model strings, and the origin of thinking. Default: what the model says of itself, or `ai-sdk` where
-   * a function gives it.
+   * The key of the model strings, and the origin of thinking. Default: the model's own provider name, or `ai-sdk` for a
+   * function.
    */
   readonly name?: string | undefined
 }
 
 /**
- * A provider that asks this model, or the one of the id it is asked for.
+ * Creates a provider that asks this model, or the one a function returns for the requested id.
  *
  * @example
  * const provider = AiSdkProvider.fromModel((id) => groq(id), { name: "groq" })
@@ -95,7 +94,7 @@ export const fromModel = (
           Effect.fail<Fault>({ reason: "timeout", note: `headersTimeout is ${Duration.format(limits.headersTimeout)}` })
       })
     )
-    // What is told to stop is not waited for: a stream may never say that it did.
+    // A stream may never confirm its cancellation, so it is not awaited.
     yield* Effect.addFinalizer(() => Effect.sync(() => void asked.stream.cancel().catch(() => undefined)))
     return Stream.fromReadableStream({
       evaluate: () => asked.stream,
@@ -114,7 +113,8 @@ export const fromModel = (
 }
 
 /**
- * The provider of an `@ai-sdk/*` package, by the key of its model strings (DR-25). Its key is read from the configuration.
+ * Creates the provider of an `@ai-sdk/*` package, by the key of its model strings. Its API key is read from the
+ * configuration.
  *
  * @category constructors
  * @since 0.1.0
@@ -123,8 +123,8 @@ export const fromPackage = (key: string): Effect.Effect<ProviderShape, ProviderU
   Effect.map(Packages.load(key), (model) => fromModel((id) => model(id), { name: key }))
 
 /**
- * An adapter for each key of the model strings that has a package (DR-25): `HttpModelRegistry.layerWith(AiSdkProvider.adapters)`
- * asks every vendor through its AI SDK package.
+ * One adapter for each key of the model strings that has a package:
+ * `HttpModelRegistry.layerWith(AiSdkProvider.adapters)` asks every vendor through its AI SDK package.
  *
  * @category models
  * @since 0.1.0
@@ -134,7 +134,7 @@ export const adapters: ModelRegistry.Adapters = Object.fromEntries(
 )
 
 /**
- * The provider is this model.
+ * Provides this model as the provider.
  *
  * @category layers
  * @since 0.1.0
@@ -151,7 +151,7 @@ const refused: Fault = { reason: "invalid_request", note: "there is no such mode
 const versionOf = (model: Packages.AiSdkModel): Version =>
   model.specificationVersion === "v2" ? 2 : model.specificationVersion === "v3" ? 3 : 4
 
-/** Which addresses a model reads itself: patterns by media type, `*` for any. */
+/** Which addresses a model can read itself: patterns by media type, `*` for any. */
 const readerOf =
   (supported: unknown) =>
   (mediaType: string, url: string): boolean => {
@@ -194,7 +194,7 @@ const toOptions = (
         })
   }
   const given = Object.entries(options).filter(([, value]) => value !== undefined)
-  // The specification's own types differ by version: what is written here fits the model's.
+  // The types of the specification differ by version; this value fits the version of the model.
   return Object.fromEntries(given) as unknown as Packages.CallOptions
 }
 
@@ -222,7 +222,7 @@ const reader = (name: string, clock: Clock.Clock) => (reply: Reply) => {
         teller.endThinking(id, metadata)
         return undefined
       case "tool-input-start":
-        // What a vendor runs itself is its own affair.
+        // Tools that the vendor runs itself are left out.
         if (part["providerExecuted"] === true) passedOver.add(id)
         else teller.begin(id, string(part, "toolName") ?? "")
         return undefined
@@ -270,7 +270,7 @@ const finishReason = (given: unknown, hasCalls: boolean): FinishReason => {
 
 const isReason = (value: unknown): value is FinishReason => reasons.has(value)
 
-/** Tokens are told in groups, or one by one in version 2. */
+/** Usage comes in groups, or field by field in version 2. */
 const toUsage = (usage: Fields | undefined): ReportedUsage => {
   const input = fields(usage, "inputTokens")
   const output = fields(usage, "outputTokens")

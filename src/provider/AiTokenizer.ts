@@ -1,5 +1,5 @@
 /**
- * Tokens counted by any `Tokenizer` of effect/ai (AC-9).
+ * Counts tokens with any `Tokenizer` of effect/ai.
  *
  * @since 0.1.0
  */
@@ -12,8 +12,8 @@ import { ofText } from "../internal/prompt/tokenEstimate.ts"
 import { TokenCounter, type TokenCount } from "../PromptPipeline.ts"
 
 /**
- * Counts the tokens of prompts with the tokenizer of the context. One that
- * fails is logged, and the text counts a token for every four of its bytes.
+ * Counts the tokens of prompts with the tokenizer in context. If it fails, the failure is logged and the tokens of the
+ * text are estimated as a quarter of its bytes.
  *
  * @category layers
  * @since 0.1.0

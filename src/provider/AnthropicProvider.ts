@@ -1,10 +1,9 @@
 /**
  * Claude, over the Messages API.
  *
- * System text travels beside the messages; everything else keeps its order and
- * is never merged (BP-107), except that the results of one turn's native calls
- * share a message, as the API wants. Thinking goes back to the model that
- * thought it, with its signature, and to no other.
+ * System text is sent beside the messages. All other messages keep their order and are never merged, except that the
+ * results of one turn's native calls share a message, as the API requires. Thinking is returned, with its signature,
+ * only to the model that wrote it.
  *
  * @since 0.1.0
  */
@@ -34,12 +33,12 @@ export interface Options {
   readonly apiKey: Redacted.Redacted
   /** Default: `https://api.anthropic.com`. */
   readonly baseUrl?: string | undefined
-  /** Further headers, `anthropic-beta` for instance. */
+  /** Additional headers, such as `anthropic-beta`. */
   readonly headers?: { readonly [name: string]: string } | undefined
 }
 
 /**
- * The provider as a value, speaking through the HTTP client of the context.
+ * Creates the provider. It uses the HTTP client in context.
  *
  * @category constructors
  * @since 0.1.0
@@ -72,7 +71,7 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
   })
 
 /**
- * The provider of the environment: `ANTHROPIC_API_KEY`, and `ANTHROPIC_BASE_URL` if it is set (BP-106).
+ * Creates the provider from the environment: `ANTHROPIC_API_KEY`, and optionally `ANTHROPIC_BASE_URL`.
  *
  * @category constructors
  * @since 0.1.0
@@ -84,7 +83,7 @@ export const fromConfig: Effect.Effect<ProviderShape, ProviderUnavailable, HttpC
 })
 
 /**
- * The provider of the environment. Without a key the layer fails, naming the variable.
+ * Provides the provider from the environment. Fails without a key, and names the missing variable.
  *
  * @category layers
  * @since 0.1.0
@@ -95,7 +94,7 @@ export const layer: Layer.Layer<Provider, ProviderUnavailable, HttpClient.HttpCl
 )
 
 /**
- * The provider with a key from anywhere in the configuration.
+ * Provides the provider with a key from the configuration.
  *
  * @category layers
  * @since 0.1.0

@@ -1,5 +1,5 @@
 /**
- * Memories found by meaning, with any `EmbeddingModel` of effect/ai (AC-8).
+ * Finds memories by meaning, with any `EmbeddingModel` of effect/ai.
  *
  * @since 0.1.0
  */
@@ -10,7 +10,7 @@ import * as Layer from "effect/Layer"
 import * as Memory from "../Memory.ts"
 
 /**
- * Lets every memory under this layer compare by meaning, wherever it is kept.
+ * Makes every memory under this layer compare by meaning, whatever store keeps it.
  *
  * @example
  * SqlMemory.layer().pipe(Layer.provide(EmbeddingMemory.embedder))
@@ -29,7 +29,7 @@ export const embedder: Layer.Layer<never, never, EmbeddingModel.EmbeddingModel> 
 )
 
 /**
- * A memory in this process that compares by words and by meaning.
+ * Keeps memories in this process and compares them by words and by meaning.
  *
  * @category layers
  * @since 0.1.0

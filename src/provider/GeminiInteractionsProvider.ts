@@ -1,8 +1,8 @@
 /**
  * Gemini, over the Interactions API.
  *
- * A conversation is a list of steps. Nothing is stored at the service: every
- * call sends the whole conversation, as with all other providers.
+ * A conversation is a list of steps. Nothing is stored at the service: every request sends the whole conversation, as
+ * with all other providers.
  *
  * @since 0.1.0
  */
@@ -42,7 +42,7 @@ export interface Options {
 }
 
 /**
- * The provider as a value, speaking through the HTTP client of the context.
+ * Creates the provider. It uses the HTTP client in context.
  *
  * @category constructors
  * @since 0.1.0
@@ -66,8 +66,8 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
   })
 
 /**
- * The provider of the environment: `GEMINI_API_KEY` (or `GOOGLE_GENERATIVE_AI_API_KEY`, or `GOOGLE_API_KEY`), and
- * `GEMINI_BASE_URL` if it is set.
+ * Creates the provider from the environment: `GEMINI_API_KEY` (or `GOOGLE_GENERATIVE_AI_API_KEY`, or `GOOGLE_API_KEY`),
+ * and optionally `GEMINI_BASE_URL`.
  *
  * @category constructors
  * @since 0.1.0
@@ -79,7 +79,7 @@ export const fromConfig: Effect.Effect<ProviderShape, ProviderUnavailable, HttpC
 })
 
 /**
- * The provider of the environment. Without a key the layer fails, naming the variable.
+ * Provides the provider from the environment. Fails without a key, and names the missing variable.
  *
  * @category layers
  * @since 0.1.0
@@ -90,7 +90,7 @@ export const layer: Layer.Layer<Provider, ProviderUnavailable, HttpClient.HttpCl
 )
 
 /**
- * The provider with a key from anywhere in the configuration.
+ * Provides the provider with a key from the configuration.
  *
  * @category layers
  * @since 0.1.0
@@ -264,7 +264,7 @@ const decoder = (reply: Reply): Decoder => {
     }
   }
 
-  // It may come in pieces, after it was announced.
+  // A medium may arrive in pieces after it was announced.
   const medium = (key: string, part: Fields | undefined) => {
     if (!Object.hasOwn(allMedia, string(part, "type") ?? "")) return
     const known = media.get(key)

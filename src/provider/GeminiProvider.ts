@@ -1,8 +1,7 @@
 /**
  * Gemini, over generateContent.
  *
- * Answers end with the body, not with a mark, so a reply counts as complete
- * when a finish reason was seen.
+ * Replies end with the body, without an end mark, so a reply counts as complete once it has a finish reason.
  *
  * @since 0.1.0
  */
@@ -42,7 +41,7 @@ export interface Options {
 }
 
 /**
- * The provider as a value, speaking through the HTTP client of the context.
+ * Creates the provider. It uses the HTTP client in context.
  *
  * @category constructors
  * @since 0.1.0
@@ -69,8 +68,8 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
   })
 
 /**
- * The provider of the environment: `GEMINI_API_KEY` (or `GOOGLE_GENERATIVE_AI_API_KEY`, or `GOOGLE_API_KEY`), and
- * `GEMINI_BASE_URL` if it is set.
+ * Creates the provider from the environment: `GEMINI_API_KEY` (or `GOOGLE_GENERATIVE_AI_API_KEY`, or `GOOGLE_API_KEY`),
+ * and optionally `GEMINI_BASE_URL`.
  *
  * @category constructors
  * @since 0.1.0
@@ -82,7 +81,7 @@ export const fromConfig: Effect.Effect<ProviderShape, ProviderUnavailable, HttpC
 })
 
 /**
- * The provider of the environment. Without a key the layer fails, naming the variable.
+ * Provides the provider from the environment. Fails without a key, and names the missing variable.
  *
  * @category layers
  * @since 0.1.0
@@ -93,7 +92,7 @@ export const layer: Layer.Layer<Provider, ProviderUnavailable, HttpClient.HttpCl
 )
 
 /**
- * The provider with a key from anywhere in the configuration.
+ * Provides the provider with a key from the configuration.
  *
  * @category layers
  * @since 0.1.0
@@ -130,8 +129,8 @@ const toMessage = (message: Message, pieces: ReadonlyArray<Piece>, model: string
   }
 }
 
-// From Gemini 3 on, a step whose first call is not signed is refused; this stands for the signature of a call that
-// another model made (ai.google.dev/gemini-api/docs/thought-signatures).
+// Gemini 3 and later refuse a step whose first call is not signed. This value replaces the signature of a call made by
+// another model (ai.google.dev/gemini-api/docs/thought-signatures).
 const unsigned = "skip_thought_signature_validator"
 const isStrict = /^gemini-(?![12]\b)/
 
@@ -205,7 +204,7 @@ const toBody = (request: Request, messages: ReadonlyArray<WireMessage>): string 
 
 const thinkingConfig = ({ generation }: Request, own: Fields | undefined): Json | undefined => {
   const { budget, effort } = generation.thinking ?? {}
-  // The API refuses a budget beside a level.
+  // The API refuses a budget together with a level.
   const isOwn = own?.["thinkingBudget"] !== undefined || own?.["thinkingLevel"] !== undefined
   const shown = { includeThoughts: true }
   if (budget !== undefined) return isOwn ? shown : { ...shown, thinkingBudget: budget }
@@ -213,7 +212,7 @@ const thinkingConfig = ({ generation }: Request, own: Fields | undefined): Json 
   return undefined
 }
 
-// The results of one turn's calls stand in one message, and nothing empty is sent.
+// The results of one turn's calls share a message, and empty messages are not sent.
 const toContents = (messages: ReadonlyArray<WireMessage>): ReadonlyArray<string> => {
   const written: Array<string> = []
   let parts: Array<string> = []

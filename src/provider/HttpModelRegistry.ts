@@ -1,8 +1,8 @@
 /**
- * The model registry of every vendor of DR-25.
+ * Resolves the models of all vendors.
  *
- * No key is needed to build it: the key of a vendor is read from the
- * configuration when one of its models is first asked for.
+ * It needs no key when it is built: the key of a vendor is read from the configuration when one of its models is first
+ * requested.
  *
  * @since 0.1.0
  */
@@ -23,9 +23,9 @@ import * as OpenAiCompatibleProvider from "./OpenAiCompatibleProvider.ts"
 import * as OpenAiProvider from "./OpenAiProvider.ts"
 
 /**
- * The adapters by provider key, each reading its key from the environment.
+ * The adapters by provider key. Each reads its API key from the environment.
  *
- * Vertex and Bedrock have no key to send but an account to prove: they are asked through their AI SDK packages.
+ * Vertex and Bedrock authenticate with an account instead of a key, and are asked through their AI SDK packages.
  *
  * @category models
  * @since 0.1.0
@@ -50,7 +50,7 @@ export const adapters: {
 }
 
 /**
- * The registry of all adapters.
+ * Provides a registry with all adapters.
  *
  * @category layers
  * @since 0.1.0
@@ -58,7 +58,7 @@ export const adapters: {
 export const layer: Layer.Layer<ModelRegistry.ModelRegistry, never, HttpClient> = ModelRegistry.layer(adapters)
 
 /**
- * The registry of all adapters and these, which win over those of the same key (DR-25).
+ * Provides a registry with all adapters and these, which replace those of the same key.
  *
  * @category layers
  * @since 0.1.0

@@ -1,10 +1,9 @@
 /**
- * A provider offered as effect/ai's `LanguageModel`.
+ * Offers a provider as effect/ai's `LanguageModel`.
  *
- * Whatever is written for effect/ai (`generateText`, `generateObject`, `Chat`,
- * toolkits) runs on kernai's adapters. The provider makes one call and runs no
- * tool: resolving them is effect/ai's part. No provider can be made to call a
- * tool, so a reply without a call that was required fails.
+ * Code written for effect/ai (`generateText`, `generateObject`, `Chat`, toolkits) then runs on kernai's adapters. The
+ * provider makes one request and runs no tool; effect/ai resolves tools. Providers cannot force a model to call a tool,
+ * so a reply without a required call fails.
  *
  * @since 0.1.0
  */
@@ -37,19 +36,19 @@ import { bytesOf } from "./internal/replyParts.ts"
 import { madeOf } from "./internal/messageParts.ts"
 
 /**
- * Which model is asked, and how.
+ * Selects the model and how it is asked.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options {
-  /** What the provider calls the model, or all that is known of it. */
+  /** The provider's name for the model, or a full model value. */
   readonly model: Model | string
   readonly generation?: Generation | undefined
 }
 
 /**
- * The provider as a `LanguageModel`.
+ * Offers the provider as a `LanguageModel`.
  *
  * @category constructors
  * @since 0.1.0
@@ -73,7 +72,7 @@ export const fromProvider = (provider: ProviderShape, options: Options): Effect.
 }
 
 /**
- * The provider of the context as a `LanguageModel`.
+ * Offers the provider in context as a `LanguageModel`.
  *
  * @category constructors
  * @since 0.1.0
@@ -82,7 +81,7 @@ export const make = (options: Options): Effect.Effect<LanguageModel.LanguageMode
   Provider.use((provider) => fromProvider(provider, options))
 
 /**
- * The provider of the context as the `LanguageModel`.
+ * Provides the provider in context as the `LanguageModel`.
  *
  * @category layers
  * @since 0.1.0
@@ -125,7 +124,7 @@ const toDefinition = (tool: Tool.Any): ToolDefinition => ({
   inputSchema: plain(Tool.getJsonSchema(tool))
 })
 
-// JSON Schemas are JSON; what a foreign one may hold besides is left out.
+// Keeps the JSON part of a foreign schema.
 const plain = (value: unknown): JsonObject => jsonObject(JSON.parse(JSON.stringify(value)))
 
 const toMessage = (message: Prompt.Message, provider: ProviderShape, model: Model): ReadonlyArray<Message> => {
@@ -168,7 +167,7 @@ const sourceOf = ({ data, mediaType }: Prompt.FilePart) => {
   return bytes === undefined ? undefined : { data: bytes, mediaType }
 }
 
-/** Thinking goes back to the provider that signed it, and to no other (CP-9). */
+/** Thinking is returned only to the provider that signed it. */
 const toThinking = (part: Prompt.ReasoningPart, provider: ProviderShape, model: Model): ReadonlyArray<Content> => {
   const signature: Json | undefined = part.options[provider.name] ?? undefined
   const origin = { provider: provider.name, model: model.id }

@@ -1,10 +1,9 @@
 /**
- * Any `LanguageModel` of effect/ai as a provider.
+ * Uses any `LanguageModel` of effect/ai as a provider.
  *
- * The model is asked for one reply and never runs a tool itself; its parts are
- * ours already by name. It is configured by its own package: temperature and
- * the like are not part of effect/ai's request, so `Generation` reaches only a
- * model that is made for the request.
+ * The model is asked for one reply and never runs a tool itself. It is configured by its own package: the request of
+ * effect/ai has no temperature or similar settings, so `Generation` only reaches a model that is created for each
+ * request.
  *
  * @since 0.1.0
  */
@@ -28,7 +27,7 @@ import { allMedia, encoder, type Piece, spoken, standIn, textOf } from "./intern
 import type { Reply } from "./internal/replyParts.ts"
 
 /**
- * What the provider is called.
+ * The name of the provider.
  *
  * @category models
  * @since 0.1.0
@@ -39,7 +38,7 @@ export interface Options {
 }
 
 /**
- * A provider that asks this model, or the one made for each request.
+ * Creates a provider that asks this model, or the one a function creates for each request.
  *
  * @category constructors
  * @since 0.1.0
@@ -69,7 +68,7 @@ export const fromModel = (
 }
 
 /**
- * The model of the context as a provider.
+ * Uses the model in context as a provider.
  *
  * @category constructors
  * @since 0.1.0
@@ -78,7 +77,7 @@ export const make = (options?: Options): Effect.Effect<ProviderShape, never, Lan
   Effect.map(LanguageModel.LanguageModel, (model) => fromModel(model, options))
 
 /**
- * The model of the context as the provider.
+ * Provides the model in context as the provider.
  *
  * @category layers
  * @since 0.1.0
@@ -149,7 +148,7 @@ const toContent = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Prompt.UserMessa
   return parts
 }
 
-// An address that is none is nothing to read.
+// An invalid URL cannot be read.
 const urlOf = (url: string): URL | undefined => (URL.canParse(url) ? new URL(url) : undefined)
 
 const toResult = (piece: Extract<Piece, { kind: "result" }>): Prompt.ToolResultPartEncoded => {
@@ -187,7 +186,7 @@ const reader = (name: string) => (reply: Reply) => {
         teller.endThinking(part.id, part.metadata)
         return undefined
       case "tool-params-start":
-        // What a vendor runs itself is its own affair.
+        // Tools that the vendor runs itself are left out.
         if (part.providerExecuted) passedOver.add(part.id)
         else teller.begin(part.id, part.name)
         return undefined

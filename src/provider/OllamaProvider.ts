@@ -1,9 +1,9 @@
 /**
  * Ollama, local or hosted, over its own chat format of JSON lines.
  *
- * A message is one string with its images beside it; images must be bytes, so
- * an address becomes a text in its place (BP-106). A server may load a large model
- * first: it is given five minutes to begin its answer, or `Limits.headersTimeout` where that is more.
+ * A message is one string with its images beside it. Images must be bytes; a URL is replaced by a text. A server may
+ * have to load a large model first: it has five minutes to begin its reply, or `Limits.headersTimeout` if that is
+ * longer.
  *
  * @since 0.1.0
  */
@@ -37,13 +37,13 @@ import type { Reply } from "./internal/replyParts.ts"
 export interface Options {
   /** Default: `http://localhost:11434`. */
   readonly baseUrl?: string | undefined
-  /** Only the hosted service wants one. */
+  /** Needed only by the hosted service. */
   readonly apiKey?: Redacted.Redacted | undefined
   readonly headers?: { readonly [name: string]: string } | undefined
 }
 
 /**
- * The provider as a value, speaking through the HTTP client of the context.
+ * Creates the provider. It uses the HTTP client in context.
  *
  * @category constructors
  * @since 0.1.0
@@ -77,7 +77,7 @@ export const make = (options: Options = {}): Effect.Effect<ProviderShape, never,
   })
 
 /**
- * The provider of the environment: `OLLAMA_BASE_URL` and `OLLAMA_API_KEY`, both optional (BP-106).
+ * Creates the provider from the environment: `OLLAMA_BASE_URL` and `OLLAMA_API_KEY`, both optional.
  *
  * @category constructors
  * @since 0.1.0
@@ -89,7 +89,7 @@ export const fromConfig: Effect.Effect<ProviderShape, never, HttpClient.HttpClie
 })
 
 /**
- * The provider of the environment.
+ * Provides the provider from the environment.
  *
  * @category layers
  * @since 0.1.0
@@ -97,7 +97,7 @@ export const fromConfig: Effect.Effect<ProviderShape, never, HttpClient.HttpClie
 export const layer: Layer.Layer<Provider, never, HttpClient.HttpClient> = Layer.effect(Provider, fromConfig)
 
 /**
- * The provider with its settings anywhere in the configuration.
+ * Provides the provider with settings from the configuration.
  *
  * @category layers
  * @since 0.1.0
@@ -127,7 +127,7 @@ const toMessages = (message: Message, pieces: ReadonlyArray<Piece>): ReadonlyArr
     const calls = toCalls(rest)
     const content = toContent(rest, "")
     const isEmpty = content["content"] === "" && content["images"] === undefined && calls.length === 0
-    // A model that said nothing is left out.
+    // Empty messages of the model are left out.
     if (!(isEmpty && message.role === "assistant")) {
       written.push({
         role: message.role === "tool" ? "user" : message.role,
@@ -175,7 +175,7 @@ const toBody = (request: Request, messages: ReadonlyArray<ReadonlyArray<string>>
       model: request.model.id,
       stream: true,
       tools: functions(request),
-      // Beside tools a server would have to choose between the two.
+      // With tools, the server would have to choose between the two.
       format:
         request.tools.length === 0 && request.grammar !== undefined ? Grammar.jsonSchemaOf(request.grammar) : undefined,
       ...own,
@@ -226,7 +226,7 @@ const decoder = (reply: Reply): Decoder => {
   return { event: take, failed: () => failed, whole: take, end: () => undefined }
 }
 
-// Its refusals have a sentence and no code.
+// Errors have a message and no code.
 const fault = (document: unknown, status: number): Pick<Fault, "reason"> => ({
   reason:
     status === 400 && isFields(document) && saysTooLong(string(document, "error"))
@@ -234,14 +234,14 @@ const fault = (document: unknown, status: number): Pick<Fault, "reason"> => ({
       : statusReason(status)
 })
 
-// The model miswrote a call, which a server reads strictly: the model failed, not the request.
+// The model wrote an invalid call, which the server parses strictly: the model failed, not the request.
 const isMiswritten = (error = ""): boolean => error.startsWith("error parsing tool call")
 
 const unreported: ReportedUsage = { inputTokens: {}, outputTokens: {} }
 
 const failed: Fault = { reason: "server_error", note: "reported in the reply" }
 
-// Old versions give no reason with their end mark.
+// Old versions send no reason with their end mark.
 const finishReason = (given: string | undefined, hasCalls: boolean): FinishReason => {
   if (given === "length") return "length"
   if (given !== undefined && given !== "stop" && given !== "tool_calls") return "other"

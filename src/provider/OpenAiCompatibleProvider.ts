@@ -1,8 +1,7 @@
 /**
  * Any server that speaks Chat Completions: llama.cpp, vLLM, LM Studio, and the hosted services of `hosts`.
  *
- * Content that is only text is sent as a plain string, which every such server
- * takes.
+ * Text content is sent as a plain string, which every such server accepts.
  *
  * @since 0.1.0
  */
@@ -23,47 +22,47 @@ import { offer } from "./internal/modelList.ts"
 import { encoder } from "./internal/messageParts.ts"
 
 /**
- * What a server takes, where servers differ.
+ * Differences between servers.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Habits {
-  /** Whether the server takes `stream_options`; without it usage is what the server tells anyway. Default: yes. */
+  /** Whether the server accepts `stream_options`. Without it, usage depends on the server. Default: true. */
   readonly usageOption?: boolean | undefined
   /**
    * How the server takes a grammar (see `Agent.grammar`): `gbnf` as llama.cpp does, `structured_outputs` or
-   * `structural_tag` as vLLM does, `json_schema` as hosted services do. Default: not at all.
+   * `structural_tag` as vLLM does, `json_schema` as hosted services do. Default: no grammar.
    */
   readonly grammar?: ChatRequest.GrammarForm | undefined
   /**
-   * The field in which a thinking model is given its own thinking back beside its calls; `false` for a server that
-   * refuses it. Default: `reasoning_content`.
+   * The field in which a thinking model receives its own thinking beside its calls; `false` for a server that refuses
+   * it. Default: `reasoning_content`.
    */
   readonly returnsThinking?: ChatRequest.ThinkingField | false | undefined
   /**
-   * Whether the server may load a model before it answers, as one on this machine does: it is then given five minutes to
-   * begin, or `Limits.headersTimeout` where that is more. Default: no.
+   * Whether the server may load a model before it replies, as local servers do. It then has five minutes to begin, or
+   * `Limits.headersTimeout` if that is longer. Default: false.
    */
   readonly startsSlowly?: boolean | undefined
   /**
-   * Whether neighbouring messages of one role are sent as one, for the templates of models that want roles to
-   * alternate: an exception to BP-107, which merges nothing. Default: no.
+   * Whether neighbouring messages of one role are merged, for models whose templates require alternating roles.
+   * Default: false.
    */
   readonly alternates?: boolean | undefined
-  /** What the server calls the seed. Default: `seed`. */
+  /** The server's name for the seed. Default: `seed`. */
   readonly seedName?: string | undefined
-  /** Whether the server takes only ids of calls of nine letters and digits. Default: no. */
+  /** Whether the server only accepts call ids of nine letters and digits. Default: false. */
   readonly shortIds?: boolean | undefined
   /**
    * Whether a model with the name of one of OpenAI's reasoners (`gpt-5`, `o4-mini`) is asked as one: with
-   * `max_completion_tokens` and without sampling options. Default: no.
+   * `max_completion_tokens` and without sampling options. Default: false.
    */
   readonly reasoners?: boolean | undefined
 }
 
 /**
- * How to reach a server, and what it takes.
+ * How to reach a server, and what it accepts.
  *
  * @category models
  * @since 0.1.0
@@ -71,32 +70,32 @@ export interface Habits {
 export interface Options extends Habits {
   /** The key of the model strings, and the origin of thinking. */
   readonly name: string
-  /** Up to the version: `http://localhost:8080/v1`. */
+  /** The address up to the version: `http://localhost:8080/v1`. */
   readonly baseUrl: string
   readonly apiKey?: Redacted.Redacted | undefined
-  /** The header that carries the key. Default: `authorization` with `Bearer`. */
+  /** The header for the key. Default: `authorization` with `Bearer`. */
   readonly keyHeader?: string | undefined
   readonly headers?: { readonly [name: string]: string } | undefined
-  /** Whether images may be sent as addresses. Default: yes. */
+  /** Whether images may be sent as URLs. Default: true. */
   readonly imageUrls?: boolean | undefined
 }
 
 /**
- * A service that speaks the format.
+ * A hosted service that speaks the format.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Host extends Habits {
   readonly baseUrl: string
-  /** The variable of its key. */
+  /** The environment variable of its key. */
   readonly variable: string
-  /** Whether it may do without a key, as a server on this machine does. */
+  /** Whether it works without a key, as a local server does. */
   readonly keyless?: boolean
 }
 
 /**
- * The hosted services known by name, as in `groq/llama-3.3-70b-versatile` (DR-25).
+ * The hosted services known by name, as in `groq/llama-3.3-70b-versatile`.
  *
  * @category models
  * @since 0.1.0
@@ -133,8 +132,8 @@ export const hosts: ReadonlyMap<string, Host> = new Map<string, Host>([
 const local = { keyless: true, startsSlowly: true } as const
 
 /**
- * Servers on this machine, known by name, as in `llamacpp/qwen3`. Replies of an agent that wants it so are held to its
- * grammar (see `Agent.grammar`). They are given five minutes to load a model before they answer.
+ * Local servers known by name, as in `llamacpp/qwen3`. Replies follow the agent's grammar if it wants one (see
+ * `Agent.grammar`). A server has five minutes to load a model before it replies.
  *
  * @category models
  * @since 0.1.0
@@ -158,7 +157,7 @@ export const locals: ReadonlyMap<string, Host> = new Map<string, Host>([
 ])
 
 /**
- * The provider as a value, speaking through the HTTP client of the context.
+ * Creates the provider. It uses the HTTP client in context.
  *
  * @category constructors
  * @since 0.1.0
@@ -207,7 +206,7 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
   })
 
 /**
- * A service with the key of the environment. Its address can be set as `<NAME>_BASE_URL`.
+ * Creates a service with a key from the environment. `<NAME>_BASE_URL` sets its address.
  *
  * @category constructors
  * @since 0.1.0
@@ -223,9 +222,9 @@ export const fromConfig = (
   })
 
 /**
- * OpenAI's models on Azure: `AZURE_API_KEY` with `AZURE_RESOURCE_NAME` or `AZURE_BASE_URL`.
+ * Creates the provider of OpenAI's models on Azure: `AZURE_API_KEY` with `AZURE_RESOURCE_NAME` or `AZURE_BASE_URL`.
  *
- * The name of a deployment tells whether it is a reasoner: that of one of `gpt-5` should begin with `gpt-5`.
+ * The name of a deployment decides whether it is treated as a reasoner: that of a `gpt-5` should begin with `gpt-5`.
  *
  * @category constructors
  * @since 0.1.0
@@ -244,7 +243,7 @@ export const azureFromConfig: Effect.Effect<ProviderShape, ProviderUnavailable, 
 )
 
 /**
- * A server at a known address.
+ * Provides a server at a known address.
  *
  * @category layers
  * @since 0.1.0
@@ -253,7 +252,7 @@ export const layer = (options: Options): Layer.Layer<Provider, never, HttpClient
   Layer.effect(Provider, make(options))
 
 /**
- * A server with its settings anywhere in the configuration.
+ * Provides a server with settings from the configuration.
  *
  * @category layers
  * @since 0.1.0

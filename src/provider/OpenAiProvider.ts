@@ -1,7 +1,7 @@
 /**
  * OpenAI, over Chat Completions.
  *
- * For other servers that speak the same format see `OpenAiCompatibleProvider`.
+ * Use `OpenAiCompatibleProvider` for other servers that speak the same format.
  *
  * @since 0.1.0
  */
@@ -29,14 +29,14 @@ import { encoder } from "./internal/messageParts.ts"
  */
 export interface Options {
   readonly apiKey: Redacted.Redacted
-  /** Whether `/v1` stands at its end makes no difference. Default: `https://api.openai.com`. */
+  /** With or without `/v1` at its end. Default: `https://api.openai.com`. */
   readonly baseUrl?: string | undefined
-  /** Further headers, `openai-organization` for instance. */
+  /** Additional headers, such as `openai-organization`. */
   readonly headers?: { readonly [name: string]: string } | undefined
 }
 
 /**
- * The provider as a value, speaking through the HTTP client of the context.
+ * Creates the provider. It uses the HTTP client in context.
  *
  * @category constructors
  * @since 0.1.0
@@ -68,7 +68,7 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
   })
 
 /**
- * The provider of the environment: `OPENAI_API_KEY`, and `OPENAI_BASE_URL` if it is set (BP-106).
+ * Creates the provider from the environment: `OPENAI_API_KEY`, and optionally `OPENAI_BASE_URL`.
  *
  * @category constructors
  * @since 0.1.0
@@ -80,7 +80,7 @@ export const fromConfig: Effect.Effect<ProviderShape, ProviderUnavailable, HttpC
 })
 
 /**
- * The provider of the environment. Without a key the layer fails, naming the variable.
+ * Provides the provider from the environment. Fails without a key, and names the missing variable.
  *
  * @category layers
  * @since 0.1.0
@@ -91,7 +91,7 @@ export const layer: Layer.Layer<Provider, ProviderUnavailable, HttpClient.HttpCl
 )
 
 /**
- * The provider with a key from anywhere in the configuration.
+ * Provides the provider with a key from the configuration.
  *
  * @category layers
  * @since 0.1.0

@@ -1,11 +1,9 @@
 /**
- * Middleware that keeps a run going when a model does not answer.
+ * Middleware that keeps a run going when a model does not reply.
  *
- * Retries, other models, rate limits and circuit breakers around the model
- * call, made of Effect's own parts. A call is repeated or sent elsewhere only
- * while nothing of its reply was delivered (R-13). Who answered is in
- * `model_completed`, every failure of a call that was made in
- * `model_call_failed`.
+ * Retries, fallback models, rate limits and circuit breakers around the model call. A call is repeated or sent to
+ * another model only while nothing of its reply was delivered. `model_completed` names the model that replied; each
+ * failed call is published as `model_call_failed`.
  *
  * @since 0.1.0
  */
@@ -36,25 +34,25 @@ import { open } from "./internal/attempts.ts"
 import { instant } from "./internal/providerFault.ts"
 
 /**
- * How a failed call is made again.
+ * How failed calls are retried.
  *
  * @category models
  * @since 0.1.0
  */
 export interface RetryOptions {
-  /** Calls made at all. Default: 3. */
+  /** The maximum number of calls, including the first. Default: 3. */
   readonly attempts?: number | undefined
   /**
-   * The pauses between them. A Retry-After is waited for too, up to `Limits.maxRetryAfter`. Default: about half a
-   * second, doubled each time.
+   * The pauses between calls. A Retry-After of the vendor is respected, too, up to `Limits.maxRetryAfter`. Default:
+   * about half a second, doubled each time.
    */
   readonly schedule?: Schedule.Schedule<unknown, ProviderError> | undefined
-  /** Which failures are worth another try. Default: `isPassing`. */
+  /** Which failures are retried. Default: `isPassing`. */
   readonly while?: ((error: ProviderError) => boolean) | undefined
 }
 
 /**
- * A model to fall back on: `<provider>/<model>` for the ModelRegistry, or a model with its provider.
+ * A fallback model: `<provider>/<model>` for the ModelRegistry, or a model with its provider.
  *
  * @category models
  * @since 0.1.0
@@ -62,35 +60,35 @@ export interface RetryOptions {
 export type Candidate = string | { readonly provider: ProviderShape; readonly model: Model }
 
 /**
- * How often each model is asked, and when the next one is.
+ * How often each model is asked, and when the next one is used.
  *
  * @category models
  * @since 0.1.0
  */
 export interface FallbackOptions extends RetryOptions {
-  /** Calls of each model. Default: 1. */
+  /** The number of calls per model. Default: 1. */
   readonly attempts?: number | undefined
-  /** Which failures of a model send the call to the next. Default: all of them. */
+  /** Which failures move the call to the next model. Default: all. */
   readonly when?: ((error: ProviderError) => boolean) | undefined
 }
 
 /**
- * How many calls there may be in a time.
+ * The number of calls allowed in a time window.
  *
  * @category models
  * @since 0.1.0
  */
 export interface RateLimitOptions {
-  /** What all calls of a window may count for together. */
+  /** The total cost of all calls in a window. */
   readonly limit: number
   readonly window: Duration.Input
   /** Default: `fixed-window`. */
   readonly algorithm?: "fixed-window" | "token-bucket" | undefined
   /** Calls with the same key share a limit. Default: one for each provider and model. */
   readonly key?: ((call: ModelCall) => string) | undefined
-  /** What a call counts for. Default: 1. */
+  /** The cost of a call. Default: 1. */
   readonly tokens?: ((call: ModelCall) => number) | undefined
-  /** Whether a call waits or fails as `rate_limited`. Default: it waits. */
+  /** Whether a call over the limit waits or fails as `rate_limited`. Default: it waits. */
   readonly onExceeded?: "delay" | "fail" | undefined
 }
 
@@ -111,7 +109,7 @@ export interface CircuitOptions {
 
 export {
   /**
-   * Tells whether the same call may succeed a little later (R-13).
+   * Tells whether the same call may succeed a little later.
    *
    * @category guards
    * @since 0.1.0
@@ -122,10 +120,9 @@ export {
 // ---------------------------------------------------------------- middleware
 
 /**
- * Makes failed calls again.
+ * Retries failed calls.
  *
- * The adapters of this package retry by themselves; this is for other
- * providers, and for more patience.
+ * The adapters of this package already retry; use this for other providers, or for longer patience.
  *
  * @category constructors
  * @since 0.1.0
@@ -135,12 +132,11 @@ export const retry = (options: RetryOptions = {}): Middleware => ({
 })
 
 /**
- * Asks these models in turn when the one asked for fails.
+ * Asks these models in turn when the requested one fails.
  *
- * A model that has no key here counts as failed. The prompt is the same for
- * all: each adapter leaves out thinking of other models and media its model
- * does not take. The retry options are for each model. Only names need the
- * ModelRegistry: models with their providers stand for themselves.
+ * A model without a key counts as failed. All models get the same prompt; each adapter leaves out thinking of other
+ * models and media that its model does not accept. The retry options apply to each model. Only model strings need the
+ * ModelRegistry, not models given with their providers.
  *
  * @category constructors
  * @since 0.1.0
@@ -174,7 +170,7 @@ export function fallback(
             (call) => again(open(Stream.suspend(() => next(call))), { ...options, attempts: options.attempts ?? 1 })
           )
         )
-        // What must not go on to the next model is a reply of its own, one that fails.
+        // A reply that fails after it began must not be sent to the next model.
         const kept = Effect.catchIf(
           attempt,
           (error) => !goesOn(error),
@@ -187,10 +183,10 @@ export function fallback(
 }
 
 /**
- * Keeps calls within a rate, and lets them wait when the vendor asked for it: up to `Limits.maxRetryAfter`, beyond which
- * they fail as `rate_limited` (R-13).
+ * Keeps calls within a rate. Calls also wait as long as the vendor asks, up to `Limits.maxRetryAfter`; beyond that they
+ * fail as `rate_limited`.
  *
- * A limiter that cannot be asked lets calls through.
+ * If the limiter fails, calls pass.
  *
  * @category constructors
  * @since 0.1.0
@@ -201,8 +197,8 @@ export const rateLimit = (options: RateLimitOptions): Effect.Effect<Middleware, 
     const rests = new Map<string, number>()
     const restOf = (key: string, now: number) => (rests.get(key) ?? 0) - now
 
-    // The longest rest holds, however late a shorter one is told. Keys are the host's, perhaps one for each user: those
-    // that have rested are forgotten.
+    // The longest pause counts, whatever order pauses arrive in. There may be one key per user, so expired ones are
+    // removed.
     const rest = (key: string, until: number, now: number) => {
       for (const [other, end] of rests) if (end <= now) rests.delete(other)
       rests.set(key, Math.max(rests.get(key) ?? 0, until))
@@ -212,7 +208,7 @@ export const rateLimit = (options: RateLimitOptions): Effect.Effect<Middleware, 
       const key = keyOf(call)
       const maxRetryAfter = Duration.toMillis((yield* Limits).maxRetryAfter)
       let now = yield* Clock.currentTimeMillis
-      // While one waits, the vendor may tell another call to wait longer: that is for all of them.
+      // While a call waits, the vendor may ask another call to wait longer, which then holds for all.
       for (let rest = restOf(key, now); rest > 0; rest = restOf(key, now)) {
         if (options.onExceeded === "fail" || rest > maxRetryAfter) return yield* limited(call, now + rest)
         yield* Effect.sleep(rest)
@@ -251,10 +247,9 @@ export const rateLimit = (options: RateLimitOptions): Effect.Effect<Middleware, 
   })
 
 /**
- * Stops asking a service that keeps failing, until it had time to recover.
+ * Stops calling a service that keeps failing, until it has had time to recover.
  *
- * A call that is not made fails as `overloaded`, so that a fallback around this
- * takes over at once.
+ * A blocked call fails as `overloaded`, so a fallback around this middleware continues at once.
  *
  * @category constructors
  * @since 0.1.0
@@ -269,7 +264,7 @@ export const circuitBreaker = (
       const error = exit.cause.reasons.find((reason) => reason._tag === "Fail")?.error
       return error instanceof ProviderError && counts(error) ? CircuitBreaker.failure() : CircuitBreaker.ignored
     }
-    // The breaker watches an Effect that lasts as long as the reply.
+    // The breaker observes an Effect that lasts as long as the reply.
     const enter = Effect.fnUntraced(function* (call: ModelCall, next: (call: ModelCall) => ModelStream) {
       const ended = yield* Deferred.make<void, Failure>()
       const admitted = yield* Deferred.make<void, ProviderError>()
@@ -279,7 +274,7 @@ export const circuitBreaker = (
         Effect.catchTag("CircuitBreakerError", (error) =>
           Effect.flatMap(resting(call, error), (failure) => Deferred.fail(admitted, failure))
         ),
-        // A breaker that fails must leave nobody waiting.
+        // A failing breaker must not leave a caller waiting.
         Effect.catchDefect((defect) => Deferred.die(admitted, defect)),
         Effect.ignore,
         Effect.forkScoped
@@ -295,7 +290,7 @@ export const circuitBreaker = (
 // ---------------------------------------------------------------- layers
 
 /**
- * Puts these around the model call, first outermost, inside what is already there.
+ * Adds these around the model call, outermost first, inside the existing middleware.
  *
  * @example
  * const patient = Resilience.layer(
@@ -323,10 +318,10 @@ export function layer<E, R>(
 }
 
 /**
- * What `rateLimit` counts with, in this process.
+ * Counts for `rateLimit` in this process.
  *
- * It keeps every key for as long as it lives: where `key` gives ever new ones, such as one for each visitor, count with a
- * store that forgets (`RateLimiter.layerStoreRedis` of effect).
+ * It keeps every key for its lifetime. If `key` returns ever new keys, such as one per visitor, use a store that
+ * expires them (`RateLimiter.layerStoreRedis` of effect).
  *
  * @category layers
  * @since 0.1.0
@@ -336,7 +331,7 @@ export const layerRateLimiter: Layer.Layer<RateLimiter.RateLimiter> = RateLimite
 )
 
 /**
- * What `circuitBreaker` counts with, in this process. Default: five failures in a row open a circuit for half a minute.
+ * Counts for `circuitBreaker` in this process. Default: five failures in a row open a circuit for half a minute.
  *
  * @category layers
  * @since 0.1.0
@@ -355,7 +350,7 @@ export const layerCircuitBreaker = (options?: {
 type ErrorOf<M> = M extends Effect.Effect<infer _A, infer E, infer _R> ? E : never
 type ServicesOf<M> = M extends Effect.Effect<infer _A, infer _E, infer R> ? R : never
 
-/** Who is asked in the step of the plan that is tried. */
+/** The model asked in the current step of the plan. */
 class Target extends Context.Service<
   Target,
   (call: ModelCall) => Effect.Effect<ModelCall, InvalidModel | UnsupportedProvider | ProviderUnavailable>
@@ -370,14 +365,14 @@ const elsewhere = (
   request: { ...call.request, model: target.model }
 })
 
-/** A name that means something; whether its provider can be used is asked when it is needed (DR-25). */
+/** Resolves a model string. Whether its provider is available is decided when it is needed. */
 const named = Effect.fnUntraced(function* (name: string) {
   const registry = yield* ModelRegistry
   yield* Effect.catchTag(Effect.asVoid(registry.resolve(name)), "ProviderUnavailable", () => Effect.void)
   return (call: ModelCall) => Effect.map(registry.resolve(name), (found) => elsewhere(call, found))
 })
 
-/** A model that cannot be asked, as a failure of its own provider. */
+/** A model that is unavailable, as a failure of its provider. */
 const unavailable = (call: ModelCall, error: InvalidModel | UnsupportedProvider | ProviderUnavailable) =>
   new ProviderError({
     provider: error._tag === "InvalidModel" ? call.provider.name : error.provider,

@@ -1,10 +1,9 @@
 /**
- * Skills as effect/ai tools, and tools as skills.
+ * Turns skills into effect/ai tools, and tools into skills.
  *
- * Both ways the schema, the annotations and the answers are kept: a tool's
- * `Readonly` and `Idempotent` say what a skill's `effects` say, a declared
- * failure is told to the model, media stay media. A tool is still run by its
- * own toolkit, a skill by itself.
+ * Both ways keep the schema, the annotations and the results: a tool's `Readonly` and `Idempotent` become a skill's
+ * `effects`, a declared failure is sent to the model, and media stay media. A tool is still run by its toolkit, a skill
+ * by itself.
  *
  * @since 0.1.0
  */
@@ -36,10 +35,10 @@ import { isFields, text } from "./internal/readFields.ts"
 // ---------------------------------------------------------------- tools as skills
 
 /**
- * The tools of a toolkit as skills: `SkillRegistry.layer(...SkillTools.fromToolkit(toolkit))` needs what the toolkit's
- * handlers are layered with. Tools a vendor runs itself are left out.
+ * Turns the tools of a toolkit into skills. `SkillRegistry.layer(...SkillTools.fromToolkit(toolkit))` needs the layer
+ * of the toolkit's handlers. Tools that a vendor runs itself are left out.
  *
- * It is the policy that asks a person before a tool runs: see `approval`.
+ * To ask a person before a tool runs, add the policy of `approval`.
  *
  * @category constructors
  * @since 0.1.0
@@ -68,7 +67,7 @@ export const fromToolkit = <Tools extends Record<string, Tool.Any>>(
 }
 
 /**
- * Asks a person about calls of tools that need approval (DR-22).
+ * Creates a policy that asks a person about calls of tools that need approval.
  *
  * @example
  * const asking = Policy.layer(SkillTools.approval(toolkit))
@@ -86,7 +85,7 @@ export const approval = <Tools extends Record<string, Tool.Any>>(
     if (tool === undefined || needs === undefined || needs === false) return Policy.allowed
     const asked = Policy.confirm(`'${call.name}' has to be approved`)
     if (needs === true) return asked
-    // A schema that needs services has them nowhere here: it dies, and a policy that dies denies.
+    // A schema that needs services dies here, and a policy that dies denies the call.
     const parameters = tool.parametersSchema as unknown as Schema.ConstraintDecoder<unknown>
     const input = yield* Schema.decodeUnknownEffect(parameters)(call.input)
     const answer = needs(input, { toolCallId: call.callId, messages: [] })
@@ -97,7 +96,7 @@ export const approval = <Tools extends Record<string, Tool.Any>>(
 // ---------------------------------------------------------------- skills as tools
 
 /**
- * What a skill gives as a tool: its text, or its text with media.
+ * The result of a skill as a tool: text, or text with media.
  *
  * @category schemas
  * @since 0.1.0
@@ -117,7 +116,7 @@ export const Success = Schema.Union([
 ])
 
 /**
- * What a skill that failed gives as a tool: what a model may read of it.
+ * The failure of a skill as a tool, as the model may read it.
  *
  * @category schemas
  * @since 0.1.0
@@ -125,7 +124,7 @@ export const Success = Schema.Union([
 export const Failure = Schema.Struct({ error: Schema.String, message: Schema.String })
 
 /**
- * A skill as a tool.
+ * Turns a skill into a tool.
  *
  * @category constructors
  * @since 0.1.0
@@ -145,7 +144,7 @@ export const toTool = (skill: Skill.AnySkill<unknown>) =>
     .annotate(Tool.OpenWorld, skill.annotations.openWorld)
 
 /**
- * A skill as a tool, by its type.
+ * The type of a skill as a tool.
  *
  * @category models
  * @since 0.1.0
@@ -153,9 +152,10 @@ export const toTool = (skill: Skill.AnySkill<unknown>) =>
 export type SkillTool = ReturnType<typeof toTool>
 
 /**
- * Skills as a toolkit that runs them: `LanguageModel.generateText({ prompt, toolkit: SkillTools.toToolkit(search) })`.
+ * Turns skills into a toolkit that runs them: `LanguageModel.generateText({ prompt, toolkit:
+ * SkillTools.toToolkit(search) })`.
  *
- * Outside of a run a skill is told empty ids, and its call's own id.
+ * Outside of a run, a skill gets empty ids and the id of its call.
  *
  * @category constructors
  * @since 0.1.0
@@ -185,7 +185,7 @@ const asObject = (schema: unknown): JsonObject => {
   return plain["type"] === "object" ? plain : { type: "object", properties: {}, ...plain }
 }
 
-/** A toolkit whose tools are known at run time only. */
+/** A toolkit whose tools are known only at run time. */
 interface Handlers {
   readonly handle: (
     name: string,
@@ -194,7 +194,7 @@ interface Handlers {
   ) => Effect.Effect<Stream.Stream<Tool.HandlerResult<Tool.Any>, unknown>, unknown>
 }
 
-/** Runs a tool by its toolkit and gives its last result. */
+/** Runs a tool by its toolkit and returns its last result. */
 const use = <Tools extends Record<string, Tool.Any>>(
   toolkit: Toolkit.Toolkit<Tools>,
   name: string,
@@ -202,7 +202,7 @@ const use = <Tools extends Record<string, Tool.Any>>(
   callId: string
 ): Effect.Effect<unknown, unknown, Tool.HandlersFor<Tools>> =>
   Effect.gen(function* () {
-    // What a model wrote has no type before `handle` decoded it.
+    // The input of a model is untyped until `handle` decodes it.
     const handlers = yield* toolkit as unknown as Effect.Effect<Handlers, never, Tool.HandlersFor<Tools>>
     const results = yield* handlers.handle(name, input, callId)
     const last = yield* Stream.runLast(Stream.filter(results, (result) => !result.preliminary))
@@ -211,7 +211,7 @@ const use = <Tools extends Record<string, Tool.Any>>(
     return last.value.modelOutput === undefined ? given(last.value.encodedResult) : last.value.modelOutput.map(shown)
   }).pipe(Effect.mapError((error) => failed(name, error)))
 
-// The parts of a list would be joined; other JSON is told as it is (BP-73).
+// A list would be joined into one text, so it is wrapped. Other JSON passes as it is.
 const given = (value: unknown): unknown => {
   if (value === undefined) return null
   return Array.isArray(value) ? Contents.text(JSON.stringify(value)) : value
@@ -225,7 +225,7 @@ const shown = (part: Prompt.ToolModelOutputPart): string | Media.Media => {
   return bytes === undefined ? madeOf(mediaType) : Media.fromBytes(bytes, mediaType)
 }
 
-/** A failure as a skill fails: what the toolkit says about arguments is told like our own misfits (AC-14). */
+/** Turns a failure of the toolkit into that of a skill. Invalid input is reported like the kernel's own errors. */
 const failed = (skill: string, error: unknown): unknown => {
   if (AiError.isAiError(error)) {
     const { reason } = error
@@ -235,7 +235,7 @@ const failed = (skill: string, error: unknown): unknown => {
   }
   if (typeof error === "string" || error instanceof Error) return error
   const told = isFields(error) ? error : {}
-  // What JSON cannot write is told by its tag.
+  // A failure that JSON cannot express is reported by its tag.
   const written = Result.getOrUndefined(Result.try(() => JSON.stringify(error)))
   return { _tag: text(told, "_tag") ?? "ToolFailure", message: text(told, "message") ?? written ?? "" }
 }
@@ -265,7 +265,7 @@ const scopeOf = (callId: string): Skill.CallScope => ({
   dialect: "tools"
 })
 
-/** What a model may read of a failure, as an agent's skills tell it (W-14). */
+/** The part of a failure that a model may read. */
 const failureOf = (skill: string, cause: Cause.Cause<unknown>): Effect.Effect<typeof Failure.Type> =>
   Effect.map(explain({ redactor: undefined }, `Skill '${skill}'`, cause), ({ message, name }) => ({
     error: name,

@@ -1,5 +1,5 @@
 /**
- * Providers: the models of the world, each behind its own wire format.
+ * Providers: the models of many vendors, each behind its own wire format.
  *
  * @since 0.1.0
  */

@@ -1,10 +1,9 @@
 /**
- * Runs in PostgreSQL.
+ * Keeps runs in PostgreSQL.
  *
- * The store of `SqlRunStore` on a client of its own, with one connection that
- * listens: who follows a run hears of a commit of any process at once. The
- * package `@effect/sql-pg` is loaded when the layer is built, so nobody else
- * needs it.
+ * Uses the store of `SqlRunStore` on a client of its own, with one connection that listens: followers learn at once of
+ * records that any process appended. The package `@effect/sql-pg` is loaded when the layer is built, so other
+ * applications do not need it.
  *
  * @since 0.1.0
  */
@@ -33,14 +32,14 @@ export interface Options {
   readonly url: Redacted.Redacted
   /** Connections in all, of which one listens: at least 2. Default: 10. */
   readonly maxConnections?: number | undefined
-  /** How often to look for commits that were not heard of. Default: every 5 seconds. */
+  /** How often to look for records that were not announced. Default: every 5 seconds. */
   readonly pollInterval?: SqlRunStore.Options["pollInterval"] | undefined
 }
 
 /**
  * Keeps runs in PostgreSQL.
  *
- * With a client of your own use `SqlRunStore.layer`, and give it what `client.listen("kernai_runs")` tells as `changes`.
+ * For a client of your own, use `SqlRunStore.layer` and pass the stream of `client.listen("kernai_runs")` as `changes`.
  *
  * @category layers
  * @since 0.1.0
@@ -52,7 +51,7 @@ const make = Effect.fnUntraced(
   function* (options: Options) {
     const client = yield* Postgres.make(options, { listening: 1, usual: 10 })
     const listen = client.listen(Tables.channel)
-    // The first listener stands before the store is ready; when one is lost, polling bridges the time to the next.
+    // The first listener is ready before the store is; if one is lost, polling covers the time until the next.
     const first = Stream.fromQueue(yield* listen)
     const next = Stream.retry(Stream.unwrap(Effect.map(listen, Stream.fromQueue)), Schedule.spaced("1 second"))
     const changes = first.pipe(

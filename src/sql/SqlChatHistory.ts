@@ -1,9 +1,8 @@
 /**
- * Conversations in a database (AC-7).
+ * Keeps conversations in a database.
  *
- * What is appended together is one row, so it is there as a whole or not at
- * all, and a key can be taken once. Works on any `SqlClient` of SQLite or
- * PostgreSQL; many conversations share the table, many processes a conversation.
+ * Messages appended together are one row, so they are stored as a whole or not at all, and a key is used once. Works on
+ * any `SqlClient` of SQLite or PostgreSQL. Many conversations may share the table, and many processes a conversation.
  *
  * @since 0.1.0
  */
@@ -34,7 +33,7 @@ interface Row {
 }
 
 /**
- * One conversation in the database of the context. The table is made when it is not there.
+ * Creates one conversation in the database in context. Creates the table if necessary.
  *
  * @category constructors
  * @since 0.1.0
@@ -116,7 +115,7 @@ export const make = Effect.fnUntraced(function* (
 })
 
 /**
- * Keeps a conversation in the database of the context.
+ * Keeps a conversation in the database in context.
  *
  * @category layers
  * @since 0.1.0

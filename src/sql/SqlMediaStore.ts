@@ -1,10 +1,9 @@
 /**
- * Media in a database: what was given to a run in one process is there for the process that goes on with it.
+ * Keeps media in a database, so that a run can continue in another process.
  *
- * A medium is one row, so it is there as a whole or not at all, and its id is
- * taken once (S-20). Bytes are kept as they are, with their digest. Works on
- * any `SqlClient` of SQLite or PostgreSQL, and beside a `SqlRunStore` in one
- * database; several processes may share it.
+ * A medium is one row, so it is stored as a whole or not at all, and its id is used once. Bytes are stored unchanged,
+ * with their digest. Works on any `SqlClient` of SQLite or PostgreSQL, also in the database of a `SqlRunStore`; several
+ * processes may share it.
  *
  * @since 0.1.0
  */
@@ -28,20 +27,20 @@ import type * as Postgres from "./internal/postgres.ts"
 import type * as SqliteClient from "./SqliteClient.ts"
 
 /**
- * What a store may read.
+ * Options of a store.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options {
-  /** Media given by path are read inside this folder only (S-4). Default: the current one. */
+  /** The only folder from which media given by path are read. Default: the current one. */
   readonly root?: string | undefined
 }
 
 /**
- * A store on the database of the context. Its table is made when it is not there.
+ * Creates a store on the database in context. Creates its table if necessary.
  *
- * `Limits.mediaBytes` bounds the media of each root run, and those of the application.
+ * `Limits.mediaBytes` bounds the media of each root run and those of the application.
  *
  * @category constructors
  * @since 0.1.0
@@ -69,7 +68,7 @@ export const make = Effect.fnUntraced(function* (
 })
 
 /**
- * Keeps media in the database of the context.
+ * Keeps media in the database in context.
  *
  * @category layers
  * @since 0.1.0
@@ -136,7 +135,7 @@ const shelf = (sql: SqlClient.SqlClient, key: string): Shelves.Shelf => {
       ([row]) => (row === undefined ? Effect.undefined : read(row))
     )
 
-  // Where a transaction does not hold the whole database, it holds the shelf: else two could take the last room.
+  // If a transaction does not lock the whole database, it locks the tree: otherwise two could use the last room.
   const hold = sql.onDialectOrElse({
     pg: () => Effect.asVoid(sql`SELECT pg_advisory_xact_lock(hashtextextended(${`kernai_media ${key}`}, 0))`),
     orElse: () => Effect.void

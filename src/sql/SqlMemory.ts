@@ -1,10 +1,8 @@
 /**
- * A memory in a database, searched by its full-text index: FTS5 in SQLite,
- * `tsvector` in PostgreSQL (AC-8).
+ * Keeps memories in a database, searched by its full-text index: FTS5 in SQLite, `tsvector` in PostgreSQL.
  *
- * Words are cut here, so both databases find the same. Where an `Embedder` is
- * provided, texts are also compared by meaning; vectors are kept beside them
- * and looked through newest first. Memories of different spaces never meet.
+ * Words are split here, so both databases find the same memories. With an `Embedder`, texts are also compared by
+ * meaning: their vectors are stored and searched newest first. Memories of different spaces are separate.
  *
  * @since 0.1.0
  */
@@ -29,20 +27,20 @@ import type * as Postgres from "./internal/postgres.ts"
 import type * as SqliteClient from "./SqliteClient.ts"
 
 /**
- * Which memories, and how many of them are compared by meaning.
+ * Which memories to use, and how many are compared by meaning.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options {
-  /** Whose memories: a user, a project. Default: `default`. */
+  /** The owner of the memories, such as a user or a project. Default: `default`. */
   readonly space?: string | undefined
-  /** How many of the newest vectors a search looks at. Default: 10,000. */
+  /** The number of newest vectors that a search compares. Default: 10,000. */
   readonly compared?: number | undefined
 }
 
 /**
- * A memory in the database of the context. Its tables are made when they are not there.
+ * Creates a memory in the database in context. Creates its tables if necessary.
  *
  * @category constructors
  * @since 0.1.0
@@ -127,7 +125,7 @@ export const make = Effect.fnUntraced(function* (
       })
     ])
 
-  /** The newest vectors that pass, best first. */
+  /** The newest vectors that pass the filter, best match first. */
   const alike = Effect.fnUntraced(function* (vector: Float32Array, query: Memory.Query, count: number) {
     const found = new Map<number, number>()
     let before: number | undefined
@@ -149,12 +147,12 @@ export const make = Effect.fnUntraced(function* (
     const asked = Memories.asked(query)
     if (asked.words.length === 0 || asked.limit === 0) return []
     const vector = yield* embed(query.query)
-    // By meaning the order may change: then more is looked at than is wanted.
+    // Comparing by meaning may change the order, so more rows are read than are returned.
     const count = vector === undefined ? asked.limit : Math.max(50, asked.limit * 2)
     const texts = new Map(
       (yield* guarded("search", dialect.search(asked.words, matching(query.filter), count))).map((row) => [
         row.id,
-        // What a database calls a rank is no share of anything; both are brought between 0 and 1.
+        // Ranks differ between databases; both are mapped to between 0 and 1.
         row.fit / (1 + row.fit)
       ])
     )
@@ -189,7 +187,7 @@ export const make = Effect.fnUntraced(function* (
 })
 
 /**
- * A memory in the database of the context.
+ * Keeps memories in the database in context.
  *
  * @category layers
  * @since 0.1.0
@@ -198,7 +196,7 @@ export const layer = (options?: Options): Layer.Layer<Memory.Memory, StoreError,
   Layer.effect(Memory.Memory, make(options))
 
 /**
- * A memory in a SQLite file, which may be that of a run store.
+ * Keeps memories in a SQLite file, which may be that of a run store.
  *
  * @category layers
  * @since 0.1.0
@@ -217,7 +215,7 @@ export type {
 } from "./internal/postgres.ts"
 
 /**
- * A memory in PostgreSQL, in a database which may be that of a run store. Needs the package `@effect/sql-pg`.
+ * Keeps memories in PostgreSQL, in a database which may be that of a run store. Needs the package `@effect/sql-pg`.
  *
  * @category layers
  * @since 0.1.0
@@ -236,9 +234,9 @@ const factOf = (memory: number, name: string, value: unknown) => ({
   value: Key.make(Memories.canonical(value))
 })
 
-/** The numbers of a vector; one of another program's making may be none. */
+/** Decodes a vector. Bytes written by another program may not be one. */
 const floats = (bytes: Uint8Array): Float32Array | undefined =>
-  // Bytes from a database may begin anywhere; numbers may not.
+  // Bytes from a database may begin at any address; numbers may not.
   bytes.length % 4 === 0 ? new Float32Array(new Uint8Array(bytes).buffer) : undefined
 
 const decode = Schema.decodeUnknownResult(

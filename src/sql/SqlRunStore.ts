@@ -1,10 +1,9 @@
 /**
- * Runs in a database.
+ * Keeps runs in a database.
  *
- * Works on any `SqlClient` of SQLite or PostgreSQL, and several processes may
- * share the database. An append is one row: the database takes one of two that
- * continue the same revision. Bodies are JSON text, keys are escaped, and every
- * value is a bound parameter.
+ * Works on any `SqlClient` of SQLite or PostgreSQL, and several processes may share the database. An append is one row;
+ * of two appends at the same revision the database accepts one. Bodies are JSON text, keys are escaped, and every value
+ * is a bound parameter.
  *
  * @since 0.1.0
  */
@@ -23,6 +22,7 @@ import * as Marks from "../internal/store/marks.ts"
 import * as RunCodec from "../RunCodec.ts"
 import * as RunStore from "../RunStore.ts"
 import type { StoreError } from "../RunStore.ts"
+import * as Announcer from "./internal/announcer.ts"
 import * as Key from "./internal/key.ts"
 import * as Tables from "./internal/runTables.ts"
 import * as Append from "./internal/sqlAppend.ts"
@@ -40,12 +40,12 @@ import * as SqliteClient from "./SqliteClient.ts"
 export interface Options {
   /** How often followers look for records that other processes appended. Default: half a second. */
   readonly pollInterval?: Duration.Input | undefined
-  /** Keys of runs with new records, as the database announces them: followers need not wait for the next look. */
+  /** Keys of runs with new records, as announced by the database. Followers then do not wait for the next poll. */
   readonly changes?: Stream.Stream<string> | undefined
 }
 
 /**
- * Creates a store on the database of the context. Its tables are made, or brought up to date.
+ * Creates a store on the database in context. Creates or migrates its tables.
  *
  * @category constructors
  * @since 0.1.0
@@ -63,7 +63,8 @@ const build = Effect.fnUntraced(function* (options: Options = {}, attempt?: Sqli
   if (options.changes !== undefined) {
     yield* Effect.forkScoped(Stream.runForEach(options.changes, (key) => Effect.sync(() => followers.wake(key))))
   }
-  const database = { sql, journal, followers, marks: Marks.make(), attempt }
+  const announce = yield* sql.onDialectOrElse({ pg: () => Announcer.make(sql), orElse: () => Effect.undefined })
+  const database = { sql, journal, followers, marks: Marks.make(), attempt, announce }
   return storeOf(database, Heads.make(sql), options.pollInterval ?? "500 millis")
 })
 
@@ -81,7 +82,7 @@ const storeOf = (database: Append.Database, heads: Heads.Heads, interval: Durati
   })
 
 /**
- * Keeps runs in the database of the context.
+ * Keeps runs in the database in context.
  *
  * @category layers
  * @since 0.1.0

@@ -1,11 +1,10 @@
 /**
  * SQLite for effect/sql, on the database that comes with Node.
  *
- * One connection in WAL mode serves the whole client: statements queue for it,
- * a transaction takes the write lock when it begins (`BEGIN IMMEDIATE`) and
- * nests by savepoints. A lock held elsewhere is waited for without stopping the
- * event loop, so two clients of one process may share a file. Statements run
- * synchronously: keep them short and page through what is long.
+ * One connection in WAL mode serves the whole client: statements queue for it. A transaction takes the write lock when
+ * it begins (`BEGIN IMMEDIATE`) and nests by savepoints. Waiting for another connection's lock does not block the event
+ * loop, so two clients of one process may share a file. Statements run synchronously: keep them short, and page through
+ * large results.
  *
  * @since 0.1.0
  */
@@ -42,40 +41,37 @@ export interface Options {
   /** `full` (the default) survives a power cut; `normal` may lose the last commits then, never the file. */
   readonly synchronous?: "full" | "normal" | undefined
   /**
-   * How long to wait for a lock held by another connection. Default: 5 seconds. A transaction that begins waits
-   * uninterrupted.
+   * How long to wait for a lock of another connection. Default: 5 seconds. The start of a transaction waits
+   * uninterruptibly.
    */
   readonly busyTimeout?: Duration.Input | undefined
 }
 
 /**
- * A client that can also do without waiting.
+ * A client that can also run a statement without waiting.
  *
  * @category models
  * @since 0.1.0
  */
 export interface SqliteClient extends Client.SqlClient {
   /**
-   * Runs a statement at once, without a fiber, a span or a queue, and tells whether it changed anything. Values are bound
-   * as they are: a number in a column of text is no whole number any more. Returns undefined, and has done nothing, where
-   * a transaction is open, another connection holds a lock, or the statement fails. Run as usual it waits, or fails with
-   * the reason.
+   * Runs a statement at once, without a fiber, a span or a queue, and returns whether it changed anything. Values are
+   * bound without conversion: a number in a text column is stored as a float. Returns undefined, and does nothing, if a
+   * transaction is open, another connection holds a lock, or the statement fails. Run it the usual way to wait, or to
+   * get the reason.
    */
   readonly attempt: (sql: string, params: ReadonlyArray<SQLInputValue>) => boolean | undefined
 }
 
 /**
- * Opens a database for the time of a scope.
+ * Opens a database for the lifetime of a scope.
  *
- * Values: `undefined` is NULL, a boolean 1 or 0, a Date its ISO text, a whole
- * number an INTEGER; NaN, lists and objects are refused. An INTEGER beyond 2^53
- * is an error unless `SqlClient.SafeIntegers` is on. Text keeps U+0000, though
- * SQL's `length` stops there, and so does who reads it under Node 22 or an early
- * 24. Neither knows the place of a numbered parameter (`?1`): write `?`. A lone
- * surrogate becomes U+FFFD, as in PostgreSQL, so encode text from outside before
- * it is a key. `raw` of a statement without rows gives `{ changes,
- * lastInsertRowid }`, and `stream` reads its rows at once, so its consumer may
- * query.
+ * Values: `undefined` is NULL, a boolean 1 or 0, a Date its ISO text, a whole number an INTEGER; NaN, lists and objects
+ * are refused. An INTEGER beyond 2^53 is an error unless `SqlClient.SafeIntegers` is on. Text keeps U+0000, although
+ * SQL's `length` stops there, as do readers under Node 22 and early 24. These versions do not support numbered
+ * parameters (`?1`): write `?`. A lone surrogate becomes U+FFFD, as in PostgreSQL, so encode text from outside before
+ * using it as a key. `raw` of a statement without rows returns `{ changes, lastInsertRowid }`. `stream` reads all rows
+ * at once, so its consumer may run queries.
  *
  * @category constructors
  * @since 0.1.0
@@ -99,7 +95,8 @@ export const make = Effect.fnUntraced(function* (
     semaphore: Semaphore.makeUnsafe(1),
     isTransaction: () => isInTransaction(db)
   })
-  // A stream gives the connection back before its first row: a consumer that queries cannot wait for itself.
+  // A stream releases the connection before its first row: a consumer that runs queries would otherwise wait for
+  // itself.
   const streaming: Connection = {
     ...connection,
     executeStream: (sql, params, transform) =>
@@ -128,22 +125,22 @@ export const layer = (options: Options): Layer.Layer<Client.SqlClient, SqlError>
   Layer.effect(Client.SqlClient, make(options)).pipe(Layer.provide(Reactivity.layer))
 
 const pragmas = (synchronous: "full" | "normal"): string => {
-  // A log that is written over takes no new blocks of the disk: where each commit waits for it, a short log is faster.
+  // A log that is overwritten needs no new disk blocks. If each commit waits for the disk, a short log is faster.
   const checkpoint = synchronous === "full" ? 200 : 1_000
-  // Who reads something opens the log.
+  // Reading opens the log.
   return `PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous}; PRAGMA wal_autocheckpoint = ${checkpoint}; PRAGMA user_version`
 }
 
 type Patiently = <A>(attempt: Effect.Effect<A, SqlError>) => Effect.Effect<A, SqlError>
 
-/** Tries again for as long as another connection holds the lock. */
+/** Retries while another connection holds the lock. */
 const waiting = (db: DatabaseSync, busyTimeout: Duration.Input): Patiently => {
   const schedule = Schedule.min([Schedule.exponential("1 millis"), Schedule.spaced("25 millis")]).pipe(
     Schedule.upTo({ duration: busyTimeout })
   )
-  // Only outside a transaction is a refused statement sure to have done nothing.
+  // Only outside a transaction has a refused statement certainly done nothing.
   const isLocked = (error: SqlError) => error.reason._tag === "LockTimeoutError" && !isInTransaction(db)
-  // Other processes do not live in a test's virtual time, so this waits by the real clock.
+  // Other processes do not follow the virtual time of a test, so this waits by the real clock.
   const realClock = Clock.Clock.defaultValue()
   return (attempt) =>
     Effect.catchIf(attempt, isLocked, () =>
@@ -151,7 +148,7 @@ const waiting = (db: DatabaseSync, busyTimeout: Duration.Input): Patiently => {
     )
 }
 
-/** A connection whose statements wait `patiently`, and are refused once a file is `missing`. */
+/** A connection that waits `patiently` for locks, and refuses statements once the file is `missing`. */
 const connect = (
   db: DatabaseSync,
   statements: Statements,
@@ -164,7 +161,7 @@ const connect = (
       Effect.withFiber<A, SqlError>((fiber) => {
         let operation = "prepare"
         try {
-          // What was begun there ends there: refused, its end would leave it open.
+          // An open transaction may end, because refusing its end would leave it open.
           const gone = isInTransaction(db) ? undefined : missing()
           if (gone !== undefined) throw new Error(`${gone} is not the file that was opened any more`)
           const statement = prepare(sql)

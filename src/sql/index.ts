@@ -1,5 +1,5 @@
 /**
- * Databases: runs, media, memories and conversations in SQLite and PostgreSQL, and our SQLite driver for effect/sql.
+ * Databases: runs, media, memories and conversations in SQLite and PostgreSQL, and a SQLite driver for effect/sql.
  *
  * @since 0.1.0
  */

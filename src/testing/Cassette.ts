@@ -1,10 +1,9 @@
 /**
- * Recorded HTTP exchanges: written once from real traffic, played back ever after.
+ * Records HTTP exchanges and plays them back.
  *
- * A cassette is data: what was asked, what was answered, byte for byte. What
- * identifies a person or an account is never recorded: of headers only a short
- * list is kept, and a credential that shows up anywhere else is blotted out.
- * Playing back needs no network and can cut a body anywhere.
+ * A cassette is data: requests and responses, byte for byte. It never holds what identifies a person or an account:
+ * only a short list of headers is kept, and credentials are replaced wherever they occur. Playback needs no network and
+ * can cut a body anywhere.
  *
  * @since 0.1.0
  */
@@ -32,7 +31,7 @@ import * as Redaction from "./internal/anonymize.ts"
 const Headers = Schema.Record(Schema.String, Schema.String)
 
 /**
- * One request and its answer. `frames` is the body cut where its events or lines end.
+ * One request and its response. `frames` is the body, split where its events or lines end.
  *
  * @category schemas
  * @since 0.1.0
@@ -52,11 +51,11 @@ export const Exchange = Schema.Struct({
     frames: Schema.Array(Schema.String)
   }),
   recorded_at: Schema.optionalKey(Schema.String),
-  /** What the exchange should be read as, in recordings made for tests. */
+  /** The expected interpretation of the exchange, in recordings made for tests. */
   expected: Schema.optionalKey(Schema.Json)
 })
 /**
- * A request and its answer, as a cassette holds them.
+ * A request and its response, as stored in a cassette.
  *
  * @category models
  * @since 0.1.0
@@ -78,7 +77,7 @@ export const Cassette = Schema.Struct({
   expected_result: Schema.optionalKey(Schema.Json)
 })
 /**
- * The exchanges of one recording, in order, and whom they were with.
+ * The exchanges of one recording, in order, and the service they were recorded from.
  *
  * @category models
  * @since 0.1.0
@@ -87,9 +86,8 @@ export type Cassette = typeof Cassette.Type
 
 export type {
   /**
-   * How a body is cut when it is played: in one piece, at its frames, into pieces
-   * of so many bytes or of these sizes, or at places drawn from a seed. Pieces of
-   * bytes may end inside a character.
+   * How a body is cut on playback: in one piece, at its frames, into pieces of a number of bytes or of these sizes, or
+   * at places drawn from a seed. Pieces of bytes may end inside a character.
    *
    * @category models
    * @since 0.1.0
@@ -110,7 +108,7 @@ const read = (text: string, name: string) =>
     broken("read a cassette", `${name} is no recording in the known format`)
   )
 
-// JSON that nests too deeply is refused before a schema walks through it.
+// Refuses JSON that nests too deeply for a schema.
 const json = (text: string) =>
   Effect.flatMap(Effect.try({ try: (): unknown => JSON.parse(text), catch: () => "no JSON" as const }), (value) =>
     Effect.fromResult(Content.json(value))
@@ -119,8 +117,8 @@ const json = (text: string) =>
 const decode = Schema.decodeUnknownEffect(Cassette)
 
 /**
- * Reads a cassette from a plain file of at most `Limits.fetchedBytes`. One whose recording was stopped while an exchange
- * was added is read without that, and the log says so.
+ * Reads a cassette from a plain file of at most `Limits.fetchedBytes`. If recording stopped inside an exchange, that
+ * exchange is left out and a warning is logged.
  *
  * @category constructors
  * @since 0.1.0
@@ -149,7 +147,7 @@ const unread = (file: string, refusal: Read.Refusal, maxBytes: number) =>
   })
 
 /**
- * Settings of playing back.
+ * Options for playback.
  *
  * @category models
  * @since 0.1.0
@@ -157,7 +155,7 @@ const unread = (file: string, refusal: Read.Refusal, maxBytes: number) =>
 export interface PlayOptions {
   /** Default: at its frames. */
   readonly cut?: Cuts.Cut | undefined
-  /** Looks at each request before it is answered, and may refuse it. */
+  /** Checks each request before its response is played, and may refuse it. */
   readonly check?: ((recorded: Exchange, asked: Json, index: number) => Effect.Effect<void, string>) | undefined
 }
 

@@ -1,10 +1,9 @@
 /**
- * What every media store must do, as checks to run in any test framework.
+ * Checks that a media store behaves as required, in any test framework.
  *
- * A check is a sentence and an Effect that dies where the store falls short.
- * `open` gives a store each time it is run. Those of a durable store are all on
- * the same media, as the processes of one database are. Each check uses runs
- * and media of its own, so all may share a place.
+ * A check is a sentence and an Effect that dies if the store fails it. `open` creates a store each time it runs; all
+ * stores of a durable implementation share the same media, like processes on one database. Each check uses its own runs
+ * and media, so all may share a database or folder.
  *
  * @since 0.1.0
  */
@@ -17,7 +16,7 @@ import { lasting } from "./internal/mediaStore/lasting.ts"
 import { onTwo } from "./internal/twoStores.ts"
 
 /**
- * One thing a store must do.
+ * One requirement of a store.
  *
  * @category models
  * @since 0.1.0
@@ -28,10 +27,10 @@ export interface Check<out E, out R> {
 }
 
 /**
- * The checks of a store; those of a durable one are more.
+ * Returns the checks of a store. A durable store has more.
  *
- * With vitest: `for (const { name, run } of MediaStoreSuite.checks(open, { durable: true })) it.effect(name, () => run)`.
- * A store of a layer is opened as for `RunStoreSuite`.
+ * With vitest: `for (const { name, run } of MediaStoreSuite.checks(open, { durable: true })) it.effect(name, () =>
+ * run)`. Open the store of a layer as for `RunStoreSuite`.
  *
  * @category constructors
  * @since 0.1.0

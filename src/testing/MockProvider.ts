@@ -1,8 +1,8 @@
 /**
- * A provider that says what it was told to say (BP-112 to BP-114).
+ * Replies with what a test prepared.
  *
- * It has the real interface and no expectations of its own: it answers, and
- * keeps the requests it was given. A mock is mutable and belongs to one test.
+ * It has the interface of a provider and makes no assertions: it replies and keeps the requests it received. A mock is
+ * mutable and belongs to one test.
  *
  * @since 0.1.0
  */
@@ -22,8 +22,7 @@ import type { FinishReason, ReportedUsage, StreamPart } from "../StreamPart.ts"
 import { unreported } from "../StreamPart.ts"
 
 /**
- * What the mock says in one call: a text, a reply in its pieces, the parts
- * themselves, or the error it fails with.
+ * One reply of the mock: a text, a reply in its pieces, the stream parts themselves, or an error to fail with.
  *
  * @category models
  * @since 0.1.0
@@ -31,7 +30,7 @@ import { unreported } from "../StreamPart.ts"
 export type Reply = string | Pieces | ReadonlyArray<StreamPart> | ProviderError
 
 /**
- * A reply in its pieces. `calls` are native calls; their ids are made up when absent.
+ * A reply in its pieces. `calls` are native calls; missing ids are generated.
  *
  * @category models
  * @since 0.1.0
@@ -48,8 +47,7 @@ export interface Pieces {
 }
 
 /**
- * How a text is cut: not at all, into pieces of so many code points, or into
- * pieces of these sizes, the rest in one.
+ * How a text is cut: not at all, into pieces of a number of code points, or into pieces of these sizes and the rest.
  *
  * @category models
  * @since 0.1.0
@@ -57,7 +55,7 @@ export interface Pieces {
 export type Chunking = "whole" | number | ReadonlyArray<number>
 
 /**
- * A provider under control. The setters change it and give it back.
+ * A provider under the control of a test. The setters change it and return it.
  *
  * @category models
  * @since 0.1.0
@@ -67,23 +65,23 @@ export interface Mock extends ProviderShape {
   readonly respondWith: (...replies: ReadonlyArray<Reply>) => Mock
   /** Sets the reply of each call by its index, in place of all replies. The indexes begin at 0 and have no gap. */
   readonly respondWithScript: (script: { readonly [call: number]: Reply }) => Mock
-  /** Answers calls before any reply is looked at; undefined leaves the call to the replies. */
+  /** Replies to a call before any prepared reply is used. Return undefined to use the prepared reply. */
   readonly onCall: (
     answer: (request: Request, call: number) => Reply | Effect.Effect<Reply, ProviderError> | undefined
   ) => Mock
-  /** Fails one call by its index. It counts as a call, so later replies stay in their place. */
+  /** Fails one call by its index. It counts as a call, so later replies keep their index. */
   readonly failOnStep: (call: number, error?: ProviderError | ProviderReason, message?: string) => Mock
-  /** Reports usage for replies that bring none. */
+  /** Reports usage for replies that have none. */
   readonly withTokenCounter: (
     count: (messages: ReadonlyArray<Message>, text: string) => { readonly input: number; readonly output: number }
   ) => Mock
   readonly withChunking: (chunking: Chunking) => Mock
-  /** Waits on the clock: before the first part, and before each piece of a text. */
+  /** Waits on the clock before the first part, and before each piece of a text. */
   readonly withDelay: (delay: {
     readonly first?: Duration.Input | undefined
     readonly between?: Duration.Input | undefined
   }) => Mock
-  /** Whether requests are kept. Default: yes. */
+  /** Whether requests are kept. Default: true. */
   readonly keepCalls: (keep: boolean) => Mock
   readonly reset: () => Mock
   readonly calls: ReadonlyArray<Request>
@@ -94,7 +92,7 @@ export interface Mock extends ProviderShape {
 }
 
 /**
- * A mock that answers with these, the last one again and again; without any it says nothing.
+ * Creates a mock with these replies, of which the last repeats. Without any it replies with empty text.
  *
  * @category constructors
  * @since 0.1.0
@@ -102,7 +100,7 @@ export interface Mock extends ProviderShape {
 export const make = (...replies: ReadonlyArray<Reply>): Mock => new MockProvider("mock", replies)
 
 /**
- * A mock of another name, to tell several apart.
+ * Creates a mock with another name, to tell several apart.
  *
  * @category constructors
  * @since 0.1.0
@@ -110,7 +108,7 @@ export const make = (...replies: ReadonlyArray<Reply>): Mock => new MockProvider
 export const named = (name: string, ...replies: ReadonlyArray<Reply>): Mock => new MockProvider(name, replies)
 
 /**
- * A fresh mock as the provider.
+ * Provides a new mock as the provider.
  *
  * @category layers
  * @since 0.1.0
@@ -119,7 +117,7 @@ export const layer = (...replies: ReadonlyArray<Reply>): Layer.Layer<Provider> =
   Layer.sync(Provider, () => make(...replies))
 
 /**
- * This mock as the provider, so that a test can ask it afterwards.
+ * Provides this mock as the provider, so that a test can inspect it afterwards.
  *
  * @category layers
  * @since 0.1.0

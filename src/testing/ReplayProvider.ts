@@ -1,11 +1,10 @@
 /**
- * Plays a recorded run through a real adapter, and notices when a run asks something else.
+ * Plays a recorded run through a real adapter, and fails when the run sends something else.
  *
- * The adapter encodes each request and reads each recorded answer as it would
- * over the network. Before an answer is played, the conversation it was given
- * for is compared with the one asked now: roles, blocks and results. The first
- * difference fails the call and names the message. Instructions and correctives
- * are ours to word, so their text is not compared.
+ * The adapter encodes each request and reads each recorded response as it would over the network. Before a response is
+ * played, the recorded conversation is compared with the current one: roles, blocks and results. The first difference
+ * fails the call and names the message. Instructions and corrections are worded by the kernel, so their text is not
+ * compared.
  *
  * @since 0.1.0
  */
@@ -23,7 +22,7 @@ import * as Cassette from "./Cassette.ts"
 import * as Redaction from "./internal/anonymize.ts"
 
 /**
- * A message as it is compared: who speaks, and what.
+ * A message as it is compared: its role and its content.
  *
  * @category models
  * @since 0.1.0
@@ -34,7 +33,7 @@ export interface Turn {
 }
 
 /**
- * Where two conversations part: the index counts messages after the instructions.
+ * The first difference of two conversations. The index counts messages after the instructions.
  *
  * @category models
  * @since 0.1.0
@@ -47,20 +46,20 @@ export interface Difference {
 }
 
 /**
- * Settings of a replay.
+ * Options of a replay.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options {
-  /** How answers are cut. Default: at their frames. */
+  /** How responses are cut. Default: at their frames. */
   readonly cut?: Cassette.Cut | undefined
-  /** Whether conversations are compared. Default: yes. */
+  /** Whether conversations are compared. Default: true. */
   readonly compare?: boolean | undefined
 }
 
 /**
- * A provider that plays a cassette through an adapter, such as `AnthropicProvider.make({ apiKey })`.
+ * Creates a provider that plays a cassette through an adapter, such as `AnthropicProvider.make({ apiKey })`.
  *
  * @category constructors
  * @since 0.1.0
@@ -91,7 +90,7 @@ export const make = <E>(
       name: provider.name,
       stream: (request) =>
         Stream.mapError(asked(provider, request), (error) =>
-          // What the recording itself refuses has a status; what is refused here has none.
+          // A recorded refusal has a status; one from here has none.
           error.reason !== "invalid_request" || error.status !== undefined
             ? error
             : new ProviderError({
@@ -104,7 +103,7 @@ export const make = <E>(
   })
 
 /**
- * The provider is this recording.
+ * Provides this recording as the provider.
  *
  * @category layers
  * @since 0.1.0
@@ -116,7 +115,7 @@ export const layer = <E>(
 ): Layer.Layer<Provider, E> => Layer.effect(Provider, make(cassette, adapter, options))
 
 /**
- * The conversation in a request body, of whatever vendor. Instructions are left out.
+ * Returns the conversation in a request body of any vendor, without instructions.
  *
  * @category comparing
  * @since 0.1.0
@@ -124,7 +123,7 @@ export const layer = <E>(
 export const turns = (body: Json): ReadonlyArray<Turn> => spoken(document(body)).filter(({ role }) => role !== "system")
 
 /**
- * What a request body, of whatever vendor, tells its model to be: beside the conversation, or first in it.
+ * Returns the instructions in a request body of any vendor.
  *
  * @category comparing
  * @since 0.1.0
@@ -145,15 +144,14 @@ const spoken = (whole: Json): ReadonlyArray<Turn> => {
   return found
 }
 
-// Other recorders keep a body as the text it was sent as.
+// Other recorders store a body as its text.
 const document = (body: Json): Json => (typeof body === "string" ? Redaction.parsed(body) : body)
 
 /**
- * The first difference between two conversations.
+ * Returns the first difference between two conversations.
  *
- * Blocks are compared by type and name, results by content too, and text
- * outside blocks as it is. A message the kernel adds to say what it passed over
- * may stand where the recording has none.
+ * Blocks are compared by type and name, results also by content, and text outside blocks as it is. A message in which
+ * the kernel reports ignored blocks may be missing from the recording.
  *
  * @category comparing
  * @since 0.1.0
@@ -221,7 +219,7 @@ const roleOf = (item: JsonObject): string => {
 
 const stepsOfModel = ["model_output", "function_call", "thought"]
 
-// Text of every shape a vendor has for it; calls and results as blocks, so that they are compared like them.
+// Text in the formats of all vendors, with calls and results as blocks, so that they compare alike.
 const textOf = (value: Json | undefined): string => {
   if (typeof value === "string") return value
   if (Array.isArray(value)) return value.map(textOf).join("")

@@ -1,10 +1,9 @@
 /**
- * What every run store must do, as checks to run in any test framework.
+ * Checks that a run store behaves as required, in any test framework.
  *
- * A check is a sentence and an Effect that dies where the store falls short.
- * `open` gives a store each time it is run, all of them on the same runs, as
- * workers on one database are. Each check uses runs of its own, so all may
- * share a database. Followers are waited for in real time.
+ * A check is a sentence and an Effect that dies if the store fails it. `open` creates a store each time it runs, all of
+ * them on the same runs, like workers on one database. Each check uses its own runs, so all may share a database.
+ * Followers are awaited in real time.
  *
  * @since 0.1.0
  */
@@ -20,7 +19,7 @@ import { journals } from "./internal/runStore/journals.ts"
 import { values } from "./internal/runStore/values.ts"
 
 /**
- * One thing a store must do.
+ * One requirement of a store.
  *
  * @category models
  * @since 0.1.0
@@ -31,12 +30,12 @@ export interface Check<out E, out R> {
 }
 
 /**
- * The checks of a store.
+ * Returns the checks of a store.
  *
  * With vitest: `for (const { name, run } of RunStoreSuite.checks(open)) it.effect(name, () => run)`.
  *
- * The store has to be there as long as its check goes on. That of a layer is opened in the scope of the check, by
- * `Layer.build`: `Effect.provide` would close what it stands on before anything is asked.
+ * The store must live as long as its check. Open the store of a layer in the scope of the check with `Layer.build`;
+ * `Effect.provide` would close the layer before the check runs.
  *
  * @example
  * const open = Effect.map(Layer.build(MyRunStore.layer), Context.get(RunStore.RunStore))

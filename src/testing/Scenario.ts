@@ -1,10 +1,9 @@
 /**
- * A whole conversation as a value: what is asked, with which skills, and what must come of it (BP-180).
+ * A whole conversation as a value: its input, its skills, and the expected result.
  *
- * A scenario runs against any model, and offline against its own script. `run`
- * always ends with a report: a model that fails, gives up or misses what was
- * expected is a finding, not an error. Root and tasks are told apart in it
- * (W-41); `save` keeps it under a name of its own.
+ * A scenario runs against any model, or offline against its own script. `run` always returns a report: a model that
+ * fails, gives up or misses an expectation is a finding, not an error. The report keeps the root run and its tasks
+ * apart. `save` stores it under a name of its own.
  *
  * @since 0.1.0
  */
@@ -40,8 +39,8 @@ import * as Scripts from "./internal/scriptedModel.ts"
 
 export type {
   /**
-   * What a scripted model says: the root run turn by turn, and each task by its id. A task is known by its input, so
-   * those of a script have different ones.
+   * The replies of a scripted model: those of the root run turn by turn, and those of each task by its id. A task is
+   * recognized by its input, so tasks of one script need different inputs.
    *
    * @category models
    * @since 0.1.0
@@ -55,7 +54,7 @@ export type {
    */
   Line,
   /**
-   * How a scripted model streams: a text at once, by words, or by characters.
+   * How a scripted model streams a text: at once, by words, or by characters.
    *
    * @category models
    * @since 0.1.0
@@ -64,7 +63,7 @@ export type {
 } from "./internal/scriptedModel.ts"
 
 /**
- * What a scenario is made of.
+ * The parts of a scenario.
  *
  * @category models
  * @since 0.1.0
@@ -74,14 +73,14 @@ export interface Options {
   readonly description?: string | undefined
   readonly instructions: string | Effect.Effect<string>
   /**
-   * Its skills, for this scenario alone; without them, and without `mcp`, the agent has none (BP-183). What else than a
-   * `MediaStore` a skill needs is provided in its `execute`.
+   * The skills of this scenario. Without them, and without `mcp`, the agent has none. Services other than a
+   * `MediaStore` are provided in their `execute`.
    */
   readonly skills?: ReadonlyArray<AnySkill<MediaStore.MediaStore>> | undefined
   readonly protocols?: ReadonlyArray<AnyProtocol<MediaStore.MediaStore>> | undefined
-  /** MCP servers: the path of a YAML file, or its content. Whoever runs the scenario connects them. */
+  /** MCP servers: the path of a YAML file, or its content. The runner of the scenario connects them. */
   readonly mcp?: string | JsonObject | undefined
-  /** What the model can do, whatever its id says (BP-182). */
+  /** The capabilities of the model, whatever its id. */
   readonly capabilities?: ReadonlyArray<Capability> | undefined
   readonly input: Kernel.Input
   /** Default: 10. */
@@ -90,12 +89,12 @@ export interface Options {
   readonly agent?: Partial<Omit<Agent.Options<never>, "instructions" | "model" | "maxSteps" | "name">> | undefined
   /** The model of a run without a network: a script, or a recorded provider. */
   readonly offline?: Scripts.Script | Effect.Effect<ProviderShape, { readonly message: string }> | undefined
-  /** Says what is wrong with a run that gave an answer, one sentence each. */
+  /** Describes what is wrong with a run that gave an answer, one sentence each. */
   readonly expect?: ((report: Outcome.Report) => ReadonlyArray<string>) | undefined
 }
 
 /**
- * A scenario. Made by `make`, run by `run`.
+ * A scenario. Create it with `make`, run it with `run`.
  *
  * @category models
  * @since 0.1.0
@@ -108,28 +107,28 @@ export interface Scenario extends Options {
 
 export type {
   /**
-   * Why there is no result, or what is wrong with it.
+   * The reason why there is no result, or what is wrong with it.
    *
    * @category models
    * @since 0.1.0
    */
   Failure,
   /**
-   * How a scenario ended: as expected, without a result or not as expected, or not run for want of something.
+   * The end of a scenario: as expected, not as expected or without a result, or skipped because something is missing.
    *
    * @category models
    * @since 0.1.0
    */
   Status,
   /**
-   * A run of a scenario, as its log holds it (BP-184).
+   * A run of a scenario, as its log holds it.
    *
    * @category models
    * @since 0.1.0
    */
   Report,
   /**
-   * A run, a turn, a task or a call of a report, with what happened inside.
+   * A run, a turn, a task or a call of a report, with its children.
    *
    * @category models
    * @since 0.1.0
@@ -138,7 +137,7 @@ export type {
 } from "./internal/outcome.ts"
 
 /**
- * Who plays the model.
+ * The model that a scenario runs against.
  *
  * @category models
  * @since 0.1.0
@@ -149,15 +148,15 @@ export interface Cast {
 }
 
 /**
- * How a scenario is run.
+ * Options of a run.
  *
  * @category models
  * @since 0.1.0
  */
 export interface RunOptions {
-  /** Without one the scenario runs offline. */
+  /** Without one, the scenario runs offline. */
   readonly cast?: Cast | undefined
-  /** Connects MCP servers for one run; a failure skips the scenario (BP-183). */
+  /** Connects MCP servers for one run. A failure skips the scenario. */
   readonly connect?:
     | ((
         mcp: string | JsonObject
@@ -167,14 +166,14 @@ export interface RunOptions {
         SkillRegistry.SkillRegistry | ProtocolRegistry.ProtocolRegistry | Scope.Scope
       >)
     | undefined
-  /** Hears of every event as it happens. */
+  /** Receives every event as it happens. */
   readonly recorder?: Recorder.Sink | undefined
 }
 
 // ---------------------------------------------------------------- constructors
 
 /**
- * Makes a scenario.
+ * Creates a scenario.
  *
  * @example
  * export default Scenario.make({
@@ -196,7 +195,7 @@ export const make = (options: Options): Scenario => ({
 })
 
 /**
- * A provider that follows a script. It keeps no state: the conversation says whose turn it is and which.
+ * Creates a provider that follows a script. It is stateless: the conversation decides which reply comes next.
  *
  * @category constructors
  * @since 0.1.0
@@ -205,7 +204,7 @@ export const scripted: (script: Scripts.Script, style?: Scripts.Style, name?: st
   Scripts.provider
 
 /**
- * The model that plays a scenario offline; undefined when it has none.
+ * Returns the model that plays a scenario offline, or undefined if it has none.
  *
  * @category constructors
  * @since 0.1.0
@@ -240,7 +239,7 @@ export const isScenario = (value: unknown): value is Scenario =>
 // ---------------------------------------------------------------- running
 
 /**
- * Runs a scenario to its report.
+ * Runs a scenario and returns its report.
  *
  * @category running
  * @since 0.1.0
@@ -272,7 +271,7 @@ export const run = Effect.fnUntraced(function* (
   return report.status === "ok" ? Outcome.judged(report, problemsOf(scenario, report)) : report
 })
 
-/** What a scenario says is wrong; one that cannot say it is a finding too. */
+/** The problems that a scenario reports. An `expect` that throws is a problem, too. */
 const problemsOf = ({ expect }: Scenario, report: Outcome.Report): ReadonlyArray<string> => {
   try {
     return expect?.(report) ?? []
@@ -288,7 +287,7 @@ const castOf = (scenario: Scenario, named: Cast | undefined): Effect.Effect<Cast
     : Effect.mapError(cast, (error) => new Outcome.Skipped(error.message))
 }
 
-/** One run in a house of its own: registries and stores hold this scenario's things and nothing else. */
+/** Runs a scenario with registries and stores of its own. */
 const play = (scenario: Scenario, cast: Cast, options: RunOptions, recording: Recorder.Memory) => {
   const model =
     scenario.capabilities === undefined ? cast.model : { ...cast.model, capabilities: scenario.capabilities }
@@ -321,7 +320,7 @@ const connect = (scenario: Scenario, options: RunOptions) => {
 }
 
 /**
- * A report under its names on the wire (BP-184).
+ * Encodes a report with the names of its wire format.
  *
  * @category codecs
  * @since 0.1.0
@@ -329,9 +328,9 @@ const connect = (scenario: Scenario, options: RunOptions) => {
 export const toJson: (report: Outcome.Report) => JsonObject = Outcome.toJson
 
 /**
- * Keeps a report as a file of its own in a folder, names it in the folder's `manifest.json`, and gives its path (BP-184).
+ * Stores a report as a file in a folder, adds it to the folder's `manifest.json`, and returns its path.
  *
- * A `manifest.json` of more than `Limits.fetchedBytes` is left as it is, and saving fails.
+ * Fails if `manifest.json` is larger than `Limits.fetchedBytes`, and then leaves it as it is.
  *
  * @category running
  * @since 0.1.0
@@ -341,7 +340,7 @@ export const save: (
   directory: string
 ) => Effect.Effect<string, PlatformError, FileSystem.FileSystem | Path.Path> = Logs.save
 
-/** What was asked, as text: media by what they are. */
+/** The input as text, with media by their kind. */
 const inputOf = (input: Kernel.Input): string =>
   [input]
     .flat()

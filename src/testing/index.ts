@@ -1,5 +1,5 @@
 /**
- * Tools for tests: scripted and recorded providers, and the suites every implementation of a port must pass.
+ * Tools for tests: scripted and recorded providers, and the suites that every implementation of a port must pass.
  *
  * @since 0.1.0
  */

@@ -435,7 +435,9 @@ describe("FileRunStore, on disk", () => {
       open: (path, options) =>
         Effect.map(files.open(path, options), (file) => {
           const read: FileSystem.File["read"] = (buffer, options) =>
-            Effect.tap(file.read(buffer, options), (count) => Effect.sync(() => (bytes += count)))
+            Effect.tap(file.read(buffer, options), (count) =>
+              Effect.sync(() => (bytes += path.endsWith(".jsonl") ? count : 0))
+            )
           return Object.defineProperty(Object.create(file), "read", { value: read })
         })
     }
@@ -613,10 +615,10 @@ describe("FileRunStore, on disk", () => {
             Effect.sync(() => note(path)),
             files.stat(path)
           ),
-        readFileString: (path) =>
+        open: (path, options) =>
           Effect.andThen(
             Effect.sync(() => note(path)),
-            files.readFileString(path)
+            files.open(path, options)
           )
       }
       const store = yield* Effect.provideService(FileRunStore.make(directory), FileSystem.FileSystem, watched)

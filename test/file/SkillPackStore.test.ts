@@ -255,8 +255,11 @@ describe("SkillPackStore", () => {
         const looked = new Set<string>()
         const wide = FileSystem.FileSystem.of({
           ...fs,
+          // A folder is listed by its descriptor.
           readDirectoryEntries: (folder) =>
-            folder === assets ? Effect.succeed(many) : fs.readDirectoryEntries(folder),
+            Effect.flatMap(fs.realPath(folder), (real) =>
+              real === assets ? Effect.succeed(many) : fs.readDirectoryEntries(folder)
+            ),
           realPath: (file) =>
             Effect.andThen(
               Effect.sync(() => looked.add(file)),

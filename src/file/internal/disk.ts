@@ -5,6 +5,7 @@
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import type { PlatformError } from "effect/PlatformError"
+import type * as Scope from "effect/Scope"
 import * as Read from "../../internal/base/files.ts"
 import { ConfigInvalid, StoreError } from "../../KernelError.ts"
 
@@ -17,15 +18,16 @@ export const failed =
     return Effect.fail(new StoreError({ operation, reason: "unavailable", detail }))
   }
 
-/** Reads a text file of at most so many bytes; `what` it is stands in the sentence of a failure. */
+/** Reads a text file of at most `maxBytes`, inside `folder` if that is given. Failures name it as `what`. */
 export const readText = Effect.fnUntraced(function* (
   path: string,
   what: string,
-  maxBytes: number
+  maxBytes: number,
+  folder?: string
 ): Effect.fn.Return<string, ConfigInvalid, FileSystem.FileSystem> {
   const files = yield* FileSystem.FileSystem
   const invalid = (reason: string) => new ConfigInvalid({ path: "", reason: `the ${what} '${path}' ${reason}` })
-  return yield* Effect.mapError(Read.text(files, path, maxBytes), (refusal) =>
+  return yield* Effect.mapError(Read.text(files, path, maxBytes, folder), (refusal) =>
     invalid(typeof refusal === "string" ? `is ${refusal}` : `cannot be read: ${refusal.message}`)
   )
 })
@@ -33,12 +35,30 @@ export const readText = Effect.fnUntraced(function* (
 /** Whether a file system failed in this way. */
 export const isTag = (tag: string) => (error: PlatformError) => error.reason._tag === tag
 
-/** The text of a file, if there is one. */
+/** Opens a file of a store, which is never a link: one in its place would lead out of the store. */
+export const openOwn = (
+  files: FileSystem.FileSystem,
+  path: string,
+  options: { readonly flag: "r" | "a"; readonly mode?: number }
+): Effect.Effect<FileSystem.File, PlatformError, Scope.Scope> =>
+  Effect.catchIf(
+    files.open(path, { ...options, noFollow: true }),
+    // Some systems cannot refuse links.
+    isTag("BadArgument"),
+    () => files.open(path, options)
+  )
+
+/** The text of a file of a store, if there is one. */
 export const readIfThere = (
   files: FileSystem.FileSystem,
   path: string
 ): Effect.Effect<string | undefined, PlatformError> =>
-  Effect.catchIf(files.readFileString(path), isTag("NotFound"), () => Effect.undefined)
+  openOwn(files, path, { flag: "r" }).pipe(
+    Effect.flatMap((file) => Read.start(file, Number.MAX_SAFE_INTEGER)),
+    Effect.map((bytes) => new TextDecoder().decode(bytes)),
+    Effect.scoped,
+    Effect.catchIf(isTag("NotFound"), () => Effect.undefined)
+  )
 
 /** A new file is only there for good when its directory says so. Where directories cannot be synced, it is as good as it gets. */
 export const syncDirectory = (files: FileSystem.FileSystem, path: string) =>

@@ -10,13 +10,14 @@ import type * as FileSystem from "effect/FileSystem"
 import type { PlatformError } from "effect/PlatformError"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
 import { randomUUID } from "node:crypto"
 import type { Part } from "../../internal/store/marks.ts"
 import type { StoreError } from "../../KernelError.ts"
 import * as RunCodec from "../../RunCodec.ts"
 import type { RunState } from "../../RunState.ts"
 import type { RunHead } from "../../RunStore.ts"
-import { readIfThere } from "./disk.ts"
+import { openOwn, readIfThere } from "./disk.ts"
 import type * as Log from "./lineLog.ts"
 
 /** A head, and how long the journal was when it was written. */
@@ -30,7 +31,7 @@ export const read = Effect.fnUntraced(function* (
   files: FileSystem.FileSystem,
   path: string
 ): Effect.fn.Return<KeptHead | undefined> {
-  const text = yield* Effect.orElseSucceed(files.readFileString(`${path}.json`), () => undefined)
+  const text = yield* Effect.orElseSucceed(readIfThere(files, `${path}.json`), () => undefined)
   if (text === undefined) return undefined
   const kept = Result.getOrUndefined(decode(text))
   if (kept === undefined) return undefined
@@ -100,15 +101,17 @@ export const writePart = Effect.fnUntraced(function* (
   path: string,
   { mark, state }: Part,
   { offset }: Log.Place
-): Effect.fn.Return<void, PlatformError | StoreError> {
+): Effect.fn.Return<void, PlatformError | StoreError, Scope.Scope> {
   const part = yield* Effect.fromResult(RunCodec.encodeState(state, mark))
-  yield* files.writeFileString(`${path}.parts`, `${offset} ${part}\n`, { flag: "a", mode: 0o600 })
-})
+  const file = yield* openOwn(files, `${path}.parts`, { flag: "a", mode: 0o600 })
+  yield* file.writeAll(new TextEncoder().encode(`${offset} ${part}\n`))
+}, Effect.scoped)
 
 const decode = Schema.decodeUnknownResult(
   Schema.fromJsonString(
     Schema.Struct({
-      format: Schema.Literal(RunCodec.format),
+      // A head of an older format has the same fields.
+      format: Schema.Int.check(Schema.isLessThanOrEqualTo(RunCodec.format)),
       runId: Schema.String,
       rootRunId: Schema.String,
       parentRunId: Schema.NullOr(Schema.String),

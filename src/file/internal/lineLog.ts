@@ -18,7 +18,7 @@ import type * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
 import type { PlatformError } from "effect/PlatformError"
 import { randomUUID } from "node:crypto"
-import { isTag, readIfThere, syncDirectory } from "./disk.ts"
+import { isTag, openOwn, readIfThere, syncDirectory } from "./disk.ts"
 
 /** A place in a log: the bytes before it, the last number in them, and their newest format. */
 export interface Place {
@@ -201,7 +201,7 @@ const put = Effect.fnUntraced(function* (log: Opened, { first, last, text }: Lin
 
 /** Adds bytes and waits until the file is on the disk, and where it is new, until its folder knows it. */
 const write = Effect.fnUntraced(function* ({ files, path }: Opened, first: number, bytes: Uint8Array) {
-  const file = yield* files.open(path, { flag: "a", mode: 0o600 })
+  const file = yield* openOwn(files, path, { flag: "a", mode: 0o600 })
   yield* file.writeAll(bytes)
   yield* file.sync
   if (first === 1) yield* syncDirectory(files, path)
@@ -263,7 +263,7 @@ const readWhole = Effect.fnUntraced(function* (files: FileSystem.FileSystem, pat
   const size = (yield* sizeOf(files, path)) - offset
   if (size <= 0) return none
   // It may have been removed since.
-  const file = yield* Effect.catchIf(files.open(path, { flag: "r" }), isTag("NotFound"), () => Effect.undefined)
+  const file = yield* Effect.catchIf(openOwn(files, path, { flag: "r" }), isTag("NotFound"), () => Effect.undefined)
   if (file === undefined) return none
   for (let length = 1024 * 1024; ; length *= 4) {
     const buffer = new Uint8Array(Math.min(length, size))

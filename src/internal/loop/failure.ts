@@ -8,7 +8,8 @@ import * as Result from "effect/Result"
 import type { KernelError } from "../../KernelError.ts"
 import type { ErrorInfo } from "../../RunState.ts"
 import { isEmpty, type Json } from "../base/json.ts"
-import { observed } from "../base/effects.ts"
+import { isSound, observed } from "../base/effects.ts"
+import { attempt, failureIn, messageOf, reasonIn } from "../base/foreignValue.ts"
 import { deep, redact } from "../base/redact.ts"
 import { take } from "../base/snapshot.ts"
 import { ask, hookArgs } from "./askHooks.ts"
@@ -28,7 +29,7 @@ export const stopped = <E extends KernelError>(
     recordSpent(run)
     return Effect.andThen(Effect.ignore(flush(run)), Effect.failCause(cause))
   }
-  const error: KernelError | undefined = cause.reasons.find(Cause.isFailReason)?.error
+  const error = soundIn(cause)
   switch (error?._tag) {
     // Another worker owns the run: nothing more may be written.
     case "ConcurrentAppendError":
@@ -56,6 +57,12 @@ export const stopped = <E extends KernelError>(
   }
 }
 
+/** The error of the kernel that a cause begins with. */
+const soundIn = (cause: Cause.Cause<unknown>): KernelError | undefined => {
+  const error = failureIn(cause)
+  return isSound(error) ? error : undefined
+}
+
 /** Records what a cut reply used, where no other record follows that carries it. */
 const recordSpent = (run: Run): void => {
   if (run.next.spent !== undefined) commit(run, "phase", [], nothing)
@@ -77,13 +84,13 @@ const recordFailure = Effect.fnUntraced(function* (run: Run, error: ErrorInfo) {
 /** A failure as the journal keeps it, without what looks like a secret. A defect keeps only its first message. */
 const infoOf = (error: KernelError | undefined, cause: Cause.Cause<unknown>): ErrorInfo => {
   if (error === undefined) {
-    return { tag: "Defect", message: redact(Cause.prettyErrors(cause)[0]?.message ?? "") }
+    return { tag: "Defect", message: messageOf(reasonIn(cause)) }
   }
-  const { _tag: tag, cause: _, message, ...facts } = error
+  const { _tag: tag } = error
   const fields: { [key: string]: Json } = {}
-  for (const [key, value] of Object.entries(facts)) {
-    const known = take(value)
+  for (const [key, value] of attempt(() => Object.entries(error), [])) {
+    const known = key === "_tag" || key === "cause" || key === "message" ? Result.fail(undefined) : take(value)
     if (Result.isSuccess(known)) fields[key] = deep(known.success, redact)
   }
-  return { tag, message: redact(message), ...(isEmpty(fields) ? {} : { fields }) }
+  return { tag, message: messageOf(error), ...(isEmpty(fields) ? {} : { fields }) }
 }

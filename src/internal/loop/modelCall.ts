@@ -5,11 +5,13 @@
  * last part counts. Every call that failed on the way is reported.
  */
 
+import type * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import * as Dialects from "../../Dialect.ts"
 import * as Generations from "../../Generation.ts"
+import { ProviderError } from "../../KernelError.ts"
 import type { Message } from "../../Message.ts"
 import * as Messages from "../../Message.ts"
 import type { ModelCall, ModelStream } from "../../Middleware.ts"
@@ -18,7 +20,8 @@ import type { Redactor } from "../../Redaction.ts"
 import type { Turn } from "../../RunState.ts"
 import type { StreamPart } from "../../StreamPart.ts"
 import * as Usage from "../../Usage.ts"
-import { observed } from "../base/effects.ts"
+import { extensionError, guarded, guardedStream, isSound, observed } from "../base/effects.ts"
+import { messageOf } from "../base/foreignValue.ts"
 import { deep, redact } from "../base/redact.ts"
 import * as Streams from "../base/streams.ts"
 import { promptLog, stepOf } from "../state/state.ts"
@@ -183,7 +186,7 @@ const read = (
   const observe = run.hooks.onStreamPart
   let batch: ReadonlyArray<StreamPart> = []
   const push = () => reader().push(batch)
-  return Streams.runForEachArray(throughMiddleware(run, reading), (parts) => {
+  const take = (parts: Arr.NonEmptyReadonlyArray<StreamPart>) => {
     reading.firstAt ??= now(run)
     if (keep) for (const part of parts) reading.raw.push(part)
     if (run.parts) emitParts(run, turn, parts)
@@ -195,7 +198,12 @@ const read = (
     }
     // A consumer whose buffer is full gets a chance to read before the next parts.
     return run.isFull() ? Effect.yieldNow : undefined
-  })
+  }
+  return guarded(
+    "a model call",
+    () => Streams.runForEachArray(throughMiddleware(run, reading), take),
+    replyError(run, reading)
+  )
 }
 
 const modelCall = (
@@ -274,11 +282,41 @@ const throughMiddleware = (run: Run, reading: Reading): ModelStream => {
   return next === undefined ? call.provider.stream(call.request) : next(call)
 }
 
+/** Whatever code of others fails or dies with while a reply is read, and parts that cannot be read. */
+const replyError =
+  ({ middleware }: Run, { call }: Reading) =>
+  (error: unknown, isDefect: boolean): ReplyError => {
+    if (isReplyError(error)) return error
+    const isWrapped = middleware.some(({ callModel }) => callModel !== undefined)
+    return isWrapped ? extensionError("callModel", error) : unknownError(call, error, isDefect)
+  }
+
+/** A defect may hold anything, so its text is for the log alone. */
+const unknownError = ({ provider }: ModelCall, error: unknown, isDefect: boolean): ProviderError => {
+  const detail = isDefect ? "it failed unexpectedly" : messageOf(error)
+  return new ProviderError({ provider: provider.name, reason: "unknown", detail })
+}
+
+const isReplyError = (error: unknown): error is ReplyError => isSound(error) && replyErrors.has(error._tag)
+
+const replyErrors: ReadonlySet<string> = new Set<ReplyError["_tag"]>([
+  "ProviderError",
+  "LimitExceeded",
+  "ExtensionFailed",
+  "MiddlewareTermination"
+])
+
 /** A call as middleware makes it. The one that delivers parts is the one that answered; a failure is reported. */
 const noted = (run: Run, reading: Reading, call: ModelCall): ModelStream =>
   Stream.suspend(() => {
     const number = ++reading.calls
-    return call.provider.stream(call.request).pipe(
+    const reply = guardedStream(
+      "a provider",
+      () => call.provider.stream(call.request),
+      (error, isDefect) =>
+        isSound(error) && error._tag === "ProviderError" ? error : unknownError(call, error, isDefect)
+    )
+    return reply.pipe(
       Stream.mapArray((parts) => {
         reading.call = call
         return parts

@@ -1,16 +1,15 @@
 /**
- * Events as log lines: `[Kernai] LEVEL key=value …` (BP-156).
+ * Events as log lines: `[Kernai] LEVEL key=value …`.
  *
- * A line tells that something happened, to what and how long it took; prompts,
- * parameters and results stay out of it. Whatever a value holds, it stays one
- * value on one line (W-30).
+ * A line tells what happened, to which run or call, and how long it took. It holds no prompts, inputs or results. Every
+ * value is one quoted or plain word on the same line.
  */
 
 import type { RunEvent } from "../../RunEvent.ts"
 import { quote } from "../base/text.ts"
 import { vendorLine } from "../base/vendorLine.ts"
 
-/** The line of an event; undefined for what is not logged. */
+/** Returns the line of an event, or undefined for events that are not logged. */
 export const line = (event: RunEvent, debug: boolean): string | undefined => {
   const told = tell(event)
   if (told === undefined || (told.level === "DEBUG" && !debug)) return undefined
@@ -165,7 +164,7 @@ const protocol = (name: string, id: string): Fields => [
 
 const maxLength = 1_000
 
-/** Plain words stand bare, everything else is quoted; a text that reads like a number or null is no exception. */
+/** Plain words are written as they are, everything else is quoted, including texts that look like a number or null. */
 const show = (value: string | number | boolean | null): string => {
   if (typeof value !== "string") return String(value)
   const text = value.length <= maxLength ? value : `${value.slice(0, maxLength)}…`

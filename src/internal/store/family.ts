@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import type { StoreError } from "../../KernelError.ts"
 import type { RunState } from "../../RunState.ts"
-import type * as RunStore from "../../RunStore.ts"
+import type { RunStoreShape } from "./runStoreTypes.ts"
 import { foldFrom } from "./journalRules.ts"
 import { storedTasks } from "./stored.ts"
 
@@ -14,7 +14,7 @@ import { storedTasks } from "./stored.ts"
 export type RunTree = readonly [RunState, ...Array<RunState>]
 
 /** A run, the tasks that its open turn waits for, and theirs. A run that has ended waits for none. */
-export const treeOf = (store: RunStore.RunStoreShape, state: RunState): Effect.Effect<RunTree, StoreError> => {
+export const treeOf = (store: RunStoreShape, state: RunState): Effect.Effect<RunTree, StoreError> => {
   const below = Effect.flatMap(storedTasks(store, state), (tasks) =>
     Effect.forEach(tasks.values(), (task) => treeOf(store, task))
   )
@@ -22,15 +22,12 @@ export const treeOf = (store: RunStore.RunStoreShape, state: RunState): Effect.E
 }
 
 /** A run at its first record, which says where it came from. Later records are not read. */
-export const beginningOf = (
-  store: RunStore.RunStoreShape,
-  runId: string
-): Effect.Effect<RunState | undefined, StoreError> =>
+export const beginningOf = (store: RunStoreShape, runId: string): Effect.Effect<RunState | undefined, StoreError> =>
   Effect.flatMap(Stream.runCollect(Stream.take(store.read(runId), 1)), (records) => foldFrom(undefined, records))
 
 /** The root runs that a run was forked from, nearest first. Their media belong to it, too. */
 export const originsOf = Effect.fnUntraced(function* (
-  store: RunStore.RunStoreShape,
+  store: RunStoreShape,
   state: RunState
 ): Effect.fn.Return<ReadonlyArray<string>, StoreError> {
   const origins = new Set<string>()

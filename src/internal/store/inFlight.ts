@@ -5,23 +5,23 @@
 import * as Effect from "effect/Effect"
 import type { RunNotFound, StoreError } from "../../KernelError.ts"
 import type { RunState } from "../../RunState.ts"
-import type * as RunStore from "../../RunStore.ts"
+import type { CallInFlight, RunStoreShape } from "./runStoreTypes.ts"
 import { treeOf } from "./family.ts"
 import { keyOf } from "../state/state.ts"
 import { stored } from "./stored.ts"
 
 /** Those of a run and of the tasks below it. */
 export const inFlight = (
-  store: RunStore.RunStoreShape,
+  store: RunStoreShape,
   runId: string
-): Effect.Effect<ReadonlyArray<RunStore.CallInFlight>, RunNotFound | StoreError> =>
+): Effect.Effect<ReadonlyArray<CallInFlight>, RunNotFound | StoreError> =>
   stored(store, runId).pipe(
     Effect.flatMap((state) => treeOf(store, state)),
     Effect.map((tree) => tree.flatMap(own))
   )
 
 /** Those of a run itself. One that has ended waits for no call. */
-const own = (state: RunState): ReadonlyArray<RunStore.CallInFlight> =>
+const own = (state: RunState): ReadonlyArray<CallInFlight> =>
   state.currentTurn === undefined || state.status.type === "completed"
     ? []
     : state.currentTurn.inFlight

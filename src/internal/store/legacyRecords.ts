@@ -2,11 +2,14 @@
  * Rewrites stored JSON of format 1, which version 0.1.0 wrote, as format 2.
  *
  * Format 2 names a call by `callId` and `name`, questions by `questions`, and calls that a resume ran again by
- * `recovered`. Nothing else differs. Values that a host or a model wrote are kept untouched.
+ * `recovered`. Its event `tool_call_completed` holds the outcome of the call, without the call. Contents of steering
+ * messages, which 0.1.0 wrote by the names they have in memory, get their stored names. Nothing else differs. Values that
+ * a host or a model wrote are kept untouched.
  */
 
 import type { Json, JsonObject } from "../base/json.ts"
 import { isJsonObject } from "../base/json.ts"
+import * as Shape from "../words/contentShape.ts"
 
 type Names = { readonly [old: string]: string }
 type Change = (value: Json) => Json
@@ -17,13 +20,16 @@ export const upgradeRecord = (record: JsonObject): JsonObject =>
 
 /** Rewrites a part of a state. */
 export const upgradePart = (part: JsonObject): JsonObject =>
-  renamed(inside({ ...part, format: 2 }, { turns: each(turn), currentTurn: turn, approvals: each(question), status }), {
-    approvals: "questions"
-  })
+  renamed(
+    inside(
+      { ...part, format: 2 },
+      { turns: each(turn), currentTurn: turn, approvals: each(question), status, deferred: waiting }
+    ),
+    { approvals: "questions" }
+  )
 
-/** Rewrites the metadata of a pause that waits for answers. */
-export const upgradeStatus: Change = (status) =>
-  isJsonObject(status) && status["reason"] === "approval_required" ? inside(status, { metadata: waiting }) : status
+/** Rewrites a status: the questions of a pause, and the calls that an error names. */
+export const upgradeStatus: Change = (status) => inside(waiting(status), { error })
 
 const status = upgradeStatus
 
@@ -33,23 +39,61 @@ const callNames: Names = { toolCallId: "callId", toolName: "name" }
 
 const call: Change = (value) => renamed(value, callNames)
 
+/** Keeps the outcome of a call; the call itself is recorded as in flight. */
+const outcome: Change = (value) => {
+  if (!isJsonObject(value)) return value
+  const { input: _input, kind: _kind, toolCallId: _callId, toolName: _name, ...kept } = value
+  return kept
+}
+
 const question: Change = (value) => renamed(inside(value, { answer: call }), callNames)
 
 const change: Change = (value) => inside(value, { call, result: call })
 
 const turn: Change = (value) =>
-  renamed(inside(value, { pending: each(call), inFlight: each(call), completed: each(call) }), {
-    replayed: "recovered"
-  })
+  renamed(
+    inside(value, {
+      pending: each(call),
+      inFlight: each(call),
+      completed: each(call),
+      steering: each(steeringMessage)
+    }),
+    { replayed: "recovered" }
+  )
 
-const delta: Change = (value) => inside(value, { resolved: each(call), answers: each(call), asked: each(question) })
+const delta: Change = (value) =>
+  inside(value, { resolved: each(call), answers: each(call), asked: each(question), deferred: waiting })
 
-const waiting: Change = (value) =>
+/** A pause that waits for answers: its metadata names calls. */
+const waiting: Change = (pause) =>
+  isJsonObject(pause) && pause["reason"] === "approval_required" ? inside(pause, { metadata }) : pause
+
+const metadata: Change = (value) =>
   renamed(inside(value, { approvals: each(call) }), { toolCallIds: "callIds", approvals: "questions" })
+
+/** The errors of the kernel whose fields name calls. */
+const error: Change = (value) => {
+  if (!isJsonObject(value)) return value
+  const { tag } = value
+  return tag === "InFlightToolCalls" || tag === "ApprovalNotFound" ? inside(value, { fields: errorFields }) : value
+}
+
+const errorFields: Change = (value) => renamed(value, { toolCallIds: "callIds", toolCallId: "callId" })
+
+const steeringMessage: Change = (message) => inside(message, { content: each(content) })
+
+const content: Change = (value) => {
+  if (!isJsonObject(value) || typeof value["type"] !== "string") return value
+  if (value["raw"] !== undefined && (value["type"] === "unknown" || value["type"] === "custom")) return value["raw"]
+  const shape = Shape.find(value["type"])
+  return shape === undefined ? value : mapped(value, (name, field) => [Shape.wireName(name, shape), field])
+}
 
 const event: Change = (value) => {
   if (!isJsonObject(value)) return value
   switch (value["type"]) {
+    case "turn_started":
+      return inside(value, { steering: each(steeringMessage) })
     case "model_completed":
       return inside(value, { calls: each(call) })
     case "tool_calls_started":
@@ -57,9 +101,11 @@ const event: Change = (value) => {
     case "tool_call_started":
       return renamed(inside(value, { change }), callNames)
     case "tool_call_completed":
-      return renamed(inside(value, { result: call }), callNames)
+      return renamed(inside(value, { result: outcome }), callNames)
     case "paused":
-      return upgradeStatus(value)
+      return waiting(value)
+    case "run_failed":
+      return inside(value, { error })
     default:
       return value
   }

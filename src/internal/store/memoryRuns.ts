@@ -11,10 +11,11 @@ import { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, type StoreError
 import * as RunCodec from "../../RunCodec.ts"
 import type { PhaseEvent } from "../../RunEvent.ts"
 import type { RunRecord, RunState } from "../../RunState.ts"
-import type { Lease, RunFilter, RunHead, RunStoreShape } from "../../RunStore.ts"
+import type { Lease, RunFilter, RunHead, RunStoreShape } from "./runStoreTypes.ts"
 import { isEmpty } from "../base/json.ts"
 import * as Mailbox from "../base/mailbox.ts"
 import { open } from "../state/state.ts"
+import * as Ended from "./endedRuns.ts"
 import { areStored, refusal } from "./journalRules.ts"
 import { atMost, headOf, inOrder, matches } from "./runHead.ts"
 import * as Search from "./runSearch.ts"
@@ -29,6 +30,7 @@ interface Memory {
 /** The runs of a store, and the followers of their journals. */
 interface Runs {
   readonly kept: Map<string, Kept>
+  readonly ended: Ended.EndedRuns
   readonly followers: Set<Follower>
   isOver: boolean
 }
@@ -48,9 +50,9 @@ interface Follower {
   readonly mailbox: Mailbox.Mailbox<RunRecord>
 }
 
-/** Creates an empty store. */
-export const make = (): Memory => {
-  const runs: Runs = { kept: new Map(), followers: new Set(), isOver: false }
+/** Creates an empty store, which drops the oldest ended runs beyond its limits. */
+export const make = (limits: Ended.EndedLimits): Memory => {
+  const runs: Runs = { kept: new Map(), ended: Ended.make(limits), followers: new Set(), isOver: false }
   const find = (runId: string) => Option.fromUndefinedOr(runs.kept.get(runId))
   return {
     store: {
@@ -64,7 +66,7 @@ export const make = (): Memory => {
       release: (runId, workerId) => Effect.sync(() => release(runs, runId, workerId)),
       remove: (runIds) =>
         Effect.sync(() => {
-          for (const runId of runIds) runs.kept.delete(runId)
+          for (const runId of runIds) remove(runs, runId)
         })
     },
     end: () => {
@@ -77,10 +79,11 @@ export const make = (): Memory => {
 // ---------------------------------------------------------------- appending
 
 const append = (
-  { followers, kept }: Runs,
+  runs: Runs,
   records: Arr.NonEmptyReadonlyArray<RunRecord>,
   state: RunState
 ): Effect.Effect<void, RunExists | ConcurrentAppendError | StoreError> => {
+  const { ended, followers, kept } = runs
   const refused = refusal(records, state)
   if (refused !== undefined) return Effect.fail(refused)
   const [{ revision, runId, workerId }] = records
@@ -103,7 +106,15 @@ const append = (
     run.state = state
   }
   for (const follower of followers) if (follower.runId === runId) offer(follower, records)
+  for (const id of Ended.note(ended, kept, state)) remove(runs, id)
   return Effect.void
+}
+
+const remove = ({ ended, kept }: Runs, runId: string): void => {
+  const run = kept.get(runId)
+  if (run === undefined) return
+  kept.delete(runId)
+  Ended.forget(ended, run.state)
 }
 
 /** A record, or its event where that says all of it: most records are kept as their events, which take less memory. */

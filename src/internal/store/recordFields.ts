@@ -30,6 +30,10 @@ export type Takes<T, F extends Schema.Struct.Fields> = T extends Schema.Struct.T
 export const absent = <S extends Schema.Constraint>(schema: S) =>
   Schema.withDecodingDefaultKey<Schema.UndefinedOr<S>>(Effect.succeed(undefined))(Schema.UndefinedOr(schema))
 
+/** A field that is not written where it has its usual value. */
+export const otherwise = <S extends Schema.Constraint>(schema: S, usual: S["Type"]) =>
+  Schema.withDecodingDefaultKey<S>(Effect.succeed(usual))(schema)
+
 type OutcomeOf<T extends Run.Outcome["type"]> = Extract<Run.Outcome, { readonly type: T }>
 
 /** Builds the schemas. */
@@ -77,7 +81,7 @@ export const make = () => {
     name: Schema.NullOr(Schema.String),
     input: Storable.Json,
     kind,
-    review: Schema.Literals(["unreviewed", "accepted"]),
+    review: otherwise(Schema.Literals(["unreviewed", "accepted"]), "unreviewed"),
     blockName: Schema.optionalKey(Schema.String),
     skill: Schema.optionalKey(Schema.String),
     fault: Schema.optionalKey(callError)
@@ -227,9 +231,9 @@ export const make = () => {
   )
 
   const scope = {
-    rootRunId: Schema.String,
+    rootRunId: Schema.optionalKey(Schema.String),
     step: Schema.Finite,
-    depth: Schema.Finite,
+    depth: otherwise(Schema.Finite, 0),
     taskId: Schema.optionalKey(Schema.String)
   }
 

@@ -2,7 +2,7 @@
  * The head of a run: what a list tells of it, which ones a filter asks for, and in which order.
  */
 
-import type { Lease, RunFilter, RunHead } from "../../RunStore.ts"
+import type { Lease, RunFilter, RunHead } from "./runStoreTypes.ts"
 import type { RunState } from "../../RunState.ts"
 import { turnCount } from "../../RunState.ts"
 

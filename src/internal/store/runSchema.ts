@@ -1,11 +1,9 @@
 /**
  * The stored form of records and states, field by field.
  *
- * `exactly` wants every field of the type it describes, optional ones too, and
- * takes all that the type allows, so what is added there and forgotten here does
- * not compile. Fields are
- * camelCase; contents and usage keep their own wire form (CP-17). What the host
- * or the model wrote is kept as it is.
+ * `exactly` requires every field of the type it describes, optional ones too, and accepts everything that the type
+ * allows, so a field that is added to the type and forgotten here does not compile. Fields are camelCase; contents and
+ * usage have their own wire form. Values of the host and the model are stored unchanged.
  */
 
 import * as Schema from "effect/Schema"
@@ -14,14 +12,14 @@ import type { Content } from "../../Content.ts"
 import { type Message, Role } from "../../Message.ts"
 import type * as Events from "../../RunEvent.ts"
 import type * as Run from "../../RunState.ts"
-import { absent, exactly, type FieldsOf, type Takes } from "./recordFields.ts"
+import { absent, exactly, type FieldsOf, otherwise, type Takes } from "./recordFields.ts"
 import * as Leaves from "./recordFields.ts"
 import * as Storable from "../base/storable.ts"
 import type { Expense } from "../../Usage.ts"
 
-/** What the events of a record share. */
+/** The scope that the events of a record share. A root run is its own root. */
 export interface Scope {
-  readonly rootRunId: string
+  readonly rootRunId?: string
   readonly step: number
   readonly depth: number
   readonly taskId?: string
@@ -84,17 +82,20 @@ export const make = (format: number, content: Schema.Codec<Content, unknown>) =>
 
   const expense = { usage, costUsd: Schema.Finite }
   const spent = exactly<NonNullable<Calls.CallResult["spent"]>>()({ ...expense, turns: Schema.Finite })
-  const result = exactly<Calls.CallResult>()({
-    callId: Schema.String,
-    name: Schema.NullOr(Schema.String),
-    kind,
-    input: Storable.Json,
+  const gave = {
     output: Schema.optionalKey(Schema.Array(content)),
     error: Schema.optionalKey(callError),
     skipped: Schema.optionalKey(Schema.Boolean),
     message: Schema.optionalKey(message),
     metadata: Schema.optionalKey(Storable.JsonObject),
-    durationMs: Schema.optionalKey(Schema.Finite),
+    durationMs: Schema.optionalKey(Schema.Finite)
+  }
+  const result = exactly<Calls.CallResult>()({
+    callId: Schema.String,
+    name: Schema.NullOr(Schema.String),
+    kind,
+    input: Storable.Json,
+    ...gave,
     spent: Schema.optionalKey(spent)
   })
   const results = Schema.Array(result)
@@ -104,7 +105,7 @@ export const make = (format: number, content: Schema.Codec<Content, unknown>) =>
   ])
   const prompt = exactly<Run.PromptDelta>()({
     base: Schema.Int,
-    append: messages,
+    append: otherwise(messages, []),
     system: Schema.optionalKey(Schema.NullOr(Schema.String))
   })
 
@@ -148,7 +149,11 @@ export const make = (format: number, content: Schema.Codec<Content, unknown>) =>
       questions: Schema.optionalKey(Schema.Array(question))
     }),
     event("tool_call_started")({ callId: Schema.String, change: Schema.optionalKey(change) }),
-    event("tool_call_completed")({ callId: Schema.String, result, spent: Schema.optionalKey(spent) }),
+    event("tool_call_completed")({
+      callId: Schema.String,
+      result: exactly<Calls.CallOutcome>()(gave),
+      spent: Schema.optionalKey(spent)
+    }),
     event("tool_calls_completed")({}),
     event("turn_completed")({ turnId: Schema.String }),
     event("paused")({ reason: Schema.String, metadata: Storable.Json }),

@@ -1,8 +1,8 @@
 /**
  * Reads the files of media, the only place that does.
  *
- * A path is checked as text first, then as the real file it leads to, which must be a plain file inside the media
- * folder. Nothing is opened before that.
+ * A path is checked as text first. Then the file is opened, and its descriptor must belong to a plain file inside the
+ * media folder before any of it is read.
  */
 
 import * as Effect from "effect/Effect"
@@ -26,19 +26,15 @@ export const make: (root: string) => Effect.Effect<ReadFile> = Effect.fnUntraced
 
 const reader = (root: string, fs: FileSystem.FileSystem, path: Path.Path): ReadFile =>
   Effect.fnUntraced(function* (file) {
-    const limits = yield* Limits.Limits
+    const { fetchedBytes } = yield* Limits.Limits
     if (!isPlain(file, path.sep)) return yield* Effect.fail("its path is not allowed")
-    const { folder, real } = yield* Effect.gen(function* () {
-      const folder = yield* fs.realPath(root)
-      return { folder, real: yield* fs.realPath(path.resolve(folder, file)) }
-    }).pipe(Effect.mapError(() => "there is no such file"))
-    const inside = path.relative(folder, real)
-    if (inside === ".." || inside.startsWith(`..${path.sep}`) || path.isAbsolute(inside)) {
-      return yield* Effect.fail("it is outside the media folder")
-    }
-    return yield* Effect.mapError(Read.bytes(fs, real, limits.fetchedBytes), (refusal) =>
-      typeof refusal === "string" ? `it is ${refusal}` : "it cannot be read"
+    const read = Effect.flatMap(fs.realPath(root), (folder) =>
+      Read.bytes(fs, path.resolve(folder, file), fetchedBytes, folder)
     )
+    return yield* Effect.mapError(read, (refusal) => {
+      if (typeof refusal !== "string") return Read.isAbsent(refusal) ? "there is no such file" : "it cannot be read"
+      return refusal === Read.outside ? "it is outside the media folder" : `it is ${refusal}`
+    })
   })
 
 // Percent-encoded separators and dots are refused, not decoded.

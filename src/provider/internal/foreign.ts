@@ -84,7 +84,7 @@ const timely = <A>(pull: Pull.Pull<A, Fault>, { idleTimeout }: Limits): Pull.Pul
     orElse: () => Effect.fail<Fault>({ reason: "timeout", note: `idleTimeout is ${Duration.format(idleTimeout)}` })
   })
 
-/** Thinking and calls of another package's model, told by its own ids; an id may come again (R-24). */
+/** Thinking and calls of another package's model, identified by its own ids. An id may repeat. */
 export const makeTeller = (provider: string, reply: Reply) => {
   const thoughts = new Map<string, JsonObject>()
   const calls = new Map<string, { readonly key: string; readonly id: string }>()

@@ -62,9 +62,8 @@ export const paramsOfSqlite = (row: Row, format: number) => {
   return [id, first, records, body, id, format, status, first, first, first, turns, detail, at]
 }
 
-/** The same statement for PostgreSQL, which announces the run and returns a row if it changed one. The parameters are those of `paramsOfPostgres`. */
+/** The same statement for PostgreSQL, which returns a row if it changed one. The parameters are those of `paramsOfPostgres`. */
 export const appendPostgres = `
-WITH added AS (
 INSERT INTO kernai_journal (entry, records, body, turns, detail, at)
 SELECT (run::bigint << 32) + $2::integer, $3::integer, $4::text, $5::integer, $6::text, $7::float8
 FROM kernai_runs AS r
@@ -74,9 +73,7 @@ WHERE id = $1::text AND format <= $8::integer AND status = $9::text
     WHERE entry < (r.run::bigint << 32) + $2::integer ORDER BY entry DESC LIMIT 1
   ))
 ON CONFLICT DO NOTHING
-RETURNING 1
-)
-SELECT pg_notify('kernai_runs', $1::text) AS done FROM added`
+RETURNING 1`
 
 /** The parameters of `appendPostgres`. */
 export const paramsOfPostgres = (row: Row, format: number) => {

@@ -17,6 +17,7 @@ import type { RunRecord, RunState } from "../../RunState.ts"
 import { turnCount } from "../../RunState.ts"
 import * as RunStore from "../../RunStore.ts"
 import type { SqliteClient } from "../SqliteClient.ts"
+import type { Announce } from "./announcer.ts"
 import * as Key from "./key.ts"
 import * as Tables from "./runTables.ts"
 import { failed, orLost, readable } from "./sqlFault.ts"
@@ -29,6 +30,8 @@ export interface Database {
   readonly journal: Journal
   readonly marks: Marks
   readonly followers: Followers
+  /** Announces a run with new records to other processes, where the database can. */
+  readonly announce: Announce | undefined
   /** Runs a statement at once, where the client can do that. */
   readonly attempt: SqliteClient["attempt"] | undefined
 }
@@ -165,18 +168,23 @@ const no = Effect.succeed(false)
 
 // ---------------------------------------------------------------- afterwards
 
-/** Wakes followers, and writes a part of the state if one is due. On the path of every append: mostly no effect at all. */
+/** Wakes followers once the append is committed, and writes a part of the state if one is due. Mostly no effect at all. */
 const afterwards = (
   database: Database,
   records: ReadonlyArray<RunRecord>,
   state: RunState,
   { body, first, id }: Tables.Row
 ): Effect.Effect<void> => {
-  const { followers, marks, sql } = database
+  const { announce, followers, marks, sql } = database
   if (first === 1) marks.set(state, RunCodec.start)
   const part = marks.due(records, state, body.length)
   const written = part === undefined ? Effect.void : writePart(database, part)
-  return followers.has(id) ? Effect.andThen(sql.afterCommit(Effect.sync(() => followers.wake(id))), written) : written
+  if (announce === undefined && !followers.has(id)) return written
+  const wake = Effect.sync(() => {
+    followers.wake(id)
+    announce?.(id)
+  })
+  return Effect.andThen(sql.afterCommit(wake), written)
 }
 
 /** Writes a part of the state. A failure makes the next load slower, and nothing else. */

@@ -1,6 +1,6 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, FileSystem, Layer, Option, Path, Redacted, Stream } from "effect"
+import { Effect, FileSystem, Layer, Option, Path, Redacted } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { execFileSync } from "node:child_process"
 import { Limits } from "kernai"
@@ -25,21 +25,24 @@ const place = Effect.gen(function* () {
 const refusalOf = (effect: Effect.Effect<unknown, Read.Refusal>) =>
   Effect.map(Effect.flip(effect), (refusal) => (typeof refusal === "string" ? refusal : refusal.reason._tag))
 
-/** A disk on which every file has grown without an end since it was looked at. */
+/** A disk on which every file grows without end once it is open. */
 const growing = (files: FileSystem.FileSystem) => {
   let read = 0
-  const stream: FileSystem.FileSystem["stream"] = (_, options) => {
-    const most = options?.bytesToRead === undefined ? Infinity : Number(options.bytesToRead)
-    return Stream.fromIterable(
-      (function* () {
-        while (read < most) {
-          read++
-          yield new Uint8Array([120])
-        }
-      })()
-    )
+  const disk: FileSystem.FileSystem = {
+    ...files,
+    open: (path, options) =>
+      Effect.map(files.open(path, options), (file) =>
+        Object.create(file, {
+          read: {
+            value: (buffer: Uint8Array) =>
+              Effect.sync(() => {
+                read += buffer.length
+                return buffer.length
+              })
+          }
+        })
+      )
   }
-  const disk: FileSystem.FileSystem = { ...files, stream }
   return { disk, read: () => read }
 }
 

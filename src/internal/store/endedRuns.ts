@@ -1,0 +1,147 @@
+/**
+ * Bounds the ended runs that a store in memory keeps.
+ *
+ * Runs are dropped as whole trees, the tree whose root ended first before the others. A tree stays while its root is under
+ * way, paused or queued, and while a run that was forked from it has not ended. The tree that ended last always stays.
+ */
+
+import type { RunState } from "../../RunState.ts"
+import type { Lease } from "./runStoreTypes.ts"
+
+/** How much of ended runs is kept. */
+export interface EndedLimits {
+  readonly runs: number
+  readonly bytes: number
+}
+
+/** What is kept of a run. */
+interface Kept {
+  readonly journal: ReadonlyArray<unknown>
+  readonly state: RunState
+  readonly lease: Lease | undefined
+}
+
+/** The trees of a store, and those of them that ended. */
+export interface EndedRuns {
+  readonly limits: EndedLimits
+  /** The runs of each tree. */
+  readonly trees: Map<string, Set<string>>
+  /** The size of each ended tree, in the order in which they ended. */
+  readonly sizes: Map<string, Size>
+  readonly forks: Set<string>
+  runs: number
+  bytes: number
+}
+
+interface Size {
+  readonly runs: number
+  readonly bytes: number
+}
+
+/** Knows no runs yet. */
+export const make = (limits: EndedLimits): EndedRuns => ({
+  limits,
+  trees: new Map(),
+  sizes: new Map(),
+  forks: new Set(),
+  runs: 0,
+  bytes: 0
+})
+
+/** Notes the state of a run after an append. Returns the runs that are to be dropped. */
+export const note = (
+  ended: EndedRuns,
+  kept: ReadonlyMap<string, Kept>,
+  { forkedFrom, rootRunId, runId, status }: RunState
+): ReadonlyArray<string> => {
+  const { limits, trees } = ended
+  if (limits.runs === Infinity && limits.bytes === Infinity) return none
+  const tree = trees.get(rootRunId)
+  if (tree === undefined) trees.set(rootRunId, new Set([runId]))
+  else tree.add(runId)
+  if (forkedFrom !== undefined) ended.forks.add(runId)
+  if (runId !== rootRunId) return none
+  uncount(ended, runId)
+  if (status.type !== "completed" && status.type !== "failed") return none
+  count(ended, kept, runId)
+  return excess(ended, kept)
+}
+
+/** Forgets a run that was removed. */
+export const forget = (ended: EndedRuns, { rootRunId, runId }: RunState): void => {
+  const tree = ended.trees.get(rootRunId)
+  tree?.delete(runId)
+  if (tree?.size === 0) ended.trees.delete(rootRunId)
+  ended.forks.delete(runId)
+  uncount(ended, runId)
+}
+
+const none: ReadonlyArray<never> = []
+
+// ---------------------------------------------------------------- sizes
+
+const count = (ended: EndedRuns, kept: ReadonlyMap<string, Kept>, root: string): void => {
+  const runs = ended.trees.get(root) ?? none
+  let size: Size = { runs: 0, bytes: 0 }
+  for (const id of runs) size = { runs: size.runs + 1, bytes: size.bytes + weigh(kept.get(id)?.journal) }
+  ended.sizes.set(root, size)
+  ended.runs += size.runs
+  ended.bytes += size.bytes
+}
+
+const uncount = (ended: EndedRuns, root: string): void => {
+  const size = ended.sizes.get(root)
+  if (size === undefined) return
+  ended.sizes.delete(root)
+  ended.runs -= size.runs
+  ended.bytes -= size.bytes
+}
+
+/** About the bytes that a value takes. */
+const weigh = (value: unknown): number => {
+  if (typeof value === "string") return value.length
+  if (typeof value !== "object" || value === null) return 8
+  if (value instanceof Uint8Array) return value.byteLength
+  let bytes = 16
+  if (Array.isArray(value)) for (const item of value) bytes += weigh(item)
+  else for (const key in value) bytes += 8 + weigh(Reflect.get(value, key))
+  return bytes
+}
+
+// ---------------------------------------------------------------- dropping
+
+/** The runs of the oldest ended trees, as many as are beyond the limits. */
+const excess = (ended: EndedRuns, kept: ReadonlyMap<string, Kept>): ReadonlyArray<string> => {
+  const { limits, sizes, trees } = ended
+  let { bytes, runs } = ended
+  if (runs <= limits.runs && bytes <= limits.bytes) return none
+  const needed = originsOfOpen(ended, kept)
+  const dropped: Array<string> = []
+  let left = sizes.size
+  for (const [root, size] of sizes) {
+    if ((runs <= limits.runs && bytes <= limits.bytes) || left === 1) break
+    left -= 1
+    if (needed.has(root) || kept.get(root)?.lease !== undefined) continue
+    runs -= size.runs
+    bytes -= size.bytes
+    dropped.push(...(trees.get(root) ?? none))
+  }
+  return dropped
+}
+
+/** The trees from which runs were forked that have not ended, nearest first. */
+const originsOfOpen = ({ forks }: EndedRuns, kept: ReadonlyMap<string, Kept>): ReadonlySet<string> => {
+  const found = new Set<string>()
+  for (const fork of forks) {
+    const state = kept.get(fork)?.state
+    if (state?.status.type === "completed") continue
+    let from = state?.forkedFrom
+    while (from !== undefined) {
+      const root = kept.get(from.runId)?.state.rootRunId ?? from.runId
+      if (found.has(root)) break
+      found.add(root)
+      from = kept.get(root)?.state.forkedFrom
+    }
+  }
+  return found
+}

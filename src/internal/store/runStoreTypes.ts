@@ -1,0 +1,136 @@
+/**
+ * The types of a store of runs.
+ */
+
+import type * as Arr from "effect/Array"
+import type * as Effect from "effect/Effect"
+import type * as Option from "effect/Option"
+import type * as Stream from "effect/Stream"
+import type { Call } from "../../Call.ts"
+import type { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, StoreError } from "../../KernelError.ts"
+import type { RunRecord, RunState, Status } from "../../RunState.ts"
+
+/**
+ * A worker's claim on a run.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Lease {
+  readonly workerId: string
+  /** The end of the claim, in milliseconds since the epoch. */
+  readonly expiresAt: number
+}
+
+/**
+ * The summary of a run that a store returns without reading the run's journal. Instants are milliseconds since the epoch.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface RunHead {
+  readonly runId: string
+  readonly rootRunId: string
+  readonly parentRunId: string | undefined
+  readonly agent: string
+  readonly revision: number
+  readonly status: Status
+  readonly turns: number
+  readonly createdAt: number
+  readonly updatedAt: number
+  /**
+   * The claim of the worker that has the run. An expired lease holds nothing: it offers the run to any worker. Submitted
+   * and answered runs have such a lease, and so do runs whose worker shut down or died. A run has no lease while it is
+   * paused, after it has ended, and while it runs without a worker.
+   */
+  readonly lease: Lease | undefined
+}
+
+/**
+ * Selects runs to list. Runs of the same instant are ordered by id.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface RunFilter {
+  readonly status?: ReadonlyArray<Status["type"]> | undefined
+  readonly agent?: string | undefined
+  /** Only the runs of one tree. */
+  readonly rootRunId?: string | undefined
+  /** Only runs that have no parent. */
+  readonly roots?: boolean | undefined
+  /** Only runs without a live lease at this time (milliseconds since the epoch). */
+  readonly unleasedAt?: number | undefined
+  /** Only runs whose last record is older than this time (milliseconds since the epoch). */
+  readonly updatedBefore?: number | undefined
+  /**
+   * Words, separated by blanks, that must all occur in the answer or the question, in any case and order, also inside
+   * other words. The search covers the first 65,536 characters of the answer followed by the question.
+   */
+  readonly search?: string | undefined
+  /** The order of the list. Default: `newest` first. */
+  readonly order?: "newest" | "oldest" | undefined
+  /** Only runs that follow this one in that order, whether or not it still exists: pass the last head of a page. */
+  readonly after?: Pick<RunHead, "createdAt" | "runId"> | undefined
+  /** The largest number of runs to return; less than one returns none. Default: all. */
+  readonly limit?: number | undefined
+}
+
+/**
+ * The operations of a store.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface RunStoreShape {
+  /**
+   * Stores consecutive records of one run, all of them or none. `state` is the state after the last one.
+   *
+   * Records that begin at revision 1 create the run, and fail with `RunExists` if another run has its id. All others
+   * fail with `ConcurrentAppendError` unless the stored revision is the one before the first record. Appending the same
+   * records again succeeds, even after others were stored behind them.
+   *
+   * Fails with a `StoreError` of reason `invalid` if the records do not lead to `state` one by one, or hold a value that
+   * is not JSON; see `refusal`.
+   */
+  readonly append: (
+    records: Arr.NonEmptyReadonlyArray<RunRecord>,
+    state: RunState
+  ) => Effect.Effect<void, RunExists | ConcurrentAppendError | StoreError>
+  /** Returns the state after the last record, if the run is known. */
+  readonly load: (runId: string) => Effect.Effect<Option.Option<RunState>, StoreError>
+  /** Returns the head of a run, if the run is known. */
+  readonly head: (runId: string) => Effect.Effect<Option.Option<RunHead>, StoreError>
+  /** Emits the records after `fromRevision`, in order. A record that cannot be read fails the stream at its place. */
+  readonly read: (runId: string, fromRevision?: number) => Stream.Stream<RunRecord, StoreError>
+  /**
+   * Emits the records after `fromRevision`, then new ones as they are stored, each once and in order. The stream ends
+   * with the layer of its store.
+   */
+  readonly tail: (runId: string, fromRevision?: number) => Stream.Stream<RunRecord, StoreError>
+  /** Returns the heads of the runs that pass a filter, in its order. Default: all runs, the newest first. */
+  readonly list: (filter?: RunFilter) => Effect.Effect<ReadonlyArray<RunHead>, StoreError>
+  /** Takes or renews the lease of a run for its worker. Fails with `RunBusy` while another's is live at `now`. */
+  readonly acquire: (
+    runId: string,
+    lease: Lease,
+    now: number
+  ) => Effect.Effect<void, RunBusy | RunNotFound | StoreError>
+  /** Gives a lease back. Does nothing to the lease of another worker. */
+  readonly release: (runId: string, workerId: string) => Effect.Effect<void, StoreError>
+  /** Deletes runs with everything stored for them. Ignores unknown ids. */
+  readonly remove: (runIds: ReadonlyArray<string>) => Effect.Effect<void, StoreError>
+}
+
+/**
+ * A call that was started and has no result yet. If its process died, it is unknown whether the call took effect.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface CallInFlight extends Call {
+  /** The run that makes the call: the run asked about, or a task below it. */
+  readonly runId: string
+  /** The `SkillContext.idempotencyKey` of the call. Use it to find out whether the call left a trace outside. */
+  readonly idempotencyKey: string
+}

@@ -1,0 +1,268 @@
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
+import { assert, describe, it } from "@effect/vitest"
+import { Array as Arr, Context, Effect, Layer, Option, Redacted, Schema, type Scope, Stream } from "effect"
+import { SqlClient } from "effect/sql"
+import {
+  Agent,
+  Kernel,
+  MediaStore,
+  Message,
+  ProtocolRegistry,
+  RunCodec,
+  RunState,
+  RunStore,
+  Skill,
+  SkillRegistry,
+  Usage
+} from "kernai"
+import { FileRunStore } from "kernai/file"
+import { PgRunStore, SqlRunStore } from "kernai/sql"
+import { MockProvider } from "kernai/testing"
+import * as fs from "node:fs"
+import * as path from "node:path"
+import { gunzipSync } from "node:zlib"
+import { result } from "../../src/internal/state/runResult.ts"
+import { folder } from "../support/folder.ts"
+import * as Postgres from "../support/postgres.ts"
+
+const fixtures = path.join(import.meta.dirname, "../fixtures/journals-0.1.0")
+const unpacked = (name: string) => gunzipSync(fs.readFileSync(path.join(fixtures, name)))
+const linesOf = (name: string) => unpacked(name).toString().trimEnd().split("\n")
+
+type Json = Schema.Json
+type JsonObject = Schema.JsonObject
+const decodeJson = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Record(Schema.String, Schema.JsonObject)))
+const expected = decodeJson(fs.readFileSync(path.join(fixtures, "expected.json"), "utf8"))
+
+const isObject = (value: Json | undefined): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** Old names in what the kernel made of a status. */
+const names: { readonly [name: string]: string } = {
+  toolCallIds: "callIds",
+  toolCallId: "callId",
+  toolName: "name",
+  approvals: "questions"
+}
+const renamed = (value: Json): Json =>
+  Array.isArray(value)
+    ? value.map(renamed)
+    : isObject(value)
+      ? Object.fromEntries(Object.entries(value).map(([name, field]) => [names[name] ?? name, renamed(field)]))
+      : value
+
+// ---------------------------------------------------------------- stores
+
+type Opened = Effect.Effect<Layer.Layer<RunStore.RunStore, RunStore.StoreError>, unknown, Scope.Scope>
+
+const memory: Opened = Effect.gen(function* () {
+  const store = yield* RunStore.makeMemory
+  const codec = RunCodec.make()
+  const runs = new Map<string, Array<RunState.RunRecord>>()
+  for (const line of linesOf("memory.jsonl.gz")) {
+    for (const record of codec.decodeRecords(line).records) {
+      runs.set(record.runId, [...(runs.get(record.runId) ?? []), record])
+    }
+  }
+  for (const [runId, records] of runs) {
+    const state = RunState.fold(records)
+    if (!Arr.isArrayNonEmpty(records) || state === undefined) return yield* Effect.die(`${runId} has no records`)
+    yield* store.append(records, state)
+    const head = expected[runId]?.["head"]
+    const lease = isObject(head) ? head["lease"] : undefined
+    if (isObject(lease)) {
+      yield* store.acquire(runId, { workerId: String(lease["workerId"]), expiresAt: Number(lease["expiresAt"]) }, 0)
+    }
+  }
+  return Layer.succeed(RunStore.RunStore, store)
+})
+
+const file: Opened = Effect.map(folder, (directory) => {
+  fs.cpSync(path.join(fixtures, "file"), directory, { recursive: true })
+  return Layer.provide(FileRunStore.layer(directory), NodeFileSystem.layer)
+})
+
+const database = Effect.map(folder, (directory) => {
+  const filename = `${directory}/runs.db`
+  fs.writeFileSync(filename, unpacked("sqlite.db.gz"))
+  return filename
+})
+
+const sqlite: Opened = Effect.map(database, (filename) => SqlRunStore.layerSqlite(filename))
+
+const postgres: Opened = Effect.gen(function* () {
+  const server = yield* Postgres.database
+  const fill = SqlClient.SqlClient.use((sql) =>
+    Effect.forEach(linesOf("postgres.sql.gz"), (line) => sql.unsafe(line), { discard: true })
+  )
+  yield* Effect.provide(fill, Postgres.client(server))
+  return PgRunStore.layer({ url: Redacted.make(server.url), maxConnections: 2 })
+})
+
+// ---------------------------------------------------------------- what is read
+
+const orNull = <A>(value: A | undefined) => value ?? null
+
+/** A run as expected.json describes it. */
+const described = Effect.fnUntraced(function* (runId: string) {
+  const store = yield* RunStore.RunStore
+  const state = Option.getOrThrow(yield* store.load(runId))
+  const head = Option.getOrThrow(yield* store.head(runId))
+  const turns = state.currentTurn === undefined ? state.turns : [...state.turns, state.currentTurn]
+  const questions = yield* Kernel.questions(runId)
+  const inFlight = yield* RunStore.inFlight(runId)
+  return {
+    head: { ...head, parentRunId: orNull(head.parentRunId), lease: orNull(head.lease) },
+    depth: state.depth,
+    taskId: orNull(state.taskId),
+    forkedFrom: orNull(state.forkedFrom),
+    answer: orNull(RunState.answer(state)),
+    context: state.context,
+    usage: Usage.encode(state.usage),
+    costUsd: state.costUsd,
+    unreportedTurns: state.unreportedTurns,
+    phaseRevision: state.phaseRevision,
+    settledRevision: state.settledRevision,
+    completing: orNull(state.completing),
+    deferred: orNull(state.deferred),
+    questions: questions.map(({ callId, input, name, reason }) => ({ callId, name, input, reason })),
+    approvals: state.questions.map(({ answer, callId, name }) => ({
+      callId,
+      name,
+      answer:
+        answer === undefined
+          ? null
+          : {
+              callId: answer.callId,
+              approved: answer.approved,
+              reason: orNull(answer.reason),
+              by: orNull(answer.by),
+              input: orNull(answer.input)
+            }
+    })),
+    inFlight: inFlight.map(({ callId, idempotencyKey, input, name, runId }) => ({
+      callId,
+      name,
+      input,
+      runId,
+      idempotencyKey
+    })),
+    pending: (state.currentTurn?.pending ?? []).map(({ callId, name, review }) => ({ callId, name, review })),
+    calls: result(state, undefined).calls.map(({ recovered, ...call }) => ({
+      ...call,
+      replayed: recovered,
+      error: orNull(call.error),
+      durationMs: orNull(call.durationMs)
+    })),
+    outcomes: turns.map(({ outcome }) =>
+      outcome?.type === "corrective" ? `corrective: ${outcome.reason}` : orNull(outcome?.type)
+    ),
+    records: (yield* Stream.runCollect(store.read(runId))).length,
+    system: state.system,
+    history: state.history,
+    prompt: state.prompt.map((message) => encodeMessage(message))
+  }
+})
+
+const encodeMessage = Schema.encodeSync(Message.Message)
+
+/** JSON without what JSON does not tell apart. */
+const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
+
+/** What version 0.1.0 read of a run, under the names of this version. */
+const readBefore = (runId: string): unknown => {
+  const { head = null, ...rest } = expected[runId] ?? {}
+  return plain({ ...rest, head: isObject(head) ? { ...head, status: renamed(head["status"] ?? null) } : head })
+}
+
+const skill = (name: string, effects: Skill.Effects) =>
+  Skill.dynamic(name, {
+    description: name,
+    effects,
+    inputSchema: { type: "object" },
+    execute: () => Effect.succeed(`${name} is done`)
+  })
+
+const kernel = Kernel.layerNoProvider.pipe(
+  Layer.provide([
+    SkillRegistry.layer(skill("send", "write"), skill("pay", "write"), skill("add", "read")),
+    ProtocolRegistry.layer(),
+    MediaStore.layerMemory
+  ])
+)
+
+const clerk = Agent.make({ name: "clerk", instructions: "Be brief.", model: "scripted", skills: "all" })
+
+describe.each([
+  ["memory", true, memory],
+  ["file", true, file],
+  ["sqlite", true, sqlite],
+  ["postgres", Postgres.available, postgres]
+] as const)("runs that version 0.1.0 stored: %s", (_, isThere, opened) => {
+  const on = <A, E>(body: Effect.Effect<A, E, RunStore.RunStore>) =>
+    Effect.gen(function* () {
+      const context = yield* Layer.build(yield* opened)
+      return yield* Effect.provideContext(body, Context.pick(RunStore.RunStore)(context))
+    })
+
+  it.live.skipIf(!isThere)(
+    "are listed and read as that version read them (R-9)",
+    () =>
+      on(
+        Effect.gen(function* () {
+          const store = yield* RunStore.RunStore
+          const heads = yield* store.list({ order: "oldest" })
+          assert.sameMembers(
+            heads.map(({ runId }) => runId),
+            Object.keys(expected)
+          )
+          for (const { runId } of heads)
+            assert.deepStrictEqual(plain(yield* described(runId)), readBefore(runId), runId)
+        })
+      ),
+    60_000
+  )
+
+  it.live.skipIf(!isThere)(
+    "go on: where a model was asked, where a person was, and where a call was under way",
+    () =>
+      on(
+        Effect.gen(function* () {
+          const store = yield* RunStore.RunStore
+          const end = '<block type="final">at last</block>'
+          const resumptions = [
+            ["asking", "at last", {}],
+            ["waiting", end, { answers: [{ callId: "waiting:t1.0", approved: true }] }],
+            [
+              "inflight",
+              end,
+              { recover: { "inflight:t1.1": { resolve: { output: [{ type: "text", text: "paid" }] } } } }
+            ]
+          ] as const
+          for (const [runId, reply, options] of resumptions) {
+            const before = Option.getOrThrow(yield* store.head(runId))
+            const { text } = yield* Kernel.resume(clerk, runId, { provider: MockProvider.make(reply), ...options })
+            assert.strictEqual(text, "at last", runId)
+            const state = Option.getOrThrow(yield* store.load(runId))
+            const records = yield* Stream.runCollect(store.read(runId))
+            assert.deepStrictEqual(
+              records.map(({ revision }) => revision),
+              records.map((_, index) => index + 1)
+            )
+            assert.isAbove(state.revision, before.revision)
+            assert.deepStrictEqual(plain(RunState.fold(records)), plain(state))
+          }
+          const calls = result(Option.getOrThrow(yield* store.load("waiting")), undefined).calls
+          assert.deepStrictEqual(
+            calls.map(({ callId, isError }) => [callId, isError]),
+            [
+              ["waiting:t1.0", false],
+              ["waiting:t1.1", false],
+              ["waiting:t1.2", false]
+            ]
+          )
+        }).pipe(Effect.provide(kernel))
+      ),
+    60_000
+  )
+})
