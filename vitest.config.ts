@@ -2,7 +2,6 @@ import { availableParallelism, tmpdir } from "node:os"
 import { join } from "node:path"
 import { defineConfig } from "vitest/config"
 import { BaseSequencer, type TestSpecification } from "vitest/node"
-import { isLong } from "./test/support/longRun.ts"
 
 /** Files that start processes come first: to fork costs the more, the larger this process has grown. */
 class ProcessesFirst extends BaseSequencer {
@@ -30,7 +29,9 @@ export default defineConfig({
     // Much of the suite waits for processes and disks: a machine of two cores has three files at work.
     maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: ProcessesFirst },
-    testTimeout: isLong ? 120_000 : 20_000,
+    // A limit for what hangs, never for what is slow: a busy machine takes ten times as long.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     // Failures, skips and a summary; `npm test -- --verbose` prints every test and every log.
     reporters: ["./tools/dev/skips.mjs", "minimal"],
     silent: true,

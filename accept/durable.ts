@@ -59,7 +59,12 @@ export const durable = async (): Promise<ReadonlyArray<Line>> => [
     "test/sql/SqlRunStore.test.ts",
     "test/sql/PgRunStore.test.ts"
   ]),
-  counted("crash points, each judged by R-1 to R-7", ["test/reliability/crashMatrix.test.ts"], "crash points", 1000),
+  counted(
+    "crash points, each judged by the rules of reliability",
+    ["test/reliability/crashMatrix.test.ts"],
+    "crash points",
+    1000
+  ),
   existing("kernels that are broken are found out (R-2, R-5)", ["test/reliability/crashMatrix.test.ts"]),
   counted("simulation seeds", ["test/reliability/simulation.test.ts"], "seeds", 200),
   counted("real kills of a process", ["test/reliability/kills.test.ts"], "kills", 10),

@@ -6,5 +6,10 @@ import { type Line, ofFiles, tested } from "./support.ts"
 export const models = async (): Promise<ReadonlyArray<Line>> => [
   ofFiles(tested, "the vendor's own words reach the developer, of every adapter, and no model (synthetic refusals)", [
     "test/provider/vendorWords.test.ts"
-  ])
+  ]),
+  ofFiles(tested, "replies that are cut count what was reported and what arrived", ["test/provider/cutUsage.test.ts"]),
+  ofFiles(tested, "the catalogue has its form and dated sources; doctor and registry agree", [
+    "test/internal/words/catalogue.test.ts"
+  ]),
+  ofFiles(tested, "Provider.forbidReal: no request of any adapter is sent", ["test/provider/forbidReal.test.ts"])
 ]

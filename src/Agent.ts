@@ -106,8 +106,8 @@ export interface Agent<out Output = string, out Skills extends AnySkill<unknown>
   readonly generation: Generation
   /**
    * How often in a row the same calls, or a cycle of up to three turns, may give the same results. After that the model
-   * is told, and the next repetition fails with `LoopDetected`. A reply that returns after as many corrections counts
-   * too. Default: repetitions are not detected.
+   * is sent a correction, and the next repetition fails with `LoopDetected`. A reply that returns after as many
+   * corrections counts, too. Default: repetitions are not detected.
    */
   readonly maxRepeats: number | undefined
   /** Limits of a run and its children. Default: none. */

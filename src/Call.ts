@@ -15,7 +15,7 @@ import type { Message } from "./Message.ts"
 import type { Expense } from "./Usage.ts"
 
 /**
- * What answers a call: a local skill, an external protocol, a built-in of the kernel, or a child run.
+ * The kind of target: a local skill, an external protocol, a builtin of the kernel, or a child run.
  *
  * @category models
  * @since 0.1.0
@@ -63,16 +63,12 @@ export interface CallError {
 }
 
 /**
- * The result of a call: exactly one of `output` and `error`.
+ * The outcome of a call, without the call: exactly one of `output` and `error`.
  *
  * @category models
- * @since 0.1.0
+ * @since 0.2.0
  */
-export interface CallResult {
-  readonly callId: string
-  readonly name: string | null
-  readonly kind: CallKind
-  readonly input: Json
+export interface CallOutcome {
   readonly output?: ReadonlyArray<Content>
   readonly error?: CallError
   /** Answered without running, by a hook, a policy or a person. */
@@ -82,6 +78,19 @@ export interface CallResult {
   /** Facts for the host, never shown to the model. */
   readonly metadata?: { readonly [key: string]: Json }
   readonly durationMs?: number
+}
+
+/**
+ * The result of a call: the call and its outcome.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface CallResult extends CallOutcome {
+  readonly callId: string
+  readonly name: string | null
+  readonly kind: CallKind
+  readonly input: Json
   /** The usage of a child run, which is added to the run's own. */
   readonly spent?: Expense & { readonly turns: number }
 }
@@ -93,8 +102,8 @@ export interface CallResult {
  * @since 0.1.0
  */
 export const resultOf = (
-  { callId, input, kind, name }: Call,
-  outcome: Omit<CallResult, "callId" | "name" | "kind" | "input">
+  { callId, input, kind, name }: Pick<Call, "callId" | "input" | "kind" | "name">,
+  outcome: CallOutcome & Pick<CallResult, "spent">
 ): CallResult => ({ callId, name, kind, input, ...outcome })
 
 /**
@@ -206,8 +215,8 @@ export const corrective = (text: string): Message => userMessage(frame("error", 
  * @category getters
  * @since 0.1.0
  */
-export const textOf = (result: CallResult): string =>
-  result.error === undefined ? textOfParts(result.output ?? []) : `error: ${result.error.message}`
+export const textOf = ({ error, output = [] }: CallOutcome): string =>
+  error === undefined ? textOfParts(output) : `error: ${error.message}`
 
 const textOfParts = (parts: ReadonlyArray<Content>): string => {
   if (parts.length === 1 && parts[0]?.type === "text") return parts[0].text

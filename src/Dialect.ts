@@ -22,7 +22,7 @@ import { Pieces } from "./internal/base/text.ts"
 import * as Snapshot from "./internal/base/snapshot.ts"
 import { LimitExceeded } from "./KernelError.ts"
 import type { Limits } from "./Limits.ts"
-import type { Finish, Metadata, StreamPart, ToolCall } from "./StreamPart.ts"
+import type { Finish, Metadata, ReportedUsage, StreamPart, ToolCall } from "./StreamPart.ts"
 
 /**
  * A whole reply.
@@ -41,6 +41,8 @@ export interface Reply {
   readonly content: ReadonlyArray<Content>
   /** Undefined when the stream was cut. */
   readonly finish: Finish | undefined
+  /** The usage that was reported before the end. */
+  readonly reported: ReportedUsage | undefined
   /** The limit that was exceeded. The rest of the reply was not read. */
   readonly failure: LimitExceeded | undefined
 }
@@ -224,6 +226,7 @@ class ReplyReader implements Reader {
   #reply: Reply | undefined
   #unclosed: Block | undefined
   #finish: Finish | undefined
+  #reported: ReportedUsage | undefined
   #failure: LimitExceeded | undefined
 
   constructor(
@@ -275,6 +278,10 @@ class ReplyReader implements Reader {
         case "text-start":
         case "text-end":
           break
+        case "response-metadata":
+          this.#reported = part.usage ?? this.#reported
+          this.#listener.part(part)
+          break
         default:
           this.#listener.part(part)
       }
@@ -296,6 +303,7 @@ class ReplyReader implements Reader {
       calls: this.#calls,
       content: this.#content(text),
       finish: this.#finish,
+      reported: this.#reported,
       failure: this.#failure
     }
   }

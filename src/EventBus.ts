@@ -17,6 +17,7 @@ import * as Stream from "effect/Stream"
 import type { TopicId } from "./Address.ts"
 import { AgentId } from "./Address.ts"
 import { closeOver } from "./internal/base/effects.ts"
+import { failureIn, messageOf } from "./internal/base/foreignValue.ts"
 import type { Mailbox } from "./internal/base/mailbox.ts"
 import * as Mailboxes from "./internal/base/mailbox.ts"
 import { AgentIdConflict, AgentNotFoundError, HandlerError } from "./KernelError.ts"
@@ -198,11 +199,6 @@ const isKept = (event: RunEvent): boolean => !isStreamed(event)
 
 /** A defect may hold secrets, so only the message of an expected failure is repeated. */
 const detailOf = (cause: Cause.Cause<unknown>): string => {
-  for (const reason of cause.reasons) {
-    if (Cause.isFailReason(reason)) {
-      const { error } = reason
-      return error instanceof Error ? error.message : typeof error === "string" ? error : "it failed"
-    }
-  }
+  if (cause.reasons.some(Cause.isFailReason)) return messageOf(failureIn(cause))
   return Cause.hasDies(cause) ? "an unexpected defect" : "it was interrupted"
 }

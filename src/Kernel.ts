@@ -305,8 +305,8 @@ export const layerNoProvider: Layer.Layer<Kernel, never, Parts> = Layer.effect(
 /**
  * Provides the kernel with its stores in memory. Needs only skills and a provider.
  *
- * The run store is private to the kernel and keeps the last 100 runs that ended. To share it with `questions`, `answer`, `fork` or a `RunWorker`, put `layer`
- * on `RunStore.layerMemory` with `Layer.provideMerge`.
+ * The run store is private to the kernel, and keeps the last 100 runs that ended. To share it with `questions`, `answer`,
+ * `fork` or a `RunWorker`, put `layer` on `RunStore.layerMemory` with `Layer.provideMerge`.
  *
  * @category layers
  * @since 0.1.0

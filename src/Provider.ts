@@ -9,6 +9,7 @@
 
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import type * as Option from "effect/Option"
 import type { Generation } from "./Generation.ts"
 import type { JsonObject } from "./internal/base/json.ts"
@@ -100,6 +101,27 @@ export interface ProviderShape {
   /** The models on offer, if the vendor lists them. */
   readonly models?: Effect.Effect<ReadonlyArray<Model>, ProviderError>
 }
+
+/**
+ * Do the adapters of this package refuse to ask a real model? Default: they do not.
+ *
+ * @category references
+ * @since 0.2.0
+ */
+export const ForbidReal: Context.Reference<boolean> = Context.Reference<boolean>("kernai/Provider/ForbidReal", {
+  defaultValue: () => false
+})
+
+/**
+ * Makes every call of an adapter of `kernai/provider` fail with `ProviderError`, whose reason is `forbidden`, before
+ * anything is sent. For tests, beside a `MockProvider`: a test that would ask a real model fails instead of paying.
+ *
+ * It applies to recorded HTTP exchanges too. Provide `ForbidReal` as `false` around a call that plays one back.
+ *
+ * @category layers
+ * @since 0.2.0
+ */
+export const forbidReal: Layer.Layer<never> = Layer.succeed(ForbidReal, true)
 
 /**
  * The default provider, used when neither the run nor its agent names one.

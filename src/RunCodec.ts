@@ -21,7 +21,7 @@ import type { BlockValidationError, Content } from "./Content.ts"
 import * as Contents from "./Content.ts"
 import * as Codec from "./internal/words/contentCodec.ts"
 import * as Fault from "./internal/base/fault.ts"
-import { isJsonObject, type Json, type JsonObject } from "./internal/base/json.ts"
+import { isJsonObject, type Json, jsonObject, type JsonObject } from "./internal/base/json.ts"
 import * as Legacy from "./internal/store/legacyRecords.ts"
 import * as Parts from "./internal/store/runParts.ts"
 import * as RunSchema from "./internal/store/runSchema.ts"
@@ -220,14 +220,14 @@ export const decodeStatus = (text: string): Result.Result<Status, StoreError> =>
 
 const fromWire = (wire: RunSchema.Record): RunRecord => {
   const { createdAt, delta = {}, events = [], op, revision, runId, scope, scopes, workerId } = wire
-  const shared = { runId, revision, at: createdAt, ...(scope ?? { rootRunId: runId, step: 0, depth: 0 }) }
+  const shared = { runId, revision, at: createdAt, ...(scope ?? { step: 0, depth: 0 }) }
   return {
     runId,
     revision,
     op,
     events: events.map((event, index) => {
       const scope = scopes?.[index] ?? shared
-      return { ...event, ...scope, taskId: scope.taskId }
+      return { ...event, ...scope, rootRunId: scope.rootRunId ?? scope.runId, taskId: scope.taskId }
     }),
     delta,
     createdAt,
@@ -296,9 +296,12 @@ const completed = (list: ReadonlyArray<Json>): ReadonlyArray<Json> => {
   let shared: JsonObject = {}
   return list.map((value) => {
     if (!isJsonObject(value)) return value
-    const record = { ...shared, ...value }
-    const { delta: _, events: _events, revision = 0, scopes: _scopes, ...rest } = record
-    shared = { ...rest, revision: Number(revision) + 1 }
+    const { step, ...own } = value
+    const held: JsonObject = own["type"] === undefined ? own : { events: [own] }
+    const scope = step === undefined ? {} : { scope: { ...jsonObject(shared["scope"]), step } }
+    const record: JsonObject = { op: "phase", ...shared, ...scope, ...held }
+    const { delta: _, events: _events, op: _op, revision = 0, scopes: _scopes, ...next } = record
+    shared = { ...next, revision: Number(revision) + 1 }
     return record
   })
 }

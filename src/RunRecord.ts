@@ -7,7 +7,7 @@
  */
 
 import type { DialectName } from "./Dialect.ts"
-import type { Call, CallResult } from "./Call.ts"
+import type { Call, CallOutcome } from "./Call.ts"
 import type { Message } from "./Message.ts"
 import type {
   Delta,
@@ -111,10 +111,10 @@ export interface ToolCallStarted extends Phase<"tool_call_started"> {
   readonly change?: CallChange
 }
 
-/** A call has its result. */
+/** A call that was in flight has its result. The call itself was recorded when the reply came, or when it was changed. */
 export interface ToolCallCompleted extends Phase<"tool_call_completed"> {
   readonly callId: string
-  readonly result: CallResult
+  readonly result: CallOutcome
   /** Usage of a child run. */
   readonly spent?: Expense & { readonly turns: number }
 }

@@ -104,7 +104,7 @@ export function layer(
 }
 
 /**
- * What decides which skills an agent can use.
+ * The facts that decide which skills an agent can use.
  *
  * @category models
  * @since 0.1.0

@@ -157,7 +157,7 @@ export interface ToolCall extends Base<"tool-call"> {
 }
 
 /**
- * The vendor's id of the reply, and the model that answers.
+ * The vendor's id of the reply, the model that answers, and what it reports of its usage before the end.
  *
  * @category models
  * @since 0.1.0
@@ -165,6 +165,8 @@ export interface ToolCall extends Base<"tool-call"> {
 export interface ResponseMetadata extends Base<"response-metadata"> {
   readonly id?: string | undefined
   readonly modelId?: string | undefined
+  /** The counts known so far. Those of `finish` replace them; a reply that is cut has no others. */
+  readonly usage?: ReportedUsage | undefined
 }
 
 /**

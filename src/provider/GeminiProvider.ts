@@ -262,11 +262,11 @@ const decoder = (reply: Reply): Decoder => {
 
   const take = (piece: Fields): Fault | undefined => {
     if (piece["error"] !== undefined && piece["error"] !== null) return failed(piece)
+    usage = fields(piece, "usageMetadata") ?? usage
     if (!isKnown) {
       isKnown = true
-      reply.about(text(piece, "responseId"), text(piece, "modelVersion"))
+      reply.about(text(piece, "responseId"), text(piece, "modelVersion"), toUsage(usage))
     }
-    usage = fields(piece, "usageMetadata") ?? usage
     const candidate = firstAnswer(piece, "candidates")
     list(fields(candidate, "content"), "parts").forEach(readPart)
     const given = text(candidate, "finishReason")

@@ -215,6 +215,7 @@ const reasonOf = (
     case "invalid_request":
     case "context_length":
     case "not_found":
+    case "forbidden":
       return new AiError.InvalidRequestError({ description })
     case "server_error":
       return new AiError.InternalProviderError({ description })

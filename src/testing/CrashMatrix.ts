@@ -1,13 +1,11 @@
 /**
- * Kills a run at every commit, and judges what becomes of it.
+ * Kills a run at every record it stores, and checks what becomes of it.
  *
- * The run is done once undisturbed; then once more for every commit and every
- * way to be cut off there, each time taken up again by fresh processes until it
- * is over. All of it happens in virtual time, on your agents, skills, hooks and
- * stores. What must hold is R-1 to R-7: nothing acknowledged is lost, no `write`
- * skill runs twice, the one who lost a run does nothing more, and the journal
- * reads as if nothing had happened. It can be interrupted everywhere as well: then
- * nothing it began may be left behind, either (R-15).
+ * The run is executed once undisturbed, and then once for every append and every way to be cut off there. Each time,
+ * fresh processes resume it until it ends. Everything happens in virtual time, on your agents, skills, hooks and
+ * stores. The rules of `Rule` must hold: no acknowledged record is lost, no `write` skill runs twice, a process that
+ * lost the run does nothing more, and the journal reads as if nothing had happened. A run can also be interrupted
+ * everywhere; then nothing it started may be left behind.
  *
  * @since 0.1.0
  */
@@ -23,9 +21,9 @@ import type * as Watch from "./internal/watchedProcess.ts"
 // ---------------------------------------------------------------- models
 
 /**
- * How a process is cut off at a commit: killed before it is written, killed
- * when it is written but before that is known, killed inside whatever it does
- * next, or stopped before the commit and woken when another has finished the run.
+ * How a process is cut off at an append: killed before it is written, killed when it is written but before that is
+ * known, killed inside the next thing it does, or suspended before the append and woken after another process has
+ * finished the run.
  *
  * @category models
  * @since 0.1.0
@@ -34,14 +32,15 @@ export type Way = Watch.Cut["way"]
 
 export type {
   /**
-   * Where a process is cut off at a commit, both counted from 1.
+   * Where a process is cut off: at which append of which process, both counted from 1.
    *
    * @category models
    * @since 0.1.0
    */
   Cut,
   /**
-   * Where a process is interrupted: before one of its steps, each a stretch in which one fiber runs until it gives way.
+   * Where a process is interrupted: before one of its steps. A step is a stretch in which one fiber runs until it
+   * yields.
    *
    * @category models
    * @since 0.1.0
@@ -51,14 +50,14 @@ export type {
 
 export type {
   /**
-   * What is known of a call that was in flight, for who gives a `verdict` on it.
+   * The facts about a call in flight on which a `verdict` can be based.
    *
    * @category models
    * @since 0.1.0
    */
   Known,
   /**
-   * What the run is put through, and on what.
+   * The stores, kernels and cuts of a matrix.
    *
    * @category models
    * @since 0.1.0
@@ -74,16 +73,16 @@ export type {
 } from "./internal/crashRun.ts"
 
 /**
- * What must hold.
+ * The rules that every run must keep.
  *
- * - `R-1`: what was acknowledged is never lost, and the run comes to an end.
- * - `R-2`: what a `write` skill does is begun once, unless a verdict says `retry`.
- * - `R-3`: a call that is made again has the same input.
- * - `R-4`: a call that has its result is not made again.
- * - `R-5`: who lost the run stores nothing and does nothing more.
- * - `R-6`: a commit that is sent again, because nobody heard that it was stored, is a success.
- * - `R-7`: in the end the journal is that of an undisturbed run.
- * - `R-15`: after an interruption nothing is left that was begun.
+ * - `nothing_lost`: no acknowledged record is lost, and the run comes to an end.
+ * - `writes_once`: a call of a `write` skill starts once, unless a verdict says `retry`.
+ * - `same_input`: a call that is made again has the same input.
+ * - `results_kept`: a call that has its result is not made again.
+ * - `fenced`: a process that lost the run stores nothing and does nothing more.
+ * - `append_repeatable`: an append that is repeated because its acknowledgement was lost succeeds.
+ * - `same_journal`: the final journal is that of an undisturbed run.
+ * - `nothing_left`: an interruption leaves nothing behind that was started.
  *
  * @category models
  * @since 0.1.0
@@ -91,7 +90,7 @@ export type {
 export type Rule = Verdict.Rule
 
 /**
- * A rule that did not hold, and where the run was cut off: nowhere, when it was left alone.
+ * A rule that was broken, and where the run was cut off. Without cuts, it was broken by the undisturbed run.
  *
  * @category models
  * @since 0.1.0
@@ -103,14 +102,14 @@ export interface Violation {
 }
 
 /**
- * What came of a matrix.
+ * The result of a matrix.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Report {
   readonly name: string
-  /** Commits of the undisturbed run. */
+  /** Appends of the undisturbed run. */
   readonly commits: number
   /** How many times the run was cut off or interrupted. */
   readonly points: number
@@ -139,14 +138,14 @@ export const run = Effect.fnUntraced(function* <Output, S extends AnySkill<unkno
   let points = 0
   const cutOff = Effect.fnUntraced(function* (cuts: ReadonlyArray<Watch.Cut | Watch.Interruption>, order?: Order) {
     const life = yield* Life.live(subject, settings, undisturbed, cuts, order)
-    // A store that answers at another time may let a run end before the step it was to be interrupted at.
+    // A store may respond at another time, so that the run ends before the step of its interruption.
     if (order === undefined || life.interrupted) points++
     for (const { detail, rule } of life.findings) violations.push({ rule, cuts, detail })
     return life
   })
   const commits = undisturbed.commits.reduce((sum, count) => sum + count, 0)
   for (const { detail, rule } of undisturbed.findings) violations.push({ rule, cuts: [], detail })
-  // What does not hold undisturbed will not hold anywhere: once is enough.
+  // A rule that is broken undisturbed would be broken everywhere, so it is reported once.
   if (violations.length > 0) return { name, commits, points, violations }
   for (const [index, count] of undisturbed.commits.entries()) {
     for (const first of cutsOf(index + 1, count, settings.ways ?? Life.ways)) {
@@ -174,7 +173,7 @@ const cutsOf = (process: number, commits: number, ways: ReadonlyArray<Way>): Rea
   )
 
 /**
- * A report as text: one line, and one more for each violation.
+ * Formats a report as text: one line, and one more for each violation.
  *
  * @category formatting
  * @since 0.1.0

@@ -94,7 +94,7 @@ const naming = (runId: string, options?: Journal.Options) => {
   say("resume", [], { resumed: true, retried: [call(0).callId] })
   say("launch", [], { launched: [call(0).callId, call(3).callId] })
   say("resume", [], { resumed: true, resolved: [result(0)] })
-  say("phase", [{ type: "tool_call_completed", callId: call(3).callId, result: result(3) }])
+  say("phase", [{ type: "tool_call_completed", callId: call(3).callId, result: { output: [Content.text("paid")] } }])
   say("phase", [{ type: "tool_calls_completed" }])
   say("phase", [{ type: "turn_completed", turnId }])
   say("pause", [{ type: "paused", reason: "sleeps", metadata: "until ten" }])

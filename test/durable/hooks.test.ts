@@ -380,9 +380,17 @@ describe("a hook", () => {
   ]) {
     it.effect(`fails the run with its defect, which ${what} (DR-14, DR-18)`, () =>
       Effect.gen(function* () {
-        yield* Effect.exit(runWith({ onTurnStarted: () => Effect.die(value) }))
+        const error = yield* Effect.flip(runWith({ onTurnStarted: () => Effect.die(value) }))
+        assert.deepInclude(error, { _tag: "ExtensionFailed", extension: "onTurnStarted", detail: message })
         const { status } = yield* state
-        assert.deepInclude(status, { type: "failed", phase: "turn_started", error: { tag: "Defect", message } })
+        assert.deepInclude(status, { type: "failed", phase: "turn_started" })
+        assert.deepInclude(status, {
+          error: {
+            tag: "ExtensionFailed",
+            message: `onTurnStarted failed: ${message}`,
+            fields: { extension: "onTurnStarted", detail: message }
+          }
+        })
       }).pipe(Effect.provide(stored))
     )
   }

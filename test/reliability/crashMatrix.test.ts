@@ -80,7 +80,7 @@ describe("a task that asks a person (R-7, DR-22)", () => {
       Effect.gen(function* () {
         const broken = { kernel: Broken.thatForgetsAnswers, ways: ["after"] } as const
         const report = yield* CrashMatrix.run({ ...tasks, layer }, broken)
-        assert.deepStrictEqual(rulesOf(report), new Set(["R-7"]))
+        assert.deepStrictEqual(rulesOf(report), new Set(["same_journal"]))
         assert.include(CrashMatrix.format(report), "approval_required")
       })
     )
@@ -212,7 +212,7 @@ describe("what is said about a call in flight (DR-17)", () => {
     Effect.gen(function* () {
       const silent = { ...subject("tool"), verdict: () => undefined }
       const report = yield* CrashMatrix.run(silent, { ways: ["after"] })
-      assert.deepStrictEqual(rulesOf(report), new Set(["R-1"]))
+      assert.deepStrictEqual(rulesOf(report), new Set(["nothing_lost"]))
       assert.match(CrashMatrix.format(report), /still failed after 24 processes: InFlightToolCalls/)
     })
   )
@@ -255,7 +255,7 @@ describe("a run interrupted wherever it waits (R-15, R-16)", () => {
       const tool = subject("tool")
       const layer = Layer.merge(tool.layer, SkillRegistry.layer(leaks))
       const report = yield* CrashMatrix.run({ ...tool, layer }, { ways: [], interrupts: "waits" })
-      assert.deepStrictEqual(rulesOf(report), new Set(["R-15"]))
+      assert.deepStrictEqual(rulesOf(report), new Set(["nothing_left"]))
       assert.include(CrashMatrix.format(report), "interrupted at step")
     })
   )
@@ -292,28 +292,28 @@ describe("the matrix finds what is broken", () => {
   it.live("R-5: a kernel without the revision check goes on where another has finished", () =>
     Effect.gen(function* () {
       const report = yield* CrashMatrix.run(subject("tool"), { kernel: Broken.withoutRevisionCheck, ways: ["asleep"] })
-      assert.isTrue(rulesOf(report).has("R-5"), CrashMatrix.format(report))
+      assert.isTrue(rulesOf(report).has("fenced"), CrashMatrix.format(report))
     })
   )
 
   it.live("R-2: a kernel without the launch commit enters a writing skill twice", () =>
     Effect.gen(function* () {
       const report = yield* CrashMatrix.run(subject("tool"), { kernel: Broken.withoutLaunch, ways: ["before"] })
-      assert.isTrue(rulesOf(report).has("R-2"), CrashMatrix.format(report))
+      assert.isTrue(rulesOf(report).has("writes_once"), CrashMatrix.format(report))
     })
   )
 
   it.live("R-2: a kernel whose launches are acknowledged before they are stored enters a skill too early", () =>
     Effect.gen(function* () {
       const report = yield* CrashMatrix.run(subject("tool"), { kernel: Broken.thatAcknowledgesEarly, ways: ["before"] })
-      assert.isTrue(rulesOf(report).has("R-2"), CrashMatrix.format(report))
+      assert.isTrue(rulesOf(report).has("writes_once"), CrashMatrix.format(report))
     })
   )
 
   it.live("R-2: a kernel that repeats what was in flight runs a writing skill twice", () =>
     Effect.gen(function* () {
       const report = yield* CrashMatrix.run(subject("tool"), { kernel: Broken.thatRetriesInFlight, ways: ["after"] })
-      assert.isTrue(rulesOf(report).has("R-2"), CrashMatrix.format(report))
+      assert.isTrue(rulesOf(report).has("writes_once"), CrashMatrix.format(report))
     })
   )
 
@@ -321,7 +321,7 @@ describe("the matrix finds what is broken", () => {
     Effect.gen(function* () {
       const hasty = { ...subject("three tools"), verdict: () => "retry" as const }
       const report = yield* CrashMatrix.run(hasty, { ways: ["before"] })
-      assert.deepStrictEqual(rulesOf(report), new Set(["R-2"]))
+      assert.deepStrictEqual(rulesOf(report), new Set(["writes_once"]))
       // `send` is idempotent: it may.
       const said = report.violations.map(({ detail }) => detail)
       assert.deepStrictEqual(said, [
@@ -345,17 +345,17 @@ describe("the matrix finds what is broken", () => {
         MockProvider.layer({ calls: [{ id: "s", name: "stamp" }] }, "done")
       )
       const report = yield* CrashMatrix.run({ agent, input: "go", layer }, { ways: ["before"] })
-      assert.deepStrictEqual(rulesOf(report), new Set(["R-7"]))
+      assert.deepStrictEqual(rulesOf(report), new Set(["same_journal"]))
       assert.match(CrashMatrix.format(report), /tool_call_completed .*at 1020.* became .*at 1040/)
     })
   )
 
   const lies = [
-    ["R-1", "three tools", "asks a model before the run is stored", { kernel: Broken.thatStoresLate }],
-    ["R-1", "three tools", "loses the last record it acknowledged", { store: Stores.thatLosesTheLast }],
-    ["R-3", "three tools", "repeats an idempotent call with another input", { kernel: Broken.thatChangesInput }],
-    ["R-4", "three tools", "runs what has a response again", { kernel: Broken.thatForgetsResponses }],
-    ["R-6", "tool", "does not know its own record again", { store: Stores.withoutRepeats }]
+    ["nothing_lost", "three tools", "asks a model before the run is stored", { kernel: Broken.thatStoresLate }],
+    ["nothing_lost", "three tools", "loses the last record it acknowledged", { store: Stores.thatLosesTheLast }],
+    ["same_input", "three tools", "repeats an idempotent call with another input", { kernel: Broken.thatChangesInput }],
+    ["results_kept", "three tools", "runs what has a response again", { kernel: Broken.thatForgetsResponses }],
+    ["append_repeatable", "tool", "does not know its own record again", { store: Stores.withoutRepeats }]
   ] as const
   for (const [rule, name, what, settings] of lies) {
     it.live(`${rule}: a ${"store" in settings ? "store" : "kernel"} that ${what}`, () =>
@@ -374,7 +374,7 @@ describe("the matrix finds what is broken", () => {
       const agent = Agent.make({ name: "moody", instructions: Effect.sync(() => `mood ${process++}`), model: "m" })
       const layer = Layer.merge(SkillRegistry.layer(), MockProvider.layer("done"))
       const report = yield* CrashMatrix.run({ agent, input: "go", layer }, { ways: ["before"] })
-      assert.deepStrictEqual(rulesOf(report), new Set(["R-7"]))
+      assert.deepStrictEqual(rulesOf(report), new Set(["same_journal"]))
       assert.match(CrashMatrix.format(report), /before at commit 1 of process 1: run differs at its event 3/)
     })
   )

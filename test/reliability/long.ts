@@ -189,7 +189,7 @@ const inMatrix = (name: string, rule: string, settings: CrashMatrix.Settings): M
     const subject = subjects().filter(({ name }) => name === "tool" || name === "three tools")[attempt]
     if (subject === undefined) return []
     // To let everything run again breaks R-2 itself: whoever looks for that says the truth.
-    const resumed = rule === "R-2" ? subject : { ...subject, verdict: () => "retry" as const }
+    const resumed = rule === "writes_once" ? subject : { ...subject, verdict: () => "retry" as const }
     const report = await Effect.runPromise(CrashMatrix.run(resumed, settings))
     return report.violations.map(({ rule }) => rule)
   }
@@ -210,21 +210,26 @@ const inProcesses = (name: keyof typeof Broken, rule: string, by: string, rounds
 })
 
 const mutants: ReadonlyArray<Mutant> = [
-  inMatrix("thatStoresLate", "R-1", { kernel: Broken.thatStoresLate }),
-  inMatrix("thatLosesTheLast", "R-1", { store: Stores.thatLosesTheLast }),
-  inMatrix("withoutLaunch", "R-2", { kernel: Broken.withoutLaunch }),
-  inMatrix("thatAcknowledgesEarly", "R-2", { kernel: Broken.thatAcknowledgesEarly }),
-  inMatrix("thatChangesInput", "R-3", { kernel: Broken.thatChangesInput, ways: ["unacknowledged", "after"] }),
-  inMatrix("thatForgetsResponses", "R-4", { kernel: Broken.thatForgetsResponses, ways: ["unacknowledged", "after"] }),
-  inMatrix("withoutRevisionCheck", "R-5", { kernel: Broken.withoutRevisionCheck, ways: ["asleep"] }),
-  inMatrix("withoutRepeats", "R-6", { store: Stores.withoutRepeats }),
-  inFate("withoutLaunch", "R-2"),
-  inFate("thatRetriesInFlight", "R-2"),
-  inFate("withoutRevisionCheck", "R-5"),
-  inProcesses("withoutLaunch", "R-2", "kills", kills),
-  inProcesses("thatRetriesInFlight", "R-2", "kills", kills),
-  inProcesses("withoutRevisionCheck", "R-5", "contentions", contentions),
-  inProcesses("thatHoards", "R-15", "soak", (_, settings) => soak({ minutes: 0.5, killEvery: 10, slope: 10 }, settings))
+  inMatrix("thatStoresLate", "nothing_lost", { kernel: Broken.thatStoresLate }),
+  inMatrix("thatLosesTheLast", "nothing_lost", { store: Stores.thatLosesTheLast }),
+  inMatrix("withoutLaunch", "writes_once", { kernel: Broken.withoutLaunch }),
+  inMatrix("thatAcknowledgesEarly", "writes_once", { kernel: Broken.thatAcknowledgesEarly }),
+  inMatrix("thatChangesInput", "same_input", { kernel: Broken.thatChangesInput, ways: ["unacknowledged", "after"] }),
+  inMatrix("thatForgetsResponses", "results_kept", {
+    kernel: Broken.thatForgetsResponses,
+    ways: ["unacknowledged", "after"]
+  }),
+  inMatrix("withoutRevisionCheck", "fenced", { kernel: Broken.withoutRevisionCheck, ways: ["asleep"] }),
+  inMatrix("withoutRepeats", "append_repeatable", { store: Stores.withoutRepeats }),
+  inFate("withoutLaunch", "writes_once"),
+  inFate("thatRetriesInFlight", "writes_once"),
+  inFate("withoutRevisionCheck", "fenced"),
+  inProcesses("withoutLaunch", "writes_once", "kills", kills),
+  inProcesses("thatRetriesInFlight", "writes_once", "kills", kills),
+  inProcesses("withoutRevisionCheck", "fenced", "contentions", contentions),
+  inProcesses("thatHoards", "nothing_left", "soak", (_, settings) =>
+    soak({ minutes: 0.5, killEvery: 10, slope: 10 }, settings)
+  )
 ]
 
 const found = async (): Promise<ReadonlyArray<Line>> => {
@@ -290,6 +295,8 @@ const findings = all.flatMap((line) => line.findings)
 const of = (...rules: ReadonlyArray<string>) =>
   findings.filter((finding) => rules.some((rule) => finding.startsWith(rule))).length
 const passed = findings.length === 0 && all.every(({ count, least }) => count >= least)
-console.log(`lost: ${of("R-1")}, doubled: ${of("R-2", "R-3", "R-4", "R-5")}, in all: ${findings.length}`)
+console.log(
+  `lost: ${of("nothing_lost")}, doubled: ${of("writes_once", "same_input", "results_kept", "fenced")}, in all: ${findings.length}`
+)
 console.log(`${passed ? "passed" : "FAILED"} in ${seconds()} s`)
 process.exit(passed ? 0 : 1)

@@ -85,7 +85,7 @@ const judge = async ({
   const findings = [...judgeFacts(facts), ...judgeKept(facts, kept)]
   if (findings.length === 0) findings.push(...judgeSame(await Effect.runPromise(undisturbed), kept))
   const open = kept.flatMap(({ runId, state }) =>
-    state?.status.type === "completed" ? [] : [`R-1: ${runId} is ${JSON.stringify(state?.status)} in the end`]
+    state?.status.type === "completed" ? [] : [`nothing_lost: ${runId} is ${JSON.stringify(state?.status)} in the end`]
   )
   return {
     findings: [...findings.map(({ detail, rule }) => `${rule}: ${detail}`), ...open],
@@ -184,8 +184,10 @@ export const finish = async (order: Omit<Order, "task">): Promise<ReadonlyArray<
   for (let line = await child.line(); line !== undefined; line = await child.line()) said.push(line)
   const { error, signal } = await child.ended
   clearTimeout(timer)
-  const isLate = signal === null ? [] : [`R-1: ${order.machine} was not at the end after ${limit} s`]
-  const isStuck = said.filter((line) => !line.endsWith(" completed")).map((line) => `R-1: ${order.machine}: ${line}`)
+  const isLate = signal === null ? [] : [`nothing_lost: ${order.machine} was not at the end after ${limit} s`]
+  const isStuck = said
+    .filter((line) => !line.endsWith(" completed"))
+    .map((line) => `nothing_lost: ${order.machine}: ${line}`)
   return [...isLate, ...isStuck, ...(error === "" ? [] : [`${order.machine}: ${error}`])]
 }
 

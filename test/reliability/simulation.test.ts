@@ -59,10 +59,10 @@ describe("two workers under a seeded fate (R-1 to R-5, R-10, R-15, R-17, R-19, R
 
 describe("the simulation finds what is broken", () => {
   const broken = [
-    ["without the launch commit", Broken.withoutLaunch, /R-2/],
+    ["without the launch commit", Broken.withoutLaunch, /writes_once/],
     ["without the revision check", Broken.withoutRevisionCheck, /R-[25]/],
     ["that acknowledges early", Broken.thatAcknowledgesEarly, /R-[125]/],
-    ["that repeats what was in flight", Broken.thatRetriesInFlight, /R-2/]
+    ["that repeats what was in flight", Broken.thatRetriesInFlight, /writes_once/]
   ] as const
   for (const [name, kernel, rule] of broken) {
     it.live(`a kernel ${name} does not come through 60 seeds`, () =>

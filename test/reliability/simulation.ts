@@ -123,7 +123,8 @@ export const simulate = Effect.fnUntraced(function* (
         return later(10_000, () => {
           if (machine.status === "running") {
             if (worker.fiber.pollUnsafe() === undefined) findings.push(`R-17: ${machine.name} did not end in time`)
-            else if (machine.sleepers.size + machine.tasks.length > 0) findings.push(`R-15: ${machine.name} left work`)
+            else if (machine.sleepers.size + machine.tasks.length > 0)
+              findings.push(`nothing_left: ${machine.name} left work`)
           }
           machine.kill()
           again()
@@ -140,7 +141,7 @@ export const simulate = Effect.fnUntraced(function* (
       const { lease, runId } = head
       if (lease !== undefined || isEnd(head)) alone.delete(runId)
       else if (!alone.has(runId)) alone.set(runId, world.now)
-      else if (world.now - (alone.get(runId) ?? 0) > 30_000) findings.push(`R-1: ${runId} was left to nobody`)
+      else if (world.now - (alone.get(runId) ?? 0) > 30_000) findings.push(`nothing_lost: ${runId} was left to nobody`)
     }
   }
   let steps = 0
@@ -156,7 +157,7 @@ export const simulate = Effect.fnUntraced(function* (
   }
   if (!isOver() && judge.findings.length + findings.length === 0) {
     const left = heads(store.list({ roots: true })).map((head) => `${head.runId} ${JSON.stringify(head.status)}`)
-    findings.push(`R-1: not over after ${steps} steps: ${left.join(", ")}`)
+    findings.push(`nothing_lost: not over after ${steps} steps: ${left.join(", ")}`)
   }
 
   const kept = yield* Effect.orDie(keep(store))

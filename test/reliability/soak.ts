@@ -63,7 +63,7 @@ export const soak = async (wear: Wear, settings: Settings = {}): Promise<Worn> =
     return { rounds, refused: 0, findings: [...failed, ...(await finish(worker("z")))] }
   })
   const slope = slopeOf(heaps.slice(Math.ceil(heaps.length / 3)))
-  const grown = slope < wear.slope ? [] : [`R-15: a worker grows by ${slope.toFixed(2)} MB a minute`]
+  const grown = slope < wear.slope ? [] : [`nothing_left: a worker grows by ${slope.toFixed(2)} MB a minute`]
   const seen = heaps.map(([, megabytes]) => megabytes)
   return { ...outcome, runs, slope, heaps: seen, findings: [...outcome.findings, ...grown] }
 }

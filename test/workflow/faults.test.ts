@@ -55,12 +55,12 @@ describe("a task that fails", () => {
       assert.deepStrictEqual(
         new Map(of(events, "task_error").map(({ error, id }) => [id, error])),
         new Map([
-          ["bug", "the task failed unexpectedly"],
+          ["bug", "script: it failed unexpectedly"],
           ["endless", "Agent reached maximum steps (3)"]
         ])
       )
       assert.notInclude(told(events), "secret")
-      assert.include(lines.join("\n"), "Task 'bug' failed unexpectedly")
+      assert.include(lines.join("\n"), "a model call failed unexpectedly")
       assert.include(lines.join("\n"), "<redacted> at /home/me")
     }).pipe(Effect.provide([kernel(), Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))])]))
   })

@@ -31,3 +31,6 @@ export const frontMatterBytes = 50_000
 
 /** Bytes of a skill pack's body, and of one of its files. */
 export const skillFileBytes = 200_000
+
+/** Bytes of the text of a failure where no `Limits.resultBytes` applies. */
+export const failureBytes = 200_000

@@ -6,9 +6,13 @@ import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import { ExtensionFailed, type MiddlewareTermination } from "../../KernelError.ts"
-import { redact } from "./redact.ts"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import * as KernelError from "../../KernelError.ts"
+import { ExtensionFailed, MiddlewareTermination } from "../../KernelError.ts"
+import { attempt, causeText, field, hasTag, messageOf, reasonIn } from "./foreignValue.ts"
 
 // ---------------------------------------------------------------- services
 
@@ -68,21 +72,65 @@ export const inTime = <A, E, B, E2>(
 
 // ---------------------------------------------------------------- failures
 
+/** Logs, whatever the loggers of a host do. */
+export const logged = (log: Effect.Effect<void>): Effect.Effect<void> => Effect.catchCause(log, () => Effect.void)
+
 /** Logs the cause of a failure that changes nothing as a warning, without what looks like a key. */
 export const passedOver =
   (what: string) =>
   (cause: Cause.Cause<unknown>): Effect.Effect<void> =>
-    Effect.logWarning(what, redact(Cause.pretty(cause)))
+    logged(Effect.logWarning(what, causeText(cause)))
 
 /** Runs an observer. If it fails or throws, that is logged and otherwise ignored. */
 export const observed = (name: string, tell: () => Effect.Effect<unknown, unknown>): Effect.Effect<unknown> =>
   Effect.catchCause(Effect.suspend(tell), passedOver(`${name} failed`))
 
-/** Wraps the failure of a hook or middleware, unless it ends the run on purpose. */
-export const extensionError = (extension: string, error: unknown): ExtensionFailed | MiddlewareTermination =>
-  isTermination(error) || error instanceof ExtensionFailed
-    ? error
-    : new ExtensionFailed({ extension, detail: redact(error instanceof Error ? error.message : String(error)) })
+/**
+ * Runs code of a host. Whatever it fails or dies with, or throws, becomes an error by `error`; an interruption stays one.
+ * The cause of a defect is logged, and `error` is called with `isDefect`.
+ */
+export const guarded = <A, E, R, E2>(
+  name: string,
+  code: () => Effect.Effect<A, E, R>,
+  error: (reason: unknown, isDefect: boolean) => E2
+): Effect.Effect<A, E2, R> => Effect.catchCause(Effect.suspend(code), (cause) => refused(name, cause, error))
 
-const isTermination = (error: unknown): error is MiddlewareTermination =>
-  typeof error === "object" && error !== null && "_tag" in error && error._tag === "MiddlewareTermination"
+/** `guarded` for a stream. */
+export const guardedStream = <A, E, R, E2>(
+  name: string,
+  code: () => Stream.Stream<A, E, R>,
+  error: (reason: unknown, isDefect: boolean) => E2
+): Stream.Stream<A, E2, R> =>
+  Stream.catchCause(Stream.suspend(code), (cause) => Stream.fromEffect(refused(name, cause, error)))
+
+const refused = <E2>(
+  name: string,
+  cause: Cause.Cause<unknown>,
+  error: (reason: unknown, isDefect: boolean) => E2
+): Effect.Effect<never, E2> => {
+  if (cause.reasons.some(Cause.isFailReason)) return Effect.fail(error(reasonIn(cause), false))
+  if (!Cause.hasDies(cause)) return Effect.failCause(Cause.fromReasons(cause.reasons.filter(Cause.isInterruptReason)))
+  return Effect.andThen(
+    logged(Effect.logError(`${name} failed unexpectedly`, causeText(cause))),
+    Effect.suspend(() => Effect.fail(error(reasonIn(cause), true)))
+  )
+}
+
+/** Wraps the failure of a hook or middleware, unless it ends the run on purpose. */
+export const extensionError = (extension: string, error: unknown): ExtensionFailed | MiddlewareTermination => {
+  if (hasTag(error, "MiddlewareTermination")) {
+    return new MiddlewareTermination({ reason: messageOf(field(error, "reason")) })
+  }
+  return isSound(error) && error._tag === "ExtensionFailed"
+    ? error
+    : new ExtensionFailed({ extension, detail: messageOf(error) })
+}
+
+/** Is this an error of the kernel that can be read and stored? */
+export const isSound = (error: unknown): error is KernelError.KernelError =>
+  attempt(
+    () => KernelError.isKernelError(error) && typeof error.message === "string" && Exit.isSuccess(encoded(error)),
+    false
+  )
+
+const encoded = Schema.encodeUnknownExit(KernelError.KernelError)

@@ -152,9 +152,9 @@ const copy = (value: unknown, walk: Walk, isJson: boolean): Json => {
 const copyNested = (value: object, walk: Walk, isJson: boolean): Json => {
   if (walk.above.includes(value)) return "[cycle]"
   if (walk.above.length >= Bounds.jsonDepth || walk.left-- <= 0) return "[more]"
-  if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return `[${value.byteLength} bytes]`
   walk.above.push(value)
   try {
+    if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return `[${value.byteLength} bytes]`
     if (Array.isArray(value)) return value.map((item) => copy(item, walk, isJson))
     if (value instanceof Error) return walk.text(`${value.name}: ${value.message}`)
     if (value instanceof Map || value instanceof Set) return Array.from(value, (item) => copy(item, walk, isJson))

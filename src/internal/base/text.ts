@@ -12,6 +12,29 @@ export const cut = (text: string, bytes: number): string => {
   return read === text.length ? text : text.slice(0, read)
 }
 
+/**
+ * Joins the start of one text and the end of another, in at most so many bytes of UTF-8, with a note between them of how
+ * many of the `length` characters are left out. A limit too small for the note leaves the start alone.
+ */
+export const ends = (head: string, tail: string, bytes: number, length: number): string => {
+  const half = Math.floor((bytes - noteBytes) / 2)
+  if (half < 1) return cut(head, bytes)
+  const start = cut(head, half)
+  const end = cutStart(tail, half)
+  return `${start}\n[… ${length - start.length - end.length} characters left out …]\n${end}`
+}
+
+// The longest note, with its number.
+const noteBytes = 64
+
+/** Returns the end of a text, at most so many bytes of UTF-8, never beginning inside a character. */
+const cutStart = (text: string, bytes: number): string => {
+  const raw = new TextEncoder().encode(text.slice(-bytes))
+  let from = Math.max(0, raw.length - bytes)
+  while (((raw[from] ?? 0) & 0xc0) === 0x80) from++
+  return new TextDecoder("utf-8", { ignoreBOM: true }).decode(raw.subarray(from))
+}
+
 /** Returns a text of at most `length` UTF-16 units; a longer one is cut there, and `…` is appended. */
 export const shorten = (text: string, length: number): string => {
   if (text.length <= length) return text

@@ -2,7 +2,7 @@
  * Failures that may pass: which ones, what the system says about them, and when to try again.
  */
 
-import type { ProviderReason } from "../../KernelError.ts"
+import type { ProviderReason } from "./providerFacts.ts"
 import { StoreError } from "./storeErrors.ts"
 import { isRecord } from "./json.ts"
 

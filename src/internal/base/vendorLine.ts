@@ -2,7 +2,7 @@
  * A vendor's own words on a failed call, written for a developer.
  */
 
-import type { ProviderError, VendorWords } from "../../KernelError.ts"
+import type { VendorWords } from "./providerFacts.ts"
 
 /** Writes them as one line, such as `Unsupported parameter (unsupported_parameter, max_tokens)`. */
 export const vendorLine = ({ code, message, parameter, requestId, type }: VendorWords): string => {
@@ -13,10 +13,14 @@ export const vendorLine = ({ code, message, parameter, requestId, type }: Vendor
 }
 
 /** The message of an error, with a vendor's own words behind it. For a terminal or a log, never for a model. */
-export const withVendorWords = (error: { readonly _tag: string; readonly message: string }): string =>
-  isProviderError(error) && error.vendor !== undefined ? `${error.message}: ${vendorLine(error.vendor)}` : error.message
-
-const isProviderError = (error: { readonly _tag: string }): error is ProviderError => error._tag === "ProviderError"
+export const withVendorWords = (error: {
+  readonly _tag: string
+  readonly message: string
+  readonly vendor?: VendorWords
+}): string =>
+  error._tag === "ProviderError" && error.vendor !== undefined
+    ? `${error.message}: ${vendorLine(error.vendor)}`
+    : error.message
 
 /** Returns an error with these words, whose stack is only its message: it was not made here. */
 export const asCause = (provider: string, words: VendorWords): Error => {

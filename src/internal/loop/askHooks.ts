@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { Control, HookArgs, HookResult, Hooks } from "../../Hooks.ts"
 import type { Delta, RunSource, Stop } from "../../RunState.ts"
-import { extensionError, observed } from "../base/effects.ts"
+import { extensionError, guarded, observed } from "../base/effects.ts"
 import { isJsonObject, type Json, type JsonObject } from "../base/json.ts"
 import { freeze, take } from "../base/snapshot.ts"
 import { sealed, turnLog } from "../state/state.ts"
@@ -39,7 +39,11 @@ export const ask = <A>(
   name: keyof Hooks,
   hook: () => Effect.Effect<HookResult<A> | void, unknown>
 ): Effect.Effect<Asked<A>, HookError> => {
-  const asked = Effect.mapError(run.restore(Effect.suspend(hook)), (error) => extensionError(name, error))
+  const asked = guarded(
+    name,
+    () => run.restore(Effect.suspend(hook)),
+    (error) => extensionError(name, error)
+  )
   return Effect.flatMap(flush(run), () =>
     Effect.map(asked, (result) => {
       if (result === undefined) return {}

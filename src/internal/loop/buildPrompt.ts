@@ -5,7 +5,8 @@
 import * as Effect from "effect/Effect"
 import type { Prepared } from "../../Hooks.ts"
 import type { BudgetExhaustedError, PromptError } from "../../KernelError.ts"
-import { type Prompt, simple } from "../../PromptPipeline.ts"
+import { type Prompt, type PromptContext, simple } from "../../PromptPipeline.ts"
+import { extensionError, guarded, isSound } from "../base/effects.ts"
 import { commonPrefix } from "../base/lists.ts"
 import { open, promptLog, State } from "../state/state.ts"
 import { type AppendError, flush } from "./commit.ts"
@@ -32,9 +33,9 @@ export const buildPrompt = Effect.fnUntraced(function* (
 
 const build = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<Prompt, PromptError> {
   const { agent } = run
-  const instructions = typeof agent.instructions === "string" ? agent.instructions : yield* agent.instructions
+  const instructions = yield* instructionsOf(run)
   const protocols = yield* visibleProtocols(run)
-  return yield* run.pipeline.build({
+  const context: PromptContext = {
     agent,
     instructions,
     state: isForeign(run) ? open(new State(run.state)) : run.state,
@@ -48,8 +49,33 @@ const build = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<Prompt, P
     counter: run.counter,
     redactor: run.redactor,
     middleware: run.middleware
-  })
+  }
+  return yield* guarded("the prompt", () => run.pipeline.build(context), promptError)
 })
+
+const instructionsOf = ({ agent: { instructions } }: Run): Effect.Effect<string, PromptError> =>
+  typeof instructions === "string"
+    ? Effect.succeed(instructions)
+    : guarded(
+        "instructions",
+        () => Effect.map(instructions, String),
+        (error) => extensionError("instructions", error)
+      )
+
+const promptError = (error: unknown): PromptError => (isPromptError(error) ? error : extensionError("prompt", error))
+
+const isPromptError = (error: unknown): error is PromptError => isSound(error) && promptErrors.has(error._tag)
+
+const promptErrors: ReadonlySet<string> = new Set<PromptError["_tag"]>([
+  "ContextWindowExceeded",
+  "TemplateError",
+  "SkillPackInvalid",
+  "ProviderError",
+  "LimitExceeded",
+  "StoreError",
+  "ExtensionFailed",
+  "MiddlewareTermination"
+])
 
 const none: ReadonlyArray<never> = []
 

@@ -56,8 +56,10 @@ const finish = Effect.fnUntraced(function* (run: Run, result: CallResult): Effec
 })
 
 /** Records the result of a call. Synchronous. */
-export const recordResult = (run: Run, { spent, ...result }: CallResult): void =>
-  record(run, { type: "tool_call_completed", callId: result.callId, result, ...(spent && { spent }) })
+export const recordResult = (run: Run, completed: CallResult): void => {
+  const { callId, input: _input, kind: _kind, name: _name, spent, ...result } = completed
+  record(run, { type: "tool_call_completed", callId, result, ...(spent && { spent }) })
+}
 
 /** Was this call launched before the run was cut off, and is it launched again? */
 export const isRecovered = (run: Run, call: Call): boolean => openTurn(run).recovered?.includes(call.callId) === true

@@ -13,9 +13,10 @@ import type { Call, CallResult } from "../../Call.ts"
 import * as Calls from "../../Call.ts"
 import type { ExtensionFailed, MiddlewareTermination } from "../../KernelError.ts"
 import type { ToolEffect, ToolRun } from "../../Middleware.ts"
+import { extensionError, guarded } from "../base/effects.ts"
+import { failureIn } from "../base/foreignValue.ts"
 import { stepOf } from "../state/state.ts"
 import { emit } from "./commit.ts"
-import { failureIn } from "./explain.ts"
 import { now, type Run } from "./run.ts"
 import { type Answer, refusedEvent, shown, type Target, targetOf } from "./targets.ts"
 import { withinTimeout } from "./timeLimit.ts"
@@ -30,7 +31,13 @@ export const dispatch = (run: Run, call: Call): Effect.Effect<CallResult, Middle
   }
   if (next === undefined) return sendCall(run, call)
   const { context, prompt, rootRunId, runId } = run.state
-  return next({ runId, rootRunId, step: stepOf(run.state), context, messages: prompt, call })
+  const toolRun = { runId, rootRunId, step: stepOf(run.state), context, messages: prompt, call }
+  const outermost = next
+  return guarded(
+    "callTool",
+    () => outermost(toolRun),
+    (error) => extensionError("callTool", error)
+  )
 }
 
 const sendCall = (run: Run, call: Call): Effect.Effect<CallResult> =>

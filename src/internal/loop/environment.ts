@@ -20,6 +20,7 @@ import { Middleware } from "../../Middleware.ts"
 import * as Policy from "../../Policy.ts"
 import { PromptPipeline, TokenCounter } from "../../PromptPipeline.ts"
 import * as ProtocolRegistry from "../../ProtocolRegistry.ts"
+import { ForbidReal } from "../../Provider.ts"
 import { guard, Recorder, type Sink as EventSink } from "../../Recorder.ts"
 import { Redaction, type Redactor } from "../../Redaction.ts"
 import type { RunEvent } from "../../RunEvent.ts"
@@ -30,8 +31,11 @@ import type { AnySkill } from "../../Skill.ts"
 import { SkillRegistry } from "../../SkillRegistry.ts"
 import { Telemetry } from "../../Telemetry.ts"
 import { randomId } from "../base/ids.ts"
+import { extensionError, isSound, logged } from "../base/effects.ts"
+import { attempt } from "../base/foreignValue.ts"
 import { deep } from "../base/redact.ts"
 import { patient } from "../store/patientStore.ts"
+import { soundMedia } from "../store/soundStore.ts"
 import { type Sink, silent } from "./listeners.ts"
 import { resume } from "./resume.ts"
 import { modelOf } from "./resolveModel.ts"
@@ -73,7 +77,7 @@ export const withEnvironment = <Output, S extends AnySkill<unknown>, R, A, E>(
         store: patient(Context.get(built, RunStore.RunStore), limits),
         skills: Context.get(built, SkillRegistry),
         protocols: Context.get(built, ProtocolRegistry.ProtocolRegistry),
-        media: Context.get(built, MediaStore.MediaStore),
+        media: soundMedia(Context.get(built, MediaStore.MediaStore)),
         hooks: reference(built, current, Hooks),
         middleware: reference(built, current, Middleware),
         policy: Policy.among(built, current),
@@ -81,7 +85,7 @@ export const withEnvironment = <Output, S extends AnySkill<unknown>, R, A, E>(
         builder: reference(built, current, InstructionBuilder),
         counter: reference(built, current, TokenCounter),
         telemetry: reference(built, current, Telemetry),
-        redactor: reference(built, current, Redaction),
+        redactor: soundRedactor(reference(built, current, Redaction)),
         limits,
         clock: Context.get(current, Clock.Clock),
         holder,
@@ -93,26 +97,54 @@ export const withEnvironment = <Output, S extends AnySkill<unknown>, R, A, E>(
         publish: listeners(built, current, agent.name, sink),
         isFull: sink.isFull,
         batch: sink.batch,
-        stop: options.stop,
+        stop: soundStop(options.stop),
         steering: undefined,
         spawn,
         onTaskComplete: options.onTaskComplete
       }
-      const whole = Effect.provideService(
-        body(environment, () => newRunId(random)),
-        Limits,
-        limits
+      const whole = body(environment, () => newRunId(random)).pipe(
+        Effect.provideService(Limits, limits),
+        Effect.provideService(ForbidReal, reference(built, current, ForbidReal))
       )
       const absent = unregistered(agent, environment.skills)
       if (absent.length === 0) return whole
       return Effect.andThen(
-        Effect.logWarning(`the agent '${agent.name}' lists ${absent.join(", ")}, which no SkillRegistry has`),
+        logged(Effect.logWarning(`the agent '${agent.name}' lists ${absent.join(", ")}, which no SkillRegistry has`)),
         whole
       )
     })
   })
 
 const spawn = spawner(resume)
+
+/** A redactor that always returns a text. One that cannot withholds the whole. */
+const soundRedactor = (redactor: Redactor | undefined): Redactor | undefined => {
+  if (redactor === undefined) return undefined
+  let sound = soundRedactors.get(redactor)
+  if (sound === undefined) {
+    const text = (given: string): string => {
+      const clean: unknown = attempt(() => redactor.text(given), undefined)
+      return typeof clean === "string" ? clean : "<redacted>"
+    }
+    soundRedactors.set(redactor, (sound = { text }))
+  }
+  return sound
+}
+
+const soundRedactors = new WeakMap<Redactor, Redactor>()
+
+/** A host that cannot say whether its run should stop has failed. */
+const soundStop = (stop: CommonOptions["stop"]): Environment["stop"] =>
+  stop === undefined
+    ? undefined
+    : () => {
+        try {
+          const reason = stop()
+          return reason === undefined || isSound(reason) ? reason : extensionError("stop", reason)
+        } catch (error) {
+          return extensionError("stop", error)
+        }
+      }
 
 /** Skill values in an agent's list that the registry does not have, in quotes. Reported once per agent and registry. */
 const unregistered = (
@@ -197,8 +229,10 @@ const listeners = (built: Context.Context<never>, current: Context.Context<never
   const from = bus === undefined ? undefined : agentIdOf(agent)
   const all: ReadonlyArray<(event: RunEvent) => void> = [
     ...(sink === silent ? [] : [sink.publish]),
-    ...(recorder === undefined ? [] : [guard(cleaned(recorder, reference(built, current, Redaction))).record]),
-    ...(bus === undefined ? [] : [(event: RunEvent) => bus.publish(event, from)])
+    ...(recorder === undefined
+      ? []
+      : [guard(cleaned(recorder, soundRedactor(reference(built, current, Redaction)))).record]),
+    ...(bus === undefined ? [] : [guard({ record: (event) => bus.publish(event, from) }).record])
   ]
   const [first, second] = all
   if (first === undefined) return undefined

@@ -7,7 +7,10 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { CallError } from "../../Call.ts"
 import * as Calls from "../../Call.ts"
+import { Limits } from "../../Limits.ts"
 import type { Redactor } from "../../Redaction.ts"
+import { logged } from "../base/effects.ts"
+import { causeText, failureIn, isA, messageOf, tagOf } from "../base/foreignValue.ts"
 import { redact } from "../base/redact.ts"
 
 /** Foreign code took longer than it may. */
@@ -19,43 +22,27 @@ export class TimedOut {
   }
 }
 
-/** The first typed failure of a cause. */
-export const failureIn = (cause: Cause.Cause<unknown>): unknown => cause.reasons.find(Cause.isFailReason)?.error
-
-/** Returns the sentence of a typed failure. A defect gets a fixed text, and its cause goes to the log. */
+/**
+ * Returns the sentence of a typed failure, as long as `Limits.resultBytes` allows. A defect gets a fixed text, and its
+ * cause goes to the log.
+ */
 export const explain = (
   { redactor }: { readonly redactor: Redactor | undefined },
   subject: string,
   cause: Cause.Cause<unknown>
 ): Effect.Effect<CallError> => {
   const clean = (text: string) => redact(redactor === undefined ? text : redactor.text(text))
-  for (const reason of cause.reasons) {
-    if (Cause.isFailReason(reason)) return Effect.succeed(errorOf(subject, reason.error, clean))
-  }
+  if (cause.reasons.some(Cause.isFailReason)) return errorOf(subject, failureIn(cause), clean)
   if (Cause.hasInterruptsOnly(cause)) return Effect.succeed(Calls.error("Interrupted", `${subject} was interrupted`))
   return Effect.as(
-    Effect.logError(`${subject} failed unexpectedly`, clean(Cause.pretty(cause))),
+    logged(Effect.logError(`${subject} failed unexpectedly`, causeText(cause, clean))),
     Calls.error("Defect", `${subject} failed unexpectedly`)
   )
 }
 
-const errorOf = (subject: string, error: unknown, clean: (text: string) => string): CallError => {
-  if (error instanceof TimedOut) return Calls.error("Timeout", `${subject} ${error.message}`)
-  return Calls.error(clean(tagOf(error)), clean(messageOf(error)))
-}
-
-const tagOf = (error: unknown): string => {
-  if (typeof error !== "object" || error === null) return "Error"
-  if ("_tag" in error && typeof error._tag === "string") return error._tag
-  return error instanceof Error ? error.name : "Error"
-}
-
-const messageOf = (error: unknown): string => {
-  if (typeof error === "string") return error
-  if (typeof error !== "object" || error === null || !("message" in error) || typeof error.message !== "string") {
-    return tagOf(error)
-  }
-  // A tagged error without a sentence of its own has an empty message: its tag says more.
-  const tag = tagOf(error)
-  return error.message.trim() === "" && tag !== "Error" ? tag : error.message
-}
+const errorOf = (subject: string, error: unknown, clean: (text: string) => string): Effect.Effect<CallError> =>
+  isA(error, TimedOut)
+    ? Effect.succeed(Calls.error("Timeout", `${subject} ${error.message}`))
+    : Limits.use(({ resultBytes }) =>
+        Effect.succeed(Calls.error(clean(tagOf(error)), messageOf(error, clean, resultBytes)))
+      )

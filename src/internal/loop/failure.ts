@@ -8,11 +8,12 @@ import * as Result from "effect/Result"
 import type { KernelError } from "../../KernelError.ts"
 import type { ErrorInfo } from "../../RunState.ts"
 import { isEmpty, type Json } from "../base/json.ts"
-import { observed } from "../base/effects.ts"
+import { isSound, observed } from "../base/effects.ts"
+import { attempt, failureIn, messageOf, reasonIn } from "../base/foreignValue.ts"
 import { deep, redact } from "../base/redact.ts"
 import { take } from "../base/snapshot.ts"
 import { ask, hookArgs } from "./askHooks.ts"
-import { type AppendError, flush, record } from "./commit.ts"
+import { type AppendError, commit, flush, nothing, record } from "./commit.ts"
 import type { Run } from "./run.ts"
 
 /** Fails a run for a reason found outside its steps. */
@@ -24,8 +25,11 @@ export const stopped = <E extends KernelError>(
   run: Run,
   cause: Cause.Cause<E>
 ): Effect.Effect<never, E | AppendError> => {
-  if (Cause.hasInterruptsOnly(cause)) return Effect.andThen(Effect.ignore(flush(run)), Effect.failCause(cause))
-  const error: KernelError | undefined = cause.reasons.find(Cause.isFailReason)?.error
+  if (Cause.hasInterruptsOnly(cause)) {
+    recordSpent(run)
+    return Effect.andThen(Effect.ignore(flush(run)), Effect.failCause(cause))
+  }
+  const error = soundIn(cause)
   switch (error?._tag) {
     // Another worker owns the run: nothing more may be written.
     case "ConcurrentAppendError":
@@ -38,6 +42,7 @@ export const stopped = <E extends KernelError>(
     // A stop from outside is not a failure: the run stays where it is.
     case "CancellationError":
     case "DeadlineExceeded":
+      recordSpent(run)
       return stored(run, cause)
     case "MiddlewareTermination":
       record(run, {
@@ -50,6 +55,17 @@ export const stopped = <E extends KernelError>(
     default:
       return Effect.andThen(recordFailure(run, infoOf(error, cause)), stored(run, cause))
   }
+}
+
+/** The error of the kernel that a cause begins with. */
+const soundIn = (cause: Cause.Cause<unknown>): KernelError | undefined => {
+  const error = failureIn(cause)
+  return isSound(error) ? error : undefined
+}
+
+/** Records what a cut reply used, where no other record follows that carries it. */
+const recordSpent = (run: Run): void => {
+  if (run.next.spent !== undefined) commit(run, "phase", [], nothing)
 }
 
 const stored = <E>(run: Run, cause: Cause.Cause<E>): Effect.Effect<never, E | AppendError> =>
@@ -68,13 +84,13 @@ const recordFailure = Effect.fnUntraced(function* (run: Run, error: ErrorInfo) {
 /** A failure as the journal keeps it, without what looks like a secret. A defect keeps only its first message. */
 const infoOf = (error: KernelError | undefined, cause: Cause.Cause<unknown>): ErrorInfo => {
   if (error === undefined) {
-    return { tag: "Defect", message: redact(Cause.prettyErrors(cause)[0]?.message ?? "") }
+    return { tag: "Defect", message: messageOf(reasonIn(cause)) }
   }
-  const { _tag: tag, cause: _, message, ...facts } = error
+  const { _tag: tag } = error
   const fields: { [key: string]: Json } = {}
-  for (const [key, value] of Object.entries(facts)) {
-    const known = take(value)
+  for (const [key, value] of attempt(() => Object.entries(error), [])) {
+    const known = key === "_tag" || key === "cause" || key === "message" ? Result.fail(undefined) : take(value)
     if (Result.isSuccess(known)) fields[key] = deep(known.success, redact)
   }
-  return { tag, message: redact(message), ...(isEmpty(fields) ? {} : { fields }) }
+  return { tag, message: messageOf(error), ...(isEmpty(fields) ? {} : { fields }) }
 }

@@ -5,11 +5,13 @@
  * last part counts. Every call that failed on the way is reported.
  */
 
+import type * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import * as Dialects from "../../Dialect.ts"
 import * as Generations from "../../Generation.ts"
+import { ProviderError } from "../../KernelError.ts"
 import type { Message } from "../../Message.ts"
 import * as Messages from "../../Message.ts"
 import type { ModelCall, ModelStream } from "../../Middleware.ts"
@@ -18,14 +20,17 @@ import type { Redactor } from "../../Redaction.ts"
 import type { Turn } from "../../RunState.ts"
 import type { StreamPart } from "../../StreamPart.ts"
 import * as Usage from "../../Usage.ts"
-import { observed } from "../base/effects.ts"
+import { extensionError, guarded, guardedStream, isSound, observed } from "../base/effects.ts"
+import { messageOf } from "../base/foreignValue.ts"
 import { deep, redact } from "../base/redact.ts"
 import * as Streams from "../base/streams.ts"
 import { promptLog, stepOf } from "../state/state.ts"
-import { emit } from "./commit.ts"
+import { carry, emit } from "./commit.ts"
+import { cutUsage } from "./cutUsage.ts"
 import type { ModelReply } from "./modelReply.ts"
 import { definitions, grammarOf } from "./permissions.ts"
 import { now, openTurn, type Run } from "./run.ts"
+import * as Budget from "./sharedBudget.ts"
 import type { ReplyError } from "./stepErrors.ts"
 
 /**
@@ -78,7 +83,10 @@ const callWith = (
   const reply = traced(run, call, reader, reading, read(run, turn, reader, reading))
   return Effect.matchCauseEffect(run.restore(reply), {
     onFailure: (cause) => {
-      if (reader().end().finish === undefined) return Effect.failCause(cause)
+      if (reader().end().finish === undefined) {
+        spend(run, replyOf(reader(), reading))
+        return Effect.failCause(cause)
+      }
       return whole(Cause.hasInterruptsOnly(cause) ? undefined : cause)
     },
     onSuccess: () => whole()
@@ -118,10 +126,17 @@ class Origin {
   }
 }
 
-/** A reply as far as it arrived. Its usage is null when it was cut, or when its provider reported none. */
+/** Counts a reply that does not become an answer, for the run and for the budget of its tree. */
+const spend = (run: Run, { costUsd, usage }: { readonly costUsd: number; readonly usage: Usage.Usage | null }) => {
+  if (usage === null) return
+  carry(run, { spent: { usage, costUsd } })
+  if (Budget.isBounded(run.budget)) Budget.count(run.budget, Budget.spentOf({ usage, costUsd }))
+}
+
+/** A reply as far as it arrived. Its usage is null when its provider reported none. */
 const replyOf = (reader: Dialects.Reader, { call }: Reading) => {
   const reply = reader.end()
-  const usage = reply.finish === undefined ? null : (Usage.fromAi(reply.finish.usage) ?? null)
+  const usage = reply.finish === undefined ? cutUsage(reply) : (Usage.fromAi(reply.finish.usage) ?? null)
   return { reply, call, usage, costUsd: Usage.costOf(usage, call.request.model.price) }
 }
 
@@ -171,7 +186,7 @@ const read = (
   const observe = run.hooks.onStreamPart
   let batch: ReadonlyArray<StreamPart> = []
   const push = () => reader().push(batch)
-  return Streams.runForEachArray(throughMiddleware(run, reading), (parts) => {
+  const take = (parts: Arr.NonEmptyReadonlyArray<StreamPart>) => {
     reading.firstAt ??= now(run)
     if (keep) for (const part of parts) reading.raw.push(part)
     if (run.parts) emitParts(run, turn, parts)
@@ -183,7 +198,12 @@ const read = (
     }
     // A consumer whose buffer is full gets a chance to read before the next parts.
     return run.isFull() ? Effect.yieldNow : undefined
-  })
+  }
+  return guarded(
+    "a model call",
+    () => Streams.runForEachArray(throughMiddleware(run, reading), take),
+    replyError(run, reading)
+  )
 }
 
 const modelCall = (
@@ -262,11 +282,41 @@ const throughMiddleware = (run: Run, reading: Reading): ModelStream => {
   return next === undefined ? call.provider.stream(call.request) : next(call)
 }
 
+/** Whatever code of others fails or dies with while a reply is read, and parts that cannot be read. */
+const replyError =
+  ({ middleware }: Run, { call }: Reading) =>
+  (error: unknown, isDefect: boolean): ReplyError => {
+    if (isReplyError(error)) return error
+    const isWrapped = middleware.some(({ callModel }) => callModel !== undefined)
+    return isWrapped ? extensionError("callModel", error) : unknownError(call, error, isDefect)
+  }
+
+/** A defect may hold anything, so its text is for the log alone. */
+const unknownError = ({ provider }: ModelCall, error: unknown, isDefect: boolean): ProviderError => {
+  const detail = isDefect ? "it failed unexpectedly" : messageOf(error)
+  return new ProviderError({ provider: provider.name, reason: "unknown", detail })
+}
+
+const isReplyError = (error: unknown): error is ReplyError => isSound(error) && replyErrors.has(error._tag)
+
+const replyErrors: ReadonlySet<string> = new Set<ReplyError["_tag"]>([
+  "ProviderError",
+  "LimitExceeded",
+  "ExtensionFailed",
+  "MiddlewareTermination"
+])
+
 /** A call as middleware makes it. The one that delivers parts is the one that answered; a failure is reported. */
 const noted = (run: Run, reading: Reading, call: ModelCall): ModelStream =>
   Stream.suspend(() => {
     const number = ++reading.calls
-    return call.provider.stream(call.request).pipe(
+    const reply = guardedStream(
+      "a provider",
+      () => call.provider.stream(call.request),
+      (error, isDefect) =>
+        isSound(error) && error._tag === "ProviderError" ? error : unknownError(call, error, isDefect)
+    )
+    return reply.pipe(
       Stream.mapArray((parts) => {
         reading.call = call
         return parts

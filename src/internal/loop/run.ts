@@ -10,7 +10,7 @@ import type { Call, CallResult } from "../../Call.ts"
 import type { Content } from "../../Content.ts"
 import type { Hooks } from "../../Hooks.ts"
 import type * as InstructionBuilder from "../../InstructionBuilder.ts"
-import type { ResumeError, StopError } from "../../KernelError.ts"
+import type { ExtensionFailed, MiddlewareTermination, ResumeError, StopError } from "../../KernelError.ts"
 import type { Limits } from "../../Limits.ts"
 import type * as MediaStore from "../../MediaStore.ts"
 import type { Message } from "../../Message.ts"
@@ -73,7 +73,7 @@ export interface Environment {
   /** Publishes at once all events that `body` emits. */
   readonly batch: <A>(body: () => A) => A
   /** Asked before each step. An error stops the run at its last stored record. */
-  readonly stop: (() => StopError | undefined) | undefined
+  readonly stop: (() => StopError | ExtensionFailed | MiddlewareTermination | undefined) | undefined
   /** Messages that the host sends while the root run is under way. */
   readonly steering: Steering | undefined
   /** Runs a task as a child of a run. */

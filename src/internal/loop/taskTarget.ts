@@ -8,13 +8,13 @@ import * as Option from "effect/Option"
 import type { Call, CallResult } from "../../Call.ts"
 import * as Calls from "../../Call.ts"
 import type { Content } from "../../Content.ts"
-import type { ResumeError, SpawnDenied } from "../../KernelError.ts"
+import { ExtensionFailed, type ResumeError, type SpawnDenied } from "../../KernelError.ts"
 import type * as Plan from "../../Plan.ts"
-import { observed } from "../base/effects.ts"
-import { redact } from "../base/redact.ts"
+import { isSound, logged as log, observed } from "../base/effects.ts"
+import { causeText, failureIn, isA, messageOf } from "../base/foreignValue.ts"
 import { spentBy } from "../store/stored.ts"
 import type { LiveEvent } from "./drafts.ts"
-import { failureIn, TimedOut } from "./explain.ts"
+import { TimedOut } from "./explain.ts"
 import type { Run } from "./run.ts"
 import * as Budget from "./sharedBudget.ts"
 import type { TaskError } from "./stepErrors.ts"
@@ -68,10 +68,9 @@ const child = (
 }
 
 /** Does an error concern the run rather than the task: another owner, a store that fails, a tree that may not continue? */
-const concernsRun = (error: unknown): error is TaskError =>
-  typeof error === "object" && error !== null && "_tag" in error && runErrors.has(error._tag)
+const concernsRun = (error: unknown): error is TaskError => isSound(error) && runErrors.has(error._tag)
 
-const runErrors: ReadonlySet<unknown> = new Set<TaskError["_tag"]>([
+const runErrors: ReadonlySet<string> = new Set<TaskError["_tag"]>([
   "ConcurrentAppendError",
   "AgentCrashError",
   "CancellationError",
@@ -84,15 +83,15 @@ const runErrors: ReadonlySet<unknown> = new Set<TaskError["_tag"]>([
 ])
 
 const logged = (call: Call, cause: Cause.Cause<unknown>): Effect.Effect<void> =>
-  Cause.hasDies(cause)
-    ? Effect.logError(`Task '${call.name}' failed unexpectedly`, redact(Cause.pretty(cause)))
-    : Effect.void
+  Cause.hasDies(cause) ? log(Effect.logError(`Task '${call.name}' failed unexpectedly`, causeText(cause))) : Effect.void
 
 /** The failure of a task in words that the parent's model may read. A defect keeps its details for the log. */
 const taskError = (cause: Cause.Cause<unknown>): string => {
   const error = failureIn(cause)
-  if (error instanceof TimedOut) return `the task ${error.message}`
-  if (error instanceof Error) return redact(error.message)
+  if (isA(error, TimedOut)) return `the task ${error.message}`
+  // What code of the host failed with is for the host.
+  if (isA(error, ExtensionFailed)) return `${error.extension} failed`
+  if (isA(error, Error)) return messageOf(error)
   return Cause.hasInterruptsOnly(cause) ? "the task was interrupted" : "the task failed unexpectedly"
 }
 

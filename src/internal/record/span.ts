@@ -1,9 +1,8 @@
 /**
- * One span and one duration around an effect.
+ * Puts a span and a duration metric around an effect.
  *
- * Nothing here can change what the effect gives, fails with or is interrupted
- * by. Spans say what kind of failure ended them; its text is shown only where
- * it is known to be ours to show (S-7).
+ * Nothing here changes the result, the failure or the interruption of the effect. A span names the kind of failure; it
+ * shows the text of a failure only where that text is known to hold no secrets.
  */
 
 import * as Cause from "effect/Cause"
@@ -13,6 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Metric from "effect/Metric"
 import type * as Tracer from "effect/Tracer"
+import { field, hasTag, isA, reasonIn, tagOf } from "../base/foreignValue.ts"
 import { names } from "./genAi.ts"
 
 /** Values of span attributes; those that are undefined are left out. */
@@ -20,10 +20,10 @@ export type Attributes = { readonly [name: string]: string | number | boolean | 
 
 type Histogram = Metric.Histogram<number>
 
-/** What the end of an effect can add. */
+/** Adds to a span at the end of an effect. */
 export interface Told {
   readonly add: (attributes: Attributes) => void
-  /** The effect succeeded, but with a failure for its value. */
+  /** The effect succeeded with a value that describes a failure. */
   readonly failed: (type: string) => void
   readonly count: (metric: Histogram, value: number, more?: { readonly [name: string]: string }) => void
 }
@@ -33,11 +33,11 @@ export interface Measure<A> {
   readonly name: string
   readonly kind: Tracer.SpanKind
   readonly attributes: Attributes
-  /** Gets the duration in seconds. */
+  /** Receives the duration in seconds. */
   readonly metric: Histogram
-  /** The attributes that are attributes of the metrics too: few values each. */
+  /** The attributes that the metrics have, too. They have few values each. */
   readonly dimensions: ReadonlyArray<string>
-  /** Whether a typed failure may show its text. */
+  /** Whether the text of a typed failure may be shown. */
   readonly showsFailures: boolean
   readonly outcome: (value: A, told: Told) => void
 }
@@ -89,12 +89,12 @@ const finish = <A, E>(measure: Measure<A>, exit: Exit.Exit<A, E>, end: End): voi
     const seconds = Number(ended - started) / 1e9
     told.count(measure.metric, seconds, failure === undefined ? {} : { [names.errorType]: failure })
   } catch {
-    // An exporter or a reader of the value that throws must not end a run.
+    // An exporter or a function that throws must not end a run.
   }
   span.end(ended, shown(exit, failure, measure.showsFailures))
 }
 
-/** How the span is told to have ended: pauses are no failures, foreign texts and defects are only named. */
+/** The exit that the span reports: a pause is not a failure, and foreign texts and defects are named only. */
 const shown = <A, E>(
   exit: Exit.Exit<A, E>,
   failure: string | undefined,
@@ -108,21 +108,18 @@ const shown = <A, E>(
   return Exit.fail(failure)
 }
 
-/** One word of low cardinality for what went wrong. */
+/** One word of low cardinality for the failure. */
 const errorType = (cause: Cause.Cause<unknown>): string => {
   if (Cause.hasInterruptsOnly(cause)) return "interrupted"
-  const error = Cause.squash(cause)
-  if (typeof error !== "object" || error === null) return "_OTHER"
-  if ("reason" in error && typeof error.reason === "string" && /^[a-z_]{1,40}$/.test(error.reason)) return error.reason
-  if ("_tag" in error && typeof error._tag === "string") return error._tag
-  return error instanceof Error ? error.name : "_OTHER"
+  const error = reasonIn(cause)
+  const reason = field(error, "reason")
+  if (typeof reason === "string" && /^[a-z_]{1,40}$/.test(reason)) return reason
+  const tag = tagOf(error)
+  return tag === "Error" && !isA(error, Error) ? "_OTHER" : tag
 }
 
 const isPause = (cause: Cause.Cause<unknown>): boolean =>
   cause.reasons.some((reason) => Cause.isFailReason(reason) && hasTag(reason.error, "RunPaused"))
-
-const hasTag = (error: unknown, tag: string): boolean =>
-  typeof error === "object" && error !== null && "_tag" in error && error._tag === tag
 
 const annotate = (span: Tracer.Span, attributes: Attributes): void => {
   for (const [name, value] of Object.entries(attributes)) if (value !== undefined) span.attribute(name, value)

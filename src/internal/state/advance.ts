@@ -4,6 +4,7 @@
  * `advance` is pure. `move` changes a state that one owner holds: a run under way moves a dozen times per turn.
  */
 
+import { resultOf } from "../../Call.ts"
 import type { Message } from "../../Message.ts"
 import type { Phase, PromptDelta, RunState } from "../../RunModel.ts"
 import type { PhaseEvent, RunRecord } from "../../RunRecord.ts"
@@ -81,25 +82,30 @@ const apply = (next: State, event: PhaseEvent, record: RunRecord): void => {
       next.status = { type: "paused", phase: next.status.phase, reason, metadata, createdAt: record.createdAt }
       return
     }
-    case "run_completed": {
-      const { metadata, reason, source } = event
-      next.completing = undefined
-      next.deferred = undefined
-      next.status = {
-        type: "completed",
-        phase: next.status.phase,
-        source,
-        ...(reason === undefined ? {} : { reason }),
-        ...(metadata === undefined ? {} : { metadata }),
-        createdAt: record.createdAt
-      }
-      return
-    }
+    case "run_completed":
+      return end(next, event, record)
     case "run_failed":
       next.status = { type: "failed", phase: next.status.phase, error: event.error, createdAt: record.createdAt }
       return
   }
   enter(next, event.type, record)
+}
+
+const end = (
+  next: State,
+  { metadata, reason, source }: Extract<PhaseEvent, { type: "run_completed" }>,
+  { createdAt }: RunRecord
+): void => {
+  next.completing = undefined
+  next.deferred = undefined
+  next.status = {
+    type: "completed",
+    phase: next.status.phase,
+    source,
+    ...(reason === undefined ? {} : { reason }),
+    ...(metadata === undefined ? {} : { metadata }),
+    createdAt
+  }
 }
 
 const begin = (record: RunRecord): RunState => {
@@ -187,11 +193,14 @@ const answer = (next: State, event: Extract<PhaseEvent, { type: "model_completed
 }
 
 const complete = (next: State, event: Extract<PhaseEvent, { type: "tool_call_completed" }>): void => {
-  if (next.currentTurn === undefined) return
-  next.currentTurn = {
-    ...next.currentTurn,
-    inFlight: without(next.currentTurn.inFlight, indexOf(next.currentTurn.inFlight, event.callId)),
-    completed: next.currentTurn.completed.concat(event.result)
-  }
   next.count(event.spent)
+  const turn = next.currentTurn
+  const at = turn === undefined ? -1 : indexOf(turn.inFlight, event.callId)
+  const call = turn?.inFlight[at]
+  if (turn === undefined || call === undefined) return
+  next.currentTurn = {
+    ...turn,
+    inFlight: without(turn.inFlight, at),
+    completed: turn.completed.concat(resultOf(call, event.result))
+  }
 }

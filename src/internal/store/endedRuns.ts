@@ -6,7 +6,7 @@
  */
 
 import type { RunState } from "../../RunState.ts"
-import type { Lease } from "../../RunStore.ts"
+import type { Lease } from "./runStoreTypes.ts"
 
 /** How much of ended runs is kept. */
 export interface EndedLimits {

@@ -2,8 +2,9 @@
  * Rewrites stored JSON of format 1, which version 0.1.0 wrote, as format 2.
  *
  * Format 2 names a call by `callId` and `name`, questions by `questions`, and calls that a resume ran again by
- * `recovered`. Contents of steering messages, which 0.1.0 wrote by the names they have in memory, get their stored names.
- * Nothing else differs. Values that a host or a model wrote are kept untouched.
+ * `recovered`. Its event `tool_call_completed` holds the outcome of the call, without the call. Contents of steering
+ * messages, which 0.1.0 wrote by the names they have in memory, get their stored names. Nothing else differs. Values that
+ * a host or a model wrote are kept untouched.
  */
 
 import type { Json, JsonObject } from "../base/json.ts"
@@ -37,6 +38,13 @@ const status = upgradeStatus
 const callNames: Names = { toolCallId: "callId", toolName: "name" }
 
 const call: Change = (value) => renamed(value, callNames)
+
+/** Keeps the outcome of a call; the call itself is recorded as in flight. */
+const outcome: Change = (value) => {
+  if (!isJsonObject(value)) return value
+  const { input: _input, kind: _kind, toolCallId: _callId, toolName: _name, ...kept } = value
+  return kept
+}
 
 const question: Change = (value) => renamed(inside(value, { answer: call }), callNames)
 
@@ -93,7 +101,7 @@ const event: Change = (value) => {
     case "tool_call_started":
       return renamed(inside(value, { change }), callNames)
     case "tool_call_completed":
-      return renamed(inside(value, { result: call }), callNames)
+      return renamed(inside(value, { result: outcome }), callNames)
     case "paused":
       return waiting(value)
     case "run_failed":

@@ -5,7 +5,6 @@
  * more are no second ones. Nothing interrupts a run that stores, so a store that hangs is given up after a while.
  */
 
-import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -13,8 +12,8 @@ import { ConcurrentAppendError, type RunExists, StoreError } from "../../KernelE
 import type { Limits } from "../../Limits.ts"
 import type * as RunStore from "../../RunStore.ts"
 import { inTime } from "../base/effects.ts"
-import { redact } from "../base/redact.ts"
 import { isHiccup } from "../base/transient.ts"
+import { soundRuns } from "./soundStore.ts"
 
 type Failure = ConcurrentAppendError | StoreError
 
@@ -23,9 +22,10 @@ export type AppendError = Failure | RunExists
 
 /** Wraps a store so that what it did not take, or did not acknowledge, is sent again. */
 export const patient = (
-  store: RunStore.RunStoreShape,
+  given: RunStore.RunStoreShape,
   { appendTimeout }: Pick<Limits, "appendTimeout">
 ): RunStore.RunStoreShape => {
+  const store = soundRuns(given)
   const wrapped = patientStores.get(store)
   if (wrapped !== undefined && wrapped.appendTimeout === appendTimeout) return wrapped.store
   const retried = <E, E2 = never>(
@@ -55,11 +55,9 @@ const again = <E, E2>(
   isOurs: Effect.Effect<void, E2>,
   waits: ReadonlyArray<number>
 ): Effect.Effect<void, E | E2 | StoreError> =>
-  Effect.catchCause(withTimeout(operation, write, appendTimeout), (cause) => {
-    const defect = cause.reasons.find(Cause.isDieReason)
-    if (defect !== undefined) return unsound(operation, defect.defect)
+  Effect.catch(withTimeout(operation, write, appendTimeout), (error) => {
     const [wait, ...rest] = waits
-    if (wait === undefined || !isHiccup(cause.reasons.find(Cause.isFailReason)?.error)) return Effect.failCause(cause)
+    if (wait === undefined || !isHiccup(error)) return Effect.fail(error)
     // While this waited, another worker may have continued from that very record.
     const checked = Effect.andThen(write, isOurs)
     return Effect.andThen(Effect.sleep(wait), again(operation, appendTimeout, checked, isOurs, rest))
@@ -74,13 +72,6 @@ const withTimeout = <A, E>(
     Effect.fail(
       new StoreError({ operation, reason: "timeout", detail: `it took longer than ${Duration.toMillis(limit)} ms` })
     )
-  )
-
-/** A defect of a store is a failure after which nothing more is tried: nobody knows what it holds now. */
-const unsound = (operation: string, defect: unknown): Effect.Effect<never, StoreError> =>
-  Effect.andThen(
-    Effect.logError("a store failed unexpectedly", redact(Cause.pretty(Cause.die(defect)))),
-    Effect.fail(new StoreError({ operation, reason: "invalid", detail: "it failed unexpectedly" }))
   )
 
 /** Fails unless the last record of a run is the one of that revision. */

@@ -6,66 +6,87 @@
  * as they are. `Storable.grade` checks the whole afterwards.
  */
 
-import type { CallResult } from "../../Call.ts"
+import type * as Arr from "effect/Array"
+import type { Call, CallOutcome, CallResult } from "../../Call.ts"
 import type { Content } from "../../Content.ts"
 import type { Message } from "../../Message.ts"
 import type { PhaseEvent } from "../../RunEvent.ts"
-import type { RunRecord, CallChange, Turn } from "../../RunState.ts"
+import type { CallChange, PromptDelta, RunRecord, Turn } from "../../RunState.ts"
 import * as Usage from "../../Usage.ts"
 import * as Codec from "../words/contentCodec.ts"
 import { isEmpty } from "../base/json.ts"
-import type { Entry, Part, Scope } from "./runSchema.ts"
+import type { Entry, Part } from "./runSchema.ts"
 import { grade } from "../base/storable.ts"
 
 /** Writes a record. Its events share one scope, or each has its own. */
-export const record = (format: number, record: RunRecord): RecordWire => {
-  const { createdAt, delta, events, op, revision, runId, workerId } = record
-  const head = { format, runId, revision, op, createdAt, workerId }
-  const body = isEmpty(delta) ? head : { ...head, delta: deltaOf(delta) }
-  const first = events[0]
-  if (first === undefined) return body
-  const written = events.map(eventOf)
-  return events.every((event) => isShared(event, record, first))
-    ? { ...body, scope: scopeOf(first), events: written }
-    : { ...body, scopes: events.map((event) => ({ ...scopeOf(event), ...placeOf(event) })), events: written }
-}
-
-interface RecordWire extends Pick<RunRecord, "runId" | "revision" | "op" | "createdAt" | "workerId"> {
-  readonly format: number
-  readonly scope?: Scope
-  readonly scopes?: ReadonlyArray<object>
-  readonly events?: ReadonlyArray<object>
-  readonly delta?: object
-}
-
-/** Writes records that follow each other, each without the fields that it shares with the one before it. */
-export const records = (format: number, records: ReadonlyArray<RunRecord>): ReadonlyArray<object> => {
-  let before: RecordWire | undefined
-  return records.map((next) => {
-    const wire = record(format, next)
-    const last = before
-    before = { ...wire, ...scopeIn(wire, last) }
-    return last === undefined ? wire : changed(wire, last)
-  })
-}
-
-const changed = (wire: RecordWire, before: RecordWire): object => {
-  const { createdAt, format: _, op, revision: _revision, runId: _runId, scope, workerId, ...body } = wire
+export const record = (format: number, record: RunRecord): object => {
+  const { createdAt, op, revision, runId, workerId } = record
+  const scope = sharedScope(record)
   return {
-    ...(op === before.op ? {} : { op }),
-    ...(createdAt === before.createdAt ? {} : { createdAt }),
-    ...(workerId === before.workerId ? {} : { workerId }),
-    ...(scope === undefined || isSameScope(scope, before.scope) ? {} : { scope }),
-    ...body
+    format,
+    runId,
+    revision,
+    op,
+    createdAt,
+    workerId,
+    ...(scope === undefined ? {} : { scope: scopeOf(scope, runId) }),
+    ...bodyOf(record, scope)
   }
 }
 
-/** The scope of a record, or else of the last one before it that has one. */
-const scopeIn = ({ scope }: RecordWire, before: RecordWire | undefined) =>
-  scope === undefined && before?.scope !== undefined ? { scope: before.scope } : {}
+/**
+ * Writes records that follow each other. After the first one, each has only what differs from the one before it, and a
+ * record that is one event is that event.
+ */
+export const records = (
+  format: number,
+  [first, ...rest]: Arr.NonEmptyReadonlyArray<RunRecord>
+): ReadonlyArray<object> => {
+  let before = first
+  let scope = sharedScope(first)
+  const written = rest.map((next) => {
+    const own = sharedScope(next)
+    const place = own === undefined ? {} : scopeAfter(scope, own, next.runId)
+    const item = differences(next, before, place, bodyOf(next, own))
+    before = next
+    scope = own ?? scope
+    return item
+  })
+  return [record(format, first), ...written]
+}
 
-const isSameScope = (a: Scope, b: Scope | undefined): boolean =>
-  b !== undefined && a.rootRunId === b.rootRunId && a.step === b.step && a.depth === b.depth && a.taskId === b.taskId
+const differences = (next: RunRecord, before: RunRecord, place: object, body: Body): object => {
+  const { createdAt, op, workerId } = next
+  const isPlain = op === "phase" && createdAt === before.createdAt && workerId === before.workerId
+  const [event, ...others] = body.events ?? []
+  return isPlain && event !== undefined && others.length === 0 && Object.keys(body).length === 1 && !("scope" in place)
+    ? { ...event, ...place }
+    : {
+        ...(op === "phase" ? {} : { op }),
+        ...(createdAt === before.createdAt ? {} : { createdAt }),
+        ...(workerId === before.workerId ? {} : { workerId }),
+        ...place,
+        ...body
+      }
+}
+
+/** What a record holds, apart from what it shares with others. */
+interface Body {
+  readonly delta?: object
+  readonly scopes?: ReadonlyArray<object>
+  readonly events?: ReadonlyArray<object>
+}
+
+const bodyOf = (record: RunRecord, scope: PhaseEvent | undefined): Body => {
+  const { delta, events } = record
+  return {
+    ...(isEmpty(delta) ? {} : { delta: deltaOf(delta) }),
+    ...(events.length === 0 || scope !== undefined
+      ? {}
+      : { scopes: events.map((event) => ({ ...scopeOf(event, event.runId), ...placeOf(event) })) }),
+    ...(events.length === 0 ? {} : { events: events.map(eventOf) })
+  }
+}
 
 /** A part of a state. */
 export const part = (part: Part): object => {
@@ -143,17 +164,33 @@ const isBareText = (part: Content): boolean =>
 
 // ---------------------------------------------------------------- scopes
 
-const isShared = (event: PhaseEvent, record: RunRecord, first: PhaseEvent): boolean =>
-  event.runId === record.runId &&
-  event.revision === record.revision &&
-  event.at === record.createdAt &&
-  event.rootRunId === first.rootRunId &&
-  event.step === first.step &&
-  event.depth === first.depth &&
-  event.taskId === first.taskId
+/** An event with the scope that all events of a record share, if they do. */
+const sharedScope = ({ createdAt, events, revision, runId }: RunRecord): PhaseEvent | undefined => {
+  const [first] = events
+  const isShared = (event: PhaseEvent) =>
+    event.runId === runId && event.revision === revision && event.at === createdAt && isSameScope(event, first)
+  return events.every(isShared) ? first : undefined
+}
 
-const scopeOf = ({ depth, rootRunId, step, taskId }: PhaseEvent): Scope =>
-  taskId === undefined ? { rootRunId, step, depth } : { rootRunId, step, depth, taskId }
+const isSameScope = (a: PhaseEvent, b: PhaseEvent | undefined): boolean =>
+  b !== undefined && a.step === b.step && isSameRun(a, b)
+
+const isSameRun = (a: PhaseEvent, b: PhaseEvent): boolean =>
+  a.rootRunId === b.rootRunId && a.depth === b.depth && a.taskId === b.taskId
+
+/** The scope of a root run is its step. */
+const scopeOf = ({ depth, rootRunId, step, taskId }: PhaseEvent, runId: string): object => ({
+  ...(rootRunId === runId ? {} : { rootRunId }),
+  step,
+  ...(depth === 0 ? {} : { depth }),
+  ...(taskId === undefined ? {} : { taskId })
+})
+
+/** A scope, as far as it differs from the one before it. Most often a turn began, which is the next step. */
+const scopeAfter = (before: PhaseEvent | undefined, scope: PhaseEvent, runId: string): object => {
+  if (before === undefined || !isSameRun(before, scope)) return { scope: scopeOf(scope, runId) }
+  return before.step === scope.step ? {} : { step: scope.step }
+}
 
 const placeOf = ({ at, revision, runId }: PhaseEvent): object => ({ runId, at, revision })
 
@@ -179,17 +216,20 @@ const eventOf = (event: PhaseEvent): object => {
     case "turn_started":
       return body.steering === undefined ? body : { ...body, steering: body.steering.map(messageOf) }
     case "turn_prepared": {
-      const { append } = body.prompt
-      const prepared =
-        append.length === 0 ? body : { ...body, prompt: { ...body.prompt, append: append.map(messageOf) } }
+      const prepared = { ...body, prompt: promptOf(body.prompt) }
       return body.spent === undefined ? prepared : { ...prepared, spent: spentOf(body.spent) }
     }
     case "model_completed":
-      return { ...body, message: messageOf(body.message), usage: body.usage === null ? null : Usage.encode(body.usage) }
+      return {
+        ...body,
+        message: messageOf(body.message),
+        usage: body.usage === null ? null : Usage.encode(body.usage),
+        calls: body.calls.map(callOf)
+      }
     case "tool_call_started":
       return body.change === undefined ? body : { ...body, change: changeOf(body.change) }
     case "tool_call_completed": {
-      const result = resultOf(body.result)
+      const result = outcomeOf(body.result)
       return body.spent === undefined ? { ...body, result } : { ...body, result, spent: spentOf(body.spent) }
     }
     case "run_completed": {
@@ -201,6 +241,12 @@ const eventOf = (event: PhaseEvent): object => {
       return body
   }
 }
+
+const promptOf = ({ append, ...prompt }: PromptDelta): object =>
+  append.length === 0 ? prompt : { ...prompt, append: append.map(messageOf) }
+
+/** Nobody has reviewed a call that a model just made. */
+const callOf = ({ review, ...call }: Call): object => (review === "unreviewed" ? call : { ...call, review })
 
 const deltaOf = (delta: RunRecord["delta"]): object => ({
   ...delta,
@@ -222,11 +268,13 @@ const turnOf = (turn: Turn): object => ({
   completed: turn.completed.map(resultOf)
 })
 
-const resultOf = (result: CallResult): object => ({
-  ...result,
-  ...(result.output === undefined ? {} : { output: result.output.map(contentOf) }),
-  ...(result.message === undefined ? {} : { message: messageOf(result.message) }),
-  ...(result.spent === undefined ? {} : { spent: spentOf(result.spent) })
+const resultOf = (result: CallResult): object =>
+  result.spent === undefined ? outcomeOf(result) : { ...outcomeOf(result), spent: spentOf(result.spent) }
+
+const outcomeOf = (outcome: CallOutcome): object => ({
+  ...outcome,
+  ...(outcome.output === undefined ? {} : { output: outcome.output.map(contentOf) }),
+  ...(outcome.message === undefined ? {} : { message: messageOf(outcome.message) })
 })
 
 const entryOf = (entry: Entry): object => ("message" in entry ? { message: messageOf(entry.message) } : entry)

@@ -15,7 +15,7 @@ export const stored = (store: RunStoreShape, runId: string): Effect.Effect<RunSt
     Option.isNone(found) ? Effect.fail(new RunNotFound({ runId })) : Effect.succeed(found.value)
   )
 
-/** The stored state of a run; none of another revision, where one is meant (DR-6). */
+/** Returns the stored state of a run. Fails if a revision is given and the run is at another one. */
 export const storedAt = (
   store: RunStoreShape,
   runId: string,
@@ -27,7 +27,7 @@ export const storedAt = (
       : Effect.fail(new ConcurrentAppendError({ runId, expectedSeq: revision, actualSeq: state.revision }))
   )
 
-/** What a stored run used, as the run it is a task of counts it (CP-15). */
+/** The usage of a stored run, as its parent counts it. */
 export const spentBy = ({ costUsd, turns, usage }: RunState): NonNullable<CallResult["spent"]> => ({
   usage,
   costUsd,
@@ -35,9 +35,9 @@ export const spentBy = ({ costUsd, turns, usage }: RunState): NonNullable<CallRe
 })
 
 /**
- * The stored runs of the tasks of a turn that is open, by the ids of their calls.
+ * Returns the stored runs of the tasks of an open turn, by the ids of their calls.
  *
- * One that is only pending may have a run, too: a process took it up again, and died before it launched it.
+ * A pending task may have a run, too, if a process resumed it and died before its launch was stored.
  */
 export const storedTasks = Effect.fnUntraced(function* (
   store: RunStoreShape,
@@ -49,7 +49,7 @@ export const storedTasks = Effect.fnUntraced(function* (
   let tasks = currentTurn.inFlight.filter(isTask)
   const pending = currentTurn.pending.filter(isTask)
   if (pending.length > 0) {
-    // Most of a plan was never begun: what there is in the tree is asked once.
+    // Most tasks of a plan were never started, so the tree is listed once.
     const known = new Set((yield* store.list({ rootRunId })).map(({ runId }) => runId))
     tasks = tasks.concat(pending.filter(({ callId }) => known.has(callId)))
   }

@@ -21,9 +21,9 @@ import type { Options, Runnable, TakeUpError } from "./workerOptions.ts"
 import { isOverdue } from "../loop/deadline.ts"
 import { giveBack, type Held, type Holder, isTaken, letGo, renew } from "./lease.ts"
 import { inTime, passedOver } from "../base/effects.ts"
+import { causeText, messageOf, tagOf } from "../base/foreignValue.ts"
 import { isPassing, patience, tasksOf } from "./pollBackoff.ts"
 import { randomId } from "../base/ids.ts"
-import { redact } from "../base/redact.ts"
 import * as Pages from "./runPages.ts"
 
 /** What a worker can be told to do. */
@@ -249,11 +249,11 @@ const stands = ({ soon, store }: Holder, head: RunHead): Effect.Effect<RunHead> 
 const tell = (runId: string, exit: Exit.Exit<unknown, TakeUpError>): Effect.Effect<void> =>
   Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)
     ? Effect.void
-    : Effect.logInfo(`run ${runId} stopped`, redact(why(exit.cause)))
+    : Effect.logInfo(`run ${runId} stopped`, why(exit.cause))
 
 /** A failure is a sentence; where a defect comes from is told with its stack. */
 const why = (cause: Cause.Cause<TakeUpError>): string =>
   Option.match(Cause.findErrorOption(cause), {
-    onNone: () => Cause.pretty(cause),
-    onSome: ({ _tag, message }) => `${_tag}: ${message}`
+    onNone: () => causeText(cause),
+    onSome: (error) => `${tagOf(error)}: ${messageOf(error)}`
   })

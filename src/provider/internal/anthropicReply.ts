@@ -1,5 +1,5 @@
 /**
- * Reads replies and errors of the Messages API (BP-108 to BP-110).
+ * Reads replies and errors of the Messages API.
  */
 
 import type { FinishReason, ReportedUsage } from "../../StreamPart.ts"
@@ -72,12 +72,12 @@ export const decoder = (reply: Reply): Decoder => {
 
   // A stream begins with a message too, which may hold content already, or be all there is.
   const hear = (message: Fields | undefined) => {
-    reply.about(text(message, "id"), text(message, "model"))
+    counts.take(fields(message, "usage"))
+    reply.about(text(message, "id"), text(message, "model"), counts.usage)
     list(message, "content").forEach((block, index) => {
       blockStart(index, block)
       blockStop(index)
     })
-    counts.take(fields(message, "usage"))
   }
 
   return {

@@ -1,5 +1,5 @@
 /**
- * Writes requests of the Messages API (BP-105 to BP-107).
+ * Writes requests of the Messages API.
  *
  * What a model takes is told by its id: newer Claude models think adaptively
  * and take no sampling options.
@@ -125,7 +125,7 @@ const thinkingOf = (isAdaptive: boolean, budget: number | undefined, own: Json |
   return laidOver(kind === undefined || kind === ours["type"] ? ours : {}, own)
 }
 
-// The last system message wins (BP-106); a mark on any of them marks it.
+// The last system message wins; a cache mark on any of them marks it.
 const toSystem = (messages: ReadonlyArray<WireMessage>, marks: ReadonlySet<number>): Json | undefined => {
   let system: Json | undefined
   let isMarked = false

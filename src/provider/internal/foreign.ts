@@ -21,7 +21,7 @@ import type { ProviderError } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import type { StreamPart } from "../../StreamPart.ts"
 import { open, patiently } from "./attempts.ts"
-import type { Fault } from "./providerFault.ts"
+import { allowed, type Fault } from "./providerFault.ts"
 import { type Piece, wireId } from "./messageParts.ts"
 import { fields, isFields, text } from "./readFields.ts"
 import { Reply } from "./replyParts.ts"
@@ -40,7 +40,7 @@ export const stream = <Part>(
     patiently(
       provider,
       [],
-      Effect.flatMap(ask, (parts) => open(read(parts, reader)))
+      Effect.flatMap(Effect.andThen(allowed, ask), (parts) => open(read(parts, reader)))
     )
   )
 
@@ -85,7 +85,7 @@ const timely = <A>(pull: Pull.Pull<A, Fault>, { idleTimeout }: Limits): Pull.Pul
     orElse: () => Effect.fail<Fault>({ reason: "timeout", note: `idleTimeout is ${Duration.format(idleTimeout)}` })
   })
 
-/** Thinking and calls of another package's model, told by its own ids; an id may come again (R-24). */
+/** Thinking and calls of another package's model, identified by its own ids. An id may repeat. */
 export const makeTeller = (provider: string, reply: Reply) => {
   const thoughts = new Map<string, JsonObject>()
   const calls = new Map<string, { readonly key: string; readonly id: string }>()

@@ -1,10 +1,9 @@
 /**
- * One model call over HTTP: asks, waits, tries again, and delivers the parts as they come.
+ * One model call over HTTP: asks, waits, retries, and delivers the parts as they arrive.
  *
- * A call is made again only while nothing of the reply was delivered (R-13).
- * All parts of one network read are delivered as one array. The request ends
- * with the stream: interrupting the consumer aborts it. Redirects are never
- * followed, since the body and the key would follow too (S-14).
+ * A call is repeated only while nothing of the reply was delivered. All parts of one network read are delivered as one
+ * array. The request ends with the stream: interrupting the consumer aborts it. Redirects are never followed, since the
+ * body and the key would go with them.
  */
 
 import * as Arr from "effect/Array"
@@ -30,7 +29,7 @@ import type { Request } from "../../Provider.ts"
 import type { StreamPart } from "../../StreamPart.ts"
 import * as StreamParts from "../../StreamPart.ts"
 import { patiently } from "./attempts.ts"
-import { type Fault, limitFault, refusal, retryAt, statusReason, type Told, toError } from "./providerFault.ts"
+import { allowed, type Fault, limitFault, refusal, retryAt, statusReason, type Told, toError } from "./providerFault.ts"
 import { type Decoder, type Framing, make as makeFrames } from "./frames.ts"
 import { isFields, parse } from "./readFields.ts"
 import { isSubstance, Reply } from "./replyParts.ts"
@@ -48,7 +47,7 @@ export interface Service {
 /** What one vendor does differently. */
 export interface Vendor extends Service {
   readonly framing: Framing
-  /** Whether it may load a model before it answers: its headers get five minutes at least (BP-106). */
+  /** Whether it may load a model before it replies: its headers then have at least five minutes. */
   readonly startsSlowly?: boolean | undefined
   readonly url: (request: Request) => string
   /** The JSON text of the request. */
@@ -141,7 +140,7 @@ const send = (
   { headersTimeout }: Limits,
   least: Duration.Duration
 ) =>
-  client.execute(hideQuery(ask)).pipe(
+  Effect.andThen(allowed, client.execute(hideQuery(ask))).pipe(
     Effect.updateContext(direct),
     // The connect limit is part of this one: an HTTP client does not tell when its connection stands.
     Effect.timeoutOrElse({
@@ -155,7 +154,7 @@ const send = (
         })
     }),
     Effect.catch((error) => {
-      if (!HttpClientError.isHttpClientError(error)) return Effect.fail(error)
+      if (!HttpClientError.isHttpClientError(error)) return Effect.fail<Fault>(error)
       if (error.response !== undefined) return Effect.succeed(error.response)
       return Effect.fail<Fault>(
         error.reason._tag === "TransportError"

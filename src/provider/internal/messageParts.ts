@@ -1,11 +1,10 @@
 /**
- * What a message holds, reduced to the five things every vendor can be sent.
+ * Reduces a message to the five kinds of content that every vendor accepts: text, media, native calls, their results,
+ * and thinking.
  *
- * Text, media, native calls, their results and thinking; everything else takes
- * its text form (CP-7, CP-10). Media named by id are looked up, media a model
- * cannot take become a text in their place (BP-105), and thinking is kept only for the
- * provider and model that thought it (CP-9). Each message is encoded once per
- * adapter and model and kept as long as the message lives.
+ * Other content is sent in its text form. Media referenced by id are looked up, media that a model does not accept are
+ * replaced by a text, and thinking is kept only for the provider and model that wrote it. Each message is encoded once
+ * per adapter and model, and kept as long as the message lives.
  */
 
 import * as Effect from "effect/Effect"
@@ -94,7 +93,7 @@ export const standIn = (media: Pick<MediaPiece, "type" | "mediaType">): Piece =>
   text: `[${media.type} unavailable: ${media.mediaType}]`
 })
 
-/** What is said in the place of a medium that cannot be shown, such as one a model made: a reply is text and calls (BP-105). */
+/** The text for a medium that cannot be part of a reply, such as one a model made. */
 export const madeOf = (mediaType = unknownType): string => textOf([standIn({ type: kindOf(mediaType), mediaType })])
 
 /** Without empty texts, unless nothing else is left. */

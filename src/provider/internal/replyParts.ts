@@ -1,9 +1,8 @@
 /**
- * Collects what a vendor says into stream parts.
+ * Collects the parts of a reply.
  *
- * A decoder only reports what it reads; the reply opens and closes text and
- * thinking, joins the fragments of native calls, gives every call its own id
- * (R-24) and counts what was said against the reply limit.
+ * A decoder only reports what it reads. The reply opens and closes text and thinking, joins the fragments of native
+ * calls, gives every call an id of its own, and counts its size against the reply limit.
  */
 
 import * as Bounds from "../../internal/base/bounds.ts"
@@ -47,12 +46,14 @@ export class Reply {
 
   // -------------------------------------------------------------- text and thinking
 
-  about(id: string | undefined, modelId: string | undefined): void {
-    if (id === undefined && modelId === undefined) return
+  about(id: string | undefined, modelId: string | undefined, usage?: ReportedUsage): void {
+    const reports = usage?.inputTokens.total !== undefined
+    if (id === undefined && modelId === undefined && !reports) return
     this.out.push({
       type: "response-metadata",
       ...(id === undefined ? {} : { id }),
-      ...(modelId === undefined ? {} : { modelId })
+      ...(modelId === undefined ? {} : { modelId }),
+      ...(reports ? { usage } : {})
     })
   }
 
@@ -124,8 +125,8 @@ export class Reply {
   }
 
   /**
-   * Begins a native call and gives its id; `key` tells those apart that are open. One that has it already ends, since
-   * nothing more can come of it (R-24). Its name may follow (`name`).
+   * Begins a native call and returns its id. `key` tells open calls apart; an open call with the same key ends, since
+   * nothing more can arrive for it. Its name may follow (`name`).
    */
   call(key: string, given: string | undefined, name: string | undefined): string {
     this.#close()

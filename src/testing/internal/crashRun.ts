@@ -1,5 +1,6 @@
 /**
- * The life of one run in a crash matrix: one process after the other until it is over, the first ones cut off as told.
+ * Runs one case of a crash matrix: one process after the other until the run is over, the first ones cut off as
+ * planned.
  */
 
 import * as Cause from "effect/Cause"
@@ -12,7 +13,7 @@ import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { Agent } from "../../Agent.ts"
-import type { Call, CallResult } from "../../Call.ts"
+import type { Call, CallOutcome } from "../../Call.ts"
 import { Hooks } from "../../Hooks.ts"
 import * as Kernel from "../../Kernel.ts"
 import { Limits } from "../../Limits.ts"
@@ -29,48 +30,46 @@ import { decide } from "./operator.ts"
 import * as Verdict from "./reliabilityRules.ts"
 import { type Cut, type Fact, type Interruption, keyOf, type Said, watch, type Witness } from "./watchedProcess.ts"
 
-/** The run to put through a crash matrix, and who answers for it. */
+/** The run to put through a crash matrix, and the decisions of the person who resumes it. */
 export interface Subject<Output = unknown, S extends AnySkill<unknown> = AnySkill<unknown>, R = never> {
   readonly name?: string | undefined
   readonly agent: Agent<Output, S, R>
   readonly input: Kernel.Input
   readonly options?: Omit<Kernel.RunOptions, "runId"> | undefined
   /**
-   * Skills and the provider, and whatever else the run stands on: protocols,
-   * hooks, policies, limits. Every process builds it anew, and a `MockProvider` with
-   * it, which begins its replies again: `Scenario.scripted` reads from the
-   * conversation which one is next. Skills and providers wait by the Clock only:
-   * time is virtual.
+   * Skills, the provider, and everything else the run needs: protocols, hooks, policies, limits. Every process builds
+   * the layer anew, including a `MockProvider`, which then starts its replies again; `Scenario.scripted` reads from the
+   * conversation which reply is next. Skills and providers may wait only by the Clock, since time is virtual.
    */
   readonly layer: Layer.Layer<SkillRegistry | R, unknown>
   /**
-   * How a run that paused is taken up: it is given the run, and the calls it and its tasks wait with. Default:
-   * everything is approved.
+   * Decides how a paused run is resumed, from its state and the waiting calls of it and its tasks. Default: approves
+   * everything.
    */
   readonly answer?: ((state: RunState, questions: ReadonlyArray<Question>) => Kernel.ResumeOptions) | undefined
   /**
-   * What is said about a call that was in flight; for undefined the kernel decides as it does for a worker: what reads
-   * or is idempotent runs again, what writes stops the run. It is judged, too: what writes must not run again once its
-   * outcome is known (R-2). Default: the truth about what writes, and nothing about the rest: what was not finished may
-   * be tried again, the outcome of what was finished is known.
+   * Decides about a call that was in flight. Undefined leaves the decision to the kernel, as for a worker: `read` and
+   * `idempotent` calls run again, a `write` call stops the run. The decision is checked, too: a `write` call must not
+   * run again once its outcome is known. Default: the truth about `write` calls and undefined for all others. An
+   * unfinished call may be tried again; the outcome of a finished one is known.
    */
   readonly verdict?: ((call: Call, known: Known) => Kernel.Recovery | undefined) | undefined
 }
 
-/** What the one who resumes can find out about a call in flight. */
+/** The facts about a call in flight. */
 export interface Known {
-  /** What its repetition would do, as its skill or protocol declares. */
+  /** The effects that its skill or protocol declares. */
   readonly effects: Effects
   readonly entered: boolean
-  /** What it gave, when it was finished. */
-  readonly result: CallResult | undefined
+  /** Its outcome, if it was finished. */
+  readonly result: CallOutcome | undefined
 }
 
-/** What every process runs on. */
+/** The surroundings of every process. */
 export interface Settings<E = never> {
   /**
-   * Makes the place where a store keeps things, and gives the layer by which each process opens it: a file, say, for one
-   * that is in a process alone (`:memory:`) is lost with it. Default: memory that all processes share.
+   * Creates the place of a store and returns the layer with which each process opens it, such as a file. A store that
+   * lives in one process (`:memory:`) would be lost with it. Default: memory that all processes share.
    */
   readonly store?: Effect.Effect<Layer.Layer<RunStore.RunStore, E>, E, Scope.Scope> | undefined
   /** The kernel under test. */
@@ -83,11 +82,11 @@ export interface Settings<E = never> {
     | undefined
   /** The ways to be cut off. Default: all four. */
   readonly ways?: ReadonlyArray<Cut["way"]> | undefined
-  /** The ways to be cut off once more, at every commit of every recovery. Default: none. */
+  /** The ways to be cut off a second time, at every append of every recovery. Default: none. */
   readonly again?: ReadonlyArray<Cut["way"]> | undefined
   /**
-   * Where the run is interrupted, besides: wherever one of its fibers begins to wait, or after every other operation of
-   * every fiber, which are some hundred times a turn. Default: nowhere.
+   * Where the run is also interrupted: wherever one of its fibers begins to wait, or after every other operation of
+   * every fiber, which are some hundred per turn. Default: nowhere.
    */
   readonly interrupts?: "waits" | "operations" | undefined
 }
@@ -95,19 +94,19 @@ export interface Settings<E = never> {
 /** The ways a process can be cut off at a commit. */
 export const ways: ReadonlyArray<Cut["way"]> = ["before", "unacknowledged", "after", "asleep"]
 
-/** What is known of a run that was brought to its end. */
+/** The facts about a run that reached its end. */
 export interface Life {
   readonly kept: ReadonlyArray<Verdict.Kept>
-  /** Commits tried by each process, in order. */
+  /** Appends tried by each process, in order. */
   readonly commits: ReadonlyArray<number>
   /** Steps of each process, in order: the moments in which it can be interrupted. */
   readonly steps: ReadonlyArray<number>
-  /** Whether it came to the step at which it was to be interrupted. */
+  /** Whether it reached the step at which it was to be interrupted. */
   readonly interrupted: boolean
   readonly findings: ReadonlyArray<Verdict.Finding>
   readonly said: ReadonlyMap<string, Said>
   /** The outcome of every call, by its place. */
-  readonly results: ReadonlyMap<string, CallResult>
+  readonly results: ReadonlyMap<string, CallOutcome>
 }
 
 const runId = "run"
@@ -115,15 +114,15 @@ const runId = "run"
 const patience = 24
 
 /**
- * An order in which a fiber gives way after every other operation: a life of many steps. A fiber that goes on is asked
- * twice before it moves, so one that gave way every second time would never get anywhere.
+ * An order in which a fiber yields after every other operation, for a case with many steps. A fiber that continues is
+ * asked twice before it moves, so one that yielded every second time would never get anywhere.
  */
 export const everyOther = (): Order => {
   let asked = 0
   return { pick: () => 0, gives: () => ++asked % 3 === 0 }
 }
 
-/** Lives a run to its end. `before` is the undisturbed life it is compared with. */
+/** Runs a case to its end. `before` is the undisturbed case to compare with. */
 export const live = Effect.fnUntraced(function* <Output, S extends AnySkill<unknown>, R, E>(
   subject: Subject<Output, S, R>,
   settings: Settings<E>,
@@ -151,7 +150,7 @@ export const live = Effect.fnUntraced(function* <Output, S extends AnySkill<unkn
     if (state?.status.type === "completed") break
     if (processes.length === patience) {
       const detail = `still ${state?.status.type ?? "unknown"} after ${patience} processes: ${endOf(processes.at(-1))}`
-      findings.push({ rule: "R-1", detail })
+      findings.push({ rule: "nothing_lost", detail })
       break
     }
     const own = processes.findLast((process) => process.own() !== undefined)?.own()
@@ -179,7 +178,10 @@ export const live = Effect.fnUntraced(function* <Output, S extends AnySkill<unkn
     steps.push(world.moves - began)
     if (interruption !== undefined && ending === "done") findings.push(...(yield* leftBy(machine, facts)))
     if (process.exit() === undefined && machine.status === "running") {
-      findings.push({ rule: "R-1", detail: `${machine.name} ${ending === "idle" ? "waits for ever" : "never ends"}` })
+      findings.push({
+        rule: "nothing_lost",
+        detail: `${machine.name} ${ending === "idle" ? "waits for ever" : "never ends"}`
+      })
       break
     }
   }
@@ -188,12 +190,12 @@ export const live = Effect.fnUntraced(function* <Output, S extends AnySkill<unkn
     if (machine.status !== "stopped") continue
     machine.wake()
     const ending = yield* drive(world, () => exit() !== undefined)
-    if (ending !== "done") findings.push({ rule: "R-5", detail: `${machine.name} woke and never ends` })
+    if (ending !== "done") findings.push({ rule: "fenced", detail: `${machine.name} woke and never ends` })
   }
 
   const kept = yield* keep(operator)
   findings.push(...Verdict.judgeFacts(facts), ...Verdict.judgeKept(facts, kept))
-  // A call whose outcome was told is not shown to onToolCallCompleted: what it would have changed is missing.
+  // `onToolCallCompleted` does not see a call whose outcome was given, so its changes are missing.
   const same = !(told && processes.some((process) => process.own()?.hooks.onToolCallCompleted !== undefined))
   if (before !== undefined && findings.length === 0 && same) findings.push(...Verdict.judgeSame(before.kept, kept))
   return {
@@ -207,7 +209,10 @@ export const live = Effect.fnUntraced(function* <Output, S extends AnySkill<unkn
   }
 }, Effect.scoped)
 
-/** What an interrupted process must not leave: fibers, with all they wait for, and skills that were entered and never left (R-15). */
+/**
+ * What an interrupted process must not leave: fibers, with everything they wait for, and skills that started and never
+ * ended.
+ */
 const leftBy = Effect.fnUntraced(function* (
   machine: Machine,
   facts: ReadonlyArray<Fact>
@@ -220,10 +225,10 @@ const leftBy = Effect.fnUntraced(function* (
   return [
     ...(fibers === 0 ? [] : [`${machine.name} was interrupted and left ${fibers} fibers`]),
     ...(open === 0 ? [] : [`${machine.name} was interrupted and ${open} of its skills never ended`])
-  ].map((detail) => ({ rule: "R-15", detail }))
+  ].map((detail) => ({ rule: "nothing_left", detail }))
 })
 
-/** Lets a world do what is due at once. */
+/** Lets everything happen that is due now. */
 const settled = Effect.fnUntraced(function* (world: World): Effect.fn.Return<void> {
   const now = world.now
   yield* drive(world, () => world.now > now, 10_000)
@@ -234,7 +239,7 @@ const memory = Effect.map(RunStore.makeMemory, (store) => Layer.succeed(RunStore
 const opened = <E>(place: Layer.Layer<RunStore.RunStore, E>) =>
   Effect.map(Layer.build(place), (context) => Context.get(context, RunStore.RunStore))
 
-/** Everything a store has. */
+/** Everything in a store. */
 export const keep = Effect.fnUntraced(function* (store: RunStore.RunStoreShape) {
   const heads = yield* store.list()
   const kept = yield* Effect.forEach(heads, ({ runId }) =>
@@ -246,7 +251,7 @@ export const keep = Effect.fnUntraced(function* (store: RunStore.RunStoreShape) 
   return kept.toSorted((a, b) => (a.runId < b.runId ? -1 : 1))
 })
 
-const resultsOf = (record: RunRecord): ReadonlyArray<readonly [string, CallResult]> =>
+const resultsOf = (record: RunRecord): ReadonlyArray<readonly [string, CallOutcome]> =>
   record.events.flatMap((event) =>
     event.type === "tool_call_completed"
       ? [[keyOf({ runId: event.runId, step: event.step, callId: event.callId }), event.result] as const]
@@ -260,14 +265,14 @@ interface Process {
   readonly exit: () => Exit.Exit<unknown, unknown> | undefined
   readonly interrupt: () => void
   readonly commits: () => number
-  /** What it has of its subject, once it has built that. */
+  /** The process's own parts of the subject, once it has built them. */
   readonly own: () => Own | undefined
 }
 
-/** What a process has of its subject that tells what a call does. */
+/** The parts of the subject that tell what a call does. */
 export type Own = Pick<Environment, "hooks" | "protocols" | "skills">
 
-/** Starts a process that begins the run, or takes it up as told. */
+/** Starts a process that begins the run, or resumes it as planned. */
 const boot = <Output, S extends AnySkill<unknown>, R, E>(
   subject: Subject<Output, S, R>,
   settings: Settings<E>,
@@ -314,7 +319,7 @@ const boot = <Output, S extends AnySkill<unknown>, R, E>(
   }
 }
 
-/** A store of media as a process sees it: an id is computed in real time, which virtual time waits for (BP-116). */
+/** The media store as a process sees it. Ids are computed in real time, for which virtual time waits. */
 const outside = (machine: Machine, store: MediaStore.MediaStoreShape): MediaStore.MediaStoreShape => {
   const ask = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
     Effect.flatMap(Limits, (limits) => machine.ask(Effect.provideService(effect, Limits, limits)))

@@ -1,5 +1,5 @@
 /**
- * The one who takes up what a crash left: what is answered to questions, and what is said about calls in flight.
+ * Resumes what a crash left: answers questions, and decides about calls in flight.
  */
 
 import * as Effect from "effect/Effect"
@@ -17,12 +17,12 @@ import { type Fact, keyOf, type Place } from "./watchedProcess.ts"
 
 interface Decision {
   readonly options: Kernel.ResumeOptions
-  /** Whether the outcome of a call was told. */
+  /** Whether the outcome of a call was given. */
   readonly told: boolean
   readonly findings: ReadonlyArray<Verdict.Finding>
 }
 
-/** What the one who takes a run up knows and says: answers to questions, verdicts on calls in flight. */
+/** The knowledge and decisions of the person who resumes a run. */
 export const decide = Effect.fnUntraced(function* <Output, S extends AnySkill<unknown>, R>(
   subject: Subject<Output, S, R>,
   store: RunStore.RunStoreShape,
@@ -39,7 +39,7 @@ export const decide = Effect.fnUntraced(function* <Output, S extends AnySkill<un
   let told = false
   for (const { call, place } of yield* inFlight(store, state)) {
     const is = (type: Fact["type"]) => facts.some((fact) => fact.type === type && "callId" in fact && isAt(fact, place))
-    // A process that is only stopped will run what it launched as soon as it wakes.
+    // A suspended process runs what it launched as soon as it wakes.
     const isHeld = facts.some(
       (fact) =>
         fact.type === "stored" &&
@@ -59,13 +59,13 @@ export const decide = Effect.fnUntraced(function* <Output, S extends AnySkill<un
     facts.push({ type: "allowed", ...place })
     if (effects === "write" && result !== undefined) {
       const detail = `the verdict lets ${place.callId} run again, though what came of it is known`
-      findings.push({ rule: "R-2", detail })
+      findings.push({ rule: "writes_once", detail })
     }
   }
   return { options: { ...options, recover: { ...options.recover, ...replay } }, told, findings }
 })
 
-/** A call whose outcome no store knows. */
+/** A call whose outcome is not stored. */
 export interface Open {
   readonly call: Call
   readonly place: Place
@@ -73,7 +73,7 @@ export interface Open {
 
 const isAt = (a: Place, b: Place): boolean => a.runId === b.runId && a.step === b.step && a.callId === b.callId
 
-/** The calls in flight of a run and of its children. */
+/** Returns the calls in flight of a run and of its children. */
 export const inFlight = (
   store: RunStore.RunStoreShape,
   state: RunState
@@ -89,7 +89,7 @@ export const inFlight = (
 }
 
 const truth: NonNullable<Subject["verdict"]> = (_, { effects, result }) => {
-  // It runs again by itself, here as anywhere (DR-17).
+  // Such calls run again by themselves.
   if (effects !== "write") return undefined
   if (result?.output !== undefined) return { resolve: { output: result.output } }
   return result?.error === undefined ? "retry" : { resolve: { error: result.error } }

@@ -1,8 +1,8 @@
 /**
- * What came of a scenario: one report, and the tree of what happened in it.
+ * Builds the report of a scenario, with the tree of what happened in it.
  *
- * The tree is read from the recording run by run, so a task's turns never mix
- * with those of the root that have the same number (W-41).
+ * The tree is read from the recording run by run, so turns of a task never mix with those of the root run that have the
+ * same number.
  */
 
 import * as Cause from "effect/Cause"
@@ -18,21 +18,21 @@ import type { Usage } from "../../Usage.ts"
 /** How a scenario ended. */
 export type Status = "ok" | "fail" | "skipped"
 
-/** Why there is no result, or what is wrong with it. */
+/** The reason why there is no result, or what is wrong with it. */
 export interface Failure {
   /** `max_steps_reached`, `provider_error`, `unexpected_result`, `skipped`, `interrupted`, `defect`, or the tag of another error. */
   readonly type: string
   readonly message: string
 }
 
-/** A run, a turn, a task or a call, with what happened inside. */
+/** A run, a turn, a task or a call, with its children. */
 export interface Node {
   readonly kind: "run" | "turn" | "task" | "skill" | "protocol" | "builtin" | "note"
   readonly name: string
   readonly ok: boolean
-  /** Milliseconds, where they are known. */
+  /** Milliseconds, if known. */
   readonly durationMs: number | undefined
-  /** What came of it, or why it failed. */
+  /** Its result, or the reason of its failure. */
   readonly text: string
   readonly children: ReadonlyArray<Node>
 }
@@ -61,7 +61,7 @@ export interface Report {
   readonly tree: Node
 }
 
-/** A scenario that cannot run here: no failure of its own (BP-183). */
+/** A scenario that cannot run here, which is not a failure. */
 export class Skipped {
   readonly _tag = "Skipped"
   readonly message: string
@@ -70,7 +70,7 @@ export class Skipped {
   }
 }
 
-/** What a report is made of. */
+/** The input of a report. */
 export interface Facts extends Pick<
   Report,
   "scenario" | "description" | "provider" | "model" | "input" | "maxSteps" | "skills" | "startedAt" | "finishedAt"
@@ -79,12 +79,12 @@ export interface Facts extends Pick<
   readonly entries: ReadonlyArray<Recorder.Entry>
 }
 
-/** Makes the report of a run. */
+/** Builds the report of a run. */
 export const report = ({ entries, exit, ...facts }: Facts): Report => {
   const result = Exit.isSuccess(exit) ? exit.value : undefined
   const error = Exit.isFailure(exit) ? errorOf(exit.cause) : undefined
   const failure = error === undefined || error instanceof Skipped ? undefined : failureOf(error)
-  // The failure is part of what was recorded, behind everything else (BP-183).
+  // The failure is recorded after everything else.
   const recording = failure === undefined ? entries : [...entries, errorEntry(failure, facts.finishedAt)]
   const root = entries.filter((entry) => entry.depth === 0)
   return {
@@ -101,13 +101,13 @@ export const report = ({ entries, exit, ...facts }: Facts): Report => {
   }
 }
 
-/** The report of a run that gave an answer, after somebody looked at it. */
+/** Adds the problems that a scenario found in a run with an answer. */
 export const judged = (report: Report, problems: ReadonlyArray<string>): Report =>
   problems.length === 0
     ? report
     : { ...report, status: "fail", failure: { type: "unexpected_result", message: redact(problems.join("; ")) } }
 
-/** A report under its names on the wire (BP-184). The tree can be made from the recording. */
+/** Encodes a report with the names of its wire format. The tree can be rebuilt from the recording. */
 export const toJson = (report: Report): JsonObject => ({
   scenario: report.scenario,
   description: report.description,
@@ -205,7 +205,7 @@ const turnsOf = (runId: string, runs: Runs): ReadonlyArray<Node> =>
     }
   )
 
-/** What a reply held: the types of its blocks, or that it had none. */
+/** The types of the blocks in a reply, or that it had none. */
 const kindsOf = (entries: ReadonlyArray<Recorder.Entry>): string => {
   const parsed = entries.find((entry) => entry.event === "blocks_parsed")
   const blocks = Array.isArray(parsed?.data) ? parsed.data : []

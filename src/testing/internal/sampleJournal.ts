@@ -98,7 +98,6 @@ export const turn = (run: Writer, said: Said = {}): ReadonlyArray<Commit> => {
   const input = said.input ?? { query: "fiber" }
   const call: Call = { callId, name: "search", input, kind: "skill", review: "unreviewed" }
   const output = said.output ?? [Contents.text("a thread of execution")]
-  const result = { callId, name: "search", kind: call.kind, input, output, durationMs: 3 }
   return [
     run.commit("phase", [{ type: "turn_started", turnId }]),
     prepared(run, said.compact),
@@ -107,7 +106,7 @@ export const turn = (run: Writer, said: Said = {}): ReadonlyArray<Commit> => {
     run.commit("phase", [{ type: "tool_calls_started" }]),
     run.commit("phase", [{ type: "tool_call_started", callId }]),
     run.commit("launch", [], { launched: [callId] }),
-    run.commit("phase", [{ type: "tool_call_completed", callId, result }]),
+    run.commit("phase", [{ type: "tool_call_completed", callId, result: { output, durationMs: 3 } }]),
     run.commit("phase", [{ type: "tool_calls_completed" }]),
     run.commit("phase", [{ type: "turn_completed", turnId }])
   ]

@@ -1,5 +1,5 @@
 /**
- * One process of a run as the crash matrix sees it: what it stores, asks and starts, and where it is cut off.
+ * Observes one process of a crash matrix: what it stores, asks and starts. Cuts it off where planned.
  */
 
 import * as Cause from "effect/Cause"
@@ -20,21 +20,21 @@ import type { StreamPart } from "../../StreamPart.ts"
 import type { Machine } from "../../internal/replay/virtualProcess.ts"
 import { withCall } from "../../internal/skill/withCall.ts"
 
-/** Where a run is cut off: in which of its processes, at which commit of that, both counted from 1, and in which way. */
+/** Where a run is cut off: at which append of which process, both counted from 1, and in which way. */
 export interface Cut {
   readonly process: number
   readonly commit: number
   readonly way: "before" | "unacknowledged" | "after" | "asleep"
 }
 
-/** Where a run is interrupted: before which step of which of its processes, both counted from 1. */
+/** Where a run is interrupted: before which step of which process, both counted from 1. */
 export interface Interruption {
   readonly process: number
   readonly step: number
   readonly way: "interrupted"
 }
 
-/** A call, wherever else its id may come up: models repeat theirs from run to run and from turn to turn. */
+/** The identity of a call. Models repeat call ids from run to run and from turn to turn. */
 export interface Place {
   readonly runId: string
   readonly step: number
@@ -48,7 +48,7 @@ export const keyOf = ({ callId, runId, step }: Place): string => JSON.stringify(
 export type Fact =
   | { readonly type: "stored"; readonly machine: string; readonly record: RunRecord }
   | { readonly type: "refused"; readonly machine: string; readonly record: RunRecord; readonly tag: string }
-  /** The same record once more, as after a lost acknowledgement. */
+  /** The same record again, as after a lost acknowledgement. */
   | {
       readonly type: "repeated"
       readonly machine: string
@@ -62,20 +62,20 @@ export type Fact =
       readonly effects: Effects
       readonly input: string
     })
-  /** It ran to its end, or was interrupted. */
+  /** The call ended, or was interrupted. */
   | (Place & { readonly type: "ended" | "cut"; readonly machine: string })
-  /** The one who resumes said that this call may run again. */
+  /** A decision to run this call again. */
   | (Place & { readonly type: "allowed" })
 
-/** What a model said to one question: as often as it failed, then its answer. */
+/** The replies of a model to one request: its failures, then its answer. */
 export interface Said {
   readonly failures: Array<Stream.Error<ModelStream>>
   parts: ReadonlyArray<StreamPart> | undefined
-  /** How many of the failures this case has seen. */
+  /** The number of failures seen in this case. */
   failed: number
 }
 
-/** What all processes of one case share: the facts, and what the model said. */
+/** The state shared by all processes of one case: the facts, and the replies of the model. */
 export interface Witness {
   readonly facts: { readonly push: (fact: Fact) => unknown }
   readonly said: {
@@ -84,7 +84,7 @@ export interface Witness {
   }
 }
 
-/** A process under watch. */
+/** An observed process. */
 export interface Watched {
   /** How many appends it has tried. */
   readonly commits: () => number
@@ -94,14 +94,14 @@ export interface Watched {
   readonly middleware: Middleware
 }
 
-/** What a process is made of. */
+/** The parts of a process. */
 export interface Parts {
   readonly store: RunStore.RunStoreShape
   readonly skills: SkillRegistry["Service"]
   readonly protocols: ProtocolRegistry["Service"]
 }
 
-/** Puts a process under watch: one of a world, or a real one. */
+/** Observes a process: one of a virtual world, or a real one. */
 export const watch = (
   machine: Pick<Machine, "name" | "kill" | "stop" | "ask">,
   witness: Witness,
@@ -118,7 +118,12 @@ export const watch = (
     return Effect.never
   })
 
-  const ask = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> => machine.ask(effect)
+  /** A doomed process dies when the code it runs has ended. */
+  const ended: Effect.Effect<void> = Effect.suspend(() => (doomed ? die : Effect.void))
+
+  const ask: Ask = (effect) => machine.ask(effect)
+
+  const { repeated, stored } = recording(name, facts, ask)
 
   const put = <E extends ConcurrentAppendError | RunExists | StoreError>(
     records: ReadonlyArray<RunRecord>,
@@ -139,10 +144,58 @@ export const watch = (
       return stored(records, write)
     })
 
+  /** Runs foreign code. Its start is recorded, and a doomed process dies when it ends. */
+  const within = <A, E, R>(
+    scope: CallScope,
+    effects: Effects,
+    input: unknown,
+    body: Effect.Effect<A, E, R>
+  ): Effect.Effect<A, E, R> =>
+    Effect.suspend(() => {
+      const place = { runId: scope.runId, step: scope.step, callId: scope.callId }
+      facts.push({ type: "started", machine: name, ...place, effects, input: JSON.stringify(input) })
+      return Effect.onExit(body, (exit) => {
+        const isCut = Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause)
+        facts.push({ type: isCut ? "cut" : "ended", machine: name, ...place })
+        return isCut ? Effect.void : ended
+      })
+    })
+
+  return {
+    commits: () => commits,
+    store: watchedStore(parts.store, ask, put),
+    skills: watchedSkills(parts.skills, within),
+    protocols: watchedProtocols(parts.protocols, within),
+    middleware: { callModel: (call, next) => askOnce(witness, name, ended, call, next) }
+  }
+}
+
+type Ask = <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
+
+const watchedStore = (
+  store: RunStore.RunStoreShape,
+  ask: Ask,
+  put: <E extends ConcurrentAppendError | RunExists | StoreError>(
+    records: ReadonlyArray<RunRecord>,
+    write: Effect.Effect<void, E>
+  ) => Effect.Effect<void, E>
+): RunStore.RunStoreShape => ({
+  append: (records, state) => put(records, store.append(records, state)),
+  load: (runId) => ask(store.load(runId)),
+  head: (runId) => ask(store.head(runId)),
+  read: store.read,
+  tail: store.tail,
+  list: (filter) => ask(store.list(filter)),
+  acquire: (runId, lease, now) => ask(store.acquire(runId, lease, now)),
+  release: (runId, workerId) => ask(store.release(runId, workerId)),
+  remove: (runIds) => ask(store.remove(runIds))
+})
+
+/** Appends records and notes what came of it, outside of the process: a dead process may still have stored what it sent. */
+const recording = (name: string, facts: Witness["facts"], ask: Ask) => {
   const note = (records: ReadonlyArray<RunRecord>, fact: (record: RunRecord) => Fact) =>
     Effect.sync(() => records.forEach((record) => facts.push(fact(record))))
 
-  // Facts are taken outside, where the store is: a process that died has still stored what it sent.
   const stored = <E extends ConcurrentAppendError | RunExists | StoreError>(
     records: ReadonlyArray<RunRecord>,
     write: Effect.Effect<void, E>
@@ -163,68 +216,40 @@ export const watch = (
     return Effect.matchEffect(ask(write), { onSuccess: () => again(undefined), onFailure: ({ _tag }) => again(_tag) })
   }
 
-  /** Foreign code: its start is seen, and a doomed process dies when it is done. */
-  const within = <A, E, R>(
-    scope: CallScope,
-    effects: Effects,
-    input: unknown,
-    body: Effect.Effect<A, E, R>
-  ): Effect.Effect<A, E, R> =>
-    Effect.suspend(() => {
-      const place = { runId: scope.runId, step: scope.step, callId: scope.callId }
-      facts.push({ type: "started", machine: name, ...place, effects, input: JSON.stringify(input) })
-      return Effect.onExit(body, (exit) => {
-        const isCut = Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause)
-        facts.push({ type: isCut ? "cut" : "ended", machine: name, ...place })
-        return doomed && !isCut ? die : Effect.void
-      })
-    })
-
-  return {
-    commits: () => commits,
-    store: {
-      append: (records, state) => put(records, parts.store.append(records, state)),
-      load: (runId) => ask(parts.store.load(runId)),
-      head: (runId) => ask(parts.store.head(runId)),
-      read: parts.store.read,
-      tail: parts.store.tail,
-      list: (filter) => ask(parts.store.list(filter)),
-      acquire: (runId, lease, now) => ask(parts.store.acquire(runId, lease, now)),
-      release: (runId, workerId) => ask(parts.store.release(runId, workerId)),
-      remove: (runIds) => ask(parts.store.remove(runIds))
-    },
-    skills: watchedSkills(parts.skills, within),
-    protocols: watchedProtocols(parts.protocols, within),
-    middleware: { callModel: (call, next) => heard(call, next) }
-  }
-
-  /** The model is asked once: what it said is said again to every process that asks the same. */
-  function heard(call: ModelCall, next: (call: ModelCall) => ModelStream): ModelStream {
-    return Stream.suspend(() => {
-      facts.push({ type: "asked", machine: name, runId: call.runId })
-      const said = saidTo(witness, call)
-      const end = Stream.fromEffectDrain(Effect.suspend(() => (doomed ? die : Effect.void)))
-      const failure = said.failures[said.failed]
-      if (failure !== undefined) {
-        return Stream.concat(
-          end,
-          Stream.suspend(() => {
-            said.failed++
-            return Stream.fail(failure)
-          })
-        )
-      }
-      if (said.parts !== undefined) return Stream.concat(Stream.fromIterable(said.parts), end)
-      const parts: Array<StreamPart> = []
-      return next(call).pipe(
-        Stream.tap((part) => Effect.sync(() => parts.push(part))),
-        Stream.tapError((error) => Effect.sync(() => (said.failed = said.failures.push(error)))),
-        Stream.concat(Stream.fromEffectDrain(Effect.sync(() => (said.parts = parts)))),
-        Stream.concat(end)
-      )
-    })
-  }
+  return { stored, repeated }
 }
+
+/** A model is asked once; the same request of another process gets the same reply. */
+const askOnce = (
+  witness: Witness,
+  machine: string,
+  ended: Effect.Effect<void>,
+  call: ModelCall,
+  next: (call: ModelCall) => ModelStream
+): ModelStream =>
+  Stream.suspend(() => {
+    witness.facts.push({ type: "asked", machine, runId: call.runId })
+    const said = saidTo(witness, call)
+    const end = Stream.fromEffectDrain(ended)
+    const failure = said.failures[said.failed]
+    if (failure !== undefined) {
+      return Stream.concat(
+        end,
+        Stream.suspend(() => {
+          said.failed++
+          return Stream.fail(failure)
+        })
+      )
+    }
+    if (said.parts !== undefined) return Stream.concat(Stream.fromIterable(said.parts), end)
+    const parts: Array<StreamPart> = []
+    return next(call).pipe(
+      Stream.tap((part) => Effect.sync(() => parts.push(part))),
+      Stream.tapError((error) => Effect.sync(() => (said.failed = said.failures.push(error)))),
+      Stream.concat(Stream.fromEffectDrain(Effect.sync(() => (said.parts = parts)))),
+      Stream.concat(end)
+    )
+  })
 
 const textOf = (part: string | number | Message): string => {
   if (typeof part !== "object") return JSON.stringify(part)
@@ -233,7 +258,7 @@ const textOf = (part: string | number | Message): string => {
   return text
 }
 
-// A turn asks with the messages of all before it.
+// A turn sends the messages of all earlier turns.
 const texts = new WeakMap<Message, string>()
 
 const saidTo = (witness: Witness, call: ModelCall): Said => {

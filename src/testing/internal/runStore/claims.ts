@@ -1,5 +1,5 @@
 /**
- * Checks: for each revision there is one commit, and for each run one owner (DR-6, R-5, R-6).
+ * Checks: for each revision there is one commit, and for each run one owner.
  */
 
 import * as Effect from "effect/Effect"
@@ -12,7 +12,7 @@ import { type Check, loads, put, refused, tagOf } from "./runCheck.ts"
 
 export const claims: ReadonlyArray<Check> = [
   {
-    name: "refuses a record that does not follow, and writes nothing of it (DR-6)",
+    name: "refuses a record that does not follow, and writes nothing of it",
     body: Effect.fnUntraced(function* (one, two) {
       const run = Journal.begin("claims/order")
       const first = run.last()
@@ -31,7 +31,7 @@ export const claims: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "refuses another worker's record at a revision that is taken (R-5)",
+    name: "refuses another worker's record at a revision that is taken",
     body: Effect.fnUntraced(function* (one, two) {
       const run = Journal.begin("claims/taken")
       yield* put(one, [run.last()])
@@ -48,7 +48,7 @@ export const claims: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "takes a record whose acknowledgement was lost for the success it was (R-6)",
+    name: "takes a record whose acknowledgement was lost for the success it was",
     body: Effect.fnUntraced(function* (one, two) {
       const run = Journal.begin("claims/again")
       const first = run.last()
@@ -83,7 +83,7 @@ export const claims: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "lets one of two workers that commit at once go on, at every revision (R-5)",
+    name: "lets one of two workers that commit at once go on, at every revision",
     body: Effect.fnUntraced(function* (one, two) {
       const run = Journal.begin("claims/race")
       const begun = run.last()
@@ -128,7 +128,7 @@ export const claims: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "holds a run for one worker until the lease ends or is given back (DR-6)",
+    name: "holds a run for one worker until the lease ends or is given back",
     body: Effect.fnUntraced(function* (one, two) {
       const runId = "claims/lease"
       const lease = (workerId: string, expiresAt: number) => ({ workerId, expiresAt })
@@ -173,7 +173,7 @@ export const claims: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "stops a worker that wakes up after its run was resumed by another (R-5)",
+    name: "stops a worker that wakes up after its run was resumed by another",
     body: Effect.fnUntraced(function* (one, two) {
       const run = Journal.begin("claims/zombie")
       yield* put(one, [run.last()])
