@@ -19,6 +19,7 @@ import type { Generation } from "./Generation.ts"
 import * as Generations from "./Generation.ts"
 import * as Configs from "./internal/agent/agentConfig.ts"
 import { jsonObject, type JsonObject } from "./internal/base/json.ts"
+import { withDates } from "./internal/base/dateFormat.ts"
 import { resolve, withDefinitions } from "./internal/base/jsonSchema.ts"
 import { timeSpan } from "./internal/base/timeSpan.ts"
 import type { Markup } from "./internal/words/markup.ts"
@@ -234,7 +235,7 @@ export function make<R>(options: Options<R>): Agent<unknown, AnySkill<unknown>, 
 }
 
 const schemaOf = (output: Schema.Constraint) => () => {
-  const { definitions, schema } = Schema.toJsonSchemaDocument(output)
+  const { definitions, schema } = withDates(output, Schema.toJsonSchemaDocument(output))
   // Some servers require a `type` at the root, not a `$ref`.
   return withDefinitions(resolve(schema, { $defs: jsonObject(definitions) }), definitions)
 }
