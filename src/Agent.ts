@@ -20,6 +20,7 @@ import * as Generations from "./Generation.ts"
 import * as Configs from "./internal/agent/agentConfig.ts"
 import * as Team from "./internal/agent/team.ts"
 import { jsonObject, type JsonObject } from "./internal/base/json.ts"
+import { withDates } from "./internal/base/dateFormat.ts"
 import { resolve, withDefinitions } from "./internal/base/jsonSchema.ts"
 import { timeSpan } from "./internal/base/timeSpan.ts"
 import type { Markup } from "./internal/words/markup.ts"
@@ -315,7 +316,7 @@ export function make(options: Options<unknown>): Agent<unknown, AnySkill<unknown
 }
 
 const schemaOf = (output: Schema.Constraint) => () => {
-  const { definitions, schema } = Schema.toJsonSchemaDocument(output)
+  const { definitions, schema } = withDates(output, Schema.toJsonSchemaDocument(output))
   // Some servers require a `type` at the root, not a `$ref`.
   return withDefinitions(resolve(schema, { $defs: jsonObject(definitions) }), definitions)
 }
