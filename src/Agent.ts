@@ -18,6 +18,8 @@ import type { DialectName } from "./Dialect.ts"
 import type { Generation } from "./Generation.ts"
 import * as Generations from "./Generation.ts"
 import * as Configs from "./internal/agent/agentConfig.ts"
+import { misshapen } from "./internal/agent/agentShape.ts"
+import { attempt } from "./internal/base/foreignValue.ts"
 import { jsonObject, type JsonObject } from "./internal/base/json.ts"
 import { resolve, withDefinitions } from "./internal/base/jsonSchema.ts"
 import { timeSpan } from "./internal/base/timeSpan.ts"
@@ -226,12 +228,16 @@ export function make<R>(options: Options<R>): Agent<unknown, AnySkill<unknown>, 
     spawn: options.spawn,
     contextWindow: options.contextWindow,
     reservedOutputTokens: options.reservedOutputTokens ?? 4096,
-    output: options.output === undefined ? Schema.String : Schema.fromJsonString(Schema.toCodecJson(options.output)),
+    output: options.output === undefined ? Schema.String : answerOf(options.output),
     typed: options.output !== undefined,
     outputJsonSchema: options.output === undefined ? undefined : schemaOf(options.output),
     extra: {}
   }
 }
+
+/** A value that is no schema is found by `problem`. */
+const answerOf = (output: Schema.ConstraintDecoder<unknown>): Schema.ConstraintDecoder<unknown> =>
+  attempt(() => (Schema.isSchema(output) ? Schema.fromJsonString(Schema.toCodecJson(output)) : output), output)
 
 const schemaOf = (output: Schema.Constraint) => () => {
   const { definitions, schema } = Schema.toJsonSchemaDocument(output)
@@ -308,6 +314,8 @@ export const skillNames = (
  * @since 0.1.0
  */
 export const problem = (agent: Agent<unknown, AnySkill<unknown>, unknown>): AgentConfigInvalid | undefined => {
+  const shape = misshapen(agent)
+  if (shape !== undefined) return invalid(shape.path, shape.reason)
   const { budget, generation, model, spawn } = agent
   const whole = (path: string, value: number | undefined, minimum: number) =>
     value === undefined || (Number.isSafeInteger(value) && value >= minimum)
