@@ -15,18 +15,19 @@ import type { Message } from "./Message.ts"
 import type { Expense } from "./Usage.ts"
 
 /**
- * The kind of target: a local skill, an external protocol, a builtin of the kernel, or a child run.
+ * The kind of target: a local skill, an external protocol, a builtin of the kernel, a child run for a task of a plan or
+ * another agent, or the hand-over to another agent.
  *
  * @category models
  * @since 0.1.0
  */
-export type CallKind = "skill" | "protocol" | "builtin" | "task"
+export type CallKind = "skill" | "protocol" | "builtin" | "task" | "agent" | "handoff"
 
 /**
  * A call as the model, or a hook that rewrote it, wrote it.
  *
- * `input` is an object of parameters for a skill and in native calls, the content text of the block for a protocol or
- * built-in, and `{ input, dependsOn }` for a task. In the block dialect the id is `<turnId>.<index>`; the id of a task,
+ * `input` is an object of parameters for a skill, an agent and in native calls, the content text of the block for a
+ * protocol or built-in, and `{ input, dependsOn }` for a task. In the block dialect the id is `<turnId>.<index>`; the id of a task,
  * and of its run, is `<turnId>/<task, percent-encoded>`.
  *
  * @category models

@@ -35,6 +35,9 @@ const settings = [
   "model",
   "skills",
   "protocols",
+  "agents",
+  "handoffs",
+  "input",
   "gate",
   "maxSteps",
   "prose",
@@ -72,7 +75,18 @@ describe("an agent", () => {
           // An error that can be yielded is an Effect, and as instructions it fails.
           const isEffect = setting === "instructions" && error?._tag === "Fail" && error.error._tag !== "ProviderError"
           const isRefused = isEffect || (error?._tag === "Fail" && error.error._tag === "AgentConfigInvalid")
-          const isDefault = ["gate", "maxSteps", "prose", "dialect", "markups", "grammar", "concurrency", "name"]
+          const isDefault = [
+            "agents",
+            "handoffs",
+            "gate",
+            "maxSteps",
+            "prose",
+            "dialect",
+            "markups",
+            "grammar",
+            "concurrency",
+            "name"
+          ]
           if (
             !isRefused &&
             !(value === null && [...isDefault, "taskConcurrency", "reservedOutputTokens"].includes(setting))

@@ -41,7 +41,8 @@ const word =
   (value) =>
     words.includes(value)
 
-const isSkill: Test = (skill) => isText(skill) || isText(field(skill, "name"))
+/** A value with a name, or a name. */
+const isNamed: Test = (skill) => isText(skill) || isText(field(skill, "name"))
 const isModel: Test = (model) => isText(model) || isText(field(model, "id"))
 
 const texts = optional(list(isText))
@@ -52,8 +53,11 @@ const settings: ReadonlyArray<readonly [path: string, expected: string, test: Te
   ["description", "a text", optional(isText)],
   ["instructions", "a text or an Effect", (value) => isText(value) || Effect.isEffect(value)],
   ["model", "a name or a model", isModel],
-  ["skills", '"all" or a list of skills', optional((value) => value === "all" || list(isSkill)(value))],
+  ["skills", '"all" or a list of skills', optional((value) => value === "all" || list(isNamed)(value))],
   ["protocols", "a list of names", texts],
+  ["agents", "a list of agents", list(isNamed)],
+  ["handoffs", "a list of agents", list(isNamed)],
+  ["input", "a Schema", optional(Schema.isSchema)],
   ["gate", '"dispatch" or "listing"', word("dispatch", "listing")],
   ["prose", '"auto", "final" or "corrective"', word("auto", "final", "corrective")],
   ["dialect", '"blocks" or "tools"', word("blocks", "tools")],

@@ -262,7 +262,10 @@ const emitSent = (run: Run, request: Request, at: number): void => {
   if (run.publish === undefined) return
   const { depth, rootRunId, runId, taskId } = run.state
   const event = { type: "messages_sent" as const, runId, rootRunId, step: stepOf(run.state), depth, taskId, at }
-  run.publish(withMessages(event, promptLog(run.state).length, () => request.messages))
+  run.publish(
+    withMessages(event, promptLog(run.state).length, () => request.messages),
+    run.agent.name
+  )
 }
 
 const clean = (run: Run, messages: ReadonlyArray<Message>): ReadonlyArray<Message> => {
@@ -346,12 +349,13 @@ const noted = (run: Run, reading: Reading, call: ModelCall): ModelStream =>
 const listener = (run: Run, turn: Turn): Dialects.Listener => {
   const { depth, rootRunId, runId, taskId } = run.state
   const step = turn.turn - 1
-  const { publish } = run
+  const { agent, publish } = run
   // Written out, because it runs for every token.
   const text: Dialects.Listener["text"] = (type, text) =>
-    publish?.({ type, runId, rootRunId, step, depth, taskId, at: now(run), text })
+    publish?.({ type, runId, rootRunId, step, depth, taskId, at: now(run), text }, agent.name)
   const block: Dialects.Listener["block"] = (part) => {
-    if (part.type !== "block_unclosed") publish?.({ ...part, runId, rootRunId, step, depth, taskId, at: now(run) })
+    if (part.type === "block_unclosed") return
+    publish?.({ ...part, runId, rootRunId, step, depth, taskId, at: now(run) }, agent.name)
   }
   const part = run.parts ? () => {} : (part: StreamPart) => emitParts(run, turn, [part])
   return { text, block, part }

@@ -98,6 +98,7 @@ interface Judgement {
 
 /**
  * Asks the policy. A policy that fails denies. Builtins, faulty calls and tasks are not judged: the calls of a task are.
+ * Calls of agents are judged by the names of the agents, and so are transfers.
  * A protocol call that stands for a skill is judged as both, and the stricter decision holds.
  */
 const judge = (run: Run, call: Call): Effect.Effect<Judgement> => {

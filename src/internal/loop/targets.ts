@@ -1,5 +1,5 @@
 /**
- * What a call is sent to: a skill, a protocol, a builtin or a task, all in one shape.
+ * What a call is sent to: a skill, a protocol, a builtin, a transfer or a child run, all in one shape.
  */
 
 import type * as Cause from "effect/Cause"
@@ -16,7 +16,7 @@ import type { AnyProtocol, SkillRequest } from "../../Protocol.ts"
 import type { AnySkill, CallScope, Effects } from "../../Skill.ts"
 import * as Skills from "../../Skill.ts"
 import { failureIn } from "../base/foreignValue.ts"
-import { type Json, plain, requestOf } from "../base/json.ts"
+import { type Json, jsonObject, plain, requestOf } from "../base/json.ts"
 import { paramsOf } from "../skill/skillInput.ts"
 import { carried, toAnswer } from "../skill/skillOutput.ts"
 import { keyOf, stepOf } from "../state/state.ts"
@@ -24,8 +24,8 @@ import { builtin } from "./builtins.ts"
 import type { LiveEvent } from "./drafts.ts"
 import { explain } from "./explain.ts"
 import { isWholeMessage, keep, type Kept } from "./keepOutput.ts"
-import { maySpeak, refusalOf, refusalThrough } from "./permissions.ts"
-import type { Run } from "./run.ts"
+import { callableOf, maySpeak, refusalOf, refusalThrough } from "./permissions.ts"
+import type { Callable, Run } from "./run.ts"
 import type { Limit } from "./timeLimit.ts"
 
 /** A value that was kept, as facts of a result, and the event about it. */
@@ -65,6 +65,8 @@ export const targetOf = (run: Run, call: Call): Result.Result<Target, CallError>
       return Result.succeed(builtinTarget(run, call))
     case "protocol":
       return Result.map(speakable(run, call), (protocol) => protocolTarget(run, call, protocol))
+    case "handoff":
+      return Result.map(askable(run, call), (callable) => handoffTarget(run, call, callable))
     default:
       return Result.map(runnable(run, call), (skill) => skillTarget(run, call, skill))
   }
@@ -88,7 +90,9 @@ export const effectsOf = (run: Pick<Run, "skills" | "protocols">, call: Call): E
       return Option.match(run.protocols.find(call.name ?? ""), { onNone: () => "write", onSome: effects })
     // A child run has a journal of its own: to run it again is to resume it.
     case "task":
+    case "agent":
       return "idempotent"
+    case "handoff":
     case "builtin":
       return "read"
   }
@@ -170,7 +174,7 @@ const skillAnswer = (
 export const shown = ({ redactor }: Run, value: unknown): unknown =>
   redactor === undefined ? value : plain(value, redactor.text)
 
-const scopeOf = (run: Run, call: Call): CallScope => {
+export const scopeOf = (run: Run, call: Call): CallScope => {
   const { context, currentTurn, depth, rootRunId, runId, taskId } = run.state
   return {
     runId,
@@ -202,6 +206,41 @@ const failed = (
           onSuccess: (output) => ({ error, output })
         })
   })
+
+// ---------------------------------------------------------------- agents
+
+/** The agent that a call names, or the reason why it cannot be called. */
+export const askable = (run: Run, call: Call): Result.Result<Callable, CallError> => {
+  const name = call.name ?? ""
+  const callable = callableOf(run, name)
+  return callable?.kind === call.kind
+    ? Result.succeed(callable)
+    : Result.fail(Calls.error("NotAllowed", `Agent '${name}' is not available`, false))
+}
+
+/** A transfer finds the other agent and its model, so that a conversation is only handed to an agent that can run. */
+const handoffTarget = (run: Run, call: Call, { agent, skill }: Callable): Target => {
+  const { name: command } = skill
+  const input = jsonObject(call.input)
+  return {
+    name: command,
+    effects: "read",
+    input,
+    limit: undefined,
+    started: undefined,
+    perform: Effect.andThen(run.member(agent.name), skill.call(input, scopeOf(run, call))),
+    keep: (value) => {
+      const result = String(value)
+      return Effect.succeed({ output: [Contents.text(result)], event: { type: "builtin_result", command, result } })
+    },
+    concerns: none,
+    fail: (cause) =>
+      Effect.map(explain(run, `Agent '${agent.name}'`, cause), (error) => ({
+        error,
+        event: { type: "builtin_error", command, error: error.message }
+      }))
+  }
+}
 
 // ---------------------------------------------------------------- protocols
 

@@ -92,7 +92,9 @@ export const contentOf =
 /** Adds the server to its pages, and shortens the text of an answer that is too long. */
 const fit = Effect.fnUntraced(function* (server: HubServer, answer: Answer) {
   const { resultBytes } = yield* Limits
-  const content = onLines(answer.content).map((part) =>
+  // An answer without any content is an empty text, not an empty list.
+  const given = answer.content.length === 0 ? [Content.text("")] : answer.content
+  const content = onLines(given).map((part) =>
     part.type === "ui_resource" ? Object.freeze({ ...part, server: server.name }) : part
   )
   const texts = content.filter((part) => !isCarried(part))
