@@ -185,7 +185,7 @@ const watchedStore = (
   read: store.read,
   tail: store.tail,
   list: (filter) => ask(store.list(filter)),
-  acquire: (runId, lease, now) => ask(store.acquire(runId, lease, now)),
+  acquire: (runId, claim) => ask(store.acquire(runId, claim)),
   release: (runId, workerId) => ask(store.release(runId, workerId)),
   remove: (runIds) => ask(store.remove(runIds))
 })
