@@ -64,7 +64,7 @@ export interface CallError {
 }
 
 /**
- * The outcome of a call, without the call: exactly one of `output` and `error`.
+ * The outcome of a call, without the call: `output`, or `error` and the media in `output` that the failure carries.
  *
  * @category models
  * @since 0.2.0
@@ -116,7 +116,7 @@ export const resultOf = (
 export const failed = (
   call: Call,
   error: CallError,
-  more?: Pick<CallResult, "skipped" | "durationMs" | "spent">
+  more?: Pick<CallResult, "output" | "skipped" | "durationMs" | "spent">
 ): CallResult => resultOf(call, { error, ...more })
 
 /**
@@ -236,7 +236,7 @@ export const mediaOf = (output: ReadonlyArray<Content>): ReadonlyArray<Content> 
   output.filter(Contents.isMedia).flatMap((part) => [Contents.text(mediaTag(part)), part])
 
 const blockMessage = ({ error, kind, output = [], name }: CallResult): Message => {
-  if (error !== undefined) return userMessage(frame("error", name, Blocks.escape(error.message)))
+  if (error !== undefined) return userMessage(frame("error", name, Blocks.escape(error.message)), output)
   const text = textOfParts(output)
   // Explanations show whole blocks on purpose. An incomplete block is escaped, since it would close this one or leave
   // it open.
@@ -262,14 +262,20 @@ const mediaTag = (part: MediaContent): string =>
 const withId = (part: Content): ReadonlyArray<Content> =>
   Contents.isMedia(part) ? [Contents.text(`[${part.type}:${part.fileId ?? ""}]`), part] : [part]
 
-const toolMessage = ({ error, message, output = [], callId }: CallResult): Message => ({
-  role: "tool",
-  content: [
-    Contents.toolResult(callId, error?.message ?? message?.content ?? output.flatMap(withId), {
-      isError: error !== undefined
-    })
-  ]
-})
+const errorParts = ({ message }: CallError, media: ReadonlyArray<Content>): string | ReadonlyArray<Content> =>
+  media.length === 0 ? message : [Contents.text(message), ...media]
+
+const toolMessage = ({ error, message, output = [], callId }: CallResult): Message => {
+  const shown = output.flatMap(withId)
+  return {
+    role: "tool",
+    content: [
+      Contents.toolResult(callId, error === undefined ? (message?.content ?? shown) : errorParts(error, shown), {
+        isError: error !== undefined
+      })
+    ]
+  }
+}
 
 /** Written pair by pair, because an object would reorder ids such as `10` and `2`. */
 const tasksMessage = (tasks: ReadonlyArray<CallResult>): Message => {

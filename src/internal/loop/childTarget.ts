@@ -18,7 +18,7 @@ import { jsonObject } from "../base/json.ts"
 import { spentBy } from "../store/stored.ts"
 import { childRunId } from "../words/callIds.ts"
 import type { LiveEvent } from "./drafts.ts"
-import { explain, TimedOut } from "./explain.ts"
+import { explain, short, TimedOut } from "./explain.ts"
 import { type Callable, type Child, openTurn, type Run } from "./run.ts"
 import * as Budget from "./sharedBudget.ts"
 import { isTaskError, type TaskError } from "./stepErrors.ts"
@@ -96,13 +96,16 @@ const childTarget = (
   },
   concerns: (error) => concernsRun(run, error),
   fail: (cause, durationMs) =>
-    Effect.map(Effect.zip(explain(cause), loadChild(run, call)), ([error, stored]) => ({
-      error,
-      event: failed(error.message, durationMs),
-      ...(after && { after: after(Calls.failed(call, error), durationMs) }),
-      // A child that failed has used something, too.
-      ...(Option.isSome(stored) && { spent: spentBy(stored.value) })
-    }))
+    Effect.map(Effect.zip(explain(cause), loadChild(run, call)), ([reason, stored]) => {
+      const error = short(reason, run.limits)
+      return {
+        error,
+        event: failed(error.message, durationMs),
+        ...(after && { after: after(Calls.failed(call, error), durationMs) }),
+        // A child that failed has used something, too.
+        ...(Option.isSome(stored) && { spent: spentBy(stored.value) })
+      }
+    })
 })
 
 const loadChild = (run: Run, call: Call) => run.store.load(childRunId(openTurn(run).turnId, call) ?? call.callId)

@@ -10,6 +10,7 @@ import type { Stop } from "../../RunState.ts"
 import { isJsonObject, type Json } from "../base/json.ts"
 import { ask, defer, deferred, hookArgs, stopDeferred } from "./askHooks.ts"
 import { carry, commit, flush, manyRecords, record } from "./commit.ts"
+import { short } from "./explain.ts"
 import { openTurn, type Run } from "./run.ts"
 import type { CallsError, HookError } from "./stepErrors.ts"
 
@@ -102,7 +103,8 @@ const finish = Effect.fnUntraced(function* (run: Run, result: CallResult): Effec
 
 /** Records the result of a call. Synchronous. */
 export const recordResult = (run: Run, completed: CallResult): void => {
-  const { callId, input: _input, kind: _kind, name: _name, spent, ...result } = completed
+  const { callId, error, input: _input, kind: _kind, name: _name, spent, ...rest } = completed
+  const result = error === undefined ? rest : { ...rest, error: short(error, run.limits) }
   record(run, { type: "tool_call_completed", callId, result, ...(spent && { spent }) })
 }
 

@@ -18,6 +18,7 @@ import { failureIn } from "../base/foreignValue.ts"
 import { stepOf } from "../state/state.ts"
 import { agentTarget } from "./childTarget.ts"
 import { emit } from "./commit.ts"
+import { short } from "./explain.ts"
 import { now, type Run } from "./run.ts"
 import type { TaskError } from "./stepErrors.ts"
 import { type Answer, askable, refusedEvent, scopeOf, shown, type Target, targetOf } from "./targets.ts"
@@ -62,7 +63,8 @@ const sendCall = (run: Run, call: Call): Effect.Effect<CallResult> =>
     return Result.isSuccess(target) ? send(run, call, target.success) : refuse(run, call, target.failure)
   })
 
-const refuse = (run: Run, call: Call, error: CallError): Effect.Effect<CallResult> => {
+const refuse = (run: Run, call: Call, reason: CallError): Effect.Effect<CallResult> => {
+  const error = short(reason, run.limits)
   emit(run, refusedEvent(call, error))
   return Effect.succeed(Calls.failed(call, error))
 }

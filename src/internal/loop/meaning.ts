@@ -10,6 +10,7 @@ import * as InstructionBuilder from "../../InstructionBuilder.ts"
 import type { Limits } from "../../Limits.ts"
 import type { Message } from "../../Message.ts"
 import type { Outcome } from "../../RunState.ts"
+import * as Bounds from "../base/bounds.ts"
 import type { FinishReason } from "../../StreamPart.ts"
 import type { ReplyRules } from "./replyRules.ts"
 
@@ -80,5 +81,5 @@ const oneTransfer = (calls: ReadonlyArray<Call>): ReadonlyArray<Call> => {
 const bounded = (calls: ReadonlyArray<Call>, { blocksPerReply: limit }: Limits): ReadonlyArray<Call> => {
   if (calls.length <= limit) return calls
   const fault = Calls.error("LimitExceeded", `Only ${limit} calls of one reply are run.`)
-  return calls.slice(0, limit + 1_000).map((call, index) => (index < limit ? call : { ...call, fault }))
+  return calls.slice(0, limit + Bounds.blocksBeyond).map((call, index) => (index < limit ? call : { ...call, fault }))
 }

@@ -5,7 +5,7 @@
  * last part counts. Every call that failed on the way is reported.
  */
 
-import type * as Arr from "effect/Array"
+import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
@@ -186,7 +186,8 @@ const read = (
   const observe = run.hooks.onStreamPart
   let batch: ReadonlyArray<StreamPart> = []
   const push = () => reader().push(batch)
-  const take = (parts: Arr.NonEmptyReadonlyArray<StreamPart>) => {
+  let count = 0
+  const takeFew = (parts: Arr.NonEmptyReadonlyArray<StreamPart>) => {
     reading.firstAt ??= now(run)
     if (keep) for (const part of parts) reading.raw.push(part)
     if (run.parts) emitParts(run, turn, parts)
@@ -196,15 +197,25 @@ const read = (
     if (observe !== undefined) {
       return observed("onStreamPart", () => Effect.forEach(parts, observe, { discard: true }))
     }
-    // A consumer whose buffer is full gets a chance to read before the next parts.
-    return run.isFull() ? Effect.yieldNow : undefined
+    count += parts.length
+    // Others get a moment in a long reply, and so does a consumer whose buffer is full.
+    if (count < manyParts && !run.isFull()) return undefined
+    count = 0
+    return Effect.yieldNow
   }
+  const take = (parts: Arr.NonEmptyReadonlyArray<StreamPart>) =>
+    parts.length <= manyParts
+      ? takeFew(parts)
+      : Effect.forEach(Arr.chunksOf(parts, manyParts), (few) => takeFew(few) ?? Effect.void, { discard: true })
   return guarded(
     "a model call",
     () => Streams.runForEachArray(throughMiddleware(run, reading), take),
     replyError(run, reading)
   )
 }
+
+/** After so many parts of a reply, others get a moment. */
+const manyParts = 1_024
 
 const modelCall = (
   run: Run,

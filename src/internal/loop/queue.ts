@@ -28,14 +28,12 @@ import { stored, storedAt } from "../store/stored.ts"
 import { unanswered } from "../state/turnFold.ts"
 
 /** Offers a run to any worker: an expired lease tells it from a run that is executed without one. */
-export const offer = Effect.fnUntraced(function* (
+export const offer = (
   store: RunStore.RunStoreShape,
   runId: string,
   workerId: string
-): Effect.fn.Return<void, RunBusy | RunNotFound | StoreError> {
-  // It has ended by every clock.
-  yield* store.acquire(runId, { workerId, expiresAt: 0 }, yield* Clock.currentTimeMillis)
-})
+): Effect.Effect<void, RunBusy | RunNotFound | ConcurrentAppendError | StoreError> =>
+  store.acquire(runId, { workerId, lease: 0 })
 
 /** Runs an effect if this worker holds the run. Otherwise does nothing. */
 export const ifHeld = <E>(
@@ -54,7 +52,7 @@ export const withdraw = (
   store: RunStore.RunStoreShape,
   runId: string,
   workerId: string
-): Effect.Effect<void, RunBusy | RunNotFound | StoreError> =>
+): Effect.Effect<void, RunBusy | RunNotFound | ConcurrentAppendError | StoreError> =>
   Effect.uninterruptible(Effect.andThen(offer(store, runId, workerId), store.release(runId, workerId)))
 
 /**
@@ -87,7 +85,7 @@ export const answer = Effect.fnUntraced(function* (
   // is there no more looks the same.
   if (own.length === 0 && root.status.type === "running" && before === undefined) return yield* tasks
   // Nobody else takes it up between the answers, however long the store takes for each.
-  const held = now + (answers.length + 1) * 4 * Duration.toMillis(limits.appendTimeout)
+  const lease = Duration.times(limits.appendTimeout, (answers.length + 1) * 4)
   // Who could not answer it leaves it as it was, and nobody takes it from somebody who took it up meanwhile. It may be
   // held, and answered, though the store never said so; and another may have answered it just before it was held.
   const givenBack = ifHeld(patientStore, runId, workerId, ({ revision }) =>
@@ -95,7 +93,7 @@ export const answer = Effect.fnUntraced(function* (
       ? offer(patientStore, runId, workerId)
       : patientStore.release(runId, workerId)
   )
-  const acquired = patientStore.acquire(runId, { workerId, expiresAt: held }, now)
+  const acquired = patientStore.acquire(runId, { workerId, lease })
   const answered = Effect.andThen(acquired, Effect.andThen(tasks, record(writer, root, own)))
   yield* Effect.uninterruptible(Effect.ensuring(answered, Effect.ignore(givenBack)))
 })

@@ -115,10 +115,11 @@ const notHeld = (run: Run): Effect.Effect<boolean, RunBusy | StoreError> =>
     const lease = Option.getOrUndefined(head)?.lease
     if (lease === undefined) return Effect.succeed(false)
     // A worker that is shutting down leaves the run in the queue, so another worker can claim it.
-    if (lease.expiresAt <= now(run)) return Effect.succeed(run.stop?.() === undefined)
-    return lease.workerId === run.holder
+    if (!lease.isLive) return Effect.succeed(run.stop?.() === undefined)
+    const { expiresAt, workerId } = lease
+    return workerId === run.holder
       ? Effect.succeed(false)
-      : Effect.fail(new RunBusy({ runId: run.state.runId, ...lease }))
+      : Effect.fail(new RunBusy({ runId: run.state.runId, workerId, expiresAt }))
   })
 
 const checkRewind = (state: RunState): Effect.Effect<void, RewindNotAllowed> => {

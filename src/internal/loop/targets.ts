@@ -15,9 +15,10 @@ import type { Message } from "../../Message.ts"
 import type { AnyProtocol, SkillRequest } from "../../Protocol.ts"
 import type { AnySkill, CallScope, Effects } from "../../Skill.ts"
 import * as Skills from "../../Skill.ts"
+import { failureIn } from "../base/foreignValue.ts"
 import { type Json, jsonObject, plain, requestOf } from "../base/json.ts"
 import { paramsOf } from "../skill/skillInput.ts"
-import { toAnswer } from "../skill/skillOutput.ts"
+import { carried, toAnswer } from "../skill/skillOutput.ts"
 import { keyOf, stepOf } from "../state/state.ts"
 import { builtin } from "./builtins.ts"
 import type { LiveEvent } from "./drafts.ts"
@@ -36,7 +37,7 @@ export interface Answer extends Pick<CallResult, "message" | "metadata" | "spent
 }
 
 /** A failure that the model may read, and the event about it. */
-export interface Failure extends Pick<CallResult, "spent"> {
+export interface Failure extends Pick<CallResult, "output" | "spent"> {
   readonly error: CallError
   readonly event: LiveEvent
   readonly after?: Effect.Effect<unknown>
@@ -135,8 +136,9 @@ const skillTarget = (run: Run, call: Call, skill: AnySkill): Target => {
       Effect.map(keep(run, value, Skills.toOutput), (kept) => skillAnswer(run, call, name, value, kept, durationMs)),
     concerns: none,
     fail: (cause) =>
-      Effect.map(explain(run, `Skill '${name}'`, cause), (error) => ({
+      Effect.map(failed(run, `Skill '${name}'`, cause, skill.encodeFailure), ({ error, ...facts }) => ({
         error,
+        ...facts,
         event: { type: "skill_error", skill: name, callId, error: error.message }
       }))
   }
@@ -186,6 +188,24 @@ export const scopeOf = (run: Run, call: Call): CallScope => {
     dialect: currentTurn?.dialect ?? run.agent.dialect
   }
 }
+
+/** A failure in words, and the media that it carries. Those that cannot be stored are left out. */
+const failed = (
+  run: Run,
+  subject: string,
+  cause: Cause.Cause<unknown>,
+  encode?: AnySkill["encodeFailure"]
+): Effect.Effect<Pick<Failure, "error" | "output">> =>
+  Effect.flatMap(explain(run, subject, cause, encode), (error) => {
+    const parts = carried(failureIn(cause))
+    const media = parts === undefined ? [] : [...parts.content.filter(Contents.isMedia), ...parts.media]
+    return media.length === 0
+      ? Effect.succeed({ error })
+      : Effect.match(run.media.admit(media), {
+          onFailure: () => ({ error }),
+          onSuccess: (output) => ({ error, output })
+        })
+  })
 
 // ---------------------------------------------------------------- agents
 
@@ -262,8 +282,9 @@ const protocolTarget = (run: Run, call: Call, protocol: AnyProtocol): Target => 
     },
     concerns: none,
     fail: (cause, durationMs) =>
-      Effect.map(explain(run, `Protocol '${name}'`, cause), (error) => ({
+      Effect.map(failed(run, `Protocol '${name}'`, cause), ({ error, ...facts }) => ({
         error,
+        ...facts,
         event: { type: "protocol_error", protocol: name, callId, error: error.message, durationMs }
       }))
   }

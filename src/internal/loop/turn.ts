@@ -18,6 +18,7 @@ import { intent } from "./intent.ts"
 import { callModel } from "./modelCall.ts"
 import { completedDraft, type ModelReply, refusal, replyEvents } from "./modelReply.ts"
 import { repetition } from "./repetition.ts"
+import { keepMedia } from "./replyMedia.ts"
 import { replyRules } from "./replyRules.ts"
 import { openTurn, type Run } from "./run.ts"
 import * as Budget from "./sharedBudget.ts"
@@ -29,7 +30,7 @@ type StartError = HookError | MediaError
 
 type PrepareError = HookError | PromptError | BudgetExhaustedError
 
-type AskError = HookError | ReplyError | BudgetExhaustedError | LoopDetected
+type AskError = HookError | ReplyError | MediaError | BudgetExhaustedError | LoopDetected
 
 // ---------------------------------------------------------------- start
 
@@ -94,7 +95,7 @@ export const askModelAgain = Effect.fnUntraced(function* (run: Run): Effect.fn.R
 const readReply = (run: Run): Effect.Effect<void, AskError> =>
   Effect.flatMap(flush(run), () =>
     Effect.flatMap(Budget.reserving(run.budget, run.state.depth, run.restore, callModel(run)), (reply) =>
-      decide(run, reply)
+      Effect.flatMap(keepMedia(run, reply), (kept) => decide(run, kept))
     )
   )
 

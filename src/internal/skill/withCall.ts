@@ -43,5 +43,6 @@ export const withCall = (
   },
   parameters: skill.parameters,
   ...(normalize === undefined ? {} : { normalize }),
+  ...(skill.encodeFailure === undefined ? {} : { encodeFailure: skill.encodeFailure }),
   call
 })

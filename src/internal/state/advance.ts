@@ -87,25 +87,30 @@ const apply = (next: State, event: PhaseEvent, record: RunRecord): void => {
       next.status = { type: "paused", phase: next.status.phase, reason, metadata, createdAt: record.createdAt }
       return
     }
-    case "run_completed": {
-      const { metadata, reason, source } = event
-      next.completing = undefined
-      next.deferred = undefined
-      next.status = {
-        type: "completed",
-        phase: next.status.phase,
-        source,
-        ...(reason === undefined ? {} : { reason }),
-        ...(metadata === undefined ? {} : { metadata }),
-        createdAt: record.createdAt
-      }
-      return
-    }
+    case "run_completed":
+      return end(next, event, record)
     case "run_failed":
       next.status = { type: "failed", phase: next.status.phase, error: event.error, createdAt: record.createdAt }
       return
   }
   enter(next, event.type, record)
+}
+
+const end = (
+  next: State,
+  { metadata, reason, source }: Extract<PhaseEvent, { type: "run_completed" }>,
+  { createdAt }: RunRecord
+): void => {
+  next.completing = undefined
+  next.deferred = undefined
+  next.status = {
+    type: "completed",
+    phase: next.status.phase,
+    source,
+    ...(reason === undefined ? {} : { reason }),
+    ...(metadata === undefined ? {} : { metadata }),
+    createdAt
+  }
 }
 
 const begin = (record: RunRecord): RunState => {

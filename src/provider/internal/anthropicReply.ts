@@ -9,18 +9,11 @@ import type { Decoder } from "./frames.ts"
 import { count, type Fields, fields, isFields, list, string, sum, text } from "./readFields.ts"
 import type { Reply } from "./replyParts.ts"
 
-/** Reads events and whole messages. */
-export const decoder = (reply: Reply): Decoder => {
-  const counts = new Counts()
-  let reason: FinishReason | undefined
-  let stopSequence: string | undefined
-  let first: Fields | undefined
+/** Reads the blocks of a message, by their index. */
+const makeBlocks = (reply: Reply) => {
   const signatures = new Map<number, string>()
 
-  const finish = (given: FinishReason) =>
-    reply.finish(given, counts.usage, stopSequence === undefined ? undefined : { [name]: { stopSequence } })
-
-  const blockStart = (index: number, block: Fields | undefined) => {
+  const start = (index: number, block: Fields | undefined) => {
     switch (string(block, "type")) {
       case "text":
         return reply.text(string(block, "text") ?? "")
@@ -44,25 +37,39 @@ export const decoder = (reply: Reply): Decoder => {
     reply.keep(signature.length)
   }
 
-  const blockDelta = (index: number, delta: Fields | undefined) => {
-    switch (string(delta, "type")) {
+  const delta = (index: number, part: Fields | undefined) => {
+    switch (string(part, "type")) {
       case "thinking_delta":
-        return reply.thinking(string(delta, "thinking") ?? "")
+        return reply.thinking(string(part, "thinking") ?? "")
       case "signature_delta":
-        return sign(index, delta)
+        return sign(index, part)
       case "input_json_delta":
-        return reply.params(String(index), string(delta, "partial_json") ?? "")
+        return reply.params(String(index), string(part, "partial_json") ?? "")
       default:
-        return reply.text(string(delta, "text") ?? "")
+        return reply.text(string(part, "text") ?? "")
     }
   }
 
-  const blockStop = (index: number) => {
+  const stop = (index: number) => {
     const signature = signatures.get(index)
     if (signature !== undefined) reply.endThinking({ [name]: { signature } })
     signatures.delete(index)
     reply.endCall(String(index))
   }
+
+  return { start, delta, stop }
+}
+
+/** Reads events and whole messages. */
+export const decoder = (reply: Reply): Decoder => {
+  const counts = new Counts()
+  let reason: FinishReason | undefined
+  let stopSequence: string | undefined
+  let first: Fields | undefined
+  const blocks = makeBlocks(reply)
+
+  const finish = (given: FinishReason) =>
+    reply.finish(given, counts.usage, stopSequence === undefined ? undefined : { [name]: { stopSequence } })
 
   const stopped = (of: Fields | undefined) => {
     const given = text(of, "stop_reason")
@@ -75,8 +82,8 @@ export const decoder = (reply: Reply): Decoder => {
     counts.take(fields(message, "usage"))
     reply.about(text(message, "id"), text(message, "model"), counts.usage)
     list(message, "content").forEach((block, index) => {
-      blockStart(index, block)
-      blockStop(index)
+      blocks.start(index, block)
+      blocks.stop(index)
     })
   }
 
@@ -84,11 +91,11 @@ export const decoder = (reply: Reply): Decoder => {
     event: (event) => {
       switch (string(event, "type")) {
         case "content_block_delta":
-          return void blockDelta(count(event, "index") ?? 0, fields(event, "delta"))
+          return void blocks.delta(count(event, "index") ?? 0, fields(event, "delta"))
         case "content_block_start":
-          return void blockStart(count(event, "index") ?? 0, fields(event, "content_block"))
+          return void blocks.start(count(event, "index") ?? 0, fields(event, "content_block"))
         case "content_block_stop":
-          return void blockStop(count(event, "index") ?? 0)
+          return void blocks.stop(count(event, "index") ?? 0)
         case "message_start":
           first = fields(event, "message")
           return void hear(first)
