@@ -9,6 +9,7 @@
 
 import * as Schema from "effect/Schema"
 import * as Catalogue from "./internal/words/catalogue.ts"
+import type * as Type from "./internal/words/modelType.ts"
 import type { Kind } from "./Media.ts"
 
 /**
@@ -41,14 +42,7 @@ export type Capability = typeof Capability.Type
  * @category models
  * @since 0.2.0
  */
-export interface Rates {
-  readonly inputPerMillion: number
-  readonly outputPerMillion: number
-  /** Price of input read from a cache. Default: the price of other input. */
-  readonly cachedPerMillion?: number
-  /** Price of input written to a cache. Default: the price of other input. */
-  readonly cacheWritePerMillion?: number
-}
+export type Rates = Type.Rates
 
 /**
  * Prices in US dollars per million tokens.
@@ -56,10 +50,7 @@ export interface Rates {
  * @category models
  * @since 0.1.0
  */
-export interface Price extends Rates {
-  /** The prices of a call, its output included, whose prompt has more tokens than `above`. */
-  readonly longPrompt?: Rates & { readonly above: number }
-}
+export type Price = Type.Price
 
 /**
  * A model. Its provider receives only the id; the rest decides what is sent, and what that costs.
@@ -67,24 +58,7 @@ export interface Price extends Rates {
  * @category models
  * @since 0.1.0
  */
-export interface Model {
-  /** The provider's name for the model. */
-  readonly id: string
-  readonly capabilities: ReadonlyArray<Capability>
-  /**
-   * Key of its provider, as in `<provider>/<model>`. A run whose agent has a model value uses the provider of its
-   * layer, or without one the provider with this key in the `ModelRegistry`.
-   */
-  readonly provider?: string
-  /** Maximum tokens of a prompt and its reply together. */
-  readonly contextWindow?: number
-  /** Maximum tokens of a reply, for display. Replies are limited by `Generation.maxTokens`. */
-  readonly maxOutputTokens?: number
-  /** How the model is best asked to call skills: in blocks of text, or by native calls of its vendor. */
-  readonly dialect?: "blocks" | "tools"
-  /** Without a price no cost is counted, and a cost budget cannot be enforced. */
-  readonly price?: Price
-}
+export type Model = Type.Model
 
 /**
  * The codec of models, in camelCase like all state of a run.
