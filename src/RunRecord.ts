@@ -61,6 +61,18 @@ export interface TurnStarted extends Phase<"turn_started"> {
   readonly steering?: ReadonlyArray<Message>
 }
 
+/**
+ * The conversation was handed over: the turns from here on belong to another agent. `prompt` is how the conversation
+ * changes into the dialect of that agent.
+ */
+export interface AgentChanged extends Phase<"agent_changed"> {
+  readonly from: string
+  readonly to: string
+  /** The call that handed it over. */
+  readonly callId: string
+  readonly prompt: PromptDelta
+}
+
 /** The prompt of the turn is ready, given as a change to the previous one. */
 export interface TurnPrepared extends Phase<"turn_prepared"> {
   readonly model: string
@@ -161,6 +173,7 @@ export interface RunCancelled extends Phase<"run_cancelled"> {
 export type PhaseEvent<Output = unknown> =
   | RunStarted
   | TurnStarted
+  | AgentChanged
   | TurnPrepared
   | ModelStarted
   | ModelRestarted

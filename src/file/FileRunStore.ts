@@ -16,7 +16,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as Follow from "../internal/store/followJournal.ts"
-import { areStored } from "../internal/store/journalRules.ts"
+import { areStored, leaseOf, movedSince } from "../internal/store/journalRules.ts"
 import * as Marks from "../internal/store/marks.ts"
 import * as Cancellations from "../internal/store/cancellations.ts"
 import { atMost, journalHeadOf } from "../internal/store/runHead.ts"
@@ -26,6 +26,7 @@ import type { RunRecord, RunState } from "../RunState.ts"
 import * as RunStore from "../RunStore.ts"
 import { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, StoreError } from "../RunStore.ts"
 import { failed } from "./internal/disk.ts"
+import * as FileClock from "./internal/fileClock.ts"
 import * as Head from "./internal/headFile.ts"
 import * as Heads from "./internal/fileHeads.ts"
 import * as Journals from "./internal/fileJournal.ts"
@@ -65,6 +66,7 @@ interface Directory {
   readonly marks: Marks.Marks
   readonly followers: Follow.Followers
   readonly cancellations: Cancellations.Cancellations
+  readonly clock: FileClock.FileClock
   readonly interval: Duration.Input
 }
 
@@ -73,13 +75,14 @@ const open = Effect.fnUntraced(function* (path: string, options: Options = {}) {
   yield* Effect.catch(files.makeDirectory(path, { recursive: true, mode: 0o700 }), failed("open"))
   const marks = Marks.make()
   const journals = Journals.make(files, path, yield* RunCodec.fromContext, marks)
-  const heads = Heads.make(files, path, journals.fold)
+  const clock = FileClock.make(files, path)
+  const heads = Heads.make(files, path, journals.fold, clock)
   const followers = Follow.make()
   const interval = options.pollInterval ?? "500 millis"
   const isCancelled = (runId: string) =>
     Effect.map(heads.of(Name.make(runId)), (head) => head?.status.type === "cancelled")
   const cancellations = Cancellations.make({ look: Effect.filter(isCancelled) })
-  return storeOf({ files, path, journals, heads, marks, followers, cancellations, interval })
+  return storeOf({ files, path, journals, heads, marks, followers, cancellations, clock, interval })
 })
 
 const storeOf = (directory: Directory) => {
@@ -94,8 +97,7 @@ const storeOf = (directory: Directory) => {
     read: (runId, fromRevision) => read(directory, runId, fromRevision),
     tail: (runId, fromRevision) => tail(directory, runId, fromRevision),
     list: (filter) => Effect.catchTag(list(directory, filter), "PlatformError", failed("list")),
-    acquire: (runId, lease, now) =>
-      Effect.catchTag(acquire(directory, runId, lease, now), "PlatformError", failed("acquire")),
+    acquire: (runId, claim) => Effect.catchTag(acquire(directory, runId, claim), "PlatformError", failed("acquire")),
     release: (runId, workerId) =>
       Effect.catchTag(Leases.release(files, fileOf(directory, runId), workerId), "PlatformError", failed("release")),
     cancelled: (runId) => cancellations.of(runId),
@@ -206,12 +208,26 @@ const afterwards = Effect.fnUntraced(
   Effect.catch((error) => Effect.logDebug("a head or part of a run was not written", error))
 )
 
-const acquire = Effect.fnUntraced(function* (directory: Directory, runId: string, lease: RunStore.Lease, now: number) {
-  const { files } = directory
+const acquire = Effect.fnUntraced(function* (directory: Directory, runId: string, claim: RunStore.Claim) {
+  const { clock, files } = directory
+  const { workerId } = claim
   const path = fileOf(directory, runId)
+  const millis = yield* Effect.fromResult(leaseOf(claim))
   if ((yield* Log.sizeOf(files, `${path}.jsonl`)) === 0) return yield* new RunNotFound({ runId })
-  const held = yield* Leases.acquire(files, path, lease, now)
+  yield* stands(directory, runId, claim)
+  const held = yield* Leases.acquire(files, path, workerId, millis, clock)
   if (held !== undefined) return yield* new RunBusy({ runId, ...held })
+  // Its last owner appended before it gave the lease back.
+  yield* Effect.tapError(stands(directory, runId, claim), () => Leases.release(files, path, workerId))
+})
+
+/** Fails unless a run is as a worker saw it. */
+const stands = Effect.fnUntraced(function* ({ heads }: Directory, runId: string, claim: RunStore.Claim) {
+  if (claim.seen === undefined) return
+  const head = yield* heads.of(Name.make(runId))
+  if (head === undefined) return yield* new RunNotFound({ runId })
+  const moved = movedSince(claim, head)
+  if (moved !== undefined) return yield* moved
 })
 
 const remove = Effect.fnUntraced(function* ({ files, path }: Directory, runIds: ReadonlyArray<string>) {

@@ -13,10 +13,11 @@ import type * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
 import type { PlatformError } from "effect/PlatformError"
 import type { StoreError } from "../../KernelError.ts"
-import { heldAt, type JournalHead, journalHeadOf } from "../../internal/store/runHead.ts"
+import { held, type JournalHead, journalHeadOf } from "../../internal/store/runHead.ts"
 import type { RunState } from "../../RunState.ts"
-import type { Lease } from "../../RunStore.ts"
+import type { RunHead } from "../../RunStore.ts"
 import * as Head from "./headFile.ts"
+import type { FileClock } from "./fileClock.ts"
 import * as Leases from "./fileLease.ts"
 import * as Log from "./lineLog.ts"
 import * as Name from "./fileName.ts"
@@ -25,23 +26,30 @@ import * as Name from "./fileName.ts"
 export const make = (
   files: FileSystem.FileSystem,
   directory: string,
-  fold: (name: string) => Effect.Effect<RunState | undefined, PlatformError | StoreError>
+  fold: (name: string) => Effect.Effect<RunState | undefined, PlatformError | StoreError>,
+  clock: FileClock
 ) => {
+  /** Tells of each lease whether it is live. Most lists have none that could be. */
+  const live = (heads: ReadonlyArray<KeptHead>): Effect.Effect<ReadonlyArray<RunHead>> =>
+    Effect.map(heads.some(({ lease }) => (lease?.expiresAt ?? 0) > 0) ? clock : Effect.succeed(Infinity), (now) =>
+      heads.map(({ head, lease }) => held(head, lease && { ...lease, isLive: lease.expiresAt > now }))
+    )
+
   const known = new Map<string, Known>()
   const told = Name.cache(() => ({ why: "" }))
   let last: Look | undefined
 
   /** The head of a run, made from its journal when the one on disk is not that of the last record. */
-  const read = Effect.fnUntraced(function* (name: string, hasLease: boolean) {
+  const kept = Effect.fnUntraced(function* (name: string, hasLease: boolean) {
     const path = `${directory}/${name}`
     const before = known.get(name)
     let file = yield* Log.look(files, `${path}.jsonl`)
     let head = before?.identity === file.identity && before.size === file.size ? before.head : undefined
     if (head === undefined) {
-      const kept = yield* Head.read(files, path)
+      const written = yield* Head.read(files, path)
       file = yield* Log.look(files, `${path}.jsonl`)
       if (file.size === 0) return undefined
-      head = kept?.bytes === file.size ? kept.head : undefined
+      head = written?.bytes === file.size ? written.head : undefined
     }
     if (head === undefined) {
       const state = yield* fold(name)
@@ -52,14 +60,6 @@ export const make = (
     if (known.size < most || known.has(name)) known.set(name, { ...file, head })
     return { head, lease: hasLease ? yield* Leases.read(files, path) : undefined }
   })
-
-  /** The head of a run as it stands now. */
-  const of = (name: string) =>
-    Effect.flatMap(read(name, true), (found) =>
-      found === undefined
-        ? Effect.undefined
-        : Effect.map(Clock.currentTimeMillis, (now) => heldAt(now, found.head, found.lease))
-    )
 
   /** One run that cannot be read hides no other; it is told once why. A process that may open no more files reads none. */
   const leftOut = (name: string) => (error: StoreError | PlatformError) => {
@@ -88,14 +88,20 @@ export const make = (
     const toRead = before?.unread ?? (yield* runs)
     const found = yield* Effect.forEach(
       toRead,
-      ({ hasLease, name }) => Effect.catch(read(name, hasLease), leftOut(name)),
+      ({ hasLease, name }) => Effect.catch(kept(name, hasLease), leftOut(name)),
       { concurrency: 8 }
     )
     const heads = [...(before?.heads ?? []), ...found.flatMap((head) => head ?? [])]
     const unread = toRead.filter((_, index) => found[index] === undefined)
     // What changed just now may change once more at the same time: disks tell it in steps, some of two seconds.
     last = at !== undefined && at < now - 2_500 && heads.length <= most ? { at, heads, unread } : undefined
-    return heads.map(({ head, lease }) => heldAt(now, head, lease))
+    return yield* live(heads)
+  })
+
+  /** The head of a run as it stands now. */
+  const of = Effect.fnUntraced(function* (name: string) {
+    const found = yield* kept(name, true)
+    return found === undefined ? undefined : (yield* live([found]))[0]
   })
 
   return { of, all, leftOut }
@@ -111,10 +117,10 @@ interface Known {
   readonly head: JournalHead
 }
 
-/** A head, and who holds its run. */
-interface Held {
+/** A head, and a lease that may be live or not. */
+interface KeptHead {
   readonly head: JournalHead
-  readonly lease: Lease | undefined
+  readonly lease: Leases.Kept | undefined
 }
 
 interface Run {
@@ -125,7 +131,7 @@ interface Run {
 /** What a directory held when it was last changed. */
 interface Look {
   readonly at: number
-  readonly heads: ReadonlyArray<Held>
+  readonly heads: ReadonlyArray<KeptHead>
   readonly unread: ReadonlyArray<Run>
 }
 

@@ -19,7 +19,8 @@ export interface Underway {
   readonly reply: (() => ReadonlyArray<RunEvent>) | undefined
 }
 
-type Publish = (event: RunEvent) => void
+/** Receives an event of a run of an agent. */
+export type Publish = (event: RunEvent, agent: string) => void
 
 /** A tree of runs under way. Its runs share one object. */
 export class LiveTree {
@@ -63,7 +64,8 @@ export class LiveTree {
   join(): number {
     if (this.#followers++ === 0) {
       const own = this.#own
-      this.publish = own === undefined ? this.#keep : (event) => void (own(event), this.#keep(event))
+      this.publish =
+        own === undefined ? this.#keep : (event, agent) => void (own(event, agent), this.#keep(event, agent))
     }
     return this.#dropped + this.#events.length
   }

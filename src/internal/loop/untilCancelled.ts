@@ -57,7 +57,7 @@ const publishCancellation = (run: Run): Effect.Effect<void, StoreError> =>
       const last = Option.getOrUndefined(head)?.revision ?? 1
       return Stream.runForEach(run.store.read(runId, last - 1), ({ events }) =>
         Effect.sync(() => {
-          for (const event of events) if (event.type === "run_cancelled") publish(event)
+          for (const event of events) if (event.type === "run_cancelled") publish(event, run.agent.name)
         })
       )
     })

@@ -27,7 +27,10 @@ interface Told {
   readonly fields: ReadonlyArray<readonly [key: string, value: Value]>
 }
 
-const tell = (event: RunEvent): Told | undefined => {
+const tell = (event: RunEvent): Told | undefined => ofReply(event) ?? ofWork(event) ?? ofRun(event)
+
+/** Requests, replies, and what their blocks mean. */
+const ofReply = (event: RunEvent): Told | undefined => {
   switch (event.type) {
     case "messages_sent":
       return debug("llm.request", [["messages", event.messages.length]])
@@ -55,6 +58,12 @@ const tell = (event: RunEvent): Told | undefined => {
         ["repeats", event.repeats],
         ["names", event.names.join(",")]
       ])
+    case "media_made":
+      return info("llm.media_made", [
+        ["kind", event.kind],
+        ["file_id", event.fileId],
+        ["media_type", event.mediaType]
+      ])
     case "output_rejected":
       return warn("agent.output_rejected", [["detail", event.detail]])
     case "plan_rejected":
@@ -65,6 +74,14 @@ const tell = (event: RunEvent): Told | undefined => {
       return info("agent.no_blocks_stall", [["kinds", event.kinds.join(",")]])
     case "final":
       return info("agent.complete", [["steps", event.step + 1]])
+    default:
+      return undefined
+  }
+}
+
+/** Workflows and calls. */
+const ofWork = (event: RunEvent): Told | undefined => {
+  switch (event.type) {
     case "workflow_start":
       return info("workflow.start", [
         ["strategy", event.strategy],
@@ -81,6 +98,17 @@ const tell = (event: RunEvent): Told | undefined => {
       return error("task.error", event.error, [
         ["id", event.id],
         ["duration_ms", event.durationMs]
+      ])
+    case "agent_start":
+      return info("agent.call", agentFacts(event))
+    case "agent_complete":
+      return info("agent.result", [...agentFacts(event), ["duration_ms", event.durationMs]])
+    case "agent_error":
+      return error("agent.error", event.error, [...agentFacts(event), ["duration_ms", event.durationMs]])
+    case "agent_changed":
+      return info("agent.changed", [
+        ["from", event.from],
+        ["to", event.to]
       ])
     case "skill_execute":
       return info("skill.execute", call(event.skill, event.callId))
@@ -108,6 +136,14 @@ const tell = (event: RunEvent): Told | undefined => {
         ...protocol(event.protocol, event.callId),
         ["duration_ms", event.durationMs]
       ])
+    default:
+      return undefined
+  }
+}
+
+/** Trouble with the model, and where the run stops. */
+const ofRun = (event: RunEvent): Told | undefined => {
+  switch (event.type) {
     case "model_restarted":
       return warn("llm.restart", [["attempt", event.attempt]])
     case "model_call_failed":
@@ -156,6 +192,10 @@ const block = (type: string, name: string | null): Fields => [
 const call = (skill: string | null, id: string): Fields => [
   ["skill", skill],
   ["call", id]
+]
+const agentFacts = ({ agent, callId }: { readonly agent: string; readonly callId: string }): Fields => [
+  ["agent", agent],
+  ["call", callId]
 ]
 const protocol = (name: string, id: string): Fields => [
   ["protocol", name],

@@ -24,26 +24,29 @@ export const journalHeadOf = (state: RunState): JournalHead => ({
   updatedAt: state.updatedAt
 })
 
-/** The head of a state under a lease, at a time. */
-export const headOf = (state: RunState, lease?: Lease | undefined, now = 0): RunHead =>
-  heldAt(now, journalHeadOf(state), lease)
+/** The head of a state under a lease. */
+export const headOf = (state: RunState, lease?: Lease | undefined): RunHead => held(journalHeadOf(state), lease)
 
-/** Completes the head of a journal with the lease of its run, at a time. */
-export const heldAt = (now: number, head: JournalHead, lease: Lease | undefined): RunHead => ({
+/** Completes the head of a journal with the lease of its run. */
+export const held = (head: JournalHead, lease: Lease | undefined): RunHead => ({
   ...head,
-  status: statusOf(head.status, lease, now),
+  status: statusOf(head.status, lease),
   lease
 })
 
 /** How a run stands: by its journal, and by its lease while it is under way. */
-export const statusOf = (status: Status, lease: Lease | undefined, now: number): RunStatus => {
+export const statusOf = (status: Status, lease: Lease | undefined): RunStatus => {
   if (status.type === "paused") return { ...status, type: "waiting" }
   if (status.type !== "running" || lease === undefined) return status
   const { phase } = status
-  const { expiresAt, workerId: by } = lease
+  const { expiresAt, isLive, workerId: by } = lease
   if (expiresAt === 0) return { type: "queued", phase }
-  return expiresAt > now ? { type: "running", phase, by } : { type: "interrupted", phase, by }
+  return isLive ? { type: "running", phase, by } : { type: "interrupted", phase, by }
 }
+
+/** The status of a journal for a status of a head: the lease tells apart those that are under way. */
+export const journalStatusOf = (type: RunStatus["type"]): Status["type"] =>
+  type === "queued" || type === "interrupted" ? "running" : type === "waiting" ? "paused" : type
 
 /** Tells whether a head passes a filter, apart from its `search`. */
 export const matches = (head: RunHead, filter: RunFilter): boolean =>
@@ -53,7 +56,7 @@ export const matches = (head: RunHead, filter: RunFilter): boolean =>
   (filter.roots !== true || head.parentRunId === undefined) &&
   (filter.updatedBefore === undefined || head.updatedAt < filter.updatedBefore) &&
   (filter.after === undefined || inOrder(filter)(filter.after, head) < 0) &&
-  (filter.unleasedAt === undefined || head.lease === undefined || head.lease.expiresAt <= filter.unleasedAt)
+  (filter.unleased !== true || head.lease?.isLive !== true)
 
 /** How many heads a filter takes: all without a limit, none for less than one. */
 export const atMost = ({ limit = Infinity }: RunFilter): number =>

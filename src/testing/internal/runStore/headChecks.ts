@@ -3,6 +3,7 @@
  */
 
 import * as Clock from "effect/Clock"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
@@ -73,9 +74,10 @@ export const heads: ReadonlyArray<Check> = [
       assert.deepEqual(yield* ids({ agent, status: ["completed"] }), ["done"])
       assert.deepEqual(yield* ids({ agent, status: [] }), [])
       assert.deepEqual(yield* ids({ agent, updatedBefore: 301 }), ["root"])
-      yield* one.acquire("heads/list/root", { workerId: "w", expiresAt: 500 }, 0)
-      assert.deepEqual(yield* ids({ agent, unleasedAt: 499 }), ["asked", "done"])
-      assert.deepEqual(yield* ids({ agent, unleasedAt: 500 }), ["asked", "done", "root"])
+      yield* one.acquire("heads/list/root", { workerId: "w", lease: "1 minute" })
+      assert.deepEqual(yield* ids({ agent, unleased: true }), ["asked", "done"])
+      yield* one.acquire("heads/list/root", { workerId: "w", lease: 0 })
+      assert.deepEqual(yield* ids({ agent, unleased: true }), ["asked", "done", "root"])
       assert.deepEqual(yield* ids({ agent }), ["asked", "done", "root"])
       const [first] = yield* two.list({ agent, limit: 1 })
       assert.deepEqual(first, RunStore.headOf(asked.last().state))
@@ -89,17 +91,16 @@ export const heads: ReadonlyArray<Check> = [
         const run = Journal.begin(`heads/status/${id}`, { agent })
         yield* put(one, [run.last(), ...(event === undefined ? [] : [run.commit("phase", [event])])])
       })
-      const hold = (id: string, expiresAt: number) =>
-        one.acquire(`heads/status/${id}`, { workerId: `worker of ${id}`, expiresAt }, -2)
-      for (const id of ["free", "queued", "running", "interrupted"]) yield* begin(id)
+      const hold = (id: string, lease: Duration.Input) =>
+        one.acquire(`heads/status/${id}`, { workerId: `worker of ${id}`, lease })
+      for (const id of ["free", "queued", "running"]) yield* begin(id)
       yield* begin("waiting", { type: "paused", reason: "approval_required", metadata: null })
       yield* begin("cancelled", { type: "run_cancelled", reason: "wrong", by: "Ada", inFlight: [] })
       yield* begin("completed", { type: "run_completed", source: "model_done" })
       yield* begin("failed", { type: "run_failed", error: { tag: "StoreError", message: "full" } })
       yield* hold("queued", 0)
-      yield* hold("running", 1e15)
-      yield* hold("interrupted", -1)
-      const words = ["queued", "running", "waiting", "interrupted", "cancelled", "completed", "failed"] as const
+      yield* hold("running", "1 hour")
+      const words = ["queued", "running", "waiting", "cancelled", "completed", "failed"] as const
       for (const word of words) {
         const found = yield* two.list({ agent, status: [word] })
         assert.deepEqual(
@@ -118,7 +119,7 @@ export const heads: ReadonlyArray<Check> = [
       const phase = "run_started"
       assert.deepEqual(yield* statusOf("free"), { type: "running", phase })
       assert.deepEqual(yield* statusOf("running"), { type: "running", phase, by: "worker of running" })
-      assert.deepEqual(yield* statusOf("interrupted"), { type: "interrupted", phase, by: "worker of interrupted" })
+      assert.deepEqual(yield* two.list({ agent, status: ["interrupted"] }), [])
       const cancelled = { type: "cancelled", phase, reason: "wrong", by: "Ada", createdAt: 1_001 }
       assert.deepEqual(yield* statusOf("cancelled"), cancelled)
     })
@@ -167,10 +168,10 @@ export const heads: ReadonlyArray<Check> = [
       yield* one.remove(["heads/pages/b"])
       assert.equal(yield* ids({ order: "oldest", after: b }), "cde")
       // What does not pass takes no place of a page.
-      yield* one.acquire("heads/pages/c", { workerId: "w", expiresAt: 500 }, 0)
+      yield* one.acquire("heads/pages/c", { workerId: "w", lease: "1 minute" })
       yield* put(one, Journal.finish(last))
-      assert.equal(yield* ids({ order: "oldest", unleasedAt: 100, limit: 2 }), "ad")
-      assert.equal(yield* ids({ order: "oldest", after: b, unleasedAt: 100, status: ["running"], limit: 2 }), "d")
+      assert.equal(yield* ids({ order: "oldest", unleased: true, limit: 2 }), "ad")
+      assert.equal(yield* ids({ order: "oldest", after: b, unleased: true, status: ["running"], limit: 2 }), "d")
     })
   },
   {
