@@ -16,7 +16,7 @@ import type { AnyProtocol, SkillRequest } from "../../Protocol.ts"
 import type { AnySkill, CallScope, Effects } from "../../Skill.ts"
 import * as Skills from "../../Skill.ts"
 import { failureIn } from "../base/foreignValue.ts"
-import { type Json, jsonObject, plain, requestOf } from "../base/json.ts"
+import { type Json, jsonObject, requestOf } from "../base/json.ts"
 import { paramsOf } from "../skill/skillInput.ts"
 import { carried, toAnswer } from "../skill/skillOutput.ts"
 import { keyOf, stepOf } from "../state/state.ts"
@@ -25,7 +25,9 @@ import type { LiveEvent } from "./drafts.ts"
 import { explain } from "./explain.ts"
 import { isWholeMessage, keep, type Kept } from "./keepOutput.ts"
 import { callableOf, maySpeak, refusalOf, refusalThrough } from "./permissions.ts"
+import * as Reports from "./reports.ts"
 import type { Callable, Run } from "./run.ts"
+import { shown } from "./shown.ts"
 import type { Limit } from "./timeLimit.ts"
 
 /** A value that was kept, as facts of a result, and the event about it. */
@@ -131,7 +133,7 @@ const skillTarget = (run: Run, call: Call, skill: AnySkill): Target => {
       leaked: { type: "skill_leaked", skill: name, callId }
     },
     started: { type: "skill_execute", skill: name, callId, input },
-    perform: skill.call(input, scopeOf(run, call)),
+    perform: reporting(run, call, skill, input),
     keep: (value, durationMs) =>
       Effect.map(keep(run, value, Skills.toOutput), (kept) => skillAnswer(run, call, name, value, kept, durationMs)),
     concerns: none,
@@ -142,6 +144,17 @@ const skillTarget = (run: Run, call: Call, skill: AnySkill): Target => {
         event: { type: "skill_error", skill: name, callId, error: error.message }
       }))
   }
+}
+
+/** Calls a skill, whose reports end with it. */
+const reporting = (
+  run: Run,
+  call: Call,
+  skill: AnySkill,
+  input: Parameters<AnySkill["call"]>[0]
+): Effect.Effect<unknown, unknown> => {
+  const { end, report } = Reports.make(run, skill.name, call.callId)
+  return Effect.ensuring(skill.call(input, { ...scopeOf(run, call), report }), Effect.sync(end))
 }
 
 const skillAnswer = (
@@ -169,10 +182,6 @@ const skillAnswer = (
     }
   }
 }
-
-/** A value without the secrets that a redactor knows. */
-export const shown = ({ redactor }: Run, value: unknown): unknown =>
-  redactor === undefined ? value : plain(value, redactor.text)
 
 export const scopeOf = (run: Run, call: Call): CallScope => {
   const { context, currentTurn, depth, rootRunId, runId, taskId } = run.state
