@@ -65,8 +65,8 @@ interface Directory {
   readonly heads: ReturnType<typeof Heads.make>
   readonly marks: Marks.Marks
   readonly followers: Follow.Followers
-  readonly cancellations: Cancellations.Cancellations
   readonly clock: FileClock.FileClock
+  readonly cancellations: Cancellations.Cancellations
   readonly interval: Duration.Input
 }
 
@@ -80,7 +80,7 @@ const open = Effect.fnUntraced(function* (path: string, options: Options = {}) {
   const followers = Follow.make()
   const interval = options.pollInterval ?? "500 millis"
   const isCancelled = (runId: string) =>
-    Effect.map(heads.of(Name.make(runId)), (head) => head?.status.type === "cancelled")
+    Effect.map(heads.of(Name.make(runId), false), (head) => head?.status.type === "cancelled")
   const cancellations = Cancellations.make({ look: Effect.filter(isCancelled) })
   return storeOf({ files, path, journals, heads, marks, followers, cancellations, clock, interval })
 })
@@ -92,7 +92,7 @@ const storeOf = (directory: Directory) => {
     load: (runId) => Effect.catchTag(journals.load(runId), "PlatformError", failed("load")),
     head: (runId) =>
       heads
-        .of(Name.make(runId))
+        .of(Name.make(runId), true)
         .pipe(Effect.map(Option.fromUndefinedOr), Effect.catchTag("PlatformError", failed("read"))),
     read: (runId, fromRevision) => read(directory, runId, fromRevision),
     tail: (runId, fromRevision) => tail(directory, runId, fromRevision),
@@ -224,7 +224,7 @@ const acquire = Effect.fnUntraced(function* (directory: Directory, runId: string
 /** Fails unless a run is as a worker saw it. */
 const stands = Effect.fnUntraced(function* ({ heads }: Directory, runId: string, claim: RunStore.Claim) {
   if (claim.seen === undefined) return
-  const head = yield* heads.of(Name.make(runId))
+  const head = yield* heads.of(Name.make(runId), false)
   if (head === undefined) return yield* new RunNotFound({ runId })
   const moved = movedSince(claim, head)
   if (moved !== undefined) return yield* moved

@@ -13,7 +13,7 @@ import type * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
 import type { PlatformError } from "effect/PlatformError"
 import type { StoreError } from "../../KernelError.ts"
-import { held, type JournalHead, journalHeadOf } from "../../internal/store/runHead.ts"
+import { type JournalHead, journalHeadOf, underLease } from "../../internal/store/runHead.ts"
 import type { RunState } from "../../RunState.ts"
 import type { RunHead } from "../../RunStore.ts"
 import * as Head from "./headFile.ts"
@@ -29,10 +29,10 @@ export const make = (
   fold: (name: string) => Effect.Effect<RunState | undefined, PlatformError | StoreError>,
   clock: FileClock
 ) => {
-  /** Tells of each lease whether it is live. Most lists have none that could be. */
-  const live = (heads: ReadonlyArray<KeptHead>): Effect.Effect<ReadonlyArray<RunHead>> =>
+  /** Tells how each run stands now. Most lists have no lease that could be live. */
+  const current = (heads: ReadonlyArray<KeptHead>): Effect.Effect<ReadonlyArray<RunHead>> =>
     Effect.map(heads.some(({ lease }) => (lease?.expiresAt ?? 0) > 0) ? clock : Effect.succeed(Infinity), (now) =>
-      heads.map(({ head, lease }) => held(head, lease && { ...lease, isLive: lease.expiresAt > now }))
+      heads.map(({ head, lease }) => underLease(head, lease && { ...lease, isLive: lease.expiresAt > now }))
     )
 
   const known = new Map<string, Known>()
@@ -95,16 +95,22 @@ export const make = (
     const unread = toRead.filter((_, index) => found[index] === undefined)
     // What changed just now may change once more at the same time: disks tell it in steps, some of two seconds.
     last = at !== undefined && at < now - 2_500 && heads.length <= most ? { at, heads, unread } : undefined
-    return yield* live(heads)
+    return yield* current(heads)
   })
 
-  /** The head of a run as it stands now. */
-  const of = Effect.fnUntraced(function* (name: string) {
-    const found = yield* kept(name, true)
-    return found === undefined ? undefined : (yield* live([found]))[0]
+  /** The head of a run as it stands now, with its lease or without. */
+  const of = Effect.fnUntraced(function* (name: string, hasLease: boolean) {
+    const found = yield* kept(name, hasLease)
+    return found === undefined ? undefined : (yield* current([found]))[0]
   })
 
   return { of, all, leftOut }
+}
+
+/** A head, and the lease of its run, which may be live or not. */
+interface KeptHead {
+  readonly head: JournalHead
+  readonly lease: Leases.Kept | undefined
 }
 
 /** How many heads are kept in memory: some hundred bytes each. */
@@ -115,12 +121,6 @@ interface Known {
   readonly identity: string
   readonly size: number
   readonly head: JournalHead
-}
-
-/** A head, and a lease that may be live or not. */
-interface KeptHead {
-  readonly head: JournalHead
-  readonly lease: Leases.Kept | undefined
 }
 
 interface Run {

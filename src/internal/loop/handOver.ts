@@ -5,9 +5,9 @@
  * agent continues from the same state.
  */
 
-import type { RunCancelled } from "../../KernelError.ts"
 import * as Effect from "effect/Effect"
 import * as Calls from "../../Call.ts"
+import type { RunCancelled } from "../../KernelError.ts"
 import type { DialectName } from "../../Dialect.ts"
 import { commonPrefix } from "../base/lists.ts"
 import { promptLog, turnLog } from "../state/state.ts"

@@ -19,8 +19,8 @@ import { afterCalls, afterModel, afterTurn, askModel, askModelAgain, prepareProm
 import { untilCancelled } from "./untilCancelled.ts"
 
 /**
- * Drives a run until it completes, pauses, fails or is cancelled, and returns it under its last agent. The loop itself
- * cannot be interrupted, so a result in hand is always recorded; models, skills, hooks and waits can.
+ * Drives a run until it completes, pauses, fails or is cancelled, and returns it under the agent that it ended with. The
+ * loop itself cannot be interrupted, so a result in hand is always recorded; models, skills, hooks and waits can.
  */
 export const drive = (run: Run): Effect.Effect<Run, DriveError> => {
   const driven = Effect.uninterruptibleMask((restore) => {

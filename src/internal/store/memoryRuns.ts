@@ -35,8 +35,8 @@ interface Runs {
   readonly kept: Map<string, Kept>
   readonly ended: Ended.EndedRuns
   readonly followers: Set<Follower>
-  readonly cancellations: Cancellations.Cancellations
   readonly clock: Clock.Clock
+  readonly cancellations: Cancellations.Cancellations
   isOver: boolean
 }
 

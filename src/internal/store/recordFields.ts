@@ -196,7 +196,7 @@ const makeStops = ({ phase, source }: Words) => {
 
   const callLeft = exactly<Run.CallLeft>()({ callId: Schema.String, name: Schema.NullOr(Schema.String) })
 
-  return { completing, forkedFrom, handed, stop, errorInfo, callLeft, status }
+  return { callLeft, completing, forkedFrom, handed, stop, errorInfo, status }
 }
 
 const makeOutcome = () =>

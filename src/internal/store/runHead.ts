@@ -25,28 +25,30 @@ export const journalHeadOf = (state: RunState): JournalHead => ({
 })
 
 /** The head of a state under a lease. */
-export const headOf = (state: RunState, lease?: Lease | undefined): RunHead => held(journalHeadOf(state), lease)
+export const headOf = (state: RunState, lease?: Lease | undefined): RunHead => underLease(journalHeadOf(state), lease)
 
 /** Completes the head of a journal with the lease of its run. */
-export const held = (head: JournalHead, lease: Lease | undefined): RunHead => ({
+export const underLease = (head: JournalHead, lease: Lease | undefined): RunHead => ({
   ...head,
   status: statusOf(head.status, lease),
   lease
 })
 
-/** How a run stands: by its journal, and by its lease while it is under way. */
-export const statusOf = (status: Status, lease: Lease | undefined): RunStatus => {
+/** Returns how a run stands: by its journal, and while it can run also by its lease. */
+const statusOf = (status: Status, lease: Lease | undefined): RunStatus => {
   if (status.type === "paused") return { ...status, type: "waiting" }
   if (status.type !== "running" || lease === undefined) return status
   const { phase } = status
   const { expiresAt, isLive, workerId: by } = lease
   if (expiresAt === 0) return { type: "queued", phase }
-  return isLive ? { type: "running", phase, by } : { type: "interrupted", phase, by }
+  return { type: isLive ? "running" : "interrupted", phase, by }
 }
 
-/** The status of a journal for a status of a head: the lease tells apart those that are under way. */
-export const journalStatusOf = (type: RunStatus["type"]): Status["type"] =>
-  type === "queued" || type === "interrupted" ? "running" : type === "waiting" ? "paused" : type
+/** Returns the status in the journal of a run that stands as a word says. */
+export const journalStatus = (word: RunStatus["type"]): Status["type"] => {
+  if (word === "queued" || word === "interrupted") return "running"
+  return word === "waiting" ? "paused" : word
+}
 
 /** Tells whether a head passes a filter, apart from its `search`. */
 export const matches = (head: RunHead, filter: RunFilter): boolean =>

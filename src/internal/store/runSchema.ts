@@ -125,19 +125,7 @@ const makeContents = ({ call, callError, kind, usage }: Fields, content: Schema.
 }
 
 const makeEvents = (fields: Fields, { change, expense, gave, message, messages, prompt, spent }: Contents) => {
-  const {
-    call,
-    callLeft,
-    dialect,
-    errorInfo,
-    finishReason,
-    forkedFrom,
-    modelArgs,
-    outcome,
-    question,
-    source,
-    strings
-  } = fields
+  const { call, dialect, errorInfo, finishReason, forkedFrom, modelArgs, outcome, question, source, strings } = fields
   const { usage } = fields
   const event = <T extends EventBody["type"]>(type: T) => {
     type Rest = Omit<Extract<EventBody, { readonly type: T }>, "type">
@@ -197,7 +185,7 @@ const makeEvents = (fields: Fields, { change, expense, gave, message, messages, 
     event("run_cancelled")({
       reason: Schema.optionalKey(Schema.String),
       by: Schema.optionalKey(Schema.String),
-      inFlight: Schema.Array(callLeft)
+      inFlight: Schema.Array(fields.callLeft)
     })
   ])
 }

@@ -11,7 +11,7 @@ import type { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import type { Fragment } from "effect/sql/Statement"
 import { leaseOf, movedSince } from "../../internal/store/journalRules.ts"
-import { atMost, held, journalStatusOf } from "../../internal/store/runHead.ts"
+import { atMost, journalStatus, underLease } from "../../internal/store/runHead.ts"
 import * as Search from "../../internal/store/runSearch.ts"
 import { type ConcurrentAppendError, RunBusy, RunNotFound, type StoreError } from "../../KernelError.ts"
 import * as RunCodec from "../../RunCodec.ts"
@@ -45,6 +45,12 @@ export const make = (sql: SqlClient): Heads => ({
   cancelled: (keys) => cancelled(sql, keys)
 })
 
+/** The time of the database, in milliseconds since the epoch. */
+const nowOf = (sql: SqlClient): string =>
+  sql.onDialectOrElse({
+    pg: () => "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS DOUBLE PRECISION)",
+    orElse: () => "((julianday('now') - 2440587.5) * 86400000.0)"
+  })
 const cancelled = (sql: SqlClient, keys: ReadonlyArray<string>): Effect.Effect<ReadonlyArray<string>, SqlError> =>
   Effect.map(
     Effect.forEach(
@@ -55,13 +61,6 @@ const cancelled = (sql: SqlClient, keys: ReadonlyArray<string>): Effect.Effect<R
     ),
     (pages) => pages.flat().map(({ id }) => id)
   )
-
-/** The time of the database, in milliseconds since the epoch. */
-const nowOf = (sql: SqlClient): string =>
-  sql.onDialectOrElse({
-    pg: () => "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS DOUBLE PRECISION)",
-    orElse: () => "((julianday('now') - 2440587.5) * 86400000.0)"
-  })
 
 /** A head is the row of a run with the last row of its journal. */
 const columnsOf = (sql: SqlClient): string => `facts, worker, expires_at, turns, detail, at,
@@ -107,7 +106,7 @@ const list = Effect.fnUntraced(function* (sql: SqlClient, filter: RunFilter = {}
 const conditions = (sql: SqlClient, filter: RunFilter): ReadonlyArray<Fragment> => {
   const { agent, rootRunId, roots, search, status, unleased, updatedBefore } = filter
   const where: Array<Fragment> = [sql`format <= ${RunCodec.format}`]
-  if (status !== undefined) where.push(standing(sql, status))
+  if (status !== undefined) where.push(hasWord(sql, status))
   if (agent !== undefined) where.push(sql`agent = ${Key.make(agent)}`)
   if (rootRunId !== undefined) where.push(sql`root = ${Key.make(rootRunId)}`)
   if (roots === true) where.push(sql`parent IS NULL`)
@@ -122,7 +121,7 @@ const conditions = (sql: SqlClient, filter: RunFilter): ReadonlyArray<Fragment> 
 }
 
 /** Takes the runs that stand as one of some words says. */
-const standing = (sql: SqlClient, words: ReadonlyArray<RunStatus["type"]>): Fragment => {
+const hasWord = (sql: SqlClient, words: ReadonlyArray<RunStatus["type"]>): Fragment => {
   const now = sql.literal(nowOf(sql))
   const leased = {
     queued: sql`expires_at = 0`,
@@ -134,7 +133,7 @@ const standing = (sql: SqlClient, words: ReadonlyArray<RunStatus["type"]>): Frag
   for (const word of words) {
     if (word === "queued" || word === "running" || word === "interrupted") {
       conditions.push(sql`(r.status = 'running' AND ${leased[word]})`)
-    } else statuses.push(journalStatusOf(word))
+    } else statuses.push(journalStatus(word))
   }
   if (statuses.length > 0) conditions.push(sql.in("r.status", statuses))
   return conditions.length === 0 ? sql`1 = 0` : sql.or(conditions)
@@ -163,9 +162,9 @@ const acquire = Effect.fnUntraced(function* (
   if (taken.length > 0) return
   const found = Option.getOrUndefined(yield* head(sql, runId))
   if (found === undefined) return yield* new RunNotFound({ runId })
-  const { lease } = found
-  if (lease?.isLive === true && lease.workerId !== claim.workerId) {
-    return yield* new RunBusy({ runId, workerId: lease.workerId, expiresAt: lease.expiresAt })
+  const held = found.lease
+  if (held?.isLive === true && held.workerId !== claim.workerId) {
+    return yield* new RunBusy({ runId, workerId: held.workerId, expiresAt: held.expiresAt })
   }
   // Its holder may have released it in between.
   return yield* movedSince(claim, found) ?? acquire(sql, runId, claim)
@@ -174,7 +173,7 @@ const acquire = Effect.fnUntraced(function* (
 /** Whether a run is as a worker saw it. An append that changes the status locks the row of its run. */
 const stands = (sql: SqlClient, { revision, status }: NonNullable<Claim["seen"]>): Fragment => {
   const last = sql`(SELECT entry + records FROM kernai_journal WHERE entry = ${sql.literal(Tables.lastEntry)})`
-  return sql`status = ${journalStatusOf(status.type)} AND ${last} = (CAST(r.run AS BIGINT) << 32) + CAST(${revision + 1} AS BIGINT)`
+  return sql`status = ${journalStatus(status.type)} AND ${last} = (CAST(r.run AS BIGINT) << 32) + CAST(${revision + 1} AS BIGINT)`
 }
 
 /** The place of a run in a list. */
@@ -215,7 +214,7 @@ const toHead = (row: unknown): Effect.Effect<RunHead, StoreError> =>
   Effect.fromResult(
     Result.flatMap(readRow(row), ({ at, detail, expires_at, facts, live, revision, turns, worker }) =>
       Result.map(RunCodec.decodeStatus(detail), (status) =>
-        held(
+        underLease(
           { ...facts, parentRunId: facts.parentRunId ?? undefined, revision, status, turns, updatedAt: at },
           worker === null || expires_at === null
             ? undefined

@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import * as assert from "node:assert/strict"
 import type { RunRecord } from "../../../RunState.ts"
@@ -93,14 +94,19 @@ export const heads: ReadonlyArray<Check> = [
       })
       const hold = (id: string, lease: Duration.Input) =>
         one.acquire(`heads/status/${id}`, { workerId: `worker of ${id}`, lease })
-      for (const id of ["free", "queued", "running"]) yield* begin(id)
+      for (const id of ["free", "queued", "running", "interrupted"]) yield* begin(id)
       yield* begin("waiting", { type: "paused", reason: "approval_required", metadata: null })
       yield* begin("cancelled", { type: "run_cancelled", reason: "wrong", by: "Ada", inFlight: [] })
       yield* begin("completed", { type: "run_completed", source: "model_done" })
       yield* begin("failed", { type: "run_failed", error: { tag: "StoreError", message: "full" } })
       yield* hold("queued", 0)
       yield* hold("running", "1 hour")
-      const words = ["queued", "running", "waiting", "cancelled", "completed", "failed"] as const
+      yield* hold("interrupted", "1 millis")
+      yield* Effect.repeat(two.head("heads/status/interrupted"), {
+        until: (head) => Option.getOrUndefined(head)?.lease?.isLive === false,
+        schedule: Schedule.spaced("5 millis")
+      })
+      const words = ["queued", "running", "waiting", "interrupted", "cancelled", "completed", "failed"] as const
       for (const word of words) {
         const found = yield* two.list({ agent, status: [word] })
         assert.deepEqual(
@@ -119,7 +125,7 @@ export const heads: ReadonlyArray<Check> = [
       const phase = "run_started"
       assert.deepEqual(yield* statusOf("free"), { type: "running", phase })
       assert.deepEqual(yield* statusOf("running"), { type: "running", phase, by: "worker of running" })
-      assert.deepEqual(yield* two.list({ agent, status: ["interrupted"] }), [])
+      assert.deepEqual(yield* statusOf("interrupted"), { type: "interrupted", phase, by: "worker of interrupted" })
       const cancelled = { type: "cancelled", phase, reason: "wrong", by: "Ada", createdAt: 1_001 }
       assert.deepEqual(yield* statusOf("cancelled"), cancelled)
     })
