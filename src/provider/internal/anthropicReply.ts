@@ -31,9 +31,8 @@ const makeBlocks = (reply: Reply) => {
   }
 
   const sign = (index: number, part: Fields | undefined) => {
-    const signature = text(part, "signature")
-    if (signature === undefined) return
-    signatures.set(index, (signatures.get(index) ?? "") + signature)
+    const signature = text(part, "signature") ?? ""
+    if (signature !== "") signatures.set(index, (signatures.get(index) ?? "") + signature)
     reply.keep(signature.length)
   }
 
@@ -57,7 +56,19 @@ const makeBlocks = (reply: Reply) => {
     reply.endCall(String(index))
   }
 
-  return { start, delta, stop }
+  return {
+    event: (event: Fields): void => {
+      const [index, type] = [count(event, "index") ?? 0, string(event, "type")]
+      if (type === "content_block_start") start(index, fields(event, "content_block"))
+      else if (type === "content_block_stop") stop(index)
+      else delta(index, fields(event, "delta"))
+    },
+    whole: (blocks: ReadonlyArray<Fields>): void =>
+      blocks.forEach((block, index) => {
+        start(index, block)
+        stop(index)
+      })
+  }
 }
 
 /** Reads events and whole messages. */
@@ -81,21 +92,16 @@ export const decoder = (reply: Reply): Decoder => {
   const hear = (message: Fields | undefined) => {
     counts.take(fields(message, "usage"))
     reply.about(text(message, "id"), text(message, "model"), counts.usage)
-    list(message, "content").forEach((block, index) => {
-      blocks.start(index, block)
-      blocks.stop(index)
-    })
+    blocks.whole(list(message, "content"))
   }
 
   return {
     event: (event) => {
       switch (string(event, "type")) {
         case "content_block_delta":
-          return void blocks.delta(count(event, "index") ?? 0, fields(event, "delta"))
         case "content_block_start":
-          return void blocks.start(count(event, "index") ?? 0, fields(event, "content_block"))
         case "content_block_stop":
-          return void blocks.stop(count(event, "index") ?? 0)
+          return void blocks.event(event)
         case "message_start":
           first = fields(event, "message")
           return void hear(first)
