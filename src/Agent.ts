@@ -136,7 +136,8 @@ export interface Agent<out Output = string, out Skills extends AnySkill<unknown>
    */
   readonly maxRepeats: number | undefined
   /**
-   * Limits of a run and its children. The limits of a called agent hold inside those of its caller. Default: none.
+   * Limits of a run and its children. The limits of a called agent hold inside those of its caller, and a run that is
+   * handed over keeps those of the agent it was started with. Default: none.
    */
   readonly budget: ExecutionBudget
   /**
