@@ -69,7 +69,7 @@ const kernel = Kernel.layerMemory.pipe(
   Layer.provide([SkillRegistry.layer(writing), Layer.succeed(Provider.Provider, team)])
 )
 const single = agentOf(turns)
-const times = 20
+const times = 4
 
 const perTurn = (run: () => Effect.Effect<unknown, unknown, Kernel.Kernel>) => async () => {
   asked = 0
@@ -83,7 +83,7 @@ const perTurn = (run: () => Effect.Effect<unknown, unknown, Kernel.Kernel>) => a
 export default async (): Promise<ReadonlyArray<Row>> => {
   const inTree = perTurn(() => Kernel.run(root, "go"))
   const inOne = perTurn(() => Kernel.run(single, "go", { provider: alone() }))
-  const times = await compare(inTree, inOne, { warm: 3, counted: 9 })
+  const times = await compare(inTree, inOne, { warm: 8, counted: 25 })
   const name = `a tree of ${agents} agents, three levels deep: CPU per turn over the same turns in one run`
   return [ratioRow("team.tree", name, times, "µs", 1.2)]
 }

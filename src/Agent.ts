@@ -136,7 +136,8 @@ export interface Agent<out Output = string, out Skills extends AnySkill<unknown>
    */
   readonly maxRepeats: number | undefined
   /**
-   * Limits of a run and its children. The limits of a called agent hold inside those of its caller. Default: none.
+   * Limits of a run and its children. The limits of a called agent hold inside those of its caller, and a run that is
+   * handed over keeps those of the agent it was started with. Default: none.
    */
   readonly budget: ExecutionBudget
   /**
@@ -330,15 +331,20 @@ const schemaOf = (output: Schema.Constraint) => () => {
 /**
  * Writes an agent as plain JSON in snake_case, without defaults.
  *
- * Skill values are written as their names. Fails for instructions that are an Effect, and for an output without a JSON
- * Schema.
+ * Skill values are written as their names. Fails for instructions that are an Effect, for an output without a JSON
+ * Schema, and for an agent with `agents` or `handoffs`.
  *
  * @category config
  * @since 0.1.0
  */
 export const toConfig = (
   agent: Agent<unknown, AnySkill<unknown>, unknown>
-): Result.Result<JsonObject, AgentConfigInvalid> => Configs.write(agent, skillNames(agent), plain)
+): Result.Result<JsonObject, AgentConfigInvalid> =>
+  agent.agents.length + agent.handoffs.length > 0
+    ? Result.fail(
+        invalid(agent.agents.length > 0 ? "agents" : "handoffs", "a config holds one agent: write each by itself")
+      )
+    : Configs.write(agent, skillNames(agent), plain)
 
 const plain = make({ instructions: "", model: "" })
 

@@ -55,6 +55,8 @@ export interface Options {
   readonly protocols?: ReadonlyArray<Pick<AnyProtocol, "name">> | undefined
   /** May a workflow be started? Only root runs may. */
   readonly workflows?: boolean | undefined
+  /** The agents that tasks of a workflow may name. Default: none. */
+  readonly agents?: ReadonlyArray<string> | undefined
   /** JSON Schema of a typed answer. */
   readonly output?: JsonObject | undefined
 }
@@ -112,7 +114,8 @@ export const make = (options: Options): Grammar => {
   const final = rules.add("final", tagged("final", null, answer))
   const thought = rules.add("thought", tagged("plan", null, sequence(beginning, content(rules))))
   const reply = sequence(optional(sequence(thought, gap)), choice(calling, final))
-  const workflow = () => rules.add("workflow", tagged("plan", null, JsonRules.fitting(rules, planSchema, "plan")))
+  const workflow = () =>
+    rules.add("workflow", tagged("plan", null, JsonRules.fitting(rules, planSchema(options), "plan")))
   rules.map.set("root", options.workflows === true ? choice(reply, workflow()) : reply)
   return pruned(rules)
 }
@@ -158,7 +161,7 @@ export const toJsonSchema = (options: Options): JsonObject => {
     ...builtins.map((name) => block("command", name, words(""))),
     ...(options.protocols ?? []).map(({ name }) => block(name, undefined, { type: "string" })),
     block("plan", undefined, { type: "string" }),
-    ...(options.workflows === true ? [block("plan", undefined, planSchema)] : []),
+    ...(options.workflows === true ? [block("plan", undefined, planSchema(options))] : []),
     block("final", undefined, options.output === undefined ? { type: "string" } : hoisted(options.output, "final"))
   ]
   return {
@@ -368,7 +371,7 @@ const hoist = (schema: JsonObject, name: string, definitions: Map<string, Json>)
   return own
 }
 
-const planSchema: JsonObject = {
+const planSchema = ({ agents = [] }: Options): JsonObject => ({
   type: "object",
   properties: {
     goal: { type: "string" },
@@ -382,7 +385,8 @@ const planSchema: JsonObject = {
           id: { type: "string", pattern: "^[A-Za-z0-9_-]{1,40}$" },
           input: { type: "string", pattern: "^[^\\x00\\s]" },
           parallel: { type: "boolean" },
-          depends_on: { type: "array", items: { type: "string" } }
+          depends_on: { type: "array", items: { type: "string" } },
+          ...(agents.length === 0 ? {} : { agent: { type: "string", enum: agents } })
         },
         required: ["id", "input"],
         additionalProperties: false
@@ -391,4 +395,4 @@ const planSchema: JsonObject = {
   },
   required: ["goal", "strategy", "tasks"],
   additionalProperties: false
-}
+})

@@ -125,6 +125,15 @@ All results come back in one block, as a JSON object from id to result:
 
 The command /tasks shows the plan, the state of each task and the results so far. A sub-agent cannot start a workflow.`
 
+/**
+ * Returns the addition to `workflowDocumentation` for an agent that may give tasks to other agents.
+ *
+ * @category workflows
+ * @since 0.2.0
+ */
+export const workflowAgents = (agents: ReadonlyArray<string>): string =>
+  `A task may also have "agent": the name of the agent that does it instead of a sub-agent of yours. The agents are ${agents.join(", ")}.`
+
 // ---------------------------------------------------------------- correctives
 
 /**

@@ -336,9 +336,9 @@ export const fork: (runId: string, options?: ForkOptions) => Effect.Effect<strin
  * that registers the skill, or from the running fiber.
  *
  * Like every layer, it is built once even if it is provided twice: use `Layer.fresh(Kernel.layer)` for a second kernel
- * on other registries. A skill that calls another agent with `Kernel.run` needs a kernel, which needs its registry:
- * register such a skill on top of both with `SkillRegistry.register`. The run it starts is a root run with its own
- * budget and events, unlike the tasks of a workflow.
+ * on other registries. An agent calls another one through its `agents`, in the same tree of runs. A skill that calls
+ * `Kernel.run` starts a root run with its own budget and events. It needs a kernel, which needs its registry: register
+ * such a skill on top of both with `SkillRegistry.register`.
  *
  * @category layers
  * @since 0.1.0

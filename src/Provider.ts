@@ -83,6 +83,8 @@ export type ReplyGrammar =
       readonly skills: ReadonlyArray<Pick<ToolDefinition, "name" | "inputSchema">>
       readonly protocols: ReadonlyArray<{ readonly name: string }>
       readonly workflows: boolean
+      /** The agents that tasks of a workflow may name. Absent: none. */
+      readonly agents?: ReadonlyArray<string>
       readonly output: JsonObject | undefined
     }
   | { readonly _tag: "Json"; readonly schema: JsonObject }

@@ -32,7 +32,10 @@ export type Input = string | Media | Content | ReadonlyArray<string | Media | Co
 export interface CommonOptions {
   /** Provider of the model for this run. Default: by the agent's model string, else the provider in the layer. */
   readonly provider?: ProviderShape | undefined
-  /** Names of the skills that may be used at all. Not stored: give it again to `resume`. Default: all. */
+  /**
+   * Names of the skills that may be used at all, by every agent of the run. It does not limit which agents may be called:
+   * a policy does. Not stored: give it again to `resume`. Default: all.
+   */
   readonly allowedSkills?: ReadonlyArray<string> | undefined
   /** Emit every part of a reply as `stream_part`, text included. Default: false. */
   readonly parts?: boolean | undefined

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Schema, Stream } from "effect"
+import { Effect, Fiber, Result, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { Agent, Kernel, ModelRegistry, Policy, type RunEvent, RunStore, Skill } from "kernai"
+import { Agent, Grammar, Kernel, ModelRegistry, Policy, type RunEvent, RunStore, Skill } from "kernai"
 import { kernel, of } from "../support/kernel.ts"
 import { call, calls, lastAsked, model, native, slowly, voices } from "../support/team.ts"
 import { stored } from "../support/workflow.ts"
@@ -311,4 +311,29 @@ describe("a plan that names agents", () => {
       assert.include(lastAsked(requests, "lead").join("\n"), `"researcher"`)
     }).pipe(Effect.provide(kernel()))
   )
+
+  it.effect("is explained with the agents that may be named", () =>
+    Effect.gen(function* () {
+      const lead = Agent.make({ name: "lead", instructions: "", model: model("lead"), agents: [researcher] })
+      const { provider, requests } = voices({
+        lead: [`<block type="command" name="/workflow"></block>`, `<block type="final">done</block>`]
+      })
+      yield* Kernel.run(lead, "go", { provider })
+      assert.include(lastAsked(requests, "lead").join("\n"), "The agents are researcher.")
+    }).pipe(Effect.provide(kernel()))
+  )
+})
+
+it("an agent with agents is not written as a config, which holds one", () => {
+  assert.deepInclude(Result.getOrUndefined(Result.flip(Agent.toConfig(native("lead", { agents: [researcher] })))), {
+    _tag: "AgentConfigInvalid",
+    path: "agents"
+  })
+})
+
+it("a grammar lets tasks name the agents, and no others", () => {
+  const written = (agents?: ReadonlyArray<string>) =>
+    JSON.stringify(Grammar.toJsonSchema({ skills: [], workflows: true, agents }))
+  assert.include(written(["researcher"]), `"enum":["researcher"]`)
+  assert.notInclude(written(), `"agent"`)
 })

@@ -70,20 +70,26 @@ export const approving = <A, E extends { readonly _tag: string }, R>(
   runId: string,
   first: Effect.Effect<A, E, R>,
   resume: Effect.Effect<A, E, R>
-): Effect.Effect<A, E | Kernel.AnswerError | Kernel.QuestionsError, R | RunStore.RunStore> =>
-  Effect.catchIf(
-    first,
-    ({ _tag }) => _tag === "RunPaused",
-    () =>
-      Effect.gen(function* () {
-        const open = yield* Kernel.questions(runId)
-        yield* Kernel.answer(
-          runId,
-          open.map(({ callId }) => ({ callId, approved: true, by: "operator" }))
-        )
-        return yield* approving(runId, resume, resume)
-      })
+) => {
+  const answered = Effect.flatMap(Kernel.questions(runId), (open) =>
+    Kernel.answer(
+      runId,
+      open.map(({ callId }) => ({ callId, approved: true, by: "operator" }))
+    )
   )
+  type Ended = Effect.Effect<A, E | Kernel.AnswerError | Kernel.QuestionsError, R | RunStore.RunStore>
+  const toItsEnd = (part: Effect.Effect<A, E, R>): Ended =>
+    Effect.catchIf(
+      part,
+      ({ _tag }) => _tag === "RunPaused",
+      () =>
+        Effect.andThen(
+          answered,
+          Effect.suspend(() => toItsEnd(resume))
+        )
+    )
+  return toItsEnd(first)
+}
 
 const calls: ReadonlyArray<ReadonlyArray<string>> = [
   ["pay", "send"],

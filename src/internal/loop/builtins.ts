@@ -8,7 +8,7 @@ import * as InstructionBuilder from "../../InstructionBuilder.ts"
 import * as Plan from "../../Plan.ts"
 import * as SkillRegistry from "../../SkillRegistry.ts"
 import type { Run } from "./run.ts"
-import { visibleProtocols, visibleSkills } from "./permissions.ts"
+import { agentNames, visibleProtocols, visibleSkills } from "./permissions.ts"
 
 /** Answers a builtin with a text. Fails when there is no builtin of that name. */
 export const builtin = (run: Run, command: string): Effect.Effect<string, "unknown"> => {
@@ -20,13 +20,18 @@ export const builtin = (run: Run, command: string): Effect.Effect<string, "unkno
         JSON.stringify(protocols.map(({ documentation, name }) => ({ name, documentation })))
       )
     case "/workflow":
-      return Effect.succeed(InstructionBuilder.workflowDocumentation)
+      return Effect.sync(() => workflow(agentNames(run)))
     case "/tasks":
       return Effect.sync(() => tasks(run))
     default:
       return Effect.fail("unknown")
   }
 }
+
+const workflow = (agents: ReadonlyArray<string>): string =>
+  agents.length === 0
+    ? InstructionBuilder.workflowDocumentation
+    : `${InstructionBuilder.workflowDocumentation}\n\n${InstructionBuilder.workflowAgents(agents)}`
 
 /** The last plan of this run, never that of its parent. Written pair by pair to keep the order of ids. */
 const tasks = (run: Run): string => {

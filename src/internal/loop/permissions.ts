@@ -154,7 +154,7 @@ const grammarFor = (
   if (last?.root === root && isSame(last.skills, skills) && isSame(last.protocols, protocols)) return last.grammar
   const output = run.agent.typed ? jsonObject(run.agent.outputJsonSchema?.()) : undefined
   const grammar: ReplyGrammar | undefined = canAct(run, protocols)
-    ? { _tag: "Blocks", skills, protocols, workflows: root, output }
+    ? { _tag: "Blocks", skills, protocols, workflows: root, agents: agentNames(run), output }
     : output === undefined
       ? undefined
       : { _tag: "Json", schema: output }
