@@ -13,6 +13,7 @@ import type { Json, JsonObject } from "./internal/base/json.ts"
 import { plain } from "./internal/base/json.ts"
 import type { PhaseEvent, RunScope } from "./RunRecord.ts"
 import type { ProviderReason, VendorWords } from "./KernelError.ts"
+import type { Kind } from "./Media.ts"
 import type { Message } from "./Message.ts"
 import type { AnySkill, SkillTypes } from "./Skill.ts"
 import type { FinishReason, StreamPart } from "./StreamPart.ts"
@@ -155,6 +156,8 @@ export type SkillEvents<S extends AnySkill<unknown>> = S extends unknown
            * here.
            */
           readonly input: SkillTypes.Input<S>
+          /** The kinds of media that the skill declares to produce. */
+          readonly produces?: ReadonlyArray<Kind>
         })
       | (RunScope & {
           readonly type: "skill_result"

@@ -5,6 +5,7 @@
 import type { AgentEvent, CallEvent, PhaseEvent, RunScope, TaskEvent, TurnEvent } from "../../RunEvent.ts"
 import type { RunState } from "../../RunState.ts"
 import { answer, result } from "../state/runResult.ts"
+import type { Kind } from "../../Media.ts"
 import type { JsonObject } from "../base/json.ts"
 
 /** A phase event without its scope and revision. */
@@ -19,7 +20,13 @@ type Unscoped<E> = E extends RunScope ? Omit<E, keyof RunScope> : never
 /** An event that is not part of the journal, without its scope. */
 export type LiveEvent =
   | Unscoped<TurnEvent | CallEvent | TaskEvent | AgentEvent>
-  | { readonly type: "skill_execute"; readonly skill: string; readonly callId: string; readonly input: unknown }
+  | {
+      readonly type: "skill_execute"
+      readonly skill: string
+      readonly callId: string
+      readonly input: unknown
+      readonly produces?: ReadonlyArray<Kind>
+    }
   | {
       readonly type: "skill_result"
       readonly skill: string
