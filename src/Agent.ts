@@ -22,6 +22,7 @@ import { misshapen } from "./internal/agent/agentShape.ts"
 import { attempt } from "./internal/base/foreignValue.ts"
 import * as Team from "./internal/agent/team.ts"
 import { jsonObject, type JsonObject } from "./internal/base/json.ts"
+import { withDates } from "./internal/base/dateFormat.ts"
 import { resolve, withDefinitions } from "./internal/base/jsonSchema.ts"
 import { timeSpan } from "./internal/base/timeSpan.ts"
 import type { Markup } from "./internal/words/markup.ts"
@@ -321,7 +322,7 @@ const answerOf = (output: Schema.ConstraintDecoder<unknown>): Schema.ConstraintD
   attempt(() => (Schema.isSchema(output) ? Schema.fromJsonString(Schema.toCodecJson(output)) : output), output)
 
 const schemaOf = (output: Schema.Constraint) => () => {
-  const { definitions, schema } = Schema.toJsonSchemaDocument(output)
+  const { definitions, schema } = withDates(output, Schema.toJsonSchemaDocument(output))
   // Some servers require a `type` at the root, not a `$ref`.
   return withDefinitions(resolve(schema, { $defs: jsonObject(definitions) }), definitions)
 }

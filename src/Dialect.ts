@@ -8,6 +8,7 @@
  * @since 0.1.0
  */
 
+import * as Base64 from "effect/encoding/Base64"
 import * as Result from "effect/Result"
 import * as Bounds from "./internal/base/bounds.ts"
 import type { Block } from "./Block.ts"
@@ -22,7 +23,8 @@ import { Pieces } from "./internal/base/text.ts"
 import * as Snapshot from "./internal/base/snapshot.ts"
 import { LimitExceeded } from "./KernelError.ts"
 import type { Limits } from "./Limits.ts"
-import type { Finish, Metadata, ReportedUsage, StreamPart, ToolCall } from "./StreamPart.ts"
+import { kindOf } from "./Media.ts"
+import type { File, Finish, Metadata, ReportedUsage, StreamPart, ToolCall } from "./StreamPart.ts"
 
 /**
  * A whole reply.
@@ -40,7 +42,7 @@ export interface Reply {
   /** The block the reply ended in. Never act on it. */
   readonly unclosed: Block | undefined
   readonly calls: ReadonlyArray<ToolCall>
-  /** The contents of the assistant message: thinking where it occurred, text, then native calls. */
+  /** The contents of the assistant message: thinking where it occurred, text, media, then native calls. */
   readonly content: ReadonlyArray<Content>
   /** Undefined when the stream was cut. */
   readonly finish: Finish | undefined
@@ -197,19 +199,32 @@ const rereadIn = (reply: Reply, dialect: Dialect, markups: ReadonlyArray<Markups
   }))
   const text = reading.blocks.find((block) => block.type === "final")?.content ?? Blocks.strip(reading.rest)
   const thinking = reply.content.filter((part) => part.type === "thinking")
-  return { ...reply, text, calls, content: [...thinking, ...contentOf(text, calls, thinking.length)] }
+  const media = reply.content.filter(Contents.isMedia)
+  return { ...reply, text, calls, content: [...thinking, ...contentOf(text, media, calls, thinking.length)] }
 }
 
 const read = (params: unknown): unknown =>
   typeof params === "string" ? Result.getOrElse(parseJson(params, Bounds.jsonDepth), () => params) : params
 
 /** Returns text and native calls as the assistant message stores them. */
-const contentOf = (text: string, calls: ReadonlyArray<ToolCall>, before: number): Array<Content> => {
+const contentOf = (
+  text: string,
+  media: ReadonlyArray<Content>,
+  calls: ReadonlyArray<ToolCall>,
+  before: number
+): Array<Content> => {
   const content: Array<Content> = []
-  if (text !== "" || before + calls.length === 0) content.push(Contents.text(text))
+  if (text !== "" || before + media.length + calls.length === 0) content.push(Contents.text(text))
+  content.push(...media)
   for (const call of calls) content.push(Contents.toolUse(call.id, call.name, jsonObject(call.params)))
   return content
 }
+
+const mediumOf = ({ data, fileId, mediaType }: File): Content => ({
+  type: kindOf(mediaType),
+  mediaType,
+  ...(fileId === undefined ? { data: Result.getOrElse(Base64.decode(data), () => new Uint8Array()) } : { fileId })
+})
 
 /** A thought, and the data its vendor needs to receive it again. */
 interface Thought {
@@ -232,6 +247,7 @@ class ReplyReader implements Reader {
   readonly #text = new Pieces()
   readonly #blocks: Array<Block> = []
   readonly #calls: Array<ToolCall> = []
+  readonly #media: Array<Content> = []
   readonly #thinking = new Map<string, Thought>()
   /** How many thoughts precede the text. */
   #before: number | undefined
@@ -284,6 +300,10 @@ class ReplyReader implements Reader {
         case "tool-call":
           if (this.#calls.length >= this.#limits.blocksPerReply + Bounds.nativeCallsBeyond) break
           this.#calls.push(written(part))
+          this.#listener.part(part)
+          break
+        case "file":
+          this.#media.push(mediumOf(part))
           this.#listener.part(part)
           break
         case "finish":
@@ -390,7 +410,7 @@ class ReplyReader implements Reader {
   }
 
   #content(text: string): ReadonlyArray<Content> {
-    const parts = contentOf(text, this.#calls, this.#thinking.size)
+    const parts = contentOf(text, this.#media, this.#calls, this.#thinking.size)
     if (this.#thinking.size === 0) return parts
     const thoughts = Array.from(this.#thinking.values(), (thought) => this.#thinkingOf(thought))
     // Thoughts after the text stay after it, since vendors may reject thinking that was moved.

@@ -12,6 +12,7 @@ import type { Block } from "./Block.ts"
 import type { Json, JsonObject } from "./internal/base/json.ts"
 import { plain } from "./internal/base/json.ts"
 import type { PhaseEvent, RunScope } from "./RunRecord.ts"
+import type { Kind } from "./Media.ts"
 import type { ProviderReason, VendorWords } from "./KernelError.ts"
 import type { Kind } from "./Media.ts"
 import type { Message } from "./Message.ts"
@@ -69,6 +70,8 @@ export type TurnEvent =
   | (Event<"reply_cut"> & { readonly finishReason: FinishReason })
   /** The model repeats itself. It was sent a correction; the next repetition fails the run. */
   | (Event<"loop_detected"> & { readonly repeats: number; readonly names: ReadonlyArray<string> })
+  /** The model made a medium, which is stored now and named by its message. */
+  | (Event<"media_made"> & { readonly kind: Kind; readonly fileId: string; readonly mediaType: string | null })
   | (Event<"output_rejected"> & { readonly detail: string })
   | (Event<"final"> & { readonly text: string })
   | (Event<"result"> & { readonly text: string })

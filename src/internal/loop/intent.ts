@@ -6,6 +6,7 @@
  */
 
 import type { Block } from "../../Block.ts"
+import * as Contents from "../../Content.ts"
 import type { Reply } from "../../Dialect.ts"
 import * as InstructionBuilder from "../../InstructionBuilder.ts"
 import type { Outcome } from "../../RunState.ts"
@@ -31,7 +32,8 @@ const shortened = (outcome: Outcome, { limits: { resultBytes } }: ReplyRules): O
 }
 
 /** Does a reply say nothing at all? */
-export const isEmpty = (reply: Reply): boolean => reply.text === "" && reply.calls.length === 0
+export const isEmpty = (reply: Reply): boolean =>
+  reply.text === "" && reply.calls.length === 0 && !reply.content.some(Contents.isMedia)
 
 const meaningOf = (reply: Reply, rules: ReplyRules, facts: ReadonlyArray<Fact>): Meaning => {
   const finishReason = reply.finish?.reason ?? "unknown"
@@ -106,7 +108,9 @@ const ofBlocks = (reply: Reply, rules: ReplyRules, before: ReadonlyArray<Fact>):
   if (unclosed !== undefined) {
     return corrected("cut", InstructionBuilder.unclosed(unclosed.type), [...facts, stall([unclosed.type])])
   }
-  return rules.correctsProse
+  // A medium is an answer of its own.
+  const isProse = !rules.correctsProse || reply.content.some(Contents.isMedia)
+  return !isProse
     ? corrected("stall", InstructionBuilder.stall(kinds(powerless)), [...facts, stall(kinds(powerless))])
     : finished(reply.text, "prose", rules, facts)
 }

@@ -58,6 +58,12 @@ const ofReply = (event: RunEvent): Told | undefined => {
         ["repeats", event.repeats],
         ["names", event.names.join(",")]
       ])
+    case "media_made":
+      return info("llm.media_made", [
+        ["kind", event.kind],
+        ["file_id", event.fileId],
+        ["media_type", event.mediaType]
+      ])
     case "output_rejected":
       return warn("agent.output_rejected", [["detail", event.detail]])
     case "plan_rejected":

@@ -75,6 +75,8 @@ const replyData = (event: RunEvent, base: number): Json | undefined => {
       return { finish_reason: event.finishReason }
     case "loop_detected":
       return { repeats: event.repeats, names: event.names }
+    case "media_made":
+      return { kind: event.kind, file_id: event.fileId, media_type: event.mediaType }
     case "output_rejected":
       return { detail: event.detail }
     default:
