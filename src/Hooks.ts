@@ -78,6 +78,10 @@ export interface HookArgs {
 export interface Prepared {
   readonly system: string | null
   readonly messages: ReadonlyArray<Message>
+  /**
+   * Another model for this turn. One of another provider, named by its `provider` or as `<provider>/<model>`, needs a
+   * `ModelRegistry`; without it the run fails.
+   */
   readonly model?: Model | undefined
   readonly generation?: Generation | undefined
 }

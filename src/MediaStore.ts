@@ -16,6 +16,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
 import * as SchemaIssue from "effect/SchemaIssue"
+import { mediaId } from "./internal/base/jsonSchema.ts"
 import * as Shelf from "./internal/store/mediaScope.ts"
 import type { MediaStoreShape, StoredMedia } from "./internal/store/mediaStoreTypes.ts"
 import { MediaConflict, MediaNotFound, MediaUnreadable } from "./KernelError.ts"
@@ -48,7 +49,10 @@ export class MediaStore extends Context.Service<MediaStore, MediaStoreShape>()("
  * @since 0.1.0
  */
 export const Reference: Schema.Codec<StoredMedia, string, MediaStore> = (() =>
-  Schema.String.annotate({ description: "The id of a medium in this conversation, such as media_0123456789ab" }).pipe(
+  Schema.String.annotate({
+    title: mediaId,
+    description: "The id of a medium in this conversation, such as media_0123456789ab"
+  }).pipe(
     Schema.decodeTo(Schema.declare(isStored, { expected: "a stored medium" }), {
       decode: SchemaGetter.transformEffect((id: string) =>
         Effect.flatMap(

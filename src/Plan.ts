@@ -67,7 +67,7 @@ export class PlanRejected extends Schema.TaggedError<PlanRejected>()("PlanReject
  * @category models
  * @since 0.1.0
  */
-export const Status = Schema.Literals(["pending", "running", "done"])
+export const Status = Schema.Literals(["pending", "running", "done", "failed"])
 
 /**
  * The status of a task.

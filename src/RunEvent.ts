@@ -158,6 +158,8 @@ export type SkillEvents<S extends AnySkill<unknown>> = S extends unknown
            * here.
            */
           readonly input: SkillTypes.Input<S>
+          /** The kinds of media that the skill declares to produce. */
+          readonly produces?: ReadonlyArray<Kind>
         })
       | (RunScope & {
           readonly type: "skill_result"

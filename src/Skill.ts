@@ -135,7 +135,7 @@ export interface AnySkill<out R = never> {
   readonly annotations: Annotations
   /** Capabilities the model must have. */
   readonly requires: ReadonlyArray<Capability>
-  /** Kinds of media in the results, for information only. */
+  /** Kinds of media in the results. A result with media of another kind is refused. Empty: any kind. */
   readonly produces: ReadonlyArray<Kind>
   readonly source: Source
   /** Maximum duration of one call. Default: `Limits.skillTimeout`. */
@@ -211,6 +211,10 @@ export interface Options<
   readonly annotations?: Partial<Annotations> | undefined
   /** Capabilities the model must have. Default: none. */
   readonly requires?: ReadonlyArray<Capability> | undefined
+  /**
+   * Kinds of media in the results, shown to models and in `skill_execute`. A result with media of another kind fails.
+   * Default: any kind, and none is shown.
+   */
   readonly produces?: ReadonlyArray<Kind> | undefined
   /** The configuration keys available in `SkillContext.config`. */
   readonly config?: (C & Settings.Exactly<C, Settings.ConfigSpec>) | undefined

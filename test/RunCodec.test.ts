@@ -164,6 +164,31 @@ describe("a record as text", () => {
     })
   })
 
+  it("keeps a negative zero wherever the result of a call may hold one", () => {
+    const run = Journal.begin("run")
+    const records = Journal.turn(run, { text: "said", output: [Content.text("told")] }).map(({ record }) => record)
+    const completed = records.find(({ events }) => events[0]?.type === "tool_call_completed")
+    assert.isDefined(completed)
+    const [event] = completed.events
+    assert.isTrue(event?.type === "tool_call_completed")
+    if (event?.type !== "tool_call_completed") return
+    const text = Content.decode({ type: "text", text: "told", extra: { weight: -0 } })
+    const results: ReadonlyArray<Call.CallOutcome> = [
+      { ...event.result, durationMs: -0 },
+      { ...event.result, output: [Content.data({ a: -0, b: [-0, { c: -0 }] })] },
+      { ...event.result, output: [Result.getOrThrow(text)] },
+      { ...event.result, metadata: { a: -0 } },
+      { ...event.result, message: { ...Message.user("a"), metadata: { zero: -0 } } }
+    ]
+    for (const result of results) {
+      const record: RunState.RunRecord = { ...completed, events: [{ ...event, result }] }
+      assert.isTrue(RunCodec.isSame(decode(encode(record)), record))
+      assert.include(encode(record), "-0")
+      const [first] = decode(encode(record)).events
+      assert.deepStrictEqual(first?.type === "tool_call_completed" && first.result, result)
+    }
+  })
+
   it("distinguishes a newer format from damage (R-9)", () => {
     const [line = ""] = fixture("journal-v2.jsonl")
     assert.strictEqual(reasonOf(codec.decodeRecord(line.replace('"format":2', '"format":3'))), "format")

@@ -10,6 +10,7 @@
 
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { messageOf } from "../internal/base/foreignValue.ts"
 import { TemplateError } from "../KernelError.ts"
 import * as Messages from "../Message.ts"
 import * as PromptPipeline from "../PromptPipeline.ts"
@@ -111,7 +112,7 @@ const engine = Effect.fnUntraced(function* (options: Options): Effect.fn.Return<
     const isLiquid = LiquidError.is(error)
     const [line = 0] = isLiquid ? error.token.getPosition() : []
     const cause: unknown = isLiquid ? (error.originalError ?? error) : error
-    return new TemplateError({ line, detail: cause instanceof Error ? cause.message : String(cause) })
+    return new TemplateError({ line, detail: messageOf(cause) })
   }
   const render: (...given: Parameters<Render>) => string = (text, values) => {
     const made = String(liquid.renderSync(parse(text), { ...values }))

@@ -22,6 +22,7 @@ import * as Stream from "effect/Stream"
 import type { Content } from "../Content.ts"
 import * as Contents from "../Content.ts"
 import { explain } from "../internal/loop/explain.ts"
+import { isA } from "../internal/base/foreignValue.ts"
 import type { JsonObject } from "../internal/base/json.ts"
 import { jsonObject } from "../internal/base/json.ts"
 import { InvalidArguments } from "../KernelError.ts"
@@ -233,7 +234,7 @@ const failed = (skill: string, error: unknown): unknown => {
       ? new InvalidArguments({ skill, path: "", detail: reason.description })
       : { _tag: reason._tag, message: reason.message }
   }
-  if (typeof error === "string" || error instanceof Error) return error
+  if (typeof error === "string" || isA(error, Error)) return error
   const told = isFields(error) ? error : {}
   // A failure that JSON cannot express is reported by its tag.
   const written = Result.getOrUndefined(Result.try(() => JSON.stringify(error)))

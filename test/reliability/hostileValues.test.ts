@@ -136,6 +136,46 @@ const doors: ReadonlyArray<readonly [name: string, door: (bad: Bad) => Door]> = 
       }
     })
   ],
+  [
+    "a part of a reply",
+    (bad) => {
+      const part = { type: "text-delta", id: "0", delta: "x" } as const
+      Object.defineProperty(part, "delta", { get: () => Effect.runSync(bad()), enumerable: true })
+      return { options: { provider: { name: "wild", stream: () => Stream.make(part) } } }
+    }
+  ],
+  [
+    "a skill in a task",
+    (bad) => ({
+      skills: [Skill.dynamic("look", { description: "", inputSchema: {}, execute: bad })],
+      provider: MockProvider.make(
+        '<block type="plan">{"goal":"g","tasks":[{"id":"a","input":"b"}]}</block>',
+        command("look"),
+        final("a"),
+        final("done")
+      )
+    })
+  ],
+  [
+    "a hook in a task",
+    (bad) => ({
+      around: Hooks.layer({
+        onTurnStarted: ({ state }) => (state.depth === 0 ? Effect.void : bad())
+      }),
+      provider: MockProvider.make(
+        '<block type="plan">{"goal":"g","tasks":[{"id":"a","input":"b"}]}</block>',
+        final("done")
+      )
+    })
+  ],
+  [
+    "the listing of skills",
+    (bad) => {
+      const listing = { get: () => Effect.runSync(bad()), enumerable: true }
+      const skills = [Object.defineProperty({ ...look }, "listing", listing)]
+      return { skills, provider: MockProvider.make(command("/skills", ""), final("done")) }
+    }
+  ],
   ["a recorder", (bad) => ({ around: Recorder.layer({ record: () => void Effect.runSync(bad()) }) })],
   ["a redactor", (bad) => ({ around: Layer.succeed(Redaction.Redaction, { text: () => Effect.runSync(bad()) }) })],
   [

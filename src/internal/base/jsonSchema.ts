@@ -125,6 +125,9 @@ const step = (schema: unknown, key: PropertyKey, walk: Walk, depth: number): Rea
   return [part ?? own(here, "additionalProperties")].filter(isRecord)
 }
 
+/** The title of a text that is the id of a medium, and how models see its type. */
+export const mediaId = "media id"
+
 const distinct = (schema: unknown, walk: Walk): ReadonlyArray<string> => Array.from(new Set(plain(schema, walk, 0)))
 
 const plain = (schema: unknown, walk: Walk, depth: number): ReadonlyArray<string> => {
@@ -136,6 +139,7 @@ const plain = (schema: unknown, walk: Walk, depth: number): ReadonlyArray<string
     return names.length === 0 ? ["any"] : names
   }
   if (own(here, "format") === "media") return ["media"]
+  if (own(here, "title") === mediaId) return [mediaId]
   if (Object.hasOwn(here, "const")) return [literal(here["const"])]
   const values = own(here, "enum")
   if (Array.isArray(values) && values.length > 0 && values.length <= maxDepth) return values.map(literal)

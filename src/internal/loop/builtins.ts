@@ -44,9 +44,13 @@ const tasks = (run: Run): string => {
   const results = new Map(
     Calls.inOrder(turn.order, turn.completed).map((result) => [result.name, Calls.textOf(result)])
   )
+  const failed = new Set(turn.completed.flatMap(({ error, name }) => (error === undefined ? [] : [name])))
+  const running = new Set(turn.inFlight.map(({ name }) => name))
   const listed = tasks.map((task) => {
     const result = results.get(task.id)
-    return { ...Plan.taskToJson({ ...task, status: result === undefined ? "pending" : "done" }), result }
+    const isWaiting = running.has(task.id) ? "running" : "pending"
+    const status = result === undefined ? isWaiting : failed.has(task.id) ? "failed" : "done"
+    return { ...Plan.taskToJson({ ...task, status }), result }
   })
   const pairs = [...results].map(([id, text]) => `${JSON.stringify(id)}:${JSON.stringify(text)}`)
   const head = `"depth":${run.state.depth},"goal":${JSON.stringify(goal)},"strategy":${JSON.stringify(strategy)}`

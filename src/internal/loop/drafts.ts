@@ -5,6 +5,7 @@
 import type { AgentEvent, CallEvent, PhaseEvent, RunScope, TaskEvent, TurnEvent } from "../../RunEvent.ts"
 import type { RunState } from "../../RunState.ts"
 import { answer, result } from "../state/runResult.ts"
+import type { Kind } from "../../Media.ts"
 import type { JsonObject } from "../base/json.ts"
 
 /** A phase event without its scope and revision. */
@@ -21,7 +22,13 @@ export type LiveEvent =
   | Unscoped<TurnEvent | CallEvent | TaskEvent | AgentEvent>
   | { readonly type: "skill_progress"; readonly skill: string; readonly callId: string; readonly progress: unknown }
   | { readonly type: "skill_preliminary"; readonly skill: string; readonly callId: string; readonly output: unknown }
-  | { readonly type: "skill_execute"; readonly skill: string; readonly callId: string; readonly input: unknown }
+  | {
+      readonly type: "skill_execute"
+      readonly skill: string
+      readonly callId: string
+      readonly input: unknown
+      readonly produces?: ReadonlyArray<Kind>
+    }
   | {
       readonly type: "skill_result"
       readonly skill: string

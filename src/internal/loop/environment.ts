@@ -38,6 +38,7 @@ import { membersOf } from "./members.ts"
 import { publisher } from "./publisher.ts"
 import { resume } from "./resume.ts"
 import type { Environment } from "./run.ts"
+import { chooser } from "./resolveModel.ts"
 import * as Budget from "./sharedBudget.ts"
 import { soundRedactor } from "./soundRedactor.ts"
 import { spawner } from "./task.ts"
@@ -72,6 +73,7 @@ export const withEnvironment = <Output, S extends AnySkill<unknown>, R, A, E>(
       const environment: Environment = {
         ...own,
         member,
+        served: chooser(built, current),
         maxSteps: agent.maxSteps,
         deadline: agent.budget.deadline,
         store: patient(Context.get(built, RunStore.RunStore), limits),

@@ -30,7 +30,7 @@ import { carry, emit } from "./commit.ts"
 import { cutUsage } from "./cutUsage.ts"
 import { hasBegun, type ModelReply } from "./modelReply.ts"
 import { definitions, grammarOf } from "./permissions.ts"
-import { now, openTurn, type Run } from "./run.ts"
+import { now, openTurn, type Run, type Served } from "./run.ts"
 import * as Budget from "./sharedBudget.ts"
 import type { ReplyError } from "./stepErrors.ts"
 
@@ -43,9 +43,14 @@ export const callModel = (run: Run): Effect.Effect<ModelReply, ReplyError> =>
   Effect.suspend(() => {
     const turn = openTurn(run)
     const grammar = run.agent.grammar ? grammarOf(run) : undefined
-    if (turn.tools.length === 0 && grammar === undefined) return callWith(run, turn, none, undefined)
-    return Effect.flatMap(Effect.zip(toolsOf(run, turn), grammar ?? Effect.undefined), ([tools, grammar]) =>
-      callWith(run, turn, tools, grammar)
+    const chosen = turn.args?.model
+    if (turn.tools.length === 0 && grammar === undefined && chosen === undefined) {
+      return callWith(run, turn, run, none, undefined)
+    }
+    const served = chosen === undefined ? Effect.succeed(run) : run.served(chosen, run)
+    return Effect.flatMap(
+      Effect.all([served, toolsOf(run, turn), grammar ?? Effect.undefined]),
+      ([served, tools, grammar]) => callWith(run, turn, served, tools, grammar)
     )
   })
 
@@ -61,10 +66,11 @@ const toolsOf = (run: Run, turn: Turn): Effect.Effect<ReadonlyArray<ToolDefiniti
 const callWith = (
   run: Run,
   turn: Turn,
+  served: Served,
   tools: ReadonlyArray<ToolDefinition>,
   grammar: ReplyGrammar | undefined
 ): Effect.Effect<ModelReply, ReplyError> => {
-  const call = modelCall(run, turn, tools, grammar)
+  const call = modelCall(run, turn, served, tools, grammar)
   const startedAt = now(run)
   emitSent(run, call.request, startedAt)
   const reading: Reading = { raw: [], firstAt: undefined, call, calls: 0, reader: undefined }
@@ -228,12 +234,12 @@ const manyParts = 1_024
 const modelCall = (
   run: Run,
   turn: Turn,
+  { model, provider }: Served,
   tools: ReadonlyArray<ToolDefinition>,
   grammar: ReplyGrammar | undefined
 ): ModelCall => {
   const { agent, state } = run
   const system: ReadonlyArray<Message> = state.system === null ? [] : [Messages.system(state.system)]
-  const model = turn.args?.model ?? run.model
   const generation = Generations.merge(agent.generation, turn.args?.generation ?? Generations.empty)
   const breakpoints = turn.args?.cacheBreakpoints
   const rest = {
@@ -247,7 +253,7 @@ const modelCall = (
   const log = promptLog(state)
   let messages: ReadonlyArray<Message> | undefined
   const request = withMessages(rest, log.length, () => (messages ??= clean(run, log.after(system))))
-  return { runId: state.runId, rootRunId: state.rootRunId, step: stepOf(state), provider: run.provider, request }
+  return { runId: state.runId, rootRunId: state.rootRunId, step: stepOf(state), provider, request }
 }
 
 /** Adds the conversation to a value: a long one is copied only when it is read, a short one at once. */

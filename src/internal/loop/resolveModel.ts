@@ -9,7 +9,7 @@ import { ProviderError } from "../../KernelError.ts"
 import type { Model } from "../../Model.ts"
 import { ModelRegistry, modelOf as modelByName } from "../../ModelRegistry.ts"
 import { Provider, type ProviderShape } from "../../Provider.ts"
-import type { AnyAgent } from "./run.ts"
+import type { AnyAgent, Served } from "./run.ts"
 
 /**
  * The given provider, else the one that the agent's model string names, else the provider in context. The provider that a
@@ -21,7 +21,7 @@ export const modelOf = (
   { model: named }: AnyAgent,
   given: ProviderShape | undefined,
   isFirst: boolean
-): Effect.Effect<{ readonly provider: ProviderShape; readonly model: Model }, ModelError> => {
+): Effect.Effect<Served, ModelError> => {
   const find = <I, S>(key: Context.Key<I, S>): S | undefined =>
     Context.getOrUndefined(current, key) ?? Context.getOrUndefined(built, key)
   const from = (provider: ProviderShape) => ({ provider, model: modelFor(named, provider) })
@@ -40,6 +40,36 @@ export const modelOf = (
           detail: "No provider configured: provide one, or a ModelRegistry for <provider>/<model>"
         })
       )
+}
+
+/**
+ * Finds the provider of a model that was chosen for one turn: the run's own, unless the model names another by its
+ * `provider`, or as `<provider>/<model>` where a `ModelRegistry` is provided.
+ */
+export const chooser = (built: Context.Context<never>, current: Context.Context<never>) => {
+  const registry = Context.getOrUndefined(current, ModelRegistry) ?? Context.getOrUndefined(built, ModelRegistry)
+  return (chosen: Model, own: Served): Effect.Effect<Served, ModelError> => {
+    const { provider } = own
+    const key = chosen.provider ?? prefixOf(chosen, own, registry !== undefined)
+    if (key === undefined) return Effect.succeed({ provider, model: chosen })
+    if (key === provider.name || key === own.model.provider) {
+      const model = chosen.provider === undefined ? modelFor(chosen.id, provider) : chosen
+      return Effect.succeed({ provider, model })
+    }
+    if (registry === undefined) {
+      const detail = `the model '${chosen.id}' is of '${key}': provide a ModelRegistry`
+      return Effect.fail(new ProviderError({ provider: key, reason: "not_configured", detail }))
+    }
+    return chosen.provider === undefined
+      ? registry.resolve(chosen.id)
+      : Effect.map(registry.provider(key), (provider) => ({ provider, model: chosen }))
+  }
+}
+
+/** The provider that an id names. Some providers have a slash in the ids of their models. */
+const prefixOf = ({ id }: Model, own: Served, hasRegistry: boolean): string | undefined => {
+  const slash = id.indexOf("/")
+  return hasRegistry && slash > 0 && !own.model.id.includes("/") ? id.slice(0, slash) : undefined
 }
 
 /** A model by name. A prefix that names the provider itself is not sent to the vendor. */

@@ -11,7 +11,7 @@ import type { Call, CallResult } from "../../Call.ts"
 import type { Content } from "../../Content.ts"
 import type { Hooks } from "../../Hooks.ts"
 import type * as InstructionBuilder from "../../InstructionBuilder.ts"
-import type { ExtensionFailed, MiddlewareTermination, ResumeError, StopError } from "../../KernelError.ts"
+import type { ExtensionFailed, MiddlewareTermination, ModelError, ResumeError, StopError } from "../../KernelError.ts"
 import type { Limits } from "../../Limits.ts"
 import type * as MediaStore from "../../MediaStore.ts"
 import type { Message } from "../../Message.ts"
@@ -66,6 +66,12 @@ export interface Child {
   readonly input: ReadonlyArray<Content>
 }
 
+/** A model and the provider that serves it. */
+export interface Served {
+  readonly provider: ProviderShape
+  readonly model: Model
+}
+
 /** Everything a run uses. It belongs to the process and is never stored. */
 export interface Environment extends Member {
   /** Finds what an agent of the team uses. */
@@ -74,6 +80,8 @@ export interface Environment extends Member {
   readonly maxSteps: number
   /** The time that the run may take. */
   readonly deadline: Duration.Input | undefined
+  /** Finds the provider of a model that a hook chose for one turn. */
+  readonly served: (chosen: Model, own: Served) => Effect.Effect<Served, ModelError>
   readonly store: RunStore.RunStoreShape
   readonly protocols: ProtocolRegistry["Service"]
   readonly media: MediaStore.MediaStoreShape

@@ -31,7 +31,7 @@ import type { AppendError } from "../store/patientStore.ts"
 export type HookError = ExtensionFailed | MiddlewareTermination | AppendError
 
 /** Asking a model, and reading its reply. */
-export type ReplyError = ModelCallError | LimitExceeded
+export type ReplyError = ModelCallError | ModelError | LimitExceeded
 
 /** Storing the media of an input. */
 export type MediaError = MediaConflict | LimitExceeded | StoreError

@@ -10,7 +10,7 @@ import type { Call, CallError, CallResult } from "../../Call.ts"
 import * as Calls from "../../Call.ts"
 import type { Content } from "../../Content.ts"
 import * as Contents from "../../Content.ts"
-import { ToolNotFound } from "../../KernelError.ts"
+import { SkillResultInvalid, ToolNotFound } from "../../KernelError.ts"
 import type { Message } from "../../Message.ts"
 import type { AnyProtocol, SkillRequest } from "../../Protocol.ts"
 import type { AnySkill, CallScope, Effects } from "../../Skill.ts"
@@ -132,10 +132,21 @@ const skillTarget = (run: Run, call: Call, skill: AnySkill): Target => {
       timeout: skill.timeout ?? run.limits.skillTimeout,
       leaked: { type: "skill_leaked", skill: name, callId }
     },
-    started: { type: "skill_execute", skill: name, callId, input },
+    started: {
+      type: "skill_execute",
+      skill: name,
+      callId,
+      input,
+      ...(skill.produces.length === 0 ? {} : { produces: skill.produces })
+    },
     perform: reporting(run, call, skill, input),
     keep: (value, durationMs) =>
-      Effect.map(keep(run, value, Skills.toOutput), (kept) => skillAnswer(run, call, name, value, kept, durationMs)),
+      Effect.flatMap(keep(run, value, Skills.toOutput), (kept) => {
+        const odd = unexpected(skill, kept)
+        return odd === undefined
+          ? Effect.succeed(skillAnswer(run, call, name, value, kept, durationMs))
+          : Effect.fail(odd)
+      }),
     concerns: none,
     fail: (cause) =>
       Effect.map(failed(run, `Skill '${name}'`, cause, skill.encodeFailure), ({ error, ...facts }) => ({
@@ -155,6 +166,17 @@ const reporting = (
 ): Effect.Effect<unknown, unknown> => {
   const { end, report } = Reports.make(run, skill.name, call.callId)
   return Effect.ensuring(skill.call(input, { ...scopeOf(run, call), report }), Effect.sync(end))
+}
+
+/** The error of a result with media of a kind that the skill does not declare. One that declares none may return any. */
+const unexpected = ({ produces }: AnySkill, { content }: Kept): SkillResultInvalid | undefined => {
+  if (produces.length === 0) return undefined
+  const odd = content.find((part) => Contents.isMedia(part) && !produces.includes(part.type))
+  if (odd === undefined) return undefined
+  return new SkillResultInvalid({
+    path: "/media",
+    reason: `${odd.type} is none of what it produces: ${produces.join(", ")}`
+  })
 }
 
 const skillAnswer = (

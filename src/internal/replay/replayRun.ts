@@ -206,6 +206,8 @@ const staged = (
   }
   return {
     ...environment,
+    // The recorded replies say which provider wrote them.
+    served: (model, { provider }) => Effect.succeed({ model, provider }),
     store: patient(watched, environment.limits),
     workerId: tape.life,
     clock: machine.clock,

@@ -12,7 +12,7 @@ import { InvalidArguments } from "../../KernelError.ts"
 import type { DialectName } from "../../Dialect.ts"
 import { shorten } from "../base/text.ts"
 import type { JsonObject } from "../base/json.ts"
-import { at, typeNames } from "../base/jsonSchema.ts"
+import { at, mediaId, typeNames } from "../base/jsonSchema.ts"
 import { pathText } from "../base/fault.ts"
 import type { Input } from "./skillInput.ts"
 import { command, usage } from "./skillInput.ts"
@@ -136,7 +136,7 @@ const typeOf = (value: unknown): string => {
   return typeof value
 }
 
-const isLiteral = (type: string) => !/^[a-z]+$/.test(type)
+const isLiteral = (type: string) => type !== mediaId && !/^[a-z]+$/.test(type)
 
 const isOf = (value: unknown, type: string): boolean => {
   const actual = typeOf(value)
@@ -144,7 +144,7 @@ const isOf = (value: unknown, type: string): boolean => {
     type === "any" ||
     type === actual ||
     (type === "number" && actual === "integer") ||
-    (type === "media" && actual === "string") ||
+    ((type === "media" || type === mediaId) && actual === "string") ||
     type === JSON.stringify(value)
   )
 }

@@ -3,6 +3,7 @@
  */
 
 import { escape } from "../../Block.ts"
+import type { Kind } from "../../Media.ts"
 import { visible } from "../base/text.ts"
 import * as Input from "./skillInput.ts"
 import type { Configs, Credentials } from "./skillSettings.ts"
@@ -12,6 +13,7 @@ interface Described {
   readonly description: string
   readonly config?: Configs | undefined
   readonly credentials?: Credentials | undefined
+  readonly produces?: ReadonlyArray<Kind> | undefined
 }
 
 /** Returns the entry of a skill: names, types and defaults of its inputs and settings, but no values of settings. */
@@ -29,6 +31,9 @@ export const listingOf = (name: string, options: Described, input: Input.Input):
     ...(names.length === 0
       ? []
       : [`Inputs: ${escape(visible(Input.summary(input)))}`, `Usage: ${Input.usage(name, names)}`]),
+    ...(options.produces === undefined || options.produces.length === 0
+      ? []
+      : [`Produces: ${options.produces.join(", ")}`]),
     ...(config.length === 0 ? [] : [`Config: ${config.join(", ")}`]),
     ...(credentials.length === 0 ? [] : [`Credentials: ${credentials.join(", ")}`])
   ].join("\n  ")

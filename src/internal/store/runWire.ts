@@ -138,20 +138,20 @@ const isOwnEvent = (event: PhaseEvent): boolean => {
     case "model_completed":
       return (
         event.outcome.type !== "workflow" &&
-        event.message.content.every(isText) &&
+        event.message.content.every(isBareText) &&
         event.calls.every((call) => grade(call.input) === 1)
       )
     case "tool_call_completed": {
-      const { error, message, metadata, output } = event.result
+      const { durationMs, error, message, metadata, output } = event.result
       const isPlain = error === undefined && message === undefined && metadata === undefined
-      return isPlain && event.spent === undefined && (output === undefined || output.every(isText))
+      // A negative zero is written with care.
+      const isUsual = event.spent === undefined && !Object.is(durationMs, -0)
+      return isPlain && isUsual && (output === undefined || output.every(isBareText))
     }
     default:
       return false
   }
 }
-
-const isText = (part: Content): boolean => part.type === "text"
 
 /** Whether a message, which may come from outside, is its role and texts and nothing else. */
 const isBare = ({ content, metadata, name, role }: Message): boolean =>

@@ -10,7 +10,7 @@
 export interface TaskLike {
   readonly id: string
   readonly dependsOn: ReadonlyArray<string>
-  readonly status: "pending" | "running" | "done"
+  readonly status: "pending" | "running" | "done" | "failed"
 }
 
 /** One list of positions per task, stored end to end. */
