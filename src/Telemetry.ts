@@ -78,10 +78,19 @@ export interface ChatFacts {
 export interface ChatOutcome {
   readonly usage?: Usage | null
   readonly finishReason?: FinishReason
+  /** The model that answered, as the vendor named it in the reply. */
   readonly model?: string
+  /** The id that the vendor gave the reply. */
   readonly id?: string
+  /**
+   * Milliseconds from each chunk of the reply to the next one.
+   *
+   * @since 0.2.0
+   */
+  readonly chunkMs?: ReadonlyArray<number> | undefined
   /** Milliseconds from the request to the first part of the reply. */
   readonly firstChunkMs?: number | undefined
+  /** Absent when the price of the model is unknown. */
   readonly costUsd?: number
   /** Called only if contents are captured. */
   readonly output?: () => Message
@@ -214,12 +223,13 @@ export const make = (options: Options = {}): TelemetryShape => {
         showsFailures: true,
         outcome: (value, told) => {
           const end = outcome?.(value) ?? {}
-          const { firstChunkMs, output, usage } = end
+          const { chunkMs = [], firstChunkMs, output, usage } = end
           told.add(chatEnd(end))
           told.add(capture(names.outputMessages, output && (() => [messageOf(output())])))
           if (usage) told.count(metrics.tokens, usage.inputTokens, { [names.tokenType]: "input" })
           if (usage) told.count(metrics.tokens, usage.outputTokens, { [names.tokenType]: "output" })
           if (firstChunkMs !== undefined) told.count(metrics.firstChunk, firstChunkMs / 1000)
+          for (const gap of chunkMs) told.count(metrics.nextChunk, gap / 1000)
         }
       }),
     tool: (effect, facts, outcome) =>
