@@ -19,10 +19,11 @@ import { type Json, plain, requestOf } from "../base/json.ts"
 import { paramsOf } from "../skill/skillInput.ts"
 import { toAnswer } from "../skill/skillOutput.ts"
 import { keyOf, stepOf } from "../state/state.ts"
+import { type MediaRef, references } from "../words/mediaRef.ts"
 import { builtin } from "./builtins.ts"
 import type { LiveEvent } from "./drafts.ts"
 import { explain } from "./explain.ts"
-import { isWholeMessage, keep, type Kept } from "./keepOutput.ts"
+import { isWholeMessage, keep, type Kept, withIds } from "./keepOutput.ts"
 import { maySpeak, refusalOf, refusalThrough } from "./permissions.ts"
 import type { Run } from "./run.ts"
 import type { Limit } from "./timeLimit.ts"
@@ -128,7 +129,9 @@ const skillTarget = (run: Run, call: Call, skill: AnySkill): Target => {
     started: { type: "skill_execute", skill: name, callId, input },
     perform: skill.call(input, scopeOf(run, call)),
     keep: (value, durationMs) =>
-      Effect.map(keep(run, value, Skills.toOutput), (kept) => skillAnswer(run, call, name, value, kept, durationMs)),
+      Effect.flatMap(keep(run, value, Skills.toOutput), (kept) =>
+        Effect.map(withIds(value, kept), (value) => skillAnswer(run, call, name, value, kept, durationMs))
+      ),
     concerns: none,
     fail: (cause) =>
       Effect.map(explain(run, `Skill '${name}'`, cause), (error) => ({
@@ -157,6 +160,7 @@ const skillAnswer = (
       skill,
       callId,
       output: shown(run, value),
+      ...mediaIn(content),
       durationMs,
       ...facts,
       ...(truncated === undefined ? {} : { truncated: true })
@@ -210,16 +214,24 @@ const protocolTarget = (run: Run, call: Call, protocol: AnyProtocol): Target => 
     started: { type: "protocol_execute", protocol: name, callId, request },
     perform: Effect.suspend(() => protocol.handle(blockOf(protocol, call, request), scope)),
     keep: (value, durationMs) => {
-      const event = (result: Json): LiveEvent => ({
+      const event = (result: Json, more: object): LiveEvent => ({
         type: "protocol_result",
         protocol: name,
         callId,
         durationMs,
-        result
+        result,
+        ...more
       })
       return isWholeMessage(value)
-        ? Effect.succeed({ output: [], message: value, event: event(firstText(value)) })
-        : Effect.map(keep(run, value, toAnswer), (kept) => ({ output: kept.content, event: event(kept.value) }))
+        ? Effect.succeed({
+            output: [],
+            message: value,
+            event: event(firstText(value), { message: plain(value, run.redactor?.text), ...mediaIn(value.content) })
+          })
+        : Effect.map(keep(run, value, toAnswer), (kept) => ({
+            output: kept.content,
+            event: event(kept.value, mediaIn(kept.content))
+          }))
     },
     concerns: none,
     fail: (cause, durationMs) =>
@@ -228,6 +240,12 @@ const protocolTarget = (run: Run, call: Call, protocol: AnyProtocol): Target => 
         event: { type: "protocol_error", protocol: name, callId, error: error.message, durationMs }
       }))
   }
+}
+
+/** The media of an answer, as an event refers to them. */
+const mediaIn = (content: ReadonlyArray<Contents.Content>): { readonly media?: ReadonlyArray<MediaRef> } => {
+  const media = references(content)
+  return media.length === 0 ? {} : { media }
 }
 
 const firstText = ({ content }: Message): string => Contents.toText(content[0] ?? Contents.text(""))
