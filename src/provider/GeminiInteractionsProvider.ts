@@ -24,7 +24,7 @@ import { offer } from "./internal/modelList.ts"
 import type { Fault } from "./internal/providerFault.ts"
 import type { Decoder } from "./internal/frames.ts"
 import * as Google from "./internal/google.ts"
-import { encoder, madeOf, type Piece, spoken, textOf } from "./internal/messageParts.ts"
+import { allMedia, encoder, type Piece, spoken, textOf } from "./internal/messageParts.ts"
 import { count, type Fields, fields, isFields, list, string, text } from "./internal/readFields.ts"
 import type { Reply } from "./internal/replyParts.ts"
 
@@ -49,7 +49,7 @@ export interface Options {
  */
 export const make = (options: Options): Effect.Effect<ProviderShape, never, HttpClient.HttpClient> =>
   Effect.map(HttpClient.HttpClient, (client) => {
-    const encode = encoder({ provider: name, media: Google.media, urls: true }, toSteps)
+    const encode = encoder({ provider: name, media: allMedia }, toSteps)
     const service = Google.service(name, options)
     const baseUrl = options.baseUrl ?? Google.baseUrl
     return {
@@ -217,21 +217,17 @@ const toBody = (request: Request, messages: ReadonlyArray<WireSteps>): string =>
 
 const failed = (told: Fields | undefined): Fault => Google.fault(told, 500)
 
-const decoder = (reply: Reply): Decoder => {
+/** Reads the steps of an interaction, by their index. */
+const makeSteps = (reply: Reply) => {
   const signatures = new Map<string, string>()
-  const media = new Map<string, string>()
-  let usage: Fields | undefined
-  let reason: FinishReason | undefined
-
-  const finish = (given: FinishReason) =>
-    reply.finish(given === "stop" && reply.hasCalls ? "tool-calls" : given, toUsage(usage))
+  const media = new Map<string, { readonly mediaType: string | undefined; readonly data: string }>()
 
   const sign = (key: string, signature: string) => {
     signatures.set(key, (signatures.get(key) ?? "") + signature)
     reply.keep(signature.length)
   }
 
-  const stepStart = (key: string, step: Fields | undefined) => {
+  const start = (key: string, step: Fields | undefined) => {
     switch (string(step, "type")) {
       case "function_call": {
         const callId = reply.call(key, text(step, "id"), string(step, "name") ?? "")
@@ -255,40 +251,67 @@ const decoder = (reply: Reply): Decoder => {
       default:
         medium(key, step)
         list(step, "content").forEach((part) => {
-          media.delete(key)
+          endMedium(key)
           reply.text(string(part, "text") ?? "")
           medium(key, part)
         })
     }
   }
 
-  // A medium may arrive in pieces after it was announced, but is reported once.
+  // A medium may arrive in pieces after it was announced.
   const medium = (key: string, part: Fields | undefined) => {
-    const said = made(part)
-    if (said === "" || media.get(key) === said || (media.has(key) && text(part, "mime_type") === undefined)) return
-    media.set(key, said)
-    reply.text(said)
+    if (!Object.hasOwn(allMedia, string(part, "type") ?? "")) return
+    const known = media.get(key)
+    const mediaType = text(part, "mime_type") ?? known?.mediaType
+    if (known !== undefined && known.mediaType !== mediaType) endMedium(key)
+    const data = (media.get(key)?.data ?? "") + (string(part, "data") ?? "")
+    media.set(key, { mediaType, data })
   }
 
-  const stepDelta = (key: string, delta: Fields | undefined) => {
-    switch (string(delta, "type")) {
+  const endMedium = (key: string) => {
+    const made = media.get(key)
+    media.delete(key)
+    if (made !== undefined) reply.file(made.mediaType, made.data)
+  }
+
+  const delta = (key: string, part: Fields | undefined) => {
+    switch (string(part, "type")) {
       case "text":
-        return reply.text(string(delta, "text") ?? "")
+        return reply.text(string(part, "text") ?? "")
       case "thought_summary":
-        return reply.thinking(string(fields(delta, "content"), "text") ?? string(delta, "text") ?? "")
+        return reply.thinking(string(fields(part, "content"), "text") ?? string(part, "text") ?? "")
       case "thought_signature":
-        return sign(key, string(delta, "signature") ?? "")
+        return sign(key, string(part, "signature") ?? "")
       case "arguments_delta":
-        return reply.params(key, string(delta, "arguments") ?? "")
+        return reply.params(key, string(part, "arguments") ?? "")
     }
-    medium(key, delta)
+    medium(key, part)
   }
 
-  const stepStop = (key: string) => {
+  const stop = (key: string) => {
     const signature = signatures.get(key)
     signatures.delete(key)
+    endMedium(key)
     if (signature !== undefined && signature !== "") reply.endThinking({ [name]: { signature } })
     reply.endCall(key)
+  }
+
+  /** Reports media whose steps never stopped. */
+  const end = () => {
+    for (const key of media.keys()) endMedium(key)
+  }
+
+  return { start, delta, stop, end }
+}
+
+const decoder = (reply: Reply): Decoder => {
+  const steps = makeSteps(reply)
+  let usage: Fields | undefined
+  let reason: FinishReason | undefined
+
+  const finish = (given: FinishReason) => {
+    steps.end()
+    reply.finish(given === "stop" && reply.hasCalls ? "tool-calls" : given, toUsage(usage))
   }
 
   const concluded = (interaction: Fields | undefined): Fault | undefined => {
@@ -303,11 +326,11 @@ const decoder = (reply: Reply): Decoder => {
     event: (event) => {
       switch (string(event, "event_type")) {
         case "step.delta":
-          return void stepDelta(String(count(event, "index") ?? 0), fields(event, "delta"))
+          return void steps.delta(String(count(event, "index") ?? 0), fields(event, "delta"))
         case "step.start":
-          return void stepStart(String(count(event, "index") ?? 0), fields(event, "step"))
+          return void steps.start(String(count(event, "index") ?? 0), fields(event, "step"))
         case "step.stop":
-          return void stepStop(String(count(event, "index") ?? 0))
+          return void steps.stop(String(count(event, "index") ?? 0))
         case "interaction.created": {
           const interaction = fields(event, "interaction")
           return void reply.about(text(interaction, "id"), text(interaction, "model"))
@@ -328,10 +351,10 @@ const decoder = (reply: Reply): Decoder => {
     whole: (interaction) => {
       if (interaction["error"] !== undefined && interaction["error"] !== null) return failed(interaction)
       reply.about(text(interaction, "id"), text(interaction, "model"))
-      const steps = [...list(interaction, "steps"), ...list(interaction, "outputs")]
-      steps.forEach((step, index) => {
-        stepStart(String(index), step)
-        stepStop(String(index))
+      const all = [...list(interaction, "steps"), ...list(interaction, "outputs")]
+      all.forEach((step, index) => {
+        steps.start(String(index), step)
+        steps.stop(String(index))
       })
       const fault = concluded(interaction)
       if (fault === undefined && reason !== undefined) finish(reason)
@@ -342,10 +365,6 @@ const decoder = (reply: Reply): Decoder => {
     }
   }
 }
-
-/** The text that stands for a medium the model made; empty for other parts. */
-const made = (part: Fields | undefined): string =>
-  Google.media.some((kind) => kind === part?.["type"]) ? madeOf(text(part, "mime_type")) : ""
 
 const toUsage = (usage: Fields | undefined): ReportedUsage =>
   Google.toUsage({

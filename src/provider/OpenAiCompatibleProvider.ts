@@ -177,7 +177,7 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
       reasoners: options.reasoners ?? false
     }
     const encode = encoder(
-      { provider: name, media: ["image"], urls: options.imageUrls ?? true },
+      { provider: name, media: ChatRequest.mediaOf(options.imageUrls ?? true) },
       ChatRequest.toMessages(dialect)
     )
     const keyHeaders = (): { readonly [name: string]: string } => {

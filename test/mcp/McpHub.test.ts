@@ -574,13 +574,14 @@ describe("McpHub", () => {
         const { settings } = yield* server
         yield* Effect.gen(function* () {
           for (const [name, told] of [
-            ["failed", "bad path\n[image left out]"],
+            ["failed", "bad path"],
             ["mute", "the tool failed without a message"],
             ["refused", "no way"]
           ] as const) {
             assert.strictEqual(yield* sentence(Hub.call(`mcp_s__${name}`)), told)
             assert.strictEqual(yield* sentence(Hub.speak({ method: "tools/call", params: { name } })), told)
           }
+          assert.deepNestedInclude(yield* Effect.flip(Hub.call("mcp_s__failed")), { "content[0].type": "image" })
         }).pipe(Effect.provide(Hub.hub({ s: settings })))
       })
     )

@@ -13,10 +13,13 @@ import { ask, complete, hookArgs, obey, obeyOnce, settle, settled } from "./askH
 import { buildPrompt, preparedDraft } from "./buildPrompt.ts"
 import { startCalls } from "./calls.ts"
 import { carry, drop, emit, flush, record } from "./commit.ts"
+import { handOver } from "./handOver.ts"
 import { intent } from "./intent.ts"
 import { callModel } from "./modelCall.ts"
 import { completedDraft, type ModelReply, refusal, replyEvents } from "./modelReply.ts"
 import { repetition } from "./repetition.ts"
+import { keepMedia } from "./replyMedia.ts"
+import { wantsRestart } from "./restartReply.ts"
 import { replyRules } from "./replyRules.ts"
 import { openTurn, type Run } from "./run.ts"
 import * as Budget from "./sharedBudget.ts"
@@ -28,7 +31,7 @@ type StartError = HookError | MediaError
 
 type PrepareError = HookError | PromptError | BudgetExhaustedError
 
-type AskError = HookError | ReplyError | BudgetExhaustedError | LoopDetected
+type AskError = HookError | ReplyError | MediaError | BudgetExhaustedError | LoopDetected
 
 // ---------------------------------------------------------------- start
 
@@ -39,9 +42,11 @@ export const startRun = (run: Run): Effect.Effect<void, StartError> =>
 /** Opens the next turn, or ends the run at its limit of turns. */
 const startTurn = (run: Run): Effect.Effect<void, StartError> =>
   Effect.suspend((): Effect.Effect<void, StartError> => {
-    const { maxSteps } = run.agent
+    const { maxSteps } = run
     const turn = turnLog(run.state).length + 1
     if (turn > maxSteps) return complete(run, "max_turns", undefined, { maxTurns: maxSteps })
+    // The loop of the other agent opens the turn.
+    if (handOver(run)) return Effect.void
     const turnId = `${run.state.runId}:t${turn}`
     if (isSteered(run)) return takeSteering(run, turnId)
     record(run, { type: "turn_started", turnId })
@@ -76,7 +81,7 @@ export const askModel = (run: Run): Effect.Effect<void, AskError> =>
     return settled(run, "onModelStarted", run.hooks.onModelStarted, {}, readReply)
   })
 
-/** Asks the model again after the run was cut off while it was asked. */
+/** Asks the model again after the run, or the reply, was cut off. */
 export const askModelAgain = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, AskError> {
   record(run, { type: "model_restarted", attempt: openTurn(run).attempt + 1 })
   const observer = run.hooks.onModelRestarted
@@ -91,7 +96,7 @@ export const askModelAgain = Effect.fnUntraced(function* (run: Run): Effect.fn.R
 const readReply = (run: Run): Effect.Effect<void, AskError> =>
   Effect.flatMap(flush(run), () =>
     Effect.flatMap(Budget.reserving(run.budget, run.state.depth, run.restore, callModel(run)), (reply) =>
-      decide(run, reply)
+      Effect.flatMap(keepMedia(run, reply), (kept) => decide(run, kept))
     )
   )
 
@@ -102,7 +107,9 @@ const decide = (run: Run, reply: ModelReply): Effect.Effect<void, AskError> => {
   const refused = reply.refused ?? refusal(reply)
   if (refused !== undefined) {
     if (reply.usage !== null) carry(run, { spent: { usage: reply.usage, costUsd: reply.costUsd } })
-    return Effect.failCause(refused)
+    return Effect.flatMap(wantsRestart(run, refused), (isWanted) =>
+      isWanted ? askModelAgain(run) : Effect.failCause(refused)
+    )
   }
   return Effect.flatMap(replyRules(run), (rules): Effect.Effect<void, AskError> => {
     const understood = intent(reply.reply, rules)
@@ -151,7 +158,7 @@ export const afterTurn = Effect.fnUntraced(function* (run: Run): Effect.fn.Retur
   const turn = turnLog(run.state).last()
   const isDone = turn !== undefined && turn.completed.length === 0 && turn.outcome?.type !== "corrective"
   // Messages sent during the last allowed turn are for no turn of this run.
-  const isAsked = control !== undefined || (isSteered(run) && turnLog(run.state).length < run.agent.maxSteps)
+  const isAsked = control !== undefined || (isSteered(run) && turnLog(run.state).length < run.maxSteps)
   if (isDone && !isAsked) return yield* complete(run, "model_done")
   const { emptyReplies, runId } = run.state
   if (emptyReplies > run.limits.emptyReplies) return yield* new EmptyReplies({ runId, count: emptyReplies })

@@ -58,6 +58,12 @@ const ofReply = (event: RunEvent): Told | undefined => {
         ["repeats", event.repeats],
         ["names", event.names.join(",")]
       ])
+    case "media_made":
+      return info("llm.media_made", [
+        ["kind", event.kind],
+        ["file_id", event.fileId],
+        ["media_type", event.mediaType]
+      ])
     case "output_rejected":
       return warn("agent.output_rejected", [["detail", event.detail]])
     case "plan_rejected":
@@ -92,6 +98,17 @@ const ofWork = (event: RunEvent): Told | undefined => {
       return error("task.error", event.error, [
         ["id", event.id],
         ["duration_ms", event.durationMs]
+      ])
+    case "agent_start":
+      return info("agent.call", agentFacts(event))
+    case "agent_complete":
+      return info("agent.result", [...agentFacts(event), ["duration_ms", event.durationMs]])
+    case "agent_error":
+      return error("agent.error", event.error, [...agentFacts(event), ["duration_ms", event.durationMs]])
+    case "agent_changed":
+      return info("agent.changed", [
+        ["from", event.from],
+        ["to", event.to]
       ])
     case "skill_execute":
       return info("skill.execute", call(event.skill, event.callId))
@@ -169,6 +186,10 @@ const block = (type: string, name: string | null): Fields => [
 const call = (skill: string | null, id: string): Fields => [
   ["skill", skill],
   ["call", id]
+]
+const agentFacts = ({ agent, callId }: { readonly agent: string; readonly callId: string }): Fields => [
+  ["agent", agent],
+  ["call", callId]
 ]
 const protocol = (name: string, id: string): Fields => [
   ["protocol", name],

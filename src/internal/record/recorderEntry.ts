@@ -76,6 +76,8 @@ const replyData = (event: RunEvent, base: number): Json | undefined => {
       return { finish_reason: event.finishReason }
     case "loop_detected":
       return { repeats: event.repeats, names: event.names }
+    case "media_made":
+      return { kind: event.kind, file_id: event.fileId, media_type: event.mediaType }
     case "output_rejected":
       return { detail: event.detail }
     default:
@@ -161,6 +163,12 @@ const workflowData = (event: RunEvent): JsonObject | undefined => {
       return { task_id: event.id, result: event.result, duration_ms: event.durationMs }
     case "task_error":
       return { task_id: event.id, error: event.error, duration_ms: event.durationMs }
+    case "agent_start":
+      return { agent: event.agent, child_run_id: event.childRunId, input: event.input }
+    case "agent_complete":
+      return { agent: event.agent, child_run_id: event.childRunId, result: event.result, duration_ms: event.durationMs }
+    case "agent_error":
+      return { agent: event.agent, child_run_id: event.childRunId, error: event.error, duration_ms: event.durationMs }
     case "workflow_complete":
       // A list of pairs, because an object would move an id like `10` before one like `a`.
       return { results: event.results, duration_ms: event.durationMs }
@@ -179,6 +187,8 @@ export const phaseOf = (event: RunEvent): JsonObject | undefined => {
     case "turn_started":
     case "turn_completed":
       return { revision: event.revision, turn_id: event.turnId }
+    case "agent_changed":
+      return { revision: event.revision, from: event.from, to: event.to, call_id: event.callId }
     case "turn_prepared":
       return { revision: event.revision, model: event.model, dialect: event.dialect, tools: event.tools }
     case "model_started":

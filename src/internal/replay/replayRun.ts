@@ -385,6 +385,13 @@ const partsOfContent = (
           params: faulty.has(part.callId) ? "" : part.input
         }
       ]
+    case "image":
+    case "audio":
+    case "video":
+    case "document":
+      return part.fileId === undefined
+        ? []
+        : [{ type: "file", mediaType: part.mediaType ?? "application/octet-stream", data: "", fileId: part.fileId }]
     default:
       return []
   }

@@ -46,6 +46,11 @@ const apply = (next: State, event: PhaseEvent, record: RunRecord): void => {
       next.currentTurn = openTurn(event.turnId, turnLog(next).length + 1, event.at, event.steering)
       if (event.steering !== undefined) next.setPrompt(promptLog(next).append(event.steering))
       break
+    case "agent_changed":
+      // The turn that follows belongs to the other agent: the phase is still the end of the turn before.
+      next.handed = { agent: event.to, turn: turnLog(next).length + 1 }
+      next.setPrompt(extend(promptLog(next), event.prompt))
+      return
     case "turn_prepared":
       prepare(next, event)
       break
@@ -119,6 +124,7 @@ const begin = (record: RunRecord): RunState => {
     taskId: event.taskId,
     forkedFrom: event.forkedFrom,
     agent: event.agent,
+    handed: undefined,
     revision: 0,
     status: { type: "running", phase: "run_started" },
     context: event.context,

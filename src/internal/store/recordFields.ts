@@ -61,7 +61,7 @@ type Words = ReturnType<typeof makeWords>
 const makeWords = () => {
   const strings = Schema.Array(Schema.String)
 
-  const kind = Schema.Literals(["skill", "protocol", "builtin", "task"])
+  const kind = Schema.Literals(["skill", "protocol", "builtin", "task", "agent", "handoff"])
 
   const dialect = Schema.Literals(["blocks", "tools"])
 
@@ -141,6 +141,8 @@ const makeStops = ({ phase, source }: Words) => {
 
   const forkedFrom = exactly<Run.ForkedFrom>()({ runId: Schema.String, revision: Schema.Int })
 
+  const handed = exactly<NonNullable<Run.RunState["handed"]>>()({ agent: Schema.String, turn: Schema.Int })
+
   const stop = Schema.Union([
     exactly<Extract<Run.Stop, { type: "pause" }>>()({
       type: Schema.Literal("pause"),
@@ -185,7 +187,7 @@ const makeStops = ({ phase, source }: Words) => {
     })
   ])
 
-  return { completing, forkedFrom, stop, errorInfo, status }
+  return { completing, forkedFrom, handed, stop, errorInfo, status }
 }
 
 const makeOutcome = () =>

@@ -142,6 +142,7 @@ const makeEvents = (fields: Fields, { change, expense, gave, message, messages, 
       context: Storable.JsonObject
     }),
     event("turn_started")({ turnId: Schema.String, steering: Schema.optionalKey(messages) }),
+    event("agent_changed")({ from: Schema.String, to: Schema.String, callId: Schema.String, prompt }),
     event("turn_prepared")({
       model: Schema.String,
       dialect,
@@ -249,7 +250,7 @@ const makeTurn = (fields: Fields, { message, messages, results }: Contents) => {
 }
 
 const makePart = (format: number, fields: Fields, contents: Contents) => {
-  const { completing, forkedFrom, question, range, status, stop, usage } = fields
+  const { completing, forkedFrom, handed, question, range, status, stop, usage } = fields
   const { message, messages } = contents
   const turn = makeTurn(fields, contents)
   const entry = Schema.Union([
@@ -270,6 +271,7 @@ const makePart = (format: number, fields: Fields, contents: Contents) => {
     taskId: absent(Schema.String),
     forkedFrom: absent(forkedFrom),
     agent: Schema.String,
+    handed: absent(handed),
     revision: Schema.Int,
     status,
     context: Storable.JsonObject,

@@ -151,6 +151,7 @@ export const whole = (parts: ReadonlyArray<StreamPart>, isJson: boolean): Array<
         found.push(part)
         break
       case "tool-call":
+      case "file":
       case "finish":
         endBoth()
         found.push(part)

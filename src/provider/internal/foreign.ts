@@ -11,7 +11,6 @@ import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Base64 from "effect/encoding/Base64"
 import * as Pull from "effect/Pull"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
@@ -151,10 +150,6 @@ const metadataOf = (metadata: unknown): JsonObject | undefined => {
 
 // The result of JSON.parse is JSON.
 const isJson = (value: unknown): value is JsonObject => isFields(value)
-
-/** The bytes of a file of effect/ai; a text that is no base64 holds none. */
-export const bytesOf = (data: string | Uint8Array): Uint8Array | undefined =>
-  typeof data === "string" ? Result.getOrUndefined(Base64.decode(data)) : data
 
 /** What stands beside the pieces of one message: of a thought itself, or of a call by its id. */
 export const optionsOf = (pieces: ReadonlyArray<Piece>) => {
