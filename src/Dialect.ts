@@ -63,6 +63,10 @@ export interface Reader {
   readonly push: (parts: ReadonlyArray<StreamPart>) => LimitExceeded | undefined
   /** Returns the whole reply. Further calls return the same one. */
   readonly end: () => Reply
+  /**
+   * Emits to another listener what was emitted so far, in larger pieces: thinking, text with its blocks, whole native calls.
+   */
+  readonly repeat: (listener: Listener) => void
 }
 
 /**
@@ -165,6 +169,7 @@ export const of = (name: DialectName, markups: ReadonlyArray<Markups.Markup> = n
       let reply: Reply | undefined
       return {
         push: (parts) => inner.push(parts),
+        repeat: (other) => inner.repeat(other),
         end: () => (reply ??= bounded(rereadIn(inner.end(), dialect, markups), limits))
       }
     }
@@ -325,6 +330,17 @@ class ReplyReader implements Reader {
 
   end(): Reply {
     return (this.#reply ??= this.#whole())
+  }
+
+  repeat(listener: Listener): void {
+    const parser = this.#parser === undefined ? undefined : new BlockFold(this.#limits)
+    const reader = new ReplyReader(listener, this.#origin, parser, this.#limits)
+    const thoughts = [...this.#thinking].map(
+      ([id, { text }]) => ({ type: "reasoning-delta", id, delta: text }) as const
+    )
+    const text = { type: "text-delta", id: "0", delta: this.#text.peek() } as const
+    const before = thoughts.splice(0, this.#before ?? Infinity)
+    reader.push([...before, text, ...thoughts, ...this.#calls])
   }
 
   #whole(): Reply {

@@ -15,6 +15,8 @@ import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
 import * as Stream from "effect/Stream"
 import type { Agent } from "./Agent.ts"
+import * as Cancels from "./internal/loop/cancel.ts"
+import * as Follows from "./internal/loop/follow.ts"
 import * as Forks from "./internal/loop/fork.ts"
 import { type Built, newRunId, type Parts, withEnvironment } from "./internal/loop/environment.ts"
 import * as Offers from "./internal/loop/queue.ts"
@@ -31,6 +33,8 @@ import * as Streams from "./internal/base/streams.ts"
 import type {
   AgentConfigInvalid,
   AnswerError,
+  CancelError,
+  FollowError,
   ForkError,
   LimitExceeded,
   MediaConflict,
@@ -48,7 +52,16 @@ import type { ModelRegistry } from "./ModelRegistry.ts"
 import * as ProtocolRegistry from "./ProtocolRegistry.ts"
 import type { Provider } from "./Provider.ts"
 import type { RunEvent } from "./RunEvent.ts"
-import type { AnswerOptions, ForkOptions, Input, ResumeOptions, RunOptions, SubmitOptions } from "./RunOptions.ts"
+import type {
+  AnswerOptions,
+  CancelOptions,
+  FollowOptions,
+  ForkOptions,
+  Input,
+  ResumeOptions,
+  RunOptions,
+  SubmitOptions
+} from "./RunOptions.ts"
 import type { Answer, OpenQuestion, RunResult } from "./RunState.ts"
 import * as RunStore from "./RunStore.ts"
 import type { AnySkill } from "./Skill.ts"
@@ -60,6 +73,8 @@ export type * from "./RunOptions.ts"
 
 export type {
   AnswerError,
+  CancelError,
+  FollowError,
   ForkError,
   QuestionsError,
   ResumeError,
@@ -208,6 +223,54 @@ export const answer = (
   options: AnswerOptions = {}
 ): Effect.Effect<void, AnswerError, RunStore.RunStore> =>
   RunStore.RunStore.use((store) => Offers.answer(store, runId, answers, options))
+
+/**
+ * Cancels a run and the runs below it, from any process.
+ *
+ * The cancellation is stored first; from then on the process that runs the run stores nothing more. It sees the
+ * cancellation within about 100 milliseconds and interrupts its model calls, skills, child processes and child runs. A
+ * run that no process runs is cancelled at once. Calls that were in flight are listed in the event `run_cancelled`; those
+ * of `write` skills may have had their effect.
+ *
+ * A cancelled run has the status `cancelled`, no worker takes it up, and `resume` continues it. Cancelling it again
+ * changes nothing. A failed or waiting run can be cancelled, too.
+ *
+ * @example
+ * yield* Kernel.cancel(runId, { reason: "wrong customer", by: "Ada" })
+ *
+ * @category running
+ * @since 0.2.0
+ */
+export const cancel = (
+  runId: string,
+  options: CancelOptions = {}
+): Effect.Effect<void, CancelError, RunStore.RunStore> =>
+  RunStore.RunStore.use((store) => Cancels.cancel(store, runId, options))
+
+/**
+ * Follows a run by its id, from any process: its stored events after a revision, then new ones as they happen, without a
+ * gap and without repeating any.
+ *
+ * Where the run is under way in this process, its live events are emitted, too: the text of the reply under way from its
+ * beginning, then each piece as it arrives. Where another process runs it, events are emitted as they are stored, and the
+ * text of a reply arrives whole, in `model_completed`. Child runs are followed by their own ids.
+ *
+ * A slow follower does not slow the run: one that falls behind continues from the store. Leaving the stream stops
+ * nothing.
+ *
+ * @example
+ * const text = Kernel.follow(runId, { after: lastRevision }).pipe(
+ *   Stream.filter((event) => event.type === "text_chunk")
+ * )
+ *
+ * @category running
+ * @since 0.2.0
+ */
+export const follow = (
+  runId: string,
+  options: FollowOptions = {}
+): Stream.Stream<RunEvent, FollowError, RunStore.RunStore> =>
+  Streams.begin(() => RunStore.RunStore.use((store) => Effect.succeed(Follows.follow(store, runId, options))))
 
 /**
  * Continues a stored run from its last record and emits the events from there on.

@@ -2,7 +2,7 @@
  * Every error of kernai, as one union that can be matched exhaustively.
  *
  * Each verb of the kernel fails with a smaller union that holds exactly what can occur there: `RunError`, `StreamError`,
- * `ResumeError`, `ResumeStreamError`, `SubmitError`, `AnswerError`, `QuestionsError`, `ForkError`, `ReplayError`.
+ * `ResumeError`, `ResumeStreamError`, `SubmitError`, `AnswerError`, `CancelError`, `FollowError`, `QuestionsError`, `ForkError`, `ReplayError`.
  *
  * Each module exports the errors it fails with again under their own names. A failure someone can act on carries the
  * facts needed to act, and its message is a sentence. A failing skill is not among them: the model receives it as an
@@ -89,6 +89,9 @@ export const KernelError = Schema.Union([
   Run.DeadlineExceeded,
   Run.RunPaused,
   Run.RunFinished,
+  Run.RunCancelled,
+  Run.RunAlreadyCompleted,
+  Run.NotRootRun,
   Run.DeadlockError,
   Store.ConcurrentAppendError,
   Store.RunBusy,
@@ -228,6 +231,7 @@ export type SubmitError =
  * - `RunPaused`: it waits for a person, or for a resume.
  * - `RunFinished`: a hook finished it without an answer.
  * - `MiddlewareTermination`: a hook or a middleware ended it on purpose.
+ * - `RunCancelled`: `Kernel.cancel`, or `RunOptions.signal`, cancelled it.
  * - `CancellationError`, `AgentCrashError`: `RunOptions.stop` returned it.
  *
  * By its store:
@@ -250,17 +254,18 @@ export type RunError =
   | Run.DeadlineExceeded
   | Run.RunPaused
   | Run.RunFinished
+  | Run.RunCancelled
   | Store.RunBusy
   | Run.InFlightToolCalls
 
 /**
- * Fails when a new run that is streamed has no answer (see `RunError`). A pause is the last event of a stream, and no
- * failure.
+ * Fails when a new run that is streamed has no answer (see `RunError`). A pause or a cancellation is the last event of a
+ * stream, and no failure.
  *
  * @category errors
  * @since 0.2.0
  */
-export type StreamError = Exclude<RunError, Run.RunPaused>
+export type StreamError = Exclude<RunError, Run.RunPaused | Run.RunCancelled>
 
 /**
  * Fails when a stored run cannot be resumed, or when the resumed run has no answer (see `RunError`).
@@ -279,13 +284,13 @@ export type StreamError = Exclude<RunError, Run.RunPaused>
 export type ResumeError = RunError | Store.RunNotFound | Run.ApprovalNotFound | Run.RewindNotAllowed | Run.OutputInvalid
 
 /**
- * Fails when a resumed run that is streamed has no answer (see `ResumeError`). A pause is the last event of a stream, and
- * no failure.
+ * Fails when a resumed run that is streamed has no answer (see `ResumeError`). A pause or a cancellation is the last
+ * event of a stream, and no failure.
  *
  * @category errors
  * @since 0.2.0
  */
-export type ResumeStreamError = Exclude<ResumeError, Run.RunPaused>
+export type ResumeStreamError = Exclude<ResumeError, Run.RunPaused | Run.RunCancelled>
 
 /**
  * Fails when the questions of a run cannot be read.
@@ -305,12 +310,43 @@ export type QuestionsError = Store.RunNotFound | Store.StoreError
  * - `ApprovalNotFound`: an answer fits no open question. Nothing is recorded.
  * - `ConcurrentAppendError`: the run is at another revision than `AnswerOptions.revision`, or another worker was faster.
  * - `RunBusy`: another worker holds the run.
+ * - `RunCancelled`: the run was cancelled. Nothing is recorded.
  * - `StoreError`: the store failed.
  *
  * @category errors
  * @since 0.2.0
  */
-export type AnswerError = QuestionsError | Run.ApprovalNotFound | Store.ConcurrentAppendError | Store.RunBusy
+export type AnswerError =
+  | QuestionsError
+  | Run.ApprovalNotFound
+  | Store.ConcurrentAppendError
+  | Store.RunBusy
+  | Run.RunCancelled
+
+/**
+ * Fails when a run cannot be cancelled.
+ *
+ * - `RunNotFound`: no run has this id.
+ * - `RunAlreadyCompleted`: the run has completed.
+ * - `NotRootRun`: the run is part of another run's tree.
+ * - `ConcurrentAppendError`: the run stored records faster than a cancellation could be put between them.
+ * - `StoreError`: the store failed.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export type CancelError = QuestionsError | Run.RunAlreadyCompleted | Run.NotRootRun | Store.ConcurrentAppendError
+
+/**
+ * Fails when a run cannot be followed.
+ *
+ * - `RunNotFound`: no run has this id, or the run was removed.
+ * - `StoreError`: the store failed.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export type FollowError = QuestionsError
 
 /**
  * Fails when a fork cannot be stored. Then nothing of it is stored.
@@ -345,6 +381,7 @@ const recoverable: ReadonlySet<KernelError["_tag"]> = new Set<KernelError["_tag"
   "CancellationError",
   "DeadlineExceeded",
   "RunPaused",
+  "RunCancelled",
   "ConcurrentAppendError",
   "RunBusy",
   "StoreError",

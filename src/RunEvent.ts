@@ -200,6 +200,19 @@ export type SkillEvents<S extends AnySkill<unknown>> = S extends unknown
           /** The result was cut at the result limit before it was sent to the model. */
           readonly truncated?: boolean
         })
+      | (RunScope & {
+          readonly type: "skill_progress"
+          readonly skill: SkillTypes.Name<S>
+          readonly callId: string
+          readonly progress: SkillTypes.Progress<S>
+        })
+      | (RunScope & {
+          readonly type: "skill_preliminary"
+          readonly skill: SkillTypes.Name<S>
+          readonly callId: string
+          /** The result as far as it is known. The next one, or `skill_result`, replaces it. */
+          readonly output: unknown
+        })
   : never
 
 /**

@@ -57,7 +57,19 @@ export interface ErrorInfo {
 }
 
 /**
- * The status of a run: running or paused at a phase, completed, or failed.
+ * A call that was in flight when its run was cancelled: whether it had an effect is unknown.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface CallLeft {
+  readonly callId: string
+  readonly name: string | null
+}
+
+/**
+ * The status of a run by its journal: running or paused at a phase, cancelled, completed, or failed.
+ * `RunStore.RunStatus` also tells whether a worker runs it.
  *
  * @category models
  * @since 0.1.0
@@ -80,6 +92,13 @@ export type Status =
       readonly createdAt: number
     }
   | { readonly type: "failed"; readonly phase: Phase; readonly error: ErrorInfo; readonly createdAt: number }
+  | {
+      readonly type: "cancelled"
+      readonly phase: Phase
+      readonly reason?: string
+      readonly by?: string
+      readonly createdAt: number
+    }
 
 /**
  * A prompt as a change to the previous one: keep the first `base` messages and append the new ones. Holds the system

@@ -44,6 +44,11 @@ export interface CommonOptions {
    */
   readonly stop?: (() => StopError | undefined) | undefined
   /**
+   * Cancels the run when it is aborted, as `Kernel.cancel` does: the run is at rest with the status `cancelled`, and the
+   * reason of the signal is kept as text.
+   */
+  readonly signal?: AbortSignal | undefined
+  /**
    * Messages for the run while it is under way. Each one becomes a user message of the next turn and part of the journal,
    * and leaves the queue once it is stored. A run whose answer is ready takes another turn when a message waits and
    * `maxSteps` allows it. A message whose media cannot be stored stays in the queue and fails the run. Use one queue per
@@ -129,6 +134,35 @@ export interface ResumeOptions extends CommonOptions, Resumption, AtRevision {}
  * @since 0.1.0
  */
 export interface AnswerOptions extends Pick<CommonOptions, "workerId">, AtRevision {}
+
+/**
+ * Options of a cancellation.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface CancelOptions extends Pick<CommonOptions, "workerId"> {
+  /** Why. It is stored, and in `RunCancelled`. */
+  readonly reason?: string | undefined
+  /** Who cancels. It is stored, and in `RunCancelled`. */
+  readonly by?: string | undefined
+}
+
+/**
+ * Options of a follower.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface FollowOptions {
+  /** Emit only what happened after this revision. Default: 0, everything. */
+  readonly after?: number | undefined
+  /**
+   * When the stream ends: at `rest`, once the run is completed, cancelled, failed or waiting, or only at its `end`, once it
+   * is completed or cancelled. Default: `rest`.
+   */
+  readonly until?: "rest" | "end" | undefined
+}
 
 /**
  * The revision that a decision was made on.

@@ -10,6 +10,7 @@ import type { DialectName } from "./Dialect.ts"
 import type { Call, CallOutcome } from "./Call.ts"
 import type { Message } from "./Message.ts"
 import type {
+  CallLeft,
   Delta,
   Question,
   ErrorInfo,
@@ -159,6 +160,15 @@ export interface RunFailed extends Phase<"run_failed"> {
   readonly error: ErrorInfo
 }
 
+/** The run was cancelled, by any process. It is at rest, and can be resumed on purpose. */
+export interface RunCancelled extends Phase<"run_cancelled"> {
+  readonly reason?: string
+  /** Who cancelled it. */
+  readonly by?: string
+  /** The calls of this run that were in flight. */
+  readonly inFlight: ReadonlyArray<CallLeft>
+}
+
 /** The events from which the state of a run is folded. */
 export type PhaseEvent<Output = unknown> =
   | RunStarted
@@ -176,6 +186,7 @@ export type PhaseEvent<Output = unknown> =
   | Paused
   | RunCompleted<Output>
   | RunFailed
+  | RunCancelled
 
 /**
  * One entry of a journal: the phase events of one transition, or a change without events such as a launch or a resume.

@@ -13,8 +13,9 @@ import { open, turnLog } from "./internal/state/state.ts"
 import type { RunRecord } from "./RunRecord.ts"
 import type {
   Answer,
-  CallMade,
   CallChange,
+  CallLeft,
+  CallMade,
   Delta,
   ErrorInfo,
   ForkedFrom,
@@ -34,8 +35,9 @@ import type {
 
 export type {
   Answer,
-  CallMade,
   CallChange,
+  CallLeft,
+  CallMade,
   Delta,
   ErrorInfo,
   ForkedFrom,

@@ -35,12 +35,19 @@ import * as Calls from "./internal/store/inFlight.ts"
 import * as MemoryRuns from "./internal/store/memoryRuns.ts"
 import { headOf, inOrder, matches } from "./internal/store/runHead.ts"
 import { refusal } from "./internal/store/journalRules.ts"
-import type { CallInFlight, RunHead, RunStoreShape } from "./internal/store/runStoreTypes.ts"
+import type { CallInFlight, RunHead, RunStatus, RunStoreShape } from "./internal/store/runStoreTypes.ts"
 import { MediaStore } from "./MediaStore.ts"
-import type { Status } from "./RunState.ts"
 
 export { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, StoreError }
-export type { CallInFlight, Claim, Lease, RunFilter, RunHead, RunStoreShape } from "./internal/store/runStoreTypes.ts"
+export type {
+  CallInFlight,
+  Claim,
+  Lease,
+  RunFilter,
+  RunHead,
+  RunStatus,
+  RunStoreShape
+} from "./internal/store/runStoreTypes.ts"
 
 /**
  * The store to which the kernel appends.
@@ -87,7 +94,7 @@ export const prune = Effect.fnUntraced(function* (options: {
   /** Milliseconds since the epoch. */
   readonly updatedBefore: number
   /** Statuses that count as ended. Default: `completed`. */
-  readonly status?: ReadonlyArray<Status["type"]> | undefined
+  readonly status?: ReadonlyArray<RunStatus["type"]> | undefined
   /** Only trees whose root run belongs to this agent. */
   readonly agent?: string | undefined
 }): Effect.fn.Return<ReadonlyArray<string>, StoreError, RunStore> {
@@ -131,13 +138,15 @@ const treesOf = Effect.fnUntraced(function* (
   return trees
 })
 
+const unfinished = ["queued", "running", "waiting", "interrupted", "cancelled", "failed"] as const
+
 /** The root runs from which unfinished runs were forked. */
 const originsOfOpen = Effect.fnUntraced(function* (
   store: RunStoreShape,
   over: ReadonlyMap<string, ReadonlyArray<RunHead>>
 ): Effect.fn.Return<ReadonlySet<string>, StoreError> {
   const found = new Set<string>()
-  for (const head of yield* store.list({ status: ["running", "paused", "failed"], roots: true })) {
+  for (const head of yield* store.list({ status: unfinished, roots: true })) {
     if (over.has(head.runId)) continue
     const origins = Effect.flatMap(beginningOf(store, head.runId), (state) =>
       state === undefined ? Effect.succeed([]) : originsOf(store, state)

@@ -81,7 +81,19 @@ export interface CallScope {
   readonly runContext: Json
   /** The dialect of the call, in which messages about wrong input show examples. Default: `blocks`. */
   readonly dialect?: DialectName
+  /** Receives what the call reports before its result. Absent where nothing listens. */
+  readonly report?: (report: Report) => Effect.Effect<void>
 }
+
+/**
+ * What a call reports before its result: its progress, or a result that a later one replaces.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export type Report =
+  | { readonly type: "progress"; readonly progress: unknown }
+  | { readonly type: "preliminary"; readonly output: unknown }
 
 /**
  * The second argument of `execute`: the scope of the call, and the declared settings with their types.
@@ -91,9 +103,24 @@ export interface CallScope {
  */
 export interface SkillContext<
   C extends Settings.Configs = Settings.Configs,
-  K extends Settings.Credentials = Settings.Credentials
+  K extends Settings.Credentials = Settings.Credentials,
+  P = Json
 >
-  extends CallScope, Settings.Settings<C, K> {}
+  extends CallScope, Settings.Settings<C, K>, Reporting<P> {}
+
+/**
+ * How a skill reports before its result. Each kind of report is emitted at most once in 100 milliseconds, as the latest
+ * of its kind. Reports are not stored, and the model does not see them.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Reporting<in P = Json> {
+  /** Emits `skill_progress`. */
+  readonly progress: (progress: P) => Effect.Effect<void>
+  /** Emits `skill_preliminary`: the result as far as it is known. */
+  readonly preliminary: (output: unknown) => Effect.Effect<void>
+}
 
 /**
  * A skill as registries and the kernel see it, with its input type hidden and its services still required.
@@ -139,11 +166,12 @@ export interface AnySkill<out R = never> {
  * @category models
  * @since 0.1.0
  */
-export interface Made<out Name extends string, in out Input, out Output, out R> extends AnySkill<R> {
+export interface Made<out Name extends string, in out Input, out Output, out R, out P = unknown> extends AnySkill<R> {
   readonly name: Name
   readonly "~kernai/Skill": {
     readonly _Input: (_: Input) => Input
     readonly _Output: (_: never) => Output
+    readonly _Progress: (_: never) => P
   }
 }
 
@@ -162,6 +190,8 @@ export declare namespace SkillTypes {
   type Input<S> = S extends Made<string, infer I, infer _O, infer _R> ? I : unknown
   /** The result of `execute`. */
   type Output<S> = S extends Made<string, infer _I, infer O, infer _R> ? O : unknown
+  /** The progress that it reports. */
+  type Progress<S> = S extends Made<string, infer _I, infer _O, infer _R, infer P> ? P : unknown
 }
 
 /**
@@ -241,14 +271,36 @@ export function make<
   name: Name,
   options: Options<C, K> & {
     readonly input: S
+    readonly progress?: undefined
     readonly execute: (input: S["Type"], context: NoInfer<SkillContext<C, K>>) => Effect.Effect<A, E, R>
   }
-): Made<Name, S["Type"], A, R | S["DecodingServices"] | S["EncodingServices"]>
+): Made<Name, S["Type"], A, R | S["DecodingServices"] | S["EncodingServices"], Json>
+export function make<
+  const Name extends string,
+  S extends Schema.Constraint,
+  P extends Schema.Constraint,
+  A,
+  E,
+  R = never,
+  const C extends Settings.Configs = {},
+  const K extends Settings.Credentials = {}
+>(
+  name: Name,
+  options: Options<C, K> & {
+    readonly input: S
+    /** The progress that the skill reports. Default: any JSON. */
+    readonly progress: P
+    readonly execute: (input: S["Type"], context: NoInfer<SkillContext<C, K, P["Type"]>>) => Effect.Effect<A, E, R>
+  }
+): Made<Name, S["Type"], A, R | S["DecodingServices"] | S["EncodingServices"], P["Type"]>
 export function make<const Name extends string, S extends Schema.Constraint, A, E, R>(
   name: Name,
   options: Options & {
     readonly input: S
-    readonly execute: (input: S["Type"], context: CallScope & Settings.AnySettings) => Effect.Effect<A, E, R>
+    readonly execute: (
+      input: S["Type"],
+      context: CallScope & Settings.AnySettings & Reporting<unknown>
+    ) => Effect.Effect<A, E, R>
   }
 ): Made<Name, S["Type"], A, R | S["DecodingServices"] | S["EncodingServices"]> {
   const input = Input.fromSchema(options.input)
@@ -291,7 +343,10 @@ export function dynamic<const Name extends string, A, E, R>(
   name: Name,
   options: Options & {
     readonly inputSchema: JsonObject
-    readonly execute: (input: JsonObject, context: CallScope & Settings.AnySettings) => Effect.Effect<A, E, R>
+    readonly execute: (
+      input: JsonObject,
+      context: CallScope & Settings.AnySettings & Reporting<unknown>
+    ) => Effect.Effect<A, E, R>
   }
 ): Made<Name, JsonObject, A, R> {
   const contextOf = contexts(name, options)
@@ -371,10 +426,23 @@ export const layerConfig = (values: Settings.SettingRecord<string>): Layer.Layer
 }
 
 /** Adds the declared settings to the scope of a call. */
-const contexts = (name: string, options: Options): ((scope: CallScope) => CallScope & Settings.AnySettings) => {
+const contexts = (
+  name: string,
+  options: Options
+): ((scope: CallScope) => CallScope & Settings.AnySettings & Reporting<unknown>) => {
   const settings = Settings.make(name, options.config, options.credentials)
-  return (scope) => ({ ...scope, ...settings() })
+  return (scope) => {
+    const { report = unheard } = scope
+    return {
+      ...scope,
+      ...settings(),
+      progress: (progress) => report({ type: "progress", progress }),
+      preliminary: (output) => report({ type: "preliminary", output })
+    }
+  }
 }
+
+const unheard = () => Effect.void
 
 /** Builds a skill from its options, its input and its call. Every default is the most careful choice. */
 const assemble = <Name extends string, I, A, R>(
@@ -383,11 +451,11 @@ const assemble = <Name extends string, I, A, R>(
   input: Input.Input,
   call: AnySkill<R>["call"],
   normalize?: AnySkill<R>["normalize"]
-): Made<Name, I, A, R> => {
+): Made<Name, I, A, R, never> => {
   const listing = Input.lazy(() => listingOf(name, options, input))
   const effects = options.effects ?? "write"
   return {
-    "~kernai/Skill": { _Input: (_) => _, _Output: (_) => _ },
+    "~kernai/Skill": { _Input: (_) => _, _Output: (_) => _, _Progress: (_) => _ },
     name,
     description: options.description,
     effects,

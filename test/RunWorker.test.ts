@@ -326,7 +326,7 @@ describe("RunWorker", () => {
       const stopped = yield* Effect.forkChild(Fiber.interrupt(late))
       yield* TestClock.adjust("1 minute")
       yield* Fiber.join(stopped)
-      assert.strictEqual(yield* statusOf(store, "r"), "running")
+      assert.strictEqual(yield* statusOf(store, "r"), "queued")
       assert.strictEqual(yield* Effect.provide(RunWorker.runOnce({ agents: [agent] }), layer), 1)
       assert.strictEqual(yield* statusOf(store, "r"), "completed")
     })
@@ -564,7 +564,7 @@ describe("RunWorker", () => {
       yield* store.acquire("r", { workerId: "dead", lease: "30 seconds" })
       const worker = yield* Effect.forkChild(Effect.provide(RunWorker.run({ agents: [agent] }), process(store)))
       yield* TestClock.adjust("29 seconds")
-      assert.strictEqual(yield* statusOf(store, "r"), "running")
+      assert.strictEqual(yield* statusOf(store, "r"), "queued")
       yield* TestClock.adjust("2 seconds")
       assert.strictEqual(yield* statusOf(store, "r"), "completed")
       yield* Fiber.interrupt(worker)
@@ -653,7 +653,7 @@ describe("RunWorker", () => {
       const worker = yield* Effect.forkChild(Effect.provide(RunWorker.run({ agents: [agent] }), [layer, gate]))
       for (let seen = 1; seen <= 10; seen++) {
         yield* TestClock.adjust("1 minute")
-        assert.deepStrictEqual([pauses, yield* statusOf(store, "r")], [seen, "paused"])
+        assert.deepStrictEqual([pauses, yield* statusOf(store, "r")], [seen, "waiting"])
         yield* Effect.provide(Kernel.answer("r", []), layer)
       }
       yield* TestClock.adjust("1 minute")
@@ -687,7 +687,7 @@ describe("RunWorker", () => {
       const second = RunWorker.run({ agents: [agent], resume })
       yield* Effect.forkChild(Effect.provide(second, process(store, pay, "write")))
       yield* TestClock.adjust("500 millis")
-      assert.deepStrictEqual([asked, yield* statusOf(store, "r")], [1, "running"])
+      assert.deepStrictEqual([asked, yield* statusOf(store, "r")], [1, "queued"])
       yield* TestClock.adjust("1 minute")
       assert.deepStrictEqual([asked, paid, yield* statusOf(store, "r")], [2, 1, "completed"])
     })
@@ -706,7 +706,7 @@ describe("RunWorker", () => {
         yield* Effect.provide(RunWorker.runOnce({ agents: [agent] }), process(odd))
       ]
       assert.deepStrictEqual(counts, [2, 1])
-      assert.deepStrictEqual([yield* statusOf(store, "r"), yield* statusOf(store, "s")], ["running", "completed"])
+      assert.deepStrictEqual([yield* statusOf(store, "r"), yield* statusOf(store, "s")], ["queued", "completed"])
     })
   )
 
@@ -789,7 +789,7 @@ describe("RunWorker", () => {
       assert.strictEqual(yield* holder, "me")
       yield* TestClock.adjust("49 seconds")
       assert.strictEqual(yield* statusOf(store, "r"), "completed")
-      assert.strictEqual(yield* statusOf(store, "left"), "running")
+      assert.strictEqual(yield* statusOf(store, "left"), "queued")
       yield* TestClock.adjust("2 seconds")
       assert.strictEqual(yield* statusOf(store, "left"), "completed")
       yield* Fiber.interrupt(worker)
@@ -807,7 +807,7 @@ describe("RunWorker", () => {
       yield* Scope.close(scope, Exit.void)
       yield* submit(agent, "s")
       yield* TestClock.adjust("10 seconds")
-      assert.strictEqual(yield* statusOf(store, "s"), "running")
+      assert.strictEqual(yield* statusOf(store, "s"), "queued")
     })
   )
 
@@ -1017,7 +1017,7 @@ describe("RunWorker", () => {
       yield* submit(agent, "r")
       const resume = () => RunStore.inFlight("another").pipe(Effect.as({}))
       assert.strictEqual(yield* Effect.provide(RunWorker.runOnce({ agents: [agent], resume }), layer), 1)
-      assert.strictEqual(yield* statusOf(store, "r"), "running")
+      assert.strictEqual(yield* statusOf(store, "r"), "queued")
       assert.strictEqual(yield* Effect.provide(RunWorker.runOnce({ agents: [agent] }), layer), 1)
       assert.strictEqual(yield* statusOf(store, "r"), "completed")
     })
@@ -1059,11 +1059,11 @@ describe("RunWorker", () => {
       const worker = yield* Effect.forkChild(Effect.provide(work, process(slower).pipe(Layer.provide(asks))))
       yield* TestClock.adjust("1 second")
       assert.isDefined(worker.pollUnsafe())
-      assert.deepStrictEqual([asked, yield* statusOf(store, "r")], [2, "paused"])
+      assert.deepStrictEqual([asked, yield* statusOf(store, "r")], [2, "waiting"])
       const open = yield* Kernel.questions("r").pipe(Effect.provideService(RunStore.RunStore, store))
       const answers = open.map(({ callId }) => ({ callId, approved: true }))
       yield* Kernel.answer("r", answers).pipe(Effect.provideService(RunStore.RunStore, store))
-      assert.strictEqual(yield* statusOf(store, "r"), "running")
+      assert.strictEqual(yield* statusOf(store, "r"), "queued")
     })
   )
 
@@ -1087,7 +1087,7 @@ describe("RunWorker", () => {
         // The call that was under way has its result; nothing was started after it.
         assert.deepStrictEqual(state.status, { type: "running", phase: "tool_call_completed" })
         assert.deepStrictEqual(yield* opsOf(store, "s"), ["phase"])
-        const free = yield* store.list({ status: ["running"], unleased: true })
+        const free = yield* store.list({ status: ["queued"], unleased: true })
         assert.deepStrictEqual(free.map((head) => head.runId).sort(), ["r", "s"])
         const taken = yield* Effect.provide(RunWorker.runOnce({ agents: [agent], concurrency: 2 }), process(store))
         assert.strictEqual(taken, 2)
@@ -1283,7 +1283,7 @@ describe("RunWorker", () => {
       yield* Effect.provide(Kernel.submit(planner(), "go", { runId: "r", provider }), process(store))
       const worker = yield* Effect.forkChild(Effect.provide(work, [process(weak), asking]))
       yield* TestClock.adjust("1 minute")
-      assert.deepStrictEqual([yield* statusOf(store, "r"), lives], ["paused", 1])
+      assert.deepStrictEqual([yield* statusOf(store, "r"), lives], ["waiting", 1])
       isWeak = true
       const open = yield* Kernel.questions("r").pipe(Effect.provideService(RunStore.RunStore, store))
       const answers = open.map(({ callId }) => ({ callId, approved: true }))
@@ -1335,7 +1335,7 @@ describe("RunWorker", () => {
       // The life that it cut off, and one that found it over.
       assert.strictEqual(ends.length, 2)
       // The head stays at the last commit, so a worker with more time can continue.
-      assert.strictEqual(yield* statusOf(store, "r"), "running")
+      assert.strictEqual(yield* statusOf(store, "r"), "queued")
       yield* Fiber.interrupt(worker)
       const patient = { ...hasty, budget: {} }
       const done = yield* Effect.forkChild(Effect.provide(Kernel.resume(patient, "r", { provider }), process(store)))
@@ -1390,7 +1390,7 @@ describe("RunWorker", () => {
       assert.deepStrictEqual(
         heads.map(({ lease, runId, status }) => [runId, status.type, lease]),
         [
-          ["asks", "paused", undefined],
+          ["asks", "waiting", undefined],
           ["pays", "completed", undefined]
         ]
       )
@@ -1500,11 +1500,11 @@ describe("RunWorker", () => {
       yield* Effect.provide(Kernel.submit(agent, "pay eva", { runId: "r" }), process(store))
       const work = Effect.provide(RunWorker.runOnce({ agents: [agent] }), process(store).pipe(Layer.provide(asks)))
       yield* work
-      assert.strictEqual(yield* statusOf(store, "r"), "paused")
+      assert.strictEqual(yield* statusOf(store, "r"), "waiting")
       assert.strictEqual(yield* work, 0)
       const said = Kernel.answer("r", [{ callId: "call-a", approved: true, by: "eva" }])
       yield* Effect.provide(said, Layer.succeed(RunStore.RunStore, store))
-      assert.strictEqual(yield* statusOf(store, "r"), "running")
+      assert.strictEqual(yield* statusOf(store, "r"), "queued")
       assert.strictEqual(yield* work, 1)
       assert.strictEqual(yield* statusOf(store, "r"), "completed")
       const late = yield* Effect.flip(Effect.provide(said, Layer.succeed(RunStore.RunStore, store)))

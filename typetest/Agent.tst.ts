@@ -118,6 +118,7 @@ yes<
       | KernelError.ApprovalNotFound
       | KernelError.ConcurrentAppendError
       | KernelError.RunBusy
+      | KernelError.RunCancelled
       | KernelError.RunNotFound
       | KernelError.StoreError,
       RunStore.RunStore

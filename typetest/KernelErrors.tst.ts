@@ -44,6 +44,7 @@ type NoAnswer =
   | "DeadlineExceeded"
   | "RunPaused"
   | "RunFinished"
+  | "RunCancelled"
   | "MiddlewareTermination"
   | "CancellationError"
   | "AgentCrashError"
@@ -59,23 +60,31 @@ yes<Equal<Tags<Kernel.SubmitError>, NotStored>>()
 export const ran = Kernel.run(agent, "")
 yes<Equal<Effect.Error<typeof ran>, Kernel.RunError>>()
 yes<Equal<Tags<Kernel.RunError>, NoAnswer>>()
-// A pause is the last event of a stream.
-yes<Equal<Tags<Kernel.StreamError>, Exclude<NoAnswer, "RunPaused">>>()
+// A pause or a cancellation is the last event of a stream.
+yes<Equal<Tags<Kernel.StreamError>, Exclude<NoAnswer, "RunPaused" | "RunCancelled">>>()
 yes<Equal<FailsStream<typeof Kernel.stream>, Kernel.StreamError>>()
 
 export const resumed = Kernel.resume(agent, "r")
 yes<Equal<Effect.Error<typeof resumed>, Kernel.ResumeError>>()
 yes<Equal<Tags<Kernel.ResumeError>, NotResumed>>()
-yes<Equal<Tags<Kernel.ResumeStreamError>, Exclude<NotResumed, "RunPaused">>>()
+yes<Equal<Tags<Kernel.ResumeStreamError>, Exclude<NotResumed, "RunPaused" | "RunCancelled">>>()
 yes<Equal<FailsStream<typeof Kernel.resumeStream>, Kernel.ResumeStreamError>>()
 
 yes<Equal<Fails<typeof Kernel.questions>, "RunNotFound" | "StoreError">>()
 yes<
   Equal<
     Fails<typeof Kernel.answer>,
-    "ApprovalNotFound" | "ConcurrentAppendError" | "RunBusy" | "RunNotFound" | "StoreError"
+    "ApprovalNotFound" | "ConcurrentAppendError" | "RunBusy" | "RunCancelled" | "RunNotFound" | "StoreError"
   >
 >()
+yes<
+  Equal<
+    Fails<typeof Kernel.cancel>,
+    "ConcurrentAppendError" | "NotRootRun" | "RunAlreadyCompleted" | "RunNotFound" | "StoreError"
+  >
+>()
+yes<Equal<FailsStream<typeof Kernel.follow>, Kernel.FollowError>>()
+yes<Equal<Tags<Kernel.FollowError>, "RunNotFound" | "StoreError">>()
 yes<Equal<Fails<typeof Kernel.fork>, "RunNotFound" | "RunExists" | "ConcurrentAppendError" | "StoreError">>()
 
 export const replayed = Replay.run(agent, "r")

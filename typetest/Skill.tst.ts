@@ -273,3 +273,21 @@ const files = SkillFileLoader.layer<Library>({ directory: "skills" })
 yes<Equal<Layer.Success<typeof files>, SkillFiles.SkillFiles>>()
 yes<Library extends Layer.Services<typeof files> ? true : false>()
 yes<Calendar extends Layer.Services<typeof files> ? false : true>()
+
+// ---------------------------------------------------------------- progress
+
+const loads = Skill.make("loads", {
+  description: "",
+  input: Schema.Struct({}),
+  progress: Schema.Struct({ percent: Schema.Number }),
+  execute: (_, { progress }) => Effect.as(progress({ percent: 1 }), "done")
+})
+yes<Equal<Skill.SkillTypes.Progress<typeof loads>, { readonly percent: number }>>()
+yes<Equal<Skill.SkillTypes.Output<typeof loads>, string>>()
+export const misreports = Skill.make("misreports", {
+  description: "",
+  input: Schema.Struct({}),
+  progress: Schema.Struct({ percent: Schema.Number }),
+  // @ts-expect-error the skill reports a percentage
+  execute: (_, { progress }) => progress({ part: 1 })
+})

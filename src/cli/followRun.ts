@@ -6,7 +6,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { jsonObject, plain } from "../internal/base/json.ts"
-import type { KernelError } from "../KernelError.ts"
+import { type KernelError, RunCancelled } from "../KernelError.ts"
 import type { RunEvent } from "../RunEvent.ts"
 import type { RunResult } from "../RunState.ts"
 import { asFailure, Codes, CommandFailed, failed } from "./exit.ts"
@@ -76,14 +76,17 @@ const watch = <R>(events: Stream.Stream<RunEvent, KernelError, R>, view: View) =
     let end: RunEvent | undefined
     yield* Stream.runForEach(events, (event) =>
       Effect.sync(() => {
-        if (event.depth === 0 && (event.type === "run_completed" || event.type === "paused")) end = event
+        if (event.depth === 0 && ends.has(event.type)) end = event
         view.show(event)
       })
     ).pipe(Effect.ensuring(Effect.sync(view.end)), Effect.mapError(asFailure))
     if (end?.type === "run_completed" && end.result !== undefined) return end.result
     if (end?.type === "paused") return yield* waiting(end.runId, end.reason)
+    if (end?.type === "run_cancelled") return yield* asFailure(new RunCancelled(end))
     return yield* failed("the run ended without an answer")
   })
+
+const ends: ReadonlySet<RunEvent["type"]> = new Set<RunEvent["type"]>(["run_completed", "paused", "run_cancelled"])
 
 const waiting = (runId: string, reason: string): CommandFailed => {
   const hint = reason === "approval_required" ? "; answer with 'kernai runs approve' or 'kernai runs deny'" : ""

@@ -18,7 +18,8 @@ import * as Stream from "effect/Stream"
 import * as Follow from "../internal/store/followJournal.ts"
 import { areStored, leaseOf, movedSince } from "../internal/store/journalRules.ts"
 import * as Marks from "../internal/store/marks.ts"
-import { atMost } from "../internal/store/runHead.ts"
+import * as Cancellations from "../internal/store/cancellations.ts"
+import { atMost, journalHeadOf } from "../internal/store/runHead.ts"
 import * as Search from "../internal/store/runSearch.ts"
 import * as RunCodec from "../RunCodec.ts"
 import type { RunRecord, RunState } from "../RunState.ts"
@@ -65,6 +66,7 @@ interface Directory {
   readonly marks: Marks.Marks
   readonly followers: Follow.Followers
   readonly clock: FileClock.FileClock
+  readonly cancellations: Cancellations.Cancellations
   readonly interval: Duration.Input
 }
 
@@ -77,11 +79,14 @@ const open = Effect.fnUntraced(function* (path: string, options: Options = {}) {
   const heads = Heads.make(files, path, journals.fold, clock)
   const followers = Follow.make()
   const interval = options.pollInterval ?? "500 millis"
-  return storeOf({ files, path, journals, heads, marks, followers, clock, interval })
+  const isCancelled = (runId: string) =>
+    Effect.map(heads.of(Name.make(runId), false), (head) => head?.status.type === "cancelled")
+  const cancellations = Cancellations.make({ look: Effect.filter(isCancelled) })
+  return storeOf({ files, path, journals, heads, marks, followers, cancellations, clock, interval })
 })
 
 const storeOf = (directory: Directory) => {
-  const { files, followers, heads, journals } = directory
+  const { cancellations, files, followers, heads, journals } = directory
   const store: RunStore.RunStoreShape = {
     append: (records, state) => Effect.catchTag(append(directory, records, state), "PlatformError", failed("append")),
     load: (runId) => Effect.catchTag(journals.load(runId), "PlatformError", failed("load")),
@@ -95,6 +100,7 @@ const storeOf = (directory: Directory) => {
     acquire: (runId, claim) => Effect.catchTag(acquire(directory, runId, claim), "PlatformError", failed("acquire")),
     release: (runId, workerId) =>
       Effect.catchTag(Leases.release(files, fileOf(directory, runId), workerId), "PlatformError", failed("release")),
+    cancelled: (runId) => cancellations.of(runId),
     remove: (runIds) => Effect.catchTag(remove(directory, runIds), "PlatformError", failed("remove"))
   }
   return { store, end: followers.end }
@@ -160,7 +166,7 @@ const append = Effect.fnUntraced(function* (
   records: Arr.NonEmptyReadonlyArray<RunRecord>,
   state: RunState
 ) {
-  const { journals, marks } = directory
+  const { cancellations, journals, marks } = directory
   const refused = RunStore.refusal(records, state)
   if (refused !== undefined) return yield* refused
   const text = yield* Effect.fromResult(RunCodec.encodeRecords(records))
@@ -176,6 +182,7 @@ const append = Effect.fnUntraced(function* (
       : new ConcurrentAppendError({ runId, expectedSeq: line.first - 1, actualSeq: appended.last })
   }
   if (line.first === 1) marks.set(state, RunCodec.start)
+  if (state.status.type === "cancelled") cancellations.tell(runId)
   yield* afterwards(directory, records, state, appended, text.length)
 })
 
@@ -190,7 +197,7 @@ const afterwards = Effect.fnUntraced(
   ) {
     const { files, followers, marks } = directory
     const path = fileOf(directory, state.runId)
-    yield* Head.write(files, path, RunStore.headOf(state), after.offset)
+    yield* Head.write(files, path, journalHeadOf(state), after.offset)
     followers.wake(state.runId)
     const part = marks.due(records, state, bytes)
     if (part === undefined) return

@@ -17,6 +17,7 @@ import * as Reactivity from "effect/reactivity/Reactivity"
 import type * as Scope from "effect/Scope"
 import * as SqlClient from "effect/sql/SqlClient"
 import * as Stream from "effect/Stream"
+import * as Cancellations from "../internal/store/cancellations.ts"
 import * as Follow from "../internal/store/followJournal.ts"
 import * as Marks from "../internal/store/marks.ts"
 import * as RunCodec from "../RunCodec.ts"
@@ -58,14 +59,24 @@ const build = Effect.fnUntraced(function* (options: Options = {}, attempt?: Sqli
   const sql = (yield* SqlClient.SqlClient).withoutTransforms()
   yield* Tables.prepare(sql)
   const journal = Journal.make(sql, yield* RunCodec.fromContext)
+  const heads = Heads.make(sql)
   const followers = Follow.make()
+  const cancellations = Cancellations.make({
+    look: heads.cancelled,
+    ...(options.changes === undefined ? {} : { interval: options.pollInterval ?? "500 millis" })
+  })
   yield* Effect.addFinalizer(() => followers.end)
   if (options.changes !== undefined) {
-    yield* Effect.forkScoped(Stream.runForEach(options.changes, (key) => Effect.sync(() => followers.wake(key))))
+    const announce = (key: string) =>
+      Effect.sync(() => {
+        followers.wake(key)
+        cancellations.announce(key)
+      })
+    yield* Effect.forkScoped(Stream.runForEach(options.changes, announce))
   }
   const announce = yield* sql.onDialectOrElse({ pg: () => Announcer.make(sql), orElse: () => Effect.undefined })
-  const database = { sql, journal, followers, marks: Marks.make(), attempt, announce }
-  return storeOf(database, Heads.make(sql), options.pollInterval ?? "500 millis")
+  const database = { sql, journal, followers, cancellations, marks: Marks.make(), attempt, announce }
+  return storeOf(database, heads, options.pollInterval ?? "500 millis")
 })
 
 const storeOf = (database: Append.Database, heads: Heads.Heads, interval: Duration.Input) =>
@@ -78,6 +89,7 @@ const storeOf = (database: Append.Database, heads: Heads.Heads, interval: Durati
     list: (filter) => Effect.catchTag(heads.list(filter), "SqlError", failed("list")),
     acquire: (runId, claim) => Effect.catchTag(heads.acquire(runId, claim), "SqlError", failed("acquire")),
     release: (runId, workerId) => Effect.catchTag(heads.release(runId, workerId), "SqlError", failed("release")),
+    cancelled: (runId) => database.cancellations.of(Key.make(runId)),
     remove: (runIds) => Effect.catchTag(remove(database, runIds), "SqlError", failed("remove"))
   })
 

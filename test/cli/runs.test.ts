@@ -89,7 +89,7 @@ describe("a stored run", () => {
         assert.include(asked.error, `the run ${id} waits for a person: approval_required; ${how}\n`)
         assert.strictEqual(traceOf(folder), "")
 
-        const listed = yield* kernai(["runs", "list", "--status", "paused", "--json", ...sqliteOf(folder)])
+        const listed = yield* kernai(["runs", "list", "--status", "waiting", "--json", ...sqliteOf(folder)])
         assert.strictEqual(JSON.parse(listed.out).runId, id)
         const shown = yield* kernai(["runs", "show", id, ...sqliteOf(folder)])
         assert.include(shown.out, `? ${id}:t1.0: send asks to run: it may change something\n{\n  "to": "Oslo"\n}\n`)

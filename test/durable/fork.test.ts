@@ -340,7 +340,7 @@ describe("Kernel.fork", () => {
       const denied = yield* Effect.provide(Kernel.resume(subject.agent, id, { answers: answers }), layer)
       assert.strictEqual(denied.text, "done")
       assert.isTrue(denied.calls[0]?.isError)
-      assert.strictEqual(Option.getOrThrow(yield* store.head("run")).status.type, "paused")
+      assert.strictEqual(Option.getOrThrow(yield* store.head("run")).status.type, "waiting")
     })
   )
 

@@ -48,7 +48,8 @@ export const soak = async (wear: Wear, settings: Settings = {}): Promise<Worn> =
       victim = await start(worker(`b${rounds}`))
     }
     const isBusy = async () =>
-      (await Effect.runPromise(store.list({ status: ["running"], roots: true }))).length >= unfinished
+      (await Effect.runPromise(store.list({ status: ["queued", "running", "interrupted"], roots: true }))).length >=
+      unfinished
     for (let beat = 1; minutes() < wear.minutes; beat++) {
       if (!(await isBusy())) await submit(`r${runs++}`)
       if (beat % (10 * runsPerSecond) === 0) survivor.write("heap")

@@ -21,11 +21,15 @@ const revision = Flag.Int("revision").pipe(
 
 const listFlags = {
   store,
-  status: Flag.Literals("status", ["running", "paused", "completed", "failed"]).pipe(
-    Flag.withMetavar("<status>"),
-    Flag.withDescription("Only runs with this status"),
-    Shared.optional
-  ),
+  status: Flag.Literals("status", [
+    "queued",
+    "running",
+    "waiting",
+    "interrupted",
+    "cancelled",
+    "completed",
+    "failed"
+  ]).pipe(Flag.withMetavar("<status>"), Flag.withDescription("Only runs with this status"), Shared.optional),
   search: Shared.optionalText("search", "words", "Only runs with all these words in their question or answer"),
   limit: Shared.positive("limit", "number", "How many (50)").pipe(Flag.withDefault(50)),
   json
@@ -81,6 +85,25 @@ const deny = Command.make("deny", answerFlags, (input) =>
     "Refuse calls that a run waits for. The model reads it when the run continues: with a worker, or 'kernai runs resume'."
   ),
   Command.withShortDescription("Refuse calls that a run waits for")
+)
+
+const cancelFlags = {
+  id,
+  store,
+  by: Shared.text("by", "name", "Who cancels; stored with the run").pipe(Flag.withDefault("the command line")),
+  reason: Shared.optionalText("reason", "text", "Why; stored with the run")
+}
+
+/** The values of the flags of `cancel`. */
+export type CancelFlags = Shared.Values<typeof cancelFlags>
+
+const cancel = Command.make("cancel", cancelFlags, (input) =>
+  Effect.flatMap(acting, (module) => module.cancel(input))
+).pipe(
+  Command.withDescription(
+    "Cancel a run and the runs below it, whichever process runs them. 'kernai runs resume' continues it."
+  ),
+  Command.withShortDescription("Cancel a run and the runs below it")
 )
 
 const resumeFlags = {
@@ -155,7 +178,7 @@ const replay = Command.make(
 )
 
 export const runs = Command.make("runs").pipe(
-  Command.withDescription("List and show stored runs, answer their questions, and continue them."),
+  Command.withDescription("List and show stored runs, answer their questions, cancel and continue them."),
   Command.withShortDescription("Show, answer and continue stored runs"),
-  Command.withSubcommands([list, show, resume, approve, deny, fork, replay, exported])
+  Command.withSubcommands([list, show, resume, approve, deny, cancel, fork, replay, exported])
 )

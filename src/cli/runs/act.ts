@@ -13,7 +13,7 @@ import { RunStore } from "../../RunStore.ts"
 import * as Session from "../chat/chatSession.ts"
 import * as CliAgent from "../cliAgent.ts"
 import type { Agent } from "../commands/flags.ts"
-import type { AnswerFlags, ResumeFlags } from "../commands/runsCommand.ts"
+import type { AnswerFlags, CancelFlags, ResumeFlags } from "../commands/runsCommand.ts"
 import { CommandFailed, asFailure, usage } from "../exit.ts"
 import { follow, type Form } from "../followRun.ts"
 import { Screen } from "../screen.ts"
@@ -72,6 +72,22 @@ const inputOf = (text: string) =>
   Effect.mapError(Schema.decodeUnknownEffect(Input)(text), () =>
     usage("--input has to be a JSON object or a JSON text")
   )
+
+/** Cancels a run and the runs below it. */
+export const cancel = Effect.fnUntraced(function* ({ by, id, reason, ...options }: CancelFlags) {
+  const screen = yield* Screen
+  const store = yield* Store.openExisting(options.store)
+  const calls = yield* Kernel.cancel(id, { by, reason, workerId: "cli" }).pipe(
+    Effect.catchTag("RunNotFound", () => notFound(id)),
+    Effect.andThen(Session.inFlight(id)),
+    Effect.mapError(asFailure),
+    Effect.provide(store.runs)
+  )
+  screen.out(`cancelled  ${Text.flat(id)}\n`)
+  for (const { callId, kind, name } of calls) {
+    screen.out(`! ${Text.flat(callId)}: ${Text.flat(name ?? kind)} was started, its end is unknown\n`)
+  }
+})
 
 /** Resumes a run, and follows it to its end. */
 export const resume = Effect.fnUntraced(function* (described: Agent, options: ResumeFlags & { readonly form: Form }) {

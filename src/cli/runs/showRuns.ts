@@ -11,9 +11,9 @@ import { plain } from "../../internal/base/json.ts"
 import * as Replay from "../../Replay.ts"
 import * as Messages from "../../Message.ts"
 import * as RunCodec from "../../RunCodec.ts"
-import type { Status, RunState } from "../../RunState.ts"
+import type { RunState } from "../../RunState.ts"
 import * as RunStates from "../../RunState.ts"
-import { RunStore } from "../../RunStore.ts"
+import { RunStore, type RunStatus } from "../../RunStore.ts"
 import * as Session from "../chat/chatSession.ts"
 import type { ListFlags } from "../commands/runsCommand.ts"
 import { asFailure, usage } from "../exit.ts"
@@ -40,7 +40,7 @@ export const list = Effect.fnUntraced(function* (options: ListFlags) {
   if (options.json) return screen.out(heads.map((head) => `${Text.json(head)}\n`).join(""))
   const width = Math.max(0, ...heads.map(({ runId }) => Text.flat(runId).length))
   for (const { agent, runId, status, turns, updatedAt } of heads) {
-    const facts = [status.type.padEnd(9), `${String(turns).padStart(3)} turns`, timeOf(updatedAt)]
+    const facts = [status.type.padEnd(11), `${String(turns).padStart(3)} turns`, timeOf(updatedAt)]
     screen.out(`${[Text.flat(runId).padEnd(width), ...facts, Text.excerpt(agent, 40)].join("  ")}\n`)
   }
   if (heads.length === 0) screen.progress("there are no such runs\n")
@@ -55,10 +55,12 @@ export const show = Effect.fnUntraced(function* (options: {
   const screen = yield* Screen
   const store = yield* Store.openExisting(options.store)
   yield* Effect.gen(function* () {
-    const state = Option.getOrUndefined(yield* RunStore.use((runs) => runs.load(options.id)))
-    if (state === undefined) return yield* notFound(options.id)
-    if (options.json) return screen.out(`${Text.json(plain(state))}\n`)
-    screen.out(`${headOf(state).join("\n")}\n${turnsOf(state)}`)
+    const runs = yield* RunStore
+    const state = Option.getOrUndefined(yield* runs.load(options.id))
+    const head = Option.getOrUndefined(yield* runs.head(options.id))
+    if (state === undefined || head === undefined) return yield* notFound(options.id)
+    if (options.json) return screen.out(`${Text.json(plain({ ...state, status: head.status }))}\n`)
+    screen.out(`${headOf(state, head.status).join("\n")}\n${turnsOf(state)}`)
     for (const { callId, input, name, reason } of yield* Session.questions(state.runId)) {
       screen.out(
         `? ${Text.flat(callId)}: ${Text.flat(name)} asks to run: ${Text.excerpt(reason, 200)}\n${inFull(input)}`
@@ -71,8 +73,8 @@ export const show = Effect.fnUntraced(function* (options: {
   }).pipe(Effect.mapError(asFailure), Effect.provide(store.runs))
 })
 
-const headOf = (state: RunState): ReadonlyArray<string> => {
-  const { agent, createdAt, forkedFrom, input, revision, runId, status, updatedAt } = state
+const headOf = (state: RunState, status: RunStatus): ReadonlyArray<string> => {
+  const { agent, createdAt, forkedFrom, input, revision, runId, updatedAt } = state
   const question = input.at(-1)
   return [
     `run       ${Text.flat(runId)}, revision ${revision}`,
@@ -84,18 +86,26 @@ const headOf = (state: RunState): ReadonlyArray<string> => {
   ]
 }
 
-const statusOf = (status: Status): string => {
+const statusOf = (status: RunStatus): string => {
   switch (status.type) {
+    case "queued":
+      return `queued, after ${status.phase}`
     case "running":
-      return `running, after ${status.phase}`
-    case "paused":
-      return `paused: ${Text.excerpt(status.reason, 200)}`
+      return `running${byOf(status.by)}, after ${status.phase}`
+    case "interrupted":
+      return `interrupted${byOf(status.by)}, after ${status.phase}`
+    case "waiting":
+      return `waiting: ${Text.excerpt(status.reason, 200)}`
+    case "cancelled":
+      return `cancelled${byOf(status.by)}${status.reason === undefined ? "" : `: ${Text.excerpt(status.reason, 200)}`}`
     case "failed":
       return `failed: ${Text.excerpt(status.error.message, 400)}`
     case "completed":
       return `completed: ${Text.excerpt(status.reason ?? status.source, 200)}`
   }
 }
+
+const byOf = (name: string | undefined): string => (name === undefined ? "" : ` by ${Text.excerpt(name, 80)}`)
 
 const turnsOf = (state: RunState): string =>
   [...state.turns, ...(state.currentTurn === undefined ? [] : [state.currentTurn])]

@@ -13,9 +13,9 @@ import type * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
 import type { PlatformError } from "effect/PlatformError"
 import type { StoreError } from "../../KernelError.ts"
+import { type JournalHead, journalHeadOf, underLease } from "../../internal/store/runHead.ts"
 import type { RunState } from "../../RunState.ts"
 import type { RunHead } from "../../RunStore.ts"
-import { headOf } from "../../RunStore.ts"
 import * as Head from "./headFile.ts"
 import type { FileClock } from "./fileClock.ts"
 import * as Leases from "./fileLease.ts"
@@ -29,14 +29,10 @@ export const make = (
   fold: (name: string) => Effect.Effect<RunState | undefined, PlatformError | StoreError>,
   clock: FileClock
 ) => {
-  /** Tells of each lease whether it is live. Most lists have none that could be. */
-  const live = (heads: ReadonlyArray<KeptHead>): Effect.Effect<ReadonlyArray<RunHead>> =>
+  /** Tells how each run stands now. Most lists have no lease that could be live. */
+  const current = (heads: ReadonlyArray<KeptHead>): Effect.Effect<ReadonlyArray<RunHead>> =>
     Effect.map(heads.some(({ lease }) => (lease?.expiresAt ?? 0) > 0) ? clock : Effect.succeed(Infinity), (now) =>
-      heads.map((head) =>
-        head.lease === undefined
-          ? { ...head, lease: undefined }
-          : { ...head, lease: { ...head.lease, isLive: head.lease.expiresAt > now } }
-      )
+      heads.map(({ head, lease }) => underLease(head, lease && { ...lease, isLive: lease.expiresAt > now }))
     )
 
   const known = new Map<string, Known>()
@@ -58,12 +54,11 @@ export const make = (
     if (head === undefined) {
       const state = yield* fold(name)
       if (state === undefined) return undefined
-      head = headOf(state)
+      head = journalHeadOf(state)
       yield* Effect.ignore(Head.write(files, path, head, file.size))
     }
-    const found: KeptHead = { ...head, lease: hasLease ? yield* Leases.read(files, path) : undefined }
-    if (known.size < most || known.has(name)) known.set(name, { ...file, head: found })
-    return found
+    if (known.size < most || known.has(name)) known.set(name, { ...file, head })
+    return { head, lease: hasLease ? yield* Leases.read(files, path) : undefined }
   })
 
   /** One run that cannot be read hides no other; it is told once why. A process that may open no more files reads none. */
@@ -91,28 +86,32 @@ export const make = (
     const at = Option.getOrUndefined((yield* files.stat(directory)).mtime)?.getTime()
     const before = last?.at === at ? last : undefined
     const toRead = before?.unread ?? (yield* runs)
-    const read = yield* Effect.forEach(
+    const found = yield* Effect.forEach(
       toRead,
       ({ hasLease, name }) => Effect.catch(kept(name, hasLease), leftOut(name)),
       { concurrency: 8 }
     )
-    const heads = [...(before?.heads ?? []), ...read.flatMap((head) => head ?? [])]
-    const unread = toRead.filter((_, index) => read[index] === undefined)
+    const heads = [...(before?.heads ?? []), ...found.flatMap((head) => head ?? [])]
+    const unread = toRead.filter((_, index) => found[index] === undefined)
     // What changed just now may change once more at the same time: disks tell it in steps, some of two seconds.
     last = at !== undefined && at < now - 2_500 && heads.length <= most ? { at, heads, unread } : undefined
-    return yield* live(heads)
+    return yield* current(heads)
   })
 
+  /** The head of a run as it stands now, with its lease or without. */
   const of = Effect.fnUntraced(function* (name: string, hasLease: boolean) {
-    const head = yield* kept(name, hasLease)
-    return head === undefined ? undefined : (yield* live([head]))[0]
+    const found = yield* kept(name, hasLease)
+    return found === undefined ? undefined : (yield* current([found]))[0]
   })
 
   return { of, all, leftOut }
 }
 
-/** A head whose lease may be live or not. */
-type KeptHead = Omit<RunHead, "lease"> & { readonly lease: Leases.Kept | undefined }
+/** A head, and the lease of its run, which may be live or not. */
+interface KeptHead {
+  readonly head: JournalHead
+  readonly lease: Leases.Kept | undefined
+}
 
 /** How many heads are kept in memory: some hundred bytes each. */
 const most = 20_000
@@ -121,7 +120,7 @@ const most = 20_000
 interface Known {
   readonly identity: string
   readonly size: number
-  readonly head: KeptHead
+  readonly head: JournalHead
 }
 
 interface Run {

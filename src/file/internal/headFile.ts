@@ -16,13 +16,13 @@ import type { Part } from "../../internal/store/marks.ts"
 import type { StoreError } from "../../KernelError.ts"
 import * as RunCodec from "../../RunCodec.ts"
 import type { RunState } from "../../RunState.ts"
-import type { RunHead } from "../../RunStore.ts"
+import type { JournalHead } from "../../internal/store/runHead.ts"
 import { openOwn, readIfThere } from "./disk.ts"
 import type * as Log from "./lineLog.ts"
 
 /** A head, and how long the journal was when it was written. */
 export interface KeptHead {
-  readonly head: RunHead
+  readonly head: JournalHead
   readonly bytes: number
 }
 
@@ -38,17 +38,17 @@ export const read = Effect.fnUntraced(function* (
   const status = Result.getOrUndefined(RunCodec.decodeStatus(JSON.stringify(kept.status)))
   if (status === undefined) return undefined
   const { bytes, format: _, parentRunId, ...rest } = kept
-  return { head: { ...rest, status, parentRunId: parentRunId ?? undefined, lease: undefined }, bytes }
+  return { head: { ...rest, status, parentRunId: parentRunId ?? undefined }, bytes }
 })
 
 /** Replaces a head, as a whole. */
 export const write = (
   files: FileSystem.FileSystem,
   path: string,
-  head: Omit<RunHead, "lease"> & { readonly lease?: unknown },
+  head: JournalHead,
   bytes: number
 ): Effect.Effect<void, PlatformError> => {
-  const { lease: _, parentRunId, ...rest } = head
+  const { parentRunId, ...rest } = head
   const text = JSON.stringify(
     { format: RunCodec.format, ...rest, parentRunId: parentRunId ?? null, bytes },
     undefined,

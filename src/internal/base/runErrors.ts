@@ -93,7 +93,7 @@ export class ExtensionFailed extends Schema.TaggedError<ExtensionFailed>()("Exte
   }
 }
 
-/** The host cancelled the run. The run stays where it is. */
+/** The host stopped the run with its `stop` option. The run stays where it is. */
 export class CancellationError extends Schema.TaggedError<CancellationError>()("CancellationError", {
   runId: Schema.String
 }) {
@@ -127,6 +127,37 @@ export class RunPaused extends Schema.TaggedError<RunPaused>()("RunPaused", {
 }) {
   override get message() {
     return `run '${this.runId}' is paused: ${this.reason}`
+  }
+}
+
+/** The run was cancelled. It is at rest, and can be resumed on purpose. */
+export class RunCancelled extends Schema.TaggedError<RunCancelled>()("RunCancelled", {
+  runId: Schema.String,
+  reason: Schema.optionalKey(Schema.String),
+  by: Schema.optionalKey(Schema.String)
+}) {
+  override get message() {
+    const by = this.by === undefined ? "" : ` by ${this.by}`
+    return `run '${this.runId}' was cancelled${by}${this.reason === undefined ? "" : `: ${this.reason}`}`
+  }
+}
+
+/** The run has completed, so there is nothing to cancel. */
+export class RunAlreadyCompleted extends Schema.TaggedError<RunAlreadyCompleted>()("RunAlreadyCompleted", {
+  runId: Schema.String
+}) {
+  override get message() {
+    return `run '${this.runId}' has completed already`
+  }
+}
+
+/** The run belongs to the tree of another, and only the tree as a whole can be cancelled: cancel `rootRunId`. */
+export class NotRootRun extends Schema.TaggedError<NotRootRun>()("NotRootRun", {
+  runId: Schema.String,
+  rootRunId: Schema.String
+}) {
+  override get message() {
+    return `run '${this.runId}' is part of run '${this.rootRunId}': cancel that one`
   }
 }
 

@@ -160,6 +160,11 @@ export class Pieces {
     this.count = 0
   }
 
+  /** Returns all pieces, and keeps them. */
+  peek(): string {
+    return this.whole + this.half + this.run
+  }
+
   /** Returns all pieces followed by `last`, and starts over with none. */
   take(last: string): string {
     const { half, run, whole } = this

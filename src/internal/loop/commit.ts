@@ -40,7 +40,7 @@ export const commit = (run: Run, op: RunRecord["op"], drafts: ReadonlyArray<Draf
   move(run.state, entry)
   run.records.push(entry)
   run.states.push(new State(run.state))
-  if (run.publish === undefined) return
+  // Also without a listener: a follower may join before they are stored.
   for (const event of entry.events) run.events.push(withResult(run.state, run.output, event))
 }
 
@@ -63,12 +63,12 @@ export const mergeContext = (run: Run, context: JsonObject): void => {
 
 /** Publishes an event that is not part of the journal, after all events that wait for the store. Synchronous. */
 export const emit = (run: Run, event: LiveEvent): void => {
-  if (run.publish === undefined) return
+  if (run.live.publish === undefined) return
   const { depth, rootRunId, runId, taskId } = run.state
   const scope = { runId, rootRunId, step: stepOf(run.state), depth, taskId, at: timeOf(run) }
   const published: RunEvent = Object.assign(scope, event)
   if (run.records.length + run.events.length > 0) run.events.push(published)
-  else run.publish(published, run.agent.name)
+  else run.live.publish(published, run.agent.name)
 }
 
 /** Appends all pending records to the store, then publishes their events, even while the run is being interrupted. */
@@ -101,6 +101,7 @@ const send = (run: Run): Effect.Effect<void, AppendError> =>
         return Effect.fail(error)
       },
       onSuccess: () => {
+        run.published = (states.at(-1) ?? states[0]).revision
         publish(run, events)
         return Effect.void
       }
@@ -111,7 +112,7 @@ const send = (run: Run): Effect.Effect<void, AppendError> =>
 const publish = (run: Run, stored: number): void => {
   const count = run.records.length === 0 ? run.events.length : stored
   const events = run.events.splice(0, count)
-  if (run.publish !== undefined) for (const event of events) run.publish(event, run.agent.name)
+  if (run.live.publish !== undefined) for (const event of events) run.live.publish(event, run.agent.name)
 }
 
 /** After so many records a run lets others have a moment. */

@@ -4,8 +4,15 @@
 
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import { MaxStepsReached, MiddlewareTermination, OutputInvalid, RunFinished, RunPaused } from "../../KernelError.ts"
-import type { RunResult, RunState } from "../../RunState.ts"
+import {
+  MaxStepsReached,
+  MiddlewareTermination,
+  OutputInvalid,
+  RunCancelled,
+  RunFinished,
+  RunPaused
+} from "../../KernelError.ts"
+import type { RunResult, RunState, Status } from "../../RunState.ts"
 import { answer, result } from "../../RunState.ts"
 import { isJsonObject, type JsonObject } from "../base/json.ts"
 import { turnLog } from "../state/state.ts"
@@ -19,6 +26,8 @@ export const conclude = (run: Run): Effect.Effect<RunResult<unknown>, EndError> 
   switch (status.type) {
     case "paused":
       return Effect.fail(new RunPaused({ runId, ...status }))
+    case "cancelled":
+      return Effect.fail(cancelled(runId, status))
     case "failed":
     case "running":
       return Effect.die(new Error(`still ${status.type}`))
@@ -38,6 +47,13 @@ export const conclude = (run: Run): Effect.Effect<RunResult<unknown>, EndError> 
     }
   }
 }
+
+/** The error of a run that was cancelled. */
+export const cancelled = (
+  runId: string,
+  { by, reason }: Pick<Extract<Status, { readonly type: "cancelled" }>, "by" | "reason">
+): RunCancelled =>
+  new RunCancelled({ runId, ...(reason === undefined ? {} : { reason }), ...(by === undefined ? {} : { by }) })
 
 /** Decodes the answer that a stored run already has. Fails when it does not fit the agent's output schema any more. */
 export const storedOutput = (agent: AnyAgent, state: RunState): Result.Result<unknown, OutputInvalid> => {

@@ -57,7 +57,7 @@ const workedFor = Effect.fnUntraced(function* (
         for (const event of events) if (event.type === "run_started") begun = event.forkedFrom?.revision ?? begun
         if (revision <= begun) return
         since ??= createdAt
-        if (!events.some((event) => event.type === "paused")) return
+        if (!events.some((event) => event.type === "paused" || event.type === "run_cancelled")) return
         spent += createdAt - since
         since = undefined
       })

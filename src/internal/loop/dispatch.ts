@@ -20,8 +20,9 @@ import { agentTarget } from "./childTarget.ts"
 import { emit } from "./commit.ts"
 import { short } from "./explain.ts"
 import { now, type Run } from "./run.ts"
+import { shown } from "./shown.ts"
 import type { TaskError } from "./stepErrors.ts"
-import { type Answer, askable, refusedEvent, scopeOf, shown, type Target, targetOf } from "./targets.ts"
+import { type Answer, askable, refusedEvent, scopeOf, type Target, targetOf } from "./targets.ts"
 import { withinTimeout } from "./timeLimit.ts"
 
 /** Runs a call. A call of another agent is a child run, whose own calls go through the middleware. */

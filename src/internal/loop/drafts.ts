@@ -19,6 +19,8 @@ type Unscoped<E> = E extends RunScope ? Omit<E, keyof RunScope> : never
 /** An event that is not part of the journal, without its scope. */
 export type LiveEvent =
   | Unscoped<TurnEvent | CallEvent | TaskEvent | AgentEvent>
+  | { readonly type: "skill_progress"; readonly skill: string; readonly callId: string; readonly progress: unknown }
+  | { readonly type: "skill_preliminary"; readonly skill: string; readonly callId: string; readonly output: unknown }
   | { readonly type: "skill_execute"; readonly skill: string; readonly callId: string; readonly input: unknown }
   | {
       readonly type: "skill_result"

@@ -30,9 +30,10 @@ import { levelsOf } from "../agent/team.ts"
 import { randomId } from "../base/ids.ts"
 import { extensionError, isSound } from "../base/effects.ts"
 import { patient } from "../store/patientStore.ts"
-import { soundMedia } from "../store/soundStore.ts"
+import { soundMedia, soundRuns } from "../store/soundStore.ts"
 import { reference } from "./fiberContext.ts"
 import type { Sink } from "./listeners.ts"
+import { LiveTree, treesOf } from "./liveTree.ts"
 import { membersOf } from "./members.ts"
 import { publisher } from "./publisher.ts"
 import { resume } from "./resume.ts"
@@ -92,10 +93,16 @@ export const withEnvironment = <Output, S extends AnySkill<unknown>, R, A, E>(
         allowed: options.allowedSkills,
         parts: options.parts ?? false,
         budget: Budget.make(agent.budget, spawnLimits, Budget.spentOf(state)),
-        publish: publisher(built, current, sink),
+        live: new LiveTree(
+          treesOf(soundRuns(Context.get(built, RunStore.RunStore))),
+          publisher(built, current, sink),
+          limits.liveEvents
+        ),
         isFull: sink.isFull,
         batch: sink.batch,
         stop: soundStop(options.stop),
+        signal: options.signal,
+        stopping: { cancelled: undefined },
         steering: undefined,
         spawn,
         onTaskComplete: options.onTaskComplete

@@ -5,7 +5,7 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import type { KernelError } from "../../KernelError.ts"
+import type { KernelError, RunCancelled } from "../../KernelError.ts"
 import type { ErrorInfo } from "../../RunState.ts"
 import { isEmpty, type Json } from "../base/json.ts"
 import { isSound, observed } from "../base/effects.ts"
@@ -15,24 +15,32 @@ import { take } from "../base/snapshot.ts"
 import { ask, hookArgs } from "./askHooks.ts"
 import { type AppendError, commit, flush, nothing, record } from "./commit.ts"
 import type { Run } from "./run.ts"
+import { cancellationOf, endChild, publishCancellation } from "./untilCancelled.ts"
 
 /** Fails a run for a reason found outside its steps. */
-export const failWith = <E extends KernelError>(run: Run, error: E): Effect.Effect<never, E | AppendError> =>
-  stopped(run, Cause.fail(error))
+export const failWith = <E extends KernelError>(
+  run: Run,
+  error: E
+): Effect.Effect<never, E | RunCancelled | AppendError> => stopped(run, Cause.fail(error))
 
 /** Stores what is pending and the reason why the run stopped, then fails with that reason. */
 export const stopped = <E extends KernelError>(
   run: Run,
   cause: Cause.Cause<E>
-): Effect.Effect<never, E | AppendError> => {
+): Effect.Effect<never, E | RunCancelled | AppendError> => {
   if (Cause.hasInterruptsOnly(cause)) {
     recordSpent(run)
-    return Effect.andThen(Effect.ignore(flush(run)), Effect.failCause(cause))
+    const { cancelled } = run.stopping
+    const ended = cancelled !== undefined && run.state.depth > 0 ? endChild(run, cancelled) : Effect.ignore(flush(run))
+    return Effect.andThen(ended, Effect.failCause(cause))
   }
   const error = soundIn(cause)
   switch (error?._tag) {
-    // Another worker owns the run: nothing more may be written.
     case "ConcurrentAppendError":
+      return fencedOut(run, cause)
+    case "RunCancelled":
+      return Effect.andThen(Effect.ignore(publishCancellation(run)), Effect.failCause(cause))
+    // Another worker owns the run: nothing more may be written.
     case "AgentCrashError":
       return Effect.failCause(cause)
     // Records that wait while another store fails, such as that of media, can still be stored.
@@ -55,6 +63,18 @@ export const stopped = <E extends KernelError>(
     default:
       return Effect.andThen(recordFailure(run, infoOf(error, cause)), stored(run, cause))
   }
+}
+
+/** A cancellation fences a run out like another worker does. Only then it is the reason why the run stopped. */
+const fencedOut = <E extends KernelError>(
+  run: Run,
+  cause: Cause.Cause<E>
+): Effect.Effect<never, E | RunCancelled | AppendError> => {
+  if (run.state.depth > 0) return Effect.failCause(cause)
+  const found = Effect.orElseSucceed(cancellationOf(run), () => undefined)
+  return Effect.flatMap(found, (cancelled): Effect.Effect<never, E | RunCancelled | AppendError> =>
+    cancelled === undefined ? Effect.failCause(cause) : stopped(run, Cause.fail(cancelled))
+  )
 }
 
 /** The error of the kernel that a cause begins with. */

@@ -114,6 +114,8 @@ const renameEvent = (event: PhaseEvent, own: Rename): PhaseEvent => {
     }
     case "tool_call_completed":
       return renameCall(event, own)
+    case "run_cancelled":
+      return { ...event, inFlight: event.inFlight.map((call) => renameCall(call, own)) }
     case "paused":
       return { ...event, metadata: renameQuestion(event.metadata, own) }
     default:

@@ -7,6 +7,7 @@
 
 import * as Effect from "effect/Effect"
 import * as Calls from "../../Call.ts"
+import type { RunCancelled } from "../../KernelError.ts"
 import type { DialectName } from "../../Dialect.ts"
 import { commonPrefix } from "../base/lists.ts"
 import { promptLog, turnLog } from "../state/state.ts"
@@ -47,7 +48,7 @@ export const isHandedOver = ({ agent, state }: Run): boolean =>
   state.handed !== undefined && state.handed.agent !== agent.name && state.status.type === "running"
 
 /** What the run uses under the agent it was handed over to. A run whose agent cannot run fails, and can be resumed. */
-export const entered = (run: Run): Effect.Effect<Environment, MemberError | AppendError> =>
+export const entered = (run: Run): Effect.Effect<Environment, MemberError | RunCancelled | AppendError> =>
   Effect.catch(memberOf(run, run.state), (error) => failWith(run, error))
 
 /** The environment in which a stored run continues: that of the agent it was handed over to. */

@@ -8,7 +8,7 @@ import * as Exit from "effect/Exit"
 import type * as Stream from "effect/Stream"
 import type { Agent } from "../../Agent.ts"
 import type { Content } from "../../Content.ts"
-import type { KernelError, RunPaused } from "../../KernelError.ts"
+import type { KernelError, RunCancelled, RunPaused } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import type { Media } from "../../Media.ts"
 import type { RunEvent } from "../../RunEvent.ts"
@@ -40,11 +40,11 @@ const isList = (input: Input): input is ReadonlyArray<string | Media | Content> 
 export const events = <Output, S extends AnySkill<unknown>, E extends KernelError, R>(
   _agent: Agent<Output, S, unknown>,
   start: (sink: Sink) => Effect.Effect<unknown, E, R>
-): Stream.Stream<RunEvent<Output, S>, Exclude<E, RunPaused>, R> =>
+): Stream.Stream<RunEvent<Output, S>, Exclude<E, Rest>, R> =>
   Streams.begin((scope) =>
     Effect.gen(function* () {
       const { liveEvents } = yield* Limits
-      const mailbox = Mailbox.make<RunEvent, Exclude<E, RunPaused>>({
+      const mailbox = Mailbox.make<RunEvent, Exclude<E, Rest>>({
         limit: liveEvents,
         keep: (event) => !isStreamed(event)
       })
@@ -56,10 +56,14 @@ export const events = <Output, S extends AnySkill<unknown>, E extends KernelErro
         { startImmediately: true }
       )
       // Events are made from the agent's skills and output schema, so they have the types of these.
-      return mailbox.stream as Stream.Stream<RunEvent<Output, S>, Exclude<E, RunPaused>>
+      return mailbox.stream as Stream.Stream<RunEvent<Output, S>, Exclude<E, Rest>>
     })
   )
 
-/** A pause is an event: a stream that ends with it has not failed. */
-const isFailure = <E extends KernelError>(cause: Cause.Cause<E>): cause is Cause.Cause<Exclude<E, RunPaused>> =>
-  !cause.reasons.some((reason) => Cause.isFailReason(reason) && reason.error._tag === "RunPaused")
+/** Errors that events report: a stream that ends with such an event has not failed. */
+type Rest = RunPaused | RunCancelled
+
+const isRest = (error: KernelError): boolean => error._tag === "RunPaused" || error._tag === "RunCancelled"
+
+const isFailure = <E extends KernelError>(cause: Cause.Cause<E>): cause is Cause.Cause<Exclude<E, Rest>> =>
+  !cause.reasons.some((reason) => Cause.isFailReason(reason) && isRest(reason.error))

@@ -16,15 +16,24 @@ import { make } from "./make.ts"
 import type { Run } from "./run.ts"
 import type { DriveError, StepError } from "./stepErrors.ts"
 import { afterCalls, afterModel, afterTurn, askModel, askModelAgain, preparePrompt, startRun } from "./turn.ts"
+import { untilCancelled } from "./untilCancelled.ts"
 
 /**
- * Drives a run until it completes, pauses or fails, and returns it under the agent that it ended with. The loop itself
- * cannot be interrupted, so a result in hand is always recorded; models, skills, hooks and waits can.
+ * Drives a run until it completes, pauses, fails or is cancelled, and returns it under the agent that it ended with. The
+ * loop itself cannot be interrupted, so a result in hand is always recorded; models, skills, hooks and waits can.
  */
 export const drive = (run: Run): Effect.Effect<Run, DriveError> => {
   const driven = Effect.uninterruptibleMask((restore) => {
     run.restore = restore
-    return Effect.catchCause(withinDeadline(run, loop(run)), (cause) => stopped(run, cause))
+    const { rootRunId, runId } = run.state
+    run.live.enter(rootRunId, runId, run)
+    const driven = Effect.catchCause(untilCancelled(run, withinDeadline(run, loop(run))), (cause) =>
+      stopped(run, cause)
+    )
+    return Effect.ensuring(
+      driven,
+      Effect.sync(() => run.live.leave(rootRunId, runId))
+    )
   })
   return Effect.flatMap(driven, () =>
     isHandedOver(run)

@@ -19,6 +19,8 @@ export const make = (environment: Environment, state: RunState, output: unknown)
   records: [],
   states: [],
   events: [],
+  published: state.revision,
+  reply: undefined,
   failed: undefined,
   lock: undefined,
   output,

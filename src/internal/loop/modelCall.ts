@@ -16,6 +16,7 @@ import type { Message } from "../../Message.ts"
 import * as Messages from "../../Message.ts"
 import type { ModelCall, ModelStream } from "../../Middleware.ts"
 import type { ReplyGrammar, Request, ToolDefinition } from "../../Provider.ts"
+import type { RunEvent } from "../../RunEvent.ts"
 import type { Redactor } from "../../Redaction.ts"
 import type { Turn } from "../../RunState.ts"
 import type { StreamPart } from "../../StreamPart.ts"
@@ -71,7 +72,7 @@ const callWith = (
   // Made with the first part: a run that waits for its model holds no reader.
   const reader = () =>
     (reading.reader ??= Dialects.of(turn.dialect, markupsOf(run.agent, grammar)).reader(
-      listener(run, turn),
+      listener(run, turn, run.live, (part) => emit(run, partOf(turn, part))),
       run.limits,
       new Origin(reading)
     ))
@@ -82,7 +83,12 @@ const callWith = (
       raw: reading.raw,
       refused
     }))
-  const reply = traced(run, call, reader, reading, read(run, turn, reader, reading))
+  run.reply = () => replyUnderWay(run, turn, reading.reader)
+  const reply = Effect.onExit(traced(run, call, reader, reading, read(run, turn, reader, reading)), () =>
+    Effect.sync(() => {
+      run.reply = undefined
+    })
+  )
   return Effect.matchCauseEffect(run.restore(reply), {
     onFailure: (cause) => {
       const arrived = reader().end()
@@ -285,10 +291,10 @@ const withMessages = <A extends object>(
 
 /** Emits the request. Everything before it is stored. */
 const emitSent = (run: Run, request: Request, at: number): void => {
-  if (run.publish === undefined) return
+  if (run.live.publish === undefined) return
   const { depth, rootRunId, runId, taskId } = run.state
   const event = { type: "messages_sent" as const, runId, rootRunId, step: stepOf(run.state), depth, taskId, at }
-  run.publish(
+  run.live.publish(
     withMessages(event, promptLog(run.state).length, () => request.messages),
     run.agent.name
   )
@@ -372,23 +378,41 @@ const noted = (run: Run, reading: Reading, call: ModelCall): ModelStream =>
     )
   })
 
-const listener = (run: Run, turn: Turn): Dialects.Listener => {
+/** The events of a reply so far. */
+const replyUnderWay = (run: Run, turn: Turn, reader: Dialects.Reader | undefined): ReadonlyArray<RunEvent> => {
+  const events: Array<RunEvent> = []
+  const { depth, rootRunId, runId, taskId } = run.state
+  const scope = { runId, rootRunId, step: turn.turn - 1, depth, taskId, at: now(run) }
+  reader?.repeat(
+    listener(run, turn, { publish: (event) => events.push(event) }, (part) =>
+      events.push({ ...scope, ...partOf(turn, part) })
+    )
+  )
+  return events
+}
+
+const listener = (
+  run: Run,
+  turn: Turn,
+  out: { readonly publish: ((event: RunEvent, agent: string) => unknown) | undefined },
+  tell: (part: StreamPart) => unknown
+): Dialects.Listener => {
   const { depth, rootRunId, runId, taskId } = run.state
   const step = turn.turn - 1
-  const { agent, publish } = run
+  const { agent } = run
   // Written out, because it runs for every token.
   const text: Dialects.Listener["text"] = (type, text) =>
-    publish?.({ type, runId, rootRunId, step, depth, taskId, at: now(run), text }, agent.name)
+    out.publish?.({ type, runId, rootRunId, step, depth, taskId, at: now(run), text }, agent.name)
   const block: Dialects.Listener["block"] = (part) => {
     if (part.type === "block_unclosed") return
-    publish?.({ ...part, runId, rootRunId, step, depth, taskId, at: now(run) }, agent.name)
+    out.publish?.({ ...part, runId, rootRunId, step, depth, taskId, at: now(run) }, agent.name)
   }
-  const part = run.parts ? () => {} : (part: StreamPart) => emitParts(run, turn, [part])
-  return { text, block, part }
+  return { text, block, part: run.parts ? () => {} : tell }
 }
 
 const emitParts = (run: Run, turn: Turn, parts: ReadonlyArray<StreamPart>) => {
-  for (const part of parts) {
-    emit(run, { type: "stream_part", turnId: turn.turnId, turn: turn.turn, attempt: turn.attempt, part })
-  }
+  for (const part of parts) emit(run, partOf(turn, part))
 }
+
+const partOf = ({ attempt, turn, turnId }: Turn, part: StreamPart) =>
+  ({ type: "stream_part", turnId, turn, attempt, part }) as const

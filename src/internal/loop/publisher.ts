@@ -11,7 +11,7 @@ import type { RunEvent } from "../../RunEvent.ts"
 import { deep } from "../base/redact.ts"
 import { reference, service } from "./fiberContext.ts"
 import { type Sink, silent } from "./listeners.ts"
-import type { Environment } from "./run.ts"
+import type { Publish } from "./liveTree.ts"
 import { soundRedactor } from "./soundRedactor.ts"
 
 /** All listeners of a run's events, which receive the same events in the same order. Undefined without any. */
@@ -19,10 +19,10 @@ export const publisher = (
   built: Context.Context<never>,
   current: Context.Context<never>,
   sink: Sink
-): Environment["publish"] => {
+): Publish | undefined => {
   const recorder = reference(built, current, Recorder)
   const bus = service(built, current, EventBus)
-  const all: ReadonlyArray<NonNullable<Environment["publish"]>> = [
+  const all: ReadonlyArray<Publish> = [
     ...(sink === silent ? [] : [sink.publish]),
     ...(recorder === undefined
       ? []
@@ -38,7 +38,7 @@ export const publisher = (
 }
 
 /** Publishes the events of each agent under its own address. A bus that fails is left alone, as a recorder is. */
-const toBus = (bus: EventBus["Service"]): NonNullable<Environment["publish"]> => {
+const toBus = (bus: EventBus["Service"]): Publish => {
   let name: string | undefined
   let from: AgentId | undefined
   const { record } = guard({ record: (event: RunEvent) => bus.publish(event, from) })

@@ -12,6 +12,7 @@ import {
   ApprovalNotFound,
   type ConcurrentAppendError,
   type RunBusy,
+  type RunCancelled,
   type RunNotFound,
   type StoreError
 } from "../../KernelError.ts"
@@ -25,6 +26,7 @@ import { agentName, type Environment } from "./run.ts"
 import { patient } from "../store/patientStore.ts"
 import { type RunTree as Tree, treeOf } from "../store/family.ts"
 import { stored, storedAt } from "../store/stored.ts"
+import { cancelled } from "./conclude.ts"
 import { unanswered } from "../state/turnFold.ts"
 
 /** Offers a run to any worker: an expired lease tells it from a run that is executed without one. */
@@ -68,7 +70,10 @@ export const answer = Effect.fnUntraced(function* (
   runId: string,
   answers: ReadonlyArray<Answer>,
   options: AnswerOptions
-): Effect.fn.Return<void, ApprovalNotFound | ConcurrentAppendError | StoreError | RunBusy | RunNotFound> {
+): Effect.fn.Return<
+  void,
+  ApprovalNotFound | ConcurrentAppendError | StoreError | RunBusy | RunNotFound | RunCancelled
+> {
   const now = yield* Clock.currentTimeMillis
   const workerId = `${options.workerId ?? "local"}#${randomId(yield* Random.Random)}`
   const limits = yield* Limits
@@ -77,6 +82,7 @@ export const answer = Effect.fnUntraced(function* (
   const root = yield* storedAt(store, runId, options.revision)
   const tree = yield* treeOf(store, root)
   yield* checkAnswers(tree, answers)
+  if (root.status.type === "cancelled") return yield* cancelled(runId, root.status)
   if (root.status.type === "completed") return
   const own = answersTo(root, answers)
   const tasks = answerTasks(writer, tree, answers)
@@ -171,7 +177,9 @@ export const questions = (
   store: RunStore.RunStoreShape,
   runId: string
 ): Effect.Effect<ReadonlyArray<OpenQuestion>, RunNotFound | StoreError> =>
-  Effect.flatMap(stored(store, runId), (state) => questionsBelow(store, state))
+  Effect.flatMap(stored(store, runId), (state) =>
+    state.status.type === "cancelled" ? Effect.succeed([]) : questionsBelow(store, state)
+  )
 
 /** The same for a run whose state is known. */
 export const questionsBelow = (

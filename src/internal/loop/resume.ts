@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import { type Call, type CallResult, resultOf } from "../../Call.ts"
-import type { ResumeError, StoreError } from "../../KernelError.ts"
+import type { ResumeError, RunCancelled, StoreError } from "../../KernelError.ts"
 import { InFlightToolCalls, RewindNotAllowed, RunBusy } from "../../KernelError.ts"
 import type { Delta, RunResult, RunState } from "../../RunState.ts"
 import { spentBy } from "../store/stored.ts"
@@ -105,7 +105,7 @@ const republish = (run: Run): Effect.Effect<RunResult<unknown>, EndError> =>
       const { createdAt: at, phase: _phase, type: _type, ...end } = status
       const scope = { runId, rootRunId, step: stepOf(run.state), depth, taskId, at, revision }
       const event = { ...scope, ...end, type: "run_completed", ...(depth === 0 ? { result } : {}) } as const
-      run.publish?.(event, run.agent.name)
+      run.live.publish?.(event, run.agent.name)
     })
   )
 
@@ -137,7 +137,7 @@ const recoveredCalls = Effect.fnUntraced(function* (
   run: Run,
   recover: NonNullable<Resumption["recover"]>,
   children: ReadonlyMap<string, RunState>
-): Effect.fn.Return<Pick<Delta, "retried" | "resolved">, InFlightToolCalls | AppendError> {
+): Effect.fn.Return<Pick<Delta, "retried" | "resolved">, InFlightToolCalls | RunCancelled | AppendError> {
   const inFlight = run.state.currentTurn?.inFlight ?? []
   const given = new Map(Object.entries(recover))
   const childOf = (call: Call) => childRunId(run.state.currentTurn?.turnId ?? "", call) ?? call.callId

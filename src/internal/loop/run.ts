@@ -11,7 +11,7 @@ import type { Call, CallResult } from "../../Call.ts"
 import type { Content } from "../../Content.ts"
 import type { Hooks } from "../../Hooks.ts"
 import type * as InstructionBuilder from "../../InstructionBuilder.ts"
-import type { ExtensionFailed, MiddlewareTermination, ResumeError, StopError } from "../../KernelError.ts"
+import type { ExtensionFailed, MiddlewareTermination, ResumeError, RunCancelled, StopError } from "../../KernelError.ts"
 import type { Limits } from "../../Limits.ts"
 import type * as MediaStore from "../../MediaStore.ts"
 import type { Message } from "../../Message.ts"
@@ -32,6 +32,7 @@ import type * as RunStore from "../../RunStore.ts"
 import type * as Telemetry from "../../Telemetry.ts"
 import type { State } from "../state/state.ts"
 import type { IsUsed } from "../words/callIds.ts"
+import type { LiveTree } from "./liveTree.ts"
 import type { SharedBudget } from "./sharedBudget.ts"
 import type { MediaError, MemberError } from "./stepErrors.ts"
 
@@ -96,19 +97,29 @@ export interface Environment extends Member {
   readonly parts: boolean
   /** Counters and slots shared by the whole tree of runs. */
   readonly budget: SharedBudget
-  /** Publishes an event of a run of this agent. Undefined when there is no listener: then no event is made. */
-  readonly publish: ((event: RunEvent, agent: string) => void) | undefined
+  /** Publishes the events of the whole tree, and shows it to followers. */
+  readonly live: LiveTree
   /** Is the consumer's buffer full? */
   readonly isFull: () => boolean
   /** Publishes at once all events that `body` emits. */
   readonly batch: <A>(body: () => A) => A
   /** Asked before each step. An error stops the run at its last stored record. */
   readonly stop: (() => StopError | ExtensionFailed | MiddlewareTermination | undefined) | undefined
+  /** Cancels the root run when it is aborted. */
+  readonly signal: AbortSignal | undefined
+  /** How the tree of runs was stopped: one for all its runs. */
+  readonly stopping: Stopping
   /** Messages that the host sends while the root run is under way. */
   readonly steering: Steering | undefined
   /** Runs a task or an agent as a child of a run. */
   readonly spawn: (parent: Run, call: Call, child: Child) => Effect.Effect<CallResult, ResumeError>
   readonly onTaskComplete: ((task: TaskReport) => Effect.Effect<void>) | undefined
+}
+
+/** How a tree of runs was stopped. */
+export interface Stopping {
+  /** Set once the root is found cancelled. */
+  cancelled: RunCancelled | undefined
 }
 
 /** Messages that wait for the next turn of a run. */
@@ -134,6 +145,10 @@ export interface Run extends Environment {
   records: Array<RunRecord>
   states: Array<RunState>
   events: Array<RunEvent>
+  /** The revision up to which events are published. */
+  published: number
+  /** Emits the reply under way from its beginning. */
+  reply: (() => ReadonlyArray<RunEvent>) | undefined
   /** Why records could not be stored. Nothing more is stored then. */
   failed: AppendError | undefined
   /** Keeps flushes of parallel calls in order. Made with the first parallel calls. */

@@ -77,7 +77,7 @@ export const create = (environment: Environment, beginning: Beginning): Effect.E
     // The event of a stored run is published even while the run is being interrupted.
     return Effect.uninterruptible(
       Effect.map(environment.store.append([record], state), () => {
-        environment.publish?.(event, environment.agent.name)
+        environment.live.publish?.(event, environment.agent.name)
         return make(environment, state, undefined)
       })
     )

@@ -18,6 +18,7 @@ import type {
   ModelError,
   PromptError,
   RunBusy,
+  RunCancelled,
   RunFinished,
   RunPaused,
   StopError,
@@ -70,7 +71,7 @@ export type StepError =
   | LoopDetected
 
 /** The loop, within its deadline, and the loop of the agent that a run is handed over to. */
-export type DriveError = StepError | StopError | DeadlineExceeded | MemberError
+export type DriveError = StepError | StopError | DeadlineExceeded | RunCancelled | MemberError
 
 /** A run that stopped without an answer. */
-export type EndError = RunPaused | RunFinished | MaxStepsReached | MiddlewareTermination
+export type EndError = RunPaused | RunCancelled | RunFinished | MaxStepsReached | MiddlewareTermination

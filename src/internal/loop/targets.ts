@@ -26,7 +26,9 @@ import type { LiveEvent } from "./drafts.ts"
 import { explain } from "./explain.ts"
 import { isWholeMessage, keep, type Kept, withIds } from "./keepOutput.ts"
 import { callableOf, maySpeak, refusalOf, refusalThrough } from "./permissions.ts"
+import * as Reports from "./reports.ts"
 import type { Callable, Run } from "./run.ts"
+import { shown } from "./shown.ts"
 import type { Limit } from "./timeLimit.ts"
 
 /** A value that was kept, as facts of a result, and the event about it. */
@@ -132,7 +134,7 @@ const skillTarget = (run: Run, call: Call, skill: AnySkill): Target => {
       leaked: { type: "skill_leaked", skill: name, callId }
     },
     started: { type: "skill_execute", skill: name, callId, input },
-    perform: skill.call(input, scopeOf(run, call)),
+    perform: reporting(run, call, skill, input),
     keep: (value, durationMs) =>
       Effect.flatMap(keep(run, value, Skills.toOutput), (kept) =>
         Effect.map(withIds(value, kept), (value) => skillAnswer(run, call, name, value, kept, durationMs))
@@ -145,6 +147,17 @@ const skillTarget = (run: Run, call: Call, skill: AnySkill): Target => {
         event: { type: "skill_error", skill: name, callId, error: error.message }
       }))
   }
+}
+
+/** Calls a skill, whose reports end with it. */
+const reporting = (
+  run: Run,
+  call: Call,
+  skill: AnySkill,
+  input: Parameters<AnySkill["call"]>[0]
+): Effect.Effect<unknown, unknown> => {
+  const { end, report } = Reports.make(run, skill.name, call.callId)
+  return Effect.ensuring(skill.call(input, { ...scopeOf(run, call), report }), Effect.sync(end))
 }
 
 const skillAnswer = (
@@ -173,10 +186,6 @@ const skillAnswer = (
     }
   }
 }
-
-/** A value without the secrets that a redactor knows. */
-export const shown = ({ redactor }: Run, value: unknown): unknown =>
-  redactor === undefined ? value : plain(value, redactor.text)
 
 export const scopeOf = (run: Run, call: Call): CallScope => {
   const { context, currentTurn, depth, rootRunId, runId, taskId } = run.state

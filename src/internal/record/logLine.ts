@@ -163,6 +163,12 @@ const ofRun = (event: RunEvent): Told | undefined => {
           ])
     case "run_failed":
       return error("run.failed", event.error.message, [["tag", event.error.tag]])
+    case "run_cancelled":
+      return info("run.cancelled", [
+        ["by", event.by],
+        ["reason", event.reason],
+        ["in_flight", event.inFlight.length]
+      ])
     default:
       return undefined
   }

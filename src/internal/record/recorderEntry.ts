@@ -231,6 +231,13 @@ export const phaseOf = (event: RunEvent): JsonObject | undefined => {
       return { revision: event.revision, source: event.source, reason: event.reason ?? null }
     case "run_failed":
       return { revision: event.revision, error: event.error.tag, message: event.error.message }
+    case "run_cancelled":
+      return {
+        revision: event.revision,
+        by: event.by ?? null,
+        reason: event.reason ?? null,
+        in_flight: event.inFlight.map(({ callId, name }) => ({ call_id: callId, name }))
+      }
     case "block_start":
       return { type: event.blockType, name: event.name }
     case "block_complete":

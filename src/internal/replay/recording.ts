@@ -221,7 +221,7 @@ const endOfRun = (life: string, runId: string): string => JSON.stringify([life, 
 
 /** Whether an event ends a run, for the time being. */
 export const isEndOfRun = ({ type }: PhaseEvent): boolean =>
-  type === "run_completed" || type === "run_failed" || type === "paused"
+  type === "run_completed" || type === "run_failed" || type === "run_cancelled" || type === "paused"
 
 /**
  * All records in the order of time. Within a run that is the order of its journal, whatever its clock did. At the same

@@ -36,6 +36,7 @@ import { summaryIn } from "../prompt/keptSummary.ts"
 import { drive, type Machine, World } from "./virtualProcess.ts"
 import { treeOf } from "../store/family.ts"
 import { resume } from "../loop/resume.ts"
+import { LiveTree, Trees } from "../loop/liveTree.ts"
 import type { Environment } from "../loop/run.ts"
 import type { Recovery } from "../../RunOptions.ts"
 import type { Replayed } from "./replayTypes.ts"
@@ -200,7 +201,8 @@ const staged = (
   const watched: RunStore.RunStoreShape = {
     ...store,
     append: (records) => Effect.forEach(records, held, { discard: true }),
-    load
+    load,
+    cancelled: () => Effect.never
   }
   return {
     ...environment,
@@ -212,14 +214,14 @@ const staged = (
     parts: environment.parts || replies.size > 0,
     telemetry: undefined,
     stop: undefined,
+    signal: undefined,
+    stopping: { cancelled: undefined },
     steering: {
       isWaiting: () => saidNext(tape).length > 0,
       look: Effect.sync(() => ({ messages: saidNext(tape), take: () => {} }))
     },
     budget: Tree.make(environment.agent.budget, environment.agent.spawn ?? environment.budget.spawn, spent),
-    publish: (event) => {
-      if (!beyond.has(event.runId)) events.push(event)
-    },
+    live: new LiveTree(new Trees(), (event) => void (beyond.has(event.runId) || events.push(event)), 0),
     isFull: () => false,
     batch: (body) => body()
   }

@@ -92,6 +92,17 @@ const apply = (next: State, event: PhaseEvent, record: RunRecord): void => {
     case "run_failed":
       next.status = { type: "failed", phase: next.status.phase, error: event.error, createdAt: record.createdAt }
       return
+    case "run_cancelled": {
+      const { by, reason } = event
+      next.status = {
+        type: "cancelled",
+        phase: next.status.phase,
+        ...(reason === undefined ? {} : { reason }),
+        ...(by === undefined ? {} : { by }),
+        createdAt: record.createdAt
+      }
+      return
+    }
   }
   enter(next, event.type, record)
 }

@@ -61,7 +61,7 @@ export const note = (
   if (forkedFrom !== undefined) ended.forks.add(runId)
   if (runId !== rootRunId) return none
   uncount(ended, runId)
-  if (status.type !== "completed" && status.type !== "failed") return none
+  if (status.type !== "completed" && status.type !== "cancelled" && status.type !== "failed") return none
   count(ended, kept, runId)
   return excess(ended, kept)
 }

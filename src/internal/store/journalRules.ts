@@ -14,6 +14,7 @@ import { ConcurrentAppendError, StoreError } from "../../KernelError.ts"
 import * as RunCodec from "../../RunCodec.ts"
 import type { RunRecord, RunState } from "../../RunState.ts"
 import { advance } from "../../RunState.ts"
+import { journalStatus } from "./runHead.ts"
 import type { Claim, RunHead } from "./runStoreTypes.ts"
 import { timeSpan } from "../base/timeSpan.ts"
 
@@ -48,7 +49,7 @@ export const movedSince = (
   { seen }: Claim,
   { revision, runId, status }: Pick<RunHead, "runId" | "revision" | "status">
 ): ConcurrentAppendError | undefined =>
-  seen === undefined || (seen.revision === revision && seen.status.type === status.type)
+  seen === undefined || (seen.revision === revision && journalStatus(seen.status.type) === journalStatus(status.type))
     ? undefined
     : new ConcurrentAppendError({ runId, expectedSeq: seen.revision, actualSeq: revision })
 

@@ -17,6 +17,7 @@ import type { Claim, Lease, RunFilter, RunHead, RunStoreShape } from "./runStore
 import { isEmpty } from "../base/json.ts"
 import * as Mailbox from "../base/mailbox.ts"
 import { open } from "../state/state.ts"
+import * as Cancellations from "./cancellations.ts"
 import * as Ended from "./endedRuns.ts"
 import { areStored, leaseOf, movedSince, refusal } from "./journalRules.ts"
 import { atMost, headOf, inOrder, matches } from "./runHead.ts"
@@ -35,6 +36,7 @@ interface Runs {
   readonly ended: Ended.EndedRuns
   readonly followers: Set<Follower>
   readonly clock: Clock.Clock
+  readonly cancellations: Cancellations.Cancellations
   isOver: boolean
 }
 
@@ -60,7 +62,14 @@ interface Follower {
 
 /** Creates an empty store, which drops the oldest ended runs beyond its limits. Its leases go by `clock`. */
 export const make = (limits: Ended.EndedLimits, clock: Clock.Clock): Memory => {
-  const runs: Runs = { kept: new Map(), ended: Ended.make(limits), followers: new Set(), clock, isOver: false }
+  const runs: Runs = {
+    kept: new Map(),
+    ended: Ended.make(limits),
+    followers: new Set(),
+    cancellations: Cancellations.make(),
+    clock,
+    isOver: false
+  }
   const find = (runId: string) => Option.fromUndefinedOr(runs.kept.get(runId))
   return {
     store: {
@@ -72,6 +81,10 @@ export const make = (limits: Ended.EndedLimits, clock: Clock.Clock): Memory => {
       list: (filter = {}) => Effect.sync(() => list(runs, filter)),
       acquire: (runId, claim) => Effect.suspend(() => acquire(runs, runId, claim)),
       release: (runId, workerId) => Effect.sync(() => release(runs, runId, workerId)),
+      cancelled: (runId) =>
+        Effect.suspend(() =>
+          runs.kept.get(runId)?.state.status.type === "cancelled" ? Effect.void : runs.cancellations.of(runId)
+        ),
       remove: (runIds) =>
         Effect.sync(() => {
           for (const runId of runIds) remove(runs, runId)
@@ -114,6 +127,7 @@ const append = (
     run.state = state
   }
   for (const follower of followers) if (follower.runId === runId) offer(follower, records)
+  if (state.status.type === "cancelled") runs.cancellations.tell(runId)
   for (const id of Ended.note(ended, kept, state)) remove(runs, id)
   return Effect.void
 }

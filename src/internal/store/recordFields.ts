@@ -184,10 +184,19 @@ const makeStops = ({ phase, source }: Words) => {
       phase,
       error: errorInfo,
       createdAt: Schema.Finite
+    }),
+    exactly<Extract<Run.Status, { type: "cancelled" }>>()({
+      type: Schema.Literal("cancelled"),
+      phase,
+      reason: Schema.optionalKey(Schema.String),
+      by: Schema.optionalKey(Schema.String),
+      createdAt: Schema.Finite
     })
   ])
 
-  return { completing, forkedFrom, handed, stop, errorInfo, status }
+  const callLeft = exactly<Run.CallLeft>()({ callId: Schema.String, name: Schema.NullOr(Schema.String) })
+
+  return { callLeft, completing, forkedFrom, handed, stop, errorInfo, status }
 }
 
 const makeOutcome = () =>

@@ -1,13 +1,18 @@
 /**
- * The head of a run: what a list tells of it, which ones a filter asks for, and in which order.
+ * The head of a run: how it stands without its journal, which heads a filter takes, and in which order.
  */
 
-import type { Lease, RunFilter, RunHead } from "./runStoreTypes.ts"
-import type { RunState } from "../../RunState.ts"
+import type { Lease, RunFilter, RunHead, RunStatus } from "./runStoreTypes.ts"
+import type { RunState, Status } from "../../RunState.ts"
 import { turnCount } from "../../RunState.ts"
 
-/** The head of a state. */
-export const headOf = (state: RunState, lease?: Lease | undefined): RunHead => ({
+/** The part of a head that the journal alone decides. */
+export interface JournalHead extends Omit<RunHead, "status" | "lease"> {
+  readonly status: Status
+}
+
+/** The head of a state, as far as the journal decides it. */
+export const journalHeadOf = (state: RunState): JournalHead => ({
   runId: state.runId,
   rootRunId: state.rootRunId,
   parentRunId: state.parentRunId,
@@ -16,9 +21,34 @@ export const headOf = (state: RunState, lease?: Lease | undefined): RunHead => (
   status: state.status,
   turns: turnCount(state),
   createdAt: state.createdAt,
-  updatedAt: state.updatedAt,
+  updatedAt: state.updatedAt
+})
+
+/** The head of a state under a lease. */
+export const headOf = (state: RunState, lease?: Lease | undefined): RunHead => underLease(journalHeadOf(state), lease)
+
+/** Completes the head of a journal with the lease of its run. */
+export const underLease = (head: JournalHead, lease: Lease | undefined): RunHead => ({
+  ...head,
+  status: statusOf(head.status, lease),
   lease
 })
+
+/** Returns how a run stands: by its journal, and while it can run also by its lease. */
+const statusOf = (status: Status, lease: Lease | undefined): RunStatus => {
+  if (status.type === "paused") return { ...status, type: "waiting" }
+  if (status.type !== "running" || lease === undefined) return status
+  const { phase } = status
+  const { expiresAt, isLive, workerId: by } = lease
+  if (expiresAt === 0) return { type: "queued", phase }
+  return { type: isLive ? "running" : "interrupted", phase, by }
+}
+
+/** Returns the status in the journal of a run that stands as a word says. */
+export const journalStatus = (word: RunStatus["type"]): Status["type"] => {
+  if (word === "queued" || word === "interrupted") return "running"
+  return word === "waiting" ? "paused" : word
+}
 
 /** Tells whether a head passes a filter, apart from its `search`. */
 export const matches = (head: RunHead, filter: RunFilter): boolean =>

@@ -181,7 +181,12 @@ const makeEvents = (fields: Fields, { change, expense, gave, message, messages, 
       reason: Schema.optionalKey(Schema.String),
       metadata: Schema.optionalKey(Storable.Json)
     }),
-    event("run_failed")({ error: errorInfo })
+    event("run_failed")({ error: errorInfo }),
+    event("run_cancelled")({
+      reason: Schema.optionalKey(Schema.String),
+      by: Schema.optionalKey(Schema.String),
+      inFlight: Schema.Array(fields.callLeft)
+    })
   ])
 }
 

@@ -9,7 +9,7 @@ import type * as Option from "effect/Option"
 import type * as Stream from "effect/Stream"
 import type { Call } from "../../Call.ts"
 import type { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, StoreError } from "../../KernelError.ts"
-import type { RunRecord, RunState, Status } from "../../RunState.ts"
+import type { Phase, RunRecord, RunState, Status } from "../../RunState.ts"
 
 /**
  * The hold of a worker on a run, by the clock of the store.
@@ -40,6 +40,25 @@ export interface Claim {
 }
 
 /**
+ * How a run stands. Lists, commands and events use these words.
+ *
+ * - `queued`: it waits for a worker.
+ * - `running`: the worker `by` holds it, or without `by` a process that runs it without a lease.
+ * - `waiting`: for a person, or for its host; `reason` and `metadata` say what for.
+ * - `interrupted`: its worker `by` stopped without giving it back. Another worker claims it.
+ * - `cancelled`, `completed`, `failed`: it is at rest. A failed or cancelled run can be resumed.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export type RunStatus =
+  | { readonly type: "queued"; readonly phase: Phase }
+  | { readonly type: "running"; readonly phase: Phase; readonly by?: string }
+  | (Omit<Extract<Status, { readonly type: "paused" }>, "type"> & { readonly type: "waiting" })
+  | { readonly type: "interrupted"; readonly phase: Phase; readonly by: string }
+  | Extract<Status, { readonly type: "cancelled" | "completed" | "failed" }>
+
+/**
  * The summary of a run that a store returns without reading the run's journal. Instants are milliseconds since the epoch.
  *
  * @category models
@@ -51,7 +70,7 @@ export interface RunHead {
   readonly parentRunId: string | undefined
   readonly agent: string
   readonly revision: number
-  readonly status: Status
+  readonly status: RunStatus
   readonly turns: number
   readonly createdAt: number
   readonly updatedAt: number
@@ -70,7 +89,7 @@ export interface RunHead {
  * @since 0.1.0
  */
 export interface RunFilter {
-  readonly status?: ReadonlyArray<Status["type"]> | undefined
+  readonly status?: ReadonlyArray<RunStatus["type"]> | undefined
   readonly agent?: string | undefined
   /** Only the runs of one tree. */
   readonly rootRunId?: string | undefined
@@ -137,6 +156,12 @@ export interface RunStoreShape {
   ) => Effect.Effect<void, RunBusy | RunNotFound | ConcurrentAppendError | StoreError>
   /** Gives a lease back. Does nothing to the lease of another worker. */
   readonly release: (runId: string, workerId: string) => Effect.Effect<void, StoreError>
+  /**
+   * Succeeds once the run is cancelled, by any process, and waits until then. A look that fails is repeated.
+   *
+   * The kernel waits for it while it runs the run, so a store should see a cancellation within 100 milliseconds.
+   */
+  readonly cancelled: (runId: string) => Effect.Effect<void>
   /** Deletes runs with everything stored for them. Ignores unknown ids. */
   readonly remove: (runIds: ReadonlyArray<string>) => Effect.Effect<void, StoreError>
 }

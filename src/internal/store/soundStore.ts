@@ -2,12 +2,13 @@
  * Stores of a host, whatever they throw: each fails with the errors of its contract, and with no others.
  */
 
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import type * as Stream from "effect/Stream"
 import { type KernelError, StoreError } from "../../KernelError.ts"
 import type * as MediaStore from "../../MediaStore.ts"
 import type * as RunStore from "../../RunStore.ts"
-import { guarded, guardedStream, isSound } from "../base/effects.ts"
+import { guarded, guardedStream, isSound, passedOver } from "../base/effects.ts"
 
 /** Wraps a store of runs. */
 export const soundRuns = (store: RunStore.RunStoreShape): RunStore.RunStoreShape => {
@@ -22,6 +23,11 @@ export const soundRuns = (store: RunStore.RunStoreShape): RunStore.RunStoreShape
     list: (filter) => call("list", () => store.list(filter)),
     acquire: (runId, claim) => call("acquire", () => store.acquire(runId, claim)),
     release: (runId, workerId) => call("release", () => store.release(runId, workerId)),
+    cancelled: (runId) =>
+      Effect.catchDefect(
+        Effect.suspend(() => store.cancelled(runId)),
+        neverCancelled
+      ),
     remove: (runIds) => call("remove", () => store.remove(runIds))
   }
   soundStores.set(store, sound)
@@ -55,6 +61,10 @@ const stream = <A, E extends KernelError>(
   code: () => Stream.Stream<A, E>
 ): Stream.Stream<A, E | StoreError> =>
   guardedStream<A, E, never, E | StoreError>(name, code, (error) => errorOf(operation, error))
+
+/** A run whose store cannot wait for its cancellation finds it when it stores its next record. */
+const neverCancelled = (defect: unknown): Effect.Effect<never> =>
+  Effect.andThen(passedOver("a store could not wait for a cancellation")(Cause.die(defect)), Effect.never)
 
 const name = "a store"
 

@@ -59,7 +59,9 @@ export const letGo = (holder: Holder, runId: string, lease: Held): Effect.Effect
 export const giveBack = ({ soon, store, workerId }: Holder, runId: string): Effect.Effect<void, GiveBackError> =>
   soon(
     ifHeld(store, runId, workerId, ({ status: { type } }) =>
-      type === "paused" || type === "completed" ? store.release(runId, workerId) : offer(store, runId, workerId)
+      type === "waiting" || type === "cancelled" || type === "completed"
+        ? store.release(runId, workerId)
+        : offer(store, runId, workerId)
     )
   )
 

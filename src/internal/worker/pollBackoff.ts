@@ -89,4 +89,5 @@ const isProgress = (record: RunRecord): boolean => record.events.some((event) =>
 const progress: ReadonlySet<string> = new Set(["model_completed", "tool_call_completed", "turn_completed"])
 
 /** Whether a run paused: no worker continues it by itself. A waiting task pauses again in each life of its root. */
-const isPause = (record: RunRecord): boolean => record.events.some((event) => event.type === "paused")
+const isPause = (record: RunRecord): boolean =>
+  record.events.some((event) => event.type === "paused" || event.type === "run_cancelled")

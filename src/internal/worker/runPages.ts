@@ -8,7 +8,7 @@
 
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import type { RunHead, RunStoreShape, StoreError } from "../../RunStore.ts"
+import type { RunHead, RunStatus, RunStoreShape, StoreError } from "../../RunStore.ts"
 import { passedOver } from "../base/effects.ts"
 
 /** Runs to look at. */
@@ -29,8 +29,8 @@ export interface Looking {
 /** How many runs one look reads. */
 const size = 100
 
-/** The root runs of one status that nobody holds: `consider` is given each in turn, unless `isFull`. */
-export const make = (status: RunHead["status"]["type"], { consider, isFull, list }: Looking): Pages => {
+/** The root runs of some statuses that nobody holds: `consider` is given each in turn, unless `isFull`. */
+export const make = (status: ReadonlyArray<RunStatus["type"]>, { consider, isFull, list }: Looking): Pages => {
   let after: RunHead | undefined
   // What comes while the pages are read is left to the next time: else steady work would keep the reader at their end.
   let until = Infinity
@@ -40,7 +40,7 @@ export const make = (status: RunHead["status"]["type"], { consider, isFull, list
     function* (order: "oldest" | "newest") {
       if (isFull()) return false
       const now = yield* Clock.currentTimeMillis
-      const filter = { status: [status], roots: true, unleased: true, order, limit: size } as const
+      const filter = { status, roots: true, unleased: true, order, limit: size } as const
       const isOldest = order === "oldest"
       const heads = yield* list(isOldest && after !== undefined ? { ...filter, after } : filter)
       for (const head of isOldest ? heads : heads.toReversed()) {

@@ -70,8 +70,8 @@ export const make = Effect.fnUntraced(function* <R>(
     isFull: () => desk.active.size >= (options.concurrency ?? 1)
   }
   // A run that goes on is found among thousands that failed.
-  const running = Pages.make("running", looking)
-  const failed = Pages.make("failed", looking)
+  const running = Pages.make(["queued", "running", "interrupted"], looking)
+  const failed = Pages.make(["failed"], looking)
   // In turn, so that neither takes every place.
   let looks = 0
   const look = Effect.suspend(() => {

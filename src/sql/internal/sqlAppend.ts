@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
+import type { Cancellations } from "../../internal/store/cancellations.ts"
 import type { Followers } from "../../internal/store/followJournal.ts"
 import { areStored } from "../../internal/store/journalRules.ts"
 import type { Marks, Part } from "../../internal/store/marks.ts"
@@ -30,6 +31,7 @@ export interface Database {
   readonly journal: Journal
   readonly marks: Marks
   readonly followers: Followers
+  readonly cancellations: Cancellations
   /** Announces a run with new records to other processes, where the database can. */
   readonly announce: Announce | undefined
   /** Runs a statement at once, where the client can do that. */
@@ -175,8 +177,9 @@ const afterwards = (
   state: RunState,
   { body, first, id }: Tables.Row
 ): Effect.Effect<void> => {
-  const { announce, followers, marks, sql } = database
+  const { announce, cancellations, followers, marks, sql } = database
   if (first === 1) marks.set(state, RunCodec.start)
+  if (state.status.type === "cancelled") cancellations.tell(id)
   const part = marks.due(records, state, body.length)
   const written = part === undefined ? Effect.void : writePart(database, part)
   if (announce === undefined && !followers.has(id)) return written

@@ -2,6 +2,7 @@
  * Heads and leases in the table of runs.
  */
 
+import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
@@ -10,11 +11,11 @@ import type { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import type { Fragment } from "effect/sql/Statement"
 import { leaseOf, movedSince } from "../../internal/store/journalRules.ts"
-import { atMost } from "../../internal/store/runHead.ts"
+import { atMost, journalStatus, underLease } from "../../internal/store/runHead.ts"
 import * as Search from "../../internal/store/runSearch.ts"
 import { type ConcurrentAppendError, RunBusy, RunNotFound, type StoreError } from "../../KernelError.ts"
 import * as RunCodec from "../../RunCodec.ts"
-import type { Claim, RunFilter, RunHead } from "../../RunStore.ts"
+import type { Claim, RunFilter, RunHead, RunStatus } from "../../RunStore.ts"
 import { corrupt } from "./sqlFault.ts"
 import * as Key from "./key.ts"
 import * as Tables from "./runTables.ts"
@@ -28,6 +29,8 @@ export interface Heads {
     claim: Claim
   ) => Effect.Effect<void, RunBusy | RunNotFound | ConcurrentAppendError | StoreError | SqlError>
   readonly release: (runId: string, workerId: string) => Effect.Effect<void, SqlError>
+  /** Returns the keys of the runs that are cancelled, among some. */
+  readonly cancelled: (keys: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<string>, SqlError>
 }
 
 /** Reads with a client that transforms nothing. */
@@ -38,7 +41,8 @@ export const make = (sql: SqlClient): Heads => ({
   release: (runId, workerId) =>
     Effect.asVoid(sql`
       UPDATE kernai_runs SET worker = NULL, expires_at = NULL
-      WHERE id = ${Key.make(runId)} AND worker = ${Key.escape(workerId)}`)
+      WHERE id = ${Key.make(runId)} AND worker = ${Key.escape(workerId)}`),
+  cancelled: (keys) => cancelled(sql, keys)
 })
 
 /** The time of the database, in milliseconds since the epoch. */
@@ -47,6 +51,16 @@ const nowOf = (sql: SqlClient): string =>
     pg: () => "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS DOUBLE PRECISION)",
     orElse: () => "((julianday('now') - 2440587.5) * 86400000.0)"
   })
+const cancelled = (sql: SqlClient, keys: ReadonlyArray<string>): Effect.Effect<ReadonlyArray<string>, SqlError> =>
+  Effect.map(
+    Effect.forEach(
+      Arr.chunksOf(keys, 500),
+      (some) =>
+        sql<{ readonly id: string }>`
+          SELECT id FROM kernai_runs WHERE status = 'cancelled' AND ${sql.in("id", some)}`
+    ),
+    (pages) => pages.flat().map(({ id }) => id)
+  )
 
 /** A head is the row of a run with the last row of its journal. */
 const columnsOf = (sql: SqlClient): string => `facts, worker, expires_at, turns, detail, at,
@@ -92,7 +106,7 @@ const list = Effect.fnUntraced(function* (sql: SqlClient, filter: RunFilter = {}
 const conditions = (sql: SqlClient, filter: RunFilter): ReadonlyArray<Fragment> => {
   const { agent, rootRunId, roots, search, status, unleased, updatedBefore } = filter
   const where: Array<Fragment> = [sql`format <= ${RunCodec.format}`]
-  if (status !== undefined) where.push(status.length === 0 ? sql`1 = 0` : sql.in("r.status", status))
+  if (status !== undefined) where.push(hasWord(sql, status))
   if (agent !== undefined) where.push(sql`agent = ${Key.make(agent)}`)
   if (rootRunId !== undefined) where.push(sql`root = ${Key.make(rootRunId)}`)
   if (roots === true) where.push(sql`parent IS NULL`)
@@ -104,6 +118,25 @@ const conditions = (sql: SqlClient, filter: RunFilter): ReadonlyArray<Fragment> 
     where.push(sql`EXISTS (SELECT 1 FROM kernai_words WHERE kernai_words.run = r.run AND ${found})`)
   }
   return where
+}
+
+/** Takes the runs that stand as one of some words says. */
+const hasWord = (sql: SqlClient, words: ReadonlyArray<RunStatus["type"]>): Fragment => {
+  const now = sql.literal(nowOf(sql))
+  const leased = {
+    queued: sql`expires_at = 0`,
+    running: sql`(expires_at IS NULL OR expires_at > ${now})`,
+    interrupted: sql`expires_at <> 0 AND expires_at <= ${now}`
+  }
+  const statuses: Array<string> = []
+  const conditions: Array<Fragment> = []
+  for (const word of words) {
+    if (word === "queued" || word === "running" || word === "interrupted") {
+      conditions.push(sql`(r.status = 'running' AND ${leased[word]})`)
+    } else statuses.push(journalStatus(word))
+  }
+  if (statuses.length > 0) conditions.push(sql.in("r.status", statuses))
+  return conditions.length === 0 ? sql`1 = 0` : sql.or(conditions)
 }
 
 const behind = (sql: SqlClient, { created_at, id }: Place, isOldest: boolean): Fragment => {
@@ -140,7 +173,7 @@ const acquire = Effect.fnUntraced(function* (
 /** Whether a run is as a worker saw it. An append that changes the status locks the row of its run. */
 const stands = (sql: SqlClient, { revision, status }: NonNullable<Claim["seen"]>): Fragment => {
   const last = sql`(SELECT entry + records FROM kernai_journal WHERE entry = ${sql.literal(Tables.lastEntry)})`
-  return sql`status = ${status.type} AND ${last} = (CAST(r.run AS BIGINT) << 32) + CAST(${revision + 1} AS BIGINT)`
+  return sql`status = ${journalStatus(status.type)} AND ${last} = (CAST(r.run AS BIGINT) << 32) + CAST(${revision + 1} AS BIGINT)`
 }
 
 /** The place of a run in a list. */
@@ -180,17 +213,13 @@ const readRow = Schema.decodeUnknownResult(
 const toHead = (row: unknown): Effect.Effect<RunHead, StoreError> =>
   Effect.fromResult(
     Result.flatMap(readRow(row), ({ at, detail, expires_at, facts, live, revision, turns, worker }) =>
-      Result.map(RunCodec.decodeStatus(detail), (status) => ({
-        ...facts,
-        parentRunId: facts.parentRunId ?? undefined,
-        revision,
-        status,
-        turns,
-        updatedAt: at,
-        lease:
+      Result.map(RunCodec.decodeStatus(detail), (status) =>
+        underLease(
+          { ...facts, parentRunId: facts.parentRunId ?? undefined, revision, status, turns, updatedAt: at },
           worker === null || expires_at === null
             ? undefined
             : { workerId: Key.unescape(worker), expiresAt: expires_at, isLive: live === 1 }
-      }))
+        )
+      )
     )
   ).pipe(Effect.catchTag("SchemaError", () => corrupt("a head cannot be read")))

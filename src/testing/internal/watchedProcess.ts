@@ -187,6 +187,7 @@ const watchedStore = (
   list: (filter) => ask(store.list(filter)),
   acquire: (runId, claim) => ask(store.acquire(runId, claim)),
   release: (runId, workerId) => ask(store.release(runId, workerId)),
+  cancelled: store.cancelled,
   remove: (runIds) => ask(store.remove(runIds))
 })
 

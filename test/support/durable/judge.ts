@@ -24,10 +24,12 @@ export const judge = Effect.fnUntraced(function* (
   if (expected.hooks !== undefined) compare(`${where} hooks`, expected.hooks, seen.hooks)
   const head = Option.getOrUndefined(yield* store.head(runId))
   if (expected.revision !== undefined) compare(`${where} revision`, expected.revision, head?.revision)
-  if (expected.status !== undefined && head !== undefined)
-    judgeStatus(world, where, expected.status, head.status, compare)
+  const status = Option.getOrUndefined(yield* store.load(runId))?.status
+  if (expected.status !== undefined && status !== undefined) {
+    judgeStatus(world, where, expected.status, status, compare)
+  }
   const actual = errorOf(outcome)
-  const paused = expected.status?.["type"] === "paused" || head?.status.type === "paused"
+  const paused = expected.status?.["type"] === "paused" || status?.type === "paused"
   if (expected.error === undefined) {
     const ended =
       actual === undefined || paused || ["MaxStepsReached", "RunFinished", "RunPaused"].includes(String(actual["tag"]))

@@ -3,10 +3,12 @@
  */
 
 import * as Clock from "effect/Clock"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import * as assert from "node:assert/strict"
 import type { RunRecord } from "../../../RunState.ts"
@@ -69,7 +71,7 @@ export const heads: ReadonlyArray<Check> = [
       for (const all of [3.5, Infinity]) assert.deepEqual(yield* ids({ agent, limit: all }), ["asked", "done", "root"])
       assert.deepEqual(yield* ids({ rootRunId: "heads/list/root" }), ["child", "root"])
       assert.deepEqual(yield* ids({ rootRunId: "heads/list/root", roots: true }), ["root"])
-      assert.deepEqual(yield* ids({ status: ["paused", "failed"] }), ["asked", "child"])
+      assert.deepEqual(yield* ids({ status: ["waiting", "failed"] }), ["asked", "child"])
       assert.deepEqual(yield* ids({ agent, status: ["completed"] }), ["done"])
       assert.deepEqual(yield* ids({ agent, status: [] }), [])
       assert.deepEqual(yield* ids({ agent, updatedBefore: 301 }), ["root"])
@@ -80,6 +82,75 @@ export const heads: ReadonlyArray<Check> = [
       assert.deepEqual(yield* ids({ agent }), ["asked", "done", "root"])
       const [first] = yield* two.list({ agent, limit: 1 })
       assert.deepEqual(first, RunStore.headOf(asked.last().state))
+    })
+  },
+  {
+    name: "says how each run stands, and lists the runs that stand so",
+    body: Effect.fnUntraced(function* (one, two) {
+      const agent = "heads-status"
+      const begin = Effect.fnUntraced(function* (id: string, event?: Journal.Draft) {
+        const run = Journal.begin(`heads/status/${id}`, { agent })
+        yield* put(one, [run.last(), ...(event === undefined ? [] : [run.commit("phase", [event])])])
+      })
+      const hold = (id: string, lease: Duration.Input) =>
+        one.acquire(`heads/status/${id}`, { workerId: `worker of ${id}`, lease })
+      for (const id of ["free", "queued", "running", "interrupted"]) yield* begin(id)
+      yield* begin("waiting", { type: "paused", reason: "approval_required", metadata: null })
+      yield* begin("cancelled", { type: "run_cancelled", reason: "wrong", by: "Ada", inFlight: [] })
+      yield* begin("completed", { type: "run_completed", source: "model_done" })
+      yield* begin("failed", { type: "run_failed", error: { tag: "StoreError", message: "full" } })
+      yield* hold("queued", 0)
+      yield* hold("running", "1 hour")
+      yield* hold("interrupted", "1 millis")
+      yield* Effect.repeat(two.head("heads/status/interrupted"), {
+        until: (head) => Option.getOrUndefined(head)?.lease?.isLive === false,
+        schedule: Schedule.spaced("5 millis")
+      })
+      const words = ["queued", "running", "waiting", "interrupted", "cancelled", "completed", "failed"] as const
+      for (const word of words) {
+        const found = yield* two.list({ agent, status: [word] })
+        assert.deepEqual(
+          found.map(({ runId, status }) => [runId.slice(13), status.type]),
+          word === "running"
+            ? [
+                ["free", word],
+                ["running", word]
+              ]
+            : [[word, word]]
+        )
+      }
+      assert.equal((yield* two.list({ agent, status: ["queued", "failed", "waiting"] })).length, 3)
+      const statusOf = (id: string) =>
+        Effect.map(two.head(`heads/status/${id}`), (head) => Option.getOrUndefined(head)?.status)
+      const phase = "run_started"
+      assert.deepEqual(yield* statusOf("free"), { type: "running", phase })
+      assert.deepEqual(yield* statusOf("running"), { type: "running", phase, by: "worker of running" })
+      assert.deepEqual(yield* statusOf("interrupted"), { type: "interrupted", phase, by: "worker of interrupted" })
+      const cancelled = { type: "cancelled", phase, reason: "wrong", by: "Ada", createdAt: 1_001 }
+      assert.deepEqual(yield* statusOf("cancelled"), cancelled)
+    })
+  },
+  {
+    name: "ends the wait for a run once it is cancelled, by this process or another",
+    body: Effect.fnUntraced(function* (one, two) {
+      for (const canceller of [one, two]) {
+        const runId = canceller === one ? "heads/cancelled/one" : "heads/cancelled/two"
+        const run = Journal.begin(runId)
+        const other = Journal.begin(`${runId}/other`)
+        yield* put(one, [run.last(), ...Journal.turn(run)])
+        yield* put(one, [other.last()])
+        const wait = (id: string) =>
+          Effect.forkChild(Effect.provideService(one.cancelled(id), Clock.Clock, Clock.Clock.defaultValue()), {
+            startImmediately: true
+          })
+        const waiting = yield* wait(runId)
+        const left = yield* wait(`${runId}/other`)
+        yield* put(canceller, [run.commit("pause", [{ type: "run_cancelled", inFlight: [] }])])
+        yield* Fiber.join(waiting)
+        yield* one.cancelled(runId)
+        assert.equal(left.pollUnsafe(), undefined)
+        yield* Fiber.interrupt(left)
+      }
     })
   },
   {

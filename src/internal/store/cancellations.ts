@@ -1,0 +1,80 @@
+/**
+ * Waiting for cancellations that any process may store.
+ *
+ * One look asks about all runs that are waited for. It is repeated when the store announces something about one of
+ * them, and at an interval. Nothing happens while no run is waited for.
+ */
+
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
+import * as Latch from "effect/Latch"
+
+/** Runs whose cancellation is waited for. */
+export interface Cancellations {
+  /** Succeeds once a run is cancelled. */
+  readonly of: (runId: string) => Effect.Effect<void>
+  /** Ends the wait for a run: it is cancelled. Synchronous. */
+  readonly tell: (runId: string) => void
+  /** Looks again soon: something happened to a run. Synchronous. */
+  readonly announce: (runId: string) => void
+}
+
+/** How cancellations by other processes are found. */
+export interface Options {
+  /** Returns which of some runs are cancelled. A failure is ignored, as the next look follows. */
+  readonly look: (runIds: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<string>, unknown>
+  /** How long to wait for an announcement before the next look. Default: 50 milliseconds. */
+  readonly interval?: Duration.Input | undefined
+}
+
+/** Waits for runs. Without options all cancellations are told by this process. */
+export const make = (options?: Options): Cancellations => {
+  const waiting = new Map<string, Set<() => void>>()
+  const announced = Latch.makeUnsafe()
+  let looking: Fiber.Fiber<unknown, unknown> | undefined
+
+  const tell = (runId: string): void => {
+    for (const done of waiting.get(runId) ?? []) done()
+  }
+
+  const looks = (options: Options) => {
+    const look = Effect.suspend(() => {
+      announced.closeUnsafe()
+      return Effect.map(options.look([...waiting.keys()]), (cancelled) => cancelled.forEach(tell))
+    })
+    const pause = Effect.race(announced.await, Effect.sleep(options.interval ?? spacing))
+    return Effect.forever(Effect.andThen(Effect.ignore(look), Effect.andThen(Effect.sleep(spacing), pause)))
+  }
+
+  const leave = (runId: string, done: () => void): void => {
+    const others = waiting.get(runId)
+    if (others?.delete(done) === true && others.size === 0) waiting.delete(runId)
+    if (waiting.size > 0) return
+    looking?.interruptUnsafe()
+    looking = undefined
+  }
+
+  const wait = (runId: string, fiber: Fiber.Fiber<unknown, unknown>) =>
+    Effect.callback<void>((resume) => {
+      const done = () => {
+        leave(runId, done)
+        resume(Effect.void)
+      }
+      waiting.set(runId, (waiting.get(runId) ?? new Set()).add(done))
+      announced.openUnsafe()
+      if (options !== undefined) looking ??= Effect.runForkWith(fiber.context)(looks(options))
+      return Effect.sync(() => leave(runId, done))
+    })
+
+  return {
+    of: (runId) => Effect.withFiber((fiber) => wait(runId, fiber)),
+    tell,
+    announce: (runId) => {
+      if (waiting.has(runId)) announced.openUnsafe()
+    }
+  }
+}
+
+/** The shortest time between two looks: a busy run is announced all the time. */
+const spacing = "50 millis"
