@@ -8,6 +8,7 @@
  * @since 0.1.0
  */
 
+import type { MediaRef } from "./internal/words/mediaRef.ts"
 import type { Block } from "./Block.ts"
 import type { Json, JsonObject } from "./internal/base/json.ts"
 import { plain } from "./internal/base/json.ts"
@@ -91,7 +92,20 @@ export type CallEvent =
   | (Event<"protocol_result"> & {
       readonly protocol: string
       readonly callId: string
+      /** The answer; of a message its first text. */
       readonly result: Json
+      /**
+       * The message that the handler returned, if it returned one, with bytes as their count.
+       *
+       * @since 0.2.0
+       */
+      readonly message?: Json
+      /**
+       * The stored media of the answer, by reference.
+       *
+       * @since 0.2.0
+       */
+      readonly media?: ReadonlyArray<MediaRef>
       readonly durationMs: number
     })
   | (Event<"protocol_error"> & {
@@ -100,6 +114,16 @@ export type CallEvent =
       readonly error: string
       readonly durationMs?: number
     })
+
+export type {
+  /**
+   * A reference to a stored medium.
+   *
+   * @category models
+   * @since 0.2.0
+   */
+  MediaRef
+} from "./internal/words/mediaRef.ts"
 
 /**
  * Events of the tasks of a workflow.
@@ -166,6 +190,13 @@ export type SkillEvents<S extends AnySkill<unknown>> = S extends unknown
           readonly skill: SkillTypes.Name<S>
           readonly callId: string
           readonly output: SkillTypes.Output<S>
+          /**
+           * The stored media of the result, by reference: `output` holds them as the skill returned them, before they had
+           * an id.
+           *
+           * @since 0.2.0
+           */
+          readonly media?: ReadonlyArray<MediaRef>
           readonly durationMs: number
           readonly metadata?: JsonObject
           /** The result was cut at the result limit before it was sent to the model. */

@@ -78,10 +78,19 @@ export interface ChatFacts {
 export interface ChatOutcome {
   readonly usage?: Usage | null
   readonly finishReason?: FinishReason
+  /** The model that answered, as the vendor named it in the reply. */
   readonly model?: string
+  /** The id that the vendor gave the reply. */
   readonly id?: string
+  /**
+   * Milliseconds from each chunk of the reply to the next one.
+   *
+   * @since 0.2.0
+   */
+  readonly chunkMs?: ReadonlyArray<number> | undefined
   /** Milliseconds from the request to the first part of the reply. */
   readonly firstChunkMs?: number | undefined
+  /** Absent when the price of the model is unknown. */
   readonly costUsd?: number
   /** Called only if contents are captured. */
   readonly output?: () => Message
@@ -259,12 +268,13 @@ export const layer = (options?: Options): Layer.Layer<never> => Layer.sync(Telem
 
 /** Adds a reply to the span and the metrics of its call. */
 const addReply = (told: Told, end: ChatOutcome, capture: Capture): void => {
-  const { firstChunkMs, output, usage } = end
+  const { chunkMs = [], firstChunkMs, output, usage } = end
   told.add(chatEnd(end))
   told.add(capture(names.outputMessages, output && (() => [messageOf(output())])))
   if (usage) told.count(metrics.tokens, usage.inputTokens, { [names.tokenType]: "input" })
   if (usage) told.count(metrics.tokens, usage.outputTokens, { [names.tokenType]: "output" })
   if (firstChunkMs !== undefined) told.count(metrics.firstChunk, firstChunkMs / 1000)
+  for (const gap of chunkMs) told.count(metrics.nextChunk, gap / 1000)
 }
 
 /** Returns the attribute of a content if contents are captured. Otherwise the value is not even computed. */

@@ -22,11 +22,13 @@ import {
   Model,
   Protocol,
   ProtocolRegistry,
+  type Provider,
   Redaction,
   type RunEvent,
   RunStore,
   Skill,
-  SkillRegistry
+  SkillRegistry,
+  type StreamPart
 } from "kernai"
 import { MockProvider, Scenario } from "kernai/testing"
 import { ProviderError, RunPaused } from "../src/KernelError.ts"
@@ -384,6 +386,53 @@ describe("a run with telemetry", () => {
       Effect.provide(layer)
     )
   })
+
+  it.effect("shows of a reply what the vendor sent of it, when its chunks came, and no price that is unknown", () =>
+    Effect.gen(function* () {
+      const reported = {
+        inputTokens: { total: 10, uncached: 10, cacheRead: 0, cacheWrite: 0 },
+        outputTokens: { total: 5, text: 5, reasoning: 0 }
+      }
+      const reply = (about: { readonly id?: string; readonly modelId?: string }): Provider.ProviderShape => ({
+        name: "vendor",
+        stream: () =>
+          Stream.concat(
+            Stream.succeed<StreamPart.StreamPart>({ type: "response-metadata", ...about }),
+            Stream.fromIterable<StreamPart.StreamPart>([
+              { type: "text-delta", id: "0", delta: "Hi" },
+              { type: "finish", reason: "stop", usage: reported }
+            ]).pipe(
+              Stream.rechunk(1),
+              Stream.mapEffect((part) => Effect.delay(Effect.succeed(part), "2 seconds"))
+            )
+          )
+      })
+      const seen = (model: Model.Model, about: { readonly id?: string; readonly modelId?: string }) =>
+        Effect.gen(function* () {
+          const agent = Agent.make({ instructions: "", model })
+          const running = observed(Kernel.run(agent, "go", { provider: reply(about) }).pipe(under({})))
+          const { metrics, spans } = yield* running.pipe(withTime(10_000))
+          const of = (start: string) => attributesOf(spans.find(({ name }) => name.startsWith(start)))
+          return { chat: of("chat"), run: of("invoke_agent"), metrics }
+        })
+      const priced = Model.make("alias", { price: { inputPerMillion: 1, outputPerMillion: 2 } })
+
+      const sent = yield* seen(priced, { id: "resp_1", modelId: "alias-2026-01-01" })
+      assert.strictEqual(sent.chat["gen_ai.request.model"], "alias")
+      assert.strictEqual(sent.chat["gen_ai.response.model"], "alias-2026-01-01")
+      assert.strictEqual(sent.chat["gen_ai.response.id"], "resp_1")
+      assert.closeTo(Number(sent.chat["kernai.cost_usd"]), 0.00002, 1e-9)
+      assert.closeTo(Number(sent.run["kernai.cost_usd"]), 0.00002, 1e-9)
+      const gaps = sent.metrics.find(({ id }) => id === "gen_ai.client.operation.time_per_output_chunk")
+      assert.deepInclude(gaps, { count: 2, sum: 4 })
+
+      const silent = yield* seen(Model.make("alias"), {})
+      for (const name of ["gen_ai.response.model", "gen_ai.response.id", "kernai.cost_usd"]) {
+        assert.notProperty(silent.chat, name)
+        assert.notProperty(silent.run, name)
+      }
+    }).pipe(Effect.provide(kernel()))
+  )
 
   it.effect("is a span even when it is refused at the start", () =>
     Effect.gen(function* () {

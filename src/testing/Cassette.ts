@@ -311,6 +311,8 @@ export const recorder = (
           ? notRecorded(`its body is ${Read.tooLarge(fetchedBytes)}`)
           : save(Redaction.exchange(request, response, body))
       })
+      // A reader that has all it needs may wait no longer for the end.
+      const written = Effect.onInterrupt(done, () => notRecorded("its reader did not wait until it was written"))
       const stream = response.stream.pipe(
         // As text, an empty body is an empty text.
         Stream.catchIf(
@@ -324,7 +326,7 @@ export const recorder = (
           }
           return chunks
         }),
-        Stream.concat(Stream.drain(Stream.fromEffect(done))),
+        Stream.concat(Stream.drain(Stream.fromEffect(written))),
         Stream.ensuring(Effect.suspend(() => (isRead ? Effect.void : notRecorded("its end was not read"))))
       )
       return withStream(response, stream)

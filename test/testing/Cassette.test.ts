@@ -360,6 +360,28 @@ describe("Cassette", () => {
     )
   )
 
+  it.effect("logs an exchange whose reader does not wait until it is written", () =>
+    Effect.gen(function* () {
+      const http = stub(() => Effect.succeed(new Response("whole")))
+      const saved: Array<string> = []
+      const client = Cassette.recorder(http.client, ({ response }) =>
+        Effect.delay(
+          Effect.sync(() => saved.push(response.body)),
+          "1 second"
+        )
+      )
+      const { layer, lines } = within(100)
+      const read = Effect.flatMap(client.get("https://x.test/"), ({ stream }) => Stream.runDrain(stream))
+      const reading = yield* Effect.forkChild(Effect.provide(Effect.timeoutOption(read, "200 millis"), layer))
+      yield* TestClock.adjust("2 seconds")
+      yield* Fiber.join(reading)
+      assert.deepStrictEqual(
+        [saved, lines],
+        [[], ["an exchange was not recorded: its reader did not wait until it was written"]]
+      )
+    })
+  )
+
   it.effect("passes through a body that is too large to record, and records the others", () =>
     Effect.gen(function* () {
       const bodies = ["é".repeat(50), "é".repeat(51), "short"]

@@ -7,12 +7,13 @@ import * as Result from "effect/Result"
 import type { Content } from "../../Content.ts"
 import * as Contents from "../../Content.ts"
 import type { LimitExceeded, MediaConflict, SkillResultInvalid, StoreError } from "../../KernelError.ts"
+import * as Media from "../../Media.ts"
 import type { Message } from "../../Message.ts"
 import * as Messages from "../../Message.ts"
 import type { Output } from "../../Skill.ts"
 import type * as Skills from "../../Skill.ts"
 import { isJsonObject, type JsonObject } from "../base/json.ts"
-import { clean } from "../skill/skillOutput.ts"
+import { clean, isSkillResult } from "../skill/skillOutput.ts"
 import { isWhole } from "../words/contentNeeds.ts"
 import { isLong, shorten, type Truncated } from "./longResults.ts"
 import type { Run } from "./run.ts"
@@ -43,6 +44,20 @@ export const keep = (
   return media.length === 0 && content.every((part) => part.type === "text" || part.type === "data")
     ? kept(content)
     : Effect.flatMap(run.media.admit([...content, ...media]), kept)
+}
+
+/** Returns a returned value whose media have the ids under which they were stored. */
+export const withIds = (value: unknown, { content }: Kept): Effect.Effect<unknown> =>
+  content.some(Contents.isMedia) ? identified(value) : Effect.succeed(value)
+
+const identified = (value: unknown): Effect.Effect<unknown> => {
+  if (Array.isArray(value)) return Effect.forEach(value, identified)
+  if (isSkillResult(value)) {
+    return Effect.map(Effect.forEach(value.media, identified), (media) => ({ ...value, media }))
+  }
+  // Contents have a `type`, and their ids already.
+  if (!Media.isMedia(value) || "type" in value) return Effect.succeed(value)
+  return Effect.map(Media.id(value), (id) => ({ ...value, id }))
 }
 
 /** Is this a message that a journal can hold? A value that only looks like one counts as an answer. */

@@ -24,6 +24,7 @@ import * as Usage from "../../Usage.ts"
 import { extensionError, guarded, guardedStream, isSound, observed } from "../base/effects.ts"
 import { messageOf } from "../base/foreignValue.ts"
 import { deep, redact } from "../base/redact.ts"
+import { shorten } from "../base/text.ts"
 import * as Streams from "../base/streams.ts"
 import { promptLog, stepOf } from "../state/state.ts"
 import { carry, emit } from "./commit.ts"
@@ -73,7 +74,7 @@ const callWith = (
   const call = modelCall(run, turn, served, tools, grammar)
   const startedAt = now(run)
   emitSent(run, call.request, startedAt)
-  const reading: Reading = { raw: [], firstAt: undefined, call, calls: 0, reader: undefined }
+  const reading: Reading = { raw: [], firstAt: undefined, origin: {}, chunks: [], call, calls: 0, reader: undefined }
   // Made with the first part: a run that waits for its model holds no reader.
   const reader = () =>
     (reading.reader ??= Dialects.of(turn.dialect, markupsOf(run.agent, grammar)).reader(
@@ -116,6 +117,10 @@ interface Reading {
   readonly raw: Array<StreamPart>
   /** When the first part arrived. */
   firstAt: number | undefined
+  /** What the vendor sent about the reply. Only telemetry reads it. */
+  origin: { readonly id?: string; readonly model?: string }
+  /** When chunks arrived, up to a limit. Only telemetry reads them. */
+  readonly chunks: Array<number>
   /** The call that delivered the last part. */
   call: ModelCall
   /** How many calls middleware made. */
@@ -180,14 +185,32 @@ const traced = (
     const { content, finish } = reply
     return {
       usage,
-      model: call.request.model.id,
+      ...reading.origin,
       ...(finish === undefined ? {} : { finishReason: finish.reason }),
       firstChunkMs: reading.firstAt === undefined ? undefined : reading.firstAt - startedAt,
-      costUsd,
+      chunkMs: reading.chunks.slice(1).map((at, index) => at - (reading.chunks[index] ?? at)),
+      // Without a price the cost is unknown, not nothing.
+      ...(call.request.model.price === undefined ? {} : { costUsd }),
       output: () => ({ role: "assistant", content })
     }
   })
 }
+
+/** Notes what a span shows of a chunk. */
+const note = (reading: Reading, parts: ReadonlyArray<StreamPart>, at: number): void => {
+  if (reading.chunks.length < maxChunks) reading.chunks.push(at)
+  for (const part of parts) {
+    if (part.type !== "response-metadata") continue
+    const { id, modelId } = part
+    reading.origin = {
+      ...reading.origin,
+      ...(typeof id === "string" ? { id: shorten(id, 256) } : {}),
+      ...(typeof modelId === "string" ? { model: shorten(modelId, 256) } : {})
+    }
+  }
+}
+
+const maxChunks = 10_000
 
 /** Streams the reply through the dialect, which emits its events. */
 const read = (
@@ -203,6 +226,7 @@ const read = (
   let count = 0
   const takeFew = (parts: Arr.NonEmptyReadonlyArray<StreamPart>) => {
     reading.firstAt ??= now(run)
+    if (run.telemetry !== undefined) note(reading, parts, now(run))
     if (keep) for (const part of parts) reading.raw.push(part)
     if (run.parts) emitParts(run, turn, parts)
     batch = parts

@@ -96,5 +96,11 @@ export const traced = <A extends Pick<RunResult<unknown>, "usage" | "turns" | "c
   if (telemetry === undefined) return whole
   const { description, name } = agent
   const facts = { agent: name, description, model: model.id, provider: provider.name, runId, rootRunId, depth }
-  return telemetry.run(whole, facts, ({ costUsd, turns, usage }) => ({ usage, turns, costUsd }))
+  // Without a price the cost is unknown, unless tasks with other models had one.
+  const isPriced = model.price !== undefined
+  return telemetry.run(whole, facts, ({ costUsd, turns, usage }) => ({
+    usage,
+    turns,
+    ...(isPriced || costUsd > 0 ? { costUsd } : {})
+  }))
 }

@@ -16,14 +16,15 @@ import type { AnyProtocol, SkillRequest } from "../../Protocol.ts"
 import type { AnySkill, CallScope, Effects } from "../../Skill.ts"
 import * as Skills from "../../Skill.ts"
 import { failureIn } from "../base/foreignValue.ts"
-import { type Json, jsonObject, requestOf } from "../base/json.ts"
+import { type Json, jsonObject, plain, requestOf } from "../base/json.ts"
 import { paramsOf } from "../skill/skillInput.ts"
 import { carried, toAnswer } from "../skill/skillOutput.ts"
 import { keyOf, stepOf } from "../state/state.ts"
+import { type MediaRef, references } from "../words/mediaRef.ts"
 import { builtin } from "./builtins.ts"
 import type { LiveEvent } from "./drafts.ts"
 import { explain } from "./explain.ts"
-import { isWholeMessage, keep, type Kept } from "./keepOutput.ts"
+import { isWholeMessage, keep, type Kept, withIds } from "./keepOutput.ts"
 import { callableOf, maySpeak, refusalOf, refusalThrough } from "./permissions.ts"
 import * as Reports from "./reports.ts"
 import type { Callable, Run } from "./run.ts"
@@ -144,7 +145,7 @@ const skillTarget = (run: Run, call: Call, skill: AnySkill): Target => {
       Effect.flatMap(keep(run, value, Skills.toOutput), (kept) => {
         const odd = unexpected(skill, kept)
         return odd === undefined
-          ? Effect.succeed(skillAnswer(run, call, name, value, kept, durationMs))
+          ? Effect.map(withIds(value, kept), (value) => skillAnswer(run, call, name, value, kept, durationMs))
           : Effect.fail(odd)
       }),
     concerns: none,
@@ -198,6 +199,7 @@ const skillAnswer = (
       skill,
       callId,
       output: shown(run, value),
+      ...mediaIn(content),
       durationMs,
       ...facts,
       ...(truncated === undefined ? {} : { truncated: true })
@@ -300,16 +302,24 @@ const protocolTarget = (run: Run, call: Call, protocol: AnyProtocol): Target => 
     started: { type: "protocol_execute", protocol: name, callId, request },
     perform: Effect.suspend(() => protocol.handle(blockOf(protocol, call, request), scope)),
     keep: (value, durationMs) => {
-      const event = (result: Json): LiveEvent => ({
+      const event = (result: Json, more: object): LiveEvent => ({
         type: "protocol_result",
         protocol: name,
         callId,
         durationMs,
-        result
+        result,
+        ...more
       })
       return isWholeMessage(value)
-        ? Effect.succeed({ output: [], message: value, event: event(firstText(value)) })
-        : Effect.map(keep(run, value, toAnswer), (kept) => ({ output: kept.content, event: event(kept.value) }))
+        ? Effect.succeed({
+            output: [],
+            message: value,
+            event: event(firstText(value), { message: plain(value, run.redactor?.text), ...mediaIn(value.content) })
+          })
+        : Effect.map(keep(run, value, toAnswer), (kept) => ({
+            output: kept.content,
+            event: event(kept.value, mediaIn(kept.content))
+          }))
     },
     concerns: none,
     fail: (cause, durationMs) =>
@@ -319,6 +329,12 @@ const protocolTarget = (run: Run, call: Call, protocol: AnyProtocol): Target => 
         event: { type: "protocol_error", protocol: name, callId, error: error.message, durationMs }
       }))
   }
+}
+
+/** The media of an answer, as an event refers to them. */
+const mediaIn = (content: ReadonlyArray<Contents.Content>): { readonly media?: ReadonlyArray<MediaRef> } => {
+  const media = references(content)
+  return media.length === 0 ? {} : { media }
 }
 
 const firstText = ({ content }: Message): string => Contents.toText(content[0] ?? Contents.text(""))

@@ -93,6 +93,11 @@ export const metrics = {
     "Time until the first part of a reply.",
     doubling(0.01, 14)
   ),
+  nextChunk: seconds(
+    "gen_ai.client.operation.time_per_output_chunk",
+    "Time from each part of a reply to the next.",
+    doubling(0.01, 14)
+  ),
   run: seconds("gen_ai.invoke_agent.duration", "Duration of a run.", doubling(0.1, 13)),
   tool: seconds("gen_ai.execute_tool.duration", "Duration of a call.", doubling(0.01, 14)),
   workflow: seconds(

@@ -13,6 +13,7 @@ import type { Json, JsonObject } from "../base/json.ts"
 import { plain } from "../base/json.ts"
 import { commonPrefix } from "../base/lists.ts"
 import { isSkillResult } from "../skill/skillOutput.ts"
+import { type MediaRef, references } from "../words/mediaRef.ts"
 
 /** The names of the block protocol's own entries. */
 export const classic: ReadonlySet<string> = new Set([
@@ -112,7 +113,13 @@ const callData = (event: RunEvent): JsonObject | undefined => {
     case "protocol_execute":
       return { protocol: event.protocol, request: event.request }
     case "protocol_result":
-      return { protocol: event.protocol, result: plain(event.result), duration_ms: event.durationMs }
+      return {
+        protocol: event.protocol,
+        result: plain(event.result),
+        ...(event.message === undefined ? {} : { message: event.message }),
+        ...mediaOf(event.media),
+        duration_ms: event.durationMs
+      }
     case "protocol_error":
       return {
         protocol: event.protocol,
@@ -123,6 +130,18 @@ const callData = (event: RunEvent): JsonObject | undefined => {
       return undefined
   }
 }
+
+/** Media by reference, as contents are written. */
+const mediaOf = (media: ReadonlyArray<MediaRef> = []): JsonObject =>
+  media.length === 0
+    ? {}
+    : {
+        media: media.map(({ fileId, mediaType, type }) => ({
+          type,
+          ...(fileId === undefined ? {} : { file_id: fileId }),
+          ...(mediaType === undefined ? {} : { media_type: mediaType })
+        }))
+      }
 
 const workflowData = (event: RunEvent): JsonObject | undefined => {
   switch (event.type) {
@@ -203,7 +222,8 @@ export const phaseOf = (event: RunEvent): JsonObject | undefined => {
         revision: event.revision,
         call_id: event.callId,
         error: event.result.error?.name ?? null,
-        skipped: event.result.skipped ?? false
+        skipped: event.result.skipped ?? false,
+        ...mediaOf(references([...(event.result.output ?? []), ...(event.result.message?.content ?? [])]))
       }
     case "paused":
       return { revision: event.revision, reason: event.reason, metadata: plain(event.metadata) }
