@@ -17,6 +17,12 @@ export const models = async (): Promise<ReadonlyArray<Line>> => [
   ofFiles(tested, "Resilience.on: retries around the first word, fallback, reads, rate, circuit; off by one word", [
     "test/provider/resilienceOn.test.ts"
   ]),
+  ofFiles(tested, "the cache forecast equals a simulated vendor on 12,000 prompts of 1,000 random conversations", [
+    "test/internal/prompt/promptCache.test.ts"
+  ]),
+  ofFiles(tested, "caching by default: marks, writes and reads in usage and cost, what was lost and why", [
+    "test/provider/caching.test.ts"
+  ]),
   ofFiles(tested, "the catalogue has its form and dated sources; doctor and registry agree", [
     "test/internal/words/catalogue.test.ts"
   ]),

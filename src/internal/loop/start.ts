@@ -10,6 +10,7 @@ import type { Message } from "../../Message.ts"
 import * as Messages from "../../Message.ts"
 import type { RunRecord, RunResult, RunState } from "../../RunState.ts"
 import type { JsonObject } from "../base/json.ts"
+import * as PromptCache from "../prompt/promptCache.ts"
 import { advance } from "../state/advance.ts"
 import { State } from "../state/state.ts"
 import { usedIds } from "../words/callIds.ts"
@@ -97,6 +98,7 @@ export const make = (environment: Environment, state: RunState, output: unknown)
   failed: undefined,
   lock: undefined,
   output,
+  cache: PromptCache.empty,
   restore: Effect.interruptible,
   isUsed: usedIds(state.input)
 })
