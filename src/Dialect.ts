@@ -33,7 +33,10 @@ import type { File, Finish, Metadata, ReportedUsage, StreamPart, ToolCall } from
  * @since 0.1.0
  */
 export interface Reply {
-  /** The text of the assistant message. */
+  /**
+   * The text of the assistant message. It ends with the last block that was read when there are over 1,000 more than
+   * `Limits.blocksPerReply`.
+   */
   readonly text: string
   readonly blocks: ReadonlyArray<Block>
   /** The block the reply ended in. Never act on it. */
@@ -111,7 +114,8 @@ export interface Dialect {
 export const blocks: Dialect = {
   name: "blocks",
   native: false,
-  reader: (listener, limits, origin) => new ReplyReader(listener, origin, new BlockFold(limits), limits)
+  reader: (listener, limits, origin) =>
+    new ReplyReader(listener, origin, new BlockFold({ ...limits, blocks: readable(limits) }), limits)
 }
 
 /**
@@ -161,13 +165,19 @@ export const of = (name: DialectName, markups: ReadonlyArray<Markups.Markup> = n
       let reply: Reply | undefined
       return {
         push: (parts) => inner.push(parts),
-        end: () => (reply ??= rereadIn(inner.end(), dialect, markups))
+        end: () => (reply ??= bounded(rereadIn(inner.end(), dialect, markups), limits))
       }
     }
   }
 }
 
 const none: ReadonlyArray<never> = []
+
+/** Other markups are bounded as blocks are. */
+const bounded = (reply: Reply, limits: Limits): Reply => {
+  const limit = readable(limits)
+  return reply.blocks.length <= limit ? reply : { ...reply, blocks: reply.blocks.slice(0, limit) }
+}
 
 /** Reads a reply without calls again in other markups. */
 const rereadIn = (reply: Reply, dialect: Dialect, markups: ReadonlyArray<Markups.Markup>): Reply => {
@@ -222,8 +232,11 @@ interface Thought {
   metadata: Metadata | undefined
 }
 
+/** Blocks that are read of a reply. The rest of its text is left out. */
+const readable = ({ blocksPerReply }: Limits): number => Math.max(1, blocksPerReply + Bounds.blocksBeyond)
+
 /** A call whose arguments cannot be written as JSON, such as a number too large for a double, counts as unreadable. */
-const readable = (call: ToolCall): ToolCall =>
+const written = (call: ToolCall): ToolCall =>
   Result.isSuccess(Snapshot.take(call.params)) ? call : { ...call, params: "" }
 
 class ReplyReader implements Reader {
@@ -285,7 +298,8 @@ class ReplyReader implements Reader {
           this.#listener.part(part)
           break
         case "tool-call":
-          this.#calls.push(readable(part))
+          if (this.#calls.length >= this.#limits.blocksPerReply + Bounds.nativeCallsBeyond) break
+          this.#calls.push(written(part))
           this.#listener.part(part)
           break
         case "file":
@@ -336,16 +350,21 @@ class ReplyReader implements Reader {
       text += next.delta
       last++
     }
-    this.#text.add(text, text.length)
-    if (text !== "") this.#before ??= this.#thinking.size
     const parser = this.#parser
+    if (parser?.unread !== undefined) return last
+    if (text !== "") this.#before ??= this.#thinking.size
     if (parser === undefined) {
+      this.#text.add(text, text.length)
       this.#grow(text.length)
       if (text !== "") this.#listener.text("text_chunk", text)
     } else if (parser.takePlain(text)) {
+      this.#text.add(text, text.length)
       this.#listener.text(parser.plain, text)
     } else {
-      this.#emit(parser.push(text))
+      const found = parser.push(text)
+      const length = text.length - (parser.unread ?? 0)
+      this.#text.add(text.slice(0, length), length)
+      this.#emit(found)
       this.#failure ??= parser.failure
     }
     return last

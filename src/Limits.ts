@@ -88,8 +88,8 @@ export interface Limits {
    */
   readonly resultBytes: number
   /**
-   * Calls of one reply that run. Of the rest, 1,000 get an error as their result, and the others are ignored. Default:
-   * 256.
+   * Blocks of one reply that count, of any type. Of the calls beyond it, 1,000 get an error as their result. A reply with
+   * more blocks is cut there, and the model receives a corrective. Default: 256.
    */
   readonly blocksPerReply: number
   /**

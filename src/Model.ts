@@ -7,85 +7,12 @@
  * @since 0.1.0
  */
 
-import * as Schema from "effect/Schema"
 import * as Catalogue from "./internal/words/catalogue.ts"
-import type * as Type from "./internal/words/modelType.ts"
+import { Capability, Model } from "./internal/words/modelSchema.ts"
 import type { Kind } from "./Media.ts"
 
-/**
- * Capabilities for input (`text`, `vision`, `audio_in`, `video_in`, `document_in`) and output (`text`, `image_gen`,
- * `audio_out`).
- *
- * @category schemas
- * @since 0.1.0
- */
-export const Capability = Schema.Literals([
-  "text",
-  "vision",
-  "audio_in",
-  "video_in",
-  "document_in",
-  "image_gen",
-  "audio_out"
-])
-/**
- * One capability of a model.
- *
- * @category models
- * @since 0.1.0
- */
-export type Capability = typeof Capability.Type
-
-/**
- * What tokens cost, in US dollars per million.
- *
- * @category models
- * @since 0.2.0
- */
-export type Rates = Type.Rates
-
-/**
- * Prices in US dollars per million tokens.
- *
- * @category models
- * @since 0.1.0
- */
-export type Price = Type.Price
-
-/**
- * A model. Its provider receives only the id; the rest decides what is sent, and what that costs.
- *
- * @category models
- * @since 0.1.0
- */
-export type Model = Type.Model
-
-/**
- * The codec of models, in camelCase like all state of a run.
- *
- * @category schemas
- * @since 0.1.0
- */
-export const Model: Schema.Codec<Model> = (() => {
-  const Amount = Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0))
-  const rates = {
-    inputPerMillion: Amount,
-    outputPerMillion: Amount,
-    cachedPerMillion: Schema.optionalKey(Amount),
-    cacheWritePerMillion: Schema.optionalKey(Amount)
-  }
-  return Schema.Struct({
-    id: Schema.NonEmptyString,
-    capabilities: Schema.Array(Capability),
-    provider: Schema.optionalKey(Schema.String),
-    contextWindow: Schema.optionalKey(Schema.Natural),
-    maxOutputTokens: Schema.optionalKey(Schema.Natural),
-    dialect: Schema.optionalKey(Schema.Literals(["blocks", "tools"])),
-    price: Schema.optionalKey(
-      Schema.Struct({ ...rates, longPrompt: Schema.optionalKey(Schema.Struct({ ...rates, above: Schema.Natural })) })
-    )
-  })
-})()
+export { Capability, Model }
+export type { Price, Rates } from "./internal/words/modelSchema.ts"
 
 /**
  * Creates a model. Without `capabilities` it has text input and output.

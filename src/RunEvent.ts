@@ -140,6 +140,19 @@ export type TaskEvent =
   | (Event<"workflow_error"> & { readonly error: string; readonly durationMs: number })
 
 /**
+ * The calls of other agents. `childRunId` is the run of the called agent, whose own events have it as their `runId`.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export type AgentEvent =
+  | (Event<"agent_start"> & AgentCall & { readonly input: Json })
+  | (Event<"agent_complete"> & AgentCall & { readonly result: string; readonly durationMs: number })
+  | (Event<"agent_error"> & AgentCall & { readonly error: string; readonly durationMs: number })
+
+type AgentCall = { readonly agent: string; readonly callId: string; readonly childRunId: string }
+
+/**
  * Events of skill calls, typed by the skills themselves.
  *
  * @category models
@@ -180,6 +193,7 @@ export type RunEvent<Output = unknown, S extends AnySkill<unknown> = AnySkill<un
   | TurnEvent
   | CallEvent
   | TaskEvent
+  | AgentEvent
   | SkillEvents<S>
 
 /**

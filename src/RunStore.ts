@@ -13,11 +13,18 @@
  *   where both create the run.
  * - **Idempotence.** The same records once more are a success. A caller that got
  *   no answer repeats the append without asking first.
+ * - **One clock.** Leases begin and expire by the clock of the store: that of the
+ *   database, of the file system, or of this process where runs are in memory.
+ *   The clocks of workers are compared with nothing, so they may be wrong by any
+ *   amount. SQLite has the clock of its machine. A store whose clock is set
+ *   forward ends leases early by as much, and one set back ends them late; of two
+ *   workers that hold one run then, the revision still lets one append.
  *
  * @since 0.1.0
  */
 
 import * as Arr from "effect/Array"
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -33,7 +40,7 @@ import { MediaStore } from "./MediaStore.ts"
 import type { Status } from "./RunState.ts"
 
 export { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, StoreError }
-export type { CallInFlight, Lease, RunFilter, RunHead, RunStoreShape } from "./internal/store/runStoreTypes.ts"
+export type { CallInFlight, Claim, Lease, RunFilter, RunHead, RunStoreShape } from "./internal/store/runStoreTypes.ts"
 
 /**
  * The store to which the kernel appends.
@@ -160,8 +167,8 @@ const originsOfOpen = Effect.fnUntraced(function* (
  * @category constructors
  * @since 0.1.0
  */
-export const makeMemory: Effect.Effect<RunStoreShape> = Effect.sync(
-  () => MemoryRuns.make({ runs: Infinity, bytes: Infinity }).store
+export const makeMemory: Effect.Effect<RunStoreShape> = Clock.clockWith((clock) =>
+  Effect.sync(() => MemoryRuns.make({ runs: Infinity, bytes: Infinity }, clock).store)
 )
 
 /**
@@ -190,7 +197,7 @@ export const layerMemoryWith = (options: MemoryOptions): Layer.Layer<RunStore> =
     RunStore,
     Effect.map(
       Effect.acquireRelease(
-        Effect.sync(() => MemoryRuns.make({ runs: endedRuns, bytes: endedBytes })),
+        Clock.clockWith((clock) => Effect.sync(() => MemoryRuns.make({ runs: endedRuns, bytes: endedBytes }, clock))),
         ({ end }) => Effect.sync(end)
       ),
       ({ store }) => store

@@ -16,8 +16,9 @@ import * as Layer from "effect/Layer"
 import { isPassing } from "./internal/worker/pollBackoff.ts"
 import * as Worker from "./internal/worker/workerLoop.ts"
 import type { Kernel } from "./Kernel.ts"
+import type { ConfigInvalid } from "./KernelError.ts"
 import type { RunStore } from "./RunStore.ts"
-import type { Options, Runnable, TakeUp, TakeUpError } from "./internal/worker/workerOptions.ts"
+import { type Options, problem, type Runnable, type TakeUp, type TakeUpError } from "./internal/worker/workerOptions.ts"
 
 export type { Options, Runnable, TakeUp, TakeUpError }
 
@@ -46,7 +47,7 @@ export {
 // ---------------------------------------------------------------- running
 
 /**
- * Works until it is interrupted.
+ * Works until it is interrupted. Fails with `ConfigInvalid` when its options cannot be used, before it looks for runs.
  *
  * @example
  * const worker = RunWorker.run({ agents: [writer, reviewer] })
@@ -56,21 +57,22 @@ export {
  */
 export const run = Effect.fnUntraced(function* <A extends Runnable<unknown>, R = never>(
   options: Given<A, R>
-): Effect.fn.Return<never, never, Kernel | RunStore | Services<A> | R> {
+): Effect.fn.Return<never, ConfigInvalid, Kernel | RunStore | Services<A> | R> {
   const worker = yield* Worker.make<Services<A> | R>(options)
   const poll = Duration.toMillis(options.pollInterval ?? "1 second")
   return yield* Effect.onInterrupt(Effect.forever(Effect.andThen(worker.look, Effect.sleep(poll))), () => worker.drain)
 })
 
 /**
- * Works until no run is left to claim. Returns how many runs it claimed.
+ * Works until no run is left to claim. Returns how many runs it claimed. Fails with `ConfigInvalid` for options that
+ * cannot be used.
  *
  * @category running
  * @since 0.1.0
  */
 export const runOnce = Effect.fnUntraced(function* <A extends Runnable<unknown>, R = never>(
   options: Given<A, R>
-): Effect.fn.Return<number, never, Kernel | RunStore | Services<A> | R> {
+): Effect.fn.Return<number, ConfigInvalid, Kernel | RunStore | Services<A> | R> {
   const worker = yield* Worker.make<Services<A> | R>(options)
   const work = Effect.gen(function* () {
     let taken = -1
@@ -84,12 +86,14 @@ export const runOnce = Effect.fnUntraced(function* <A extends Runnable<unknown>,
 })
 
 /**
- * Runs a worker for the lifetime of a layer.
+ * Runs a worker for the lifetime of a layer. Fails with `ConfigInvalid` for options that cannot be used.
  *
  * @category layers
  * @since 0.1.0
  */
 export const layer = <A extends Runnable<unknown>, R = never>(
   options: Given<A, R>
-): Layer.Layer<never, never, Kernel | RunStore | Services<A> | R> =>
-  Layer.effectDiscard(Effect.forkScoped(run(options)))
+): Layer.Layer<never, ConfigInvalid, Kernel | RunStore | Services<A> | R> => {
+  const refused = problem(options)
+  return Layer.effectDiscard(refused === undefined ? Effect.forkScoped(run(options)) : Effect.fail(refused))
+}

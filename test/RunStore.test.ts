@@ -134,7 +134,7 @@ describe("RunStore.layerMemoryWith", () => {
         const queued = Journal.begin("queued")
         const failure = queued.commit("phase", [{ type: "run_failed", error: { tag: "ProviderError", message: "" } }])
         yield* put(store, [Journal.begin("queued").last()])
-        yield* store.acquire("queued", { workerId: "w", expiresAt: 0 }, 1)
+        yield* store.acquire("queued", { workerId: "w", lease: 0 })
         yield* put(store, [failure])
         yield* end(store, "original")
         const fork = (from: string, runId: string) =>

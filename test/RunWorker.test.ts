@@ -1,5 +1,19 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Deferred, Effect, Exit, Fiber, Layer, Logger, Option, Ref, Schedule, Scope, Stream } from "effect"
+import {
+  Cause,
+  Clock,
+  Deferred,
+  Effect,
+  Exit,
+  Fiber,
+  Layer,
+  Logger,
+  Option,
+  Ref,
+  Schedule,
+  Scope,
+  Stream
+} from "effect"
 import { TestClock } from "effect/testing"
 import {
   Agent,
@@ -215,23 +229,66 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("limits an endless lease to an expiry that every store can represent (R-8)", () =>
+  it.effect("refuses a lease that is too short, endless or no time, and no places, before it looks for runs", () =>
     Effect.gen(function* () {
-      const store = yield* RunStore.makeMemory
-      const ends: Array<number> = []
-      const noted: RunStore.RunStoreShape = {
-        ...store,
-        acquire: (runId, lease, now) => {
-          ends.push(lease.expiresAt)
-          return store.acquire(runId, lease, now)
+      const { layer, store, submit } = yield* crowded
+      yield* submit(agent, "r")
+      const wrong: ReadonlyArray<Pick<RunWorker.Options, "lease" | "concurrency">> = [
+        ...([0, -1, -30_000, 999, NaN, Infinity, "Infinity", "0 seconds", "-1 minute", "999 millis"] as const).map(
+          (lease) => ({ lease })
+        ),
+        { concurrency: 0 },
+        { concurrency: NaN }
+      ]
+      for (const options of wrong) {
+        const given = { agents: [agent], ...options }
+        const inLayer = Effect.asVoid(Effect.scoped(Layer.build(RunWorker.layer(given))))
+        for (const work of [RunWorker.run(given), Effect.asVoid(RunWorker.runOnce(given)), inLayer]) {
+          const error = yield* Effect.flip(Effect.provide(work, layer))
+          assert.deepStrictEqual(
+            [error._tag, "path" in error && error.path],
+            ["ConfigInvalid", Object.keys(options)[0]]
+          )
         }
       }
-      yield* Effect.provide(Kernel.submit(agent, "pay eva", { runId: "r" }), process(store))
-      yield* Effect.provide(RunWorker.runOnce({ agents: [agent], lease: "Infinity" }), process(noted))
-      assert.strictEqual(yield* statusOf(store, "r"), "completed")
-      assert.isAbove(ends[0] ?? 0, 1e14)
-      assert.isTrue(ends.every(Number.isSafeInteger), ends.join())
+      assert.deepStrictEqual(yield* opsOf(store, "r"), ["phase"])
+      assert.strictEqual(yield* Effect.provide(RunWorker.runOnce({ agents: [agent], lease: "1 second" }), layer), 1)
     })
+  )
+
+  it.effect.each([
+    { what: "an hour ahead", jump: 3_600_000 },
+    { what: "a day behind", jump: -86_400_000 }
+  ])(
+    "keeps its run when its clock jumps $what, and a worker with such a clock does not take it (R-5, F7)",
+    ({ jump }) =>
+      Effect.gen(function* () {
+        const { store, submit } = yield* crowded
+        yield* submit(agent, "r")
+        const clock = yield* Clock.clockWith(Effect.succeed)
+        let skew = 0
+        const millis = () => clock.currentTimeMillisUnsafe() + skew
+        const jumping = { ...clock, currentTimeMillisUnsafe: millis, currentTimeMillis: Effect.sync(millis) }
+        const ends: Array<string> = []
+        const onRun = (_: RunStore.RunHead, exit: Exit.Exit<unknown, unknown>) =>
+          Effect.sync(() => void ends.push(exit._tag))
+        const layer = process(store, Effect.as(Effect.sleep("2 minutes"), "ok"))
+        const work = (workerId: string) =>
+          RunWorker.run({ agents: [agent], workerId, onRun }).pipe(
+            Effect.provide(layer),
+            Effect.provideService(Clock.Clock, jumping),
+            Effect.forkChild
+          )
+        const first = yield* work("first")
+        yield* TestClock.adjust("25 seconds")
+        skew = jump
+        const second = yield* work("second")
+        yield* TestClock.adjust("3 minutes")
+        assert.deepStrictEqual(ends, ["Success"])
+        const records = yield* Stream.runCollect(store.read("r", 1))
+        assert.isTrue(records.every(({ workerId }) => workerId.startsWith("first#")))
+        yield* Fiber.interruptAll([first, second])
+      })
   )
 
   it.effect("claims a run at once that was submitted or answered by a machine whose clock is ahead", () =>
@@ -252,14 +309,14 @@ describe("RunWorker", () => {
     Effect.gen(function* () {
       const { layer, store, submit } = yield* crowded
       yield* submit(agent, "r")
-      const another = { workerId: "another", expiresAt: 0 }
+      const another = { workerId: "another", lease: 0 }
       const slow: RunStore.RunStoreShape = {
         ...store,
-        acquire: Effect.fnUntraced(function* (runId, lease, now) {
-          yield* store.acquire(runId, lease, now)
-          if (lease.expiresAt === 0) return
+        acquire: Effect.fnUntraced(function* (runId, claim) {
+          yield* store.acquire(runId, claim)
+          if (claim.lease === 0) return
           yield* Effect.sleep("2 seconds")
-          if (given) yield* store.acquire(runId, another, now + 2_000)
+          if (given) yield* store.acquire(runId, another)
         })
       }
       const late = yield* Effect.forkChild(
@@ -364,7 +421,7 @@ describe("RunWorker", () => {
       const layer = process(store)
       yield* Effect.provide(Kernel.submit(foreign, "hi", { runId: "foreign" }), layer)
       yield* Effect.provide(Kernel.submit(agent, "hi", { runId: "held" }), layer)
-      yield* store.acquire("held", { workerId: "else", expiresAt: 60_000 }, 0)
+      yield* store.acquire("held", { workerId: "else", lease: "1 minute" })
       const stuck = process(store, Effect.never)
       const live = yield* Effect.forkChild(Effect.provide(Kernel.run(agent, "hi", { runId: "live" }), stuck), {
         startImmediately: true
@@ -384,7 +441,7 @@ describe("RunWorker", () => {
       for (let n = 0; n < 250; n++) yield* submit(foreign, `foreign-${n}`)
       for (let n = 0; n < 250; n++) {
         yield* submit(agent, `held-${n}`)
-        yield* store.acquire(`held-${n}`, { workerId: "else", expiresAt: 3_600_000 }, 0)
+        yield* store.acquire(`held-${n}`, { workerId: "else", lease: "1 hour" })
       }
       yield* TestClock.adjust("1 milli")
       yield* submit(agent, "free")
@@ -400,7 +457,7 @@ describe("RunWorker", () => {
       assert.isAtMost(pages.length, 8)
       // The next poll starts over and finds runs that became free.
       yield* store.release("held-7", "else")
-      yield* store.acquire("held-7", { workerId: "", expiresAt: 0 }, 0)
+      yield* store.acquire("held-7", { workerId: "", lease: 0 })
       yield* TestClock.adjust("3 seconds")
       assert.strictEqual(yield* statusOf(store, "held-7"), "completed")
       yield* Fiber.interrupt(worker)
@@ -459,7 +516,7 @@ describe("RunWorker", () => {
         yield* submit(n === 250 ? agent : foreign, n === 250 ? "old" : `foreign-${n}`)
         yield* TestClock.adjust("1 milli")
       }
-      yield* store.acquire("old", { workerId: "else", expiresAt: 5_500 }, 500)
+      yield* store.acquire("old", { workerId: "else", lease: "5 seconds" })
       const order: Array<string> = []
       const onRun = ({ runId }: RunStore.RunHead) => Effect.sync(() => order.push(runId))
       const worker = yield* Effect.forkChild(Effect.provide(RunWorker.run({ agents: [agent], onRun }), layer))
@@ -504,7 +561,7 @@ describe("RunWorker", () => {
       const store = yield* RunStore.makeMemory
       yield* Effect.provide(Kernel.submit(agent, "pay eva", { runId: "r" }), process(store))
       // The first worker claims the run and then disappears.
-      yield* store.acquire("r", { workerId: "dead", expiresAt: 30_000 }, 0)
+      yield* store.acquire("r", { workerId: "dead", lease: "30 seconds" })
       const worker = yield* Effect.forkChild(Effect.provide(RunWorker.run({ agents: [agent] }), process(store)))
       yield* TestClock.adjust("29 seconds")
       assert.strictEqual(yield* statusOf(store, "r"), "running")
@@ -659,10 +716,10 @@ describe("RunWorker", () => {
       yield* submit(agent, "r")
       const late: RunStore.RunStoreShape = {
         ...store,
-        acquire: (runId, lease, now) =>
+        acquire: (runId, claim) =>
           Effect.andThen(
-            Effect.ignore(store.acquire(runId, { workerId: "else", expiresAt: 60_000 }, now)),
-            store.acquire(runId, lease, now)
+            Effect.ignore(store.acquire(runId, { workerId: "else", lease: "1 minute" })),
+            store.acquire(runId, claim)
           )
       }
       const away = new RunStore.StoreError({ operation: "list", reason: "unavailable", detail: "away" })
@@ -703,7 +760,7 @@ describe("RunWorker", () => {
       const work = RunWorker.run({ agents: [agent], concurrency: 2 })
       const worker = yield* Effect.forkChild(Effect.provide(work, slow))
       yield* TestClock.adjust("10 seconds")
-      assert.lengthOf(yield* store.list({ unleasedAt: 10_000 }), 1)
+      assert.lengthOf(yield* store.list({ unleased: true }), 1)
       yield* TestClock.adjust("2 minutes")
       assert.lengthOf(yield* store.list({ status: ["completed"] }), 3)
       yield* Fiber.interrupt(worker)
@@ -786,7 +843,7 @@ describe("RunWorker", () => {
       let cut = false
       const cutOff: RunStore.RunStoreShape = {
         ...store,
-        acquire: (runId, lease, now) => (cut ? Effect.fail(unavailable) : store.acquire(runId, lease, now))
+        acquire: (runId, claim) => (cut ? Effect.fail(unavailable) : store.acquire(runId, claim))
       }
       yield* Effect.provide(Kernel.submit(agent, "pay eva", { runId: "r" }), process(store))
       const ends: Array<string> = []
@@ -821,10 +878,10 @@ describe("RunWorker", () => {
         let isFirst = true
         const silent: RunStore.RunStoreShape = {
           ...store,
-          acquire: (runId, lease, now) => {
+          acquire: (runId, claim) => {
             if (!isFirst) return renewal
             isFirst = false
-            return store.acquire(runId, lease, now)
+            return store.acquire(runId, claim)
           }
         }
         const ends: Array<string> = []
@@ -848,10 +905,10 @@ describe("RunWorker", () => {
       let isTaken = false
       const taken: RunStore.RunStoreShape = {
         ...store,
-        acquire: (runId, lease, now) =>
+        acquire: (runId, claim) =>
           isTaken
-            ? Effect.fail(new RunStore.RunBusy({ runId, workerId: "other", expiresAt: now + 30_000 }))
-            : store.acquire(runId, lease, now)
+            ? Effect.fail(new RunStore.RunBusy({ runId, workerId: "other", expiresAt: 60_000 }))
+            : store.acquire(runId, claim)
       }
       let isAtWork = true
       const pay = Effect.onInterrupt(Effect.never, () => Effect.sync(() => (isAtWork = false)))
@@ -870,8 +927,10 @@ describe("RunWorker", () => {
       yield* submit(agent, "r")
       const away: RunStore.RunStoreShape = {
         ...store,
-        acquire: (runId, lease, now) =>
-          now > 0 && now <= 30_000 ? Effect.fail(unavailable) : store.acquire(runId, lease, now)
+        acquire: (runId, claim) =>
+          Effect.flatMap(Clock.currentTimeMillis, (now) =>
+            now > 0 && now <= 30_000 ? Effect.fail(unavailable) : store.acquire(runId, claim)
+          )
       }
       const seen: Array<string> = []
       const pay = Effect.suspend(() => {
@@ -1028,8 +1087,7 @@ describe("RunWorker", () => {
         // The call that was under way has its result; nothing was started after it.
         assert.deepStrictEqual(state.status, { type: "running", phase: "tool_call_completed" })
         assert.deepStrictEqual(yield* opsOf(store, "s"), ["phase"])
-        const now = 3_000
-        const free = yield* store.list({ status: ["running"], unleasedAt: now })
+        const free = yield* store.list({ status: ["running"], unleased: true })
         assert.deepStrictEqual(free.map((head) => head.runId).sort(), ["r", "s"])
         const taken = yield* Effect.provide(RunWorker.runOnce({ agents: [agent], concurrency: 2 }), process(store))
         assert.strictEqual(taken, 2)
@@ -1305,7 +1363,7 @@ describe("RunWorker", () => {
       )
       yield* TestClock.adjust("5 seconds")
       yield* Fiber.interrupt(cut)
-      yield* store.acquire("r", { workerId: "dead", expiresAt: 30_000 }, 5_000)
+      yield* store.acquire("r", { workerId: "dead", lease: "25 seconds" })
       const first = yield* working(within(10_000))
       yield* TestClock.adjust("10 minutes")
       assert.strictEqual(ends.length, 1)

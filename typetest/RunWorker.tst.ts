@@ -2,7 +2,7 @@
  * What is inferred of the services a worker's agents need.
  */
 import { Context, Effect, type Layer, Schema } from "effect"
-import { Agent, Kernel, RunStore, RunWorker } from "kernai"
+import { Agent, Kernel, type KernelError, RunStore, RunWorker } from "kernai"
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 const yes = <T extends true>(): T | undefined => undefined
@@ -19,14 +19,19 @@ const today = Agent.make({
 })
 const plain = Agent.make({ name: "plain", instructions: "", model: "m" })
 
-type Worker<R> = Layer.Layer<never, never, Kernel.Kernel | RunStore.RunStore | R>
+type Worker<R> = Layer.Layer<never, KernelError.ConfigInvalid, Kernel.Kernel | RunStore.RunStore | R>
 
 export const one = RunWorker.layer({ agents: [plain], concurrency: 2 })
 yes<Equal<typeof one, Worker<never>>>()
 export const several = RunWorker.layer({ agents: [here, today, plain] })
 yes<Equal<typeof several, Worker<Atlas | Almanac>>>()
 export const once = RunWorker.runOnce({ agents: [here, today] })
-yes<Equal<typeof once, Effect.Effect<number, never, Kernel.Kernel | RunStore.RunStore | Atlas | Almanac>>>()
+yes<
+  Equal<
+    typeof once,
+    Effect.Effect<number, KernelError.ConfigInvalid, Kernel.Kernel | RunStore.RunStore | Atlas | Almanac>
+  >
+>()
 export const given = <R>(options: RunWorker.Options<R>): Worker<R> => RunWorker.layer(options)
 // @ts-expect-error no option has this name
 RunWorker.layer({ agents: [plain], concurency: 2 })
@@ -45,6 +50,11 @@ const dated = ({ runId }: RunStore.RunHead) =>
 export const known = RunWorker.layer({ agents: [plain], resume: dated })
 yes<Equal<typeof known, Worker<Almanac>>>()
 export const both = RunWorker.runOnce({ agents: [plain, here], resume: dated })
-yes<Equal<typeof both, Effect.Effect<number, never, Kernel.Kernel | RunStore.RunStore | Atlas | Almanac>>>()
+yes<
+  Equal<
+    typeof both,
+    Effect.Effect<number, KernelError.ConfigInvalid, Kernel.Kernel | RunStore.RunStore | Atlas | Almanac>
+  >
+>()
 // @ts-expect-error a run that is only stored keeps no list of skills
 export const kept = Kernel.submit(plain, "hi", { allowedSkills: ["look"] })

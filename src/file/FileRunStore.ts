@@ -16,7 +16,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as Follow from "../internal/store/followJournal.ts"
-import { areStored } from "../internal/store/journalRules.ts"
+import { areStored, leaseOf, movedSince } from "../internal/store/journalRules.ts"
 import * as Marks from "../internal/store/marks.ts"
 import { atMost } from "../internal/store/runHead.ts"
 import * as Search from "../internal/store/runSearch.ts"
@@ -25,6 +25,7 @@ import type { RunRecord, RunState } from "../RunState.ts"
 import * as RunStore from "../RunStore.ts"
 import { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, StoreError } from "../RunStore.ts"
 import { failed } from "./internal/disk.ts"
+import * as FileClock from "./internal/fileClock.ts"
 import * as Head from "./internal/headFile.ts"
 import * as Heads from "./internal/fileHeads.ts"
 import * as Journals from "./internal/fileJournal.ts"
@@ -63,6 +64,7 @@ interface Directory {
   readonly heads: ReturnType<typeof Heads.make>
   readonly marks: Marks.Marks
   readonly followers: Follow.Followers
+  readonly clock: FileClock.FileClock
   readonly interval: Duration.Input
 }
 
@@ -71,10 +73,11 @@ const open = Effect.fnUntraced(function* (path: string, options: Options = {}) {
   yield* Effect.catch(files.makeDirectory(path, { recursive: true, mode: 0o700 }), failed("open"))
   const marks = Marks.make()
   const journals = Journals.make(files, path, yield* RunCodec.fromContext, marks)
-  const heads = Heads.make(files, path, journals.fold)
+  const clock = FileClock.make(files, path)
+  const heads = Heads.make(files, path, journals.fold, clock)
   const followers = Follow.make()
   const interval = options.pollInterval ?? "500 millis"
-  return storeOf({ files, path, journals, heads, marks, followers, interval })
+  return storeOf({ files, path, journals, heads, marks, followers, clock, interval })
 })
 
 const storeOf = (directory: Directory) => {
@@ -89,8 +92,7 @@ const storeOf = (directory: Directory) => {
     read: (runId, fromRevision) => read(directory, runId, fromRevision),
     tail: (runId, fromRevision) => tail(directory, runId, fromRevision),
     list: (filter) => Effect.catchTag(list(directory, filter), "PlatformError", failed("list")),
-    acquire: (runId, lease, now) =>
-      Effect.catchTag(acquire(directory, runId, lease, now), "PlatformError", failed("acquire")),
+    acquire: (runId, claim) => Effect.catchTag(acquire(directory, runId, claim), "PlatformError", failed("acquire")),
     release: (runId, workerId) =>
       Effect.catchTag(Leases.release(files, fileOf(directory, runId), workerId), "PlatformError", failed("release")),
     remove: (runIds) => Effect.catchTag(remove(directory, runIds), "PlatformError", failed("remove"))
@@ -199,12 +201,26 @@ const afterwards = Effect.fnUntraced(
   Effect.catch((error) => Effect.logDebug("a head or part of a run was not written", error))
 )
 
-const acquire = Effect.fnUntraced(function* (directory: Directory, runId: string, lease: RunStore.Lease, now: number) {
-  const { files } = directory
+const acquire = Effect.fnUntraced(function* (directory: Directory, runId: string, claim: RunStore.Claim) {
+  const { clock, files } = directory
+  const { workerId } = claim
   const path = fileOf(directory, runId)
+  const millis = yield* Effect.fromResult(leaseOf(claim))
   if ((yield* Log.sizeOf(files, `${path}.jsonl`)) === 0) return yield* new RunNotFound({ runId })
-  const held = yield* Leases.acquire(files, path, lease, now)
+  yield* stands(directory, runId, claim)
+  const held = yield* Leases.acquire(files, path, workerId, millis, clock)
   if (held !== undefined) return yield* new RunBusy({ runId, ...held })
+  // Its last owner appended before it gave the lease back.
+  yield* Effect.tapError(stands(directory, runId, claim), () => Leases.release(files, path, workerId))
+})
+
+/** Fails unless a run is as a worker saw it. */
+const stands = Effect.fnUntraced(function* ({ heads }: Directory, runId: string, claim: RunStore.Claim) {
+  if (claim.seen === undefined) return
+  const head = yield* heads.of(Name.make(runId), false)
+  if (head === undefined) return yield* new RunNotFound({ runId })
+  const moved = movedSince(claim, head)
+  if (moved !== undefined) return yield* moved
 })
 
 const remove = Effect.fnUntraced(function* ({ files, path }: Directory, runIds: ReadonlyArray<string>) {

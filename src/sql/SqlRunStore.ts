@@ -76,7 +76,7 @@ const storeOf = (database: Append.Database, heads: Heads.Heads, interval: Durati
     read: (runId, fromRevision) => read(database, runId, fromRevision),
     tail: (runId, fromRevision) => tail(database, interval, runId, fromRevision),
     list: (filter) => Effect.catchTag(heads.list(filter), "SqlError", failed("list")),
-    acquire: (runId, lease, now) => Effect.catchTag(heads.acquire(runId, lease, now), "SqlError", failed("acquire")),
+    acquire: (runId, claim) => Effect.catchTag(heads.acquire(runId, claim), "SqlError", failed("acquire")),
     release: (runId, workerId) => Effect.catchTag(heads.release(runId, workerId), "SqlError", failed("release")),
     remove: (runIds) => Effect.catchTag(remove(database, runIds), "SqlError", failed("remove"))
   })

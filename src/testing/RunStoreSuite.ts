@@ -2,13 +2,14 @@
  * Checks that a run store behaves as required, in any test framework.
  *
  * A check is a sentence and an Effect that dies if the store fails it. `open` creates a store each time it runs, all of
- * them on the same runs, like workers on one database. Each check uses its own runs, so all may share a database.
- * Followers are awaited in real time.
+ * them on the same runs, like workers on one database. Each check uses its own runs and removes them at its end, so all
+ * may share a database, and be run on it again. Checks run in real time.
  *
  * @since 0.1.0
  */
 
-import type * as Effect from "effect/Effect"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type * as RunStore from "../RunStore.ts"
 import { onTwo } from "./internal/twoStores.ts"
@@ -48,5 +49,20 @@ export const checks = <E, R>(
 ): ReadonlyArray<Check<E, Exclude<R, Scope.Scope>>> =>
   [...journals, ...groups, ...claims, ...heads, ...values].map(({ body, name }) => ({
     name,
-    run: onTwo(open, body)
+    run: Effect.provideService(onTwo(Effect.flatMap(open, tidy), body), Clock.Clock, Clock.Clock.defaultValue())
   }))
+
+/** Removes the runs of a check when it ends, so that it can be run again on the same database. */
+const tidy = (store: RunStore.RunStoreShape): Effect.Effect<RunStore.RunStoreShape, never, Scope.Scope> => {
+  const used = new Set<string>()
+  return Effect.as(
+    Effect.addFinalizer(() => Effect.ignore(store.remove([...used]))),
+    {
+      ...store,
+      append: (records, state) => {
+        used.add(state.runId)
+        return store.append(records, state)
+      }
+    }
+  )
+}

@@ -512,7 +512,7 @@ describe("a resumed run", () => {
       const store = yield* RunStore.RunStore
       const provider = MockProvider.make("done")
       const before = yield* state
-      yield* store.acquire("run", { workerId: "other", expiresAt: 1_000 }, 0)
+      yield* store.acquire("run", { workerId: "other", lease: "1 second" })
       const refused = yield* Effect.flip(Kernel.resume(agent, "run", { provider }))
       assert.deepStrictEqual(refused, new KernelError.RunBusy({ runId: "run", workerId: "other", expiresAt: 1_000 }))
       assert.deepStrictEqual(yield* state, before)

@@ -1,6 +1,6 @@
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { assert, describe, it } from "@effect/vitest"
-import { Array as Arr, Context, Effect, Layer, Option, Redacted, Schema, type Scope, Stream } from "effect"
+import { Array as Arr, Clock, Context, Effect, Layer, Option, Redacted, Schema, type Scope, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import {
   Agent,
@@ -71,7 +71,8 @@ const memory: Opened = Effect.gen(function* () {
     const head = expected[runId]?.["head"]
     const lease = isObject(head) ? head["lease"] : undefined
     if (isObject(lease)) {
-      yield* store.acquire(runId, { workerId: String(lease["workerId"]), expiresAt: Number(lease["expiresAt"]) }, 0)
+      const rest = Math.max(0, Number(lease["expiresAt"]) - (yield* Clock.currentTimeMillis))
+      yield* store.acquire(runId, { workerId: String(lease["workerId"]), lease: rest })
     }
   }
   return Layer.succeed(RunStore.RunStore, store)
@@ -108,11 +109,12 @@ const described = Effect.fnUntraced(function* (runId: string) {
   const store = yield* RunStore.RunStore
   const state = Option.getOrThrow(yield* store.load(runId))
   const head = Option.getOrThrow(yield* store.head(runId))
+  const lease = head.lease && { workerId: head.lease.workerId, expiresAt: head.lease.expiresAt }
   const turns = state.currentTurn === undefined ? state.turns : [...state.turns, state.currentTurn]
   const questions = yield* Kernel.questions(runId)
   const inFlight = yield* RunStore.inFlight(runId)
   return {
-    head: { ...head, parentRunId: orNull(head.parentRunId), lease: orNull(head.lease) },
+    head: { ...head, parentRunId: orNull(head.parentRunId), lease: orNull(lease) },
     depth: state.depth,
     taskId: orNull(state.taskId),
     forkedFrom: orNull(state.forkedFrom),

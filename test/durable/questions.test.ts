@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, Effect, Fiber, Layer, Option, Schema, Stream } from "effect"
+import { Effect, Fiber, Layer, Option, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import {
   Agent,
@@ -57,8 +57,15 @@ describe("Kernel.questions", () => {
         assert.strictEqual((yield* Effect.flip(Kernel.run(agent, "?", { provider, runId: "r" })))._tag, "RunPaused")
         const open = yield* Kernel.questions("r")
         assert.deepStrictEqual(open, [
-          { callId: "r:t1.0", name: "send", input: { to: "Oslo" }, reason: "send costs" },
-          { callId: "r:t1.1", name: "send", input: { to: "Rome" }, reason: "send costs" }
+          {
+            callId: "r:t1.0",
+            name: "send",
+            input: { to: "Oslo" },
+            reason: "send costs",
+            runId: "r",
+            agents: ["agent"]
+          },
+          { callId: "r:t1.1", name: "send", input: { to: "Rome" }, reason: "send costs", runId: "r", agents: ["agent"] }
         ])
         yield* Kernel.answer("r", [{ callId: "r:t1.0", approved: true }], { workerId: "ada" })
         const records = yield* Stream.runCollect((yield* RunStore.RunStore).read("r"))
@@ -287,9 +294,7 @@ describe("Kernel.answer", () => {
     Effect.gen(function* () {
       yield* play(script)
       const store = yield* RunStore.RunStore
-      const taking = Effect.flatMap(Clock.currentTimeMillis, (now) =>
-        store.acquire("run", { workerId: "other", expiresAt: now + 1_000 }, now)
-      )
+      const taking = store.acquire("run", { workerId: "other", lease: "1 second" })
       const answering = yield* Effect.forkChild(answerWith((appending) => Effect.delay(appending, 9_000)))
       yield* TestClock.adjust(8_000)
       assert.strictEqual((yield* Effect.flip(taking))._tag, "RunBusy")
@@ -360,10 +365,8 @@ describe("Kernel.answer", () => {
       })
       assert.isUndefined(yield* failsToAnswer)
       // What was offered before stays so, and is free at once.
-      const before = yield* Clock.currentTimeMillis
-      yield* store.acquire("r", { workerId: "gone", expiresAt: before }, before)
-      const lease = yield* failsToAnswer
-      assert.isAtMost(lease?.expiresAt ?? Infinity, yield* Clock.currentTimeMillis)
+      yield* store.acquire("r", { workerId: "gone", lease: 0 })
+      assert.strictEqual((yield* failsToAnswer)?.isLive, false)
     }).pipe(Effect.provide([kernel(send), careful]))
   )
 
@@ -402,8 +405,7 @@ describe("Kernel.answer", () => {
       assert.deepStrictEqual(yield* Effect.flip(answering), late)
       assert.isUndefined(Option.getOrThrow(yield* store.head("r")).lease)
       // What was offered before stays so: nobody would come for it else.
-      const now = yield* Clock.currentTimeMillis
-      yield* store.acquire("r", { workerId: "gone", expiresAt: now }, now)
+      yield* store.acquire("r", { workerId: "gone", lease: 0 })
       assert.deepStrictEqual(yield* Effect.flip(answering), late)
       assert.isDefined(Option.getOrThrow(yield* store.head("r")).lease)
     }).pipe(Effect.provide([kernel(send), careful]))
@@ -418,8 +420,7 @@ describe("Kernel.answer", () => {
       const first = Effect.orDie(Effect.provideService(answering, RunStore.RunStore, store))
       const second = Effect.provideService(answering, RunStore.RunStore, {
         ...store,
-        acquire: (runId, lease, now) =>
-          Effect.andThen(lease.expiresAt > now ? first : Effect.void, store.acquire(runId, lease, now))
+        acquire: (runId, claim) => Effect.andThen(claim.lease === 0 ? Effect.void : first, store.acquire(runId, claim))
       })
       assert.strictEqual((yield* Effect.flip(second))._tag, "ConcurrentAppendError")
       assert.strictEqual(yield* RunWorker.runOnce({ agents: [agent], resume: () => ({ provider }) }), 1)
@@ -448,7 +449,7 @@ describe("Kernel.answer", () => {
       const provider = Scenario.scripted({ ...script, tasks: { ...script.tasks, b: [slow(10_000, final("B"))] } })
       const running = yield* Effect.forkChild(Effect.flip(Kernel.run(workflows(), "go", { provider, runId: "run" })))
       yield* TestClock.adjust("1 second")
-      yield* (yield* RunStore.RunStore).acquire("run", { workerId: "other", expiresAt: 60_000 }, 1_000)
+      yield* (yield* RunStore.RunStore).acquire("run", { workerId: "other", lease: "1 minute" })
       assert.strictEqual((yield* Effect.flip(Kernel.answer("run", answers.slice(0, 1))))._tag, "RunBusy")
       assert.strictEqual((yield* Kernel.questions("run"))[0]?.callId, toA?.callId)
       yield* TestClock.adjust("10 seconds")

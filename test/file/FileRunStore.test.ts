@@ -20,10 +20,22 @@ describe("FileRunStore", () => {
   const directory = Effect.runSync(Scope.provide(folder, scope))
   suite(at(directory))
 
-  it("leaves only the files of the runs in its folder", () => {
-    const kinds = new Set(fs.readdirSync(directory).map((file) => file.slice(file.indexOf("."))))
-    assert.sameMembers([...kinds], [".json", ".jsonl", ".parts", ".lease"])
+  it("is left with no file of a removed run", () => {
+    assert.deepStrictEqual(fs.readdirSync(directory), ["clock"])
   })
+
+  it.effect("leaves only the files of the runs in its folder, and its clock", () =>
+    Effect.gen(function* () {
+      const directory = yield* folder
+      const [one, two] = [yield* at(directory), yield* at(directory)]
+      const run = Journal.begin("run")
+      yield* put(one, [run.last(), ...Journal.turn(run, { text: "much ".repeat(220_000) })])
+      yield* one.acquire("run", { workerId: "a", lease: "1 minute" })
+      yield* put(two, Journal.turn(run, { text: "much ".repeat(220_000) }))
+      yield* Effect.flip(two.acquire("run", { workerId: "b", lease: "1 minute" }))
+      assert.sameMembers(fs.readdirSync(directory), ["clock", "run.json", "run.jsonl", "run.lease", "run.parts"])
+    })
+  )
 })
 
 describe("FileRunStore, on disk", () => {
@@ -213,13 +225,13 @@ describe("FileRunStore, on disk", () => {
       const [before, first, said] = [run.last(), Journal.begin("other").last(), next(run)]
       assert.strictEqual((yield* Effect.flip(store.append([said.record], said.state)))._tag, "StoreError")
       assert.strictEqual((yield* Effect.flip(store.append([first.record], first.state)))._tag, "StoreError")
-      const lease = { workerId: "one", expiresAt: 100 }
-      assert.strictEqual((yield* Effect.flip(store.acquire("run", lease, 50)))._tag, "StoreError")
+      const claim = { workerId: "one", lease: "1 minute" } as const
+      assert.strictEqual((yield* Effect.flip(store.acquire("run", claim)))._tag, "StoreError")
       isFull = false
       yield* loads(store, before)
       assert.isTrue(Option.isNone(yield* store.load("other")))
       assert.isUndefined(Option.getOrThrow(yield* store.head("run")).lease)
-      assert.deepStrictEqual(fs.readdirSync(directory).toSorted(), ["run.json", "run.jsonl"])
+      assert.deepStrictEqual(fs.readdirSync(directory).toSorted(), ["clock", "run.json", "run.jsonl"])
       const other = { ...said.record, workerId: "worker-2" }
       yield* store.append([other], said.state)
       assert.deepStrictEqual((yield* Stream.runCollect(store.read("run"))).at(-1), other)
@@ -646,7 +658,7 @@ describe("FileRunStore, on disk", () => {
         [""]
       )
       yield* put(elsewhere, [next(run)])
-      yield* elsewhere.acquire("other", { workerId: "one", expiresAt: 100 }, 50)
+      yield* elsewhere.acquire("other", { workerId: "one", lease: "1 minute" })
       assert.sameDeepMembers(yield* look, [
         ["run", 12, undefined],
         ["other", 1, "one"]
@@ -698,7 +710,7 @@ describe("FileRunStore, on disk", () => {
       fs.writeFileSync(`${directory}/run.lease`, held)
       const store = yield* at(directory)
       const taken = yield* Effect.flip(
-        Effect.timeout(store.acquire("run", { workerId: "me", expiresAt: 100 }, 50), "2 seconds")
+        Effect.timeout(store.acquire("run", { workerId: "me", lease: "1 minute" }), "2 seconds")
       )
       assert.strictEqual(taken._tag === "StoreError" ? taken.reason : taken._tag, "format")
       assert.strictEqual(fs.readFileSync(`${directory}/run.lease`, "utf8"), held)
@@ -708,7 +720,7 @@ describe("FileRunStore, on disk", () => {
   it.effect("reads only the end of a lease file that was renewed for days", () =>
     Effect.gen(function* () {
       const { directory } = yield* stored
-      const lineOf = (n: number) => JSON.stringify({ n, lease: { workerId: "one", expiresAt: n } })
+      const lineOf = (n: number) => JSON.stringify({ n, lease: { workerId: "one", expiresAt: n < 200_000 ? n : 9e15 } })
       // One of its workers was stopped while it renewed, and repeats that line in the end.
       const lines = [...Array.from({ length: 200_000 }, (_, index) => lineOf(index + 1)), lineOf(199_000), ""]
       fs.writeFileSync(`${directory}/run.lease`, lines.join("\n"))
@@ -724,16 +736,18 @@ describe("FileRunStore, on disk", () => {
         }))
       ).pipe(Layer.provide(NodeFileSystem.layer))
       const store = yield* open(FileRunStore.layer(directory).pipe(Layer.provide(counting)))
-      const busy = yield* Effect.flip(store.acquire("run", { workerId: "two", expiresAt: 300_000 }, 199_500))
-      assert.strictEqual(busy._tag === "RunBusy" ? busy.expiresAt : busy._tag, 200_000)
-      yield* store.acquire("run", { workerId: "two", expiresAt: 300_000 }, 200_000)
-      const head = yield* store.head("run")
-      assert.deepStrictEqual(Option.getOrThrow(head).lease, { workerId: "two", expiresAt: 300_000 })
+      const claim = { workerId: "two", lease: "1 minute" } as const
+      const busy = yield* Effect.flip(store.acquire("run", claim))
+      assert.strictEqual(busy._tag === "RunBusy" ? busy.expiresAt : busy._tag, 9e15)
+      yield* store.release("run", "one")
+      yield* store.acquire("run", claim)
+      const { lease } = Option.getOrThrow(yield* store.head("run"))
+      assert.deepStrictEqual([lease?.workerId, lease?.isLive], ["two", true])
       // A file that is read from its beginning is opened for each megabyte of it.
       assert.isBelow(opened, 20)
       yield* store.release("run", "two")
       assert.isUndefined(Option.getOrThrow(yield* store.head("run")).lease)
-      assert.include(fs.readFileSync(`${directory}/run.lease`, "utf8"), '\n{"n":200001,')
+      assert.include(fs.readFileSync(`${directory}/run.lease`, "utf8"), '\n{"n":200002,')
     })
   )
 
@@ -791,7 +805,7 @@ describe("FileRunStore, on disk", () => {
         store.head("run"),
         Stream.runDrain(store.read("run")),
         store.list(),
-        store.acquire("run", { workerId: "one", expiresAt: 1 }, 0),
+        store.acquire("run", { workerId: "one", lease: "1 minute" }),
         store.release("run", "one"),
         store.remove(["run"])
       ]

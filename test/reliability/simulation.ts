@@ -5,7 +5,7 @@
  * happen again. What must hold is judged after every step (R-1 to R-5, R-10,
  * R-15, R-19, R-23).
  */
-import { Context, Effect, Layer, Logger, Option, Schedule, Stream } from "effect"
+import { Clock, Context, Effect, Layer, Logger, Option, Schedule, Stream } from "effect"
 import {
   Agent,
   Kernel,
@@ -67,7 +67,9 @@ export const simulate = Effect.fnUntraced(function* (
   const world = new World({
     order: { pick: (count) => random.below(count), gives: () => random.chance(0.01) }
   })
-  const store = yield* RunStore.makeMemory
+  // Not a process: whoever comes back comes back by its clock, and so do leases.
+  const fate = world.boot("fate")
+  const store = yield* Effect.provideService(RunStore.makeMemory, Clock.Clock, fate.clock)
   const findings: Array<string> = []
   const judge = new Judge()
   const facts: Array<Fact> = []
@@ -82,8 +84,6 @@ export const simulate = Effect.fnUntraced(function* (
       }
     }
   }
-  // Not a process: whoever comes back comes back by its clock.
-  const fate = world.boot("fate")
   const site: Site = { kernel, seed, random, world, store, witness, facts, told, left: new Map(), failed: new Set() }
 
   const count = 1 + random.below(3)
@@ -320,7 +320,7 @@ const faulty = ({ random, store }: Site, machine: Machine): RunStore.RunStoreSha
   return {
     ...store,
     append: (records, state) => weak(store.append(records, state)),
-    acquire: (runId, lease, now) => weak(store.acquire(runId, lease, now))
+    acquire: (runId, claim) => weak(store.acquire(runId, claim))
   }
 }
 
@@ -435,10 +435,11 @@ const judgeBudget = (kept: ReadonlyArray<Kept>): ReadonlyArray<string> =>
     return state?.agent === "frugal" && tokens > maxTokens + 100 ? [`R-19: ${runId} used ${tokens} tokens`] : []
   })
 
-/** How many events a process stored of a run without doing anything else in between, the last time it stored any. */
+/** How many events a process stored of a run without doing anything else with it in between, the last time it stored any. */
 const together = (facts: ReadonlyArray<Fact>, machine: string, runId: string | undefined): number => {
-  const own = facts.filter((fact) => "machine" in fact && fact.machine === machine)
-  const isStored = (fact: Fact | undefined) => fact?.type === "stored" && fact.record.runId === runId
+  const of = (fact: Fact) => ("record" in fact ? fact.record.runId : fact.runId)
+  const own = facts.filter((fact) => "machine" in fact && fact.machine === machine && of(fact) === runId)
+  const isStored = (fact: Fact | undefined) => fact?.type === "stored"
   let count = 0
   for (let at = own.findLastIndex(isStored); isStored(own[at]); at--) {
     const fact = own[at]

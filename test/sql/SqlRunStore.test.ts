@@ -345,7 +345,7 @@ describe("SqlRunStore, in its tables", () => {
     Effect.gen(function* () {
       const { db, store } = yield* stored
       db.exec("UPDATE kernai_runs SET worker = 'x', expires_at = NULL")
-      yield* Effect.timeout(store.acquire("run", { workerId: "y", expiresAt: 20 }, 10), "1 second")
+      yield* Effect.timeout(store.acquire("run", { workerId: "y", lease: "1 minute" }), "1 second")
       assert.strictEqual(Option.getOrThrow(yield* store.head("run")).lease?.workerId, "y")
     })
   )
@@ -395,7 +395,7 @@ describe("SqlRunStore, in its tables", () => {
         ["read", store.head("run")],
         ["read", Stream.runDrain(store.read("run"))],
         ["list", store.list()],
-        ["acquire", store.acquire("run", { workerId: "w", expiresAt: 1 }, 0)],
+        ["acquire", store.acquire("run", { workerId: "w", lease: "1 minute" })],
         ["release", store.release("run", "w")],
         ["remove", store.remove(["run"])]
       ] as const) {

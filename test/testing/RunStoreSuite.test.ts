@@ -1,4 +1,4 @@
-import { Array as Arr, Effect, Option, Stream } from "effect"
+import { Array as Arr, Clock, Effect, Option, Stream } from "effect"
 import { RunStore } from "kernai"
 import { RunStoreSuite } from "../../src/testing/index.ts"
 import { type Mutation as MutationOf, sees } from "../support/mutations.ts"
@@ -42,10 +42,13 @@ const mutations: { readonly [name: string]: Mutation } = {
     append: (records, state) => Effect.catchTag(store.append(records, state), "RunExists", () => Effect.void)
   }),
   "gives a lease that another holds": (store) => ({
-    acquire: (runId, lease, now) => Effect.catchTag(store.acquire(runId, lease, now), "RunBusy", () => Effect.void)
+    acquire: (runId, claim) => Effect.catchTag(store.acquire(runId, claim), "RunBusy", () => Effect.void)
   }),
-  "holds a lease a moment too long": (store) => ({
-    acquire: (runId, lease, now) => store.acquire(runId, lease, now - 1)
+  "holds a run that was only offered": (store) => ({
+    acquire: (runId, claim) => store.acquire(runId, { ...claim, lease: claim.lease === 0 ? "1 minute" : claim.lease })
+  }),
+  "gives a lease whatever the worker saw": (store) => ({
+    acquire: (runId, { lease, workerId }) => store.acquire(runId, { lease, workerId })
   }),
   "says nothing of a lease": (store) => ({
     head: (runId) =>
@@ -63,7 +66,7 @@ const mutations: { readonly [name: string]: Mutation } = {
   "knows one order alone": without("order"),
   "begins each page anew": without("after"),
   "does not search": without("search"),
-  "lists what is leased": without("unleasedAt"),
+  "lists what is leased": without("unleased"),
   "lists the oldest first": (store) => ({
     list: (filter) => Effect.map(store.list(filter), (heads) => heads.toReversed())
   }),
@@ -90,6 +93,8 @@ const mutations: { readonly [name: string]: Mutation } = {
 sees(
   "RunStoreSuite",
   (mutate) =>
-    Effect.map(RunStore.makeMemory, (store) => RunStoreSuite.checks(Effect.succeed({ ...store, ...mutate(store) }))),
+    Effect.map(Effect.provideService(RunStore.makeMemory, Clock.Clock, Clock.Clock.defaultValue()), (store) =>
+      RunStoreSuite.checks(Effect.succeed({ ...store, ...mutate(store) }))
+    ),
   mutations
 )

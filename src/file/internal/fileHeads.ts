@@ -17,6 +17,7 @@ import type { RunState } from "../../RunState.ts"
 import type { RunHead } from "../../RunStore.ts"
 import { headOf } from "../../RunStore.ts"
 import * as Head from "./headFile.ts"
+import type { FileClock } from "./fileClock.ts"
 import * as Leases from "./fileLease.ts"
 import * as Log from "./lineLog.ts"
 import * as Name from "./fileName.ts"
@@ -25,23 +26,34 @@ import * as Name from "./fileName.ts"
 export const make = (
   files: FileSystem.FileSystem,
   directory: string,
-  fold: (name: string) => Effect.Effect<RunState | undefined, PlatformError | StoreError>
+  fold: (name: string) => Effect.Effect<RunState | undefined, PlatformError | StoreError>,
+  clock: FileClock
 ) => {
+  /** Tells of each lease whether it is live. Most lists have none that could be. */
+  const live = (heads: ReadonlyArray<KeptHead>): Effect.Effect<ReadonlyArray<RunHead>> =>
+    Effect.map(heads.some(({ lease }) => (lease?.expiresAt ?? 0) > 0) ? clock : Effect.succeed(Infinity), (now) =>
+      heads.map((head) =>
+        head.lease === undefined
+          ? { ...head, lease: undefined }
+          : { ...head, lease: { ...head.lease, isLive: head.lease.expiresAt > now } }
+      )
+    )
+
   const known = new Map<string, Known>()
   const told = Name.cache(() => ({ why: "" }))
   let last: Look | undefined
 
   /** The head of a run, made from its journal when the one on disk is not that of the last record. */
-  const of = Effect.fnUntraced(function* (name: string, hasLease: boolean) {
+  const kept = Effect.fnUntraced(function* (name: string, hasLease: boolean) {
     const path = `${directory}/${name}`
     const before = known.get(name)
     let file = yield* Log.look(files, `${path}.jsonl`)
     let head = before?.identity === file.identity && before.size === file.size ? before.head : undefined
     if (head === undefined) {
-      const kept = yield* Head.read(files, path)
+      const written = yield* Head.read(files, path)
       file = yield* Log.look(files, `${path}.jsonl`)
       if (file.size === 0) return undefined
-      head = kept?.bytes === file.size ? kept.head : undefined
+      head = written?.bytes === file.size ? written.head : undefined
     }
     if (head === undefined) {
       const state = yield* fold(name)
@@ -49,7 +61,7 @@ export const make = (
       head = headOf(state)
       yield* Effect.ignore(Head.write(files, path, head, file.size))
     }
-    const found = { ...head, lease: hasLease ? yield* Leases.read(files, path) : undefined }
+    const found: KeptHead = { ...head, lease: hasLease ? yield* Leases.read(files, path) : undefined }
     if (known.size < most || known.has(name)) known.set(name, { ...file, head: found })
     return found
   })
@@ -81,18 +93,26 @@ export const make = (
     const toRead = before?.unread ?? (yield* runs)
     const read = yield* Effect.forEach(
       toRead,
-      ({ hasLease, name }) => Effect.catch(of(name, hasLease), leftOut(name)),
+      ({ hasLease, name }) => Effect.catch(kept(name, hasLease), leftOut(name)),
       { concurrency: 8 }
     )
     const heads = [...(before?.heads ?? []), ...read.flatMap((head) => head ?? [])]
     const unread = toRead.filter((_, index) => read[index] === undefined)
     // What changed just now may change once more at the same time: disks tell it in steps, some of two seconds.
     last = at !== undefined && at < now - 2_500 && heads.length <= most ? { at, heads, unread } : undefined
-    return heads
+    return yield* live(heads)
+  })
+
+  const of = Effect.fnUntraced(function* (name: string, hasLease: boolean) {
+    const head = yield* kept(name, hasLease)
+    return head === undefined ? undefined : (yield* live([head]))[0]
   })
 
   return { of, all, leftOut }
 }
+
+/** A head whose lease may be live or not. */
+type KeptHead = Omit<RunHead, "lease"> & { readonly lease: Leases.Kept | undefined }
 
 /** How many heads are kept in memory: some hundred bytes each. */
 const most = 20_000
@@ -101,7 +121,7 @@ const most = 20_000
 interface Known {
   readonly identity: string
   readonly size: number
-  readonly head: RunHead
+  readonly head: KeptHead
 }
 
 interface Run {
@@ -112,7 +132,7 @@ interface Run {
 /** What a directory held when it was last changed. */
 interface Look {
   readonly at: number
-  readonly heads: ReadonlyArray<RunHead>
+  readonly heads: ReadonlyArray<KeptHead>
   readonly unread: ReadonlyArray<Run>
 }
 

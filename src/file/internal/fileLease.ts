@@ -9,24 +9,30 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { StoreError } from "../../KernelError.ts"
 import type { Lease } from "../../RunStore.ts"
+import type { FileClock } from "./fileClock.ts"
 import * as Log from "./lineLog.ts"
 
-/** Who holds a run. */
-export const read = (files: FileSystem.FileSystem, path: string): Effect.Effect<Lease | undefined, PlatformError> =>
+/** A lease as its file keeps it. */
+export type Kept = Omit<Lease, "isLive">
+
+/** Reads who holds a run. */
+export const read = (files: FileSystem.FileSystem, path: string): Effect.Effect<Kept | undefined, PlatformError> =>
   Effect.map(last(logOf(files, path)), ({ lease }) => lease)
 
-/** Takes or renews the lease; gives another's that is still live instead. */
+/** Takes or renews the lease for so many milliseconds. Returns another worker's lease instead if that is live. */
 export const acquire = Effect.fnUntraced(function* (
   files: FileSystem.FileSystem,
   path: string,
-  lease: Lease,
-  now: number
-): Effect.fn.Return<Lease | undefined, PlatformError | StoreError> {
+  workerId: string,
+  millis: number,
+  clock: FileClock
+): Effect.fn.Return<Kept | undefined, PlatformError | StoreError> {
   const log = logOf(files, path)
   for (;;) {
+    const now = yield* clock
     const { lease: held, n } = yield* last(log)
-    if (held !== undefined && held.workerId !== lease.workerId && held.expiresAt > now) return held
-    if (yield* put(log, { n: n + 1, lease })) return undefined
+    if (held !== undefined && held.workerId !== workerId && held.expiresAt > now) return held
+    if (yield* put(log, { n: n + 1, lease: { workerId, expiresAt: millis === 0 ? 0 : now + millis } })) return undefined
   }
 })
 
@@ -69,7 +75,7 @@ const last = Effect.fnUntraced(function* (log: Log.Log) {
   let place = yield* log.late
   log.skip(place)
   yield* log.end
-  let found: { readonly n: number; readonly lease: Lease | undefined } = { n: 0, lease: undefined }
+  let found: { readonly n: number; readonly lease: Kept | undefined } = { n: 0, lease: undefined }
   for (;;) {
     const next = yield* log.page(place)
     const line = next.lines.at(-1)

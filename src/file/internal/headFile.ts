@@ -45,7 +45,7 @@ export const read = Effect.fnUntraced(function* (
 export const write = (
   files: FileSystem.FileSystem,
   path: string,
-  head: RunHead,
+  head: Omit<RunHead, "lease"> & { readonly lease?: unknown },
   bytes: number
 ): Effect.Effect<void, PlatformError> => {
   const { lease: _, parentRunId, ...rest } = head

@@ -68,7 +68,7 @@ export const emit = (run: Run, event: LiveEvent): void => {
   const scope = { runId, rootRunId, step: stepOf(run.state), depth, taskId, at: timeOf(run) }
   const published: RunEvent = Object.assign(scope, event)
   if (run.records.length + run.events.length > 0) run.events.push(published)
-  else run.publish(published)
+  else run.publish(published, run.agent.name)
 }
 
 /** Appends all pending records to the store, then publishes their events, even while the run is being interrupted. */
@@ -111,7 +111,7 @@ const send = (run: Run): Effect.Effect<void, AppendError> =>
 const publish = (run: Run, stored: number): void => {
   const count = run.records.length === 0 ? run.events.length : stored
   const events = run.events.splice(0, count)
-  if (run.publish !== undefined) for (const event of events) run.publish(event)
+  if (run.publish !== undefined) for (const event of events) run.publish(event, run.agent.name)
 }
 
 /** After so many records a run lets others have a moment. */

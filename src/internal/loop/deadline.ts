@@ -14,7 +14,7 @@ export const withinDeadline = <E>(
   run: Run,
   loop: Effect.Effect<void, E>
 ): Effect.Effect<void, E | DeadlineExceeded | StoreError> => {
-  const given = run.state.depth === 0 ? run.agent.budget.deadline : undefined
+  const given = run.deadline
   if (given === undefined) return loop
   const deadline = Duration.toMillis(given)
   const late = Effect.suspend(() =>

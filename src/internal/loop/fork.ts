@@ -16,7 +16,7 @@ import type { ForkError } from "../../KernelError.ts"
 import { RunNotFound } from "../../KernelError.ts"
 import type { Message } from "../../Message.ts"
 import type { PhaseEvent } from "../../RunEvent.ts"
-import type { Question, Delta, RunRecord } from "../../RunState.ts"
+import type { Question, Delta, PromptDelta, RunRecord } from "../../RunState.ts"
 import type * as RunStore from "../../RunStore.ts"
 import { renamed } from "../words/callIds.ts"
 import { patient } from "../store/patientStore.ts"
@@ -86,13 +86,10 @@ const renameEvent = (event: PhaseEvent, own: Rename): PhaseEvent => {
     case "turn_started":
     case "turn_completed":
       return { ...event, turnId: own(event.turnId) }
-    case "turn_prepared": {
-      const { prompt } = event
-      return {
-        ...event,
-        prompt: { ...prompt, append: prompt.append.map((message) => renameSaid(message, own)) }
-      }
-    }
+    case "turn_prepared":
+      return { ...event, prompt: renamePrompt(event.prompt, own) }
+    case "agent_changed":
+      return { ...renameCall(event, own), prompt: renamePrompt(event.prompt, own) }
     case "model_completed":
       return {
         ...event,
@@ -162,6 +159,11 @@ const renameCall = <A extends { readonly callId: string }>(call: A, own: Rename)
 const renameSaid = (message: Message, own: Rename): Message => ({
   ...message,
   content: message.content.map((part) => renamed(part, own))
+})
+
+const renamePrompt = (prompt: PromptDelta, own: Rename): PromptDelta => ({
+  ...prompt,
+  append: prompt.append.map((message) => renameSaid(message, own))
 })
 
 const renameApproval = (approval: Question, own: Rename): Question => ({

@@ -16,26 +16,24 @@ import {
   type StoreError
 } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
-import type { Question, Answer, Delta, RunRecord, RunState } from "../../RunState.ts"
+import type { Answer, Delta, OpenQuestion, Question, RunRecord, RunState } from "../../RunState.ts"
 import { advance } from "../../RunState.ts"
 import type * as RunStore from "../../RunStore.ts"
 import type { AnswerOptions } from "../../RunOptions.ts"
 import { randomId } from "../base/ids.ts"
-import type { Environment } from "./run.ts"
+import { agentName, type Environment } from "./run.ts"
 import { patient } from "../store/patientStore.ts"
 import { type RunTree as Tree, treeOf } from "../store/family.ts"
 import { stored, storedAt } from "../store/stored.ts"
 import { unanswered } from "../state/turnFold.ts"
 
 /** Offers a run to any worker: an expired lease tells it from a run that is executed without one. */
-export const offer = Effect.fnUntraced(function* (
+export const offer = (
   store: RunStore.RunStoreShape,
   runId: string,
   workerId: string
-): Effect.fn.Return<void, RunBusy | RunNotFound | StoreError> {
-  // It has ended by every clock.
-  yield* store.acquire(runId, { workerId, expiresAt: 0 }, yield* Clock.currentTimeMillis)
-})
+): Effect.Effect<void, RunBusy | RunNotFound | ConcurrentAppendError | StoreError> =>
+  store.acquire(runId, { workerId, lease: 0 })
 
 /** Runs an effect if this worker holds the run. Otherwise does nothing. */
 export const ifHeld = <E>(
@@ -54,7 +52,7 @@ export const withdraw = (
   store: RunStore.RunStoreShape,
   runId: string,
   workerId: string
-): Effect.Effect<void, RunBusy | RunNotFound | StoreError> =>
+): Effect.Effect<void, RunBusy | RunNotFound | ConcurrentAppendError | StoreError> =>
   Effect.uninterruptible(Effect.andThen(offer(store, runId, workerId), store.release(runId, workerId)))
 
 /**
@@ -87,7 +85,7 @@ export const answer = Effect.fnUntraced(function* (
   // is there no more looks the same.
   if (own.length === 0 && root.status.type === "running" && before === undefined) return yield* tasks
   // Nobody else takes it up between the answers, however long the store takes for each.
-  const held = now + (answers.length + 1) * 4 * Duration.toMillis(limits.appendTimeout)
+  const lease = Duration.times(limits.appendTimeout, (answers.length + 1) * 4)
   // Who could not answer it leaves it as it was, and nobody takes it from somebody who took it up meanwhile. It may be
   // held, and answered, though the store never said so; and another may have answered it just before it was held.
   const givenBack = ifHeld(patientStore, runId, workerId, ({ revision }) =>
@@ -95,7 +93,7 @@ export const answer = Effect.fnUntraced(function* (
       ? offer(patientStore, runId, workerId)
       : patientStore.release(runId, workerId)
   )
-  const acquired = patientStore.acquire(runId, { workerId, expiresAt: held }, now)
+  const acquired = patientStore.acquire(runId, { workerId, lease })
   const answered = Effect.andThen(acquired, Effect.andThen(tasks, record(writer, root, own)))
   yield* Effect.uninterruptible(Effect.ensuring(answered, Effect.ignore(givenBack)))
 })
@@ -168,18 +166,27 @@ const record = (
   return Effect.catchTag(store.append([record], advance(state, record)), "RunExists", Effect.die)
 }
 
-/** Returns the calls that a run and the tasks below it wait with. A run that has ended waits for nothing. */
+/** Returns the open questions of a run and of its children. A run that has ended has none. */
 export const questions = (
   store: RunStore.RunStoreShape,
   runId: string
-): Effect.Effect<ReadonlyArray<Question>, RunNotFound | StoreError> =>
+): Effect.Effect<ReadonlyArray<OpenQuestion>, RunNotFound | StoreError> =>
   Effect.flatMap(stored(store, runId), (state) => questionsBelow(store, state))
 
 /** The same for a run whose state is known. */
 export const questionsBelow = (
   store: RunStore.RunStoreShape,
   state: RunState
-): Effect.Effect<ReadonlyArray<Question>, StoreError> => Effect.map(treeOf(store, state), (tree) => tree.flatMap(open))
+): Effect.Effect<ReadonlyArray<OpenQuestion>, StoreError> =>
+  Effect.map(treeOf(store, state), (tree) => {
+    const paths = new Map<string | undefined, ReadonlyArray<string>>()
+    // A parent comes before its children.
+    return tree.flatMap((run) => {
+      const agents = [...(paths.get(run.parentRunId) ?? []), agentName(run)]
+      paths.set(run.runId, agents)
+      return open(run).map((question) => ({ ...question, runId: run.runId, agents }))
+    })
+  })
 
 /** The questions of the run itself. With an open question a run can only pause, so an ended one has none. */
 const open = ({ questions }: RunState): ReadonlyArray<Question> => unanswered(questions)

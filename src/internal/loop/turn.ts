@@ -13,6 +13,7 @@ import { ask, complete, hookArgs, obey, obeyOnce, settle, settled } from "./askH
 import { buildPrompt, preparedDraft } from "./buildPrompt.ts"
 import { startCalls } from "./calls.ts"
 import { carry, drop, emit, flush, record } from "./commit.ts"
+import { handOver } from "./handOver.ts"
 import { intent } from "./intent.ts"
 import { callModel } from "./modelCall.ts"
 import { completedDraft, type ModelReply, refusal, replyEvents } from "./modelReply.ts"
@@ -41,9 +42,11 @@ export const startRun = (run: Run): Effect.Effect<void, StartError> =>
 /** Opens the next turn, or ends the run at its limit of turns. */
 const startTurn = (run: Run): Effect.Effect<void, StartError> =>
   Effect.suspend((): Effect.Effect<void, StartError> => {
-    const { maxSteps } = run.agent
+    const { maxSteps } = run
     const turn = turnLog(run.state).length + 1
     if (turn > maxSteps) return complete(run, "max_turns", undefined, { maxTurns: maxSteps })
+    // The loop of the other agent opens the turn.
+    if (handOver(run)) return Effect.void
     const turnId = `${run.state.runId}:t${turn}`
     if (isSteered(run)) return takeSteering(run, turnId)
     record(run, { type: "turn_started", turnId })
@@ -155,7 +158,7 @@ export const afterTurn = Effect.fnUntraced(function* (run: Run): Effect.fn.Retur
   const turn = turnLog(run.state).last()
   const isDone = turn !== undefined && turn.completed.length === 0 && turn.outcome?.type !== "corrective"
   // Messages sent during the last allowed turn are for no turn of this run.
-  const isAsked = control !== undefined || (isSteered(run) && turnLog(run.state).length < run.agent.maxSteps)
+  const isAsked = control !== undefined || (isSteered(run) && turnLog(run.state).length < run.maxSteps)
   if (isDone && !isAsked) return yield* complete(run, "model_done")
   const { emptyReplies, runId } = run.state
   if (emptyReplies > run.limits.emptyReplies) return yield* new EmptyReplies({ runId, count: emptyReplies })

@@ -27,7 +27,10 @@ interface Told {
   readonly fields: ReadonlyArray<readonly [key: string, value: Value]>
 }
 
-const tell = (event: RunEvent): Told | undefined => {
+const tell = (event: RunEvent): Told | undefined => ofReply(event) ?? ofWork(event) ?? ofRun(event)
+
+/** Requests, replies, and what their blocks mean. */
+const ofReply = (event: RunEvent): Told | undefined => {
   switch (event.type) {
     case "messages_sent":
       return debug("llm.request", [["messages", event.messages.length]])
@@ -84,6 +87,14 @@ const tell = (event: RunEvent): Told | undefined => {
       return info("agent.no_blocks_stall", [["kinds", event.kinds.join(",")]])
     case "final":
       return info("agent.complete", [["steps", event.step + 1]])
+    default:
+      return undefined
+  }
+}
+
+/** Workflows and calls. */
+const ofWork = (event: RunEvent): Told | undefined => {
+  switch (event.type) {
     case "workflow_start":
       return info("workflow.start", [
         ["strategy", event.strategy],
@@ -100,6 +111,17 @@ const tell = (event: RunEvent): Told | undefined => {
       return error("task.error", event.error, [
         ["id", event.id],
         ["duration_ms", event.durationMs]
+      ])
+    case "agent_start":
+      return info("agent.call", agentFacts(event))
+    case "agent_complete":
+      return info("agent.result", [...agentFacts(event), ["duration_ms", event.durationMs]])
+    case "agent_error":
+      return error("agent.error", event.error, [...agentFacts(event), ["duration_ms", event.durationMs]])
+    case "agent_changed":
+      return info("agent.changed", [
+        ["from", event.from],
+        ["to", event.to]
       ])
     case "skill_execute":
       return info("skill.execute", call(event.skill, event.callId))
@@ -127,6 +149,14 @@ const tell = (event: RunEvent): Told | undefined => {
         ...protocol(event.protocol, event.callId),
         ["duration_ms", event.durationMs]
       ])
+    default:
+      return undefined
+  }
+}
+
+/** Trouble with the model, and where the run stops. */
+const ofRun = (event: RunEvent): Told | undefined => {
+  switch (event.type) {
     case "model_restarted":
       return warn("llm.restart", [["attempt", event.attempt]])
     case "model_call_failed":
@@ -169,6 +199,10 @@ const block = (type: string, name: string | null): Fields => [
 const call = (skill: string | null, id: string): Fields => [
   ["skill", skill],
   ["call", id]
+]
+const agentFacts = ({ agent, callId }: { readonly agent: string; readonly callId: string }): Fields => [
+  ["agent", agent],
+  ["call", callId]
 ]
 const protocol = (name: string, id: string): Fields => [
   ["protocol", name],

@@ -42,7 +42,11 @@ export const classic: ReadonlySet<string> = new Set([
 ])
 
 /** Returns the data of an entry, or undefined for events that are only emitted live. */
-export const dataOf = (event: RunEvent, base: number): Json | undefined => {
+export const dataOf = (event: RunEvent, base: number): Json | undefined =>
+  replyData(event, base) ?? callData(event) ?? workflowData(event)
+
+/** Requests, replies, and what their blocks mean. */
+const replyData = (event: RunEvent, base: number): Json | undefined => {
   switch (event.type) {
     case "messages_sent":
       return { base, append: event.messages.slice(base).map(messageOf) }
@@ -79,6 +83,13 @@ export const dataOf = (event: RunEvent, base: number): Json | undefined => {
       return { kind: event.kind, file_id: event.fileId, media_type: event.mediaType }
     case "output_rejected":
       return { detail: event.detail }
+    default:
+      return undefined
+  }
+}
+
+const callData = (event: RunEvent): JsonObject | undefined => {
+  switch (event.type) {
     case "builtin_result":
       return { command: event.command, result: event.result }
     case "builtin_error":
@@ -112,6 +123,13 @@ export const dataOf = (event: RunEvent, base: number): Json | undefined => {
         error: short(event.error, event.protocol),
         ...(event.durationMs === undefined ? {} : { duration_ms: event.durationMs })
       }
+    default:
+      return undefined
+  }
+}
+
+const workflowData = (event: RunEvent): JsonObject | undefined => {
+  switch (event.type) {
     case "workflow_start":
       return {
         goal: event.goal,
@@ -130,6 +148,12 @@ export const dataOf = (event: RunEvent, base: number): Json | undefined => {
       return { task_id: event.id, result: event.result, duration_ms: event.durationMs }
     case "task_error":
       return { task_id: event.id, error: event.error, duration_ms: event.durationMs }
+    case "agent_start":
+      return { agent: event.agent, child_run_id: event.childRunId, input: event.input }
+    case "agent_complete":
+      return { agent: event.agent, child_run_id: event.childRunId, result: event.result, duration_ms: event.durationMs }
+    case "agent_error":
+      return { agent: event.agent, child_run_id: event.childRunId, error: event.error, duration_ms: event.durationMs }
     case "workflow_complete":
       // A list of pairs, because an object would move an id like `10` before one like `a`.
       return { results: event.results, duration_ms: event.durationMs }
@@ -148,6 +172,8 @@ export const phaseOf = (event: RunEvent): JsonObject | undefined => {
     case "turn_started":
     case "turn_completed":
       return { revision: event.revision, turn_id: event.turnId }
+    case "agent_changed":
+      return { revision: event.revision, from: event.from, to: event.to, call_id: event.callId }
     case "turn_prepared":
       return { revision: event.revision, model: event.model, dialect: event.dialect, tools: event.tools }
     case "model_started":

@@ -11,6 +11,7 @@ import { ReplayDiverged } from "../../KernelError.ts"
 import type { PhaseEvent } from "../../RunEvent.ts"
 import { isCopied, type RunRecord } from "../../RunState.ts"
 import { redact } from "../base/redact.ts"
+import { childRunId } from "../words/callIds.ts"
 
 /** The position of a run in its recording. */
 interface Track {
@@ -54,8 +55,10 @@ export class Tape {
           if (isEndOfRun(event) && event.type !== "run_completed" && !this.#ends.has(key)) this.#ends.set(key, record)
           if (event.type !== "tool_call_completed") continue
           this.#ends.set(endOfCall(workerId, runId, event.step, event.callId), record)
-          // The call of a task has the id of the run.
-          if (runs.has(event.callId)) this.#ends.set(endOfRun(workerId, event.callId), record)
+          for (const kind of ["task", "agent"] as const) {
+            const child = childRunId(`${runId}:t${event.step + 1}`, { callId: event.callId, kind })
+            if (child !== undefined && runs.has(child)) this.#ends.set(endOfRun(workerId, child), record)
+          }
         }
       }
     }

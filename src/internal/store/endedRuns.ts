@@ -6,7 +6,6 @@
  */
 
 import type { RunState } from "../../RunState.ts"
-import type { Lease } from "./runStoreTypes.ts"
 
 /** How much of ended runs is kept. */
 export interface EndedLimits {
@@ -18,7 +17,7 @@ export interface EndedLimits {
 interface Kept {
   readonly journal: ReadonlyArray<unknown>
   readonly state: RunState
-  readonly lease: Lease | undefined
+  readonly lease: unknown
 }
 
 /** The trees of a store, and those of them that ended. */

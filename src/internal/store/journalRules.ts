@@ -6,11 +6,16 @@
  */
 
 import type * as Arr from "effect/Array"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { StoreError } from "../../KernelError.ts"
+import * as Option from "effect/Option"
+import * as Result from "effect/Result"
+import { ConcurrentAppendError, StoreError } from "../../KernelError.ts"
 import * as RunCodec from "../../RunCodec.ts"
 import type { RunRecord, RunState } from "../../RunState.ts"
 import { advance } from "../../RunState.ts"
+import type { Claim, RunHead } from "./runStoreTypes.ts"
+import { timeSpan } from "../base/timeSpan.ts"
 
 /** Returns the error for records that no store appends: they are not of one run, or do not lead to `state` one by one. */
 export const refusal = (
@@ -27,6 +32,25 @@ export const refusal = (
         detail: `its records do not lead to revision ${revision} of run '${runId}' one by one`
       })
 }
+
+/** Returns for how many milliseconds a claim is. Refuses a lease that is endless or no span of time. */
+export const leaseOf = ({ lease }: Claim): Result.Result<number, StoreError> => {
+  const millis = Option.match(timeSpan(lease), { onNone: () => Number.NaN, onSome: Duration.toMillis })
+  return Number.isFinite(millis)
+    ? Result.succeed(millis)
+    : Result.fail(
+        new StoreError({ operation: "acquire", reason: "invalid", detail: "a lease is a finite time of zero or more" })
+      )
+}
+
+/** Returns the error for a claim on a run that is no longer as the worker saw it. */
+export const movedSince = (
+  { seen }: Claim,
+  { revision, runId, status }: Pick<RunHead, "runId" | "revision" | "status">
+): ConcurrentAppendError | undefined =>
+  seen === undefined || (seen.revision === revision && seen.status.type === status.type)
+    ? undefined
+    : new ConcurrentAppendError({ runId, expectedSeq: seen.revision, actualSeq: revision })
 
 /**
  * Tells whether records are stored as they are, given the stored ones from the first of them on. A caller that got no

@@ -3,20 +3,22 @@
  */
 
 import type * as Arr from "effect/Array"
+import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, type StoreError } from "../../KernelError.ts"
 import * as RunCodec from "../../RunCodec.ts"
 import type { PhaseEvent } from "../../RunEvent.ts"
 import type { RunRecord, RunState } from "../../RunState.ts"
-import type { Lease, RunFilter, RunHead, RunStoreShape } from "./runStoreTypes.ts"
+import type { Claim, Lease, RunFilter, RunHead, RunStoreShape } from "./runStoreTypes.ts"
 import { isEmpty } from "../base/json.ts"
 import * as Mailbox from "../base/mailbox.ts"
 import { open } from "../state/state.ts"
 import * as Ended from "./endedRuns.ts"
-import { areStored, refusal } from "./journalRules.ts"
+import { areStored, leaseOf, movedSince, refusal } from "./journalRules.ts"
 import { atMost, headOf, inOrder, matches } from "./runHead.ts"
 import * as Search from "./runSearch.ts"
 
@@ -32,6 +34,7 @@ interface Runs {
   readonly kept: Map<string, Kept>
   readonly ended: Ended.EndedRuns
   readonly followers: Set<Follower>
+  readonly clock: Clock.Clock
   isOver: boolean
 }
 
@@ -40,7 +43,12 @@ interface Kept {
   /** The worker of the first record, and nearly always of all of them. */
   readonly workerId: string
   state: RunState
-  lease: Lease | undefined
+  lease: Held | undefined
+}
+
+/** A lease, and when it ends by a clock that is never set. */
+interface Held extends Omit<Lease, "isLive"> {
+  readonly until: bigint
 }
 
 /** A follower of a run from a revision on. */
@@ -50,19 +58,19 @@ interface Follower {
   readonly mailbox: Mailbox.Mailbox<RunRecord>
 }
 
-/** Creates an empty store, which drops the oldest ended runs beyond its limits. */
-export const make = (limits: Ended.EndedLimits): Memory => {
-  const runs: Runs = { kept: new Map(), ended: Ended.make(limits), followers: new Set(), isOver: false }
+/** Creates an empty store, which drops the oldest ended runs beyond its limits. Its leases go by `clock`. */
+export const make = (limits: Ended.EndedLimits, clock: Clock.Clock): Memory => {
+  const runs: Runs = { kept: new Map(), ended: Ended.make(limits), followers: new Set(), clock, isOver: false }
   const find = (runId: string) => Option.fromUndefinedOr(runs.kept.get(runId))
   return {
     store: {
       append: (records, state) => Effect.suspend(() => append(runs, records, state)),
       load: (runId) => Effect.sync(() => Option.map(find(runId), ({ state }) => open(state))),
-      head: (runId) => Effect.sync(() => Option.map(find(runId), ({ lease, state }) => headOf(state, lease))),
+      head: (runId) => Effect.sync(() => Option.map(find(runId), (run) => headIn(runs, run))),
       read: (runId, from = 0) => Stream.suspend(() => Stream.fromArray(recordsOf(runs.kept.get(runId), from))),
       tail: (runId, from = 0) => Stream.unwrap(Effect.map(follow(runs, runId, from), ({ mailbox }) => mailbox.stream)),
       list: (filter = {}) => Effect.sync(() => list(runs, filter)),
-      acquire: (runId, lease, now) => Effect.suspend(() => acquire(runs, runId, lease, now)),
+      acquire: (runId, claim) => Effect.suspend(() => acquire(runs, runId, claim)),
       release: (runId, workerId) => Effect.sync(() => release(runs, runId, workerId)),
       remove: (runIds) =>
         Effect.sync(() => {
@@ -163,31 +171,51 @@ const offer = ({ from, mailbox }: Follower, records: ReadonlyArray<RunRecord>): 
   for (const record of records) if (record.revision > from) mailbox.offer(record)
 }
 
-const list = ({ kept }: Runs, filter: RunFilter): ReadonlyArray<RunHead> => {
+const list = (runs: Runs, filter: RunFilter): ReadonlyArray<RunHead> => {
   const found: Array<RunHead> = []
   const wanted = Search.wanted(filter.search)
-  for (const { lease, state } of kept.values()) {
-    const head = headOf(state, lease)
-    if (matches(head, filter) && Search.mentions(state, wanted)) found.push(head)
+  for (const run of runs.kept.values()) {
+    const head = headIn(runs, run)
+    if (matches(head, filter) && Search.mentions(run.state, wanted)) found.push(head)
   }
   return found.sort(inOrder(filter)).slice(0, atMost(filter))
 }
 
 // ---------------------------------------------------------------- leases
 
+const headIn = ({ clock }: Runs, { lease, state }: Kept): RunHead => {
+  if (lease === undefined) return headOf(state)
+  const { expiresAt, workerId } = lease
+  return headOf(state, { workerId, expiresAt, isLive: isLive(clock, lease) })
+}
+
+const isLive = (clock: Clock.Clock, { until }: Held): boolean => clock.monotonicTimeNanosUnsafe() < until
+
+const heldFor = (clock: Clock.Clock, workerId: string, millis: number): Held =>
+  millis === 0
+    ? { workerId, expiresAt: 0, until: 0n }
+    : {
+        workerId,
+        expiresAt: clock.currentTimeMillisUnsafe() + millis,
+        until: clock.monotonicTimeNanosUnsafe() + BigInt(Math.round(millis * 1e6))
+      }
+
 const acquire = (
-  { kept }: Runs,
+  { clock, kept }: Runs,
   runId: string,
-  lease: Lease,
-  now: number
-): Effect.Effect<void, RunBusy | RunNotFound> => {
+  claim: Claim
+): Effect.Effect<void, RunBusy | RunNotFound | ConcurrentAppendError | StoreError> => {
+  const lease = leaseOf(claim)
+  if (Result.isFailure(lease)) return Effect.fail(lease.failure)
   const run = kept.get(runId)
   if (run === undefined) return Effect.fail(new RunNotFound({ runId }))
   const held = run.lease
-  if (held !== undefined && held.workerId !== lease.workerId && held.expiresAt > now) {
-    return Effect.fail(new RunBusy({ runId, ...held }))
+  if (held !== undefined && held.workerId !== claim.workerId && isLive(clock, held)) {
+    return Effect.fail(new RunBusy({ runId, workerId: held.workerId, expiresAt: held.expiresAt }))
   }
-  run.lease = lease
+  const moved = movedSince(claim, headOf(run.state))
+  if (moved !== undefined) return Effect.fail(moved)
+  run.lease = heldFor(clock, claim.workerId, lease.success)
   return Effect.void
 }
 

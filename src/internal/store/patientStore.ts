@@ -36,7 +36,7 @@ export const patient = (
   const made: RunStore.RunStoreShape = {
     ...store,
     append: (records, state) => retried("append", () => store.append(records, state), stillLast(store, state)),
-    acquire: (runId, lease, now) => retried("acquire", () => store.acquire(runId, lease, now), Effect.void),
+    acquire: (runId, claim) => retried("acquire", () => store.acquire(runId, claim), Effect.void),
     release: (runId, workerId) => retried("release", () => store.release(runId, workerId), Effect.void)
   }
   patientStores.set(store, { appendTimeout, store: made })

@@ -28,7 +28,7 @@ export const matches = (head: RunHead, filter: RunFilter): boolean =>
   (filter.roots !== true || head.parentRunId === undefined) &&
   (filter.updatedBefore === undefined || head.updatedAt < filter.updatedBefore) &&
   (filter.after === undefined || inOrder(filter)(filter.after, head) < 0) &&
-  (filter.unleasedAt === undefined || head.lease === undefined || head.lease.expiresAt <= filter.unleasedAt)
+  (filter.unleased !== true || head.lease?.isLive !== true)
 
 /** How many heads a filter takes: all without a limit, none for less than one. */
 export const atMost = ({ limit = Infinity }: RunFilter): number =>

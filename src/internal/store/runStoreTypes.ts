@@ -3,6 +3,7 @@
  */
 
 import type * as Arr from "effect/Array"
+import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import type * as Option from "effect/Option"
 import type * as Stream from "effect/Stream"
@@ -11,15 +12,31 @@ import type { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, StoreError
 import type { RunRecord, RunState, Status } from "../../RunState.ts"
 
 /**
- * A worker's claim on a run.
+ * The hold of a worker on a run, by the clock of the store.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Lease {
   readonly workerId: string
-  /** The end of the claim, in milliseconds since the epoch. */
+  /** The end of the lease, in milliseconds since the epoch. */
   readonly expiresAt: number
+  /** Whether the lease had not expired when it was read. */
+  readonly isLive: boolean
+}
+
+/**
+ * A worker's request for the lease of a run.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Claim {
+  readonly workerId: string
+  /** How long the worker holds the run from now on. A lease of zero has expired by every clock: it offers the run. */
+  readonly lease: Duration.Input
+  /** The revision and status that the worker saw. The claim fails when the run has moved since. */
+  readonly seen?: Pick<RunHead, "revision" | "status"> | undefined
 }
 
 /**
@@ -59,8 +76,8 @@ export interface RunFilter {
   readonly rootRunId?: string | undefined
   /** Only runs that have no parent. */
   readonly roots?: boolean | undefined
-  /** Only runs without a live lease at this time (milliseconds since the epoch). */
-  readonly unleasedAt?: number | undefined
+  /** Only runs without a live lease. */
+  readonly unleased?: boolean | undefined
   /** Only runs whose last record is older than this time (milliseconds since the epoch). */
   readonly updatedBefore?: number | undefined
   /**
@@ -110,12 +127,14 @@ export interface RunStoreShape {
   readonly tail: (runId: string, fromRevision?: number) => Stream.Stream<RunRecord, StoreError>
   /** Returns the heads of the runs that pass a filter, in its order. Default: all runs, the newest first. */
   readonly list: (filter?: RunFilter) => Effect.Effect<ReadonlyArray<RunHead>, StoreError>
-  /** Takes or renews the lease of a run for its worker. Fails with `RunBusy` while another's is live at `now`. */
+  /**
+   * Takes or renews the lease of a run for a worker. Fails with `RunBusy` while another worker's lease is live, and with
+   * `ConcurrentAppendError` when the run is no longer as the worker saw it.
+   */
   readonly acquire: (
     runId: string,
-    lease: Lease,
-    now: number
-  ) => Effect.Effect<void, RunBusy | RunNotFound | StoreError>
+    claim: Claim
+  ) => Effect.Effect<void, RunBusy | RunNotFound | ConcurrentAppendError | StoreError>
   /** Gives a lease back. Does nothing to the lease of another worker. */
   readonly release: (runId: string, workerId: string) => Effect.Effect<void, StoreError>
   /** Deletes runs with everything stored for them. Ignores unknown ids. */

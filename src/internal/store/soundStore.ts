@@ -20,7 +20,7 @@ export const soundRuns = (store: RunStore.RunStoreShape): RunStore.RunStoreShape
     read: (runId, from) => stream("read", () => store.read(runId, from)),
     tail: (runId, from) => stream("read", () => store.tail(runId, from)),
     list: (filter) => call("list", () => store.list(filter)),
-    acquire: (runId, lease, now) => call("acquire", () => store.acquire(runId, lease, now)),
+    acquire: (runId, claim) => call("acquire", () => store.acquire(runId, claim)),
     release: (runId, workerId) => call("release", () => store.release(runId, workerId)),
     remove: (runIds) => call("remove", () => store.remove(runIds))
   }

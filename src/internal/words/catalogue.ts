@@ -5,7 +5,7 @@
  * prompt has both prices. Prices are US dollars per million tokens.
  */
 
-import type { Capability, Model, Price } from "./modelType.ts"
+import type { Capability, Model, Price } from "./modelSchema.ts"
 
 /** Where the facts about a vendor's models stand, and when they were read. */
 export interface Source {

@@ -7,9 +7,10 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import type { RunBusy, RunNotFound, StoreError } from "../../KernelError.ts"
+import type { ConcurrentAppendError, RunBusy, RunNotFound, StoreError } from "../../KernelError.ts"
 import type { RunStoreShape as RunStore } from "../../RunStore.ts"
 import { inTime } from "../base/effects.ts"
+import { monotonic } from "../base/monotonic.ts"
 import { ifHeld, offer } from "../loop/queue.ts"
 
 /** Who holds runs, and for how long a lease of theirs lasts when it is not renewed. */
@@ -23,29 +24,29 @@ export interface Holder {
 
 /** A lease in this process. */
 export interface Held {
-  expiresAt: number
+  /** When it ends if it is not renewed, by the monotonic clock of this process. The store ends it no earlier. */
+  until: number
   lost: boolean
   /** The last one that was asked for. */
   renewal?: Fiber.Fiber<unknown, unknown>
 }
 
 /** A store that fails, or a run that is gone or taken by another worker. */
-type GiveBackError = RunBusy | RunNotFound | StoreError
+type GiveBackError = RunBusy | RunNotFound | ConcurrentAppendError | StoreError
 
 /** Renews a lease until it is lost: another has it, or it has ended. */
 export const renew = Effect.fnUntraced(function* ({ leaseMs, store, workerId }: Holder, runId: string, lease: Held) {
   while (!lease.lost) {
     yield* Effect.sleep(Math.min(leaseMs / 3, yield* leftOf(lease)))
-    const now = yield* Clock.currentTimeMillis
-    const left = lease.expiresAt - now
-    const expiresAt = now + leaseMs
+    const left = yield* leftOf(lease)
+    const until = (yield* now) + leaseMs
     const asked = Effect.withFiber((fiber) => {
       lease.renewal = fiber
-      return Effect.as(store.acquire(runId, { workerId, expiresAt }, now), true)
+      return Effect.as(store.acquire(runId, { workerId, lease: leaseMs }), true)
     })
     // A store that fails is asked again until the lease is over, one that does not answer is waited for until then.
     const renewed = left > 0 ? yield* Effect.exit(inTime(asked, left, () => no)) : no
-    if (Exit.isSuccess(renewed) && renewed.value) lease.expiresAt = expiresAt
+    if (Exit.isSuccess(renewed) && renewed.value) lease.until = until
     else lease.lost = Exit.isSuccess(renewed) || isTaken(renewed.cause)
   }
 })
@@ -73,7 +74,9 @@ const lastRenewal = Effect.fnUntraced(function* (lease: Held) {
 })
 
 /** How long a lease lasts if it is not renewed. */
-const leftOf = ({ expiresAt }: Held): Effect.Effect<number> =>
-  Effect.map(Clock.currentTimeMillis, (now) => Math.max(0, expiresAt - now))
+const leftOf = ({ until }: Held): Effect.Effect<number> => Effect.map(now, (now) => Math.max(0, until - now))
+
+/** The time by which a worker counts its own leases. */
+export const now: Effect.Effect<number> = Clock.clockWith((clock) => Effect.sync(() => monotonic(clock)))
 
 const no = Exit.succeed(false)

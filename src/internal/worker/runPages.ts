@@ -40,7 +40,7 @@ export const make = (status: RunHead["status"]["type"], { consider, isFull, list
     function* (order: "oldest" | "newest") {
       if (isFull()) return false
       const now = yield* Clock.currentTimeMillis
-      const filter = { status: [status], roots: true, unleasedAt: now, order, limit: size } as const
+      const filter = { status: [status], roots: true, unleased: true, order, limit: size } as const
       const isOldest = order === "oldest"
       const heads = yield* list(isOldest && after !== undefined ? { ...filter, after } : filter)
       for (const head of isOldest ? heads : heads.toReversed()) {

@@ -14,16 +14,17 @@ import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
 import { Kernel } from "../../Kernel.ts"
-import { AgentCrashError, CancellationError } from "../../KernelError.ts"
+import { AgentCrashError, CancellationError, type ConfigInvalid } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import { type RunHead, RunStore, StoreError } from "../../RunStore.ts"
-import type { Options, Runnable, TakeUpError } from "./workerOptions.ts"
+import { leaseDefault, type Options, problem, type Runnable, type TakeUpError } from "./workerOptions.ts"
 import { isOverdue } from "../loop/deadline.ts"
-import { giveBack, type Held, type Holder, isTaken, letGo, renew } from "./lease.ts"
+import { giveBack, type Held, type Holder, isTaken, letGo, now, renew } from "./lease.ts"
 import { inTime, passedOver } from "../base/effects.ts"
 import { causeText, messageOf, tagOf } from "../base/foreignValue.ts"
 import { isPassing, patience, tasksOf } from "./pollBackoff.ts"
 import { randomId } from "../base/ids.ts"
+import { monotonic } from "../base/monotonic.ts"
 import * as Pages from "./runPages.ts"
 
 /** What a worker can be told to do. */
@@ -59,7 +60,9 @@ interface Desk<R> extends Holder {
 /** A worker that has nothing under way yet. */
 export const make = Effect.fnUntraced(function* <R>(
   options: Options<R>
-): Effect.fn.Return<Worker, never, Kernel | RunStore | R> {
+): Effect.fn.Return<Worker, ConfigInvalid, Kernel | RunStore | R> {
+  const refused = problem(options)
+  if (refused !== undefined) return yield* refused
   const desk = yield* deskOf(options)
   const looking: Pages.Looking = {
     list: (filter) => desk.soon(desk.store.list(filter)),
@@ -97,8 +100,7 @@ const deskOf = Effect.fnUntraced(function* <R>(
   return {
     store: yield* RunStore,
     workerId: options.workerId ?? `worker-${randomId(yield* Random.Random)}`,
-    // An end that is no number cannot be stored.
-    leaseMs: Math.min(Duration.toMillis(options.lease ?? "30 seconds"), 1e15),
+    leaseMs: Duration.toMillis(options.lease ?? leaseDefault),
     soon: (asked) => inTime(asked, patienceMs, () => noAnswer(patienceMs)),
     kernel: yield* Kernel,
     services: yield* Effect.context<RunStore | R>(),
@@ -147,11 +149,11 @@ const isAtWork = (store: RunStore["Service"], head: RunHead, since: number): Eff
 /** Holds the run and works on it, unless another was first. Whoever looks waits for what the store says, and no longer. */
 const claim = Effect.fnUntraced(function* <R>(desk: Desk<R>, head: RunHead, agent: Runnable<R>) {
   const { runId } = head
-  const now = yield* Clock.currentTimeMillis
-  const lease: Held = { expiresAt: now + desk.leaseMs, lost: false }
+  // Counted from before the store is asked: the store ends the lease no earlier.
+  const lease: Held = { until: (yield* now) + desk.leaseMs, lost: false }
   const answered = Deferred.makeUnsafe<void>()
   const answer = () => Deferred.doneUnsafe(answered, Exit.void)
-  const asked = desk.store.acquire(runId, { workerId: desk.workerId, expiresAt: lease.expiresAt }, now)
+  const asked = desk.store.acquire(runId, { workerId: desk.workerId, lease: desk.leaseMs, seen: head })
   const claimed = Effect.uninterruptibleMask((restore) =>
     Effect.flatMap(Effect.exit(desk.soon(asked)), (exit) => {
       if (Exit.isFailure(exit)) {
@@ -196,7 +198,7 @@ const takeUp = <R>(
       ...told,
       workerId: desk.workerId,
       stop: () =>
-        lease.lost || clock.currentTimeMillisUnsafe() >= lease.expiresAt
+        lease.lost || monotonic(clock) >= lease.until
           ? lost()
           : desk.isDraining
             ? new CancellationError({ runId })

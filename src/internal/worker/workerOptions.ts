@@ -5,12 +5,36 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
 import type * as Schedule from "effect/Schedule"
 import type { Agent } from "../../Agent.ts"
 import type { ResumeOptions } from "../../Kernel.ts"
-import type { ResumeError, ToolNotFound } from "../../KernelError.ts"
+import { ConfigInvalid, type ResumeError, type ToolNotFound } from "../../KernelError.ts"
 import type { RunHead, RunStore } from "../../RunStore.ts"
 import type { AnySkill } from "../../Skill.ts"
+import { timeSpan } from "../base/timeSpan.ts"
+
+// ---------------------------------------------------------------- checking
+
+/** Returns why a worker cannot work with its options. */
+export const problem = ({
+  concurrency = 1,
+  lease = leaseDefault
+}: Pick<Options, "concurrency" | "lease">): ConfigInvalid | undefined => {
+  const millis = Option.match(timeSpan(lease), { onNone: () => Number.NaN, onSome: Duration.toMillis })
+  if (!(millis >= 1_000 && millis <= longest)) {
+    return new ConfigInvalid({ path: "lease", reason: "a lease lasts at least one second, and not for ever" })
+  }
+  return concurrency >= 1
+    ? undefined
+    : new ConfigInvalid({ path: "concurrency", reason: "a worker runs at least one run at once" })
+}
+
+/** How long a run is held without a renewal, unless a worker is given another time. */
+export const leaseDefault: Duration.Input = "30 seconds"
+
+/** Milliseconds that every store can add to the time. */
+const longest = 1e15
 
 // ---------------------------------------------------------------- models
 
@@ -33,9 +57,13 @@ export interface Options<R = never> {
   readonly agents: ReadonlyArray<Runnable<NoInfer<R>>>
   /** The name of the worker. Two workers must not share a name. Default: a random one. */
   readonly workerId?: string | undefined
-  /** Runs it works on at once. Default: 1. */
+  /** Runs it works on at once: 1 or more. Default: 1. */
   readonly concurrency?: number | undefined
-  /** How long a run stays claimed without a renewal. Default: 30 seconds. */
+  /**
+   * How long a run is held without a renewal: at least one second, and not for ever. It is counted by the clock of the
+   * store, and by a clock of the worker that is never set, so no difference between clocks shortens or prolongs it.
+   * Default: 30 seconds.
+   */
   readonly lease?: Duration.Input | undefined
   /** How often it looks for runs. Default: every second. */
   readonly pollInterval?: Duration.Input | undefined
@@ -52,7 +80,8 @@ export interface Options<R = never> {
   readonly retries?: ((head: RunHead) => boolean) | undefined
   /**
    * How long a run that is executed without a lease is left alone after its last record, or the last record of a task
-   * of it. Default: 10 minutes.
+   * of it. The times of its records are those of the machine that ran it: give more than the clocks of machines may
+   * differ. Default: 10 minutes.
    */
   readonly orphanAfter?: Duration.Input | undefined
   /**

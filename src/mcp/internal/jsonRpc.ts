@@ -5,7 +5,14 @@
  */
 
 import type * as McpClient from "effect/ai/McpClient"
-import { ClosedError, LimitError, McpClientError, ProtocolError, TransportError } from "effect/ai/McpClientError"
+import {
+  ClosedError,
+  LimitError,
+  McpClientError,
+  ProtocolError,
+  TransportError,
+  UnsupportedError
+} from "effect/ai/McpClientError"
 import * as McpSchema from "effect/ai/McpSchema"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
@@ -52,6 +59,12 @@ export const make = (options: {
     yield* settle(pending, message)
   })
 
+  // The protocol forbids cancelling the first request. A server that reads nothing any more is not waited for.
+  const cancel = ({ id, method }: McpSchema.JsonRpcRequest) =>
+    method === "initialize" || !pending.has(id)
+      ? Effect.void
+      : Effect.ignore(Effect.timeoutOption(send(cancelled(id)), Duration.times(limits.cleanUpTimeout, 1 / 5)))
+
   return {
     isOpen: Effect.sync(() => !closed),
     refuse: Effect.sync(() => void (closed = true)),
@@ -67,7 +80,7 @@ export const make = (options: {
       const value = parseJson(text, Bounds.jsonDepth)
       if (Result.isSuccess(value)) {
         const messages: ReadonlyArray<unknown> = Array.isArray(value.success) ? value.success : [value.success]
-        for (const message of messages) if (!hasLogs || isMessage(message, pending)) yield* take(message)
+        yield* eachOf(messages, (message) => (!hasLogs || isMessage(message, pending) ? take(message) : Effect.void))
       } else if (!hasLogs || beginsMessage(text)) {
         return yield* broken(`the server sent unreadable JSON: ${value.failure}`)
       }
@@ -76,22 +89,27 @@ export const make = (options: {
       if (closed) return yield* notSent
       const answer = yield* Deferred.make<McpSchema.JsonRpcResponse, McpClientError>()
       pending.set(message.id, answer)
-      // The protocol forbids cancelling the first request. A server that reads nothing any more is not waited for.
-      const cancel = Effect.suspend(() =>
-        message.method === "initialize" || !pending.has(message.id)
-          ? Effect.void
-          : Effect.ignore(
-              Effect.timeoutOption(send(cancelled(message.id)), Duration.times(limits.cleanUpTimeout, 1 / 5))
-            )
-      )
       return yield* send(message).pipe(
         Effect.andThen(Deferred.await(answer)),
-        Effect.onInterrupt(() => cancel),
+        Effect.onInterrupt(() => cancel(message)),
         Effect.ensuring(Effect.sync(() => pending.delete(message.id)))
       )
     })
   }
 }
+
+/** Takes every item, also those after one that fails. Then fails with the first failure. */
+export const eachOf = Effect.fnUntraced(function* <A>(
+  items: ReadonlyArray<A>,
+  take: (item: A) => Effect.Effect<void, McpClientError>
+): Effect.fn.Return<void, McpClientError> {
+  let first: McpClientError | undefined
+  for (const item of items) {
+    const taken = yield* Effect.result(take(item))
+    if (Result.isFailure(taken)) first ??= taken.failure
+  }
+  if (first !== undefined) return yield* first
+})
 
 type Pending = Map<McpSchema.RequestId, Deferred.Deferred<McpSchema.JsonRpcResponse, McpClientError>>
 
@@ -118,6 +136,11 @@ const isNotSent = (error: McpClientError): boolean => error === notSent
 export const tooLarge = (description: string) => new McpClientError({ reason: new LimitError({ description }) })
 
 export const frameTooLong = tooLarge(`a message exceeds ${Bounds.frameLength} characters`)
+
+/** The server answers with a question to a person, which kernai does not pass on. */
+export const inputRequired = new McpClientError({
+  reason: new UnsupportedError({ description: "it asks for more input before it answers" })
+})
 
 export const broken = (description: string) => new McpClientError({ reason: new ProtocolError({ description }) })
 

@@ -9,11 +9,12 @@ import * as Schema from "effect/Schema"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import type { Fragment } from "effect/sql/Statement"
+import { leaseOf, movedSince } from "../../internal/store/journalRules.ts"
 import { atMost } from "../../internal/store/runHead.ts"
 import * as Search from "../../internal/store/runSearch.ts"
-import { RunBusy, RunNotFound, StoreError } from "../../KernelError.ts"
+import { type ConcurrentAppendError, RunBusy, RunNotFound, type StoreError } from "../../KernelError.ts"
 import * as RunCodec from "../../RunCodec.ts"
-import type { Lease, RunFilter, RunHead } from "../../RunStore.ts"
+import type { Claim, RunFilter, RunHead } from "../../RunStore.ts"
 import { corrupt } from "./sqlFault.ts"
 import * as Key from "./key.ts"
 import * as Tables from "./runTables.ts"
@@ -24,9 +25,8 @@ export interface Heads {
   readonly list: (filter?: RunFilter) => Effect.Effect<ReadonlyArray<RunHead>, SqlError>
   readonly acquire: (
     runId: string,
-    lease: Lease,
-    now: number
-  ) => Effect.Effect<void, RunBusy | RunNotFound | StoreError | SqlError>
+    claim: Claim
+  ) => Effect.Effect<void, RunBusy | RunNotFound | ConcurrentAppendError | StoreError | SqlError>
   readonly release: (runId: string, workerId: string) => Effect.Effect<void, SqlError>
 }
 
@@ -34,15 +34,23 @@ export interface Heads {
 export const make = (sql: SqlClient): Heads => ({
   head: (runId) => head(sql, runId),
   list: (filter) => list(sql, filter),
-  acquire: (runId, lease, now) => acquire(sql, runId, lease, now),
+  acquire: (runId, claim) => acquire(sql, runId, claim),
   release: (runId, workerId) =>
     Effect.asVoid(sql`
       UPDATE kernai_runs SET worker = NULL, expires_at = NULL
       WHERE id = ${Key.make(runId)} AND worker = ${Key.escape(workerId)}`)
 })
 
+/** The time of the database, in milliseconds since the epoch. */
+const nowOf = (sql: SqlClient): string =>
+  sql.onDialectOrElse({
+    pg: () => "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS DOUBLE PRECISION)",
+    orElse: () => "((julianday('now') - 2440587.5) * 86400000.0)"
+  })
+
 /** A head is the row of a run with the last row of its journal. */
-const columns = `facts, worker, expires_at, turns, detail, at,
+const columnsOf = (sql: SqlClient): string => `facts, worker, expires_at, turns, detail, at,
+  CASE WHEN expires_at > ${nowOf(sql)} THEN 1 ELSE 0 END AS live,
   CAST(entry + records - 1 - (CAST(r.run AS BIGINT) << 32) AS INTEGER) AS revision`
 
 const joined = `kernai_runs AS r JOIN kernai_journal AS j ON j.entry = ${Tables.lastEntry}`
@@ -51,12 +59,14 @@ const head = Effect.fnUntraced(function* (
   sql: SqlClient,
   runId: string
 ): Effect.fn.Return<Option.Option<RunHead>, StoreError | SqlError> {
-  const rows = yield* sql`SELECT ${sql.literal(columns)} FROM ${sql.literal(joined)} WHERE id = ${Key.make(runId)}`
+  const rows =
+    yield* sql`SELECT ${sql.literal(columnsOf(sql))} FROM ${sql.literal(joined)} WHERE id = ${Key.make(runId)}`
   return rows[0] === undefined ? Option.none() : Option.some(yield* toHead(rows[0]))
 })
 
 const list = Effect.fnUntraced(function* (sql: SqlClient, filter: RunFilter = {}) {
   const where = conditions(sql, filter)
+  const columns = sql.literal(columnsOf(sql))
   const isOldest = filter.order === "oldest"
   const heads: Array<RunHead> = []
   const most = atMost(filter)
@@ -64,7 +74,7 @@ const list = Effect.fnUntraced(function* (sql: SqlClient, filter: RunFilter = {}
   for (;;) {
     const wanted = most - heads.length
     const rows = yield* sql<Place>`
-      SELECT created_at, id, ${sql.literal(columns)} FROM ${sql.literal(joined)}
+      SELECT created_at, id, ${columns} FROM ${sql.literal(joined)}
       WHERE ${sql.and(last === undefined ? where : [...where, behind(sql, last, isOldest)])}
       ORDER BY created_at ${sql.literal(isOldest ? "ASC" : "DESC")}, id LIMIT ${wanted}`
     for (const row of rows) {
@@ -80,14 +90,14 @@ const list = Effect.fnUntraced(function* (sql: SqlClient, filter: RunFilter = {}
 })
 
 const conditions = (sql: SqlClient, filter: RunFilter): ReadonlyArray<Fragment> => {
-  const { agent, rootRunId, roots, search, status, unleasedAt, updatedBefore } = filter
+  const { agent, rootRunId, roots, search, status, unleased, updatedBefore } = filter
   const where: Array<Fragment> = [sql`format <= ${RunCodec.format}`]
   if (status !== undefined) where.push(status.length === 0 ? sql`1 = 0` : sql.in("r.status", status))
   if (agent !== undefined) where.push(sql`agent = ${Key.make(agent)}`)
   if (rootRunId !== undefined) where.push(sql`root = ${Key.make(rootRunId)}`)
   if (roots === true) where.push(sql`parent IS NULL`)
   if (updatedBefore !== undefined) where.push(sql`at < ${updatedBefore}`)
-  if (unleasedAt !== undefined) where.push(sql`(expires_at IS NULL OR expires_at <= ${unleasedAt})`)
+  if (unleased === true) where.push(sql`(expires_at IS NULL OR expires_at <= ${sql.literal(nowOf(sql))})`)
   const position = sql.onDialectOrElse({ pg: () => "strpos", orElse: () => "instr" })
   for (const word of Search.wanted(search)) {
     const found = sql`${sql.literal(position)}(kernai_words.body, ${word}) > 0`
@@ -104,23 +114,34 @@ const behind = (sql: SqlClient, { created_at, id }: Place, isOldest: boolean): F
 const acquire = Effect.fnUntraced(function* (
   sql: SqlClient,
   runId: string,
-  lease: Lease,
-  now: number
-): Effect.fn.Return<void, RunBusy | RunNotFound | StoreError | SqlError> {
-  const worker = Key.escape(lease.workerId)
+  claim: Claim
+): Effect.fn.Return<void, RunBusy | RunNotFound | ConcurrentAppendError | StoreError | SqlError> {
+  const millis = yield* Effect.fromResult(leaseOf(claim))
+  const worker = Key.escape(claim.workerId)
+  const now = sql.literal(nowOf(sql))
+  const expiry = millis === 0 ? sql`0` : sql`${now} + ${millis}`
   const taken = yield* sql`
-    UPDATE kernai_runs SET worker = ${worker}, expires_at = ${lease.expiresAt}
-    WHERE id = ${Key.make(runId)} AND (worker IS NULL OR worker = ${worker} OR expires_at IS NULL OR expires_at <= ${now})
+    UPDATE kernai_runs AS r SET worker = ${worker}, expires_at = ${expiry}
+    WHERE id = ${Key.make(runId)}
+      AND (worker IS NULL OR worker = ${worker} OR expires_at IS NULL OR expires_at <= ${now})
+      AND ${claim.seen === undefined ? sql`1 = 1` : stands(sql, claim.seen)}
     RETURNING run`
   if (taken.length > 0) return
   const found = Option.getOrUndefined(yield* head(sql, runId))
   if (found === undefined) return yield* new RunNotFound({ runId })
   const held = found.lease
+  if (held?.isLive === true && held.workerId !== claim.workerId) {
+    return yield* new RunBusy({ runId, workerId: held.workerId, expiresAt: held.expiresAt })
+  }
   // Its holder may have released it in between.
-  return held === undefined || held.expiresAt <= now
-    ? yield* acquire(sql, runId, lease, now)
-    : yield* new RunBusy({ runId, ...held })
+  return yield* movedSince(claim, found) ?? acquire(sql, runId, claim)
 })
+
+/** Whether a run is as a worker saw it. An append that changes the status locks the row of its run. */
+const stands = (sql: SqlClient, { revision, status }: NonNullable<Claim["seen"]>): Fragment => {
+  const last = sql`(SELECT entry + records FROM kernai_journal WHERE entry = ${sql.literal(Tables.lastEntry)})`
+  return sql`status = ${status.type} AND ${last} = (CAST(r.run AS BIGINT) << 32) + CAST(${revision + 1} AS BIGINT)`
+}
 
 /** The place of a run in a list. */
 interface Place {
@@ -151,13 +172,14 @@ const readRow = Schema.decodeUnknownResult(
     detail: Schema.String,
     at: Schema.Finite,
     worker: Schema.NullOr(Schema.String),
-    expires_at: Schema.NullOr(Schema.Finite)
+    expires_at: Schema.NullOr(Schema.Finite),
+    live: Schema.Int
   })
 )
 
 const toHead = (row: unknown): Effect.Effect<RunHead, StoreError> =>
   Effect.fromResult(
-    Result.flatMap(readRow(row), ({ at, detail, expires_at, facts, revision, turns, worker }) =>
+    Result.flatMap(readRow(row), ({ at, detail, expires_at, facts, live, revision, turns, worker }) =>
       Result.map(RunCodec.decodeStatus(detail), (status) => ({
         ...facts,
         parentRunId: facts.parentRunId ?? undefined,
@@ -166,7 +188,9 @@ const toHead = (row: unknown): Effect.Effect<RunHead, StoreError> =>
         turns,
         updatedAt: at,
         lease:
-          worker === null || expires_at === null ? undefined : { workerId: Key.unescape(worker), expiresAt: expires_at }
+          worker === null || expires_at === null
+            ? undefined
+            : { workerId: Key.unescape(worker), expiresAt: expires_at, isLive: live === 1 }
       }))
     )
   ).pipe(Effect.catchTag("SchemaError", () => corrupt("a head cannot be read")))

@@ -2,13 +2,18 @@
  * Checks: for each revision there is one commit, and for each run one owner.
  */
 
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import * as assert from "node:assert/strict"
 import { ConcurrentAppendError, RunBusy, RunExists, RunNotFound } from "../../../KernelError.ts"
 import * as Journal from "../sampleJournal.ts"
 import { type Check, loads, put, refused, tagOf } from "./runCheck.ts"
+
+/** How often a check looks whether a lease has expired. */
+const poll = Schedule.spaced("5 millis")
 
 export const claims: ReadonlyArray<Check> = [
   {
@@ -128,29 +133,93 @@ export const claims: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "holds a run for one worker until the lease ends or is given back",
+    name: "holds a run for one worker until the lease expires or is given back",
     body: Effect.fnUntraced(function* (one, two) {
       const runId = "claims/lease"
-      const lease = (workerId: string, expiresAt: number) => ({ workerId, expiresAt })
-      const holder = (store: typeof one) => Effect.map(store.head(runId), (head) => Option.getOrThrow(head).lease)
-      assert.deepEqual(yield* refused(one.acquire(runId, lease("a", 100), 0)), new RunNotFound({ runId }))
+      const minute = (workerId: string) => ({ workerId, lease: "1 minute" as const })
+      const leaseIn = (store: typeof one) => Effect.map(store.head(runId), (head) => Option.getOrThrow(head).lease)
+      const holder = (store: typeof one) => Effect.map(leaseIn(store), (lease) => lease?.workerId)
+      assert.deepEqual(yield* refused(one.acquire(runId, minute("a"))), new RunNotFound({ runId }))
       yield* put(one, [Journal.begin(runId).last()])
-      assert.equal(yield* holder(two), undefined)
-      yield* one.acquire(runId, lease("a", 100), 0)
-      assert.deepEqual(yield* holder(two), lease("a", 100))
-      const busy = new RunBusy({ runId, workerId: "a", expiresAt: 100 })
-      assert.deepEqual(yield* refused(two.acquire(runId, lease("b", 200), 99)), busy)
+      assert.equal(yield* leaseIn(two), undefined)
+      yield* one.acquire(runId, minute("a"))
+      const held = yield* leaseIn(two)
+      assert.deepEqual([held?.workerId, held?.isLive], ["a", true])
+      const busy = new RunBusy({ runId, workerId: "a", expiresAt: held?.expiresAt ?? 0 })
+      assert.deepEqual(yield* refused(two.acquire(runId, minute("b"))), busy)
       yield* two.release(runId, "b")
-      yield* one.acquire(runId, lease("a", 150), 99)
-      assert.equal(yield* tagOf(two.acquire(runId, lease("b", 200), 149)), "RunBusy")
-      yield* two.acquire(runId, lease("b", 200), 150)
-      assert.equal(yield* tagOf(one.acquire(runId, lease("a", 300), 150)), "RunBusy")
+      yield* one.acquire(runId, { workerId: "a", lease: "30 millis" })
+      // It is taken once it has expired, and renewed by nobody else then.
+      yield* Effect.retry(two.acquire(runId, minute("b")), { while: ({ _tag }) => _tag === "RunBusy", schedule: poll })
+      assert.equal(yield* tagOf(one.acquire(runId, minute("a"))), "RunBusy")
       yield* one.release(runId, "a")
-      assert.deepEqual(yield* holder(one), lease("b", 200))
-      yield* two.release(runId, "b")
-      assert.equal(yield* holder(one), undefined)
-      yield* one.acquire(runId, lease("a\u0000\ud800%", 300), 160)
-      assert.deepEqual(yield* holder(two), lease("a\u0000\ud800%", 300))
+      assert.equal(yield* holder(one), "b")
+      yield* two.acquire(runId, { workerId: "b", lease: 0 })
+      assert.deepEqual(yield* leaseIn(one), { workerId: "b", expiresAt: 0, isLive: false })
+      yield* one.acquire(runId, minute("a"))
+      yield* one.release(runId, "a")
+      assert.equal(yield* leaseIn(two), undefined)
+      yield* one.acquire(runId, minute("a\u0000\ud800%"))
+      assert.equal(yield* holder(two), "a\u0000\ud800%")
+    })
+  },
+  {
+    name: "goes by a clock of its own: a worker whose clock is a day ahead or behind takes no run that is held",
+    body: Effect.fnUntraced(function* (one, two) {
+      const runId = "claims/clocks"
+      const clock = Clock.Clock.defaultValue()
+      yield* put(one, [Journal.begin(runId, { agent: "claims-clocks" }).last()])
+      for (const days of [1, -1]) {
+        const millis = () => clock.currentTimeMillisUnsafe() + days * 86_400_000
+        const skewed: Clock.Clock = Object.assign(Object.create(clock), {
+          currentTimeMillisUnsafe: millis,
+          currentTimeMillis: Effect.sync(millis)
+        })
+        const there = Effect.provideService(Clock.Clock, skewed)
+        const free = Effect.map(two.list({ agent: "claims-clocks", unleased: true }), (heads) => heads.length)
+        yield* one.acquire(runId, { workerId: "a", lease: "1 minute" })
+        assert.equal(yield* tagOf(there(two.acquire(runId, { workerId: "b", lease: "1 minute" }))), "RunBusy")
+        assert.equal(yield* there(free), 0)
+        yield* one.release(runId, "a")
+        yield* there(two.acquire(runId, { workerId: "b", lease: "1 minute" }))
+        assert.equal(yield* tagOf(one.acquire(runId, { workerId: "a", lease: "1 minute" })), "RunBusy")
+        assert.equal(yield* free, 0)
+        yield* two.release(runId, "b")
+      }
+    })
+  },
+  {
+    name: "refuses a lease that is endless or no time",
+    body: Effect.fnUntraced(function* (one) {
+      const runId = "claims/endless"
+      yield* put(one, [Journal.begin(runId).last()])
+      for (const lease of [Infinity, -1, NaN, "-1 second", "Infinity"] as const) {
+        const error = yield* refused(one.acquire(runId, { workerId: "a", lease }))
+        assert.deepEqual([error._tag, "reason" in error ? error.reason : ""], ["StoreError", "invalid"])
+      }
+      assert.equal(Option.getOrThrow(yield* one.head(runId)).lease, undefined)
+    })
+  },
+  {
+    name: "refuses the claim of a worker that saw the run at another revision or with another status",
+    body: Effect.fnUntraced(function* (one, two) {
+      const run = Journal.begin("claims/seen")
+      const runId = "claims/seen"
+      yield* put(one, [run.last()])
+      const seen = Option.getOrThrow(yield* two.head(runId))
+      const claim = (workerId: string) => ({ workerId, lease: "1 minute" as const, seen })
+      yield* two.acquire(runId, claim("a"))
+      yield* two.release(runId, "a")
+      const end = Journal.finish(run)
+      yield* put(one, end)
+      const moved = new ConcurrentAppendError({ runId, expectedSeq: 1, actualSeq: 1 + end.length })
+      for (const store of [one, two]) assert.deepEqual(yield* refused(store.acquire(runId, claim("b"))), moved)
+      const now = Option.getOrThrow(yield* one.head(runId))
+      assert.equal(now.lease, undefined)
+      const guess = { ...claim("b"), seen: { ...now, status: seen.status } }
+      assert.equal(yield* tagOf(two.acquire(runId, guess)), "ConcurrentAppendError")
+      yield* two.acquire(runId, { ...claim("b"), seen: now })
+      assert.equal(yield* tagOf(one.acquire(runId, { workerId: "c", lease: "1 minute", seen: now })), "RunBusy")
     })
   },
   {
@@ -159,16 +228,17 @@ export const claims: ReadonlyArray<Check> = [
       const runId = "claims/leases"
       yield* put(one, [Journal.begin(runId).last()])
       for (let round = 0; round < 5; round++) {
-        const now = round * 100
         const exits = yield* Effect.all(
           [one, two, one, two].map((store, index) =>
-            Effect.exit(store.acquire(runId, { workerId: `${round}-${index}`, expiresAt: now + 100 }, now))
+            Effect.exit(store.acquire(runId, { workerId: `${round}-${index}`, lease: "1 minute" }))
           ),
           { concurrency: "unbounded" }
         )
         assert.equal(exits.filter((exit) => exit._tag === "Success").length, 1)
         const head = Option.getOrThrow(yield* two.head(runId))
-        assert.equal(head.lease?.workerId, `${round}-${exits.findIndex((exit) => exit._tag === "Success")}`)
+        const winner = `${round}-${exits.findIndex((exit) => exit._tag === "Success")}`
+        assert.equal(head.lease?.workerId, winner)
+        yield* one.release(runId, winner)
       }
     })
   },
@@ -177,10 +247,10 @@ export const claims: ReadonlyArray<Check> = [
     body: Effect.fnUntraced(function* (one, two) {
       const run = Journal.begin("claims/zombie")
       yield* put(one, [run.last()])
-      yield* one.acquire("claims/zombie", { workerId: "worker-1", expiresAt: 100 }, 0)
+      yield* one.acquire("claims/zombie", { workerId: "worker-1", lease: 0 })
       const asleep = Journal.begin("claims/zombie")
       const next = asleep.commit("phase", [{ type: "turn_started", turnId: "claims/zombie:t1" }])
-      yield* two.acquire("claims/zombie", { workerId: "worker-2", expiresAt: 300 }, 200)
+      yield* two.acquire("claims/zombie", { workerId: "worker-2", lease: "1 minute" })
       const resumed = run.commit("resume", [], { resumed: true }, { workerId: "worker-2" })
       yield* put(two, [resumed])
       const error = yield* refused(put(one, [next]))

@@ -73,9 +73,10 @@ export const heads: ReadonlyArray<Check> = [
       assert.deepEqual(yield* ids({ agent, status: ["completed"] }), ["done"])
       assert.deepEqual(yield* ids({ agent, status: [] }), [])
       assert.deepEqual(yield* ids({ agent, updatedBefore: 301 }), ["root"])
-      yield* one.acquire("heads/list/root", { workerId: "w", expiresAt: 500 }, 0)
-      assert.deepEqual(yield* ids({ agent, unleasedAt: 499 }), ["asked", "done"])
-      assert.deepEqual(yield* ids({ agent, unleasedAt: 500 }), ["asked", "done", "root"])
+      yield* one.acquire("heads/list/root", { workerId: "w", lease: "1 minute" })
+      assert.deepEqual(yield* ids({ agent, unleased: true }), ["asked", "done"])
+      yield* one.acquire("heads/list/root", { workerId: "w", lease: 0 })
+      assert.deepEqual(yield* ids({ agent, unleased: true }), ["asked", "done", "root"])
       assert.deepEqual(yield* ids({ agent }), ["asked", "done", "root"])
       const [first] = yield* two.list({ agent, limit: 1 })
       assert.deepEqual(first, RunStore.headOf(asked.last().state))
@@ -102,10 +103,10 @@ export const heads: ReadonlyArray<Check> = [
       yield* one.remove(["heads/pages/b"])
       assert.equal(yield* ids({ order: "oldest", after: b }), "cde")
       // What does not pass takes no place of a page.
-      yield* one.acquire("heads/pages/c", { workerId: "w", expiresAt: 500 }, 0)
+      yield* one.acquire("heads/pages/c", { workerId: "w", lease: "1 minute" })
       yield* put(one, Journal.finish(last))
-      assert.equal(yield* ids({ order: "oldest", unleasedAt: 100, limit: 2 }), "ad")
-      assert.equal(yield* ids({ order: "oldest", after: b, unleasedAt: 100, status: ["running"], limit: 2 }), "d")
+      assert.equal(yield* ids({ order: "oldest", unleased: true, limit: 2 }), "ad")
+      assert.equal(yield* ids({ order: "oldest", after: b, unleased: true, status: ["running"], limit: 2 }), "d")
     })
   },
   {

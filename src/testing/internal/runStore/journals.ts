@@ -176,7 +176,7 @@ export const journals: ReadonlyArray<Check> = [
       const stays = Journal.begin("journals/gone-not", { agent: "removal" })
       yield* put(one, [gone.last(), ...Journal.turn(gone, { text: "much ".repeat(220_000) })])
       yield* put(one, [stays.last()])
-      yield* one.acquire("journals/gone", { workerId: "worker-1", expiresAt: 10_000 }, 0)
+      yield* one.acquire("journals/gone", { workerId: "worker-1", lease: "1 minute" })
       yield* two.remove(["journals/gone", "journals/never"])
       assert.deepEqual(yield* one.load("journals/gone"), Option.none())
       assert.deepEqual(yield* one.head("journals/gone"), Option.none())

@@ -1,0 +1,25 @@
+/**
+ * The clock of a file system.
+ */
+
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import type * as FileSystem from "effect/FileSystem"
+import * as Option from "effect/Option"
+
+/** Returns the time of a file system, in milliseconds since the epoch. */
+export type FileClock = Effect.Effect<number>
+
+/**
+ * The clock of the file system that holds a directory: the time it gives to a file that is written now. All processes
+ * write the same file, which is there already after the first time, so the directory itself does not change. A file
+ * system that keeps no times, or cannot be written, has the clock of this process.
+ */
+export const make = (files: FileSystem.FileSystem, directory: string): FileClock => {
+  const path = `${directory}/clock`
+  return Effect.andThen(files.writeFileString(path, "\n", { mode: 0o600 }), files.stat(path)).pipe(
+    Effect.map(({ mtime }) => Option.map(mtime, (time) => time.getTime())),
+    Effect.orElseSucceed(() => Option.none<number>()),
+    Effect.flatMap((time) => (Option.isSome(time) ? Effect.succeed(time.value) : Clock.currentTimeMillis))
+  )
+}
