@@ -11,6 +11,9 @@ export const models = async (): Promise<ReadonlyArray<Line>> => [
   ofFiles(tested, "media both ways: what each of five formats is sent, and what a model makes", [
     "test/provider/media.test.ts"
   ]),
+  ofFiles(tested, "every state of random conversations is a request that each adapter's format takes", [
+    "test/property/conversation.test.ts"
+  ]),
   ofFiles(tested, "ProviderSuite passes five adapters over recorded and synthetic replies, and finds eight mistakes", [
     "test/testing/ProviderSuite.test.ts"
   ]),
