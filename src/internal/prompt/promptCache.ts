@@ -18,6 +18,8 @@ interface Entry {
   readonly length: number
   readonly tokens: number
   readonly usedAt: number
+  /** Entries of one line begin with the shorter ones of it, so that one comparison is enough for all. */
+  readonly line: number
 }
 
 /** What is kept, the latest last. */
@@ -50,30 +52,26 @@ const most = 16
 export const forecast = (cache: PromptCache, request: Request, now: number): Forecast => {
   const last = cache.at(-1)
   if (last === undefined) return { tokens: 0, possible: 0, lost: undefined }
-  const { messages } = request
-  const fitting = cache.filter((entry) => changeOf(entry, request, messages) === undefined)
-  const tokens = longest(fitting.filter((entry) => now - entry.usedAt <= keptFor))
+  const tokens = longest(fitting(cache, request).filter((entry) => now - entry.usedAt <= keptFor))
   const possible = Math.max(tokens, last.tokens)
   if (tokens === possible) return { tokens, possible, lost: undefined }
-  return { tokens, possible, lost: changeOf(last, request, messages) ?? "expired" }
+  return { tokens, possible, lost: changeOf(last, request) ?? "expired" }
 }
 
 /** What is kept after a prompt was sent at `now`. */
 export const sent = (cache: PromptCache, request: Request, now: number): PromptCache => {
   const { messages } = request
   const kept = cache.filter((entry) => now - entry.usedAt <= keptFor)
-  const fitting = new Set(kept.filter((entry) => changeOf(entry, request, messages) === undefined))
-  const hit = [...fitting].reduce<Entry | undefined>(
-    (best, entry) => (entry.length > (best?.length ?? -1) ? entry : best),
-    undefined
-  )
+  const fits = new Set(fitting(kept, request))
+  const [hit] = fits
+  const line = lineAfter(kept, hit)
   const lengths = messages[0]?.role === "system" && messages.length > 1 ? [1, messages.length] : [messages.length]
-  const added = lengths.flatMap((length) => beginning(request, length, hit, now))
-  const isAdded = (entry: Entry) => fitting.has(entry) && added.some(({ length }) => length === entry.length)
+  const added = lengths.flatMap((length) => beginning(request, length, hit, line, now))
+  const isAdded = (entry: Entry) => fits.has(entry) && added.some(({ length }) => length === entry.length)
   // A beginning that is read is kept for longer, and with it those that it begins with.
   const others = kept
     .filter((entry) => !isAdded(entry))
-    .map((entry) => (fitting.has(entry) ? { ...entry, usedAt: now } : entry))
+    .map((entry) => (fits.has(entry) ? { ...entry, usedAt: now } : entry))
   return [...others, ...added].slice(-most)
 }
 
@@ -82,18 +80,38 @@ const beginning = (
   { messages, model, tools }: Request,
   length: number,
   hit: Entry | undefined,
+  line: number,
   now: number
 ): ReadonlyArray<Entry> => {
   const known = hit !== undefined && hit.length <= length ? hit : { length: 0, tokens: ofTools(tools) }
   const added = messages.slice(known.length, length).reduce((sum, message) => sum + estimate(message), 0)
   const tokens = known.tokens + added
-  return tokens < shortest ? [] : [{ model: model.id, tools, messages, length, tokens, usedAt: now }]
+  return tokens < shortest ? [] : [{ model: model.id, tools, messages, length, tokens, usedAt: now, line }]
+}
+
+/** The entries that a prompt begins with, the longest first. */
+const fitting = (cache: PromptCache, request: Request): PromptCache => {
+  const lines = new Set<number>()
+  return cache
+    .toSorted((a, b) => b.length - a.length)
+    .filter((entry) => {
+      if (lines.has(entry.line)) return true
+      const fits = changeOf(entry, request) === undefined
+      if (fits) lines.add(entry.line)
+      return fits
+    })
+}
+
+/** The line of what goes on with a hit: its own, unless that went on already. */
+const lineAfter = (cache: PromptCache, hit: Entry | undefined): number => {
+  const goesOn = hit !== undefined && !cache.some(({ length, line }) => line === hit.line && length > hit.length)
+  return goesOn ? hit.line : cache.reduce((most, { line }) => Math.max(most, line), 0) + 1
 }
 
 const longest = (entries: PromptCache): number => entries.reduce((most, { tokens }) => Math.max(most, tokens), 0)
 
 /** The first part of a kept beginning that a prompt has otherwise. Undefined if the prompt begins with it. */
-const changeOf = (entry: Entry, { model, tools }: Request, messages: ReadonlyArray<Message>): Change | undefined => {
+const changeOf = (entry: Entry, { messages, model, tools }: Request): Change | undefined => {
   if (entry.model !== model.id) return "model"
   if (!isSameTools(entry.tools, tools)) return "tools"
   for (let index = 0; index < entry.length; index++) {
