@@ -11,11 +11,20 @@ export const models = async (): Promise<ReadonlyArray<Line>> => [
   ofFiles(tested, "media both ways: what each of five formats is sent, and what a model makes", [
     "test/provider/media.test.ts"
   ]),
+  ofFiles(tested, "every state of random conversations is a request that each adapter's format takes", [
+    "test/property/conversation.test.ts"
+  ]),
   ofFiles(tested, "ProviderSuite passes five adapters over recorded and synthetic replies, and finds eight mistakes", [
     "test/testing/ProviderSuite.test.ts"
   ]),
   ofFiles(tested, "Resilience.on: retries around the first word, fallback, reads, rate, circuit; off by one word", [
     "test/provider/resilienceOn.test.ts"
+  ]),
+  ofFiles(tested, "the cache forecast equals a simulated vendor on 12,000 prompts of 1,000 random conversations", [
+    "test/internal/prompt/promptCache.test.ts"
+  ]),
+  ofFiles(tested, "caching by default: marks, writes and reads in usage and cost, what was lost and why", [
+    "test/provider/caching.test.ts"
   ]),
   ofFiles(tested, "the catalogue has its form and dated sources; doctor and registry agree", [
     "test/internal/words/catalogue.test.ts"

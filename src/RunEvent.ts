@@ -70,6 +70,17 @@ export type TurnEvent =
   | (Event<"reply_cut"> & { readonly finishReason: FinishReason })
   /** The model repeats itself. It was sent a correction; the next repetition fails the run. */
   | (Event<"loop_detected"> & { readonly repeats: number; readonly names: ReadonlyArray<string> })
+  /**
+   * What the vendor should read of the next prompt from its cache, about: `tokens` of the `possible` ones, and what lost
+   * the rest. Emitted from the second prompt on, if the first is long enough to be kept.
+   */
+  | (Event<"cache_forecast"> & {
+      readonly tokens: number
+      readonly possible: number
+      readonly lost: "model" | "tools" | "system" | "messages" | "expired" | null
+    })
+  /** The vendor read much less from its cache than was expected. */
+  | (Event<"cache_missed"> & { readonly expected: number; readonly read: number })
   /** The model made a medium, which is stored now and named by its message. */
   | (Event<"media_made"> & { readonly kind: Kind; readonly fileId: string; readonly mediaType: string | null })
   | (Event<"output_rejected"> & { readonly detail: string })

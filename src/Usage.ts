@@ -1,7 +1,7 @@
 /**
  * Tokens used by a run, as numbers that add up.
  *
- * Input counts all prompt tokens including cached ones, output all generated tokens including reasoning. So `cached <=
+ * Input counts all prompt tokens including those read from a cache or written to it, output all generated tokens including reasoning. So `cached <=
  * input` and `reasoning <= output` hold for every usage and every sum. The usage of a call whose provider reports
  * nothing is `undefined`, never zero.
  *
@@ -29,6 +29,8 @@ export interface Usage {
   readonly inputTokens: number
   /** Input tokens that were read from a cache. */
   readonly cachedTokens: number
+  /** Input tokens that were written to a cache. Absent where none were, or none were reported. */
+  readonly cacheWriteTokens?: number
   readonly outputTokens: number
   /** Output tokens that were spent on thinking. */
   readonly reasoningTokens: number
@@ -55,6 +57,7 @@ export interface Expense {
 export interface Encoded {
   readonly input_tokens?: number
   readonly cached_tokens?: number
+  readonly cache_write_tokens?: number
   readonly output_tokens?: number
   readonly reasoning_tokens?: number
 }
@@ -68,10 +71,17 @@ export interface Encoded {
  */
 export const Usage: Schema.Codec<Usage, Encoded> = (() => {
   const Count = Schema.Natural.pipe(Schema.withDecodingDefaultKey(Effect.succeed(0)))
-  return Schema.Struct({ inputTokens: Count, cachedTokens: Count, outputTokens: Count, reasoningTokens: Count })
+  return Schema.Struct({
+    inputTokens: Count,
+    cachedTokens: Count,
+    cacheWriteTokens: Schema.optionalKey(Schema.Natural),
+    outputTokens: Count,
+    reasoningTokens: Count
+  })
     .check(
       Schema.makeFilter((usage) => {
-        if (usage.cachedTokens > usage.inputTokens) return { path: ["cached_tokens"], issue: "more than input_tokens" }
+        if (usage.cachedTokens + (usage.cacheWriteTokens ?? 0) > usage.inputTokens)
+          return { path: ["cached_tokens"], issue: "more than input_tokens" }
         if (usage.reasoningTokens > usage.outputTokens) {
           return { path: ["reasoning_tokens"], issue: "more than output_tokens" }
         }
@@ -81,6 +91,7 @@ export const Usage: Schema.Codec<Usage, Encoded> = (() => {
       Schema.encodeKeys({
         inputTokens: "input_tokens",
         cachedTokens: "cached_tokens",
+        cacheWriteTokens: "cache_write_tokens",
         outputTokens: "output_tokens",
         reasoningTokens: "reasoning_tokens"
       })
@@ -116,7 +127,8 @@ export const fromAi = ({ inputTokens: input, outputTokens: output }: ReportedUsa
     input.total ?? sum(input.uncached, input.cacheRead, input.cacheWrite),
     input.cacheRead,
     output.total ?? sum(output.text, output.reasoning),
-    output.reasoning
+    output.reasoning,
+    input.cacheWrite
   )
 
 /**
@@ -147,6 +159,7 @@ export const total = (usage: Usage): number => usage.inputTokens + usage.outputT
 export const add = (self: Usage, that: Usage): Usage => ({
   inputTokens: self.inputTokens + that.inputTokens,
   cachedTokens: self.cachedTokens + that.cachedTokens,
+  ...writes((self.cacheWriteTokens ?? 0) + (that.cacheWriteTokens ?? 0)),
   outputTokens: self.outputTokens + that.outputTokens,
   reasoningTokens: self.reasoningTokens + that.reasoningTokens
 })
@@ -160,7 +173,7 @@ export const add = (self: Usage, that: Usage): Usage => ({
 export const Reducer: Reducer_.Reducer<Usage> = Reducer_.make(add, zero)
 
 /**
- * Returns the cost of one call in US dollars. Cached input without its own price costs the same as other input.
+ * Returns the cost of one call in US dollars. Input read from or written to a cache without its own price costs the same as other input.
  *
  * @category combinators
  * @since 0.1.0
@@ -169,8 +182,10 @@ export const cost = (usage: Usage, price: Price): number => {
   const { longPrompt } = price
   const rates = longPrompt !== undefined && usage.inputTokens > longPrompt.above ? longPrompt : price
   const cached = usage.cachedTokens * (rates.cachedPerMillion ?? rates.inputPerMillion)
-  const fresh = (usage.inputTokens - usage.cachedTokens) * rates.inputPerMillion
-  return (cached + fresh + usage.outputTokens * rates.outputPerMillion) / 1_000_000
+  const writes = usage.cacheWriteTokens ?? 0
+  const written = writes * (rates.cacheWritePerMillion ?? rates.inputPerMillion)
+  const fresh = (usage.inputTokens - usage.cachedTokens - writes) * rates.inputPerMillion
+  return (cached + written + fresh + usage.outputTokens * rates.outputPerMillion) / 1_000_000
 }
 
 /**
@@ -200,9 +215,10 @@ export const decode = (input: unknown): Result.Result<Usage, UsageInvalid> =>
  * @category codecs
  * @since 0.1.0
  */
-export const encode = (usage: Usage): Required<Encoded> => ({
+export const encode = (usage: Usage): Required<Omit<Encoded, "cache_write_tokens">> & Encoded => ({
   input_tokens: usage.inputTokens,
   cached_tokens: usage.cachedTokens,
+  ...(usage.cacheWriteTokens === undefined ? {} : { cache_write_tokens: usage.cacheWriteTokens }),
   output_tokens: usage.outputTokens,
   reasoning_tokens: usage.reasoningTokens
 })
@@ -215,13 +231,24 @@ const sum = (...counts: ReadonlyArray<Reported>): number | undefined =>
     ? undefined
     : counts.reduce<number>((total, count) => total + natural(count), 0)
 
-const consistent = (input: Reported, cached: Reported, output: Reported, reasoning: Reported): Usage | undefined => {
+const writes = (count: number): { readonly cacheWriteTokens?: number } =>
+  count === 0 ? {} : { cacheWriteTokens: count }
+
+const consistent = (
+  input: Reported,
+  cached: Reported,
+  output: Reported,
+  reasoning: Reported,
+  written?: Reported
+): Usage | undefined => {
   if ([input, cached, output, reasoning].every((count) => count == null)) return undefined
   const inputTokens = natural(input)
   const outputTokens = natural(output)
+  const cachedTokens = Math.min(natural(cached), inputTokens)
   return {
     inputTokens,
-    cachedTokens: Math.min(natural(cached), inputTokens),
+    cachedTokens,
+    ...writes(Math.min(natural(written), inputTokens - cachedTokens)),
     outputTokens,
     reasoningTokens: Math.min(natural(reasoning), outputTokens)
   }

@@ -51,7 +51,7 @@ describe("Usage", () => {
         inputTokens: { uncached: 5, cacheRead: 3, cacheWrite: 2 },
         outputTokens: { total: 7, text: 1, reasoning: 4 }
       }),
-      { inputTokens: 10, cachedTokens: 3, outputTokens: 7, reasoningTokens: 4 }
+      { inputTokens: 10, cachedTokens: 3, cacheWriteTokens: 2, outputTokens: 7, reasoningTokens: 4 }
     )
     assert.deepStrictEqual(
       Usage.fromAi({ inputTokens: { total: 4 }, outputTokens: {} }),

@@ -1,7 +1,7 @@
 /** Media both ways: what each format is sent, and what becomes of media that a model makes. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option } from "effect"
-import { Agent, Content, Kernel, Model, type Provider, RunEvent, RunStore } from "kernai"
+import { Agent, Content, Kernel, Model, type Provider, Replay, RunEvent, RunStore } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { kernel, of } from "../support/kernel.ts"
 import { bodyOf, message, readingOf, request } from "../support/provider.ts"
@@ -127,6 +127,15 @@ describe("a medium that a model makes", () => {
         { type: "image", fileId: event.fileId, mediaType: "image/png" }
       ])
       assert.notInclude(JSON.stringify(RunEvent.toJson(of(run.events, "model_completed")[0] ?? event)), base64)
+    }).pipe(Effect.provide(kernel()))
+  )
+
+  it.effect("is in its place again when the run is replayed", () =>
+    Effect.gen(function* () {
+      yield* told(agent, "a dot", { provider: drawing(), runId: "run" })
+      const before = yield* RunStore.RunStore.use((store) => store.load("run")).pipe(Effect.flatMap(Effect.fromOption))
+      const { state } = yield* Replay.run(agent, "run")
+      assert.deepStrictEqual(state.turns[0]?.message, before.turns[0]?.message)
     }).pipe(Effect.provide(kernel()))
   )
 

@@ -5,6 +5,7 @@
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { RunState } from "../../RunState.ts"
+import * as PromptCache from "../prompt/promptCache.ts"
 import { State } from "../state/state.ts"
 import { usedIds } from "../words/callIds.ts"
 import { nothing } from "./commit.ts"
@@ -24,6 +25,7 @@ export const make = (environment: Environment, state: RunState, output: unknown)
   failed: undefined,
   lock: undefined,
   output,
+  cache: PromptCache.empty,
   restore: Effect.interruptible,
   isUsed: usedIds(state.input)
 })

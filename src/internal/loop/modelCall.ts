@@ -17,6 +17,7 @@ import * as Messages from "../../Message.ts"
 import type { ModelCall, ModelStream } from "../../Middleware.ts"
 import type { ReplyGrammar, Request, ToolDefinition } from "../../Provider.ts"
 import type { RunEvent } from "../../RunEvent.ts"
+import { simple } from "../../PromptPipeline.ts"
 import type { Redactor } from "../../Redaction.ts"
 import type { Turn } from "../../RunState.ts"
 import type { StreamPart } from "../../StreamPart.ts"
@@ -27,6 +28,7 @@ import { deep, redact } from "../base/redact.ts"
 import { shorten } from "../base/text.ts"
 import * as Streams from "../base/streams.ts"
 import { promptLog, stepOf } from "../state/state.ts"
+import { compareCache, forecastCache } from "./cacheEvents.ts"
 import { carry, emit } from "./commit.ts"
 import { cutUsage } from "./cutUsage.ts"
 import { hasBegun, type ModelReply } from "./modelReply.ts"
@@ -74,6 +76,7 @@ const callWith = (
   const call = modelCall(run, turn, served, tools, grammar)
   const startedAt = now(run)
   emitSent(run, call.request, startedAt)
+  const expected = forecastCache(run, call.request, startedAt)
   const reading: Reading = { raw: [], firstAt: undefined, origin: {}, chunks: [], call, calls: 0, reader: undefined }
   // Made with the first part: a run that waits for its model holds no reader.
   const reader = () =>
@@ -104,7 +107,11 @@ const callWith = (
       }
       return whole(Cause.hasInterruptsOnly(cause) ? undefined : cause)
     },
-    onSuccess: () => whole()
+    onSuccess: () =>
+      Effect.map(whole(), (reply) => {
+        compareCache(run, expected, reply.usage)
+        return reply
+      })
   })
 }
 
@@ -265,19 +272,28 @@ const modelCall = (
   const { agent, state } = run
   const system: ReadonlyArray<Message> = state.system === null ? [] : [Messages.system(state.system)]
   const generation = Generations.merge(agent.generation, turn.args?.generation ?? Generations.empty)
-  const breakpoints = turn.args?.cacheBreakpoints
+  const log = promptLog(state)
+  const breakpoints = breakpointsOf(run, turn, system.length, log.length)
   const rest = {
     model,
     tools,
     generation,
     media: run.media,
     ...(grammar === undefined ? {} : { grammar }),
-    ...(breakpoints === undefined ? {} : { cacheBreakpoints: breakpoints.map((index) => index + system.length) })
+    ...(breakpoints === undefined ? {} : { cacheBreakpoints: breakpoints })
   }
-  const log = promptLog(state)
   let messages: ReadonlyArray<Message> | undefined
   const request = withMessages(rest, log.length, () => (messages ??= clean(run, log.after(system))))
   return { runId: state.runId, rootRunId: state.rootRunId, step: stepOf(state), provider, request }
+}
+
+/** Where the prefix may be cached: as the pipeline says. The default one marks the system text and the last message. */
+const breakpointsOf = (run: Run, turn: Turn, before: number, length: number): ReadonlyArray<number> | undefined => {
+  const given = turn.args?.cacheBreakpoints
+  if (given !== undefined) return given.map((index) => index + before)
+  if (run.pipeline !== simple || length === 0) return undefined
+  const last = before + length - 1
+  return before > 0 ? [before - 1, last] : [last]
 }
 
 /** Adds the conversation to a value: a long one is copied only when it is read, a short one at once. */

@@ -30,6 +30,7 @@ import type { AnySkill } from "../../Skill.ts"
 import type { SkillRegistry } from "../../SkillRegistry.ts"
 import type * as RunStore from "../../RunStore.ts"
 import type * as Telemetry from "../../Telemetry.ts"
+import type { PromptCache } from "../prompt/promptCache.ts"
 import type { State } from "../state/state.ts"
 import type { IsUsed } from "../words/callIds.ts"
 import type { LiveTree } from "./liveTree.ts"
@@ -155,6 +156,8 @@ export interface Run extends Environment {
   lock: Semaphore.Semaphore | undefined
   /** The answer as the agent's output schema decoded it. */
   output: unknown
+  /** What vendors keep of this run's prompts, as far as it is known. Replaced by `cacheEvents.ts` alone. */
+  cache: PromptCache
   /** Makes foreign code interruptible again: the loop itself is not. */
   restore: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   /** Did an earlier call of this run have this id? */

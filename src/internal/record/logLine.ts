@@ -58,6 +58,19 @@ const ofReply = (event: RunEvent): Told | undefined => {
         ["repeats", event.repeats],
         ["names", event.names.join(",")]
       ])
+    case "cache_forecast": {
+      const facts = [
+        ["tokens", event.tokens],
+        ["possible", event.possible],
+        ["lost", event.lost]
+      ] as const
+      return event.lost === null ? debug("llm.cache_forecast", facts) : warn("llm.cache_lost", facts)
+    }
+    case "cache_missed":
+      return warn("llm.cache_missed", [
+        ["expected", event.expected],
+        ["read", event.read]
+      ])
     case "media_made":
       return info("llm.media_made", [
         ["kind", event.kind],

@@ -76,6 +76,10 @@ const replyData = (event: RunEvent, base: number): Json | undefined => {
       return { finish_reason: event.finishReason }
     case "loop_detected":
       return { repeats: event.repeats, names: event.names }
+    case "cache_forecast":
+      return { tokens: event.tokens, possible: event.possible, lost: event.lost }
+    case "cache_missed":
+      return { expected: event.expected, read: event.read }
     case "media_made":
       return { kind: event.kind, file_id: event.fileId, media_type: event.mediaType }
     case "output_rejected":

@@ -348,7 +348,11 @@ const partsOf = (event: Extract<PhaseEvent, { type: "model_completed" }>): Reado
       usage === null
         ? StreamParts.unreported
         : {
-            inputTokens: { total: usage.inputTokens, cacheRead: usage.cachedTokens },
+            inputTokens: {
+              total: usage.inputTokens,
+              cacheRead: usage.cachedTokens,
+              cacheWrite: usage.cacheWriteTokens
+            },
             outputTokens: { total: usage.outputTokens, reasoning: usage.reasoningTokens }
           }
     )

@@ -291,5 +291,7 @@ const usageOf = (input: unknown): Usage.Usage | undefined => {
     outputTokens: count("output_tokens"),
     reasoningTokens: count("reasoning_tokens")
   }
-  return Number.isNaN(Usage.total(usage) + usage.cachedTokens + usage.reasoningTokens) ? undefined : usage
+  if (Number.isNaN(Usage.total(usage) + usage.cachedTokens + usage.reasoningTokens)) return undefined
+  const writes = count("cache_write_tokens")
+  return writes > 0 ? { ...usage, cacheWriteTokens: writes } : usage
 }
