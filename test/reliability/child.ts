@@ -35,6 +35,8 @@ export interface Order {
   readonly where: Where
   readonly folder: string
   readonly takes: number
+  /** See `Site.freezes`. */
+  readonly freezes?: boolean
   /** A kernel of brokenKernels.ts instead of the real one. */
   readonly broken?: string
 }
@@ -64,13 +66,16 @@ const say = (line: string) => process.stdout.write(`${line}\n`)
 const bring = Effect.fnUntraced(function* (runId: string, machine: string, begins: boolean) {
   const options = { runId, workerId: machine }
   const agent = agentOf(runId)
-  const exit = yield* Effect.exit(begins ? Kernel.run(agent, "go", options) : Kernel.resume(agent, runId, options))
-  if (Exit.isSuccess(exit)) return "completed"
-  return Option.match(Cause.findErrorOption(exit.cause), {
-    onNone: () => Cause.pretty(exit.cause),
-    onSome: (error) => error._tag
-  })
+  return endOf(yield* Effect.exit(begins ? Kernel.run(agent, "go", options) : Kernel.resume(agent, runId, options)))
 })
+
+const endOf = (exit: Exit.Exit<unknown, { readonly _tag: string }>): string =>
+  Exit.isSuccess(exit)
+    ? "completed"
+    : Option.match(Cause.findErrorOption(exit.cause), {
+        onNone: () => Cause.pretty(exit.cause),
+        onSome: (error) => error._tag
+      })
 
 const walk = Effect.fnUntraced(function* ({ machine, task }: Order) {
   const store = yield* RunStore.RunStore
@@ -102,10 +107,10 @@ const work = ({ machine }: Order) => {
   return RunWorker.run({
     agents,
     workerId: machine,
-    lease: "300 millis",
+    lease: "1 second",
     pollInterval: "20 millis",
     retries: () => true,
-    onRun: ({ runId }, exit) => Effect.sync(() => say(`${runId} ${exit._tag}`))
+    onRun: ({ runId }, exit) => Effect.sync(() => say(`${runId} ${endOf(exit)}`))
   })
 }
 

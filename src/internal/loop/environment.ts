@@ -13,7 +13,7 @@ import { spawnDefaults } from "../../Budget.ts"
 import { agentIdOf, EventBus } from "../../EventBus.ts"
 import { Hooks } from "../../Hooks.ts"
 import { InstructionBuilder } from "../../InstructionBuilder.ts"
-import type { AgentConfigInvalid, ModelError } from "../../KernelError.ts"
+import { type AgentConfigInvalid, type ModelError, StoreError } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import * as MediaStore from "../../MediaStore.ts"
 import { Middleware } from "../../Middleware.ts"
@@ -31,7 +31,7 @@ import type { AnySkill } from "../../Skill.ts"
 import { SkillRegistry } from "../../SkillRegistry.ts"
 import { Telemetry } from "../../Telemetry.ts"
 import { randomId } from "../base/ids.ts"
-import { extensionError, isSound, logged } from "../base/effects.ts"
+import { extensionError, guarded, isSound, logged } from "../base/effects.ts"
 import { attempt } from "../base/foreignValue.ts"
 import { deep } from "../base/redact.ts"
 import { patient } from "../store/patientStore.ts"
@@ -98,6 +98,8 @@ export const withEnvironment = <Output, S extends AnySkill<unknown>, R, A, E>(
         isFull: sink.isFull,
         batch: sink.batch,
         stop: soundStop(options.stop),
+        prove: soundProof(options.prove),
+        parent: undefined,
         steering: undefined,
         spawn,
         onTaskComplete: options.onTaskComplete
@@ -132,6 +134,24 @@ const soundRedactor = (redactor: Redactor | undefined): Redactor | undefined => 
 }
 
 const soundRedactors = new WeakMap<Redactor, Redactor>()
+
+/** A proof that fails in another way than it may proves nothing. */
+const soundProof = (prove: CommonOptions["prove"]): Environment["prove"] =>
+  prove === undefined
+    ? undefined
+    : (root) =>
+        guarded(
+          "prove",
+          () => prove(root),
+          (error) =>
+            isSound(error) && error._tag === "AgentCrashError"
+              ? error
+              : new StoreError({
+                  operation: "prove ownership",
+                  reason: "unavailable",
+                  detail: extensionError("prove", error).message
+                })
+        )
 
 /** A host that cannot say whether its run should stop has failed. */
 const soundStop = (stop: CommonOptions["stop"]): Environment["stop"] =>

@@ -13,18 +13,18 @@ import { attempt, failureIn, messageOf, reasonIn } from "../base/foreignValue.ts
 import { deep, redact } from "../base/redact.ts"
 import { take } from "../base/snapshot.ts"
 import { ask, hookArgs } from "./askHooks.ts"
-import { type AppendError, commit, flush, nothing, record } from "./commit.ts"
+import { type FlushError, commit, flush, nothing, record } from "./commit.ts"
 import type { Run } from "./run.ts"
 
 /** Fails a run for a reason found outside its steps. */
-export const failWith = <E extends KernelError>(run: Run, error: E): Effect.Effect<never, E | AppendError> =>
+export const failWith = <E extends KernelError>(run: Run, error: E): Effect.Effect<never, E | FlushError> =>
   stopped(run, Cause.fail(error))
 
 /** Stores what is pending and the reason why the run stopped, then fails with that reason. */
 export const stopped = <E extends KernelError>(
   run: Run,
   cause: Cause.Cause<E>
-): Effect.Effect<never, E | AppendError> => {
+): Effect.Effect<never, E | FlushError> => {
   if (Cause.hasInterruptsOnly(cause)) {
     recordSpent(run)
     return Effect.andThen(Effect.ignore(flush(run)), Effect.failCause(cause))
@@ -68,7 +68,7 @@ const recordSpent = (run: Run): void => {
   if (run.next.spent !== undefined) commit(run, "phase", [], nothing)
 }
 
-const stored = <E>(run: Run, cause: Cause.Cause<E>): Effect.Effect<never, E | AppendError> =>
+const stored = <E>(run: Run, cause: Cause.Cause<E>): Effect.Effect<never, E | FlushError> =>
   Effect.andThen(flush(run), Effect.failCause(cause))
 
 const recordFailure = Effect.fnUntraced(function* (run: Run, error: ErrorInfo) {

@@ -12,7 +12,7 @@ import type { Delta, RunResult, RunState } from "../../RunState.ts"
 import { spentBy } from "../store/stored.ts"
 import { stepOf } from "../state/state.ts"
 import { ownContext } from "./askHooks.ts"
-import { type AppendError, commit, flush } from "./commit.ts"
+import { type FlushError, commit, flush } from "./commit.ts"
 import { conclude, storedOutput } from "./conclude.ts"
 import { failWith } from "./failure.ts"
 import { treeOf } from "../store/family.ts"
@@ -132,7 +132,7 @@ const recoveredCalls = Effect.fnUntraced(function* (
   run: Run,
   recover: NonNullable<Resumption["recover"]>,
   children: ReadonlyMap<string, RunState>
-): Effect.fn.Return<Pick<Delta, "retried" | "resolved">, InFlightToolCalls | AppendError> {
+): Effect.fn.Return<Pick<Delta, "retried" | "resolved">, InFlightToolCalls | FlushError> {
   const inFlight = run.state.currentTurn?.inFlight ?? []
   const given = new Map(Object.entries(recover))
   const recoveryOf = (call: Call): Recovery =>

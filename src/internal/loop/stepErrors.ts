@@ -21,10 +21,10 @@ import type {
   StopError,
   StoreError
 } from "../../KernelError.ts"
-import type { AppendError } from "../store/patientStore.ts"
+import type { FlushError } from "./commit.ts"
 
 /** Asking a hook, and doing what it asks for. */
-export type HookError = ExtensionFailed | MiddlewareTermination | AppendError
+export type HookError = ExtensionFailed | MiddlewareTermination | FlushError
 
 /** Asking a model, and reading its reply. */
 export type ReplyError = ModelCallError | LimitExceeded
@@ -33,7 +33,7 @@ export type ReplyError = ModelCallError | LimitExceeded
 export type MediaError = MediaConflict | LimitExceeded | StoreError
 
 /** A task, where the error concerns its whole tree: another owner, a store that fails, a tree that may not continue. */
-export type TaskError = AppendError | StopError | RunBusy | RunPaused | InFlightToolCalls | BudgetExhaustedError
+export type TaskError = FlushError | StopError | RunBusy | RunPaused | InFlightToolCalls | BudgetExhaustedError
 
 /** The calls of a reply. */
 export type CallsError = HookError | TaskError

@@ -42,7 +42,7 @@ export const spawner = (resume: Resume): Spawn => {
       input,
       context: parent.state.context
     }
-    return Effect.matchEffect(create(parent, beginning), {
+    return Effect.matchEffect(create({ ...parent, parent }, beginning), {
       onSuccess: (child) =>
         Effect.map(traced(parent, beginning, finish(child)), (result) => resultOf(call, result, child.state.turns)),
       // A worker that was frozen and lost this run began the task when it woke: the task continues from there.
@@ -90,7 +90,7 @@ const continued = Effect.fnUntraced(function* (
   yield* proveOwnership(parent)
   const context = child.status.type === "completed" ? {} : yield* contextSince(parent.store, child, resumes)
   const given = { recover: how.recover, context: { ...context, ...how.context } }
-  const result = yield* resume({ ...parent, spawn }, child, given)
+  const result = yield* resume({ ...parent, spawn, parent }, child, given)
   const { turns } = yield* stored(parent.store, child.runId)
   return resultOf(call, result, turns)
 })

@@ -19,7 +19,7 @@ import { Limits } from "../../Limits.ts"
 import { type RunHead, RunStore, StoreError } from "../../RunStore.ts"
 import { leaseDefault, type Options, problem, type Runnable, type TakeUpError } from "./workerOptions.ts"
 import { isOverdue } from "../loop/deadline.ts"
-import { giveBack, type Held, type Holder, isTaken, letGo, now, renew } from "./lease.ts"
+import { giveBack, type Held, type Holder, isTaken, letGo, now, proves, renew } from "./lease.ts"
 import { inTime, passedOver } from "../base/effects.ts"
 import { causeText, messageOf, tagOf } from "../base/foreignValue.ts"
 import { isPassing, patience, tasksOf } from "./pollBackoff.ts"
@@ -197,12 +197,11 @@ const takeUp = <R>(
     return yield* desk.kernel.resume(agent, runId, {
       ...told,
       workerId: desk.workerId,
-      stop: () =>
-        lease.lost || monotonic(clock) >= lease.until
-          ? lost()
-          : desk.isDraining
-            ? new CancellationError({ runId })
-            : undefined
+      stop: () => {
+        if (lease.lost || monotonic(clock) >= lease.until) return lost()
+        return desk.isDraining ? new CancellationError({ runId }) : undefined
+      },
+      prove: (root) => Effect.flatMap(proves(desk, root), (isHeld) => (isHeld ? Effect.void : Effect.fail(lost())))
     })
   })
   return Effect.raceFirst(
