@@ -7,7 +7,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import type { ConcurrentAppendError, RunBusy, RunNotFound, StoreError } from "../../KernelError.ts"
+import type { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, StoreError } from "../../KernelError.ts"
 import type { RunHead, RunStoreShape as RunStore } from "../../RunStore.ts"
 import { inTime } from "../base/effects.ts"
 import { monotonic } from "../base/monotonic.ts"
@@ -32,7 +32,7 @@ export interface Held {
 }
 
 /** A store that fails, or a run that is gone or taken by another worker. */
-type GiveBackError = RunBusy | RunNotFound | ConcurrentAppendError | StoreError
+type GiveBackError = RunBusy | RunNotFound | RunExists | ConcurrentAppendError | StoreError
 
 /** Renews a lease until it is lost: another has it, or it has ended. */
 export const renew = Effect.fnUntraced(function* ({ leaseMs, store, workerId }: Holder, runId: string, lease: Held) {
