@@ -82,11 +82,16 @@ const longFunctions = () =>
       JSON.stringify({ categories: { correctness: "off" }, rules: { "max-lines-per-function": rule } })
     )
     const { stdout } = node(["node_modules/oxlint/bin/oxlint", "-c", config, "--format=json", "src"])
-    const report: { readonly diagnostics: ReadonlyArray<{ readonly message: string; readonly filename: string }> } =
-      JSON.parse(stdout)
-    const found = report.diagnostics.map(({ filename, message }) => {
-      const [, name = "a function", lines = "0"] = /`?(\w+)?`? ?.*?has too many lines \((\d+)\)/.exec(message) ?? []
-      return { where: `${relative(root, join(root, filename))} ${name}`, lines: Number(lines) }
+    const report: {
+      readonly diagnostics: ReadonlyArray<{
+        readonly message: string
+        readonly filename: string
+        readonly labels: ReadonlyArray<{ readonly span: { readonly line: number } }>
+      }>
+    } = JSON.parse(stdout)
+    const found = report.diagnostics.map(({ filename, labels, message }) => {
+      const [, lines = "0"] = /has too many lines \((\d+)\)/.exec(message) ?? []
+      return { where: `${relative(root, join(root, filename))}:${labels[0]?.span.line ?? 0}`, lines: Number(lines) }
     })
     const over = found.filter(({ lines }) => lines > 100)
     const named = found
@@ -155,7 +160,7 @@ const declarations = () =>
   })
 
 /** Events, stored data and wire formats have `type`. */
-const tagged = /^(?:RunEvent|RunState|Content|StreamPart|BlockParser|Block|RunCodec)\.d\.ts$/
+const tagged = /^(?:RunEvent|RunState|RunModel|RunRecord|Content|StreamPart|BlockParser|Block|RunCodec)\.d\.ts$/
 
 // ---------------------------------------------------------------- the quick suite
 

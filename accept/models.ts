@@ -8,5 +8,14 @@ export const models = async (): Promise<ReadonlyArray<Line>> => [
     "test/provider/vendorWords.test.ts"
   ]),
   ofFiles(tested, "replies that are cut count what was reported and what arrived", ["test/provider/cutUsage.test.ts"]),
+  ofFiles(tested, "media both ways: what each of five formats is sent, and what a model makes", [
+    "test/provider/media.test.ts"
+  ]),
+  ofFiles(tested, "ProviderSuite passes five adapters over recorded and synthetic replies, and finds eight mistakes", [
+    "test/testing/ProviderSuite.test.ts"
+  ]),
+  ofFiles(tested, "the catalogue has its form and dated sources; doctor and registry agree", [
+    "test/internal/words/catalogue.test.ts"
+  ]),
   ofFiles(tested, "Provider.forbidReal: no request of any adapter is sent", ["test/provider/forbidReal.test.ts"])
 ]

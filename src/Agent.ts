@@ -18,13 +18,14 @@ import type { DialectName } from "./Dialect.ts"
 import type { Generation } from "./Generation.ts"
 import * as Generations from "./Generation.ts"
 import * as Configs from "./internal/agent/agentConfig.ts"
+import * as Team from "./internal/agent/team.ts"
 import { jsonObject, type JsonObject } from "./internal/base/json.ts"
 import { resolve, withDefinitions } from "./internal/base/jsonSchema.ts"
 import { timeSpan } from "./internal/base/timeSpan.ts"
 import type { Markup } from "./internal/words/markup.ts"
 import { AgentConfigInvalid } from "./KernelError.ts"
 import type { Model } from "./Model.ts"
-import type { AnySkill } from "./Skill.ts"
+import type { AnySkill, SkillTypes } from "./Skill.ts"
 
 export { AgentConfigInvalid }
 
@@ -49,8 +50,8 @@ export type Prose = "auto" | "final" | "corrective"
 export type { DialectName }
 
 /**
- * An agent. `Output` is the result of its runs, `Skills` types its events, and `R` are the services its instructions
- * need.
+ * An agent. `Output` is the result of its runs, `Skills` types its events, and `R` are the services that its
+ * instructions, its skill values and its agents need.
  *
  * To run one of several agents, type it as `Agent<unknown>` or `Agent<A | B>`: the output of a union of agents is not
  * inferred.
@@ -77,13 +78,32 @@ export interface Agent<out Output = string, out Skills extends AnySkill<unknown>
   /** The skills it may call: undefined for none, `all`, or a list of names and skills. */
   readonly skills: ReadonlyArray<Skills | string> | "all" | undefined
   /**
+   * The agents it may call by their names. A call runs the agent as a child of the run, and its answer is the result. A
+   * name stands for an agent given as a value elsewhere in this team, so that agents may refer to each other. Default:
+   * none.
+   */
+  readonly agents: ReadonlyArray<Agent<unknown, AnySkill<unknown>, R> | string>
+  /**
+   * The agents it may hand the conversation over to, each by the call `transfer_to_<name>`. The run continues under the
+   * other agent. A name stands for an agent of this team, the first one included. Default: none.
+   */
+  readonly handoffs: ReadonlyArray<Agent<unknown, AnySkill<unknown>, R> | string>
+  /**
+   * The input of an agent that others call: a Schema, whose JSON becomes the first message of the called run. Default:
+   * one text.
+   */
+  readonly input: Schema.Codec<unknown, unknown> | undefined
+  /**
    * Where `skills` and the capabilities a skill requires are enforced: when a call runs (`dispatch`), or only in the
    * list shown to the model (`listing`). Default: `dispatch`.
    */
   readonly gate: "dispatch" | "listing"
   /** The protocols it may use: undefined for all that are registered, or a list of names. */
   readonly protocols: ReadonlyArray<string> | undefined
-  /** Maximum number of turns; then the run fails with `MaxStepsReached`. Default: 10. */
+  /**
+   * Maximum number of turns; then the run fails with `MaxStepsReached`. A run that is handed over keeps the maximum of the
+   * agent it was started with. Default: 10.
+   */
   readonly maxSteps: number
   /** The meaning of prose without blocks. Default: `auto`. */
   readonly prose: Prose
@@ -98,7 +118,9 @@ export interface Agent<out Output = string, out Skills extends AnySkill<unknown>
    * Constrain replies by the grammar of the dialect, with providers that support it (see `Grammar`). Default: false.
    */
   readonly grammar: boolean
-  /** How many calls of one reply may run at once. Results keep the order of the calls. Default: 1. */
+  /**
+   * How many calls of one reply, agents included, may run at once. Results keep the order of the calls. Default: 1.
+   */
   readonly concurrency: number
   /** How many tasks of a workflow may run at once. Default: 8. */
   readonly taskConcurrency: number
@@ -106,13 +128,18 @@ export interface Agent<out Output = string, out Skills extends AnySkill<unknown>
   readonly generation: Generation
   /**
    * How often in a row the same calls, or a cycle of up to three turns, may give the same results. After that the model
-   * is told, and the next repetition fails with `LoopDetected`. A reply that returns after as many corrections counts
-   * too. Default: repetitions are not detected.
+   * is sent a correction, and the next repetition fails with `LoopDetected`. A reply that returns after as many
+   * corrections counts, too. Default: repetitions are not detected.
    */
   readonly maxRepeats: number | undefined
-  /** Limits of a run and its children. Default: none. */
+  /**
+   * Limits of a run and its children. The limits of a called agent hold inside those of its caller. Default: none.
+   */
   readonly budget: ExecutionBudget
-  /** Limits of the whole tree of runs under a root run. Default: `Budget.spawnDefaults`. */
+  /**
+   * Limits of the whole tree of runs under a root run. Default: `Budget.spawnDefaults`, and as many levels as agents are
+   * nested in each other.
+   */
   readonly spawn: SpawnBudget | undefined
   /**
    * Maximum tokens of a prompt plus those reserved for the reply. Default: prompts are not limited, and a compacting
@@ -137,13 +164,21 @@ export interface Agent<out Output = string, out Skills extends AnySkill<unknown>
 /** All fields optional; undefined is the same as absent. */
 type Optional<A> = { readonly [K in keyof A]?: A[K] | undefined }
 
+/** An agent of any type, or the name of one. */
+type AnyMember = Agent<unknown, AnySkill<unknown>, unknown> | string
+
 /**
  * The options of `make`. Defaults are given at the fields of `Agent`.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Options<R, S = AnySkill<unknown> | string, Output = Schema.ConstraintDecoder<unknown>>
+export interface Options<
+  R,
+  S = ReadonlyArray<AnySkill<unknown> | string> | "all" | undefined,
+  Output = Schema.ConstraintDecoder<unknown>,
+  Members = AnyMember
+>
   extends
     Pick<Agent<string, AnySkill<unknown>, R>, "instructions" | "model">,
     Optional<
@@ -151,6 +186,7 @@ export interface Options<R, S = AnySkill<unknown> | string, Output = Schema.Cons
         Agent,
         | "name"
         | "description"
+        | "input"
         | "gate"
         | "protocols"
         | "maxSteps"
@@ -169,7 +205,11 @@ export interface Options<R, S = AnySkill<unknown> | string, Output = Schema.Cons
       >
     > {
   /** Skills it may call: undefined for none, `all`, or a list of names and skills. */
-  readonly skills?: ReadonlyArray<S> | "all" | undefined
+  readonly skills?: S | undefined
+  /** Agents it may call. */
+  readonly agents?: ReadonlyArray<Members> | undefined
+  /** Agents it may hand the conversation over to. */
+  readonly handoffs?: ReadonlyArray<Members> | undefined
   /** Reads the answer: a Schema, such as `Schema.Struct({ city: Schema.String })`. Default: the answer is a text. */
   readonly output?: Output | undefined
   /** Only agents have this field: passing an agent as options is an error, since its `output` would be encoded twice. */
@@ -179,8 +219,38 @@ export interface Options<R, S = AnySkill<unknown> | string, Output = Schema.Cons
 /** The type of an answer: that of its schema, or text without one. */
 type OutputOf<Output> = Output extends Schema.Constraint ? Output["Type"] : string
 
-/** The skills that type the events of an agent: values alone. A name may be any skill's. */
-type SkillsOf<S> = [S] extends [never] ? AnySkill<unknown> : [S] extends [AnySkill<unknown>] ? S : AnySkill<unknown>
+/**
+ * A skill that an agent lists by its name. Its events have the name; their input and output are unknown.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Named<out Name extends string> extends AnySkill {
+  readonly name: Name
+}
+
+/** The entries of a list of skills: any skill for `all` and for a list whose type is not known. */
+type Listed<S> = S extends ReadonlyArray<infer Entry> ? Entry : S extends "all" ? AnySkill<unknown> : never
+
+/** The skills that type the events of an agent: its own, and those of its agents. */
+type SkillsOf<S, Members> = Entries<Listed<S>> | SkillsIn<Members>
+
+type ValuesOf<S> = Extract<Listed<S>, AnySkill<unknown>>
+
+type Entries<Entry> = Entry extends string
+  ? string extends Entry
+    ? AnySkill<unknown>
+    : Named<Entry>
+  : Extract<Entry, AnySkill<unknown>>
+
+type SkillsIn<Members> = Members extends Agent<unknown, infer S, unknown> ? S : never
+
+/** The services of skill values, and of agents. A skill of unknown services has those of the place it is registered in. */
+type ServicesOf<S, Members> = Known<SkillTypes.Services<ValuesOf<S>>> | ServicesIn<Members>
+
+type ServicesIn<Members> = Members extends Agent<unknown, AnySkill<unknown>, infer R> ? Known<R> : never
+
+type Known<R> = unknown extends R ? never : R
 
 /** Explains to the compiler why an output cannot be used. */
 type SchemaOf<Output> = Output extends Schema.ConstraintDecoder<unknown> | undefined
@@ -194,23 +264,34 @@ type SchemaOf<Output> = Output extends Schema.ConstraintDecoder<unknown> | undef
  *
  * To change an agent, copy it instead of calling `make`: `const native: typeof agent = { ...agent, dialect: "tools" }`.
  *
- * Skill values type the events of its runs, but still have to be registered. A list may mix values and names, such as
- * those of MCP tools; events are typed only by lists of values. An agent with an impossible setting is created all the
- * same, and its runs fail with `AgentConfigInvalid`.
+ * Skill values are found when they are called, type the events of its runs, and their services become services of the
+ * run. A skill that is registered, too, runs as it is registered. A list may mix values and names, such as those of MCP
+ * tools. An agent with an impossible setting is created all the same, and its runs fail with `AgentConfigInvalid`.
+ *
+ * @example
+ * const desk = Agent.make({ name: "desk", instructions: "…", model: "m", agents: [researcher], handoffs: [billing] })
  *
  * @category constructors
  * @since 0.1.0
  */
-export function make<const S extends AnySkill<unknown> | string = AnySkill<unknown>, Output = undefined, R = never>(
-  options: Options<R, S, Output> & SchemaOf<Output>
-): Agent<OutputOf<Output>, SkillsOf<S>, R>
-export function make<R>(options: Options<R>): Agent<unknown, AnySkill<unknown>, R> {
+export function make<
+  const S extends ReadonlyArray<AnySkill<unknown> | string> | "all" | undefined = undefined,
+  Output = undefined,
+  R = never,
+  const Members extends AnyMember = never
+>(
+  options: Options<R, S, Output, Members> & SchemaOf<Output>
+): Agent<OutputOf<Output>, SkillsOf<S, Members>, R | ServicesOf<S, Members>>
+export function make(options: Options<unknown>): Agent<unknown, AnySkill<unknown>, unknown> {
   return {
     name: options.name ?? "agent",
     description: options.description,
     instructions: options.instructions,
     model: options.model,
     skills: options.skills,
+    agents: options.agents ?? [],
+    handoffs: options.handoffs ?? [],
+    input: options.input,
     gate: options.gate ?? "dispatch",
     protocols: options.protocols,
     maxSteps: options.maxSteps ?? 10,
@@ -302,12 +383,26 @@ export const skillNames = (
     : agent.skills.map((skill) => (typeof skill === "string" ? skill : skill.name))
 
 /**
- * Returns the first setting an agent cannot have.
+ * Returns the first setting that an agent, or one of its agents, cannot have.
  *
  * @category guards
  * @since 0.1.0
  */
-export const problem = (agent: Agent<unknown, AnySkill<unknown>, unknown>): AgentConfigInvalid | undefined => {
+export const problem = (agent: Agent<unknown, AnySkill<unknown>, unknown>): AgentConfigInvalid | undefined =>
+  settingProblem(agent) ?? teamProblem(agent)
+
+const teamProblem = (agent: Agent<unknown, AnySkill<unknown>, unknown>): AgentConfigInvalid | undefined => {
+  if (agent.agents.length + agent.handoffs.length === 0) return undefined
+  const { members, problem } = Team.of(agent)
+  if (problem !== undefined) return invalid(problem.path, problem.reason)
+  for (const [name, member] of members) {
+    const wrong = member === agent ? undefined : settingProblem(member)
+    if (wrong !== undefined) return invalid(`${name}.${wrong.path}`, wrong.reason)
+  }
+  return undefined
+}
+
+const settingProblem = (agent: Agent<unknown, AnySkill<unknown>, unknown>): AgentConfigInvalid | undefined => {
   const { budget, generation, model, spawn } = agent
   const whole = (path: string, value: number | undefined, minimum: number) =>
     value === undefined || (Number.isSafeInteger(value) && value >= minimum)
@@ -343,12 +438,19 @@ export const problem = (agent: Agent<unknown, AnySkill<unknown>, unknown>): Agen
     time("budget.deadline", budget.deadline) ??
     most("spawn.maxAgents", spawn?.maxAgents) ??
     most("spawn.maxDepth", spawn?.maxDepth) ??
-    (budget.maxCostUsd !== undefined &&
-    typeof model !== "string" &&
-    !Number.isFinite(model.price && model.price.inputPerMillion + model.price.outputPerMillion)
-      ? invalid("budget.maxCostUsd", `the model '${model.id}' has no price`)
-      : undefined)
+    (budget.maxCostUsd !== undefined && typeof model !== "string" ? unpriced(model) : undefined)
   )
 }
+
+/**
+ * Returns why a model cannot run under a cost budget: it has no price.
+ *
+ * @category guards
+ * @since 0.2.0
+ */
+export const unpriced = (model: Model): AgentConfigInvalid | undefined =>
+  Number.isFinite(model.price && model.price.inputPerMillion + model.price.outputPerMillion)
+    ? undefined
+    : invalid("budget.maxCostUsd", `the model '${model.id}' has no price`)
 
 const invalid = (path: string, reason: string) => new AgentConfigInvalid({ path, reason })

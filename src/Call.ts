@@ -15,18 +15,19 @@ import type { Message } from "./Message.ts"
 import type { Expense } from "./Usage.ts"
 
 /**
- * What answers a call: a local skill, an external protocol, a built-in of the kernel, or a child run.
+ * The kind of target: a local skill, an external protocol, a builtin of the kernel, a child run for a task of a plan or
+ * another agent, or the hand-over to another agent.
  *
  * @category models
  * @since 0.1.0
  */
-export type CallKind = "skill" | "protocol" | "builtin" | "task"
+export type CallKind = "skill" | "protocol" | "builtin" | "task" | "agent" | "handoff"
 
 /**
  * A call as the model, or a hook that rewrote it, wrote it.
  *
- * `input` is an object of parameters for a skill and in native calls, the content text of the block for a protocol or
- * built-in, and `{ input, dependsOn }` for a task. In the block dialect the id is `<turnId>.<index>`; the id of a task,
+ * `input` is an object of parameters for a skill, an agent and in native calls, the content text of the block for a
+ * protocol or built-in, and `{ input, dependsOn }` for a task. In the block dialect the id is `<turnId>.<index>`; the id of a task,
  * and of its run, is `<turnId>/<task, percent-encoded>`.
  *
  * @category models
@@ -63,7 +64,7 @@ export interface CallError {
 }
 
 /**
- * The outcome of a call, without the call: exactly one of `output` and `error`.
+ * The outcome of a call, without the call: `output`, or `error` and the media in `output` that the failure carries.
  *
  * @category models
  * @since 0.2.0
@@ -115,7 +116,7 @@ export const resultOf = (
 export const failed = (
   call: Call,
   error: CallError,
-  more?: Pick<CallResult, "skipped" | "durationMs" | "spent">
+  more?: Pick<CallResult, "output" | "skipped" | "durationMs" | "spent">
 ): CallResult => resultOf(call, { error, ...more })
 
 /**
@@ -235,7 +236,7 @@ export const mediaOf = (output: ReadonlyArray<Content>): ReadonlyArray<Content> 
   output.filter(Contents.isMedia).flatMap((part) => [Contents.text(mediaTag(part)), part])
 
 const blockMessage = ({ error, kind, output = [], name }: CallResult): Message => {
-  if (error !== undefined) return userMessage(frame("error", name, Blocks.escape(error.message)))
+  if (error !== undefined) return userMessage(frame("error", name, Blocks.escape(error.message)), output)
   const text = textOfParts(output)
   // Explanations show whole blocks on purpose. An incomplete block is escaped, since it would close this one or leave
   // it open.
@@ -261,14 +262,20 @@ const mediaTag = (part: MediaContent): string =>
 const withId = (part: Content): ReadonlyArray<Content> =>
   Contents.isMedia(part) ? [Contents.text(`[${part.type}:${part.fileId ?? ""}]`), part] : [part]
 
-const toolMessage = ({ error, message, output = [], callId }: CallResult): Message => ({
-  role: "tool",
-  content: [
-    Contents.toolResult(callId, error?.message ?? message?.content ?? output.flatMap(withId), {
-      isError: error !== undefined
-    })
-  ]
-})
+const errorParts = ({ message }: CallError, media: ReadonlyArray<Content>): string | ReadonlyArray<Content> =>
+  media.length === 0 ? message : [Contents.text(message), ...media]
+
+const toolMessage = ({ error, message, output = [], callId }: CallResult): Message => {
+  const shown = output.flatMap(withId)
+  return {
+    role: "tool",
+    content: [
+      Contents.toolResult(callId, error === undefined ? (message?.content ?? shown) : errorParts(error, shown), {
+        isError: error !== undefined
+      })
+    ]
+  }
+}
 
 /** Written pair by pair, because an object would reorder ids such as `10` and `2`. */
 const tasksMessage = (tasks: ReadonlyArray<CallResult>): Message => {

@@ -8,6 +8,7 @@
  * @since 0.1.0
  */
 
+import * as Base64 from "effect/encoding/Base64"
 import * as Result from "effect/Result"
 import * as Bounds from "./internal/base/bounds.ts"
 import type { Block } from "./Block.ts"
@@ -22,7 +23,8 @@ import { Pieces } from "./internal/base/text.ts"
 import * as Snapshot from "./internal/base/snapshot.ts"
 import { LimitExceeded } from "./KernelError.ts"
 import type { Limits } from "./Limits.ts"
-import type { Finish, Metadata, ReportedUsage, StreamPart, ToolCall } from "./StreamPart.ts"
+import { kindOf } from "./Media.ts"
+import type { File, Finish, Metadata, ReportedUsage, StreamPart, ToolCall } from "./StreamPart.ts"
 
 /**
  * A whole reply.
@@ -31,13 +33,16 @@ import type { Finish, Metadata, ReportedUsage, StreamPart, ToolCall } from "./St
  * @since 0.1.0
  */
 export interface Reply {
-  /** The text of the assistant message. */
+  /**
+   * The text of the assistant message. It ends with the last block that was read when there are over 1,000 more than
+   * `Limits.blocksPerReply`.
+   */
   readonly text: string
   readonly blocks: ReadonlyArray<Block>
   /** The block the reply ended in. Never act on it. */
   readonly unclosed: Block | undefined
   readonly calls: ReadonlyArray<ToolCall>
-  /** The contents of the assistant message: thinking where it occurred, text, then native calls. */
+  /** The contents of the assistant message: thinking where it occurred, text, media, then native calls. */
   readonly content: ReadonlyArray<Content>
   /** Undefined when the stream was cut. */
   readonly finish: Finish | undefined
@@ -109,7 +114,8 @@ export interface Dialect {
 export const blocks: Dialect = {
   name: "blocks",
   native: false,
-  reader: (listener, limits, origin) => new ReplyReader(listener, origin, new BlockFold(limits), limits)
+  reader: (listener, limits, origin) =>
+    new ReplyReader(listener, origin, new BlockFold({ ...limits, blocks: readable(limits) }), limits)
 }
 
 /**
@@ -159,13 +165,19 @@ export const of = (name: DialectName, markups: ReadonlyArray<Markups.Markup> = n
       let reply: Reply | undefined
       return {
         push: (parts) => inner.push(parts),
-        end: () => (reply ??= rereadIn(inner.end(), dialect, markups))
+        end: () => (reply ??= bounded(rereadIn(inner.end(), dialect, markups), limits))
       }
     }
   }
 }
 
 const none: ReadonlyArray<never> = []
+
+/** Other markups are bounded as blocks are. */
+const bounded = (reply: Reply, limits: Limits): Reply => {
+  const limit = readable(limits)
+  return reply.blocks.length <= limit ? reply : { ...reply, blocks: reply.blocks.slice(0, limit) }
+}
 
 /** Reads a reply without calls again in other markups. */
 const rereadIn = (reply: Reply, dialect: Dialect, markups: ReadonlyArray<Markups.Markup>): Reply => {
@@ -187,19 +199,32 @@ const rereadIn = (reply: Reply, dialect: Dialect, markups: ReadonlyArray<Markups
   }))
   const text = reading.blocks.find((block) => block.type === "final")?.content ?? Blocks.strip(reading.rest)
   const thinking = reply.content.filter((part) => part.type === "thinking")
-  return { ...reply, text, calls, content: [...thinking, ...contentOf(text, calls, thinking.length)] }
+  const media = reply.content.filter(Contents.isMedia)
+  return { ...reply, text, calls, content: [...thinking, ...contentOf(text, media, calls, thinking.length)] }
 }
 
 const read = (params: unknown): unknown =>
   typeof params === "string" ? Result.getOrElse(parseJson(params, Bounds.jsonDepth), () => params) : params
 
 /** Returns text and native calls as the assistant message stores them. */
-const contentOf = (text: string, calls: ReadonlyArray<ToolCall>, before: number): Array<Content> => {
+const contentOf = (
+  text: string,
+  media: ReadonlyArray<Content>,
+  calls: ReadonlyArray<ToolCall>,
+  before: number
+): Array<Content> => {
   const content: Array<Content> = []
-  if (text !== "" || before + calls.length === 0) content.push(Contents.text(text))
+  if (text !== "" || before + media.length + calls.length === 0) content.push(Contents.text(text))
+  content.push(...media)
   for (const call of calls) content.push(Contents.toolUse(call.id, call.name, jsonObject(call.params)))
   return content
 }
+
+const mediumOf = ({ data, fileId, mediaType }: File): Content => ({
+  type: kindOf(mediaType),
+  mediaType,
+  ...(fileId === undefined ? { data: Result.getOrElse(Base64.decode(data), () => new Uint8Array()) } : { fileId })
+})
 
 /** A thought, and the data its vendor needs to receive it again. */
 interface Thought {
@@ -207,8 +232,11 @@ interface Thought {
   metadata: Metadata | undefined
 }
 
+/** Blocks that are read of a reply. The rest of its text is left out. */
+const readable = ({ blocksPerReply }: Limits): number => Math.max(1, blocksPerReply + Bounds.blocksBeyond)
+
 /** A call whose arguments cannot be written as JSON, such as a number too large for a double, counts as unreadable. */
-const readable = (call: ToolCall): ToolCall =>
+const written = (call: ToolCall): ToolCall =>
   Result.isSuccess(Snapshot.take(call.params)) ? call : { ...call, params: "" }
 
 class ReplyReader implements Reader {
@@ -219,6 +247,7 @@ class ReplyReader implements Reader {
   readonly #text = new Pieces()
   readonly #blocks: Array<Block> = []
   readonly #calls: Array<ToolCall> = []
+  readonly #media: Array<Content> = []
   readonly #thinking = new Map<string, Thought>()
   /** How many thoughts precede the text. */
   #before: number | undefined
@@ -269,7 +298,12 @@ class ReplyReader implements Reader {
           this.#listener.part(part)
           break
         case "tool-call":
-          this.#calls.push(readable(part))
+          if (this.#calls.length >= this.#limits.blocksPerReply + Bounds.nativeCallsBeyond) break
+          this.#calls.push(written(part))
+          this.#listener.part(part)
+          break
+        case "file":
+          this.#media.push(mediumOf(part))
           this.#listener.part(part)
           break
         case "finish":
@@ -316,16 +350,21 @@ class ReplyReader implements Reader {
       text += next.delta
       last++
     }
-    this.#text.add(text, text.length)
-    if (text !== "") this.#before ??= this.#thinking.size
     const parser = this.#parser
+    if (parser?.unread !== undefined) return last
+    if (text !== "") this.#before ??= this.#thinking.size
     if (parser === undefined) {
+      this.#text.add(text, text.length)
       this.#grow(text.length)
       if (text !== "") this.#listener.text("text_chunk", text)
     } else if (parser.takePlain(text)) {
+      this.#text.add(text, text.length)
       this.#listener.text(parser.plain, text)
     } else {
-      this.#emit(parser.push(text))
+      const found = parser.push(text)
+      const length = text.length - (parser.unread ?? 0)
+      this.#text.add(text.slice(0, length), length)
+      this.#emit(found)
       this.#failure ??= parser.failure
     }
     return last
@@ -371,7 +410,7 @@ class ReplyReader implements Reader {
   }
 
   #content(text: string): ReadonlyArray<Content> {
-    const parts = contentOf(text, this.#calls, this.#thinking.size)
+    const parts = contentOf(text, this.#media, this.#calls, this.#thinking.size)
     if (this.#thinking.size === 0) return parts
     const thoughts = Array.from(this.#thinking.values(), (thought) => this.#thinkingOf(thought))
     // Thoughts after the text stay after it, since vendors may reject thinking that was moved.

@@ -221,6 +221,15 @@ export const planRejected = (reason: string): string =>
 export const ignored = (kinds: ReadonlyArray<string>, why: string): string =>
   `Ignored in your reply: ${quoted(kinds)}. Reason: ${sentence(why)} Send again what is still needed after you have read the results.`
 
+/**
+ * The reply had more blocks than are read of one.
+ *
+ * @category correctives
+ * @since 0.2.0
+ */
+export const tooManyBlocks = (limit: number): string =>
+  `Your reply was cut: of one reply, ${limit} blocks are read. Send what is still needed in your next replies, in fewer blocks.`
+
 // ---------------------------------------------------------------- sections
 
 const format = (options: Options): string => {

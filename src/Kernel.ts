@@ -49,7 +49,7 @@ import * as ProtocolRegistry from "./ProtocolRegistry.ts"
 import type { Provider } from "./Provider.ts"
 import type { RunEvent } from "./RunEvent.ts"
 import type { AnswerOptions, ForkOptions, Input, ResumeOptions, RunOptions, SubmitOptions } from "./RunOptions.ts"
-import type { Answer, Question, RunResult } from "./RunState.ts"
+import type { Answer, OpenQuestion, RunResult } from "./RunState.ts"
 import * as RunStore from "./RunStore.ts"
 import type { AnySkill } from "./Skill.ts"
 import type { SkillRegistry } from "./SkillRegistry.ts"
@@ -70,6 +70,14 @@ export type {
 } from "./KernelError.ts"
 
 /**
+ * The services that a run needs beside its kernel, which has the media store of its skills.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export type Needs<R> = Exclude<R, MediaStore.MediaStore>
+
+/**
  * The operations of the kernel.
  *
  * @category models
@@ -81,31 +89,31 @@ export interface KernelShape {
     agent: Agent<Output, S, R>,
     input: Input,
     options?: RunOptions
-  ) => Stream.Stream<RunEvent<Output, S>, StreamError, R>
+  ) => Stream.Stream<RunEvent<Output, S>, StreamError, Needs<R>>
   /** Starts a run and returns its result. */
   readonly run: <Output, S extends AnySkill<unknown>, R = never>(
     agent: Agent<Output, S, R>,
     input: Input,
     options?: RunOptions
-  ) => Effect.Effect<RunResult<Output>, RunError, R>
+  ) => Effect.Effect<RunResult<Output>, RunError, Needs<R>>
   /** Stores a new run without running it, and returns its id. Fails if its model cannot be resolved. */
   readonly submit: <Output, S extends AnySkill<unknown>, R = never>(
     agent: Agent<Output, S, R>,
     input: Input,
     options?: SubmitOptions
-  ) => Effect.Effect<string, SubmitError, R>
+  ) => Effect.Effect<string, SubmitError, Needs<R>>
   /** Continues a stored run and emits its events. */
   readonly resumeStream: <Output, S extends AnySkill<unknown>, R = never>(
     agent: Agent<Output, S, R>,
     runId: string,
     options?: ResumeOptions
-  ) => Stream.Stream<RunEvent<Output, S>, ResumeStreamError, R>
+  ) => Stream.Stream<RunEvent<Output, S>, ResumeStreamError, Needs<R>>
   /** Continues a stored run and returns its result. */
   readonly resume: <Output, S extends AnySkill<unknown>, R = never>(
     agent: Agent<Output, S, R>,
     runId: string,
     options?: ResumeOptions
-  ) => Effect.Effect<RunResult<Output>, ResumeError, R>
+  ) => Effect.Effect<RunResult<Output>, ResumeError, Needs<R>>
 }
 
 /**
@@ -129,7 +137,7 @@ export const stream = <Output, S extends AnySkill<unknown>, R = never>(
   agent: Agent<Output, S, R>,
   input: Input,
   options?: RunOptions
-): Stream.Stream<RunEvent<Output, S>, StreamError, Kernel | R> =>
+): Stream.Stream<RunEvent<Output, S>, StreamError, Kernel | Needs<R>> =>
   Streams.begin(() => Kernel.use((kernel) => Effect.succeed(kernel.stream(agent, input, options))))
 
 /**
@@ -148,7 +156,8 @@ export const run = <Output, S extends AnySkill<unknown>, R = never>(
   agent: Agent<Output, S, R>,
   input: Input,
   options?: RunOptions
-): Effect.Effect<RunResult<Output>, RunError, Kernel | R> => Kernel.use((kernel) => kernel.run(agent, input, options))
+): Effect.Effect<RunResult<Output>, RunError, Kernel | Needs<R>> =>
+  Kernel.use((kernel) => kernel.run(agent, input, options))
 
 /**
  * Stores a run without running it, and returns its id. A `RunWorker` picks it up.
@@ -162,11 +171,11 @@ export const submit = <Output, S extends AnySkill<unknown>, R = never>(
   agent: Agent<Output, S, R>,
   input: Input,
   options?: SubmitOptions
-): Effect.Effect<string, SubmitError, Kernel | R> => Kernel.use((kernel) => kernel.submit(agent, input, options))
+): Effect.Effect<string, SubmitError, Kernel | Needs<R>> => Kernel.use((kernel) => kernel.submit(agent, input, options))
 
 /**
- * Returns the calls of a run and its tasks that wait for a person, with the skill, the input, and the reason for
- * asking. Empty when no call waits. Pass the decisions to `answer` or `resume`.
+ * Returns the calls of a run, its tasks and its agents that wait for a person, with the skill, the input, the reason for
+ * asking, and the path of agents that leads to it. Empty when no call waits. Pass the decisions to `answer` or `resume`.
  *
  * @example
  * const open = yield* Kernel.questions(runId)
@@ -175,7 +184,9 @@ export const submit = <Output, S extends AnySkill<unknown>, R = never>(
  * @category running
  * @since 0.1.0
  */
-export const questions = (runId: string): Effect.Effect<ReadonlyArray<Question>, QuestionsError, RunStore.RunStore> =>
+export const questions = (
+  runId: string
+): Effect.Effect<ReadonlyArray<OpenQuestion>, QuestionsError, RunStore.RunStore> =>
   RunStore.RunStore.use((store) => Offers.questions(store, runId))
 
 /**
@@ -208,7 +219,7 @@ export const resumeStream = <Output, S extends AnySkill<unknown>, R = never>(
   agent: Agent<Output, S, R>,
   runId: string,
   options?: ResumeOptions
-): Stream.Stream<RunEvent<Output, S>, ResumeStreamError, Kernel | R> =>
+): Stream.Stream<RunEvent<Output, S>, ResumeStreamError, Kernel | Needs<R>> =>
   Streams.begin(() => Kernel.use((kernel) => Effect.succeed(kernel.resumeStream(agent, runId, options))))
 
 /**
@@ -224,7 +235,7 @@ export const resume = <Output, S extends AnySkill<unknown>, R = never>(
   agent: Agent<Output, S, R>,
   runId: string,
   options?: ResumeOptions
-): Effect.Effect<RunResult<Output>, ResumeError, Kernel | R> =>
+): Effect.Effect<RunResult<Output>, ResumeError, Kernel | Needs<R>> =>
   Kernel.use((kernel) => kernel.resume(agent, runId, options))
 
 /**
@@ -330,6 +341,8 @@ type BeginError = AgentConfigInvalid | ModelError | MediaConflict | LimitExceede
 
 /** New and resumed runs share one path: an environment is prepared, and the loop starts in it. */
 const make = (built: Built): KernelShape => {
+  const provided = Effect.provideService(MediaStore.MediaStore, Context.get(built, MediaStore.MediaStore))
+
   const begin = <Output, S extends AnySkill<unknown>, R, A, E>(
     agent: Agent<Output, S, R>,
     input: Input,
@@ -384,11 +397,12 @@ const make = (built: Built): KernelShape => {
 
   return remember<KernelShape>(
     {
-      run: (agent, input, options = {}) => run(agent, input, options, silent),
-      submit: (agent, input, options = {}) => begin(agent, input, options, silent, Starts.submit),
-      stream: (agent, input, options = {}) => events(agent, (sink) => run(agent, input, options, sink)),
-      resume: (agent, runId, options = {}) => resumeWith(agent, runId, options, silent),
-      resumeStream: (agent, runId, options = {}) => events(agent, (sink) => resumeWith(agent, runId, options, sink))
+      run: (agent, input, options = {}) => provided(run(agent, input, options, silent)),
+      submit: (agent, input, options = {}) => provided(begin(agent, input, options, silent, Starts.submit)),
+      stream: (agent, input, options = {}) => events(agent, (sink) => provided(run(agent, input, options, sink))),
+      resume: (agent, runId, options = {}) => provided(resumeWith(agent, runId, options, silent)),
+      resumeStream: (agent, runId, options = {}) =>
+        events(agent, (sink) => provided(resumeWith(agent, runId, options, sink)))
     },
     built
   )

@@ -228,7 +228,7 @@ export type SubmitError =
  * - `RunPaused`: it waits for a person, or for a resume.
  * - `RunFinished`: a hook finished it without an answer.
  * - `MiddlewareTermination`: a hook or a middleware ended it on purpose.
- * - `CancellationError`, `AgentCrashError`: `RunOptions.stop` said so.
+ * - `CancellationError`, `AgentCrashError`: `RunOptions.stop` returned it.
  *
  * By its store:
  * - `StoreError`: a store of runs or media failed; resume the run.

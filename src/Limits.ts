@@ -1,12 +1,8 @@
 /**
- * The bounds a host may want to set, in one place.
+ * Bounds on time, size and number, which a host may set in one layer: `Limits.layer({ skillTimeout: "5 seconds" })`.
  *
- * Reads from outside, waits and retries of a run take their bounds from here, so
- * one layer changes them all: `Limits.layer({ skillTimeout: "5 seconds" })`.
- *
- * A time is a `Duration`, a name in `…Bytes` counts UTF-8 bytes, a name in
- * `…Length` counts UTF-16 units, as the `length` of a string does. Bounds that only
- * keep a format sane, such as the depth of JSON, are constants.
+ * A time is a `Duration`. A name in `…Bytes` counts UTF-8 bytes, a name in `…Length` counts UTF-16 units, like the
+ * `length` of a string. Bounds that only protect a format, such as the depth of JSON, are constants.
  *
  * @since 0.1.0
  */
@@ -18,59 +14,100 @@ import * as Option from "effect/Option"
 import { timeSpan } from "./internal/base/timeSpan.ts"
 
 /**
- * The bounds in force.
+ * The bounds that apply.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Limits {
   /**
-   * Length of one model reply: its text, its thinking with its signature, its calls. Of the body it comes in, 64 times as
-   * many bytes are read.
+   * Length of one model reply: its text, its thinking with its signature, its calls. A longer reply fails the model
+   * call with `ProviderError` of reason `limit_exceeded`. At most 64 times as many bytes of its HTTP body are read.
+   * Default: 8 Mi.
    */
   readonly replyLength: number
   /**
-   * Time until an MCP server's legacy SSE stream names its endpoint, until it accepts an answer to a request of its own,
-   * and until an authorization server has answered. The connection of a model call is part of `headersTimeout`.
+   * Time until an MCP server's legacy SSE stream names its endpoint, until the server accepts a reply to one of its own
+   * requests, and until an authorization server responds. Connecting to a model is part of `headersTimeout`. Default:
+   * 10 seconds.
    */
   readonly connectTimeout: Duration.Duration
   /**
-   * Time until the headers of a response arrive. Ollama, wherever it runs, and other servers that may load a model first
-   * (`startsSlowly`) get at least five minutes.
+   * Time until the headers of a response arrive; after that the request is retried or fails with reason `timeout`.
+   * Ollama and other servers that may first have to load a model (`startsSlowly`) have at least five minutes. Default:
+   * 1 minute.
    */
   readonly headersTimeout: Duration.Duration
-  /** Time without a byte before a stream counts as dead, and until a body that is read as a whole has arrived. */
+  /**
+   * Time without a byte after which a stream fails with reason `timeout`, and until a body that is read as a whole has
+   * arrived. Default: 1 minute.
+   */
   readonly idleTimeout: Duration.Duration
-  /** Time one call of a skill or a protocol may take, unless it has its own `timeout`. */
+  /**
+   * Time for one call of a skill or protocol, unless it has its own `timeout`. The call is then interrupted, and the
+   * model is sent a `Timeout` error as its result. Default: 5 minutes.
+   */
   readonly skillTimeout: Duration.Duration
-  /** Time one task of a workflow may take, from its own start. */
+  /**
+   * Time for one task of a workflow, from its own start. The task is then interrupted, and its result is an error.
+   * Default: 1 hour.
+   */
   readonly taskTimeout: Duration.Duration
-  /** Time an interrupted skill or process gets to clean up. */
+  /**
+   * Time for an interrupted skill or process to clean up. After that it is reported and left behind. Default: 5
+   * seconds.
+   */
   readonly cleanUpTimeout: Duration.Duration
-  /** Time a store may take for one append, before the append is retried or the run fails. */
+  /**
+   * Time for one append of a store. The append is then retried, and in the end the run fails with `StoreError`.
+   * Default: 10 seconds.
+   */
   readonly appendTimeout: Duration.Duration
-  /** Requests an adapter makes for one model call before giving up; `Resilience` multiplies them. */
+  /**
+   * Requests that an adapter makes for one model call before it fails; `Resilience.retry` multiplies them. Default: 3.
+   */
   readonly modelAttempts: number
-  /** The longest wait obeyed from Retry-After. */
+  /**
+   * The longest Retry-After that is obeyed. A longer one fails the model call with reason `rate_limited`. Default: 1
+   * minute.
+   */
   readonly maxRetryAfter: Duration.Duration
-  /** Empty replies in a row that are requested again; one more, and the run fails. */
+  /**
+   * Consecutive empty replies after which the model is asked again. One more fails the run with `EmptyReplies`.
+   * Default: 2.
+   */
   readonly emptyReplies: number
-  /** Bytes of one fetched or decompressed body, and of a medium, a script or a config that is read from a file. */
+  /**
+   * Bytes of one fetched or decompressed body, and of a medium, script or config that is read from a file. Larger ones
+   * fail to be read. Default: 20 MiB.
+   */
   readonly fetchedBytes: number
-  /** Bytes of one skill result shown to the model, and of a memory. */
+  /**
+   * Bytes of one skill result that are sent to the model; the full text is kept among the media of the run (see
+   * `LongResult`). Also the largest size of a memory. Default: 200,000.
+   */
   readonly resultBytes: number
-  /** Blocks dispatched from one reply; of the rest, 1,000 are answered with an error, and the others ignored. */
+  /**
+   * Blocks of one reply that count, of any type. Of the calls beyond it, 1,000 get an error as their result. A reply with
+   * more blocks is cut there, and the model receives a corrective. Default: 256.
+   */
   readonly blocksPerReply: number
-  /** Events buffered for one slow consumer before stream parts are dropped; phase events never are. */
+  /**
+   * Events buffered for one slow consumer. Beyond that the oldest stream parts are dropped, but never phase events.
+   * Default: 1,024.
+   */
   readonly liveEvents: number
-  /** Bytes of media kept for one root run, at most half of them for the history before it. */
+  /**
+   * Bytes of media kept for one root run, at most half of them for its history. More media fail with `LimitExceeded`.
+   * Default: 256 MiB.
+   */
   readonly mediaBytes: number
-  /** Length of a description from a foreign server. */
+  /** Length of a description from a foreign server. Longer ones are cut. Default: 4,096. */
   readonly descriptionLength: number
 }
 
 /**
- * The bounds that hold where no layer sets others.
+ * The default bounds.
  *
  * @category models
  * @since 0.1.0
@@ -96,7 +133,7 @@ export const defaults: Limits = {
 }
 
 /**
- * The service that holds the bounds in force: `defaults`, unless a layer sets others.
+ * The bounds that apply: `defaults`, unless a layer sets others.
  *
  * @category references
  * @since 0.1.0
@@ -106,7 +143,7 @@ export const Limits: Context.Reference<Limits> = Context.Reference<Limits>("kern
 })
 
 /**
- * The bounds to set; an absent one keeps its default.
+ * Bounds to set. Those left out keep their defaults.
  *
  * @category models
  * @since 0.1.0
@@ -116,10 +153,10 @@ export type Options = {
 }
 
 /**
- * Creates bounds from the defaults and those given.
+ * Creates bounds from the given ones and the defaults.
  *
- * Throws a `RangeError` that names the first bound without a meaning: a negative or fractional count, a timeout of
- * zero, an endless number of attempts.
+ * Throws a `RangeError` that names the first invalid bound: a negative or fractional count, a timeout of zero, or an
+ * infinite number of attempts.
  *
  * @category constructors
  * @since 0.1.0
@@ -145,7 +182,7 @@ export const make = (options: Options): Limits => ({
 })
 
 /**
- * Sets bounds for everything below it, and keeps the defaults of those not given. Throws as `make` does.
+ * Sets bounds for everything below the layer. Those left out keep their defaults. Throws as `make` does.
  *
  * @category layers
  * @since 0.1.0

@@ -1,98 +1,18 @@
 /**
  * A model as a value: its id, its capabilities, its size and its price.
  *
- * Capabilities are never guessed during a run: a model that is not listed here is created with `make`. `guess` is for
+ * Capabilities are never guessed during a run: a model that is not in the `catalogue` is created with `make`. `guess` is for
  * command lines and scenarios.
  *
  * @since 0.1.0
  */
 
-import * as Schema from "effect/Schema"
+import * as Catalogue from "./internal/words/catalogue.ts"
+import { Capability, Model } from "./internal/words/modelSchema.ts"
 import type { Kind } from "./Media.ts"
 
-/**
- * Capabilities for input (`text`, `vision`, `audio_in`, `video_in`, `document_in`) and output (`text`, `image_gen`,
- * `audio_out`).
- *
- * @category schemas
- * @since 0.1.0
- */
-export const Capability = Schema.Literals([
-  "text",
-  "vision",
-  "audio_in",
-  "video_in",
-  "document_in",
-  "image_gen",
-  "audio_out"
-])
-/**
- * One capability of a model.
- *
- * @category models
- * @since 0.1.0
- */
-export type Capability = typeof Capability.Type
-
-/**
- * Prices in US dollars per million tokens.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Price {
-  readonly inputPerMillion: number
-  readonly outputPerMillion: number
-  /** Price of input read from a cache. Default: the price of other input. */
-  readonly cachedPerMillion?: number
-}
-
-/**
- * A model. Its provider receives only the id; the rest decides what is sent, and what that costs.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Model {
-  /** The provider's name for the model. */
-  readonly id: string
-  readonly capabilities: ReadonlyArray<Capability>
-  /**
-   * Key of its provider, as in `<provider>/<model>`. A run whose agent has a model value uses the provider of its
-   * layer, or without one the provider with this key in the `ModelRegistry`.
-   */
-  readonly provider?: string
-  /** Maximum tokens of a prompt and its reply together. */
-  readonly contextWindow?: number
-  /** Maximum tokens of a reply, for display. Replies are limited by `Generation.maxTokens`. */
-  readonly maxOutputTokens?: number
-  /** Without a price no cost is counted, and a cost budget cannot be enforced. */
-  readonly price?: Price
-}
-
-/**
- * The codec of models, in camelCase like all state of a run.
- *
- * @category schemas
- * @since 0.1.0
- */
-export const Model: Schema.Codec<Model> = (() => {
-  const Amount = Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0))
-  return Schema.Struct({
-    id: Schema.NonEmptyString,
-    capabilities: Schema.Array(Capability),
-    provider: Schema.optionalKey(Schema.String),
-    contextWindow: Schema.optionalKey(Schema.Natural),
-    maxOutputTokens: Schema.optionalKey(Schema.Natural),
-    price: Schema.optionalKey(
-      Schema.Struct({
-        inputPerMillion: Amount,
-        outputPerMillion: Amount,
-        cachedPerMillion: Schema.optionalKey(Amount)
-      })
-    )
-  })
-})()
+export { Capability, Model }
+export type { Price, Rates } from "./internal/words/modelSchema.ts"
 
 /**
  * Creates a model. Without `capabilities` it has text input and output.
@@ -164,19 +84,45 @@ export const isSame = (self: Model, that: Model): boolean =>
 export const textOnly: Model = { id: "text-only", capabilities: ["text"] }
 
 /**
+ * The models that are known here, by vendor, with the page their facts were read on and the day.
+ *
+ * @category catalogue
+ * @since 0.2.0
+ */
+export const catalogue: ReadonlyArray<{
+  readonly source: { readonly provider: string; readonly url: string; readonly readOn: string }
+  readonly models: ReadonlyArray<Model>
+}> = Catalogue.catalogue
+
+/**
+ * Finds a model of the catalogue by its provider and id. The date of a snapshot may be left out or added.
+ *
+ * @category catalogue
+ * @since 0.2.0
+ */
+export const find = (provider: string, id: string): Model | undefined => {
+  const models = catalogue.find(({ source }) => source.provider === provider)?.models
+  const found = models?.find((model) => model.id === id) ?? models?.find((model) => undated(model.id) === undated(id))
+  return found === undefined || found.id === id ? found : { ...found, id }
+}
+
+const undated = (id: string): string => id.replace(/-(\d{8}|\d{4}-\d{2}-\d{2})$/, "")
+
+/**
  * Anthropic's Claude Opus 4.
  *
  * @category catalogue
  * @since 0.1.0
  */
-export const claudeOpus4: Model = {
-  id: "claude-opus-4-20250514",
-  capabilities: ["text", "vision"],
-  provider: "anthropic",
-  contextWindow: 200_000,
-  maxOutputTokens: 32_000,
-  price: { inputPerMillion: 15, outputPerMillion: 75, cachedPerMillion: 1.5 }
-}
+export const claudeOpus4: Model = Catalogue.anthropic.models.claudeOpus4
+
+/**
+ * Anthropic's Claude Opus 5.5.
+ *
+ * @category catalogue
+ * @since 0.2.0
+ */
+export const claudeOpus55: Model = Catalogue.anthropic.models.claudeOpus55
 
 /**
  * Anthropic's Claude Sonnet 4.
@@ -184,14 +130,7 @@ export const claudeOpus4: Model = {
  * @category catalogue
  * @since 0.1.0
  */
-export const claudeSonnet4: Model = {
-  id: "claude-sonnet-4-20250514",
-  capabilities: ["text", "vision"],
-  provider: "anthropic",
-  contextWindow: 200_000,
-  maxOutputTokens: 64_000,
-  price: { inputPerMillion: 3, outputPerMillion: 15, cachedPerMillion: 0.3 }
-}
+export const claudeSonnet4: Model = Catalogue.anthropic.models.claudeSonnet4
 
 /**
  * Anthropic's Claude Sonnet 4.5.
@@ -199,7 +138,15 @@ export const claudeSonnet4: Model = {
  * @category catalogue
  * @since 0.1.0
  */
-export const claudeSonnet45: Model = { ...claudeSonnet4, id: "claude-sonnet-4-5-20250929" }
+export const claudeSonnet45: Model = Catalogue.anthropic.models.claudeSonnet45
+
+/**
+ * Anthropic's Claude Sonnet 5.5.
+ *
+ * @category catalogue
+ * @since 0.2.0
+ */
+export const claudeSonnet55: Model = Catalogue.anthropic.models.claudeSonnet55
 
 /**
  * Anthropic's Claude Haiku 4.5.
@@ -207,14 +154,15 @@ export const claudeSonnet45: Model = { ...claudeSonnet4, id: "claude-sonnet-4-5-
  * @category catalogue
  * @since 0.1.0
  */
-export const claudeHaiku45: Model = {
-  id: "claude-haiku-4-5-20251001",
-  capabilities: ["text", "vision"],
-  provider: "anthropic",
-  contextWindow: 200_000,
-  maxOutputTokens: 64_000,
-  price: { inputPerMillion: 1, outputPerMillion: 5, cachedPerMillion: 0.1 }
-}
+export const claudeHaiku45: Model = Catalogue.anthropic.models.claudeHaiku45
+
+/**
+ * Anthropic's Claude Haiku 5.5.
+ *
+ * @category catalogue
+ * @since 0.2.0
+ */
+export const claudeHaiku55: Model = Catalogue.anthropic.models.claudeHaiku55
 
 /**
  * OpenAI's GPT-4o.
@@ -222,14 +170,7 @@ export const claudeHaiku45: Model = {
  * @category catalogue
  * @since 0.1.0
  */
-export const gpt4o: Model = {
-  id: "gpt-4o",
-  capabilities: ["text", "vision", "audio_in", "audio_out"],
-  provider: "openai",
-  contextWindow: 128_000,
-  maxOutputTokens: 16_384,
-  price: { inputPerMillion: 2.5, outputPerMillion: 10, cachedPerMillion: 1.25 }
-}
+export const gpt4o: Model = Catalogue.openai.models.gpt4o
 
 /**
  * OpenAI's GPT-4o mini.
@@ -237,14 +178,7 @@ export const gpt4o: Model = {
  * @category catalogue
  * @since 0.1.0
  */
-export const gpt4oMini: Model = {
-  id: "gpt-4o-mini",
-  capabilities: ["text", "vision"],
-  provider: "openai",
-  contextWindow: 128_000,
-  maxOutputTokens: 16_384,
-  price: { inputPerMillion: 0.15, outputPerMillion: 0.6, cachedPerMillion: 0.075 }
-}
+export const gpt4oMini: Model = Catalogue.openai.models.gpt4oMini
 
 /**
  * OpenAI's GPT-5.
@@ -252,28 +186,39 @@ export const gpt4oMini: Model = {
  * @category catalogue
  * @since 0.1.0
  */
-export const gpt5: Model = {
-  id: "gpt-5",
-  capabilities: ["text", "vision"],
-  provider: "openai",
-  contextWindow: 400_000,
-  maxOutputTokens: 128_000,
-  price: { inputPerMillion: 1.25, outputPerMillion: 10, cachedPerMillion: 0.125 }
-}
+export const gpt5: Model = Catalogue.openai.models.gpt5
 
 /**
- * Google's Gemini 2.5 Pro. Its price depends on the length of the prompt, so none is given.
+ * OpenAI's GPT-5.5.
+ *
+ * @category catalogue
+ * @since 0.2.0
+ */
+export const gpt55: Model = Catalogue.openai.models.gpt55
+
+/**
+ * Google's Gemini 2.5 Pro, without a price.
  *
  * @category catalogue
  * @since 0.1.0
  */
-export const gemini25Pro: Model = {
-  id: "gemini-2.5-pro",
-  capabilities: ["text", "vision", "audio_in", "video_in", "document_in"],
-  provider: "google",
-  contextWindow: 1_048_576,
-  maxOutputTokens: 65_536
-}
+export const gemini25Pro: Model = Catalogue.google.models.gemini25Pro
+
+/**
+ * Google's Gemini 2.5 Flash.
+ *
+ * @category catalogue
+ * @since 0.2.0
+ */
+export const gemini25Flash: Model = Catalogue.google.models.gemini25Flash
+
+/**
+ * Google's Gemini 3.1 Pro, without a price.
+ *
+ * @category catalogue
+ * @since 0.2.0
+ */
+export const gemini31Pro: Model = Catalogue.google.models.gemini31Pro
 
 /**
  * Meta's Llama 3.1, as served by Ollama.
@@ -281,7 +226,7 @@ export const gemini25Pro: Model = {
  * @category catalogue
  * @since 0.1.0
  */
-export const llama31: Model = { id: "llama3.1", capabilities: ["text"], provider: "ollama" }
+export const llama31: Model = Catalogue.ollama.models.llama31
 
 /**
  * LLaVA, as served by Ollama.
@@ -289,7 +234,7 @@ export const llama31: Model = { id: "llama3.1", capabilities: ["text"], provider
  * @category catalogue
  * @since 0.1.0
  */
-export const llava: Model = { id: "llava", capabilities: ["text", "vision"], provider: "ollama" }
+export const llava: Model = Catalogue.ollama.models.llava
 
 const inputs: ReadonlyMap<Capability, Kind> = new Map([
   ["vision", "image"],

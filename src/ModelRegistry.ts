@@ -94,7 +94,7 @@ export const parse = (
 export const modelOf = (provider: string, id: string, models: ReadonlyArray<Model> = []): Model => {
   const key = canonical(provider)
   const isIt = (model: Model) => model.id === id && (model.provider === undefined || canonical(model.provider) === key)
-  return { ...(models.find(isIt) ?? catalogue.find(isIt) ?? Models.make(id)), provider: key }
+  return { ...(models.find(isIt) ?? Models.find(key, id) ?? Models.make(id)), provider: key }
 }
 
 /**
@@ -111,6 +111,7 @@ export const layer = <R = never>(
     ModelRegistry,
     Effect.map(Effect.context<R>(), (context) => {
       const provide = closeOver(context)
+      const models = options?.models ?? []
       const registered = new Map<string, { readonly adapter: Adapter<R>; readonly building: Semaphore.Semaphore }>()
       for (const [key, adapter] of Object.entries(adapters)) {
         registered.set(canonical(key), { adapter, building: Semaphore.makeUnsafe(1) })
@@ -138,17 +139,26 @@ export const layer = <R = never>(
             : own.building.withPermits(1)(build(key, own.adapter))
         })
 
+      const assumed = new Set<string>()
       const resolve = Effect.fnUntraced(function* (name: string) {
         const parts = yield* Effect.fromResult(parse(name))
-        return {
-          provider: yield* provider(parts.provider),
-          model: modelOf(parts.provider, parts.model, options?.models)
-        }
+        const found = { provider: yield* provider(parts.provider), model: modelOf(parts.provider, parts.model, models) }
+        const key = `${parts.provider}/${parts.model}`
+        if (isListed(found.model, models) || assumed.has(key)) return found
+        assumed.add(key)
+        yield* Effect.logWarning(unlisted(key))
+        return found
       })
 
       return ModelRegistry.of({ resolve, provider, keys })
     })
   )
+
+const isListed = (model: Model, models: ReadonlyArray<Model>): boolean =>
+  models.some(({ id }) => id === model.id) || Models.find(model.provider ?? "", model.id) !== undefined
+
+const unlisted = (name: string): string =>
+  `the model '${name}' is not in the catalogue: it is asked with text only, and has no price; describe it with Model.make`
 
 /** The requirements of a known provider. */
 interface Need {
@@ -157,6 +167,7 @@ interface Need {
 }
 
 const known: ReadonlyMap<string, Need> = new Map<string, Need>([
+  ["openrouter", { package: "@openrouter/ai-sdk-provider", variable: "OPENROUTER_API_KEY" }],
   ["openai", { package: "@ai-sdk/openai", variable: "OPENAI_API_KEY" }],
   ["anthropic", { package: "@ai-sdk/anthropic", variable: "ANTHROPIC_API_KEY" }],
   ["azure", { package: "@ai-sdk/azure", variable: "AZURE_API_KEY" }],
@@ -198,16 +209,3 @@ const missing = (key: string, keys: ReadonlyArray<string>): UnsupportedProvider 
     ? new UnsupportedProvider({ provider: key, supported: keys })
     : new ProviderUnavailable({ provider: key, package: need.package, variable: need.variable, unregistered: true })
 }
-
-const catalogue: ReadonlyArray<Model> = [
-  Models.claudeOpus4,
-  Models.claudeSonnet4,
-  Models.claudeSonnet45,
-  Models.claudeHaiku45,
-  Models.gpt4o,
-  Models.gpt4oMini,
-  Models.gpt5,
-  Models.gemini25Pro,
-  Models.llama31,
-  Models.llava
-]

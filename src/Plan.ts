@@ -34,6 +34,7 @@ export const Reason = Schema.Literals([
   "all_tasks_invalid",
   "duplicate_ids",
   "cyclic",
+  "unknown_agent",
   "nested"
 ])
 
@@ -96,7 +97,9 @@ export const Task = Schema.Struct({
   /** The wish of the model. `isParallel` decides. */
   parallel: Schema.Boolean,
   dependsOn: Schema.Array(Schema.String),
-  status: Status
+  status: Status,
+  /** The agent that does the task. Absent: a sub-agent with the instructions and skills of the one that plans. */
+  agent: Schema.optionalKey(Schema.String)
 })
 
 /**
@@ -160,13 +163,19 @@ export const maxTasks = 50_000
  * Parses a plan from the text of a block, or reads it from a decoded value.
  *
  * Drops tasks without a usable id or input, then dependencies on unknown tasks. Fails with `PlanRejected` if ids
- * repeat, tasks form a circle or nothing remains. Never throws.
+ * repeat, tasks form a circle, a task names an agent that is not among `agents`, or nothing remains. Never throws.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const validate = (raw: unknown, limits: Limits.Limits = Limits.defaults): Result.Result<Plan, PlanRejected> =>
-  typeof raw === "string" ? Result.flatMap(parse(raw, limits), read) : readGuarded(raw)
+export const validate = (
+  raw: unknown,
+  limits: Limits.Limits = Limits.defaults,
+  agents: ReadonlyArray<string> = []
+): Result.Result<Plan, PlanRejected> =>
+  Result.flatMap(typeof raw === "string" ? Result.flatMap(parse(raw, limits), read) : readGuarded(raw), (plan) =>
+    agentsKnown(plan, agents)
+  )
 
 /**
  * The rejection of every plan written by a sub-agent.
@@ -260,12 +269,13 @@ export const toJson = (plan: Plan) => ({
  * @category combinators
  * @since 0.1.0
  */
-export const taskToJson = ({ dependsOn, ...task }: Task) => ({
+export const taskToJson = ({ agent, dependsOn, ...task }: Task) => ({
   id: task.id,
   input: task.input,
   parallel: task.parallel,
   depends_on: dependsOn,
-  status: task.status
+  status: task.status,
+  ...(agent && { agent })
 })
 
 // ---------------------------------------------------------------- reading
@@ -320,6 +330,17 @@ const read = (raw: unknown): Result.Result<Plan, PlanRejected> => {
   return inspect(plan)
 }
 
+/** Rejects a task for an agent that nobody knows. */
+const agentsKnown = (plan: Plan, agents: ReadonlyArray<string>): Result.Result<Plan, PlanRejected> => {
+  const unknown = plan.tasks.flatMap(({ agent }) => (agent === undefined || agents.includes(agent) ? [] : [agent]))
+  if (unknown.length === 0) return Result.succeed(plan)
+  const known =
+    agents.length === 0
+      ? `There are none: leave "agent" out.`
+      : `Known are ${list(agents)}; without "agent" a sub-agent does the task.`
+  return Result.fail(rejected("unknown_agent", `These agents are not known: ${list([...new Set(unknown)])}. ${known}`))
+}
+
 /** Parsed text is plain data; any other value may have getters or be a proxy, which can throw. */
 const readGuarded = (raw: unknown): Result.Result<Plan, PlanRejected> => {
   try {
@@ -360,10 +381,13 @@ const readTask = (raw: unknown): ReadonlyArray<Task> => {
       input,
       parallel: own(raw, "parallel") === true,
       dependsOn: readDependencies(own(raw, "depends_on")),
-      status: oneOf(Status.literals, own(raw, "status"), "pending")
+      status: oneOf(Status.literals, own(raw, "status"), "pending"),
+      ...agentOf(own(raw, "agent"))
     }
   ]
 }
+
+const agentOf = (raw: unknown): Pick<Task, "agent"> => (typeof raw === "string" && !isBlank(raw) ? { agent: raw } : {})
 
 const readDependencies = (raw: unknown): ReadonlyArray<string> =>
   (Array.isArray(raw) ? raw : [raw]).filter((id) => typeof id === "string" && id !== "")

@@ -12,6 +12,7 @@ import type { Block } from "./Block.ts"
 import type { Json, JsonObject } from "./internal/base/json.ts"
 import { plain } from "./internal/base/json.ts"
 import type { PhaseEvent, RunScope } from "./RunRecord.ts"
+import type { Kind } from "./Media.ts"
 import type { ProviderReason, VendorWords } from "./KernelError.ts"
 import type { Message } from "./Message.ts"
 import type { AnySkill, SkillTypes } from "./Skill.ts"
@@ -68,6 +69,8 @@ export type TurnEvent =
   | (Event<"reply_cut"> & { readonly finishReason: FinishReason })
   /** The model repeats itself. It was sent a correction; the next repetition fails the run. */
   | (Event<"loop_detected"> & { readonly repeats: number; readonly names: ReadonlyArray<string> })
+  /** The model made a medium, which is stored now and named by its message. */
+  | (Event<"media_made"> & { readonly kind: Kind; readonly fileId: string; readonly mediaType: string | null })
   | (Event<"output_rejected"> & { readonly detail: string })
   | (Event<"final"> & { readonly text: string })
   | (Event<"result"> & { readonly text: string })
@@ -126,6 +129,19 @@ export type TaskEvent =
   | (Event<"workflow_error"> & { readonly error: string; readonly durationMs: number })
 
 /**
+ * The calls of other agents. `childRunId` is the run of the called agent, whose own events have it as their `runId`.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export type AgentEvent =
+  | (Event<"agent_start"> & AgentCall & { readonly input: Json })
+  | (Event<"agent_complete"> & AgentCall & { readonly result: string; readonly durationMs: number })
+  | (Event<"agent_error"> & AgentCall & { readonly error: string; readonly durationMs: number })
+
+type AgentCall = { readonly agent: string; readonly callId: string; readonly childRunId: string }
+
+/**
  * Events of skill calls, typed by the skills themselves.
  *
  * @category models
@@ -166,6 +182,7 @@ export type RunEvent<Output = unknown, S extends AnySkill<unknown> = AnySkill<un
   | TurnEvent
   | CallEvent
   | TaskEvent
+  | AgentEvent
   | SkillEvents<S>
 
 /**

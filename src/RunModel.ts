@@ -150,6 +150,19 @@ export interface Question {
 }
 
 /**
+ * A question that waits for its answer, and where it was asked.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface OpenQuestion extends Question {
+  /** The run that asks: the run itself, or a child below it. */
+  readonly runId: string
+  /** The names of the agents from the run down to the one that asks. */
+  readonly agents: ReadonlyArray<string>
+}
+
+/**
  * A person's decision about a call.
  *
  * @category models
@@ -234,6 +247,8 @@ export interface RunState {
   readonly taskId: string | undefined
   readonly forkedFrom: ForkedFrom | undefined
   readonly agent: string
+  /** The agent that the run was handed over to, and its first turn. Undefined: the agent it began with. */
+  readonly handed: { readonly agent: string; readonly turn: number } | undefined
   readonly revision: number
   readonly status: Status
   /** A small JSON object of the host; hooks and resumes merge into it. */
@@ -310,6 +325,8 @@ export interface RunResult<out Output = string> {
   readonly runId: string
   /** Only completed runs have a result. */
   readonly status: "completed"
+  /** The name of the agent that answered: the one the run was started with, or handed over to. */
+  readonly agent: string
   /** The answer, decoded by the agent's output schema. */
   readonly output: Output
   /** The answer as the model wrote it. */

@@ -14,7 +14,7 @@ import type { Media } from "./Media.ts"
 import type { Message } from "./Message.ts"
 import type { ProviderShape } from "./Provider.ts"
 import type { Answer, RunRecord } from "./RunState.ts"
-import type { RunHead } from "./RunStore.ts"
+import type { RunHead } from "./internal/store/runStoreTypes.ts"
 
 /**
  * The input of a run: text, media, contents, or a list of them.

@@ -60,6 +60,18 @@ export interface TurnStarted extends Phase<"turn_started"> {
   readonly steering?: ReadonlyArray<Message>
 }
 
+/**
+ * The conversation was handed over: the turns from here on belong to another agent. `prompt` is how the conversation
+ * changes into the dialect of that agent.
+ */
+export interface AgentChanged extends Phase<"agent_changed"> {
+  readonly from: string
+  readonly to: string
+  /** The call that handed it over. */
+  readonly callId: string
+  readonly prompt: PromptDelta
+}
+
 /** The prompt of the turn is ready, given as a change to the previous one. */
 export interface TurnPrepared extends Phase<"turn_prepared"> {
   readonly model: string
@@ -151,6 +163,7 @@ export interface RunFailed extends Phase<"run_failed"> {
 export type PhaseEvent<Output = unknown> =
   | RunStarted
   | TurnStarted
+  | AgentChanged
   | TurnPrepared
   | ModelStarted
   | ModelRestarted

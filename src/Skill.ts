@@ -16,6 +16,7 @@ import type * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import type { DialectName } from "./Dialect.ts"
 import type { Json, JsonObject } from "./internal/base/json.ts"
+import { encoder } from "./internal/skill/failureText.ts"
 import { faultOf } from "./internal/skill/skillFault.ts"
 import * as Input from "./internal/skill/skillInput.ts"
 import { listingOf } from "./internal/skill/skillListing.ts"
@@ -123,6 +124,11 @@ export interface AnySkill<out R = never> {
    * does not fit. Absent when the input is executed unchanged.
    */
   readonly normalize?: (input: JsonObject) => Effect.Effect<JsonObject, InvalidArguments, R>
+  /**
+   * Returns the JSON form of a failure that fits the declared `failure` schema, and fails for any other. Absent without
+   * such a schema.
+   */
+  readonly encodeFailure?: (error: unknown) => Effect.Effect<unknown, unknown>
   /** Decodes the input and executes it. */
   readonly call: (input: JsonObject, scope: CallScope) => Effect.Effect<unknown, unknown, R>
 }
@@ -180,6 +186,11 @@ export interface Options<
   readonly config?: (C & Settings.Exactly<C, Settings.ConfigSpec>) | undefined
   /** The credentials available in `SkillContext.credential`. */
   readonly credentials?: (K & Settings.Exactly<K, Settings.CredentialSpec>) | undefined
+  /**
+   * The schema of failures that the model sees with all their fields, in their encoded form. Errors of a
+   * `Schema.TaggedError` class need none: they are shown by their own schema.
+   */
+  readonly failure?: Schema.ConstraintEncoder<unknown> | undefined
   /** Maximum duration of one call. Default: `Limits.skillTimeout`. */
   readonly timeout?: Duration.Input | undefined
   /** Default: `native`. */
@@ -199,8 +210,10 @@ export type { Output, SkillResult } from "./internal/skill/skillOutput.ts"
  * JSON. Texts in a list are joined; to return a list as JSON, wrap it in an object. `undefined` and other values fail
  * with `SkillResultInvalid`.
  *
- * When `execute` fails, the model receives the `_tag` and `message` of the error, without what looks like a key. When
- * it dies, the model only learns that the skill failed unexpectedly, and the cause is logged.
+ * When `execute` fails, the model receives the message of the error, or its `_tag` without one. Errors of a
+ * `Schema.TaggedError` class, and failures that fit the `failure` schema, are shown with their encoded fields. Causes are
+ * left out, as is what looks like a key, and a text longer than `Limits.resultBytes` keeps its head and its tail. When
+ * `execute` dies, the model only learns that the skill failed unexpectedly, and the cause is logged.
  *
  * @example
  * import { Effect, Schema } from "effect"
@@ -397,6 +410,7 @@ const assemble = <Name extends string, I, A, R>(
     },
     parameters: input.parameters,
     ...(normalize === undefined ? {} : { normalize }),
+    ...(options.failure === undefined ? {} : { encodeFailure: encoder(options.failure) }),
     call
   }
 }

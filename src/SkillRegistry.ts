@@ -14,12 +14,11 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import { closeOver } from "./internal/base/effects.ts"
-import type { JsonObject } from "./internal/base/json.ts"
 import { misnamed } from "./internal/base/ids.ts"
-import { withCall } from "./internal/skill/withCall.ts"
+import { closedSkill } from "./internal/skill/withCall.ts"
 import { DefinitionInvalid, ToolNameConflict } from "./KernelError.ts"
 import type { Model } from "./Model.ts"
-import type { AnySkill, CallScope, SkillTypes, Source } from "./Skill.ts"
+import type { AnySkill, SkillTypes, Source } from "./Skill.ts"
 
 export { DefinitionInvalid, ToolNameConflict }
 
@@ -104,7 +103,7 @@ export function layer(
 }
 
 /**
- * What decides which skills an agent can use.
+ * The facts that decide which skills an agent can use.
  *
  * @category models
  * @since 0.1.0
@@ -168,15 +167,7 @@ const make = (): SkillRegistryShape => {
   const registerSource = <R = never>(source: SkillSource<R>) =>
     Effect.gen(function* () {
       const provide = closeOver(yield* Effect.context<R>())
-      /** Provides the services a skill requires. */
-      const closed = (skill: AnySkill<R>): AnySkill => {
-        const { normalize } = skill
-        const calls = {
-          call: (input: JsonObject, scope: CallScope) => provide(skill.call(input, scope)),
-          ...(normalize === undefined ? {} : { normalize: (input: JsonObject) => provide(normalize(input)) })
-        }
-        return withCall(skill, calls, source.source)
-      }
+      const closed = (skill: AnySkill<R>) => closedSkill(skill, provide, source.source)
       const swap = (skills: ReadonlyArray<AnySkill<R>>) =>
         Effect.suspend(() => Effect.fromResult(table.swap(registration, skills.map(closed))))
       const registration: Registration<R> = {

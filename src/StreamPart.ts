@@ -157,6 +157,21 @@ export interface ToolCall extends Base<"tool-call"> {
 }
 
 /**
+ * A medium that the model made, whole.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface File extends Base<"file"> {
+  /** A MIME type, such as `image/png`. */
+  readonly mediaType: string
+  /** The bytes as base64. */
+  readonly data: string
+  /** The id of a medium that the run stores already. It takes the place of `data`. */
+  readonly fileId?: string
+}
+
+/**
  * The vendor's id of the reply, the model that answers, and what it reports of its usage before the end.
  *
  * @category models
@@ -197,6 +212,7 @@ export type StreamPart =
   | ToolParamsDelta
   | ToolParamsEnd
   | ToolCall
+  | File
   | ResponseMetadata
   | Finish
 

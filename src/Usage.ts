@@ -160,15 +160,17 @@ export const add = (self: Usage, that: Usage): Usage => ({
 export const Reducer: Reducer_.Reducer<Usage> = Reducer_.make(add, zero)
 
 /**
- * Returns the cost in US dollars. Cached input without its own price costs the same as other input.
+ * Returns the cost of one call in US dollars. Cached input without its own price costs the same as other input.
  *
  * @category combinators
  * @since 0.1.0
  */
 export const cost = (usage: Usage, price: Price): number => {
-  const cached = usage.cachedTokens * (price.cachedPerMillion ?? price.inputPerMillion)
-  const fresh = (usage.inputTokens - usage.cachedTokens) * price.inputPerMillion
-  return (cached + fresh + usage.outputTokens * price.outputPerMillion) / 1_000_000
+  const { longPrompt } = price
+  const rates = longPrompt !== undefined && usage.inputTokens > longPrompt.above ? longPrompt : price
+  const cached = usage.cachedTokens * (rates.cachedPerMillion ?? rates.inputPerMillion)
+  const fresh = (usage.inputTokens - usage.cachedTokens) * rates.inputPerMillion
+  return (cached + fresh + usage.outputTokens * rates.outputPerMillion) / 1_000_000
 }
 
 /**

@@ -520,7 +520,7 @@ describe("calls", () => {
     })
   )
 
-  it.effect("report the tag of an error that has no message (W-14, BP-67)", () =>
+  it.effect("report the tag of an error that has no message, and its fields (W-14, BP-67)", () =>
     Effect.gen(function* () {
       class SoldOut extends Schema.TaggedError<SoldOut>()("SoldOut", { title: Schema.String }) {}
       const failing = (name: string, error: unknown) =>
@@ -536,7 +536,7 @@ describe("calls", () => {
         const { events } = yield* told(agent, [...replies, final("ok")])
         assert.deepStrictEqual(
           events.flatMap((event) => (event.type === "skill_error" ? [event.error] : [])),
-          ["SoldOut", "Closed", "RangeError", ""]
+          ['SoldOut {"title":"a title"}', "Closed", "RangeError", ""]
         )
       }).pipe(Effect.provide(kernel(...skills)))
     })
@@ -679,7 +679,8 @@ describe("calls", () => {
     Effect.gen(function* () {
       const { events, mock } = yield* told(agent, ["<command></command>".repeat(50_000), final("ok")])
       assert.strictEqual(events.filter((event) => event.type === "skill_error").length, 1_256)
-      assert.strictEqual(mock.messagesAt(1)?.length, 1_259)
+      assert.strictEqual(mock.messagesAt(1)?.length, 1_260)
+      assert.include(Message.text(mock.messagesAt(1)?.at(-1) ?? Message.user("")), "Your reply was cut")
     }).pipe(Effect.provide(kernel(echo)))
   )
 

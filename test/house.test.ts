@@ -73,6 +73,13 @@ describe("the house", () => {
     assert.deepStrictEqual(repeatedNames(), [])
   })
 
+  it("cites no rule of a specification in the sources: comments say what they mean", () => {
+    const citing = filesIn(src).filter((file) =>
+      /\b(?:BP|W|DR|AC|CP|R|S)-\d+\b/.test(readFileSync(join(src, file), "utf8"))
+    )
+    assert.deepStrictEqual(citing, [])
+  })
+
   it("imports nothing but effect in the heart", () => {
     const foreign = filesIn(src)
       .filter(isHeart)

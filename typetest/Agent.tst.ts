@@ -55,15 +55,16 @@ yes<
 
 // An agent is made of another without `make`, which would take its output for a schema of the caller.
 export const native: typeof timely = { ...timely, dialect: "tools" }
-// Where its instructions become a text, it needs nothing any more.
-export const plainly = Kernel.run({ ...timely, instructions: "It is noon." }, "now")
+// Where its instructions become a text, and no agents and skills need more, it needs nothing any more.
+const noon = { ...timely, instructions: "It is noon.", agents: [], handoffs: [] }
+export const plainly = Kernel.run(noon, "now")
 yes<
   Equal<typeof plainly, Effect.Effect<RunState.RunResult<{ readonly title: string }>, Kernel.RunError, Kernel.Kernel>>
 >()
-export const chatted = Chat.chat({ ...timely, instructions: "It is noon." }, "now")
+export const chatted = Chat.chat(noon, "now")
 yes<Equal<Effect.Services<typeof chatted>, Kernel.Kernel | ChatHistory.ChatHistory>>()
 export const crashed = CrashMatrix.run({
-  agent: { ...timely, instructions: "It is noon." },
+  agent: noon,
   input: "now",
   layer: SkillRegistry.layer()
 })
@@ -100,7 +101,11 @@ export const questions = Kernel.questions("r")
 yes<
   Equal<
     typeof questions,
-    Effect.Effect<ReadonlyArray<RunState.Question>, KernelError.RunNotFound | KernelError.StoreError, RunStore.RunStore>
+    Effect.Effect<
+      ReadonlyArray<RunState.OpenQuestion>,
+      KernelError.RunNotFound | KernelError.StoreError,
+      RunStore.RunStore
+    >
   >
 >()
 
@@ -139,25 +144,28 @@ export const listed = [
   Agent.make({ instructions: "", model: "m", skills: [own, "mcp_files__read"] }),
   Agent.make({ instructions: "", model: "m", skills: ["mcp_files__read", own] })
 ] as const
-// A name may be any skill's: its events are not those of the values beside it.
-yes<Equal<(typeof listed)[number], Agent.Agent>>()
+// A name beside a value leaves its events typed, and has events of its own name.
+yes<Equal<(typeof listed)[0], Agent.Agent<string, typeof own | Agent.Named<"mcp_files__read">>>>()
+yes<Equal<(typeof listed)[1], Agent.Agent<string, typeof own | Agent.Named<"mcp_files__read">>>>()
 
 export const typedAndListed = Agent.make({ instructions: "", model: "m", skills: [own, "other"], output: Book })
-yes<Equal<typeof typedAndListed, Agent.Agent<{ readonly title: string }>>>()
+yes<Equal<typeof typedAndListed, Agent.Agent<{ readonly title: string }, typeof own | Agent.Named<"other">>>>()
 
 export const named = Agent.make({ instructions: "", model: "m", skills: ["mcp_files__read"] })
-yes<Equal<typeof named, Agent.Agent>>()
+yes<Equal<typeof named, Agent.Agent<string, Agent.Named<"mcp_files__read">>>>()
 export const several = Agent.make({ instructions: "", model: "m", skills: [own, look] })
-yes<Equal<typeof several, Agent.Agent<string, typeof own | typeof look>>>()
+// What a skill value needs, the runs of its agent need.
+yes<Equal<typeof several, Agent.Agent<string, typeof own | typeof look, Atlas>>>()
 
 export const everything = Agent.make({ instructions: "", model: "m", skills: "all", output: Book })
 yes<Equal<typeof everything, Agent.Agent<{ readonly title: string }>>>()
 export const noSkills = Agent.make({ instructions: "", model: "m", skills: [] })
-yes<Equal<typeof noSkills, Agent.Agent>>()
+// An agent without skills has no events of any.
+yes<Equal<typeof noSkills, Agent.Agent<string, never>>>()
 export const bookish = Agent.make({ instructions: "", model: "m", skills: [own], output: Book })
 yes<Equal<typeof bookish, Agent.Agent<{ readonly title: string }, typeof own>>>()
 export const untyped = Agent.make({ instructions: "", model: "m", output: undefined })
-yes<Equal<typeof untyped, Agent.Agent>>()
+yes<Equal<typeof untyped, Agent.Agent<string, never>>>()
 // The output is that of the schema, whatever the place it is put into expects.
 // @ts-expect-error without a schema the answer is a text
 export const assumed: Agent.Agent<{ readonly title: string }> = Agent.make({ instructions: "", model: "m" })

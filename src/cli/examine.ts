@@ -5,7 +5,7 @@
 import * as Effect from "effect/Effect"
 import { findKey } from "../provider/internal/configured.ts"
 import { variables as google } from "../provider/internal/google.ts"
-import { hosts } from "../provider/OpenAiCompatibleProvider.ts"
+import { hosts, locals } from "../provider/OpenAiCompatibleProvider.ts"
 import { failed } from "./exit.ts"
 import { Screen } from "./screen.ts"
 import * as Text from "./terminalText.ts"
@@ -46,13 +46,19 @@ export const nodeFinding = (version: string): Finding => {
 }
 
 /** The variables that each provider needs: one of every list. */
-const providers: ReadonlyArray<readonly [provider: string, ...needs: ReadonlyArray<ReadonlyArray<string>>]> = [
+export const providers: ReadonlyArray<readonly [provider: string, ...needs: ReadonlyArray<ReadonlyArray<string>>]> = [
   ["anthropic", ["ANTHROPIC_API_KEY"]],
   ["openai", ["OPENAI_API_KEY"]],
   ["google", google],
+  ["google-interactions", google],
+  ["vertex", ["GOOGLE_VERTEX_PROJECT", "GOOGLE_VERTEX_API_KEY"]],
+  ["bedrock", ["AWS_BEARER_TOKEN_BEDROCK", "AWS_ACCESS_KEY_ID"], ["AWS_REGION", "AWS_DEFAULT_REGION"]],
   ["azure", ["AZURE_API_KEY"], ["AZURE_RESOURCE_NAME", "AZURE_BASE_URL"]],
   ...Array.from(hosts, ([provider, host]) => [provider, [host.variable]] as const)
 ]
+
+/** Providers on this machine. */
+export const keyless: ReadonlyArray<string> = ["ollama", ...locals.keys()]
 
 const providerFinding = Effect.fnUntraced(function* ([
   name,
@@ -87,5 +93,5 @@ const table = (findings: ReadonlyArray<Finding>, look: Text.Look): string => {
   const lines = findings.map(({ about, name, state }) =>
     `${Text.paint(state.padEnd(8), tones[state], look)} ${name.padEnd(width)}  ${about}`.trimEnd()
   )
-  return `${lines.join("\n")}\nollama needs no key; 'kernai run' needs none either\n`
+  return `${lines.join("\n")}\n${keyless.join(", ")} need no key; 'kernai run' needs none either\n`
 }

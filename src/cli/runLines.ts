@@ -99,6 +99,10 @@ const linesOf = (event: RunEvent, look: Text.Look): ReadonlyArray<string> => {
       return [row("workflow", event.goal, `${event.tasks.length} tasks, ${event.strategy}`, look)]
     case "workflow_complete":
       return [row("workflow", "done", Text.duration(event.durationMs), look)]
+    case "agent_start":
+      return [row("agent", event.agent, textOf(event.input), look)]
+    case "agent_changed":
+      return [row("agent", event.to, `takes over from ${event.from}`, look)]
     case "task_start":
       return [row("task", event.id, event.input, look)]
     default: {
@@ -177,6 +181,10 @@ const endOf = (event: RunEvent): readonly [label: string, name: string, outcome:
       return ["task", event.id, { durationMs: event.durationMs, output: event.result }]
     case "task_error":
       return ["task", event.id, { error: event.error }]
+    case "agent_complete":
+      return ["agent", event.agent, { durationMs: event.durationMs, output: event.result }]
+    case "agent_error":
+      return ["agent", event.agent, { error: event.error }]
     case "workflow_error":
       return ["workflow", "", { error: event.error }]
     default:

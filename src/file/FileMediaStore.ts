@@ -76,113 +76,25 @@ export const layer = (
 
 // ---------------------------------------------------------------- helpers
 
+/** A folder of media. */
+interface Folder {
+  readonly files: FileSystem.FileSystem
+  readonly folder: string
+  /** The number and bytes of media, if known: counted once, then updated. */
+  counted: { readonly media: number; readonly bytes: number } | undefined
+}
+
 /** A folder of media, created for the first of them. */
 const shelf = (files: FileSystem.FileSystem, folder: string): Shelves.Shelf => {
+  const place: Folder = { files, folder, counted: undefined }
   const one = Semaphore.makeUnsafe(1)
-  /** The number and bytes of media, if known: counted once, then updated. */
-  let counted: { readonly media: number; readonly bytes: number } | undefined
-
-  /** Reads a file that is really in this folder: a link in its place is none of ours. */
-  const bytesAt = (path: string, maxBytes: number): Effect.Effect<Uint8Array, PlatformError | StoreError> =>
-    readable(
-      Effect.flatMap(files.realPath(folder), (real) => Read.bytes(files, path, maxBytes, real)),
-      path
-    )
-
-  const recordAt = Effect.fnUntraced(function* (path: string) {
-    const { fetchedBytes } = yield* Limits.Limits
-    const bytes = yield* Effect.catchIf(
-      bytesAt(path, fetchedBytes),
-      (error) => error._tag === "PlatformError" && isTag("NotFound")(error),
-      () => Effect.undefined
-    )
-    return bytes === undefined ? undefined : yield* Record.decode(new TextDecoder().decode(bytes))
-  })
-
-  const names = Effect.catchIf(files.readDirectory(folder), isTag("NotFound"), () => Effect.succeed([]))
-
-  /** Removes partial files of killed processes: a write never takes an hour. */
-  const sweep = Effect.gen(function* () {
-    const now = yield* Clock.currentTimeMillis
-    for (const name of (yield* names).filter((name) => name.endsWith(".tmp"))) {
-      const { mtime } = yield* files.stat(`${folder}/${name}`)
-      if (Option.exists(mtime, (time) => now - time.getTime() > hour)) yield* files.remove(`${folder}/${name}`)
-    }
-  })
-
-  const records = Effect.gen(function* () {
-    const found = yield* Effect.forEach(
-      (yield* names).filter((name) => name.endsWith(".json")),
-      (name) => recordAt(`${folder}/${name}`),
-      { concurrency: 8 }
-    )
-    const there = found.filter((record) => record !== undefined)
-    return there.sort((a, b) => a.place - b.place || (a.id < b.id ? -1 : 1))
-  })
-
-  const count = Effect.map(records, (there) => ({
-    media: there.length,
-    bytes: there.reduce((sum, record) => sum + Record.sizeOf(record), 0)
-  }))
-
-  const read = Effect.fnUntraced(function* (record: Record.Record) {
-    const { source } = record
-    if (source.type !== "bytes") return Record.mediaOf(record, none)
-    const path = `${folder}/${Name.make(source.digest)}`
-    const bytes = yield* bytesAt(path, source.size)
-    if (digestOf(bytes) !== source.digest)
-      return yield* Record.corrupt(`the bytes of '${record.id}' are not what they were`)
-    return Record.mediaOf(record, bytes)
-  })
-
-  const find = Effect.fnUntraced(function* (id: string) {
-    const record = yield* recordAt(`${folder}/${Name.make(id)}.json`)
-    return record === undefined ? undefined : yield* read(record)
-  })
-
-  /** Writes a temporary file and moves it into place. Returns false if the name is taken. */
-  const place = (path: string, bytes: Uint8Array) =>
-    Effect.acquireUseRelease(
-      Effect.succeed(`${folder}/${randomUUID()}.tmp`),
-      (draft) =>
-        Effect.gen(function* () {
-          const file = yield* files.open(draft, { flag: "wx", mode: 0o600 })
-          yield* file.writeAll(bytes)
-          yield* file.sync
-          return yield* files.link(draft, path).pipe(
-            Effect.as(true),
-            Effect.catchIf(isTag("AlreadyExists"), () => Effect.succeed(false))
-          )
-        }).pipe(Effect.scoped),
-      (draft) => Effect.ignore(files.remove(draft, { force: true }))
-    )
-
-  const add = Effect.fnUntraced(function* (media: StoredMedia, limit: number) {
-    const size = Shelves.sizeOf(media)
-    const before = counted ?? (yield* Effect.andThen(Effect.ignore(sweep), count))
-    counted = before
-    if (before.bytes + size > limit) return yield* Shelves.full(limit)
-    // After an interruption, or when another process was faster, the count is unknown and repeated.
-    counted = undefined
-    const bytes = media.source._tag === "Bytes" ? media.source.bytes : none
-    const digest = digestOf(bytes)
-    yield* files.makeDirectory(folder, { recursive: true, mode: 0o700 })
-    if (media.source._tag === "Bytes") yield* place(`${folder}/${digest}`, bytes)
-    const text = Record.encode(media, digest, before.media)
-    const path = `${folder}/${Name.make(media.id)}.json`
-    const isAdded = yield* place(path, new TextEncoder().encode(text))
-    if (!isAdded) return (yield* find(media.id)) ?? media
-    yield* syncDirectory(files, path)
-    counted = { media: before.media + 1, bytes: before.bytes + size }
-    return media
-  })
-
+  const records = recordsIn(place)
   return {
-    find: (id) => Effect.catchTag(find(id), "PlatformError", failed("read media")),
+    find: (id) => Effect.catchTag(find(place, id), "PlatformError", failed("read media")),
     add: (media, limit) =>
-      one.withPermits(1)(Effect.catchTag(add(media, limit), "PlatformError", failed("keep media"))),
+      one.withPermits(1)(Effect.catchTag(add(place, media, limit), "PlatformError", failed("keep media"))),
     list: Effect.catchTag(
-      Effect.flatMap(records, (records) => Effect.forEach(records, read)),
+      Effect.flatMap(records, (records) => Effect.forEach(records, (record) => read(place, record))),
       "PlatformError",
       failed("read media")
     ),
@@ -193,6 +105,109 @@ const shelf = (files: FileSystem.FileSystem, folder: string): Shelves.Shelf => {
     )
   }
 }
+
+/** Reads a file that is really in this folder: a link in its place is none of ours. */
+const bytesAt = (
+  { files, folder }: Folder,
+  path: string,
+  maxBytes: number
+): Effect.Effect<Uint8Array, PlatformError | StoreError> =>
+  readable(
+    Effect.flatMap(files.realPath(folder), (real) => Read.bytes(files, path, maxBytes, real)),
+    path
+  )
+
+const recordAt = Effect.fnUntraced(function* (place: Folder, path: string) {
+  const { fetchedBytes } = yield* Limits.Limits
+  const bytes = yield* Effect.catchIf(
+    bytesAt(place, path, fetchedBytes),
+    (error) => error._tag === "PlatformError" && isTag("NotFound")(error),
+    () => Effect.undefined
+  )
+  return bytes === undefined ? undefined : yield* Record.decode(new TextDecoder().decode(bytes))
+})
+
+const namesIn = ({ files, folder }: Folder) =>
+  Effect.catchIf(files.readDirectory(folder), isTag("NotFound"), () => Effect.succeed([]))
+
+/** Removes partial files of killed processes: a write never takes an hour. */
+const sweep = Effect.fnUntraced(function* (place: Folder) {
+  const { files, folder } = place
+  const now = yield* Clock.currentTimeMillis
+  for (const name of (yield* namesIn(place)).filter((name) => name.endsWith(".tmp"))) {
+    const { mtime } = yield* files.stat(`${folder}/${name}`)
+    if (Option.exists(mtime, (time) => now - time.getTime() > hour)) yield* files.remove(`${folder}/${name}`)
+  }
+})
+
+const recordsIn = Effect.fnUntraced(function* (place: Folder) {
+  const found = yield* Effect.forEach(
+    (yield* namesIn(place)).filter((name) => name.endsWith(".json")),
+    (name) => recordAt(place, `${place.folder}/${name}`),
+    { concurrency: 8 }
+  )
+  const there = found.filter((record) => record !== undefined)
+  return there.sort((a, b) => a.place - b.place || (a.id < b.id ? -1 : 1))
+})
+
+const count = (place: Folder) =>
+  Effect.map(recordsIn(place), (there) => ({
+    media: there.length,
+    bytes: there.reduce((sum, record) => sum + Record.sizeOf(record), 0)
+  }))
+
+const read = Effect.fnUntraced(function* (place: Folder, record: Record.Record) {
+  const { source } = record
+  if (source.type !== "bytes") return Record.mediaOf(record, none)
+  const path = `${place.folder}/${Name.make(source.digest)}`
+  const bytes = yield* bytesAt(place, path, source.size)
+  if (digestOf(bytes) !== source.digest)
+    return yield* Record.corrupt(`the bytes of '${record.id}' are not what they were`)
+  return Record.mediaOf(record, bytes)
+})
+
+const find = Effect.fnUntraced(function* (place: Folder, id: string) {
+  const record = yield* recordAt(place, `${place.folder}/${Name.make(id)}.json`)
+  return record === undefined ? undefined : yield* read(place, record)
+})
+
+/** Writes a temporary file and moves it into place. Returns false if the name is taken. */
+const put = ({ files, folder }: Folder, path: string, bytes: Uint8Array) =>
+  Effect.acquireUseRelease(
+    Effect.succeed(`${folder}/${randomUUID()}.tmp`),
+    (draft) =>
+      Effect.gen(function* () {
+        const file = yield* files.open(draft, { flag: "wx", mode: 0o600 })
+        yield* file.writeAll(bytes)
+        yield* file.sync
+        return yield* files.link(draft, path).pipe(
+          Effect.as(true),
+          Effect.catchIf(isTag("AlreadyExists"), () => Effect.succeed(false))
+        )
+      }).pipe(Effect.scoped),
+    (draft) => Effect.ignore(files.remove(draft, { force: true }))
+  )
+
+const add = Effect.fnUntraced(function* (place: Folder, media: StoredMedia, limit: number) {
+  const { files, folder } = place
+  const size = Shelves.sizeOf(media)
+  const before = place.counted ?? (yield* Effect.andThen(Effect.ignore(sweep(place)), count(place)))
+  place.counted = before
+  if (before.bytes + size > limit) return yield* Shelves.full(limit)
+  // After an interruption, or when another process was faster, the count is unknown and repeated.
+  place.counted = undefined
+  const bytes = media.source._tag === "Bytes" ? media.source.bytes : none
+  const digest = digestOf(bytes)
+  yield* files.makeDirectory(folder, { recursive: true, mode: 0o700 })
+  if (media.source._tag === "Bytes") yield* put(place, `${folder}/${digest}`, bytes)
+  const text = Record.encode(media, digest, before.media)
+  const path = `${folder}/${Name.make(media.id)}.json`
+  const isAdded = yield* put(place, path, new TextEncoder().encode(text))
+  if (!isAdded) return (yield* find(place, media.id)) ?? media
+  yield* syncDirectory(files, path)
+  place.counted = { media: before.media + 1, bytes: before.bytes + size }
+  return media
+})
 
 /** A file of another kind or size than it was written with was changed by someone else. */
 const readable = <A>(

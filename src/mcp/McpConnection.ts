@@ -97,6 +97,13 @@ export interface McpConnection {
   /** Connects when that has not happened yet. */
   readonly info: Effect.Effect<ServerInfo, McpError>
   readonly tools: Effect.Effect<ReadonlyArray<McpSchema.Tool>, McpError>
+  /**
+   * The tools that are left out of `tools`, by name, and why: a malformed one, or one whose schema refers to another
+   * document.
+   *
+   * @since 0.2.0
+   */
+  readonly leftOut: Effect.Effect<ReadonlyMap<string, string>, McpError>
   readonly resources: Effect.Effect<ReadonlyArray<McpSchema.Resource>, McpError>
   readonly resourceTemplates: Effect.Effect<ReadonlyArray<McpSchema.ResourceTemplate>, McpError>
   readonly prompts: Effect.Effect<ReadonlyArray<McpSchema.Prompt>, McpError>
@@ -166,6 +173,7 @@ export const make = Effect.fnUntraced(function* (
       })
     ),
     tools: use("tools/list", always, ({ lists }) => lists.tools.get),
+    leftOut: use("tools/list", always, ({ leftOut, lists }) => Effect.map(lists.tools.get, () => new Map(leftOut))),
     resources: use("resources/list", always, ({ lists }) => lists.resources.get),
     resourceTemplates: use("resources/templates/list", always, ({ lists }) => lists.resourceTemplates.get),
     prompts: use("prompts/list", always, ({ lists }) => lists.prompts.get),

@@ -15,9 +15,11 @@ import * as Path from "effect/Path"
 import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
+import { quote, shorten } from "../internal/base/text.ts"
 import type { ConfigInvalid, McpError } from "../KernelError.ts"
 import * as McpConfig from "./McpConfig.ts"
 import * as McpConnection from "./McpConnection.ts"
+import { loadsCode } from "./internal/serverEntry.ts"
 import * as OAuth from "./OAuth.ts"
 import { layerMemory, TokenStore } from "./TokenStore.ts"
 
@@ -65,8 +67,21 @@ const examineServer = Effect.fnUntraced(function* (
   if (server.transport !== "stdio") return yield* connect(server)
   const missing = yield* findProgram(server)
   const found = missing === undefined ? yield* connect(server) : [missing]
-  return [...found, ...shellWords(server)]
+  return [...found, ...shellWords(server), ...loadedCode(server)]
 })
+
+/** Warns of variables by which a program loads code that its command does not name. */
+const loadedCode = ({ env, name }: McpConfig.StdioServer): ReadonlyArray<Finding> =>
+  Object.keys(env)
+    .filter(loadsCode)
+    .map((variable) =>
+      finding(
+        name,
+        "warning",
+        `the variable ${JSON.stringify(variable)} in 'env' makes the program load code that 'command' does not name`,
+        "Remove it unless you wrote it yourself."
+      )
+    )
 
 const connect = Effect.fnUntraced(function* (server: McpConfig.McpServer) {
   const { name, transport } = server
@@ -76,16 +91,20 @@ const connect = Effect.fnUntraced(function* (server: McpConfig.McpServer) {
     ? Effect.provideService(make, TokenStore, tokens.value)
     : Effect.provide(make, layerMemory)
   const connection = yield* McpConnection.make(server, { credentials: oauth?.credentials })
-  const asked = yield* Effect.result(Effect.all([connection.info, connection.tools]))
+  const asked = yield* Effect.result(Effect.all([connection.info, connection.tools, connection.leftOut]))
   if (Result.isFailure(asked)) {
     return [finding(name, "wrong", asked.failure.message, serverAdvice(server, asked.failure))]
   }
-  const [info, tools] = asked.success
+  const [info, tools, leftOut] = asked.success
   const program = [info.name ?? "a server without a name", info.version ?? ""].join(" ").trim()
   const detail = `${program}, ${transport}, revision ${info.protocolVersion}, ${tools.length} tools`
   const found = [finding(name, "ok", detail)]
   if (tools.length === 0 && "tools" in info.capabilities) {
     found.push(finding(name, "warning", "it announces tools, but lists none that can be used"))
+  }
+  for (const [why, entries] of Map.groupBy(leftOut, ([, why]) => why)) {
+    const names = entries.map(([tool]) => quote(shorten(tool, 60))).join(", ")
+    found.push(finding(name, "warning", `it has tools that are left out (${names}): ${why}`))
   }
   return found
 }, Effect.scoped)

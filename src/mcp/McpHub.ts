@@ -53,7 +53,7 @@ export interface HiddenTool {
    * new, and so many tools of this server were accepted that a person has to accept more.
    */
   readonly reason: "changed" | "repeated" | "excess"
-  /** The server's description of it now. */
+  /** The server's description of it now, on one line and at most `Limits.descriptionLength` long. */
   readonly description: string
   /** The hash of its definition now, which `approve` accepts. */
   readonly hash: string

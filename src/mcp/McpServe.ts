@@ -74,7 +74,7 @@ export interface HttpOptions extends Options {
   readonly token?: Redacted.Redacted<string> | "none" | undefined
   /** Further values of the `Host` header, with their port. */
   readonly hosts?: ReadonlyArray<string> | undefined
-  /** Web pages that may ask, as values of the `Origin` header. */
+  /** Web pages that may ask besides those of the server's own address, as values of the `Origin` header. */
   readonly origins?: ReadonlyArray<string> | undefined
   /** How many sessions are kept: beyond, the one that was used longest ago ends. Default: 10,000. */
   readonly sessions?: number | undefined
@@ -169,7 +169,6 @@ export const http = Effect.fnUntraced(function* (
     McpServer.layerHttp({
       ...settings(options, yield* ServeTools.make),
       path,
-      allowedOrigins: options.origins,
       allowSessionTermination: true
     }).pipe(Layer.provideMerge(HttpRouter.layer), Layer.orDie)
   )
@@ -180,9 +179,10 @@ export const http = Effect.fnUntraced(function* (
   const url = `http://${name}:${port}${path}`
   const routes = Context.get(built, HttpRouter.HttpRouter).asHttpEffect()
   const own = [name, "127.0.0.1", "localhost", "[::1]"].map((host) => `${host}:${port}`)
+  const hosts = [...own, ...(options.hosts ?? [])]
   const app = LocalServer.admitted(LocalServer.bounded(routes, url, options.sessions ?? 10_000), {
-    hosts: new Set([...own, ...(options.hosts ?? [])].map((host) => host.toLowerCase())),
-    origins: new Set(options.origins),
+    hosts: new Set(hosts.map(lowerCase)),
+    origins: new Set([...own.map((host) => `http://${host}`), ...(options.origins ?? [])].map(lowerCase)),
     token: token === undefined ? undefined : Redacted.value(token)
   })
   yield* server.serve(Effect.provideService(app, MaxBodySize, ByteSize.bytes(Bounds.frameLength)))
@@ -232,6 +232,8 @@ const newToken = SecureRandom.SecureRandom.use((random) => random.randomBytes(32
   Effect.map((bytes) => Redacted.make(Base64Url.encode(bytes))),
   Effect.provide(SecureRandom.layerWebCrypto)
 )
+
+const lowerCase = (text: string) => text.toLowerCase()
 
 /** Fails when a line is longer than a message may be. */
 const within = (limit: number) =>

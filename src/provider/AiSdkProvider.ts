@@ -25,7 +25,7 @@ import { extras } from "./internal/body.ts"
 import * as ChatReply from "./internal/chatReply.ts"
 import { type Fault, refusal, retryAt } from "./internal/providerFault.ts"
 import * as Foreign from "./internal/foreign.ts"
-import { encoder, madeOf } from "./internal/messageParts.ts"
+import { allMedia, encoder } from "./internal/messageParts.ts"
 import { count, type Fields, fields, isFields, parse, string, text } from "./internal/readFields.ts"
 import type { Reply } from "./internal/replyParts.ts"
 import { requestIdOf, wordsOf } from "./internal/vendorWords.ts"
@@ -69,10 +69,7 @@ export const fromModel = (
 ): ProviderShape => {
   const modelFor = typeof model === "function" ? (request: Request) => model(request.model.id) : () => model
   const name = options.name ?? (typeof model === "function" ? "ai-sdk" : model.provider)
-  const encode = encoder(
-    { provider: name, media: ["image", "audio", "video", "document"], urls: true },
-    (message, pieces) => ({ message, pieces })
-  )
+  const encode = encoder({ provider: name, media: allMedia }, (message, pieces) => ({ message, pieces }))
 
   const ask = Effect.fnUntraced(function* (request: Request, clock: Clock.Clock) {
     const limits = yield* Limits
@@ -239,7 +236,7 @@ const reader = (name: string, clock: Clock.Clock) => (reply: Reply) => {
         return undefined
       }
       case "file":
-        reply.text(madeOf(text(part, "mediaType")))
+        reply.file(text(part, "mediaType"), fileData(part["data"]))
         return undefined
       case "response-metadata":
         reply.about(text(part, "id"), text(part, "modelId"))
@@ -255,6 +252,12 @@ const reader = (name: string, clock: Clock.Clock) => (reply: Reply) => {
         return undefined
     }
   }
+}
+
+/** Bytes or base64 as they are, and nothing of an address: nothing is fetched here. */
+const fileData = (data: unknown): string | Uint8Array => {
+  const inner = isFields(data) && !(data instanceof Uint8Array) ? data["data"] : data
+  return typeof inner === "string" || inner instanceof Uint8Array ? inner : ""
 }
 
 const reasons: ReadonlySet<unknown> = new Set<FinishReason>(["stop", "length", "content-filter", "tool-calls", "error"])

@@ -16,7 +16,7 @@ import * as Redacted from "effect/Redacted"
 import type { ProviderUnavailable } from "../KernelError.ts"
 import { Provider, type ProviderShape } from "../Provider.ts"
 import { decoder, fault } from "./internal/anthropicReply.ts"
-import { name, toBody, toMessage } from "./internal/anthropicRequest.ts"
+import { media, name, toBody, toMessage } from "./internal/anthropicRequest.ts"
 import { endpoint } from "./internal/body.ts"
 import { fromEnvironment, layerOf, requireKey } from "./internal/configured.ts"
 import * as Exchange from "./internal/httpCall.ts"
@@ -45,7 +45,7 @@ export interface Options {
  */
 export const make = (options: Options): Effect.Effect<ProviderShape, never, HttpClient.HttpClient> =>
   Effect.map(HttpClient.HttpClient, (client) => {
-    const encode = encoder({ provider: name, media: ["image"], urls: true }, toMessage)
+    const encode = encoder({ provider: name, media }, toMessage)
     const baseUrl = options.baseUrl ?? "https://api.anthropic.com"
     const service: Exchange.Service = {
       name,

@@ -24,7 +24,7 @@ import { offer } from "./internal/modelList.ts"
 import type { Fault } from "./internal/providerFault.ts"
 import type { Decoder } from "./internal/frames.ts"
 import * as Google from "./internal/google.ts"
-import { encoder, madeOf, type Piece, spoken, textOf } from "./internal/messageParts.ts"
+import { allMedia, encoder, type Piece, spoken, textOf } from "./internal/messageParts.ts"
 import { count, type Fields, fields, isFields, list, string, text } from "./internal/readFields.ts"
 import type { Reply } from "./internal/replyParts.ts"
 
@@ -49,7 +49,7 @@ export interface Options {
  */
 export const make = (options: Options): Effect.Effect<ProviderShape, never, HttpClient.HttpClient> =>
   Effect.map(HttpClient.HttpClient, (client) => {
-    const encode = encoder({ provider: name, media: Google.media, urls: true }, toSteps)
+    const encode = encoder({ provider: name, media: allMedia }, toSteps)
     const service = Google.service(name, options)
     const baseUrl = options.baseUrl ?? Google.baseUrl
     return {
@@ -219,12 +219,14 @@ const failed = (told: Fields | undefined): Fault => Google.fault(told, 500)
 
 const decoder = (reply: Reply): Decoder => {
   const signatures = new Map<string, string>()
-  const media = new Map<string, string>()
+  const media = new Map<string, { readonly mediaType: string | undefined; readonly data: string }>()
   let usage: Fields | undefined
   let reason: FinishReason | undefined
 
-  const finish = (given: FinishReason) =>
+  const finish = (given: FinishReason) => {
+    for (const key of media.keys()) endMedium(key)
     reply.finish(given === "stop" && reply.hasCalls ? "tool-calls" : given, toUsage(usage))
+  }
 
   const sign = (key: string, signature: string) => {
     signatures.set(key, (signatures.get(key) ?? "") + signature)
@@ -255,19 +257,27 @@ const decoder = (reply: Reply): Decoder => {
       default:
         medium(key, step)
         list(step, "content").forEach((part) => {
-          media.delete(key)
+          endMedium(key)
           reply.text(string(part, "text") ?? "")
           medium(key, part)
         })
     }
   }
 
-  // A medium may arrive in pieces after it was announced, but is reported once.
+  // A medium may arrive in pieces after it was announced.
   const medium = (key: string, part: Fields | undefined) => {
-    const said = made(part)
-    if (said === "" || media.get(key) === said || (media.has(key) && text(part, "mime_type") === undefined)) return
-    media.set(key, said)
-    reply.text(said)
+    if (!Object.hasOwn(allMedia, string(part, "type") ?? "")) return
+    const known = media.get(key)
+    const mediaType = text(part, "mime_type") ?? known?.mediaType
+    if (known !== undefined && known.mediaType !== mediaType) endMedium(key)
+    const data = (media.get(key)?.data ?? "") + (string(part, "data") ?? "")
+    media.set(key, { mediaType, data })
+  }
+
+  const endMedium = (key: string) => {
+    const made = media.get(key)
+    media.delete(key)
+    if (made !== undefined) reply.file(made.mediaType, made.data)
   }
 
   const stepDelta = (key: string, delta: Fields | undefined) => {
@@ -287,6 +297,7 @@ const decoder = (reply: Reply): Decoder => {
   const stepStop = (key: string) => {
     const signature = signatures.get(key)
     signatures.delete(key)
+    endMedium(key)
     if (signature !== undefined && signature !== "") reply.endThinking({ [name]: { signature } })
     reply.endCall(key)
   }
@@ -342,10 +353,6 @@ const decoder = (reply: Reply): Decoder => {
     }
   }
 }
-
-/** The text that stands for a medium the model made; empty for other parts. */
-const made = (part: Fields | undefined): string =>
-  Google.media.some((kind) => kind === part?.["type"]) ? madeOf(text(part, "mime_type")) : ""
 
 const toUsage = (usage: Fields | undefined): ReportedUsage =>
   Google.toUsage({

@@ -23,7 +23,7 @@ import { offer } from "./internal/modelList.ts"
 import type { Fault } from "./internal/providerFault.ts"
 import type { Decoder } from "./internal/frames.ts"
 import * as Google from "./internal/google.ts"
-import { encoder, madeOf, type Piece, spoken, textOf } from "./internal/messageParts.ts"
+import { allMedia, encoder, type Piece, spoken, textOf } from "./internal/messageParts.ts"
 import { count, type Fields, fields, firstAnswer, list, string, text } from "./internal/readFields.ts"
 import type { Reply } from "./internal/replyParts.ts"
 
@@ -48,7 +48,7 @@ export interface Options {
  */
 export const make = (options: Options): Effect.Effect<ProviderShape, never, HttpClient.HttpClient> =>
   Effect.map(HttpClient.HttpClient, (client) => {
-    const encode = encoder({ provider: name, media: Google.media, urls: true }, toMessage)
+    const encode = encoder({ provider: name, media: allMedia }, toMessage)
     const service = Google.service(name, options)
     const baseUrl = options.baseUrl ?? Google.baseUrl
     return {
@@ -256,7 +256,8 @@ const decoder = (reply: Reply): Decoder => {
       reply.thinking(string(part, "text") ?? "")
     } else {
       const made = fields(part, "inlineData")
-      reply.text(string(part, "text") ?? (made === undefined ? "" : madeOf(text(made, "mimeType"))))
+      if (made !== undefined) return reply.file(text(made, "mimeType"), string(made, "data") ?? "")
+      reply.text(string(part, "text") ?? "")
     }
   }
 

@@ -32,7 +32,7 @@ import { modelOf } from "../ModelRegistry.ts"
 import type { ProviderShape, Request, ToolDefinition } from "../Provider.ts"
 import { Provider } from "../Provider.ts"
 import { checked, collected, finished, framed, type Method, whole } from "./internal/aiReply.ts"
-import { bytesOf } from "./internal/foreign.ts"
+import { bytesOf } from "./internal/replyParts.ts"
 import { madeOf } from "./internal/messageParts.ts"
 
 /**

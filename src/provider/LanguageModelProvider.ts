@@ -23,7 +23,7 @@ import type { Message } from "../Message.ts"
 import { Provider, type ProviderShape, type Request } from "../Provider.ts"
 import { type Fault, saysTooLong } from "./internal/providerFault.ts"
 import * as Foreign from "./internal/foreign.ts"
-import { encoder, madeOf, type Piece, spoken, standIn, textOf } from "./internal/messageParts.ts"
+import { allMedia, encoder, type Piece, spoken, standIn, textOf } from "./internal/messageParts.ts"
 import type { Reply } from "./internal/replyParts.ts"
 
 /**
@@ -48,7 +48,7 @@ export const fromModel = (
   options: Options = {}
 ): ProviderShape => {
   const name = options.name ?? "ai"
-  const encode = encoder({ provider: name, media: ["image", "audio", "video", "document"], urls: true }, toMessages)
+  const encode = encoder({ provider: name, media: allMedia }, toMessages)
   const modelFor = typeof model === "function" ? model : () => Effect.succeed(model)
   const ask = Effect.fnUntraced(function* (request: Request) {
     const messages = yield* encode(request)
@@ -198,7 +198,7 @@ const reader = (name: string) => (reply: Reply) => {
         teller.end(part.id, part.name, part.params, part.metadata)
         return undefined
       case "file":
-        reply.text(madeOf(part.mediaType))
+        reply.file(part.mediaType, part.data)
         return undefined
       case "response-metadata":
         reply.about(part.id, part.modelId)

@@ -50,7 +50,7 @@ export interface Options {
  */
 export const make = (options: Options = {}): Effect.Effect<ProviderShape, never, HttpClient.HttpClient> =>
   Effect.map(HttpClient.HttpClient, (client) => {
-    const encode = encoder({ provider: name, media: ["image"], urls: false }, toMessages)
+    const encode = encoder({ provider: name, media: { image: { urls: false } } }, toMessages)
     const { apiKey } = options
     const baseUrl = options.baseUrl ?? "http://localhost:11434"
     const service: Exchange.Service = {

@@ -119,6 +119,10 @@ export const hosts: ReadonlyMap<string, Host> = new Map<string, Host>([
       shortIds: true
     }
   ],
+  [
+    "openrouter",
+    { baseUrl: "https://openrouter.ai/api/v1", variable: "OPENROUTER_API_KEY", returnsThinking: "reasoning" }
+  ],
   ["perplexity", { baseUrl: "https://api.perplexity.ai", variable: "PERPLEXITY_API_KEY", usageOption: false }],
   ["togetherai", { baseUrl: "https://api.together.xyz/v1", variable: "TOGETHER_API_KEY" }],
   ["vercel", { baseUrl: "https://api.v0.dev/v1", variable: "VERCEL_API_KEY", usageOption: false }],
@@ -173,7 +177,7 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
       reasoners: options.reasoners ?? false
     }
     const encode = encoder(
-      { provider: name, media: ["image"], urls: options.imageUrls ?? true },
+      { provider: name, media: ChatRequest.mediaOf(options.imageUrls ?? true) },
       ChatRequest.toMessages(dialect)
     )
     const keyHeaders = (): { readonly [name: string]: string } => {

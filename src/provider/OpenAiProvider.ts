@@ -43,7 +43,10 @@ export interface Options {
  */
 export const make = (options: Options): Effect.Effect<ProviderShape, never, HttpClient.HttpClient> =>
   Effect.map(HttpClient.HttpClient, (client) => {
-    const encode = encoder({ provider: dialect.name, media: ["image"], urls: true }, ChatRequest.toMessages(dialect))
+    const encode = encoder(
+      { provider: dialect.name, media: ChatRequest.mediaOf(true) },
+      ChatRequest.toMessages(dialect)
+    )
     const baseUrl = options.baseUrl ?? "https://api.openai.com"
     const service: Exchange.Service = {
       name: dialect.name,

@@ -28,8 +28,8 @@ import { InvalidArguments } from "../KernelError.ts"
 import * as Media from "../Media.ts"
 import * as Policy from "../Policy.ts"
 import * as Skill from "../Skill.ts"
-import { bytesOf } from "./internal/foreign.ts"
 import { madeOf } from "./internal/messageParts.ts"
+import { bytesOf } from "./internal/replyParts.ts"
 import { isFields, text } from "./internal/readFields.ts"
 
 // ---------------------------------------------------------------- tools as skills

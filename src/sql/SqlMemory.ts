@@ -16,7 +16,7 @@ import type { SqlError } from "effect/sql/SqlError"
 import * as Memories from "../internal/chat/memories.ts"
 import * as Ranking from "../internal/chat/ranking.ts"
 import { wordsOf } from "../internal/base/text.ts"
-import { StoreError } from "../KernelError.ts"
+import { type LimitExceeded, StoreError } from "../KernelError.ts"
 import * as Memory from "../Memory.ts"
 import { failed, orLost } from "./internal/sqlFault.ts"
 import * as Key from "./internal/key.ts"
@@ -49,141 +49,20 @@ export const make = Effect.fnUntraced(function* (
   options: Options = {}
 ): Effect.fn.Return<Memory.MemoryShape, StoreError, SqlClient.SqlClient> {
   const sql = (yield* SqlClient.SqlClient).withoutTransforms()
-  const embed = yield* Memory.embedding
   const dialect = sql.onDialectOrElse({ pg: () => Tables.postgres(sql), orElse: () => Tables.sqlite(sql) })
   yield* migrate(sql, "kernai_memory_migrations", { "0001_memories": dialect.tables })
-  const space = Key.make(options.space ?? "default")
-  const guarded = <A>(operation: string, effect: Effect.Effect<A, SqlError>): Effect.Effect<A, StoreError> =>
-    Effect.catchTag(orLost(effect), "SqlError", failed(operation))
-
-  const byKey = (key: string) =>
-    sql<Tables.Row>`SELECT id, name, body FROM kernai_memories WHERE space = ${space} AND memory_key = ${Key.make(key)}`
-
-  // ---------------------------------------------------------------- writing
-
-  const store: Memory.MemoryShape["store"] = Effect.fnUntraced(function* (memory) {
-    const { content, key, metadata = {} } = memory
-    yield* Memory.admit(memory)
-    if (key !== undefined) {
-      const [before] = yield* guarded("remember", byKey(key))
-      if (before !== undefined) return yield* entryOf(before)
-    }
-    const vector = yield* embed(content)
-    const entry = yield* Memory.entryOf(content, metadata)
-    const row = {
-      space,
-      memory_key: key === undefined ? null : Key.make(key),
-      name: entry.id,
-      body: Memories.canonical(entry),
-      vector: vector === undefined ? null : new Uint8Array(vector.buffer)
-    }
-    const added = yield* guarded(
-      "remember",
-      sql.withTransaction(
-        Effect.gen(function* () {
-          const rows = yield* sql<{ id: number }>`
-            INSERT INTO kernai_memories ${sql.insert(row)} ON CONFLICT DO NOTHING RETURNING id`
-          const id = rows[0]?.id
-          if (id === undefined) return false
-          yield* dialect.index(id, wordsOf(content))
-          for (const [name, value] of Object.entries(metadata)) {
-            yield* sql`INSERT INTO kernai_memory_facts ${sql.insert(factOf(id, name, value))}`
-          }
-          return true
-        })
-      )
-    )
-    if (added || key === undefined) return entry
-    const [meanwhile] = yield* guarded("remember", byKey(key))
-    return meanwhile === undefined ? entry : yield* entryOf(meanwhile)
-  })
-
-  const forget: Memory.MemoryShape["forget"] = (id) =>
-    guarded(
-      "forget",
-      sql.withTransaction(
-        Effect.gen(function* () {
-          const rows = yield* sql<{ id: number }>`
-            DELETE FROM kernai_memories WHERE space = ${space} AND name = ${Key.make(id)} RETURNING id`
-          const gone = rows[0]?.id
-          if (gone === undefined) return false
-          yield* dialect.unindex(gone)
-          yield* sql`DELETE FROM kernai_memory_facts WHERE memory = ${gone}`
-          return true
-        })
-      )
-    )
-
-  // ---------------------------------------------------------------- searching
-
-  const matching = (filter: Memory.Query["filter"]) =>
-    sql.and([
-      sql`m.space = ${space}`,
-      ...Object.entries(filter ?? {}).map(([name, value]) => {
-        const fact = factOf(0, name, value)
-        return sql`EXISTS (SELECT 1 FROM kernai_memory_facts f WHERE f.memory = m.id AND f.name = ${fact.name} AND f.value = ${fact.value})`
-      })
-    ])
-
-  /** The newest vectors that pass the filter, best match first. */
-  const alike = Effect.fnUntraced(function* (vector: Float32Array, query: Memory.Query, count: number) {
-    const found = new Map<number, number>()
-    let before: number | undefined
-    const compared = Math.floor(options.compared ?? 10_000)
-    for (let looked = 0; looked < compared; looked += page) {
-      const most = Math.min(page, compared - looked)
-      const older = before === undefined ? [] : [sql`m.id < ${before}`]
-      const where = sql.and([matching(query.filter), sql`m.vector IS NOT NULL`, ...older])
-      const rows = yield* sql<{ id: number; vector: Uint8Array }>`
-        SELECT m.id, m.vector FROM kernai_memories m WHERE ${where} ORDER BY m.id DESC LIMIT ${most}`
-      for (const row of rows) found.set(row.id, Ranking.likeness(vector, floats(row.vector)))
-      before = rows.at(-1)?.id
-      if (rows.length < most) break
-    }
-    return new Map([...found].toSorted((a, b) => b[1] - a[1] || a[0] - b[0]).slice(0, count))
-  })
-
-  const search: Memory.MemoryShape["search"] = Effect.fnUntraced(function* (query) {
-    const asked = Memories.asked(query)
-    if (asked.words.length === 0 || asked.limit === 0) return []
-    const vector = yield* embed(query.query)
-    // Comparing by meaning may change the order, so more rows are read than are returned.
-    const count = vector === undefined ? asked.limit : Math.max(50, asked.limit * 2)
-    const texts = new Map(
-      (yield* guarded("search", dialect.search(asked.words, matching(query.filter), count))).map((row) => [
-        row.id,
-        // Ranks differ between databases; both are mapped to between 0 and 1.
-        row.fit / (1 + row.fit)
-      ])
-    )
-    const meanings = vector === undefined ? undefined : yield* guarded("search", alike(vector, query, count))
-    const ids = new Set([...texts.keys(), ...(meanings?.keys() ?? [])])
-    const best = [...ids]
-      .map((id) => {
-        const words = texts.get(id) ?? 0
-        return { id, score: meanings === undefined ? words : Ranking.blend(words, meanings.get(id) ?? 0) }
-      })
-      .filter(({ score }) => score > 0 && score >= asked.minScore)
-      .toSorted((a, b) => b.score - a.score || a.id - b.id)
-      .slice(0, asked.limit)
-    if (best.length === 0) return []
-    const rows = yield* guarded(
-      "search",
-      sql<Tables.Row>`SELECT id, name, body FROM kernai_memories WHERE ${sql.in(
-        "id",
-        best.map(({ id }) => id)
-      )}`
-    )
-    const entries = new Map(
-      yield* Effect.forEach(rows, (row) => Effect.map(entryOf(row), (entry) => [row.id, entry] as const))
-    )
-    return best.flatMap(({ id, score }) => {
-      const entry = entries.get(id)
-      return entry === undefined ? [] : [{ ...entry, score }]
-    })
-  })
-
-  return { store, search, forget }
+  const table: Table = {
+    sql,
+    dialect,
+    embed: yield* Memory.embedding,
+    space: Key.make(options.space ?? "default"),
+    compared: Math.floor(options.compared ?? 10_000)
+  }
+  return {
+    store: (memory) => store(table, memory),
+    search: (query) => search(table, query),
+    forget: (id) => forget(table, id)
+  }
 })
 
 /**
@@ -222,6 +101,153 @@ export type {
  */
 export const layerPg = (options: Postgres.Options & Options): Layer.Layer<Memory.Memory, StoreError> =>
   onPg(Memory.Memory, options, make(options))
+
+/** The memories of one space in a database. */
+interface Table {
+  readonly sql: SqlClient.SqlClient
+  readonly dialect: Tables.Dialect
+  readonly embed: (text: string) => Effect.Effect<Float32Array | undefined>
+  readonly space: string
+  readonly compared: number
+}
+
+const guarded = <A>(operation: string, effect: Effect.Effect<A, SqlError>): Effect.Effect<A, StoreError> =>
+  Effect.catchTag(orLost(effect), "SqlError", failed(operation))
+
+const byKey = ({ space, sql }: Table, key: string) =>
+  sql<Tables.Row>`SELECT id, name, body FROM kernai_memories WHERE space = ${space} AND memory_key = ${Key.make(key)}`
+
+// ---------------------------------------------------------------- writing
+
+const store = Effect.fnUntraced(function* (
+  table: Table,
+  memory: Memory.NewMemory
+): Effect.fn.Return<Memory.MemoryEntry, StoreError | LimitExceeded> {
+  const { dialect, embed, space, sql } = table
+  const { content, key, metadata = {} } = memory
+  yield* Memory.admit(memory)
+  if (key !== undefined) {
+    const [before] = yield* guarded("remember", byKey(table, key))
+    if (before !== undefined) return yield* entryOf(before)
+  }
+  const vector = yield* embed(content)
+  const entry = yield* Memory.entryOf(content, metadata)
+  const row = {
+    space,
+    memory_key: key === undefined ? null : Key.make(key),
+    name: entry.id,
+    body: Memories.canonical(entry),
+    vector: vector === undefined ? null : new Uint8Array(vector.buffer)
+  }
+  const added = yield* guarded(
+    "remember",
+    sql.withTransaction(
+      Effect.gen(function* () {
+        const rows = yield* sql<{ id: number }>`
+          INSERT INTO kernai_memories ${sql.insert(row)} ON CONFLICT DO NOTHING RETURNING id`
+        const id = rows[0]?.id
+        if (id === undefined) return false
+        yield* dialect.index(id, wordsOf(content))
+        for (const [name, value] of Object.entries(metadata)) {
+          yield* sql`INSERT INTO kernai_memory_facts ${sql.insert(factOf(id, name, value))}`
+        }
+        return true
+      })
+    )
+  )
+  if (added || key === undefined) return entry
+  const [meanwhile] = yield* guarded("remember", byKey(table, key))
+  return meanwhile === undefined ? entry : yield* entryOf(meanwhile)
+})
+
+const forget = ({ dialect, space, sql }: Table, id: string): Effect.Effect<boolean, StoreError> =>
+  guarded(
+    "forget",
+    sql.withTransaction(
+      Effect.gen(function* () {
+        const rows = yield* sql<{ id: number }>`
+          DELETE FROM kernai_memories WHERE space = ${space} AND name = ${Key.make(id)} RETURNING id`
+        const gone = rows[0]?.id
+        if (gone === undefined) return false
+        yield* dialect.unindex(gone)
+        yield* sql`DELETE FROM kernai_memory_facts WHERE memory = ${gone}`
+        return true
+      })
+    )
+  )
+
+// ---------------------------------------------------------------- searching
+
+const matching = ({ space, sql }: Table, filter: Memory.Query["filter"]) =>
+  sql.and([
+    sql`m.space = ${space}`,
+    ...Object.entries(filter ?? {}).map(([name, value]) => {
+      const fact = factOf(0, name, value)
+      return sql`EXISTS (SELECT 1 FROM kernai_memory_facts f WHERE f.memory = m.id AND f.name = ${fact.name} AND f.value = ${fact.value})`
+    })
+  ])
+
+/** The newest vectors that pass the filter, best match first. */
+const alike = Effect.fnUntraced(function* (table: Table, vector: Float32Array, query: Memory.Query, count: number) {
+  const { compared, sql } = table
+  const found = new Map<number, number>()
+  let before: number | undefined
+  for (let looked = 0; looked < compared; looked += page) {
+    const most = Math.min(page, compared - looked)
+    const older = before === undefined ? [] : [sql`m.id < ${before}`]
+    const where = sql.and([matching(table, query.filter), sql`m.vector IS NOT NULL`, ...older])
+    const rows = yield* sql<{ id: number; vector: Uint8Array }>`
+      SELECT m.id, m.vector FROM kernai_memories m WHERE ${where} ORDER BY m.id DESC LIMIT ${most}`
+    for (const row of rows) found.set(row.id, Ranking.likeness(vector, floats(row.vector)))
+    before = rows.at(-1)?.id
+    if (rows.length < most) break
+  }
+  return new Map([...found].toSorted((a, b) => b[1] - a[1] || a[0] - b[0]).slice(0, count))
+})
+
+const search = Effect.fnUntraced(function* (
+  table: Table,
+  query: Memory.Query
+): Effect.fn.Return<ReadonlyArray<Memory.MemoryEntry>, StoreError> {
+  const { dialect, embed, sql } = table
+  const asked = Memories.asked(query)
+  if (asked.words.length === 0 || asked.limit === 0) return []
+  const vector = yield* embed(query.query)
+  // Comparing by meaning may change the order, so more rows are read than are returned.
+  const count = vector === undefined ? asked.limit : Math.max(50, asked.limit * 2)
+  const texts = new Map(
+    (yield* guarded("search", dialect.search(asked.words, matching(table, query.filter), count))).map((row) => [
+      row.id,
+      // Ranks differ between databases; both are mapped to between 0 and 1.
+      row.fit / (1 + row.fit)
+    ])
+  )
+  const meanings = vector === undefined ? undefined : yield* guarded("search", alike(table, vector, query, count))
+  const ids = new Set([...texts.keys(), ...(meanings?.keys() ?? [])])
+  const best = [...ids]
+    .map((id) => {
+      const words = texts.get(id) ?? 0
+      return { id, score: meanings === undefined ? words : Ranking.blend(words, meanings.get(id) ?? 0) }
+    })
+    .filter(({ score }) => score > 0 && score >= asked.minScore)
+    .toSorted((a, b) => b.score - a.score || a.id - b.id)
+    .slice(0, asked.limit)
+  if (best.length === 0) return []
+  const rows = yield* guarded(
+    "search",
+    sql<Tables.Row>`SELECT id, name, body FROM kernai_memories WHERE ${sql.in(
+      "id",
+      best.map(({ id }) => id)
+    )}`
+  )
+  const entries = new Map(
+    yield* Effect.forEach(rows, (row) => Effect.map(entryOf(row), (entry) => [row.id, entry] as const))
+  )
+  return best.flatMap(({ id, score }) => {
+    const entry = entries.get(id)
+    return entry === undefined ? [] : [{ ...entry, score }]
+  })
+})
 
 // ---------------------------------------------------------------- helpers
 

@@ -6,6 +6,7 @@
 
 export * as Cassette from "./Cassette.ts"
 export * as MockProvider from "./MockProvider.ts"
+export * as ProviderSuite from "./ProviderSuite.ts"
 export * as ReplayProvider from "./ReplayProvider.ts"
 export * as CrashMatrix from "./CrashMatrix.ts"
 export * as MediaStoreSuite from "./MediaStoreSuite.ts"

@@ -57,8 +57,15 @@ describe("Kernel.questions", () => {
         assert.strictEqual((yield* Effect.flip(Kernel.run(agent, "?", { provider, runId: "r" })))._tag, "RunPaused")
         const open = yield* Kernel.questions("r")
         assert.deepStrictEqual(open, [
-          { callId: "r:t1.0", name: "send", input: { to: "Oslo" }, reason: "send costs" },
-          { callId: "r:t1.1", name: "send", input: { to: "Rome" }, reason: "send costs" }
+          {
+            callId: "r:t1.0",
+            name: "send",
+            input: { to: "Oslo" },
+            reason: "send costs",
+            runId: "r",
+            agents: ["agent"]
+          },
+          { callId: "r:t1.1", name: "send", input: { to: "Rome" }, reason: "send costs", runId: "r", agents: ["agent"] }
         ])
         yield* Kernel.answer("r", [{ callId: "r:t1.0", approved: true }], { workerId: "ada" })
         const records = yield* Stream.runCollect((yield* RunStore.RunStore).read("r"))

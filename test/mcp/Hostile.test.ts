@@ -364,6 +364,37 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
     })
   )
 
+  it.effect("may list malformed tools, which hide no other", () =>
+    Effect.gen(function* () {
+      const connection = yield* Support.hostile("malformed")
+      const names = (yield* connection.tools).map((tool) => tool.name)
+      assert.include(names, "say")
+      assert.notIncludeMembers(names, ["half", "desc"])
+      const leftOut = yield* connection.leftOut
+      assert.sameMembers([...leftOut.keys()], ["half", "desc", "without a name"])
+      assert.strictEqual(yield* say(connection, "it works"), "it works")
+    })
+  )
+
+  it.effect("may write rubbish, which costs no message that arrives with it", () =>
+    Effect.gen(function* () {
+      const connection = yield* Support.hostile()
+      assert.strictEqual(Support.textOf(yield* connection.callTool("rubbish", {})), "after rubbish")
+      assert.strictEqual(yield* say(connection, "back"), "back")
+    })
+  )
+
+  it.effect("may ask for more input, and the call fails for that reason", () =>
+    Effect.gen(function* () {
+      for (const settings of [{}, { protocolVersion: "2026-07-28" }]) {
+        const connection = yield* Support.hostile("protocolVersion" in settings ? "modern" : "", "", settings)
+        const error = yield* Effect.flip(connection.callTool("question", {}))
+        assert.strictEqual(error.reason, "input_required")
+        assert.strictEqual(error.message, "MCP server 'it': it asks for more input before it answers")
+      }
+    })
+  )
+
   it.effect("that breaks the protocol loses the connection with a typed error, and gets another one (S-18)", () =>
     Effect.gen(function* () {
       const connection = yield* Support.hostile()

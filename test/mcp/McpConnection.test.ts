@@ -624,6 +624,25 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
     const say = (stream: http.ServerResponse, id: number, result: unknown) =>
       stream.write(`event: message\ndata: ${JSON.stringify({ jsonrpc: "2.0", id, result })}\n\n`)
 
+    it.effect("waits for a connection no longer than connectTimeout, whatever the server leaves out", () =>
+      Effect.gen(function* () {
+        const streams = [
+          (response: http.ServerResponse) => void response.write(": nothing\n\n"),
+          (response: http.ServerResponse) => void response.write("event: endpoint\ndata: /post\n\n")
+        ]
+        for (const begin of streams) {
+          const server = yield* Http.serve((request, response) => {
+            if (request.method !== "GET") return
+            response.writeHead(200, { "content-type": "text/event-stream" })
+            begin(response)
+          })
+          const connection = yield* Support.connect({ url: server.url("/sse"), connectTimeout: "100 millis" })
+          assert.strictEqual((yield* Effect.flip(connection.info)).reason, "timeout")
+        }
+        // No limit of the kernel takes part in it.
+      }).pipe(Effect.provideService(Limits.Limits, Limits.make({ connectTimeout: "Infinity" })))
+    )
+
     it.effect("delays no call beyond its timeout when the server answers nothing", () =>
       Effect.gen(function* () {
         const server = yield* legacy(() => {})

@@ -139,7 +139,8 @@ layer(Support.platform, { excludeTestServices: true, timeout: "20 seconds" })("M
         bad: { transport: "http" },
         good: { command, args: [...args, "", side] },
         shell: { command, args: [...args, "", "", "~/notes", "$(id)", "|"] },
-        refs: { command, args: [...args, "refs"] }
+        refs: { command, args: [...args, "refs"] },
+        odd: { command, args: [...args, "malformed"] }
       })
       assert.deepStrictEqual(
         findings.map(({ server, state }) => [server, state]),
@@ -150,12 +151,31 @@ layer(Support.platform, { excludeTestServices: true, timeout: "20 seconds" })("M
           ["shell", "warning"],
           ["shell", "warning"],
           ["shell", "warning"],
-          ["refs", "ok"]
+          ["refs", "ok"],
+          ["refs", "warning"],
+          ["odd", "ok"],
+          ["odd", "warning"]
         ]
       )
       assert.match(findings[1]!.detail, /^hostile 0, stdio, revision 2025-11-25, \d+ tools$/)
       assert.match(findings[3]!.detail, /"~\/notes" reaches the program as it stands/)
+      assert.match(findings[7]!.detail, /left out \("remote", "relative", "output"\): their schemas refer to other/)
+      assert.match(findings[9]!.detail, /left out \("half", "without a name", "desc"\): they are malformed/)
       assert.isFalse(Support.isAlive(Number(Support.lines(side)[0]!.split(" ")[1])))
+    })
+  )
+
+  it.effect("warns of variables that make a program load other code", () =>
+    Effect.gen(function* () {
+      const env = ["LD_PRELOAD", "NODE_OPTIONS", "DYLD_INSERT_LIBRARIES", "PYTHONPATH", "BASH_ENV", "JAVA_TOOL_OPTIONS"]
+      const given = { ...Object.fromEntries(env.map((name) => [name, ""])), API_KEY: "k", LANG: "C", NODE_ENV: "test" }
+      const findings = yield* examine({ it: { command, args, env: given } })
+      assert.deepStrictEqual(
+        findings.flatMap(({ detail, state }) =>
+          state === "warning" ? [/^the variable "(\w+)"/.exec(detail)?.[1]] : []
+        ),
+        env
+      )
     })
   )
 

@@ -341,6 +341,23 @@ describe("McpHub", () => {
       })
     )
 
+    it.live("and shows a person the new description on one line, without hidden characters and not endlessly", () =>
+      Effect.gen(function* () {
+        const server = yield* Hub.scripted(first)
+        yield* Effect.gen(function* () {
+          yield* McpHub.McpHub
+          server.change({
+            ...first,
+            tools: [Hub.tool("add", { description: `\u001b[2Jok\u202e\n${"é".repeat(50_000)}` })]
+          })
+          const { hidden } = yield* until(({ hidden }) => hidden.length > 0)
+          const { description } = hidden[0]!
+          assert.match(description, /^\\u\{1b\}\[2Jok\\u\{202e\} é+…$/)
+          assert.isAtMost(description.length, Limits.defaults.descriptionLength + 40)
+        }).pipe(Effect.provide(Hub.hub({ s: server.settings })))
+      })
+    )
+
     it.live("shows one again that changed back, and a new one at once", () =>
       Effect.gen(function* () {
         const server = yield* Hub.scripted(first)
@@ -547,7 +564,7 @@ describe("McpHub", () => {
           assert.deepStrictEqual(yield* Hub.call("mcp_s__data"), [Content.data({ x: 1 })])
           assert.deepStrictEqual(yield* Hub.call("mcp_s__both"), [Content.text("one row\n"), Content.data({ x: 1 })])
           assert.deepStrictEqual(yield* Hub.call("mcp_s__wrapped"), [Content.text("one row")])
-          assert.deepStrictEqual(yield* Hub.call("mcp_s__nothing"), [])
+          assert.deepStrictEqual(yield* Hub.call("mcp_s__nothing"), [Content.text("")])
         }).pipe(Effect.provide(Hub.hub({ s: settings })))
       })
     )
@@ -557,13 +574,14 @@ describe("McpHub", () => {
         const { settings } = yield* server
         yield* Effect.gen(function* () {
           for (const [name, told] of [
-            ["failed", "bad path\n[image left out]"],
+            ["failed", "bad path"],
             ["mute", "the tool failed without a message"],
             ["refused", "no way"]
           ] as const) {
             assert.strictEqual(yield* sentence(Hub.call(`mcp_s__${name}`)), told)
             assert.strictEqual(yield* sentence(Hub.speak({ method: "tools/call", params: { name } })), told)
           }
+          assert.deepNestedInclude(yield* Effect.flip(Hub.call("mcp_s__failed")), { "content[0].type": "image" })
         }).pipe(Effect.provide(Hub.hub({ s: settings })))
       })
     )

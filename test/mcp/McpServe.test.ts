@@ -24,6 +24,7 @@ import { McpServe } from "kernai/mcp"
 import { MockProvider } from "kernai/testing"
 import { spawn } from "node:child_process"
 import * as http from "node:http"
+import * as net from "node:net"
 import { text } from "node:stream/consumers"
 import { fileURLToPath } from "node:url"
 import { frameLength } from "../../src/internal/base/bounds.ts"
@@ -381,7 +382,10 @@ describe("McpServe", () => {
           [{ host: `127.0.0.1.evil.example:${port}` }, 403],
           [{ origin: "https://evil.example" }, 403],
           [{ origin: "null" }, 403],
-          [{ origin: `http://127.0.0.1:${port}` }, 403],
+          [{ origin: "http://127.0.0.1:1" }, 403],
+          [{ origin: `https://127.0.0.1:${port}` }, 403],
+          [{ "content-type": "application/json; charset=utf-16le" }, 415],
+          [{ "content-type": 'application/json;charset="iso-8859-1"' }, 415],
           [{ "content-type": "text/plain" }, 403],
           [{ "content-type": "text/plain; charset=application/json" }, 403],
           [{ "access-control-request-method": "POST", origin: "https://evil.example" }, 403, "OPTIONS"],
@@ -401,6 +405,34 @@ describe("McpServe", () => {
           )
         }
         assert.strictEqual(yield* send(endpoint, { host: `LOCALHOST:${port}` }), 400, "it may ask, but has no session")
+        const own = [`http://127.0.0.1:${port}`, `http://localhost:${port}`]
+        for (const origin of own) assert.strictEqual(yield* send(endpoint, { origin }), 400, origin)
+        const utf8 = { "content-type": "application/json; charset=UTF-8" }
+        assert.strictEqual(yield* send(endpoint, utf8), 400)
+      }).pipe(Effect.provide(registry))
+    )
+
+    it.live("not with two Host headers, whichever comes first", () =>
+      Effect.gen(function* () {
+        const { token, url } = yield* serve()
+        const { host, pathname, port } = new URL(url)
+        const bearer = token === undefined ? "" : Redacted.value(token)
+        const answer = (hosts: ReadonlyArray<string>) =>
+          Effect.promise(async () => {
+            const socket = net.connect(Number(port), "127.0.0.1")
+            const head = [`POST ${pathname} HTTP/1.1`, ...hosts.map((name) => `Host: ${name}`)]
+            const rest = [`Authorization: Bearer ${bearer}`, "Content-Type: application/json", "Content-Length: 2"]
+            socket.end([...head, ...rest, "", "{}"].join("\r\n"))
+            return await text(socket)
+          })
+        for (const hosts of [
+          [host, "evil.example"],
+          ["evil.example", host],
+          [host, host]
+        ]) {
+          const answered = yield* answer(hosts)
+          assert.match(answered, /^HTTP\/1.1 400 .*the Host header is repeated$/s)
+        }
       }).pipe(Effect.provide(registry))
     )
 

@@ -1,7 +1,7 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, layer } from "@effect/vitest"
 import { Context, Deferred, Effect, Fiber, Layer, Option, Redacted } from "effect"
-import { FetchHttpClient, HttpClient, HttpClientError } from "effect/http"
+import { FetchHttpClient, HttpClient, HttpClientError, HttpClientResponse } from "effect/http"
 import * as fs from "node:fs"
 import type { ServerResponse } from "node:http"
 import { connect } from "node:net"
@@ -948,6 +948,44 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
         const error = yield* Effect.flip(auth.signIn(Authorization.browse))
         assert.strictEqual(error.message, "MCP server 'it' must be reached by https: a token would be sent to it")
         assert.deepStrictEqual(asked, [])
+      })
+    )
+
+    it.effect("a private address of a server that is not there itself", () =>
+      Effect.gen(function* () {
+        const asked: Array<string> = []
+        let issuer = ""
+        let endpoint = ""
+        const client = HttpClient.make((request, url) => {
+          asked.push(url.hostname)
+          const resource = url.pathname.includes("oauth-protected-resource")
+          const body = resource
+            ? { resource: "https://mcp.example.com/mcp", authorization_servers: [issuer] }
+            : {
+                issuer,
+                authorization_endpoint: "https://auth.example.com/authorize",
+                token_endpoint: endpoint,
+                code_challenge_methods_supported: ["S256"]
+              }
+          return Effect.succeed(HttpClientResponse.fromWeb(request, Response.json(body)))
+        })
+        const attempt = Effect.gen(function* () {
+          const prepared = prepare("https://mcp.example.com/mcp")
+          const { auth } = yield* Effect.provideService(prepared, HttpClient.HttpClient, client)
+          return yield* Effect.flip(auth.signIn(Authorization.browse))
+        })
+        const addresses = ["10.0.0.1", "169.254.169.254", "192.168.1.1", "172.31.0.9", "100.64.0.1", "127.0.0.1"]
+        const written = ["0x7f.1", "2852039166", "[::1]", "[fe80::1]", "[fd00::1]", "[::ffff:169.254.169.254]"]
+        const names = ["localhost", "metadata.google.internal", "printer.local", "router", "a.localhost."]
+        for (const host of [...addresses, ...written, ...names]) {
+          issuer = `https://${host}`
+          const error = yield* attempt
+          assert.include(error.message, "private address", host)
+          endpoint = `https://${host}/token`
+          issuer = "https://auth.example.com"
+          assert.include((yield* attempt).message, "private address", host)
+        }
+        assert.deepStrictEqual(new Set(asked), new Set(["mcp.example.com", "auth.example.com"]))
       })
     )
 

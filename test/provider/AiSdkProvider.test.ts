@@ -242,14 +242,21 @@ describe("AiSdkProvider", () => {
     )
   }
 
-  it.effect("says what stands in the place of an image the model made, instead of nothing", () =>
+  it.effect("gives an image the model made, and a text in the place of one that cannot be had", () =>
     Effect.gen(function* () {
+      const file = { type: "file", mediaType: "image/png" }
+      const address = { type: "url", url: new URL("https://x.test/a.png") }
       const { model } = scripted("v4", [
         say("Here: "),
-        { type: "file", mediaType: "image/png", data: "AQID" },
+        { ...file, data: "AQID" },
+        { ...file, data: new Uint8Array([1, 2, 3]) },
+        { ...file, data: { type: "data", data: "AQID" } },
+        { ...file, data: address },
         endings.v4
       ])
-      const { text } = yield* read(AiSdkProvider.fromModel(model).stream(request()))
+      const { parts, text } = yield* read(AiSdkProvider.fromModel(model).stream(request()))
+      const files = parts.filter((part) => part.type === "file")
+      assert.deepStrictEqual(files, Array(3).fill({ ...file, data: "AQID" }))
       assert.strictEqual(text, "Here: [image unavailable: image/png]")
     })
   )

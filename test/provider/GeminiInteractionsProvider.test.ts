@@ -12,7 +12,8 @@ import {
   request,
   stub,
   tool,
-  vendor
+  vendor,
+  type Read
 } from "../support/provider.ts"
 
 const reading = (...list: ReadonlyArray<object>) => readingOf("google-interactions", list, "\r\n")
@@ -139,11 +140,13 @@ describe("GeminiInteractionsProvider", () => {
     })
   )
 
-  it.effect("says what stands in the place of a medium the model made, once however it comes (BP-105)", () =>
+  it.effect("gives a medium the model made, once however it comes", () =>
     Effect.gen(function* () {
       const png = { type: "image", mime_type: "image/png", data: "AQID" }
       const wav = { type: "audio", mime_type: "audio/wav", data: "AQID" }
       const end = { event_type: "interaction.completed", interaction: { status: "completed" } }
+      const files = ({ parts }: Read) =>
+        parts.flatMap((part) => (part.type === "file" ? [[part.mediaType, part.data]] : []))
       const streamed = yield* reading(
         { event_type: "step.delta", index: 0, delta: { type: "text", text: "Here: " } },
         { event_type: "step.delta", index: 0, delta: png },
@@ -152,18 +155,31 @@ describe("GeminiInteractionsProvider", () => {
         { event_type: "step.delta", index: 1, delta: { type: "news", mime_type: "image/png" } },
         end
       )
-      assert.strictEqual(streamed.text, "Here: [image unavailable: image/png][audio unavailable: audio/wav]")
+      assert.strictEqual(streamed.text, "Here: ")
+      assert.deepStrictEqual(files(streamed), [
+        ["image/png", "AQID"],
+        ["audio/wav", "AQIDAQID"]
+      ])
       const step = { type: "model_output", content: [png, { type: "text", text: " and " }, png, { type: "news" }] }
       const whole = yield* reading({ event_type: "step.start", index: 0, step }, end)
-      assert.strictEqual(whole.text, "[image unavailable: image/png] and [image unavailable: image/png]")
+      assert.strictEqual(whole.text, " and ")
+      assert.deepStrictEqual(files(whole), [
+        ["image/png", "AQID"],
+        ["image/png", "AQID"]
+      ])
       const announced = yield* reading(
-        { event_type: "step.start", index: 0, step: { type: "model_output", content: [png] } },
+        { event_type: "step.start", index: 0, step: { type: "model_output", content: [{ ...png, data: "" }] } },
         { event_type: "step.delta", index: 0, delta: png },
         { event_type: "step.delta", index: 0, delta: { type: "image", data: "AQID" } },
         { event_type: "step.start", index: 1, step: png },
         end
       )
-      assert.strictEqual(announced.text, "[image unavailable: image/png][image unavailable: image/png]")
+      assert.deepStrictEqual(files(announced), [
+        ["image/png", "AQIDAQID"],
+        ["image/png", "AQID"]
+      ])
+      const empty = yield* reading({ event_type: "step.start", index: 0, step: { ...png, data: "" } }, end)
+      assert.strictEqual(empty.text, "[image unavailable: image/png]")
     })
   )
 

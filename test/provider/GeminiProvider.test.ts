@@ -246,12 +246,17 @@ describe("GeminiProvider", () => {
     })
   )
 
-  it.effect("says what stands in the place of an image the model made, instead of nothing", () =>
+  it.effect("gives an image the model made, but not one of its thoughts", () =>
     Effect.gen(function* () {
       const inlineData = { mimeType: "image/png", data: "AQID" }
       const parts = [{ text: "Here: " }, { inlineData, thought: true }, { inlineData }]
-      const { text } = yield* reading({ candidates: [{ content: { parts }, finishReason: "STOP" }] })
-      assert.strictEqual(text, "Here: [image unavailable: image/png]")
+      const { parts: read, text } = yield* reading({ candidates: [{ content: { parts }, finishReason: "STOP" }] })
+      assert.strictEqual(text, "Here: ")
+      const file = { type: "file", mediaType: "image/png", data: "AQID" } as const
+      assert.deepStrictEqual(
+        read.filter(({ type }) => type === "file"),
+        [file]
+      )
     })
   )
 

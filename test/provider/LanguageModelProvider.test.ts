@@ -56,12 +56,13 @@ describe("LanguageModelProvider", () => {
     }).pipe(Effect.provide(kernel(add)))
   )
 
-  it.effect("says what stands in the place of an image the model made, instead of nothing", () =>
+  it.effect("gives an image the model made to the run", () =>
     Effect.gen(function* () {
       const { model } = yield* scripted([say("Here: "), { type: "file", mediaType: "image/png", data: "AQID" }, finish])
       const agent = Agent.make({ instructions: "Draw.", model: "m" })
       const run = yield* told(agent, "a cat", { provider: LanguageModelProvider.fromModel(model) })
-      assert.strictEqual(run.text, "Here: [image unavailable: image/png]")
+      assert.strictEqual(run.text, "Here: ")
+      assert.strictEqual(of(run.events, "media_made")[0]?.mediaType, "image/png")
     }).pipe(Effect.provide(kernel()))
   )
 

@@ -1,5 +1,5 @@
 /**
- * The eight runs that are cut off everywhere (reliability.md section 5), each with skills that write.
+ * The runs that are cut off everywhere (reliability.md section 5), each with skills that write.
  */
 import { Effect, Layer } from "effect"
 import { Agent, Hooks, Policy, Provider, Skill, SkillRegistry } from "kernai"
@@ -69,6 +69,32 @@ const failsOnce = () => {
   )
 }
 
+/** Agents whose models have their names, each with a script of its own: the reply to so many answers. */
+const voices = (script: { readonly [agent: string]: ReadonlyArray<MockProvider.Reply> }) =>
+  MockProvider.layerOf(
+    MockProvider.make().onCall((request) => {
+      const said = request.messages.filter((message) => message.role === "assistant").length
+      return script[request.model.id]?.[said] ?? "done"
+    })
+  )
+
+const member = (name: string, options: Partial<Agent.Options<never>> = {}) =>
+  agent(name, { model: { ...model, id: name }, ...options })
+
+const asks = (...names: ReadonlyArray<string>): MockProvider.Reply => ({
+  calls: names.map((name) => ({ id: `ask-${name}`, name, params: { input: `do ${name}` } }))
+})
+
+/** A desk that asks two agents at once, one of which asks another; both pay. */
+const clerk = member("clerk")
+const refunds = member("refunds", { agents: [clerk] })
+const billing = agent("billing", { model: { ...model, id: "billing" }, dialect: "blocks" })
+const desk = member("desk", { agents: [billing, refunds], concurrency: 2 })
+
+const confirmsPay = Policy.layer((call) =>
+  Effect.succeed(call.name === "pay" ? Policy.confirm("it costs") : Policy.allowed)
+)
+
 /** The subjects, made anew for each test: one of them remembers that it failed. */
 export const subjects = (): ReadonlyArray<CrashMatrix.Subject> => [
   { name: "plain", agent: agent("plain"), input: "go", layer: Layer.merge(skills, speaks(["done"])) },
@@ -111,6 +137,39 @@ export const subjects = (): ReadonlyArray<CrashMatrix.Subject> => [
               ? { context: { enough: true }, control: { _tag: "Finish", reason: "enough" } }
               : undefined
           )
+      })
+    )
+  },
+  {
+    name: "agents",
+    agent: desk,
+    input: "go",
+    layer: Layer.mergeAll(
+      skills,
+      confirmsPay,
+      voices({
+        desk: [asks("billing", "refunds"), "all done"],
+        billing: [`<block type="command" name="pay">{"to": "eva"}</block>`, `<block type="final">billed</block>`],
+        refunds: [asks("clerk"), "refunded"],
+        clerk: [calls(["call-a", "pay"], ["call-b", "send"]), "paid back"]
+      })
+    )
+  },
+  {
+    name: "hand-off",
+    agent: member("desk", {
+      handoffs: [agent("billing", { model: { ...model, id: "billing" }, dialect: "blocks", handoffs: ["desk"] })]
+    }),
+    input: "go",
+    layer: Layer.merge(
+      skills,
+      voices({
+        desk: [calls(["call-a", "pay"], ["call-b", "transfer_to_billing"]), "", "", "done"],
+        billing: [
+          "",
+          `<block type="command" name="pay">{"to": "eva"}</block>`,
+          `<block type="command" name="transfer_to_desk"></block>`
+        ]
       })
     )
   },

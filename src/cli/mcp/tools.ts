@@ -32,7 +32,7 @@ const withServers = <A, E extends { readonly _tag: string; readonly message: str
   )
 }
 
-/** Lists the servers of a config, or one of them, with their tools. */
+/** Lists the servers of a config, or one of them, with their tools. Fails when one is not available. */
 export const list = Effect.fnUntraced(function* (file: string, server: string | undefined, asJson: boolean) {
   const screen = yield* Screen
   const config = yield* server === undefined ? Servers.read(file) : Servers.readOne(file, server)
@@ -46,13 +46,16 @@ export const list = Effect.fnUntraced(function* (file: string, server: string | 
       skills: Object.fromEntries(server.skills),
       tools: toolsOf(server.name)
     }))
-    return screen.out(`${Text.json(plain(listed))}\n`)
+    screen.out(`${Text.json(plain(listed))}\n`)
+  } else {
+    for (const server of servers) {
+      screen.out(`${Text.paint(Text.flat(server.name), "title", screen)}  ${stateOf(server)}\n`)
+      listTools(screen, toolsOf(server.name))
+      listHidden(screen, server)
+    }
   }
-  for (const server of servers) {
-    screen.out(`${Text.paint(Text.flat(server.name), "title", screen)}  ${stateOf(server)}\n`)
-    listTools(screen, toolsOf(server.name))
-    listHidden(screen, server)
-  }
+  const away = servers.filter(({ problem }) => problem !== undefined).map(({ name }) => Text.flat(name))
+  if (away.length > 0) return yield* failed(`not available: ${away.join(", ")}`)
 })
 
 const stateOf = ({ info, problem, state }: ServerStatus): string =>

@@ -51,7 +51,7 @@ export const jsonSchema = (): JsonObject => {
     description: "An agent: who runs, with which model and rights",
     ...plain,
     properties: Object.fromEntries(described),
-    // A config may hold more than is known here: it is kept (AC-23).
+    // Unknown keys of a config are kept.
     additionalProperties: true,
     ...(Object.keys(definitions).length === 0 ? {} : { $defs: jsonObject(JSON.parse(JSON.stringify(definitions))) })
   }

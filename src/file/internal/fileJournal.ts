@@ -1,5 +1,5 @@
 /**
- * The journals of runs in a directory: read a page at a time, and folded to the state they lead to (DR-5).
+ * Reads the journals of runs in a directory, a page at a time, and folds them to their states.
  *
  * What is written down of a state is a shortcut: where it does not fit its
  * journal, the journal alone counts. A record that is missing is told, never

@@ -1,5 +1,5 @@
 /**
- * Leases of runs in files: a log in which each line is who holds the run from then on (DR-6).
+ * Leases of runs in files: a log in which each line names the holder of the run from then on.
  */
 
 import * as Effect from "effect/Effect"

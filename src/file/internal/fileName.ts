@@ -1,9 +1,8 @@
 /**
  * Ids as names of files.
  *
- * A name holds no separator, no dot and no capital, and is none of those a
- * system keeps for its devices, so it leads nowhere else and means one file on
- * any disk; a long one ends in its digest. Two ids never share a name (S-16).
+ * A name holds no separator, no dot and no capital, and is not the name of a system device, so it stays inside its
+ * folder and means one file on any disk. A long name ends in its digest. Two ids never share a name.
  */
 
 import { createHash } from "node:crypto"

@@ -34,3 +34,9 @@ export const skillFileBytes = 200_000
 
 /** Bytes of the text of a failure where no `Limits.resultBytes` applies. */
 export const failureBytes = 200_000
+
+/** Blocks or calls of one reply beyond `Limits.blocksPerReply` that are still read, so that each is answered. */
+export const blocksBeyond = 1_000
+
+/** Native calls of one reply beyond the limit that stay in the conversation. */
+export const nativeCallsBeyond = 10_000

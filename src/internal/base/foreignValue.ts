@@ -9,7 +9,7 @@ import * as Cause from "effect/Cause"
 import * as Bounds from "./bounds.ts"
 import { plain } from "./json.ts"
 import { redact } from "./redact.ts"
-import { logText, cut, ends } from "./text.ts"
+import { clip, ends, logText } from "./text.ts"
 
 /** Returns what `read` returns, or `otherwise` when it throws. */
 export const attempt = <A, B>(read: () => A, otherwise: B): A | B => {
@@ -71,10 +71,7 @@ export const reasonIn = (cause: Cause.Cause<unknown>): unknown => {
 export const bounded = (text: string, clean: (text: string) => string, bytes: number): string =>
   attempt(() => {
     const window = Math.max(bytes, margin) + margin
-    if (text.length <= 2 * window) {
-      const whole = clean(text)
-      return cut(whole, bytes) === whole ? whole : ends(whole, whole, bytes, whole.length)
-    }
+    if (text.length <= 2 * window) return clip(clean(text), bytes)
     // A secret that the window cuts in two is not recognized: the text beside the cut is left out.
     const head = clean(text.slice(0, window)).slice(0, -margin)
     const tail = clean(text.slice(-window)).slice(margin)

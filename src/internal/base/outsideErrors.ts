@@ -20,6 +20,7 @@ export class McpError extends Schema.TaggedError<McpError>()("McpError", {
     "limit_exceeded",
     "not_found",
     "not_allowed",
+    "input_required",
     "invalid_request"
   ]),
   detail: Schema.String

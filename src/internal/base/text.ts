@@ -24,6 +24,10 @@ export const ends = (head: string, tail: string, bytes: number, length: number):
   return `${start}\n[… ${length - start.length - end.length} characters left out …]\n${end}`
 }
 
+/** Keeps the head and the tail of a text of more than so many bytes. */
+export const clip = (text: string, bytes: number): string =>
+  cut(text, bytes) === text ? text : ends(text, text, bytes, text.length)
+
 // The longest note, with its number.
 const noteBytes = 64
 

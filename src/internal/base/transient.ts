@@ -2,8 +2,19 @@
  * Failures that may pass: which ones, what the system says about them, and when to try again.
  */
 
+import type { ProviderReason } from "./providerFacts.ts"
 import { StoreError } from "./storeErrors.ts"
 import { isRecord } from "./json.ts"
+
+/** The reasons of a failed model call that may succeed a little later. */
+export const passing: ReadonlySet<unknown> = new Set<ProviderReason>([
+  "rate_limited",
+  "overloaded",
+  "server_error",
+  "disconnected",
+  "timeout",
+  "incomplete"
+])
 
 /** Is this a failure of a store that may succeed a little later? */
 export const isHiccup = (error: unknown): error is StoreError =>

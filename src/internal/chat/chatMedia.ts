@@ -1,7 +1,7 @@
 /**
- * The media of a conversation: whole in its history, and lent to each of its runs, which finds them by their ids (W-21).
+ * The media of a conversation: complete in its history, and lent to each of its runs, which refer to them by id.
  *
- * A kernel made elsewhere has a store nobody knows; without one what is said goes as it is.
+ * For a kernel of another copy of this package there is no known store; messages then pass unchanged.
  */
 
 import * as Effect from "effect/Effect"
@@ -13,7 +13,7 @@ import type { MediaStoreShape as MediaStore } from "../../MediaStore.ts"
 import type { Message } from "../../Message.ts"
 import { type Lasting, mediumOf, roomBefore, shelved, withMedia, withSource } from "../store/medium.ts"
 
-/** A part of what the user says, as a history keeps it: a medium is whole, since those of a run end with it. */
+/** A part of the user's message for a history. Media are stored completely, because those of a run end with it. */
 export const kept = (part: string | Media | Content, store: MediaStore | undefined): Effect.Effect<string | Content> =>
   isMedia(part)
     ? Effect.map(sourceOf(part, store), (source) =>
@@ -23,7 +23,9 @@ export const kept = (part: string | Media | Content, store: MediaStore | undefin
       )
     : Effect.succeed(part)
 
-/** A message of a run, as a history keeps it: with its media instead of their ids. What cannot be found stays a name. */
+/**
+ * A message of a run for a history, with its media instead of their ids. Media that cannot be found stay references.
+ */
 export const whole = (message: Message, store: MediaStore | undefined): Effect.Effect<Message> =>
   store === undefined ? Effect.succeed(message) : withMedia(message, (part) => found(part, store))
 
@@ -40,7 +42,7 @@ const found = (part: MediaContent, store: MediaStore): Effect.Effect<Content> =>
   )
 }
 
-/** Where the bytes of a medium are for good; those of a file are read now. */
+/** The permanent bytes of a medium. Those of a file are read now. */
 const sourceOf = (medium: Media, store: MediaStore | undefined): Effect.Effect<Lasting | undefined> => {
   const { source } = medium
   switch (source._tag) {
@@ -58,7 +60,7 @@ const sourceOf = (medium: Media, store: MediaStore | undefined): Effect.Effect<L
   }
 }
 
-/** Gives a run the media of what was said before. */
+/** Gives a run the media of earlier messages. */
 export const shelve = (
   messages: ReadonlyArray<Message>,
   store: MediaStore | undefined
@@ -68,8 +70,9 @@ export const shelve = (
     : Effect.flatMap(Limits, (limits) => shelved(messages, store, roomBefore(limits), 0))
 
 /**
- * Gives them once more to a run that goes on: a store in memory let go of them when it stopped. Those of the last message
- * come first, which is the run's own unless another has overtaken it: it named them, whatever their size.
+ * Gives a resumed run its media again, because a store in memory released them when it stopped. The media of the last
+ * message come first: that message is the run's own unless a later one was added, and the run refers to its media
+ * whatever their size.
  */
 export const lend = Effect.fnUntraced(function* (messages: ReadonlyArray<Message>, store: MediaStore | undefined) {
   const last = messages.findLast(({ role }) => role === "user")

@@ -1,5 +1,5 @@
 /**
- * Messages as a store of conversations keeps them: JSON text that reads back equal (R-8).
+ * Encodes messages for stores of conversations, as JSON that reads back equal.
  */
 
 import * as Result from "effect/Result"
@@ -8,7 +8,7 @@ import type { Message } from "../../Message.ts"
 import * as Messages from "../../Message.ts"
 import * as Storable from "../base/storable.ts"
 
-/** Writes what was appended together. */
+/** Encodes the messages of one append. */
 export const write = (messages: ReadonlyArray<Message>): Result.Result<string, StoreError> => {
   const wire = messages.map(Messages.encode)
   const grade = Storable.grade(wire)
@@ -16,11 +16,11 @@ export const write = (messages: ReadonlyArray<Message>): Result.Result<string, S
   return Result.succeed(grade === 2 ? Storable.stringify(wire) : JSON.stringify(wire))
 }
 
-/** Why messages cannot be kept, if they cannot: a store that writes no text refuses them as well. */
+/** Returns why messages cannot be stored, if so. Stores that write no text must refuse them, too. */
 export const refusal = (messages: ReadonlyArray<Message>): StoreError | undefined =>
   Storable.grade(messages.map(Messages.encode)) === 0 ? invalid("a message holds something that is no JSON") : undefined
 
-/** Reads what was written. */
+/** Decodes the messages of one append. */
 export const read = (text: string): Result.Result<ReadonlyArray<Message>, StoreError> =>
   Result.flatMap(Result.try({ try: (): unknown => JSON.parse(text), catch: () => corrupt("it is no JSON") }), (wire) =>
     Array.isArray(wire)

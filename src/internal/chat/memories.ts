@@ -1,5 +1,5 @@
 /**
- * What every memory asks of what it is given.
+ * Checks shared by all memories.
  */
 
 import * as Equal from "effect/Equal"
@@ -8,18 +8,18 @@ import type { JsonObject } from "../base/json.ts"
 import * as Storable from "../base/storable.ts"
 import { wordsOf } from "../base/text.ts"
 
-/** A query, made sense of. */
+/** A parsed query. */
 export interface Asked {
   readonly words: ReadonlyArray<string>
   readonly limit: number
   readonly minScore: number
 }
 
-/** More words than that make a search slower, not better. */
+/** More words make a search slower, not better. */
 const maxWords = 64
 const maxLimit = 1_000
 
-/** Reads a query. */
+/** Parses a query. */
 export const asked = ({ limit = 5, minScore = 0, query }: Query): Asked => ({
   words: wordsOf(query.slice(0, 16_384), maxWords),
   limit: limit > 0 ? Math.min(Math.ceil(limit), maxLimit) : 0,

@@ -15,6 +15,7 @@ import { dispatch } from "./dispatch.ts"
 import { accept, openReview, questionMetadata, review } from "./review.ts"
 import { openTurn, type Run } from "./run.ts"
 import type { CallsError, HookError } from "./stepErrors.ts"
+import * as Budget from "./sharedBudget.ts"
 import { effectsOf } from "./targets.ts"
 import { runWorkflow } from "./workflow.ts"
 
@@ -54,12 +55,15 @@ const launch = (run: Run): Effect.Effect<void, CallsError> => {
   if (next === undefined) return Effect.void
   const { concurrency } = run.agent
   if (outcome?.type === "workflow") {
-    return together(run, (beside) => runWorkflow(run, outcome.plan, beside))
+    return together(run, (beside, waits) => runWorkflow(run, outcome.plan, beside, waits))
   }
-  if (concurrency === 1 || pending.length === 1) return alone(run, next)
-  return together(run, (beside) =>
-    Effect.forEach(pending, (call) => beside(call, dispatch(run, call)), { concurrency, discard: true })
+  const batch = concurrency === 1 ? [next] : pending
+  const isAsking = batch.some(({ kind }) => kind === "agent")
+  if (batch.length === 1 && !isAsking) return alone(run, next)
+  const all = together(run, (beside) =>
+    Effect.forEach(batch, (call) => beside(call, dispatch(run, call)), { concurrency, discard: true })
   )
+  return isAsking ? Budget.lending(run.budget, run.state.depth, all) : all
 }
 
 /** Launches one call. Its launch is stored before it is entered, and the result of a call that acts at once. */

@@ -8,20 +8,16 @@
 
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
-import type { AgentCrashError } from "../../KernelError.ts"
 import type { RunEvent } from "../../RunEvent.ts"
 import type { Delta, RunRecord } from "../../RunState.ts"
 import type { JsonObject } from "../base/json.ts"
 import { move } from "../state/advance.ts"
 import { State, stepOf, turnLog } from "../state/state.ts"
-import type { AppendError } from "../store/patientStore.ts"
+import type { AppendError, FlushError } from "../store/patientStore.ts"
 import { type Draft, type LiveEvent, scoped, withResult } from "./drafts.ts"
 import { now, type Run } from "./run.ts"
 
-export type { AppendError }
-
-/** Why a flush stored nothing: the store refused, or the run belongs to another process. */
-export type FlushError = AppendError | AgentCrashError
+export type { AppendError, FlushError }
 
 /** Folds an event into the run's state and queues its record for the next flush. Synchronous. */
 export const record = (run: Run, event: Draft, op: RunRecord["op"] = "phase"): void => commit(run, op, [event], nothing)
@@ -72,7 +68,7 @@ export const emit = (run: Run, event: LiveEvent): void => {
   const scope = { runId, rootRunId, step: stepOf(run.state), depth, taskId, at: timeOf(run) }
   const published: RunEvent = Object.assign(scope, event)
   if (run.records.length + run.events.length > 0) run.events.push(published)
-  else run.publish(published)
+  else run.publish(published, run.agent.name)
 }
 
 /** Appends all pending records to the store, then publishes their events, even while the run is being interrupted. */
@@ -115,7 +111,7 @@ const send = (run: Run): Effect.Effect<void, FlushError> =>
 const publish = (run: Run, stored: number): void => {
   const count = run.records.length === 0 ? run.events.length : stored
   const events = run.events.splice(0, count)
-  if (run.publish !== undefined) for (const event of events) run.publish(event)
+  if (run.publish !== undefined) for (const event of events) run.publish(event, run.agent.name)
 }
 
 /** After so many records a run lets others have a moment. */

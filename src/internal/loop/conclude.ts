@@ -25,7 +25,7 @@ export const conclude = (run: Run): Effect.Effect<RunResult<unknown>, EndError> 
     case "completed": {
       const { maxTurns, reason }: JsonObject = isJsonObject(status.metadata) ? status.metadata : {}
       if (status.source === "max_turns") {
-        const limit = typeof maxTurns === "number" ? maxTurns : run.agent.maxSteps
+        const limit = typeof maxTurns === "number" ? maxTurns : run.maxSteps
         return Effect.fail(new MaxStepsReached({ runId, limit }))
       }
       // A host may finish a run with the same word as its reason.

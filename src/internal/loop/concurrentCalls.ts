@@ -5,24 +5,42 @@
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
 import type { Call, CallResult } from "../../Call.ts"
+import type { RunPaused } from "../../KernelError.ts"
+import type { Stop } from "../../RunState.ts"
+import { isJsonObject, type Json } from "../base/json.ts"
 import { ask, defer, deferred, hookArgs, stopDeferred } from "./askHooks.ts"
 import { carry, commit, flush, manyRecords, record } from "./commit.ts"
+import { short } from "./explain.ts"
 import { openTurn, type Run } from "./run.ts"
 import type { CallsError, HookError } from "./stepErrors.ts"
 
-/** Puts one of several calls through launch and result. */
+/**
+ * Puts one of several calls through launch and result. A child run that waits for a person has no result: its call stays
+ * in flight, and the run pauses with its questions once the other calls have ended.
+ */
 export type Beside = (
   call: Call,
   body: Effect.Effect<CallResult | undefined, CallsError>
 ) => Effect.Effect<CallResult | undefined, CallsError>
 
-/** Runs several calls at once. A stop that a hook or a task asks for waits until all have ended. */
+/** The child runs that wait for a person, by the ids of their calls. */
+export type Waits = ReadonlyMap<string, RunPaused>
+
+/** Runs several calls at once. A stop that a hook or a child asks for waits until all have ended. */
 export const together = (
   run: Run,
-  calls: (beside: Beside) => Effect.Effect<void, CallsError>
+  calls: (beside: Beside, waits: Waits) => Effect.Effect<void, CallsError>
 ): Effect.Effect<void, CallsError> =>
   Effect.suspend(() => {
     run.lock ??= Semaphore.makeUnsafe(1)
+    const waits = new Map<string, RunPaused>()
+    const waiting = (callId: string, body: Effect.Effect<CallResult | undefined, CallsError>) =>
+      Effect.catchTag(body, "RunPaused", (error) =>
+        Effect.sync(() => {
+          waits.set(callId, error)
+          return undefined
+        })
+      )
     const oneHook = Semaphore.makeUnsafe(1).withPermits(1)
     const beside: Beside = (call, body) =>
       Effect.suspend(() => {
@@ -31,17 +49,45 @@ export const together = (
         return Effect.uninterruptible(
           Effect.andThen(
             flush(run),
-            Effect.tap(run.restore(body), (result) =>
+            Effect.tap(run.restore(waiting(call.callId, body)), (result) =>
               result === undefined ? Effect.void : oneHook(finish(run, result))
             )
           )
         )
       })
     return Effect.andThen(
-      Effect.andThen(flush(run), run.restore(calls(beside))),
-      Effect.suspend(() => stopDeferred(run))
+      Effect.andThen(flush(run), run.restore(calls(beside, waits))),
+      Effect.suspend(() => {
+        const asked = questionsOf(openTurn(run).order, waits)
+        if (asked !== undefined) defer(run, asked)
+        return stopDeferred(run)
+      })
     )
   })
+
+/** The pause of a run whose children wait, in the order of their calls. */
+const questionsOf = (order: ReadonlyArray<string>, waits: Waits): Stop | undefined =>
+  order.reduce<Stop | undefined>((asked, callId) => {
+    const waiting = waits.get(callId)
+    return waiting === undefined ? asked : alsoAsking(asked, waiting)
+  }, undefined)
+
+/** Asks the questions of several children together. */
+const alsoAsking = (before: Stop | undefined, { metadata, reason }: RunPaused): Stop =>
+  before === undefined
+    ? { type: "pause", reason, metadata }
+    : before.type === "pause" && before.reason === reason
+      ? { ...before, metadata: joined(before.metadata ?? null, metadata) }
+      : before
+
+const joined = (a: Json, b: Json): Json => {
+  if (!isJsonObject(a) || !isJsonObject(b)) return a
+  const lists = Object.entries(b).flatMap(([key, value]) => {
+    const known = a[key]
+    return Array.isArray(known) && Array.isArray(value) ? [[key, [...known, ...value]] as const] : []
+  })
+  return { ...a, ...Object.fromEntries(lists) }
+}
 
 /** Stores the result of one of several calls and asks its hook. A call without a result stays in flight. */
 const finish = Effect.fnUntraced(function* (run: Run, result: CallResult): Effect.fn.Return<void, HookError> {
@@ -57,7 +103,8 @@ const finish = Effect.fnUntraced(function* (run: Run, result: CallResult): Effec
 
 /** Records the result of a call. Synchronous. */
 export const recordResult = (run: Run, completed: CallResult): void => {
-  const { callId, input: _input, kind: _kind, name: _name, spent, ...result } = completed
+  const { callId, error, input: _input, kind: _kind, name: _name, spent, ...rest } = completed
+  const result = error === undefined ? rest : { ...rest, error: short(error, run.limits) }
   record(run, { type: "tool_call_completed", callId, result, ...(spent && { spent }) })
 }
 

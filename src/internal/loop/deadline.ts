@@ -1,5 +1,5 @@
 /**
- * The deadline of a run: one for all its lives and for its whole tree.
+ * The deadline of a run, shared by all its processes and its whole tree.
  */
 
 import * as Duration from "effect/Duration"
@@ -9,12 +9,12 @@ import { DeadlineExceeded, type StoreError } from "../../KernelError.ts"
 import type * as RunStore from "../../RunStore.ts"
 import { now, type Run } from "./run.ts"
 
-/** Ends a run's loop when the time that its agent allows is over. */
+/** Ends a run's loop when the time its agent allows is over. */
 export const withinDeadline = <E>(
   run: Run,
   loop: Effect.Effect<void, E>
 ): Effect.Effect<void, E | DeadlineExceeded | StoreError> => {
-  const given = run.state.depth === 0 ? run.agent.budget.deadline : undefined
+  const given = run.deadline
   if (given === undefined) return loop
   const deadline = Duration.toMillis(given)
   const late = Effect.suspend(() =>
@@ -28,7 +28,9 @@ export const withinDeadline = <E>(
       : late
   )
 }
-/** Whether a run was taken up when its time was over: whoever takes it up again with no more of it finds the same. */
+/**
+ * Whether a run was resumed after its time was over. Resuming it again without more time would have the same outcome.
+ */
 export const isOverdue = (
   store: RunStore.RunStoreShape,
   head: RunStore.RunHead,
@@ -39,8 +41,7 @@ export const isOverdue = (
     : Effect.map(workedFor(store, head, head.updatedAt), (spent) => spent >= deadlineMs)
 
 /**
- * How many milliseconds a run was at work until then: from its first commit after it was submitted or forked, without
- * what it was paused.
+ * How many milliseconds a run has worked: from its first record after it was submitted or forked, without its pauses.
  */
 const workedFor = Effect.fnUntraced(function* (
   store: RunStore.RunStoreShape,

@@ -1,5 +1,5 @@
 /**
- * From a call to its result, whatever the call asks for: a skill, a protocol, a builtin or a task.
+ * From a call to its result, whatever the call asks for: a skill, a protocol, a builtin, a task or another agent.
  *
  * Whatever foreign code does, a result comes back: failures, defects, timeouts and values that are not JSON become error
  * results whose text the model may read, while causes go to the log. Only middleware around a call, and errors that
@@ -9,21 +9,38 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
-import type { Call, CallResult } from "../../Call.ts"
+import type { Call, CallError, CallResult } from "../../Call.ts"
 import * as Calls from "../../Call.ts"
 import type { ExtensionFailed, MiddlewareTermination } from "../../KernelError.ts"
 import type { ToolEffect, ToolRun } from "../../Middleware.ts"
 import { extensionError, guarded } from "../base/effects.ts"
 import { failureIn } from "../base/foreignValue.ts"
 import { stepOf } from "../state/state.ts"
+import { agentTarget } from "./childTarget.ts"
 import { emit } from "./commit.ts"
+import { short } from "./explain.ts"
 import { ifOver, unlessLost } from "./ownership.ts"
 import { now, type Run } from "./run.ts"
-import { type Answer, refusedEvent, shown, type Target, targetOf } from "./targets.ts"
+import type { TaskError } from "./stepErrors.ts"
+import { type Answer, askable, refusedEvent, scopeOf, shown, type Target, targetOf } from "./targets.ts"
 import { withinTimeout } from "./timeLimit.ts"
 
+/** Runs a call. A call of another agent is a child run, whose own calls go through the middleware. */
+export const dispatch = (run: Run, call: Call): Effect.Effect<CallResult, DispatchError> =>
+  call.kind === "agent" ? askAgent(run, call) : throughMiddleware(run, call)
+
+type DispatchError = MiddlewareTermination | ExtensionFailed | TaskError
+
+const askAgent = (run: Run, call: Call): Effect.Effect<CallResult, TaskError> =>
+  Effect.suspend(() => {
+    const callable = call.fault === undefined ? askable(run, call) : Result.fail(call.fault)
+    return Result.isSuccess(callable)
+      ? send(run, call, agentTarget(run, call, callable.success, scopeOf(run, call)))
+      : refuse(run, call, callable.failure)
+  })
+
 /** Runs a call through the middleware, the first one outermost. */
-export const dispatch = (run: Run, call: Call): Effect.Effect<CallResult, MiddlewareTermination | ExtensionFailed> => {
+const throughMiddleware = (run: Run, call: Call): ToolEffect => {
   let next: ((toolRun: ToolRun) => ToolEffect) | undefined
   for (const { callTool } of run.middleware.toReversed()) {
     if (callTool === undefined) continue
@@ -44,10 +61,14 @@ export const dispatch = (run: Run, call: Call): Effect.Effect<CallResult, Middle
 const sendCall = (run: Run, call: Call): Effect.Effect<CallResult> =>
   Effect.suspend(() => {
     const target = targetOf(run, call)
-    if (Result.isSuccess(target)) return send(run, call, target.success)
-    emit(run, refusedEvent(call, target.failure))
-    return Effect.succeed(Calls.failed(call, target.failure))
+    return Result.isSuccess(target) ? send(run, call, target.success) : refuse(run, call, target.failure)
   })
+
+const refuse = (run: Run, call: Call, reason: CallError): Effect.Effect<CallResult> => {
+  const error = short(reason, run.limits)
+  emit(run, refusedEvent(call, error))
+  return Effect.succeed(Calls.failed(call, error))
+}
 
 /** Sends a call to its target, and makes a result of whatever comes back. */
 export const send = Effect.fnUntraced(function* <A, E>(
@@ -87,7 +108,7 @@ const traced = <A, E>(
   { callId, kind }: Call,
   { effects, input, name, perform }: Target<A, E>
 ): Effect.Effect<A, unknown> =>
-  run.telemetry === undefined || kind === "task" || kind === "builtin"
+  run.telemetry === undefined || kind === "task" || kind === "agent" || kind === "handoff" || kind === "builtin"
     ? perform
     : run.telemetry.tool(perform, { name, kind, callId, effects, input: () => shown(run, input) }, (output) => ({
         output: () => shown(run, output)

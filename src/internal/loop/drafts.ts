@@ -2,7 +2,7 @@
  * Events as the loop writes them, and the scope that their run fills in.
  */
 
-import type { CallEvent, PhaseEvent, RunScope, TaskEvent, TurnEvent } from "../../RunEvent.ts"
+import type { AgentEvent, CallEvent, PhaseEvent, RunScope, TaskEvent, TurnEvent } from "../../RunEvent.ts"
 import type { RunState } from "../../RunState.ts"
 import { answer, result } from "../state/runResult.ts"
 import type { JsonObject } from "../base/json.ts"
@@ -18,7 +18,7 @@ type Unscoped<E> = E extends RunScope ? Omit<E, keyof RunScope> : never
 
 /** An event that is not part of the journal, without its scope. */
 export type LiveEvent =
-  | Unscoped<TurnEvent | CallEvent | TaskEvent>
+  | Unscoped<TurnEvent | CallEvent | TaskEvent | AgentEvent>
   | { readonly type: "skill_execute"; readonly skill: string; readonly callId: string; readonly input: unknown }
   | {
       readonly type: "skill_result"

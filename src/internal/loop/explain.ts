@@ -10,8 +10,10 @@ import * as Calls from "../../Call.ts"
 import { Limits } from "../../Limits.ts"
 import type { Redactor } from "../../Redaction.ts"
 import { logged } from "../base/effects.ts"
-import { causeText, failureIn, isA, messageOf, tagOf } from "../base/foreignValue.ts"
+import { causeText, failureIn, isA, tagOf } from "../base/foreignValue.ts"
 import { redact } from "../base/redact.ts"
+import { clip } from "../base/text.ts"
+import { type Encode, failureText } from "../skill/failureText.ts"
 
 /** Foreign code took longer than it may. */
 export class TimedOut {
@@ -23,16 +25,17 @@ export class TimedOut {
 }
 
 /**
- * Returns the sentence of a typed failure, as long as `Limits.resultBytes` allows. A defect gets a fixed text, and its
- * cause goes to the log.
+ * Returns a typed failure in words: its sentence and, if it has a schema, its fields, as long as `Limits.resultBytes`
+ * allows. `encode` is the schema that a skill declared. A defect gets a fixed text, and its cause goes to the log.
  */
 export const explain = (
   { redactor }: { readonly redactor: Redactor | undefined },
   subject: string,
-  cause: Cause.Cause<unknown>
+  cause: Cause.Cause<unknown>,
+  encode?: Encode
 ): Effect.Effect<CallError> => {
   const clean = (text: string) => redact(redactor === undefined ? text : redactor.text(text))
-  if (cause.reasons.some(Cause.isFailReason)) return errorOf(subject, failureIn(cause), clean)
+  if (cause.reasons.some(Cause.isFailReason)) return errorOf(subject, failureIn(cause), clean, encode)
   if (Cause.hasInterruptsOnly(cause)) return Effect.succeed(Calls.error("Interrupted", `${subject} was interrupted`))
   return Effect.as(
     logged(Effect.logError(`${subject} failed unexpectedly`, causeText(cause, clean))),
@@ -40,9 +43,20 @@ export const explain = (
   )
 }
 
-const errorOf = (subject: string, error: unknown, clean: (text: string) => string): Effect.Effect<CallError> =>
+const errorOf = (
+  subject: string,
+  error: unknown,
+  clean: (text: string) => string,
+  encode: Encode | undefined
+): Effect.Effect<CallError> =>
   isA(error, TimedOut)
     ? Effect.succeed(Calls.error("Timeout", `${subject} ${error.message}`))
     : Limits.use(({ resultBytes }) =>
-        Effect.succeed(Calls.error(clean(tagOf(error)), messageOf(error, clean, resultBytes)))
+        Effect.map(failureText(error, encode, clean, resultBytes), (text) => Calls.error(clean(tagOf(error)), text))
       )
+
+/** An error no longer than a result may be: the head and the tail of its text. */
+export const short = (error: CallError, { resultBytes }: Limits): CallError => {
+  const message = clip(error.message, resultBytes)
+  return message === error.message ? error : { ...error, message }
+}

@@ -1,11 +1,9 @@
 /**
- * A new run from a commit of another, which stays as it is.
+ * Creates a new run from a prefix of another run's records.
  *
- * The records up to that commit are copied and changed as wanted; state is
- * their fold, so whatever is changed holds for all that follows. Ids that are
- * made of the run's own become those of the new one: no call and no task of the
- * fork is taken for one of the original. Events keep their times; commits are as
- * new as the fork is, so that no worker takes it for a run that was left behind.
+ * The records up to a revision are copied and edited. State is their fold, so an edit affects everything after it. Ids
+ * that contain the run's own id get that of the fork, so that no call or task of the fork is taken for one of the
+ * original. Events keep their times; records are as new as the fork, so that no worker takes it for an abandoned run.
  */
 
 import * as Arr from "effect/Array"
@@ -18,30 +16,30 @@ import type { ForkError } from "../../KernelError.ts"
 import { RunNotFound } from "../../KernelError.ts"
 import type { Message } from "../../Message.ts"
 import type { PhaseEvent } from "../../RunEvent.ts"
-import type { Question, Delta, RunRecord } from "../../RunState.ts"
+import type { Question, Delta, PromptDelta, RunRecord } from "../../RunState.ts"
 import type * as RunStore from "../../RunStore.ts"
 import { renamed } from "../words/callIds.ts"
 import { patient } from "../store/patientStore.ts"
 import { isJsonObject, type Json } from "../base/json.ts"
 import { foldFrom } from "../store/journalRules.ts"
 
-/** Where to part from a run, and how the fork differs. */
+/** Where to leave a run, and how the fork differs. */
 export interface Fork {
-  /** The last commit the fork has in common with the run; its last one when there are fewer. */
+  /** The last revision the fork has in common with the run; the run's last one if there are fewer. */
   readonly revision: number
   /** The id of the fork. */
   readonly runId: string
-  /** Changes a record on its way into the fork; its ids are those of the fork already. */
+  /** Changes a record on its way into the fork. Its ids are already those of the fork. */
   readonly edit?: ((record: RunRecord) => RunRecord) | undefined
 }
 
-/** Makes a fork. All of it is stored, or nothing. */
+/** Creates a fork. Stores all of it or nothing. */
 export const fork = Effect.fnUntraced(function* (
   store: RunStore.RunStoreShape,
   from: string,
   { edit = identity, revision, runId }: Fork
 ): Effect.fn.Return<void, ForkError> {
-  // Records after the last common one are not read, whatever they are.
+  // Later records are not read, whatever they hold.
   const common = Stream.takeUntil(store.read(from), (record) => record.revision >= revision)
   const records = yield* Stream.runCollect(common)
   const last = records.at(-1)
@@ -57,11 +55,11 @@ export const fork = Effect.fnUntraced(function* (
   }))
   const state = yield* foldFrom(undefined, copies)
   if (!Arr.isArrayNonEmpty(copies) || state === undefined) return
-  // A long journal takes its time.
+  // A long journal takes its time to append.
   yield* patient(store, { appendTimeout: Duration.infinity }).append(copies, state)
 })
 
-/** A fork is a root of its own, wherever its original stood. */
+/** A fork is a root run, whatever its original was. */
 const planted = (event: PhaseEvent, runId: string, from: Pick<RunRecord, "runId" | "revision">): PhaseEvent => {
   const scope = { runId, rootRunId: runId, depth: 0, taskId: undefined }
   return event.type === "run_started"
@@ -88,13 +86,10 @@ const renameEvent = (event: PhaseEvent, own: Rename): PhaseEvent => {
     case "turn_started":
     case "turn_completed":
       return { ...event, turnId: own(event.turnId) }
-    case "turn_prepared": {
-      const { prompt } = event
-      return {
-        ...event,
-        prompt: { ...prompt, append: prompt.append.map((message) => renameSaid(message, own)) }
-      }
-    }
+    case "turn_prepared":
+      return { ...event, prompt: renamePrompt(event.prompt, own) }
+    case "agent_changed":
+      return { ...renameCall(event, own), prompt: renamePrompt(event.prompt, own) }
     case "model_completed":
       return {
         ...event,
@@ -126,7 +121,7 @@ const renameEvent = (event: PhaseEvent, own: Rename): PhaseEvent => {
   }
 }
 
-/** The ids in what a pause asks; all else in it is its host's. */
+/** The ids in the questions of a pause; the rest belongs to the host. */
 const renameQuestion = (metadata: Json, own: Rename): Json => {
   if (!isJsonObject(metadata)) return metadata
   const { questions, callIds } = metadata
@@ -154,16 +149,21 @@ const renameDelta = (delta: Delta, own: Rename): Delta => ({
   ...(delta.asked === undefined ? {} : { asked: delta.asked.map((approval) => renameApproval(approval, own)) })
 })
 
-/** A call, or what is known of one. */
+/** A call, or a part of one with its id. */
 const renameCall = <A extends { readonly callId: string }>(call: A, own: Rename): A => ({
   ...call,
   callId: own(call.callId)
 })
 
-/** The calls in what was said: those of the model, and their results where a prompt holds them. */
+/** The calls in a message: those of the model, and their results in a prompt. */
 const renameSaid = (message: Message, own: Rename): Message => ({
   ...message,
   content: message.content.map((part) => renamed(part, own))
+})
+
+const renamePrompt = (prompt: PromptDelta, own: Rename): PromptDelta => ({
+  ...prompt,
+  append: prompt.append.map((message) => renameSaid(message, own))
 })
 
 const renameApproval = (approval: Question, own: Rename): Question => ({

@@ -5,21 +5,35 @@
  * reported to the model, so nothing it wrote is lost silently.
  */
 
+import type { Block } from "../../Block.ts"
+import * as Contents from "../../Content.ts"
 import type { Reply } from "../../Dialect.ts"
 import * as InstructionBuilder from "../../InstructionBuilder.ts"
+import type { Outcome } from "../../RunState.ts"
+import * as Bounds from "../base/bounds.ts"
+import { clip } from "../base/text.ts"
 import { calling, corrected, type Fact, finished, type Intent, type Meaning } from "./meaning.ts"
 import { callOf, findPlan, hasNoEffect, joined, kinds, noted, passedOver, preview, tasksOf } from "./replyBlocks.ts"
 import { messageOf, nativeCalls } from "./replyCalls.ts"
 import type { ReplyRules } from "./replyRules.ts"
 
 /** Decides what a complete or cut reply means. */
-export const intent = (reply: Reply, rules: ReplyRules): Intent => ({
-  ...meaningOf(reply, rules, [{ type: "blocks_parsed", blocks: reply.blocks }]),
-  message: messageOf(reply, rules)
-})
+export const intent = (reply: Reply, rules: ReplyRules): Intent => {
+  const meaning = meaningOf(reply, rules, [{ type: "blocks_parsed", blocks: reply.blocks }])
+  return { ...meaning, outcome: shortened(meaning.outcome, rules), message: messageOf(reply, rules) }
+}
+
+/** Bounds the text for the model, which may quote what the model wrote. */
+const shortened = (outcome: Outcome, { limits: { resultBytes } }: ReplyRules): Outcome => {
+  if (outcome.type === "corrective") return { ...outcome, corrective: clip(outcome.corrective, resultBytes) }
+  return "note" in outcome && outcome.note !== undefined
+    ? { ...outcome, note: clip(outcome.note, resultBytes) }
+    : outcome
+}
 
 /** Does a reply say nothing at all? */
-export const isEmpty = (reply: Reply): boolean => reply.text === "" && reply.calls.length === 0
+export const isEmpty = (reply: Reply): boolean =>
+  reply.text === "" && reply.calls.length === 0 && !reply.content.some(Contents.isMedia)
 
 const meaningOf = (reply: Reply, rules: ReplyRules, facts: ReadonlyArray<Fact>): Meaning => {
   const finishReason = reply.finish?.reason ?? "unknown"
@@ -43,11 +57,18 @@ const ofNothing = (rules: ReplyRules, facts: ReadonlyArray<Fact>): Meaning => {
 }
 
 const ofBlocks = (reply: Reply, rules: ReplyRules, before: ReadonlyArray<Fact>): Meaning => {
-  const { blocks, unclosed } = reply
+  const { unclosed } = reply
+  const { blocksPerReply: limit } = rules.limits
+  const isCut = reply.blocks.length > limit
+  const blocks = isCut ? reply.blocks.slice(0, limit) : reply.blocks
   const plans = findPlan(blocks, rules)
   const facts: ReadonlyArray<Fact> = [...before, ...plans.facts]
   const refused = plans.rejected && InstructionBuilder.planRejected(plans.rejected)
-  const open = unclosed && InstructionBuilder.ignored([unclosed.type], "the block was never closed")
+  const isNeverClosed = unclosed && InstructionBuilder.ignored([unclosed.type], "the block was never closed")
+  const isActing = (block: Block): boolean => block.type === "command" || rules.isProtocol(block.type)
+  // Calls beyond the limit are answered one by one.
+  const isAnswered = reply.blocks.length < limit + Bounds.blocksBeyond && reply.blocks.slice(limit).every(isActing)
+  const open = isCut && !isAnswered ? InstructionBuilder.tooManyBlocks(limit) : isNeverClosed
   if (plans.plan !== undefined) {
     const others = passedOver(
       blocks.filter((block) => block !== plans.block),
@@ -56,7 +77,7 @@ const ofBlocks = (reply: Reply, rules: ReplyRules, before: ReadonlyArray<Fact>):
     const outcome = { type: "workflow", plan: plans.plan, ...noted(others.note, refused, open) } as const
     return { outcome, calls: tasksOf(plans.plan, rules), facts: [...facts, ...others.facts] }
   }
-  const acts = blocks.filter((block) => block.type === "command" || rules.isProtocol(block.type))
+  const acts = reply.blocks.filter(isActing)
   const powerless = blocks.filter((block) => hasNoEffect(block, rules))
   const final = blocks.find((block) => block.type === "final")
   // A model that acts and answers at once has not seen its results yet.
@@ -69,6 +90,7 @@ const ofBlocks = (reply: Reply, rules: ReplyRules, before: ReadonlyArray<Fact>):
     const outcome = { type: "tools", ...noted(others.note, refused, open) } as const
     return calling(outcome, calls, rules.limits, [...facts, ...others.facts])
   }
+  if (isCut) return corrected("cut", InstructionBuilder.tooManyBlocks(limit), facts)
   if (final !== undefined) {
     const others = passedOver(powerless, "written by the model")
     return finished(final.content, "final", rules, [...facts, ...others.facts])
@@ -86,7 +108,9 @@ const ofBlocks = (reply: Reply, rules: ReplyRules, before: ReadonlyArray<Fact>):
   if (unclosed !== undefined) {
     return corrected("cut", InstructionBuilder.unclosed(unclosed.type), [...facts, stall([unclosed.type])])
   }
-  return rules.correctsProse
+  // A medium is an answer of its own.
+  const isProse = !rules.correctsProse || reply.content.some(Contents.isMedia)
+  return !isProse
     ? corrected("stall", InstructionBuilder.stall(kinds(powerless)), [...facts, stall(kinds(powerless))])
     : finished(reply.text, "prose", rules, facts)
 }

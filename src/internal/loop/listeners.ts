@@ -36,7 +36,7 @@ const isList = (input: Input): input is ReadonlyArray<string | Media | Content> 
 
 /** A run as a stream of its events. */
 export const events = <Output, S extends AnySkill<unknown>, E extends KernelError, R>(
-  _agent: Agent<Output, S, R>,
+  _agent: Agent<Output, S, unknown>,
   start: (sink: Sink) => Effect.Effect<unknown, E, R>
 ): Stream.Stream<RunEvent<Output, S>, Exclude<E, RunPaused>, R> =>
   Streams.begin((scope) =>

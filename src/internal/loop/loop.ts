@@ -11,23 +11,31 @@ import { continueCalls } from "./calls.ts"
 import { flush, manyRecords, record } from "./commit.ts"
 import { withinDeadline } from "./deadline.ts"
 import { stopped } from "./failure.ts"
+import { entered, isHandedOver } from "./handOver.ts"
+import { make } from "./make.ts"
 import type { Run } from "./run.ts"
 import type { DriveError, StepError } from "./stepErrors.ts"
 import { afterCalls, afterModel, afterTurn, askModel, askModelAgain, preparePrompt, startRun } from "./turn.ts"
 
 /**
- * Drives a run until it completes, pauses or fails. The loop itself cannot be interrupted, so a result in hand is always
- * recorded; models, skills, hooks and waits can.
+ * Drives a run until it completes, pauses or fails, and returns it under the agent that it ended with. The loop itself
+ * cannot be interrupted, so a result in hand is always recorded; models, skills, hooks and waits can.
  */
-export const drive = (run: Run): Effect.Effect<void, DriveError> =>
-  Effect.uninterruptibleMask((restore) => {
+export const drive = (run: Run): Effect.Effect<Run, DriveError> => {
+  const driven = Effect.uninterruptibleMask((restore) => {
     run.restore = restore
     return Effect.catchCause(withinDeadline(run, loop(run)), (cause) => stopped(run, cause))
   })
+  return Effect.flatMap(driven, () =>
+    isHandedOver(run)
+      ? Effect.flatMap(entered(run), (environment) => drive(make(environment, run.state, undefined)))
+      : Effect.succeed(run)
+  )
+}
 
 const loop = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, StepError | StopError> {
   endIfDecided(run)
-  while (run.state.status.type === "running") {
+  while (run.state.status.type === "running" && !isHandedOver(run)) {
     const reason = run.stop?.()
     if (reason !== undefined) return yield* Effect.fail(reason)
     yield* step(run)

@@ -10,6 +10,7 @@ import * as InstructionBuilder from "../../InstructionBuilder.ts"
 import type { Limits } from "../../Limits.ts"
 import type { Message } from "../../Message.ts"
 import type { Outcome } from "../../RunState.ts"
+import * as Bounds from "../base/bounds.ts"
 import type { FinishReason } from "../../StreamPart.ts"
 import type { ReplyRules } from "./replyRules.ts"
 
@@ -46,7 +47,7 @@ export const calling = (
   calls: ReadonlyArray<Call>,
   limits: Limits,
   facts: ReadonlyArray<Fact>
-): Meaning => ({ outcome, calls: bounded(calls, limits), facts })
+): Meaning => ({ outcome, calls: bounded(oneTransfer(calls), limits), facts })
 
 /** An answer, or a corrective when it does not fit the agent's output schema. */
 export const finished = (
@@ -68,9 +69,17 @@ export const corrected = (
   facts: ReadonlyArray<Fact>
 ): Meaning => ({ outcome: { type: "corrective", reason, corrective }, calls: [], facts })
 
+/** A conversation is handed over once: later transfers of a reply get an error instead of running. */
+const oneTransfer = (calls: ReadonlyArray<Call>): ReadonlyArray<Call> => {
+  const first = calls.find(({ kind }) => kind === "handoff")
+  if (first === undefined) return calls
+  const fault = Calls.error("AlreadyHandedOver", `The same reply hands the conversation over by '${first.name}'.`)
+  return calls.map((call) => (call.kind === "handoff" && call !== first ? { ...call, fault } : call))
+}
+
 /** Calls beyond the limit get an error instead of running; those far beyond it are dropped. */
 const bounded = (calls: ReadonlyArray<Call>, { blocksPerReply: limit }: Limits): ReadonlyArray<Call> => {
   if (calls.length <= limit) return calls
   const fault = Calls.error("LimitExceeded", `Only ${limit} calls of one reply are run.`)
-  return calls.slice(0, limit + 1_000).map((call, index) => (index < limit ? call : { ...call, fault }))
+  return calls.slice(0, limit + Bounds.blocksBeyond).map((call, index) => (index < limit ? call : { ...call, fault }))
 }

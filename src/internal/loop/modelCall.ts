@@ -5,7 +5,7 @@
  * last part counts. Every call that failed on the way is reported.
  */
 
-import type * as Arr from "effect/Array"
+import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
@@ -186,7 +186,8 @@ const read = (
   const observe = run.hooks.onStreamPart
   let batch: ReadonlyArray<StreamPart> = []
   const push = () => reader().push(batch)
-  const take = (parts: Arr.NonEmptyReadonlyArray<StreamPart>) => {
+  let count = 0
+  const takeFew = (parts: Arr.NonEmptyReadonlyArray<StreamPart>) => {
     reading.firstAt ??= now(run)
     if (keep) for (const part of parts) reading.raw.push(part)
     if (run.parts) emitParts(run, turn, parts)
@@ -196,15 +197,25 @@ const read = (
     if (observe !== undefined) {
       return observed("onStreamPart", () => Effect.forEach(parts, observe, { discard: true }))
     }
-    // A consumer whose buffer is full gets a chance to read before the next parts.
-    return run.isFull() ? Effect.yieldNow : undefined
+    count += parts.length
+    // Others get a moment in a long reply, and so does a consumer whose buffer is full.
+    if (count < manyParts && !run.isFull()) return undefined
+    count = 0
+    return Effect.yieldNow
   }
+  const take = (parts: Arr.NonEmptyReadonlyArray<StreamPart>) =>
+    parts.length <= manyParts
+      ? takeFew(parts)
+      : Effect.forEach(Arr.chunksOf(parts, manyParts), (few) => takeFew(few) ?? Effect.void, { discard: true })
   return guarded(
     "a model call",
     () => Streams.runForEachArray(throughMiddleware(run, reading), take),
     replyError(run, reading)
   )
 }
+
+/** After so many parts of a reply, others get a moment. */
+const manyParts = 1_024
 
 const modelCall = (
   run: Run,
@@ -251,7 +262,10 @@ const emitSent = (run: Run, request: Request, at: number): void => {
   if (run.publish === undefined) return
   const { depth, rootRunId, runId, taskId } = run.state
   const event = { type: "messages_sent" as const, runId, rootRunId, step: stepOf(run.state), depth, taskId, at }
-  run.publish(withMessages(event, promptLog(run.state).length, () => request.messages))
+  run.publish(
+    withMessages(event, promptLog(run.state).length, () => request.messages),
+    run.agent.name
+  )
 }
 
 const clean = (run: Run, messages: ReadonlyArray<Message>): ReadonlyArray<Message> => {
@@ -335,12 +349,13 @@ const noted = (run: Run, reading: Reading, call: ModelCall): ModelStream =>
 const listener = (run: Run, turn: Turn): Dialects.Listener => {
   const { depth, rootRunId, runId, taskId } = run.state
   const step = turn.turn - 1
-  const { publish } = run
+  const { agent, publish } = run
   // Written out, because it runs for every token.
   const text: Dialects.Listener["text"] = (type, text) =>
-    publish?.({ type, runId, rootRunId, step, depth, taskId, at: now(run), text })
+    publish?.({ type, runId, rootRunId, step, depth, taskId, at: now(run), text }, agent.name)
   const block: Dialects.Listener["block"] = (part) => {
-    if (part.type !== "block_unclosed") publish?.({ ...part, runId, rootRunId, step, depth, taskId, at: now(run) })
+    if (part.type === "block_unclosed") return
+    publish?.({ ...part, runId, rootRunId, step, depth, taskId, at: now(run) }, agent.name)
   }
   const part = run.parts ? () => {} : (part: StreamPart) => emitParts(run, turn, [part])
   return { text, block, part }

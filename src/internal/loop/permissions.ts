@@ -15,17 +15,30 @@ import type { AnySkill } from "../../Skill.ts"
 import * as SkillRegistry from "../../SkillRegistry.ts"
 import { shows } from "../policy/askPolicy.ts"
 import { jsonObject, type JsonObject } from "../base/json.ts"
-import { policyScope, type AnyAgent, type Run } from "./run.ts"
+import { type AnyAgent, type Callable, policyScope, type Run } from "./run.ts"
 
-/** The skills the agent may call, in listing order. */
+/** The skills the agent may call, in listing order, and after them its agents. An agent hides a skill of its name. */
 export const visibleSkills = (run: Run): Effect.Effect<ReadonlyArray<AnySkill>> =>
-  Effect.map(run.skills.all, (skills) =>
-    SkillRegistry.visible(skills, {
-      agentSkills: Agents.skillNames(run.agent),
-      model: run.model,
-      allowed: run.allowed
-    }).filter((skill) => isShown(run, skill))
+  Effect.map(run.skills.all, (skills) => {
+    const access = { agentSkills: Agents.skillNames(run.agent), model: run.model, allowed: run.allowed }
+    const visible = SkillRegistry.visible(skills, access)
+    const { callables } = run
+    if (callables.size === 0) return visible.filter((skill) => isShown(run, skill))
+    const own = visible.filter(({ name }) => !callables.has(name))
+    return [...own, ...Array.from(callables.values(), ({ skill }) => skill)].filter((skill) => isShown(run, skill))
+  })
+
+/** The names of the agents that the agent may call. */
+export const agentNames = (run: Run): ReadonlyArray<string> =>
+  Array.from(run.callables.values()).flatMap(({ agent, kind, skill }) =>
+    kind === "agent" && isShown(run, skill) ? [agent.name] : []
   )
+
+/** The agent that a call names, or undefined when this agent may not call it. */
+export const callableOf = (run: Run, name: string): Callable | undefined => {
+  const callable = run.callables.get(name)
+  return callable !== undefined && isShown(run, callable.skill) ? callable : undefined
+}
 
 /** Returns why the agent may not call a skill. Undefined when it may. */
 export const refusalOf = (run: Run, skill: AnySkill): string | undefined =>
@@ -79,10 +92,12 @@ export const maySpeak = (run: Run, protocol: AnyProtocol): boolean =>
 
 /** Can the agent act at all? Its instructions and the reading of its replies agree on this. */
 export const canAct = (run: Run, protocols: ReadonlyArray<AnyProtocol>): boolean =>
-  run.agent.skills !== undefined || protocols.length > 0
+  run.agent.skills !== undefined || protocols.length > 0 || run.callables.size > 0
 
 /** Reads the text of a command block as the parameters that its skill declares. */
 export const parametersOf = (run: Run, name: string, text: string): JsonObject => {
+  const callable = run.callables.get(name)
+  if (callable !== undefined) return callable.skill.parameters(text)
   const skill = run.skills.find(name)
   return Option.isSome(skill) ? skill.value.parameters(text) : { input: text }
 }

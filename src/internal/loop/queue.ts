@@ -1,5 +1,5 @@
 /**
- * Runs that wait for a worker: offered when they are submitted or answered (DR-22), without a kernel in between.
+ * Runs that wait for a worker: they are offered when they are submitted or answered, without a kernel.
  */
 
 import * as Clock from "effect/Clock"
@@ -16,18 +16,18 @@ import {
   type StoreError
 } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
-import type { Question, Answer, Delta, RunRecord, RunState } from "../../RunState.ts"
+import type { Answer, Delta, OpenQuestion, Question, RunRecord, RunState } from "../../RunState.ts"
 import { advance } from "../../RunState.ts"
 import type * as RunStore from "../../RunStore.ts"
 import type { AnswerOptions } from "../../RunOptions.ts"
 import { randomId } from "../base/ids.ts"
-import type { Environment } from "./run.ts"
+import { agentName, type Environment } from "./run.ts"
 import { patient } from "../store/patientStore.ts"
 import { type RunTree as Tree, treeOf } from "../store/family.ts"
 import { stored, storedAt } from "../store/stored.ts"
 import { unanswered } from "../state/turnFold.ts"
 
-/** Lets any worker take a run up at once: a lease that has ended tells it from one somebody runs without any. */
+/** Offers a run to any worker: an expired lease tells it from a run that is executed without one. */
 export const offer = (
   store: RunStore.RunStoreShape,
   runId: string,
@@ -35,7 +35,7 @@ export const offer = (
 ): Effect.Effect<void, RunBusy | RunNotFound | ConcurrentAppendError | StoreError> =>
   store.acquire(runId, { workerId, lease: 0 })
 
-/** Does something about a run that this worker holds; with another it does nothing. */
+/** Runs an effect if this worker holds the run. Otherwise does nothing. */
 export const ifHeld = <E>(
   store: RunStore.RunStoreShape,
   runId: string,
@@ -47,7 +47,7 @@ export const ifHeld = <E>(
     return head?.lease?.workerId === workerId ? then(head) : Effect.void
   })
 
-/** Takes an offer back: the run is somebody's own, who runs it without a lease. Fails when a worker was faster. */
+/** Withdraws an offer, for a caller that runs the run without a lease. Fails if a worker was faster. */
 export const withdraw = (
   store: RunStore.RunStoreShape,
   runId: string,
@@ -56,14 +56,12 @@ export const withdraw = (
   Effect.uninterruptible(Effect.andThen(offer(store, runId, workerId), store.release(runId, workerId)))
 
 /**
- * Records what a person decided, and offers the run to whoever runs it.
+ * Records a person's decisions, and offers the run to workers.
  *
- * Answers go to the runs that asked: the run itself, or tasks below it. Those
- * are told first, so that a run that goes on finds its tasks answered. One
- * answer that fits no open question, and none is recorded (R-25); nor is any
- * when the run is not at the revision that is meant (DR-6). Whoever was cut off
- * between two of them says the same again. A run that is on its way without a
- * lease stays as it is: only its tasks are told.
+ * Answers go to the runs that asked: the run itself, or tasks below it. Tasks are answered first, so that a run that
+ * continues finds its tasks answered. If one answer fits no open question, or the run is at another revision than the
+ * given one, none is recorded. After a cut between two of them, the same answers may be given again. A run that is
+ * running without a lease stays as it is: only its tasks are answered.
  */
 export const answer = Effect.fnUntraced(function* (
   store: RunStore.RunStoreShape,
@@ -101,8 +99,8 @@ export const answer = Effect.fnUntraced(function* (
 })
 
 /**
- * An answer fits one open question, of the run or of a task of it, once (R-25). What a task was told already may be
- * said again: whoever said it was cut off before the run itself was told.
+ * An answer fits one open question, of the run or of a task of it, once. An answer that a task already has may be
+ * repeated, because its writer may have been cut off before the run itself was answered.
  */
 export const checkAnswers = (
   [root, ...below]: Tree,
@@ -117,14 +115,14 @@ export const checkAnswers = (
   return Effect.void
 }
 
-/** Who records answers. */
+/** The writer of answers. */
 interface Writer extends Pick<Environment, "store" | "workerId"> {
   readonly now: number
-  /** What goes with them. */
+  /** The context that goes with the answers. */
   readonly context?: Pick<Delta, "context">
 }
 
-/** Records the answers to the tasks below a run, the lowest first: all of them, even while it is being interrupted. */
+/** Records the answers to the tasks below a run, the lowest first: all of them, even during interruption. */
 export const answerTasks = (
   writer: Writer,
   [, ...below]: Tree,
@@ -146,7 +144,10 @@ const answersTo = (state: RunState, answers: ReadonlyArray<Answer>): ReadonlyArr
   return answers.filter(({ callId }) => questions.includes(callId))
 }
 
-/** Lets a run go on with what a person said, be it nothing to the run itself: by that it is no attempt of a worker. */
+/**
+ * Records a person's answers for a run, possibly none for the run itself, so that resuming it does not count as a
+ * worker's attempt.
+ */
 const record = (
   { context, now, store, workerId }: Writer,
   state: RunState,
@@ -165,21 +166,30 @@ const record = (
   return Effect.catchTag(store.append([record], advance(state, record)), "RunExists", Effect.die)
 }
 
-/** The calls a run, and the tasks below it, wait with: nobody answered them yet. A run that has ended waits for nobody. */
+/** Returns the open questions of a run and of its children. A run that has ended has none. */
 export const questions = (
   store: RunStore.RunStoreShape,
   runId: string
-): Effect.Effect<ReadonlyArray<Question>, RunNotFound | StoreError> =>
+): Effect.Effect<ReadonlyArray<OpenQuestion>, RunNotFound | StoreError> =>
   Effect.flatMap(stored(store, runId), (state) => questionsBelow(store, state))
 
-/** The same, of a run that is in hand. */
+/** The same for a run whose state is known. */
 export const questionsBelow = (
   store: RunStore.RunStoreShape,
   state: RunState
-): Effect.Effect<ReadonlyArray<Question>, StoreError> => Effect.map(treeOf(store, state), (tree) => tree.flatMap(open))
+): Effect.Effect<ReadonlyArray<OpenQuestion>, StoreError> =>
+  Effect.map(treeOf(store, state), (tree) => {
+    const paths = new Map<string | undefined, ReadonlyArray<string>>()
+    // A parent comes before its children.
+    return tree.flatMap((run) => {
+      const agents = [...(paths.get(run.parentRunId) ?? []), agentName(run)]
+      paths.set(run.runId, agents)
+      return open(run).map((question) => ({ ...question, runId: run.runId, agents }))
+    })
+  })
 
-/** What a run itself waits with. With an open question it can only pause, so one that has ended has none. */
+/** The questions of the run itself. With an open question a run can only pause, so an ended one has none. */
 const open = ({ questions }: RunState): ReadonlyArray<Question> => unanswered(questions)
 
-/** The calls a run itself waits with, by id. */
+/** The ids of the calls that the run itself waits with. */
 const questionsOf = (state: RunState): ReadonlyArray<string> => open(state).map(({ callId }) => callId)

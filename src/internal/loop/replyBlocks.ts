@@ -31,7 +31,7 @@ export const findPlan = (blocks: Blocks, rules: ReplyRules): FoundPlan => {
   for (const block of blocks) {
     // A plan block with prose is thinking aloud, not a failed workflow.
     if (block.type !== "plan" || Plan.isProse(block.content)) continue
-    const plan = rules.depth > 0 ? Result.fail(Plan.nested) : Plan.validate(block.content, rules.limits)
+    const plan = rules.depth > 0 ? Result.fail(Plan.nested) : Plan.validate(block.content, rules.limits, rules.agents)
     if (Result.isSuccess(plan)) {
       return { plan: plan.success, block, rejected, facts: [...refused, ...informational(blocks, block)] }
     }
@@ -52,7 +52,7 @@ export const tasksOf = (plan: Plan.Plan, { turnId }: ReplyRules): ReadonlyArray<
   return Plan.completionOrder(plan).flatMap((name): ReadonlyArray<Call> => {
     const task = byId.get(name)
     if (task === undefined) return []
-    const input = { input: task.input, dependsOn: task.dependsOn }
+    const input = { input: task.input, dependsOn: task.dependsOn, ...(task.agent && { agent: task.agent }) }
     return [{ callId: ofTask(turnId, name), name, input, kind: "task", review: "unreviewed" }]
   })
 }
@@ -70,9 +70,14 @@ export const callOf = (block: Block.Block, index: number, rules: ReplyRules): Ca
     return { callId, name: null, input: block.content, kind: "skill", review, fault }
   }
   const name = Block.strip(block.name)
-  return name.startsWith("/")
-    ? { callId, name, input: block.content, kind: "builtin", review }
-    : { callId, name, input: rules.parameters(name, block.content), kind: "skill", review }
+  const kind = rules.kindOf(name)
+  return {
+    callId,
+    name,
+    input: kind === "builtin" ? block.content : rules.parameters(name, block.content),
+    kind,
+    review
+  }
 }
 
 /** Is a block without effect? The kernel alone writes result, error and media blocks; unknown types mean nothing. */

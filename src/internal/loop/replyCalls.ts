@@ -17,7 +17,7 @@ export const nativeCalls = (reply: Reply, rules: ReplyRules): ReadonlyArray<Call
   const used = new Map<string, number>()
   return reply.calls.map(({ id, name, params }, index): Call => {
     const callId = idOf(id, index, rules, used)
-    const kind = rules.isProtocol(name) ? "protocol" : name.startsWith("/") ? "builtin" : "skill"
+    const kind = rules.isProtocol(name) ? "protocol" : rules.kindOf(name)
     if (isJsonObject(params)) return { callId, name, input: params, kind, review: "unreviewed" }
     const fault = Calls.error("InvalidArguments", `The arguments of '${name}' are not a JSON object.`)
     return { callId, name, input: {}, kind, review: "unreviewed", fault }
@@ -46,8 +46,11 @@ export const messageOf = (reply: Reply, rules: ReplyRules): Message => {
 
 /** The vendor's id of a call, or one of ours when that id names another call of the run. */
 const idOf = (given: string, index: number, rules: ReplyRules, used: Map<string, number>): string => {
+  const own = `${rules.turnId}.${index}`
+  // Answers name calls of the whole tree, so a child's calls have ids that no other run's have.
+  if (rules.depth > 0) return unique(own, used)
   const id = unique(given, used)
-  return isCounted(given) || rules.isUsed(id) ? unique(`${rules.turnId}.${index}`, used) : id
+  return isCounted(given) || rules.isUsed(id) ? unique(own, used) : id
 }
 
 /** Is this an id that only counts the calls of its reply? It comes back on the next turn. */

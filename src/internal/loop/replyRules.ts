@@ -8,7 +8,8 @@ import type { Limits } from "../../Limits.ts"
 import type { JsonObject } from "../base/json.ts"
 import { turnLog } from "../state/state.ts"
 import { readOutput } from "./output.ts"
-import { canAct, isProtocol, parametersOf, visibleProtocols } from "./permissions.ts"
+import type { CallKind } from "../../Call.ts"
+import { agentNames, canAct, isProtocol, parametersOf, visibleProtocols } from "./permissions.ts"
 import { openTurn, type Run } from "./run.ts"
 
 /** Everything the meaning of a reply depends on besides the reply. */
@@ -22,6 +23,10 @@ export interface ReplyRules {
   readonly takesEmpty: boolean
   readonly limits: Limits
   readonly isProtocol: (type: string) => boolean
+  /** The kind of a call by its name, where it is no protocol. */
+  readonly kindOf: (name: string) => CallKind
+  /** The agents that tasks of a plan may name. */
+  readonly agents: ReadonlyArray<string>
   /** Did an earlier call of the run have this id? */
   readonly isUsed: (id: string) => boolean
   /** Reads the text of a command block as the parameters that its skill declares. */
@@ -32,7 +37,7 @@ export interface ReplyRules {
 
 /** The rules of the open turn. */
 export const replyRules = (run: Run): Effect.Effect<ReplyRules> =>
-  run.agent.skills === undefined
+  run.agent.skills === undefined && run.callables.size === 0
     ? Effect.map(visibleProtocols(run), (protocols) => rulesOf(run, canAct(run, protocols)))
     : Effect.succeed(rulesOf(run, true))
 
@@ -48,6 +53,8 @@ const rulesOf = (run: Run, acts: boolean): ReplyRules => {
     correctsProse: agent.prose === "corrective" || (agent.prose === "auto" && acts),
     limits,
     isProtocol: (type) => isProtocol(run, type),
+    kindOf: (name) => (name.startsWith("/") ? "builtin" : (run.callables.get(name)?.kind ?? "skill")),
+    agents: agentNames(run),
     isUsed: (id) => run.isUsed(id, turnLog(run.state)),
     parameters: (skill, text) => parametersOf(run, skill, text),
     readOutput: (text) => readOutput(agent, text)

@@ -11,19 +11,24 @@ import { ModelRegistry, modelOf as modelByName } from "../../ModelRegistry.ts"
 import { Provider, type ProviderShape } from "../../Provider.ts"
 import type { AnyAgent } from "./run.ts"
 
-/** The given provider, else the one that the agent's model string names, else the provider in context. */
+/**
+ * The given provider, else the one that the agent's model string names, else the provider in context. The provider that a
+ * run was given is that of its first agent: others that name theirs have their own.
+ */
 export const modelOf = (
   built: Context.Context<never>,
   current: Context.Context<never>,
   { model: named }: AnyAgent,
-  given: ProviderShape | undefined
+  given: ProviderShape | undefined,
+  isFirst: boolean
 ): Effect.Effect<{ readonly provider: ProviderShape; readonly model: Model }, ModelError> => {
   const find = <I, S>(key: Context.Key<I, S>): S | undefined =>
     Context.getOrUndefined(current, key) ?? Context.getOrUndefined(built, key)
   const from = (provider: ProviderShape) => ({ provider, model: modelFor(named, provider) })
-  if (given !== undefined) return Effect.succeed(from(given))
   const registry = find(ModelRegistry)
+  if (given !== undefined && isFirst) return Effect.succeed(from(given))
   if (typeof named === "string" && named.includes("/") && registry !== undefined) return registry.resolve(named)
+  if (given !== undefined) return Effect.succeed(from(given))
   const provider = find(Provider)
   if (provider !== undefined) return Effect.succeed(from(provider))
   return typeof named !== "string" && named.provider !== undefined && registry !== undefined

@@ -10,17 +10,20 @@ import type { ResumeError, StoreError } from "../../KernelError.ts"
 import { InFlightToolCalls, RewindNotAllowed, RunBusy } from "../../KernelError.ts"
 import type { Delta, RunResult, RunState } from "../../RunState.ts"
 import { spentBy } from "../store/stored.ts"
+import { childRunId } from "../words/callIds.ts"
 import { stepOf } from "../state/state.ts"
 import { ownContext } from "./askHooks.ts"
 import { type FlushError, commit, flush } from "./commit.ts"
 import { conclude, storedOutput } from "./conclude.ts"
 import { failWith } from "./failure.ts"
+import { memberOf } from "./handOver.ts"
+import { make } from "./make.ts"
 import { treeOf } from "../store/family.ts"
 import { answerTasks, checkAnswers, withdraw } from "./queue.ts"
 import { type AnyAgent, type Environment, now, type Run } from "./run.ts"
 import type { Recovery, Resumption } from "../../RunOptions.ts"
 import * as Budget from "./sharedBudget.ts"
-import { finish, make, traced } from "./start.ts"
+import { finish, traced } from "./start.ts"
 import type { EndError } from "./stepErrors.ts"
 import { effectsOf } from "./targets.ts"
 import { respawner, resumesOf } from "./task.ts"
@@ -42,11 +45,12 @@ export const resume = (
 }
 
 const resumed = Effect.fnUntraced(function* (
-  environment: Environment,
+  given: Environment,
   state: RunState,
   how: Resumption
 ): Effect.fn.Return<RunResult<unknown>, ResumeError> {
   const { answers = [], recover = {}, rewind = false } = how
+  const environment = yield* memberOf(given, state)
   const tree = yield* treeOf(environment.store, state)
   const children = new Map(
     tree.flatMap((task) => (task.parentRunId === state.runId ? [[task.runId, task] as const] : []))
@@ -55,7 +59,7 @@ const resumed = Effect.fnUntraced(function* (
   const resumes = children.size === 0 ? [] : yield* resumesOf(environment.store, state)
   const spawn = respawner(resume, environment.spawn, children, how, resumes)
   const agent = inDialectOf(state, environment.agent)
-  const output = storedOutput(state.depth === 0 ? agent : { ...agent, typed: false }, state)
+  const output = storedOutput(state.taskId === undefined ? agent : { ...agent, typed: false }, state)
   const run = make({ ...environment, agent, spawn }, state, Result.getOrUndefined(output))
   if (state.status.type === "completed") {
     return yield* Result.isFailure(output) ? Effect.fail(output.failure) : republish(run)
@@ -85,10 +89,10 @@ const resumed = Effect.fnUntraced(function* (
   return yield* finish(run)
 })
 
-/** The agent in the dialect its run began in: a conversation does not change its dialect in the middle. */
+/** The agent in the dialect of its first turn: it does not change its dialect in the middle of a conversation. */
 const inDialectOf = (state: RunState, agent: AnyAgent): AnyAgent => {
   const open = state.status.phase === "turn_started" ? undefined : state.currentTurn
-  const dialect = (state.turns[0] ?? open)?.dialect ?? agent.dialect
+  const dialect = (state.turns[(state.handed?.turn ?? 1) - 1] ?? open)?.dialect ?? agent.dialect
   return dialect === agent.dialect ? agent : { ...agent, dialect }
 }
 
@@ -100,7 +104,8 @@ const republish = (run: Run): Effect.Effect<RunResult<unknown>, EndError> =>
       if (status.type !== "completed") return
       const { createdAt: at, phase: _phase, type: _type, ...end } = status
       const scope = { runId, rootRunId, step: stepOf(run.state), depth, taskId, at, revision }
-      run.publish?.({ ...scope, ...end, type: "run_completed", ...(depth === 0 ? { result } : {}) })
+      const event = { ...scope, ...end, type: "run_completed", ...(depth === 0 ? { result } : {}) } as const
+      run.publish?.(event, run.agent.name)
     })
   )
 
@@ -135,6 +140,7 @@ const recoveredCalls = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Pick<Delta, "retried" | "resolved">, InFlightToolCalls | FlushError> {
   const inFlight = run.state.currentTurn?.inFlight ?? []
   const given = new Map(Object.entries(recover))
+  const childOf = (call: Call) => childRunId(run.state.currentTurn?.turnId ?? "", call) ?? call.callId
   const recoveryOf = (call: Call): Recovery =>
     given.get(call.callId) ?? (effectsOf(run, call) === "write" ? "fail" : "retry")
   const retried: Array<string> = []
@@ -142,15 +148,16 @@ const recoveredCalls = Effect.fnUntraced(function* (
   const unknown: Array<string> = []
   for (const call of inFlight) {
     const recovery = recoveryOf(call)
-    const child = children.get(call.callId)
+    const child = children.get(childOf(call))
     if (recovery === "fail") unknown.push(call.callId)
     else if (recovery !== "retry") resolved.push(resolve(call, recovery.resolve, child))
     else retried.push(call.callId)
   }
-  const ended = new Set([...unknown, ...resolved.map(({ callId }) => callId)])
-  // Calls of a task that does not continue need no decision.
-  const below = [...children].flatMap(([callId, child]) =>
-    ended.has(callId) ? [] : (child.currentTurn?.inFlight ?? []).filter((call) => recoveryOf(call) === "fail")
+  const known = new Set([...unknown, ...resolved.map(({ callId }) => callId)])
+  const ended = new Set(inFlight.flatMap((call) => (known.has(call.callId) ? [childOf(call)] : [])))
+  // Calls of a child that does not continue need no decision.
+  const below = [...children].flatMap(([runId, child]) =>
+    ended.has(runId) ? [] : (child.currentTurn?.inFlight ?? []).filter((call) => recoveryOf(call) === "fail")
   )
   if (below.length + unknown.length === 0) {
     return { ...(retried.length === 0 ? {} : { retried }), ...(resolved.length === 0 ? {} : { resolved }) }

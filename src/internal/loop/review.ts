@@ -20,6 +20,7 @@ import { unanswered } from "../state/turnFold.ts"
 import { ask, hookArgs, obey, observePause, pause } from "./askHooks.ts"
 import { commit, flush, record } from "./commit.ts"
 import type { Draft } from "./drafts.ts"
+import { short } from "./explain.ts"
 import { openTurn, policyScope, type Run } from "./run.ts"
 import type { HookError } from "./stepErrors.ts"
 import { effectsOf, runnable, skillCallOf } from "./targets.ts"
@@ -97,6 +98,7 @@ interface Judgement {
 
 /**
  * Asks the policy. A policy that fails denies. Builtins, faulty calls and tasks are not judged: the calls of a task are.
+ * Calls of agents are judged by the names of the agents, and so are transfers.
  * A protocol call that stands for a skill is judged as both, and the stricter decision holds.
  */
 const judge = (run: Run, call: Call): Effect.Effect<Judgement> => {
@@ -141,7 +143,12 @@ const judgement = (run: Run, call: Call, decision: Decision): Judgement => {
 
 /** Accepts a call as it is, or as `change` says. Synchronous. */
 export const accept = (run: Run, { callId }: Call, change?: CallChange): void =>
-  record(run, { type: "tool_call_started", callId, ...(change && { change }) })
+  record(run, { type: "tool_call_started", callId, ...(change && { change: shortChange(run, change) }) })
+
+const shortChange = ({ limits }: Run, change: CallChange): CallChange =>
+  change.type === "skip" && change.result.error !== undefined
+    ? { type: "skip", result: { ...change.result, error: short(change.result.error, limits) } }
+    : change
 
 /** Reviews one call: the person's answer, then the hook, then the policy again if the call changed. */
 export const review = Effect.fnUntraced(function* (run: Run, call: Call): Effect.fn.Return<void, HookError> {

@@ -3,6 +3,7 @@
  */
 
 import type * as Clock from "effect/Clock"
+import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import type * as Semaphore from "effect/Semaphore"
 import type { Agent } from "../../Agent.ts"
@@ -37,20 +38,49 @@ import type * as RunStore from "../../RunStore.ts"
 import type * as Telemetry from "../../Telemetry.ts"
 import type { State } from "../state/state.ts"
 import type { IsUsed } from "../words/callIds.ts"
-import type { FlushError } from "./commit.ts"
+import type { FlushError } from "../store/patientStore.ts"
 import type { SharedBudget } from "./sharedBudget.ts"
-import type { MediaError } from "./stepErrors.ts"
+import type { MediaError, MemberError } from "./stepErrors.ts"
 
 /** An agent whose instructions need no services any more. */
 export type AnyAgent = Agent<unknown, AnySkill<unknown>, never>
 
-/** Everything a run uses. It belongs to the process and is never stored. */
-export interface Environment {
+/** An agent that can be called, in the form of a skill whose `call` reads the input as a text. */
+export interface Callable {
+  readonly kind: "agent" | "handoff"
+  readonly agent: AnyAgent
+  readonly skill: AnySkill
+}
+
+/** What an agent can call besides skills and protocols, by the names of the calls. */
+export type Callables = ReadonlyMap<string, Callable>
+
+/** What a run uses that depends on its agent. */
+export interface Member {
   readonly agent: AnyAgent
   readonly model: Model
   readonly provider: ProviderShape
-  readonly store: RunStore.RunStoreShape
   readonly skills: SkillRegistry["Service"]
+  /** The agents it can call, and those it can hand the conversation over to. */
+  readonly callables: Callables
+}
+
+/** A child run: what it is asked, and by which agent it runs. Undefined: that of its parent. */
+export interface Child {
+  readonly agent: AnyAgent | undefined
+  readonly taskId: string | undefined
+  readonly input: ReadonlyArray<Content>
+}
+
+/** Everything a run uses. It belongs to the process and is never stored. */
+export interface Environment extends Member {
+  /** Finds what an agent of the team uses. */
+  readonly member: (name: string) => Effect.Effect<Member, MemberError>
+  /** The maximum of turns of the run, whichever agent takes them. */
+  readonly maxSteps: number
+  /** The time that the run may take. */
+  readonly deadline: Duration.Input | undefined
+  readonly store: RunStore.RunStoreShape
   readonly protocols: ProtocolRegistry["Service"]
   readonly media: MediaStore.MediaStoreShape
   readonly hooks: Hooks
@@ -73,8 +103,8 @@ export interface Environment {
   readonly parts: boolean
   /** Counters and slots shared by the whole tree of runs. */
   readonly budget: SharedBudget
-  /** Publishes an event. Undefined when there is no listener: then no event is made. */
-  readonly publish: ((event: RunEvent) => void) | undefined
+  /** Publishes an event of a run of this agent. Undefined when there is no listener: then no event is made. */
+  readonly publish: ((event: RunEvent, agent: string) => void) | undefined
   /** Is the consumer's buffer full? */
   readonly isFull: () => boolean
   /** Publishes at once all events that `body` emits. */
@@ -87,8 +117,8 @@ export interface Environment {
   readonly parent: Run | undefined
   /** Messages that the host sends while the root run is under way. */
   readonly steering: Steering | undefined
-  /** Runs a task as a child of a run. */
-  readonly spawn: (parent: Run, call: Call, input: ReadonlyArray<Content>) => Effect.Effect<CallResult, ResumeError>
+  /** Runs a task or an agent as a child of a run. */
+  readonly spawn: (parent: Run, call: Call, child: Child) => Effect.Effect<CallResult, ResumeError>
   readonly onTaskComplete: ((task: TaskReport) => Effect.Effect<void>) | undefined
 }
 
@@ -129,6 +159,9 @@ export interface Run extends Environment {
 
 /** Milliseconds of the clock the run started on. */
 export const now = (environment: Pick<Environment, "clock">): number => environment.clock.currentTimeMillisUnsafe()
+
+/** The agent that a run was handed over to, or the one it began with. */
+export const agentName = ({ agent, handed }: Pick<RunState, "agent" | "handed">): string => handed?.agent ?? agent
 
 /** The open turn. Dies when no turn is open, which the caller has ruled out. */
 export const openTurn = (run: Run): Turn => {

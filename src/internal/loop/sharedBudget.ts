@@ -18,6 +18,8 @@ import * as Usage from "../../Usage.ts"
 /** What the runs of a tree spend together. */
 export interface SharedBudget {
   readonly budget: ExecutionBudget
+  /** The budget around that of a called agent: what is spent here is spent there, too. */
+  readonly outer: SharedBudget | undefined
   readonly spawn: SpawnBudget
   /** Slots for child runs; the root holds one for itself. Made with the first child. */
   slots?: Semaphore.Semaphore
@@ -42,19 +44,30 @@ interface Used {
 /** The budget of a tree that has spent this much already. */
 export const make = (budget: ExecutionBudget, spawn: SpawnBudget, spent: Spent): SharedBudget => ({
   budget,
+  outer: undefined,
   spawn,
   spent,
   levels: [],
   waiting: []
 })
 
+/** The budget of a called agent inside that of its caller. An agent without limits of its own shares the caller's. */
+export const within = (outer: SharedBudget, budget: ExecutionBudget, spent: Spent): SharedBudget =>
+  hasLimit(budget) ? { ...make(budget, outer.spawn, spent), outer } : outer
+
 /** Does the tree have a budget at all? */
 export const isBounded = (tree: SharedBudget): boolean =>
-  tree.budget.maxTokens !== undefined || tree.budget.maxCostUsd !== undefined
+  hasLimit(tree.budget) || (tree.outer !== undefined && isBounded(tree.outer))
+
+const hasLimit = ({ maxCostUsd, maxTokens }: ExecutionBudget): boolean =>
+  maxTokens !== undefined || maxCostUsd !== undefined
 
 /** The error of a budget that is used up (used >= limit). No call is made then. */
 export const exhausted = (tree: SharedBudget): BudgetExhaustedError | undefined =>
-  Budget.beforeCall(tree.budget, tree.spent)
+  Budget.beforeCall(tree.budget, tree.spent) ?? (tree.outer && exhausted(tree.outer))
+
+/** Is the budget used up, so that nothing new may start? */
+export const isUsedUp = (tree: SharedBudget): boolean => exhausted(tree) !== undefined
 
 /**
  * Calls a model under a reservation of the tree, which ends with the call. Fails when the budget is used up; waits while
@@ -66,13 +79,24 @@ export const reserving = <A extends Used, E>(
   restore: (waiting: Effect.Effect<void>) => Effect.Effect<void>,
   call: Effect.Effect<A, E>
 ): Effect.Effect<A, E | BudgetExhaustedError> => {
-  if (!isBounded(tree)) return call
+  const { outer } = tree
+  const inner = reservingHere(tree, depth, restore, call)
+  return outer === undefined ? inner : reserving(outer, depth, restore, inner)
+}
+
+const reservingHere = <A extends Used, E>(
+  tree: SharedBudget,
+  depth: number,
+  restore: (waiting: Effect.Effect<void>) => Effect.Effect<void>,
+  call: Effect.Effect<A, E>
+): Effect.Effect<A, E | BudgetExhaustedError> => {
+  if (!hasLimit(tree.budget)) return call
   return Effect.suspend(() => {
-    const used = exhausted(tree)
+    const used = Budget.beforeCall(tree.budget, tree.spent)
     if (used !== undefined) return Effect.fail(used)
     const left = Budget.remaining(tree.budget, Budget.add(tree.spent, reserved(tree)))
     if (left.tokens === 0 || left.costUsd === 0) {
-      return Effect.flatMap(restore(callEnded(tree)), () => reserving(tree, depth, restore, call))
+      return Effect.flatMap(restore(callEnded(tree)), () => reservingHere(tree, depth, restore, call))
     }
     const level = (tree.levels[depth] ??= { calls: 0, largest: undefined })
     level.calls++
@@ -87,7 +111,7 @@ const settle = (tree: SharedBudget, level: Level, exit: Exit.Exit<Used, unknown>
     const { costUsd, usage } = exit.value
     const used = { tokens: Usage.total(usage ?? Usage.zero), costUsd }
     level.largest = larger(level.largest, used)
-    count(tree, used)
+    tree.spent = Budget.add(tree.spent, used)
   }
   const woken = tree.waiting
   tree.waiting = []
@@ -97,11 +121,12 @@ const settle = (tree: SharedBudget, level: Level, exit: Exit.Exit<Used, unknown>
 /** Counts what a run used before. */
 export const count = (tree: SharedBudget, used: Spent): void => {
   tree.spent = Budget.add(tree.spent, used)
+  if (tree.outer !== undefined) count(tree.outer, used)
 }
 
 /** The error of a budget that a finished call exceeded (used > limit). */
 export const overrun = (tree: SharedBudget): BudgetExhaustedError | undefined =>
-  Budget.afterCall(tree.budget, tree.spent)
+  Budget.afterCall(tree.budget, tree.spent) ?? (tree.outer && overrun(tree.outer))
 
 /** Returns why no child may run at this depth, where waiting for a slot would not help. */
 export const denied = (tree: SharedBudget, parentRun: string, depth: number): SpawnDenied | undefined =>
@@ -109,8 +134,29 @@ export const denied = (tree: SharedBudget, parentRun: string, depth: number): Sp
 
 /** Runs a child in a slot of the tree, and waits for a free one. A child that will be denied needs none. */
 export const inSlot = <A, E>(tree: SharedBudget, child: Effect.Effect<A, E>): Effect.Effect<A, E> => {
+  const slots = slotsOf(tree)
+  return slots === undefined ? child : slots.withPermits(1)(child)
+}
+
+/**
+ * Lends the slot of a child run to its own children while it waits for them, so that runs that wait never keep the slots
+ * of those they wait for. The root has no slot to lend.
+ */
+export const lending = <A, E>(tree: SharedBudget, depth: number, waiting: Effect.Effect<A, E>): Effect.Effect<A, E> => {
+  const slots = depth === 0 ? undefined : slotsOf(tree)
+  return slots === undefined
+    ? waiting
+    : Effect.acquireUseRelease(
+        slots.release(1),
+        () => waiting,
+        () => slots.take(1)
+      )
+}
+
+const slotsOf = (tree: SharedBudget): Semaphore.Semaphore | undefined => {
+  if (tree.outer !== undefined) return slotsOf(tree.outer)
   const children = tree.spawn.maxAgents - 1
-  return children < 1 ? child : (tree.slots ??= Semaphore.makeUnsafe(children)).withPermits(1)(child)
+  return children < 1 ? undefined : (tree.slots ??= Semaphore.makeUnsafe(children))
 }
 
 /** Usage as tokens and money. A stored run counts its ended children, too. */

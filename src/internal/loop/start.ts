@@ -3,22 +3,20 @@
  */
 
 import * as Effect from "effect/Effect"
-import * as Schema from "effect/Schema"
 import type { Content } from "../../Content.ts"
 import type { RunError } from "../../KernelError.ts"
 import type { Message } from "../../Message.ts"
 import * as Messages from "../../Message.ts"
-import type { RunRecord, RunResult, RunState } from "../../RunState.ts"
+import type { RunRecord, RunResult } from "../../RunState.ts"
 import type { JsonObject } from "../base/json.ts"
 import { advance } from "../state/advance.ts"
-import { State } from "../state/state.ts"
-import { usedIds } from "../words/callIds.ts"
 import { ownContext } from "./askHooks.ts"
-import { type AppendError, nothing } from "./commit.ts"
+import type { AppendError } from "./commit.ts"
 import { conclude } from "./conclude.ts"
 import { drive } from "./loop.ts"
+import { make } from "./make.ts"
 import { offer } from "./queue.ts"
-import { type AnyAgent, type Environment, now, type Run } from "./run.ts"
+import { type Environment, now, type Run } from "./run.ts"
 import type { DriveError, EndError } from "./stepErrors.ts"
 
 /** Identity and input of a new run. */
@@ -79,51 +77,22 @@ export const create = (environment: Environment, beginning: Beginning): Effect.E
     // The event of a stored run is published even while the run is being interrupted.
     return Effect.uninterruptible(
       Effect.map(environment.store.append([record], state), () => {
-        environment.publish?.(event)
+        environment.publish?.(event, environment.agent.name)
         return make(environment, state, undefined)
       })
     )
   })
 
-/** A run in this process at a state, with its answer if it has one. */
-export const make = (environment: Environment, state: RunState, output: unknown): Run => ({
-  ...environment,
-  agent: state.depth === 0 ? environment.agent : asTask(environment.agent),
-  state: new State(state),
-  next: nothing,
-  records: [],
-  states: [],
-  events: [],
-  failed: undefined,
-  lock: undefined,
-  output,
-  restore: Effect.interruptible,
-  isUsed: usedIds(state.input)
-})
-
-/** The agent of a task, which answers in words: the output schema describes the answer of the whole run. */
-const asTask = (agent: AnyAgent): AnyAgent => {
-  if (!agent.typed) return agent
-  let task = tasks.get(agent)
-  if (task === undefined) {
-    tasks.set(agent, (task = { ...agent, output: Schema.String, typed: false, outputJsonSchema: undefined }))
-  }
-  return task
-}
-
-// One per agent, because decoders and grammars are kept by agent.
-const tasks = new WeakMap<AnyAgent, AnyAgent>()
-
 /** Drives a run to its end and returns its result. */
 export const finish = (run: Run): Effect.Effect<RunResult<unknown>, DriveError | EndError> =>
-  Effect.flatMap(drive(run), () => conclude(run))
+  Effect.flatMap(drive(run), conclude)
 
 /** The span of a run, from its start or resume to its end. A run that is refused at once has one, too. */
-export const traced = <E>(
+export const traced = <A extends Pick<RunResult<unknown>, "usage" | "turns" | "costUsd">, E>(
   { agent, model, provider, telemetry }: Environment,
   { depth, rootRunId, runId }: Pick<Beginning, "depth" | "rootRunId" | "runId">,
-  whole: Effect.Effect<RunResult<unknown>, E>
-): Effect.Effect<RunResult<unknown>, E> => {
+  whole: Effect.Effect<A, E>
+): Effect.Effect<A, E> => {
   if (telemetry === undefined) return whole
   const { description, name } = agent
   const facts = { agent: name, description, model: model.id, provider: provider.name, runId, rootRunId, depth }

@@ -3,6 +3,7 @@
  */
 
 import type {
+  AgentConfigInvalid,
   BudgetExhaustedError,
   DeadlineExceeded,
   EmptyReplies,
@@ -14,6 +15,7 @@ import type {
   MediaConflict,
   MiddlewareTermination,
   ModelCallError,
+  ModelError,
   PromptError,
   RunBusy,
   RunFinished,
@@ -21,7 +23,8 @@ import type {
   StopError,
   StoreError
 } from "../../KernelError.ts"
-import type { FlushError } from "./commit.ts"
+import { isSound } from "../base/effects.ts"
+import type { FlushError } from "../store/patientStore.ts"
 
 /** Asking a hook, and doing what it asks for. */
 export type HookError = ExtensionFailed | MiddlewareTermination | FlushError
@@ -32,8 +35,26 @@ export type ReplyError = ModelCallError | LimitExceeded
 /** Storing the media of an input. */
 export type MediaError = MediaConflict | LimitExceeded | StoreError
 
+/** Finding an agent of the team, and its model. */
+export type MemberError = AgentConfigInvalid | ModelError
+
 /** A task, where the error concerns its whole tree: another owner, a store that fails, a tree that may not continue. */
 export type TaskError = FlushError | StopError | RunBusy | RunPaused | InFlightToolCalls | BudgetExhaustedError
+
+/** Does an error concern the whole tree rather than the task? */
+export const isTaskError = (error: unknown): error is TaskError => isSound(error) && taskErrors.has(error._tag)
+
+const taskErrors: ReadonlySet<string> = new Set<TaskError["_tag"]>([
+  "ConcurrentAppendError",
+  "AgentCrashError",
+  "CancellationError",
+  "StoreError",
+  "RunExists",
+  "RunBusy",
+  "RunPaused",
+  "InFlightToolCalls",
+  "BudgetExhaustedError"
+])
 
 /** The calls of a reply. */
 export type CallsError = HookError | TaskError
@@ -48,8 +69,8 @@ export type StepError =
   | EmptyReplies
   | LoopDetected
 
-/** The loop, within its deadline. */
-export type DriveError = StepError | StopError | DeadlineExceeded
+/** The loop, within its deadline, and the loop of the agent that a run is handed over to. */
+export type DriveError = StepError | StopError | DeadlineExceeded | MemberError
 
 /** A run that stopped without an answer. */
 export type EndError = RunPaused | RunFinished | MaxStepsReached | MiddlewareTermination

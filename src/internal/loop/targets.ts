@@ -1,5 +1,5 @@
 /**
- * What a call is sent to: a skill, a protocol, a builtin or a task, all in one shape.
+ * What a call is sent to: a skill, a protocol, a builtin, a transfer or a child run, all in one shape.
  */
 
 import type * as Cause from "effect/Cause"
@@ -15,16 +15,17 @@ import type { Message } from "../../Message.ts"
 import type { AnyProtocol, SkillRequest } from "../../Protocol.ts"
 import type { AnySkill, CallScope, Effects } from "../../Skill.ts"
 import * as Skills from "../../Skill.ts"
-import { type Json, plain, requestOf } from "../base/json.ts"
+import { failureIn } from "../base/foreignValue.ts"
+import { type Json, jsonObject, plain, requestOf } from "../base/json.ts"
 import { paramsOf } from "../skill/skillInput.ts"
-import { toAnswer } from "../skill/skillOutput.ts"
+import { carried, toAnswer } from "../skill/skillOutput.ts"
 import { keyOf, stepOf } from "../state/state.ts"
 import { builtin } from "./builtins.ts"
 import type { LiveEvent } from "./drafts.ts"
 import { explain } from "./explain.ts"
 import { isWholeMessage, keep, type Kept } from "./keepOutput.ts"
-import { maySpeak, refusalOf, refusalThrough } from "./permissions.ts"
-import type { Run } from "./run.ts"
+import { callableOf, maySpeak, refusalOf, refusalThrough } from "./permissions.ts"
+import type { Callable, Run } from "./run.ts"
 import type { Limit } from "./timeLimit.ts"
 
 /** A value that was kept, as facts of a result, and the event about it. */
@@ -36,7 +37,7 @@ export interface Answer extends Pick<CallResult, "message" | "metadata" | "spent
 }
 
 /** A failure that the model may read, and the event about it. */
-export interface Failure extends Pick<CallResult, "spent"> {
+export interface Failure extends Pick<CallResult, "output" | "spent"> {
   readonly error: CallError
   readonly event: LiveEvent
   readonly after?: Effect.Effect<unknown>
@@ -64,6 +65,8 @@ export const targetOf = (run: Run, call: Call): Result.Result<Target, CallError>
       return Result.succeed(builtinTarget(run, call))
     case "protocol":
       return Result.map(speakable(run, call), (protocol) => protocolTarget(run, call, protocol))
+    case "handoff":
+      return Result.map(askable(run, call), (callable) => handoffTarget(run, call, callable))
     default:
       return Result.map(runnable(run, call), (skill) => skillTarget(run, call, skill))
   }
@@ -87,7 +90,9 @@ export const effectsOf = (run: Pick<Run, "skills" | "protocols">, call: Call): E
       return Option.match(run.protocols.find(call.name ?? ""), { onNone: () => "write", onSome: effects })
     // A child run has a journal of its own: to run it again is to resume it.
     case "task":
+    case "agent":
       return "idempotent"
+    case "handoff":
     case "builtin":
       return "read"
   }
@@ -131,8 +136,9 @@ const skillTarget = (run: Run, call: Call, skill: AnySkill): Target => {
       Effect.map(keep(run, value, Skills.toOutput), (kept) => skillAnswer(run, call, name, value, kept, durationMs)),
     concerns: none,
     fail: (cause) =>
-      Effect.map(explain(run, `Skill '${name}'`, cause), (error) => ({
+      Effect.map(failed(run, `Skill '${name}'`, cause, skill.encodeFailure), ({ error, ...facts }) => ({
         error,
+        ...facts,
         event: { type: "skill_error", skill: name, callId, error: error.message }
       }))
   }
@@ -168,7 +174,7 @@ const skillAnswer = (
 export const shown = ({ redactor }: Run, value: unknown): unknown =>
   redactor === undefined ? value : plain(value, redactor.text)
 
-const scopeOf = (run: Run, call: Call): CallScope => {
+export const scopeOf = (run: Run, call: Call): CallScope => {
   const { context, currentTurn, depth, rootRunId, runId, taskId } = run.state
   return {
     runId,
@@ -180,6 +186,59 @@ const scopeOf = (run: Run, call: Call): CallScope => {
     taskId,
     runContext: context,
     dialect: currentTurn?.dialect ?? run.agent.dialect
+  }
+}
+
+/** A failure in words, and the media that it carries. Those that cannot be stored are left out. */
+const failed = (
+  run: Run,
+  subject: string,
+  cause: Cause.Cause<unknown>,
+  encode?: AnySkill["encodeFailure"]
+): Effect.Effect<Pick<Failure, "error" | "output">> =>
+  Effect.flatMap(explain(run, subject, cause, encode), (error) => {
+    const parts = carried(failureIn(cause))
+    const media = parts === undefined ? [] : [...parts.content.filter(Contents.isMedia), ...parts.media]
+    return media.length === 0
+      ? Effect.succeed({ error })
+      : Effect.match(run.media.admit(media), {
+          onFailure: () => ({ error }),
+          onSuccess: (output) => ({ error, output })
+        })
+  })
+
+// ---------------------------------------------------------------- agents
+
+/** The agent that a call names, or the reason why it cannot be called. */
+export const askable = (run: Run, call: Call): Result.Result<Callable, CallError> => {
+  const name = call.name ?? ""
+  const callable = callableOf(run, name)
+  return callable?.kind === call.kind
+    ? Result.succeed(callable)
+    : Result.fail(Calls.error("NotAllowed", `Agent '${name}' is not available`, false))
+}
+
+/** A transfer finds the other agent and its model, so that a conversation is only handed to an agent that can run. */
+const handoffTarget = (run: Run, call: Call, { agent, skill }: Callable): Target => {
+  const { name: command } = skill
+  const input = jsonObject(call.input)
+  return {
+    name: command,
+    effects: "read",
+    input,
+    limit: undefined,
+    started: undefined,
+    perform: Effect.andThen(run.member(agent.name), skill.call(input, scopeOf(run, call))),
+    keep: (value) => {
+      const result = String(value)
+      return Effect.succeed({ output: [Contents.text(result)], event: { type: "builtin_result", command, result } })
+    },
+    concerns: none,
+    fail: (cause) =>
+      Effect.map(explain(run, `Agent '${agent.name}'`, cause), (error) => ({
+        error,
+        event: { type: "builtin_error", command, error: error.message }
+      }))
   }
 }
 
@@ -223,8 +282,9 @@ const protocolTarget = (run: Run, call: Call, protocol: AnyProtocol): Target => 
     },
     concerns: none,
     fail: (cause, durationMs) =>
-      Effect.map(explain(run, `Protocol '${name}'`, cause), (error) => ({
+      Effect.map(failed(run, `Protocol '${name}'`, cause), ({ error, ...facts }) => ({
         error,
+        ...facts,
         event: { type: "protocol_error", protocol: name, callId, error: error.message, durationMs }
       }))
   }

@@ -1,5 +1,5 @@
 /**
- * A task as a child run, one level deeper, with a journal of its own.
+ * A task or another agent as a child run, one level deeper, with a journal of its own.
  */
 
 import * as Effect from "effect/Effect"
@@ -14,54 +14,59 @@ import type { RunRecord, RunResult, RunState, Turn } from "../../RunState.ts"
 import type * as RunStore from "../../RunStore.ts"
 import type { JsonObject } from "../base/json.ts"
 import { stored } from "../store/stored.ts"
+import { conclude } from "./conclude.ts"
+import { drive } from "./loop.ts"
 import { proveOwnership } from "./ownership.ts"
-import type { Environment, Run } from "./run.ts"
+import { childRunId } from "../words/callIds.ts"
+import { type Child, type Environment, openTurn, type Run } from "./run.ts"
 import type { Resumption } from "../../RunOptions.ts"
 import * as Budget from "./sharedBudget.ts"
-import { create, finish, traced } from "./start.ts"
+import { create, traced } from "./start.ts"
+import type { DriveError, EndError, MemberError } from "./stepErrors.ts"
 
 type Spawn = Environment["spawn"]
 
-/** Resumes a stored run: `resume.ts` passes itself, as a task of a resumed run is resumed in the same way. */
+/** Resumes a stored run: `resume.ts` passes itself, as a child of a resumed run is resumed in the same way. */
 export type Resume = (
   environment: Environment,
   state: RunState,
   how: Resumption
 ) => Effect.Effect<RunResult<unknown>, ResumeError>
 
-/** Runs tasks as child runs. */
+/** Runs tasks and agents as child runs. */
 export const spawner = (resume: Resume): Spawn => {
-  const spawn: Spawn = (parent, call, input) => {
+  const spawn: Spawn = Effect.fnUntraced(function* (parent, call, child) {
+    const runId = idOf(parent, call)
     const beginning = {
-      runId: call.callId,
+      runId,
       rootRunId: parent.state.rootRunId,
       parentRunId: parent.state.runId,
       depth: parent.state.depth + 1,
-      taskId: call.name ?? undefined,
+      taskId: child.taskId,
       history: [],
-      input,
+      input: child.input,
       context: parent.state.context
     }
-    return Effect.matchEffect(create({ ...parent, parent }, beginning), {
-      onSuccess: (child) =>
-        Effect.map(traced(parent, beginning, finish(child)), (result) => resultOf(call, result, child.state.turns)),
-      // A worker that was frozen and lost this run began the task when it woke: the task continues from there.
+    const environment = yield* environmentOf(parent, child, undefined)
+    return yield* Effect.matchEffect(create(environment, beginning), {
+      onSuccess: (run) => Effect.map(traced(environment, beginning, finishChild(run)), (end) => resultOf(call, end)),
+      // A worker that was frozen and lost this run began the child when it woke: the child continues from there.
       onFailure: (error) =>
         error._tag !== "RunExists"
           ? Effect.fail(error)
-          : Effect.flatMap(stored(parent.store, call.callId), (child) => {
-              if (child.parentRunId !== beginning.parentRunId) return Effect.fail(error)
-              Budget.count(parent.budget, Budget.spentOf(child))
+          : Effect.flatMap(stored(parent.store, runId), (found) => {
+              if (found.parentRunId !== beginning.parentRunId) return Effect.fail(error)
+              Budget.count(parent.budget, Budget.spentOf(found))
               return Effect.flatMap(resumesOf(parent.store, parent.state), (resumes) =>
-                continued(resume, spawn, parent, call, {}, resumes)
+                continued(resume, spawn, parent, call, child, {}, resumes)
               )
             })
     })
-  }
+  })
   return spawn
 }
 
-/** Runs tasks that are stored already from where they stand, and starts the others. */
+/** Runs children that are stored already from where they stand, and starts the others. */
 export const respawner =
   (
     resume: Resume,
@@ -70,11 +75,32 @@ export const respawner =
     how: Resumption,
     resumes: ReadonlyArray<RunRecord>
   ): Spawn =>
-  (parent, call, input) =>
-    children.has(call.callId) ? continued(resume, spawn, parent, call, how, resumes) : spawn(parent, call, input)
+  (parent, call, child) =>
+    children.has(idOf(parent, call))
+      ? continued(resume, spawn, parent, call, child, how, resumes)
+      : spawn(parent, call, child)
+
+const idOf = (parent: Run, call: Call): string => childRunId(openTurn(parent).turnId, call) ?? call.callId
+
+/** What a child runs in: its own agent and limits inside those of its parent. `state` is what is stored of it. */
+const environmentOf = (
+  parent: Run,
+  { agent, taskId }: Child,
+  state: RunState | undefined
+): Effect.Effect<Environment, MemberError> =>
+  agent === undefined
+    ? Effect.succeed({ ...parent, parent, deadline: undefined })
+    : Effect.map(parent.member(agent.name), (member) => ({
+        ...parent,
+        ...member,
+        parent,
+        maxSteps: agent.maxSteps,
+        deadline: taskId === undefined ? agent.budget.deadline : undefined,
+        budget: Budget.within(parent.budget, agent.budget, Budget.spentOf(state))
+      }))
 
 /**
- * Resumes a task as it is stored now: its questions may have been answered since its parent was resumed. A pause that
+ * Resumes a child as it is stored now: its questions may have been answered since its parent was resumed. A pause that
  * its parent did not see yet pauses the parent.
  */
 const continued = Effect.fnUntraced(function* (
@@ -82,17 +108,19 @@ const continued = Effect.fnUntraced(function* (
   spawn: Spawn,
   parent: Run,
   call: Call,
+  child: Child,
   how: Resumption,
   resumes: ReadonlyArray<RunRecord>
 ): Effect.fn.Return<CallResult, ResumeError> {
-  const child = yield* stored(parent.store, call.callId)
-  // A worker that lost the parent must not take the task from its new owner.
+  const state = yield* stored(parent.store, idOf(parent, call))
+  // A worker that lost the parent must not take the child from its new owner.
   yield* proveOwnership(parent)
-  const context = child.status.type === "completed" ? {} : yield* contextSince(parent.store, child, resumes)
+  const context = state.status.type === "completed" ? {} : yield* contextSince(parent.store, state, resumes)
   const given = { recover: how.recover, context: { ...context, ...how.context } }
-  const result = yield* resume({ ...parent, spawn, parent }, child, given)
-  const { turns } = yield* stored(parent.store, child.runId)
-  return resultOf(call, result, turns)
+  const environment = yield* environmentOf(parent, child, state)
+  const { costUsd, text, turns, usage } = yield* resume({ ...environment, spawn }, state, given)
+  const end = yield* stored(parent.store, state.runId)
+  return resultOf(call, { text, usage, costUsd, turns, log: end.turns })
 })
 
 /** The records of a run that are not phases: its resumes, launches and pauses. */
@@ -125,10 +153,24 @@ const contextSince = Effect.fnUntraced(function* (
   return given ?? {}
 })
 
-const resultOf = (call: Call, result: RunResult<unknown>, turns: ReadonlyArray<Turn>): CallResult =>
-  Calls.succeeded(call, [Contents.text(result.text), ...mediaOf(turns)], {
-    spent: { usage: result.usage, costUsd: result.costUsd, turns: result.turns }
-  })
+/** A child that has ended, and its turns. */
+interface End extends Pick<RunResult<unknown>, "text" | "usage" | "costUsd" | "turns"> {
+  readonly log: ReadonlyArray<Turn>
+}
+
+const finishChild = (run: Run): Effect.Effect<End, DriveError | EndError> =>
+  Effect.flatMap(drive(run), (last) =>
+    Effect.map(conclude(last), ({ costUsd, text, turns, usage }) => ({
+      text,
+      usage,
+      costUsd,
+      turns,
+      log: last.state.turns
+    }))
+  )
+
+const resultOf = (call: Call, { costUsd, log, text, turns, usage }: End): CallResult =>
+  Calls.succeeded(call, [Contents.text(text), ...mediaOf(log)], { spent: { usage, costUsd, turns } })
 
 /** The media that a child made. Its result names them, so later tasks can use them. */
 const mediaOf = (turns: ReadonlyArray<Turn>): ReadonlyArray<Content> => {

@@ -13,10 +13,12 @@ import { ask, complete, hookArgs, obey, obeyOnce, settle, settled } from "./askH
 import { buildPrompt, preparedDraft } from "./buildPrompt.ts"
 import { startCalls } from "./calls.ts"
 import { carry, drop, emit, flush, record } from "./commit.ts"
+import { handOver } from "./handOver.ts"
 import { intent } from "./intent.ts"
 import { callModel } from "./modelCall.ts"
 import { completedDraft, type ModelReply, refusal, replyEvents } from "./modelReply.ts"
 import { repetition } from "./repetition.ts"
+import { keepMedia } from "./replyMedia.ts"
 import { replyRules } from "./replyRules.ts"
 import { openTurn, type Run } from "./run.ts"
 import * as Budget from "./sharedBudget.ts"
@@ -28,7 +30,7 @@ type StartError = HookError | MediaError
 
 type PrepareError = HookError | PromptError | BudgetExhaustedError
 
-type AskError = HookError | ReplyError | BudgetExhaustedError | LoopDetected
+type AskError = HookError | ReplyError | MediaError | BudgetExhaustedError | LoopDetected
 
 // ---------------------------------------------------------------- start
 
@@ -39,9 +41,11 @@ export const startRun = (run: Run): Effect.Effect<void, StartError> =>
 /** Opens the next turn, or ends the run at its limit of turns. */
 const startTurn = (run: Run): Effect.Effect<void, StartError> =>
   Effect.suspend((): Effect.Effect<void, StartError> => {
-    const { maxSteps } = run.agent
+    const { maxSteps } = run
     const turn = turnLog(run.state).length + 1
     if (turn > maxSteps) return complete(run, "max_turns", undefined, { maxTurns: maxSteps })
+    // The loop of the other agent opens the turn.
+    if (handOver(run)) return Effect.void
     const turnId = `${run.state.runId}:t${turn}`
     if (isSteered(run)) return takeSteering(run, turnId)
     record(run, { type: "turn_started", turnId })
@@ -91,7 +95,7 @@ export const askModelAgain = Effect.fnUntraced(function* (run: Run): Effect.fn.R
 const readReply = (run: Run): Effect.Effect<void, AskError> =>
   Effect.flatMap(flush(run), () =>
     Effect.flatMap(Budget.reserving(run.budget, run.state.depth, run.restore, callModel(run)), (reply) =>
-      decide(run, reply)
+      Effect.flatMap(keepMedia(run, reply), (kept) => decide(run, kept))
     )
   )
 
@@ -151,7 +155,7 @@ export const afterTurn = Effect.fnUntraced(function* (run: Run): Effect.fn.Retur
   const turn = turnLog(run.state).last()
   const isDone = turn !== undefined && turn.completed.length === 0 && turn.outcome?.type !== "corrective"
   // Messages sent during the last allowed turn are for no turn of this run.
-  const isAsked = control !== undefined || (isSteered(run) && turnLog(run.state).length < run.agent.maxSteps)
+  const isAsked = control !== undefined || (isSteered(run) && turnLog(run.state).length < run.maxSteps)
   if (isDone && !isAsked) return yield* complete(run, "model_done")
   const { emptyReplies, runId } = run.state
   if (emptyReplies > run.limits.emptyReplies) return yield* new EmptyReplies({ runId, count: emptyReplies })

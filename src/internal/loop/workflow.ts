@@ -15,19 +15,16 @@ import type { Call, CallResult } from "../../Call.ts"
 import * as Calls from "../../Call.ts"
 import type { Content } from "../../Content.ts"
 import * as Contents from "../../Content.ts"
-import type { RunPaused } from "../../KernelError.ts"
 import * as Plan from "../../Plan.ts"
-import type { Stop } from "../../RunState.ts"
 import * as TaskScheduler from "../../TaskScheduler.ts"
-import { isJsonObject, type Json } from "../base/json.ts"
-import { defer } from "./askHooks.ts"
+import { isJsonObject } from "../base/json.ts"
 import { emit } from "./commit.ts"
-import type { Beside } from "./concurrentCalls.ts"
+import type { Beside, Waits } from "./concurrentCalls.ts"
 import { send } from "./dispatch.ts"
 import { now, openTurn, type Run } from "./run.ts"
 import * as Budget from "./sharedBudget.ts"
 import type { CallsError } from "./stepErrors.ts"
-import { taskTarget } from "./taskTarget.ts"
+import { taskTarget } from "./childTarget.ts"
 
 /** The result of a task. Undefined when it waits for a person, or was not started. */
 type Ended = CallResult | undefined
@@ -35,8 +32,13 @@ type Ended = CallResult | undefined
 type Dependencies = ReadonlyArray<TaskScheduler.TaskResult<Ended, CallsError>>
 
 /** Runs what is left of a plan. Only what stops the run itself fails here. */
-export const runWorkflow = (run: Run, plan: Plan.Plan, beside: Beside): Effect.Effect<void, CallsError> => {
-  const tasks = runTasks(run, plan, beside)
+export const runWorkflow = (
+  run: Run,
+  plan: Plan.Plan,
+  beside: Beside,
+  waits: Waits
+): Effect.Effect<void, CallsError> => {
+  const tasks = runTasks(run, plan, beside, waits)
   return run.telemetry === undefined
     ? tasks
     : run.telemetry.workflow(tasks, { goal: plan.goal, tasks: plan.tasks.length })
@@ -45,7 +47,8 @@ export const runWorkflow = (run: Run, plan: Plan.Plan, beside: Beside): Effect.E
 const runTasks = Effect.fnUntraced(function* (
   run: Run,
   plan: Plan.Plan,
-  beside: Beside
+  beside: Beside,
+  waits: Waits
 ): Effect.fn.Return<void, CallsError> {
   const turn = openTurn(run)
   const startedAt = now(run)
@@ -57,20 +60,15 @@ const runTasks = Effect.fnUntraced(function* (
     const { goal, strategy, tasks } = Plan.pending(left)
     emit(run, { type: "workflow_start", goal, strategy, tasks })
   }
-  const siblings = siblingsOf(plan)
+  const waiting = () => left.tasks.filter((task) => waits.has(calls.get(task.id)?.callId ?? ""))
+  const siblings = siblingsOf(plan, () => (waits.size === 0 ? [] : waiting()))
   const tasks = TaskScheduler.run<Ended, CallsError, never>(
     left,
     (task, dependencies) => {
       const call = calls.get(task.id)
       if (call === undefined || siblings.mustWait(task, dependencies)) return Effect.undefined
       const target = taskTarget(run, call, task, withDependencies(task, dependencies))
-      const ended: Effect.Effect<Ended, CallsError> = Effect.catchTag(send(run, call, target), "RunPaused", (error) =>
-        Effect.sync(() => {
-          siblings.waits.set(task.id, { task, error })
-          return undefined
-        })
-      )
-      return Effect.tapCause(Budget.inSlot(run.budget, beside(call, ended)), (cause) =>
+      return Effect.tapCause(Budget.inSlot(run.budget, beside(call, send(run, call, target))), (cause) =>
         Effect.sync(() => siblings.stop(cause))
       )
     },
@@ -89,17 +87,14 @@ const runTasks = Effect.fnUntraced(function* (
     const result = resultIn(exit)
     return result === undefined ? [] : [[id, Calls.textOf(result)]]
   })
-  const asked = questions(left, siblings.waits)
-  if (asked !== undefined) defer(run, asked)
   // Tasks that wait for a person, or were not started, run when the run is resumed.
   if (texts.length < left.tasks.length) return
   emit(run, { type: "workflow_complete", results: texts, durationMs: now(run) - startedAt })
 })
 
 /** What the tasks of a plan know of each other. */
-const siblingsOf = (plan: Plan.Plan) => {
+const siblingsOf = (plan: Plan.Plan, waiting: () => ReadonlyArray<Plan.Task>) => {
   const broken = Deferred.makeUnsafe<never, CallsError>()
-  const waits: Waits = new Map()
   let isStopping = false
   /** Starts nothing new. Siblings that would only find the same at their next step are left to find it. */
   const stop = (cause: Cause.Cause<CallsError>): void => {
@@ -113,9 +108,8 @@ const siblingsOf = (plan: Plan.Plan) => {
   const mustWait = (task: Plan.Task, dependencies: Dependencies): boolean =>
     isStopping ||
     dependencies.some(([, exit]) => resultIn(exit) === undefined) ||
-    (!Plan.isParallel(plan.strategy, task) &&
-      [...waits.values()].some((other) => !Plan.isParallel(plan.strategy, other.task)))
-  return { broken, mustWait, stop, waits }
+    (!Plan.isParallel(plan.strategy, task) && waiting().some((other) => !Plan.isParallel(plan.strategy, other)))
+  return { broken, mustWait, stop }
 }
 
 /** The tasks that were not dropped, with their inputs as hooks and people changed them. */
@@ -150,30 +144,3 @@ const withDependencies = (task: Plan.Task, dependencies: Dependencies): Readonly
 }
 
 const resultIn = (exit: Exit.Exit<Ended, CallsError>): Ended => (Exit.isSuccess(exit) ? exit.value : undefined)
-
-/** Tasks that wait for a person, by id. */
-type Waits = Map<string, { readonly task: Plan.Task; readonly error: RunPaused }>
-
-/** The pause of a run whose tasks wait, in the order of the plan. */
-const questions = ({ tasks }: Plan.Plan, waits: Waits): Stop | undefined =>
-  tasks.reduce<Stop | undefined>((asked, task) => {
-    const waiting = waits.get(task.id)
-    return waiting === undefined ? asked : together(asked, waiting.error)
-  }, undefined)
-
-/** Asks the questions of several tasks together. */
-const together = (before: Stop | undefined, { metadata, reason }: RunPaused): Stop =>
-  before === undefined
-    ? { type: "pause", reason, metadata }
-    : before.type === "pause" && before.reason === reason
-      ? { ...before, metadata: joined(before.metadata ?? null, metadata) }
-      : before
-
-const joined = (a: Json, b: Json): Json => {
-  if (!isJsonObject(a) || !isJsonObject(b)) return a
-  const lists = Object.entries(b).flatMap(([key, value]) => {
-    const known = a[key]
-    return Array.isArray(known) && Array.isArray(value) ? [[key, [...known, ...value]] as const] : []
-  })
-  return { ...a, ...Object.fromEntries(lists) }
-}

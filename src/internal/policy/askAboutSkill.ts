@@ -1,8 +1,8 @@
 /**
- * What a policy says of a call of a skill: of the arguments as they were
- * written, and of those the skill will be run with (AC-19).
+ * Asks a policy about a call of a skill: about the input as the model wrote it, and about the input the skill will run
+ * with.
  *
- * A schema may trim a path or put in a default: a rule about either form holds.
+ * A schema may trim a path or add a default, so rules apply to both forms.
  */
 
 import * as Effect from "effect/Effect"
@@ -15,8 +15,8 @@ import { inTime } from "../base/effects.ts"
 import { paramsOf } from "../skill/skillInput.ts"
 
 /**
- * Asks about both forms where they differ: the stricter word holds. Nobody is asked about arguments that do not fit;
- * those that cannot be read in time are denied.
+ * Asks about both forms if they differ; the stricter decision wins. Invalid input is not asked about. Input that cannot
+ * be decoded in time is denied.
  */
 export const askAboutSkill = (
   policy: Policy.PolicyShape,

@@ -1,9 +1,8 @@
 /**
- * What a policy says of a call, whatever it does (AC-19).
+ * Asks a policy, and denies whenever it misbehaves.
  *
- * A policy is somebody else's code: one that fails, or gives what is no
- * decision, denies. So nothing it does can let a call through by accident, and
- * the log tells why nothing goes through.
+ * A policy is foreign code: if it fails or returns something else than a decision, the call is denied and the reason is
+ * logged. No mistake of a policy can allow a call.
  */
 
 import * as Effect from "effect/Effect"
@@ -14,7 +13,7 @@ import { passedOver } from "../base/effects.ts"
 export const askPolicy = (policy: Pick<PolicyShape, "authorize">, call: PolicyCall): Effect.Effect<Decision> =>
   decided(Effect.suspend(() => effectOf(policy.authorize(call))))
 
-/** Whether a policy shows the callable of this name; one that throws shows none. */
+/** Whether a policy shows the callable of this name. A policy that throws shows none. */
 export const shows = (policy: PolicyShape | undefined, name: string, scope: PolicyScope): boolean => {
   try {
     return policy?.visible === undefined || Boolean(policy.visible(name, scope))
@@ -23,14 +22,14 @@ export const shows = (policy: PolicyShape | undefined, name: string, scope: Poli
   }
 }
 
-/** The decision of an effect; `policy_error` when it fails or gives none, and why is for the log. */
+/** Runs the decision of a policy. Denies with `policy_error` if it fails or is not a decision, and logs the reason. */
 export const decided = <E, R>(said: Effect.Effect<Decision, E, R>): Effect.Effect<Decision, never, R> =>
   Effect.catchCause(
     Effect.flatMap(said, (decision) => (isDecision(decision) ? Effect.succeed(decision) : Effect.die("no decision"))),
     (cause) => Effect.as(passedOver("a policy failed")(cause), refused)
   )
 
-/** Without types, code may give a value where an effect belongs. */
+/** Untyped code may return a value where an Effect belongs. */
 export const effectOf = <A, E, R>(given: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.isEffect(given) ? given : Effect.die("no effect")
 

@@ -8,7 +8,7 @@ import type { Json, JsonObject } from "../base/json.ts"
 import type { Effects } from "../../Skill.ts"
 
 /**
- * What a policy says about one call.
+ * The decision of a policy about one call.
  *
  * @category models
  * @since 0.1.0
@@ -19,7 +19,7 @@ export type Decision =
   | { readonly _tag: "Confirm"; readonly reason: string }
 
 /**
- * Where a decision is asked for.
+ * The run and agent a decision is made for.
  *
  * @category models
  * @since 0.1.0
@@ -33,8 +33,8 @@ export interface PolicyScope {
 }
 
 /**
- * The call to decide about, with the arguments it will run with. Where the schema of a skill changes what the model
- * wrote, a policy is asked about both, and the stricter word holds (AC-19).
+ * The call to decide about, with the input it will run with. If the schema of a skill changes what the model wrote, the
+ * policy is asked about both forms, and the stricter decision wins.
  *
  * @category models
  * @since 0.1.0
@@ -44,44 +44,43 @@ export interface PolicyCall extends PolicyScope {
   readonly name: string
   readonly kind: CallKind
   readonly input: Json
-  /** What the skill or protocol says of its own effects; `write` when unknown. */
+  /** The declared effects of the skill or protocol; `write` if unknown. */
   readonly effects: Effects
 }
 
 /**
- * Whether calls may run and are shown.
+ * Decides which calls may run, and which callables the model sees.
  *
  * @category models
  * @since 0.1.0
  */
 export interface PolicyShape {
-  /** Whether the skill or protocol of this name is shown to the model; one that is not cannot be called. */
+  /** Returns whether the model sees the skill or protocol of this name. A hidden one cannot be called. */
   readonly visible?: ((name: string, scope: PolicyScope) => boolean) | undefined
   readonly authorize: (call: PolicyCall) => Effect.Effect<Decision>
 }
 
 /**
- * Which calls a rule is about.
+ * Selects calls.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Rule {
-  /** A glob over the whole name: `*`, `?`, `[a-z]`, `{a,b}`. */
+  /** A glob that matches the whole name: `*`, `?`, `[a-z]`, `{a,b}`. */
   readonly tool: string
   /**
-   * Regular expressions by argument; all must match somewhere in its value. A
-   * value that is no text is looked at as JSON, a list item by item. They are
-   * JavaScript's without lookaround and backreferences, matched in linear time
-   * (S-12). A protocol's request is the argument `request`.
+   * Regular expressions by field of the input. Each must match somewhere in the value of its field. A value that is not
+   * text is matched as JSON, a list item by item. The syntax is that of JavaScript without lookaround and
+   * backreferences, matched in linear time. The request of a protocol is the field `request`.
    */
   readonly where?: { readonly [argument: string]: string } | ReadonlyMap<string, string> | undefined
-  /** Told to the model, or to the person who is asked. */
+  /** The reason, sent to the model when the call is denied, or shown to the person who is asked. */
   readonly reason?: string | undefined
 }
 
 /**
- * What is to happen to a call.
+ * The outcome for a call.
  *
  * @category models
  * @since 0.1.0
@@ -89,7 +88,7 @@ export interface Rule {
 export type Outcome = "allow" | "confirm" | "deny"
 
 /**
- * Rules, of which deny comes before confirm and confirm before allow (AC-19).
+ * The rules of a policy. `deny` comes before `confirm`, and `confirm` before `allow`.
  *
  * @category models
  * @since 0.1.0
@@ -99,10 +98,10 @@ export interface Rules {
   readonly confirm?: ReadonlyArray<Rule> | undefined
   readonly allow?: ReadonlyArray<Rule> | undefined
   /**
-   * What happens to calls no rule is about. `effects` lets reading calls run and asks about all others. A record says
-   * it for each kind of effects; those it does not name are allowed. Default: `allow`.
+   * The outcome for calls that no rule selects. `effects` allows `read` calls and asks about all others. A record gives
+   * the outcome for each kind of effects; kinds it leaves out are allowed. Default: `allow`.
    */
   readonly default?: Outcome | "effects" | { readonly [E in Effects]?: Outcome } | undefined
-  /** Globs of names that are not shown, and denied when guessed (AC-18). */
+  /** Globs of names to hide from the model. Hidden callables are also denied when the model guesses their name. */
   readonly hide?: ReadonlyArray<string> | undefined
 }

@@ -1,9 +1,8 @@
 /**
- * Rules about calls, read once and then only looked up (AC-19, S-12).
+ * Compiles rules once, so that a decision is a lookup.
  *
- * Deny comes before confirm, confirm before allow, and the first rule that fits
- * gives the reason. A list of arguments' values fits a rule that restricts when
- * one of its items does, and a rule that allows only when all of them do.
+ * `deny` comes before `confirm`, `confirm` before `allow`, and the first matching rule gives the reason. A list in the
+ * input matches a restricting rule if one of its items does, and an allowing rule only if all of them do.
  */
 
 import * as Result from "effect/Result"
@@ -14,7 +13,7 @@ import type { Json } from "../base/json.ts"
 import { isJsonObject, requestOf } from "../base/json.ts"
 import * as Pattern from "../pattern/pattern.ts"
 
-/** How many rules one policy may hold. */
+/** The largest number of rules in a policy. */
 const maxRules = 1_000
 
 interface Compiled {
@@ -30,7 +29,7 @@ interface Book {
   readonly hide: ReadonlyArray<Pattern.Matcher>
 }
 
-/** Reads rules, or says which of them cannot be read. */
+/** Compiles rules, or returns which of them is invalid. */
 export const compile = (
   rules: Rules
 ): Result.Result<
@@ -52,7 +51,7 @@ export const compile = (
     const isHidden = (name: string) => book.hide.some((fits) => fits(name))
     return {
       visible: (name: string) => !isHidden(name),
-      // What is not shown cannot be called by guessing its name (AC-18).
+      // A hidden callable cannot be called by guessing its name.
       decide: (call: PolicyCall): Decision =>
         isHidden(call.name) ? { _tag: "Denied", reason: "not available" } : decide(book, outcomes, call)
     }
@@ -126,7 +125,7 @@ const fits = (rule: Compiled, call: PolicyCall, items: "some" | "every"): boolea
     return value !== undefined && fitsValue(value, matches, items)
   })
 
-/** A protocol's request is a text of its own, however a native call wraps it; it goes by the name `request`. */
+/** The request of a protocol is one text, however a native call wraps it; its field is `request`. */
 const argumentOf = ({ input, kind }: PolicyCall, argument: string): Json | undefined => {
   if (argument === "request" && (kind === "protocol" || !isJsonObject(input))) return requestOf(input)
   return isJsonObject(input) && Object.hasOwn(input, argument) ? input[argument] : undefined

@@ -1,13 +1,10 @@
 /**
- * Making a conversation shorter without breaking it (AC-9, AC-10).
+ * Shortens a conversation without breaking it.
  *
- * A conversation is taken apart where the model spoke: what it said and all it
- * was told before it spoke again stay together or go together, so a call is
- * never without its result. Old results are shortened first, then the oldest
- * parts go and a note says so, then newer results are shortened, and at last,
- * where it still does not fit, what stands unanswered before the message the
- * run is about goes too. What comes out is smaller and fits, or nothing comes
- * out.
+ * A conversation is split before each reply of the model. A reply and the messages up to the next one stay or go
+ * together, so a call is never without its result. Old results are shortened first. Then the oldest parts are removed
+ * and a note takes their place. Then newer results are shortened. If the conversation still does not fit, messages
+ * without a reply before the run's own message are removed, too. The outcome is smaller and fits, or there is none.
  */
 
 import * as Effect from "effect/Effect"
@@ -19,18 +16,18 @@ import type { Message } from "../../Message.ts"
 import * as Messages from "../../Message.ts"
 import { isNote, noteOf, noteTokens, removedOf, summaryIn } from "./keptSummary.ts"
 
-/** How short, and what stays. */
+/** How far to shorten, and what to keep. */
 export interface Settings<R = never> {
-  /** Tokens that fit. */
+  /** The largest number of tokens. */
   readonly limit: number
-  /** Tokens to come down to, where that is possible. */
+  /** The number of tokens to aim for. */
   readonly target: number
-  /** How many of the newest parts are left as they are, where that is possible. */
+  /** How many of the newest parts to keep unchanged, if possible. */
   readonly keep: number
-  /** The message the run is about: it always stays, also as the copy that was read back from a journal. */
+  /** The message the run is about. It always stays, also as a copy that was read from a journal. */
   readonly pinned: Message | undefined
   readonly count: (message: Message) => Effect.Effect<number>
-  /** Says in a few words what goes. */
+  /** Summarizes the removed messages in a few words. */
   readonly summarize: ((messages: ReadonlyArray<Message>) => Effect.Effect<string, never, R>) | undefined
 }
 
@@ -40,14 +37,14 @@ interface Counted {
   readonly tokens: number
 }
 
-/** Characters left of a result that is shortened. */
+/** Characters kept of a shortened result. */
 const stub = 200
-/** Results of fewer tokens are not worth it. */
+/** Results with fewer tokens are not shortened. */
 const small = 100
-/** Tokens a summary may have. */
+/** The largest number of tokens of a summary. */
 const summaryTokens = 1_000
 
-/** Shortens a conversation; fails when what must stay does not fit. */
+/** Shortens a conversation. Fails if the parts that must stay do not fit. */
 export const compact = Effect.fnUntraced(function* <R = never>(
   messages: ReadonlyArray<Message>,
   settings: Settings<R>
@@ -61,7 +58,7 @@ export const compact = Effect.fnUntraced(function* <R = never>(
     { count, pinned: among(messages, pinned) },
     all.filter(({ message }) => message !== note)
   )
-  // The note is written last; until then there has to be room for it.
+  // The note is written last, so room is reserved for it.
   const room = noteTokens + (summarize === undefined ? 0 : Math.min(summaryTokens, Math.floor(target / 4)))
 
   for (let part = 0; part < draft.parts.length - keep; part++) yield* draft.shorten(part, stub, target)
@@ -79,14 +76,14 @@ export const compact = Effect.fnUntraced(function* <R = never>(
   const { gone } = draft
   const told = note === undefined ? gone : [note, ...gone]
   const left = Math.min(limit, before - 1) - draft.tokens
-  // Nobody is paid for a summary of a conversation that would be too long, or no shorter, with any.
+  // A summary is not worth its cost if the conversation would still be too long, or no shorter.
   const isWorthIt = gone.length > 0 && left >= 2 * noteTokens && summarize !== undefined
   const summary = isWorthIt ? yield* summarize(told) : summaryIn(messages)
   const removed = gone.length + (note === undefined ? 0 : removedOf(note))
   const head = gone.length === 0 ? note : noteOf(removed, summary, Math.max(noteTokens, Math.min(room, left)))
   const kept = head === undefined ? draft.messages : [head, ...draft.messages]
   const after = yield* Effect.forEach(kept, count)
-  // A conversation that only seems shorter would be compacted for ever.
+  // A conversation that only seems shorter would be compacted again and again.
   const estimated = sum(after)
   if (estimated >= before || estimated > limit) {
     return yield* new ContextWindowExceeded({ estimated, limit })
@@ -94,7 +91,7 @@ export const compact = Effect.fnUntraced(function* <R = never>(
   return kept
 })
 
-/** A message as it stands in a conversation, which may have been read back or copied since. */
+/** The message of a conversation that is equal to this one, which may have been copied or read from a journal. */
 const among = (messages: ReadonlyArray<Message>, message: Message | undefined): Message | undefined =>
   message === undefined || messages.includes(message)
     ? message
@@ -102,7 +99,7 @@ const among = (messages: ReadonlyArray<Message>, message: Message | undefined): 
 
 const sum = (numbers: ReadonlyArray<number>): number => numbers.reduce((total, number) => total + number, 0)
 
-/** A conversation that gets shorter. */
+/** A conversation that is being shortened. */
 class Draft {
   readonly parts: Array<ReadonlyArray<Counted>>
   readonly gone: Array<Message> = []
@@ -143,7 +140,7 @@ class Draft {
     }
   )
 
-  /** Takes the oldest parts away, all but `leave` of them, until the conversation is short enough. */
+  /** Removes the oldest parts, except `leave` of them, until the conversation is short enough. */
   drop(leave: number, until: number): void {
     while (this.#tokens > until && this.parts.length > leave) {
       for (const { message, tokens } of this.parts.shift() ?? []) {
@@ -156,7 +153,7 @@ class Draft {
     }
   }
 
-  /** Parts the message the run is about from what stands before it: messages nobody answered, which may go, too. */
+  /** Splits the run's own message from the messages without a reply before it, so that these can be removed, too. */
   isolate(): void {
     const part = this.parts[0] ?? []
     const at = part.findIndex(({ message }) => message === this.#settings.pinned)
@@ -166,7 +163,7 @@ class Draft {
 
 // ---------------------------------------------------------------- parts
 
-/** Cuts a conversation before each thing the model said; what comes before the first is a part too. */
+/** Splits a conversation before each reply of the model. The messages before the first reply are a part, too. */
 const partsOf = (messages: ReadonlyArray<Counted>): Array<ReadonlyArray<Counted>> => {
   const parts: Array<Array<Counted>> = []
   for (const counted of messages) {
@@ -181,7 +178,7 @@ const partsOf = (messages: ReadonlyArray<Counted>): Array<ReadonlyArray<Counted>
 
 const opening = /^<block type="(?:result|error)"(?: name="[^"]{0,512}")?>/
 
-/** A result with the start of its text only; nothing for a message that is no result. */
+/** A result with only the start of its text. Undefined for a message that is not a result. */
 const shortened = (message: Message, characters: number): Message | undefined => {
   if (message.role === "tool") {
     const content = message.content.map((part) =>

@@ -1,11 +1,9 @@
 /**
- * Summaries of what was said: as a note in a prompt, and as a fact that a conversation keeps.
+ * Summaries of earlier messages: as a note in a prompt, and stored with a conversation.
  *
- * In a prompt, a note takes the place of the messages that were taken away. A
- * history stays whole: the metadata of one of its messages says how many of the
- * first messages were summed up, in which words, and by a digest which messages
- * they were, so that no summary is believed once they have changed. A run gets
- * the summary as metadata of the last message that it covers.
+ * In a prompt, a note takes the place of removed messages. A history stays complete: the metadata of one of its
+ * messages holds the summary, how many of the first messages it covers, and a digest of them, so that a summary is
+ * ignored once they have changed. A run gets the summary as metadata of the last message that it covers.
  */
 
 import * as Hash from "effect/Hash"
@@ -21,7 +19,7 @@ import type { JsonObject } from "../base/json.ts"
 /** Tokens of a note without a summary. */
 export const noteTokens = 50
 
-/** The note in the place of removed messages, with as much of their summary as fits `room` tokens. */
+/** Creates the note for removed messages, with as much of their summary as fits `room` tokens. */
 export const noteOf = (removed: number, summary: string, room: number): Message => {
   const few = cut(Blocks.escape(summary), (room - noteTokens) * 3)
   return Messages.make("user", `[${removed}${few === "" ? removal : inShort + few}]`, {
@@ -32,7 +30,7 @@ export const noteOf = (removed: number, summary: string, room: number): Message 
 const removal = " earlier messages of this conversation were removed to save space."
 const inShort = `${removal} In short: `
 
-/** The summary in the note among messages; empty without a note, or when it has none. */
+/** Returns the summary in the note among messages. Empty without a note, and for a note without a summary. */
 export const summaryIn = (messages: ReadonlyArray<Message>): string => {
   const note = messages.find(isNote)
   const text = note === undefined ? "" : Messages.text(note)
@@ -43,7 +41,7 @@ export const summaryIn = (messages: ReadonlyArray<Message>): string => {
 /** Whether a message is such a note. */
 export const isNote = (message: Message): boolean => message.metadata !== undefined && "compaction" in message.metadata
 
-/** How many messages a note stands for. */
+/** The number of messages that a note replaces. */
 export const removedOf = (message: Message): number => {
   const { removed } = factsOf(message, "compaction")
   return typeof removed === "number" ? removed : 0
@@ -57,7 +55,7 @@ export interface Summed {
   readonly summary: string
 }
 
-/** The summary in the note among messages, and how many messages it covers; undefined without one. */
+/** The summary in the note among messages, with the number of messages it covers. Undefined without one. */
 const noted = (messages: ReadonlyArray<Message>): Summed | undefined => {
   const note = messages.find(isNote)
   const summary = summaryIn(messages)
@@ -65,14 +63,14 @@ const noted = (messages: ReadonlyArray<Message>): Summed | undefined => {
 }
 
 /**
- * Keeps what a run summed up: `history`, which ends with the run's messages, with the summary of its first messages as
- * metadata of its last one. It is kept only where it covers more than the one that is kept already, and where the
- * messages it covers are those the run was given. None of the run's own messages counts as covered.
+ * Stores the summary a run made: returns `history`, which ends with the run's messages, with the summary of its first
+ * messages as metadata of its last one. It is stored only if it covers more messages than the existing one, and if the
+ * covered messages are those the run was given. The run's own messages never count as covered.
  */
 export const keep = (state: RunState, history: ReadonlyArray<Message>): ReadonlyArray<Message> => {
   const note = noted(state.prompt)
   const last = history.at(-1)
-  // A note among the run's input counts messages of another history.
+  // A note in the input of the run counts messages of another history.
   if (note === undefined || last === undefined || state.input.some(isNote)) return history
   const count = Math.min(note.count, state.history)
   const digest = digestOf(history, count)
@@ -81,7 +79,7 @@ export const keep = (state: RunState, history: ReadonlyArray<Message>): Readonly
     : history
 }
 
-/** The newest summary that a history keeps of its first messages, unless these have changed since. */
+/** The newest summary in a history, unless the messages it covers have changed. */
 const kept = (history: ReadonlyArray<Message>): Summed | undefined => {
   for (const message of history.toReversed()) {
     const { count, digest, summary } = factsOf(message, "summed")
@@ -91,7 +89,7 @@ const kept = (history: ReadonlyArray<Message>): Summed | undefined => {
   return undefined
 }
 
-/** A history as a run is given it: with the summary that is kept of it, and without whatever else messages claim. */
+/** The history to give to a run: with its valid summary, and without any other claim in metadata. */
 export const forRun = (history: ReadonlyArray<Message>): ReadonlyArray<Message> => {
   const summed = kept(history)
   return history.map((message, index) => {
@@ -100,28 +98,31 @@ export const forRun = (history: ReadonlyArray<Message>): ReadonlyArray<Message> 
   })
 }
 
-/** A conversation with a note in the place of the messages whose summary a run was given; undefined without one. */
+/** Replaces the messages whose summary a run was given by a note. Undefined without a summary. */
 export const shortened = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> | undefined => {
   const at = messages.findLastIndex((message) => summaryOf(message) !== undefined)
   const summary = messages[at] && summaryOf(messages[at])
   return summary === undefined ? undefined : [noteOf(at + 1, summary, Infinity), ...messages.slice(at + 1)]
 }
 
-/** A message of a run without the summary it was given, for those who may change what stands before it. */
+/** Removes the summary from a message of a run, for code that may change the messages before it. */
 export const unmarked = (message: Message): Message =>
   summaryOf(message) === undefined ? message : without(message, "summed")
 
-/** The summary of a message and all before it, as a run was given it. One with a digest is a history's, not yet checked. */
+/**
+ * The summary of a message and all before it, as given to a run. One with a digest belongs to a history and is not
+ * verified yet.
+ */
 const summaryOf = (message: Message): string | undefined => {
   const { digest, summary } = factsOf(message, "summed")
   return typeof summary === "string" && digest === undefined ? summary : undefined
 }
 
-/** By what the first messages are recognized later. */
+/** The digest of the first messages, by which they are recognized later. */
 const digestOf = (messages: ReadonlyArray<Message>, count: number): number =>
   messages.slice(0, count).reduce((digest, message) => Hash.combine(digest, hashOf(message)), 0)
 
-/** Of who said what. A medium counts by its kind only: a run holds it by id, a history whole. */
+/** The hash of a message's role and content. Media count by kind only: a run holds them by id, a history as a whole. */
 const hashOf = (message: Message): number => {
   let hash = hashes.get(message)
   if (hash === undefined) {
@@ -132,7 +133,7 @@ const hashOf = (message: Message): number => {
   return hash
 }
 
-// Every message of a chat looks at its whole history again.
+// Every message of a chat hashes the whole history again.
 const hashes = new WeakMap<Message, number>()
 
 const kinds = new Set<unknown>(["image", "audio", "video", "document"])

@@ -17,49 +17,54 @@ import type { AnySkill } from "../../Skill.ts"
 import type { Expense } from "../../Usage.ts"
 
 /**
- * What a prompt is made from.
+ * The input of a prompt pipeline.
  *
  * @category models
  * @since 0.1.0
  */
 export interface PromptContext {
   readonly agent: Agent<unknown, AnySkill<unknown>, unknown>
-  /** The agent's instructions, read for this turn (BP-36). */
+  /** The agent's instructions, evaluated for this turn. */
   readonly instructions: string
   readonly state: RunState
   readonly model: Model
-  /** The provider the run asks for that model. */
+  /** The provider of the run's model. */
   readonly provider: ProviderShape
-  /** Whether the agent can act (BP-42): one predicate for the rules and the stall. */
+  /**
+   * Whether the agent can act, by skills, protocols or plans. Decides both the rules in the prompt and the meaning of
+   * prose.
+   */
   readonly canAct: boolean
-  /** Names of the protocols it may speak. */
+  /** Names of the protocols the agent may use. */
   readonly protocols: ReadonlyArray<string>
   /** Native tools, when the dialect is `tools`. */
   readonly tools: ReadonlyArray<ToolDefinition>
-  /** JSON Schema text of a typed answer. */
+  /** The JSON Schema of a typed answer, as text. */
   readonly outputSchema: string | undefined
   /** Writes the rules of the dialect. */
   readonly builder: InstructionBuilder.InstructionBuilderShape
-  /** Counts the tokens of a text; without one they are estimated (see `TokenCounter`). */
+  /** Counts the tokens of a text. Without it they are estimated (see `TokenCounter`). */
   readonly counter?: TokenCount | undefined
-  /** Takes the secrets out of what is shown to whoever sums up (S-7). */
+  /** Removes secrets from messages before they are summarized. */
   readonly redactor?: Redactor | undefined
-  /** What wraps the model calls of the run. A model that sums up for it is asked through this, too. */
+  /** The middleware around the run's model calls. Also applies to a model that summarizes. */
   readonly middleware?: ReadonlyArray<Middleware> | undefined
-  /** In a replay: what the prompt of this turn was made of. Nobody is asked again for what it holds (R-26). */
+  /**
+   * In a replay, the recorded parts of this turn's prompt. They are used instead of asking a memory or a model again.
+   */
   readonly recorded?: Recorded | undefined
 }
 
 /**
- * What a recorded prompt tells of what it was made of.
+ * The parts of a recorded prompt.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Recorded {
-  /** The system text; absent where it was that of the turn before. */
+  /** The system text. Absent if it is that of the previous turn. */
   readonly system?: string | null
-  /** The summary of the messages that were taken away; an empty text where there is none. */
+  /** The summary of the removed messages. Its text is empty without one. */
   readonly summary: Summary
 }
 
@@ -71,18 +76,18 @@ export interface Recorded {
  */
 export interface Prompt {
   readonly system: string | null
-  /** The conversation, without the system message. Absent: as it stands in the state, which costs nothing. */
+  /** The conversation without the system message. Absent if it is that of the state, which costs nothing. */
   readonly messages?: ReadonlyArray<Message> | undefined
   readonly tools: ReadonlyArray<ToolDefinition>
   readonly generation?: Generation | undefined
   /** Indexes into `messages` after which the prefix is stable enough to cache. */
   readonly cacheBreakpoints?: ReadonlyArray<number> | undefined
-  /** What the models that helped to make it used: it counts as used by the run (CP-15). */
+  /** Usage of the models that helped to build the prompt. It counts as usage of the run. */
   readonly spent?: Expense | undefined
 }
 
 /**
- * Adds a text after the rules: what there is to know. An empty text adds nothing.
+ * Adds a text after the rules of the dialect, such as facts for the model. An empty text adds nothing.
  *
  * @category models
  * @since 0.1.0
@@ -90,23 +95,22 @@ export interface Prompt {
 export type Section<out R = never> = (context: PromptContext) => Effect.Effect<string, PromptError, R>
 
 /**
- * What happens to a conversation that outgrows its window: the agent's `contextWindow`, or the model's where the agent
- * has none. The room of the conversation is what the agent's `reservedOutputTokens`, the system text and the tools
- * leave of that.
+ * Shortens a conversation that outgrows its window: the agent's `contextWindow`, or else that of the model. The room
+ * for the conversation is the window without the agent's `reservedOutputTokens`, the system text and the tools.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Compaction<out R = never> {
-  /** The share of the room that may be filled before anything happens. Default: 0.9. */
+  /** The share of the room that may be filled before the conversation is shortened. Default: 0.9. */
   readonly trigger?: number | undefined
-  /** The share of the room to come down to. Default: 0.5. */
+  /** The share of the room to aim for. Default: 0.5. */
   readonly target?: number | undefined
-  /** How many of the newest turns are left as they are, where that is possible. Default: 2. */
+  /** How many of the newest turns are kept unchanged, if possible. Default: 2. */
   readonly keep?: number | undefined
   /**
-   * Sums up the messages that are taken away, given without the secrets the run's redactor knows. When it fails, that
-   * is logged, and the note in their place holds no summary, as without this.
+   * Summarizes the removed messages, given without the secrets that the run's redactor knows. A failure is logged, and
+   * the note in their place then has no summary, as without this option.
    */
   readonly summarize?:
     | ((messages: ReadonlyArray<Message>, context: PromptContext) => Effect.Effect<string | Summary, unknown, R>)
@@ -114,14 +118,14 @@ export interface Compaction<out R = never> {
 }
 
 /**
- * A few words about messages, and what a model used to say them.
+ * A summary of messages, and what a model used to write it.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Summary {
   readonly text: string
-  /** Absent when nobody was asked, or the provider reported nothing. */
+  /** Absent if no model was asked, or its provider reported no usage. */
   readonly spent?: Expense | undefined
 }
 

@@ -1,9 +1,8 @@
 /**
- * How many tokens things are, about (AC-9).
+ * Estimates or counts tokens.
  *
- * Without a counter of its own a text has a token for every four of its UTF-8
- * bytes, rounded up. Each message costs four more, each medium what a picture
- * usually does. A message never changes, so it is counted once.
+ * By default a text has a token for every four of its UTF-8 bytes, rounded up. Each message adds four, each medium the
+ * tokens of a typical picture. Messages are immutable, so each is counted once.
  */
 
 import * as Effect from "effect/Effect"
@@ -20,10 +19,10 @@ const perMedium = 1_600
 
 const encoder = new TextEncoder()
 
-/** The tokens of a text, about. */
+/** Estimates the tokens of a text. */
 export const ofText = (text: string): number => Math.ceil(encoder.encode(text).byteLength / 4)
 
-/** What of a message is counted. */
+/** The parts of a message that are counted. */
 const countable = (message: Message): { readonly text: string; readonly extra: number } => {
   let text = ""
   let extra = perMessage
@@ -50,7 +49,7 @@ const countable = (message: Message): { readonly text: string; readonly extra: n
 
 const estimated = new WeakMap<Message, number>()
 
-/** The tokens of a message, about. */
+/** Estimates the tokens of a message. */
 export const estimate = (message: Message): number => {
   const known = estimated.get(message)
   if (known !== undefined) return known
@@ -62,11 +61,11 @@ export const estimate = (message: Message): number => {
 
 const counted = new WeakMap<Count, WeakMap<Message, number>>()
 
-/** The tokens of a text by a counter, as a whole number; where it gives no number a text can have, about. */
+/** Counts the tokens of a text with a counter, as a whole number. An impossible count is replaced by the estimate. */
 const counts = (count: Count, text: string): Effect.Effect<number> =>
   Effect.map(count(text), (tokens) => (tokens >= 0 && tokens < 1e15 ? Math.ceil(tokens) : ofText(text)))
 
-/** The tokens of a message by a counter, else about. */
+/** Counts the tokens of a message with a counter, or estimates them. */
 export const ofMessage = (message: Message, count: Count | undefined): Effect.Effect<number> => {
   if (count === undefined) return Effect.sync(() => estimate(message))
   return Effect.suspend(() => {
@@ -82,7 +81,7 @@ export const ofMessage = (message: Message, count: Count | undefined): Effect.Ef
   })
 }
 
-/** The tokens of a conversation. */
+/** Returns the tokens of a conversation. */
 export const ofMessages = (messages: ReadonlyArray<Message>, count: Count | undefined): Effect.Effect<number> => {
   if (count === undefined) {
     return Effect.sync(() => messages.reduce((sum, message) => sum + estimate(message), 0))
@@ -95,7 +94,7 @@ export const ofMessages = (messages: ReadonlyArray<Message>, count: Count | unde
 
 let last: { readonly text: string; readonly count: Count | undefined; readonly tokens: number } | undefined
 
-/** The tokens of a system text, which is mostly that of the turn before. */
+/** Returns the tokens of a system text, which is usually that of the previous turn. */
 export const ofSystem = (text: string | null, count: Count | undefined): Effect.Effect<number> =>
   Effect.suspend(() => {
     if (text === null) return Effect.succeed(0)
@@ -109,7 +108,7 @@ export const ofSystem = (text: string | null, count: Count | undefined): Effect.
 
 const defined = new WeakMap<object, number>()
 
-/** The tokens of native tools, about: their schemas are what is long, and never change. */
+/** Estimates the tokens of native tools, from their schemas. */
 export const ofTools = (tools: ReadonlyArray<ToolDefinition>): number =>
   tools.reduce((sum, { description, inputSchema, name }) => {
     let schema = defined.get(inputSchema)

@@ -1,5 +1,5 @@
 /**
- * Keeping a prompt inside its window, and telling what of it may be cached (AC-9, AC-10).
+ * Keeps a prompt inside its window, and marks what may be cached.
  */
 
 import * as Effect from "effect/Effect"
@@ -13,11 +13,11 @@ import { passedOver } from "../base/effects.ts"
 import { deep } from "../base/redact.ts"
 import * as Tokens from "./tokenEstimate.ts"
 
-/** The tokens of everything but the conversation. */
+/** The tokens of everything except the conversation. */
 const around = ({ counter, tools }: PromptContext, system: string | null): Effect.Effect<number> =>
   Effect.map(Tokens.ofSystem(system, counter), (tokens) => tokens + Tokens.ofTools(tools))
 
-/** Fails when the prompt does not fit the agent's window. It gives nothing: the conversation stays as it stands. */
+/** Fails if the prompt does not fit the agent's window. The conversation does not change. */
 export const fitted = Effect.fnUntraced(function* (
   context: PromptContext,
   system: string | null
@@ -31,8 +31,8 @@ export const fitted = Effect.fnUntraced(function* (
 })
 
 /**
- * The conversation, shortened when it fills its share of the window; nothing when it may stay as it is. A summary of it
- * that is known stands for the messages it is about, and only what was said since is summed up.
+ * Returns the conversation shortened if it fills its share of the window, or undefined if it may stay. A known summary
+ * replaces the messages it covers, so only later messages are summarized.
  */
 export const compacted = Effect.fnUntraced(function* <R>(
   context: PromptContext,
@@ -72,7 +72,7 @@ export const compacted = Effect.fnUntraced(function* <R>(
           Effect.catchCause((cause) => Effect.as(passedOver("a conversation was not summarized")(cause), ""))
         ))
   })
-  // Between the trigger and the limit nothing has to happen yet.
+  // Between the trigger and the limit, shortening is optional.
   const patient =
     Math.min(now, size) <= limit
       ? Effect.catchTag(shorter, "ContextWindowExceeded", () => Effect.succeed(known))
@@ -84,7 +84,7 @@ export const compacted = Effect.fnUntraced(function* <R>(
   return { ...(messages === undefined ? {} : { messages }), ...(spent === undefined ? {} : { spent }) }
 })
 
-/** The end of the prompt, and where the last one ended: what is before either will be asked again. */
+/** The ends of this prompt and of the previous one: the text before both will be sent again. */
 export const breakpoints = (messages: ReadonlyArray<Message>): ReadonlyArray<number> => {
   const last = messages.length - 1
   const before = messages.findLastIndex(({ role }) => role === "assistant") - 1

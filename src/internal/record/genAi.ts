@@ -1,7 +1,8 @@
 /**
- * The names of OpenTelemetry's conventions for generative AI, and of nothing else.
+ * The names of OpenTelemetry's conventions for generative AI.
  *
- * They are still in development, and taken from `gen-ai-dev/1.42.0-dev`: when they move, this is the one file to change.
+ * The conventions are still in development. These are from `gen-ai-dev/1.42.0-dev`; change only this file when they
+ * move.
  */
 
 import * as Metric from "effect/Metric"
@@ -46,7 +47,7 @@ export const names = {
   inputMessages: "gen_ai.input.messages",
   outputMessages: "gen_ai.output.messages",
   errorType: "error.type",
-  // Ours: the conventions have no word for these.
+  // Names of kernai, where the conventions have none.
   runId: "kernai.run.id",
   rootRunId: "kernai.run.root_id",
   depth: "kernai.run.depth",
@@ -59,7 +60,7 @@ export const names = {
   goal: "kernai.workflow.goal"
 } as const
 
-/** What a provider is called there, where that differs from what we call it. */
+/** The name of a provider in the conventions, if it differs from ours. */
 export const providerName = (name: string): string => providers.get(name) ?? name
 
 const providers: ReadonlyMap<string, string> = new Map([
@@ -79,7 +80,7 @@ const seconds = (name: string, description: string, boundaries: ReadonlyArray<nu
 const doubling = (from: number, count: number): ReadonlyArray<number> =>
   Array.from({ length: count }, (_, power) => Number((from * 2 ** power).toPrecision(4)))
 
-/** Histograms, with the boundaries the conventions ask for. */
+/** Histograms, with the boundaries of the conventions. */
 export const metrics = {
   tokens: Metric.histogram("gen_ai.client.token.usage", {
     description: "Number of input and output tokens used.",

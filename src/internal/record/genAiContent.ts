@@ -1,7 +1,7 @@
 /**
- * Messages as OpenTelemetry's conventions write them, for spans that capture contents.
+ * Messages in the format of OpenTelemetry's conventions, for spans that capture contents.
  *
- * Media are named, never carried; what a provider hid stays hidden (CP-9).
+ * Media are named, not included. Thinking that a provider redacted stays hidden.
  */
 
 import * as Content from "../../Content.ts"

@@ -1,16 +1,15 @@
 /**
- * Events as log lines: `[Kernai] LEVEL key=value …` (BP-156).
+ * Events as log lines: `[Kernai] LEVEL key=value …`.
  *
- * A line tells that something happened, to what and how long it took; prompts,
- * parameters and results stay out of it. Whatever a value holds, it stays one
- * value on one line (W-30).
+ * A line tells what happened, to which run or call, and how long it took. It holds no prompts, inputs or results. Every
+ * value is one quoted or plain word on the same line.
  */
 
 import type { RunEvent } from "../../RunEvent.ts"
 import { quote } from "../base/text.ts"
-import { vendorLine } from "../base/providerErrors.ts"
+import { vendorLine } from "../base/vendorLine.ts"
 
-/** The line of an event; undefined for what is not logged. */
+/** Returns the line of an event, or undefined for events that are not logged. */
 export const line = (event: RunEvent, debug: boolean): string | undefined => {
   const told = tell(event)
   if (told === undefined || (told.level === "DEBUG" && !debug)) return undefined
@@ -28,7 +27,10 @@ interface Told {
   readonly fields: ReadonlyArray<readonly [key: string, value: Value]>
 }
 
-const tell = (event: RunEvent): Told | undefined => {
+const tell = (event: RunEvent): Told | undefined => ofReply(event) ?? ofWork(event) ?? ofRun(event)
+
+/** Requests, replies, and what their blocks mean. */
+const ofReply = (event: RunEvent): Told | undefined => {
   switch (event.type) {
     case "messages_sent":
       return debug("llm.request", [["messages", event.messages.length]])
@@ -56,6 +58,12 @@ const tell = (event: RunEvent): Told | undefined => {
         ["repeats", event.repeats],
         ["names", event.names.join(",")]
       ])
+    case "media_made":
+      return info("llm.media_made", [
+        ["kind", event.kind],
+        ["file_id", event.fileId],
+        ["media_type", event.mediaType]
+      ])
     case "output_rejected":
       return warn("agent.output_rejected", [["detail", event.detail]])
     case "plan_rejected":
@@ -66,6 +74,14 @@ const tell = (event: RunEvent): Told | undefined => {
       return info("agent.no_blocks_stall", [["kinds", event.kinds.join(",")]])
     case "final":
       return info("agent.complete", [["steps", event.step + 1]])
+    default:
+      return undefined
+  }
+}
+
+/** Workflows and calls. */
+const ofWork = (event: RunEvent): Told | undefined => {
+  switch (event.type) {
     case "workflow_start":
       return info("workflow.start", [
         ["strategy", event.strategy],
@@ -82,6 +98,17 @@ const tell = (event: RunEvent): Told | undefined => {
       return error("task.error", event.error, [
         ["id", event.id],
         ["duration_ms", event.durationMs]
+      ])
+    case "agent_start":
+      return info("agent.call", agentFacts(event))
+    case "agent_complete":
+      return info("agent.result", [...agentFacts(event), ["duration_ms", event.durationMs]])
+    case "agent_error":
+      return error("agent.error", event.error, [...agentFacts(event), ["duration_ms", event.durationMs]])
+    case "agent_changed":
+      return info("agent.changed", [
+        ["from", event.from],
+        ["to", event.to]
       ])
     case "skill_execute":
       return info("skill.execute", call(event.skill, event.callId))
@@ -109,6 +136,14 @@ const tell = (event: RunEvent): Told | undefined => {
         ...protocol(event.protocol, event.callId),
         ["duration_ms", event.durationMs]
       ])
+    default:
+      return undefined
+  }
+}
+
+/** Trouble with the model, and where the run stops. */
+const ofRun = (event: RunEvent): Told | undefined => {
+  switch (event.type) {
     case "model_restarted":
       return warn("llm.restart", [["attempt", event.attempt]])
     case "model_call_failed":
@@ -152,6 +187,10 @@ const call = (skill: string | null, id: string): Fields => [
   ["skill", skill],
   ["call", id]
 ]
+const agentFacts = ({ agent, callId }: { readonly agent: string; readonly callId: string }): Fields => [
+  ["agent", agent],
+  ["call", callId]
+]
 const protocol = (name: string, id: string): Fields => [
   ["protocol", name],
   ["call", id]
@@ -159,7 +198,7 @@ const protocol = (name: string, id: string): Fields => [
 
 const maxLength = 1_000
 
-/** Plain words stand bare, everything else is quoted; a text that reads like a number or null is no exception. */
+/** Plain words are written as they are, everything else is quoted, including texts that look like a number or null. */
 const show = (value: string | number | boolean | null): string => {
   if (typeof value !== "string") return String(value)
   const text = value.length <= maxLength ? value : `${value.slice(0, maxLength)}…`

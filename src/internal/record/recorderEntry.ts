@@ -1,8 +1,8 @@
 /**
- * What of an event is written down, and under which names (BP-98, BP-99).
+ * Turns events into entries of a recorder.
  *
- * The classic entries are those of the block protocol. The facts kernai adds
- * stand between them; phases are told without what other entries hold already.
+ * The classic entries are those of the block protocol, under its names. Other events of kernai stand between them;
+ * entries of phases leave out what other entries already hold.
  */
 
 import * as Content from "../../Content.ts"
@@ -41,8 +41,12 @@ export const classic: ReadonlySet<string> = new Set([
   "result"
 ])
 
-/** The data of an entry; undefined for what is told live only. */
-export const dataOf = (event: RunEvent, base: number): Json | undefined => {
+/** Returns the data of an entry, or undefined for events that are only emitted live. */
+export const dataOf = (event: RunEvent, base: number): Json | undefined =>
+  replyData(event, base) ?? callData(event) ?? workflowData(event)
+
+/** Requests, replies, and what their blocks mean. */
+const replyData = (event: RunEvent, base: number): Json | undefined => {
   switch (event.type) {
     case "messages_sent":
       return { base, append: event.messages.slice(base).map(messageOf) }
@@ -71,8 +75,17 @@ export const dataOf = (event: RunEvent, base: number): Json | undefined => {
       return { finish_reason: event.finishReason }
     case "loop_detected":
       return { repeats: event.repeats, names: event.names }
+    case "media_made":
+      return { kind: event.kind, file_id: event.fileId, media_type: event.mediaType }
     case "output_rejected":
       return { detail: event.detail }
+    default:
+      return undefined
+  }
+}
+
+const callData = (event: RunEvent): JsonObject | undefined => {
+  switch (event.type) {
     case "builtin_result":
       return { command: event.command, result: event.result }
     case "builtin_error":
@@ -82,7 +95,7 @@ export const dataOf = (event: RunEvent, base: number): Json | undefined => {
     case "skill_result":
       return {
         skill: event.skill,
-        // Of a rich result only the text is told (BP-75).
+        // Only the text of a rich result is recorded.
         result: isSkillResult(event.output) ? event.output.text : plain(event.output),
         duration_ms: event.durationMs,
         ...(event.metadata === undefined || Object.keys(event.metadata).length === 0
@@ -106,6 +119,13 @@ export const dataOf = (event: RunEvent, base: number): Json | undefined => {
         error: short(event.error, event.protocol),
         ...(event.durationMs === undefined ? {} : { duration_ms: event.durationMs })
       }
+    default:
+      return undefined
+  }
+}
+
+const workflowData = (event: RunEvent): JsonObject | undefined => {
+  switch (event.type) {
     case "workflow_start":
       return {
         goal: event.goal,
@@ -124,8 +144,14 @@ export const dataOf = (event: RunEvent, base: number): Json | undefined => {
       return { task_id: event.id, result: event.result, duration_ms: event.durationMs }
     case "task_error":
       return { task_id: event.id, error: event.error, duration_ms: event.durationMs }
+    case "agent_start":
+      return { agent: event.agent, child_run_id: event.childRunId, input: event.input }
+    case "agent_complete":
+      return { agent: event.agent, child_run_id: event.childRunId, result: event.result, duration_ms: event.durationMs }
+    case "agent_error":
+      return { agent: event.agent, child_run_id: event.childRunId, error: event.error, duration_ms: event.durationMs }
     case "workflow_complete":
-      // Pairs: an object would put an id like `10` before one like `a` (BP-58).
+      // A list of pairs, because an object would move an id like `10` before one like `a`.
       return { results: event.results, duration_ms: event.durationMs }
     case "workflow_error":
       return { error: event.error, duration_ms: event.durationMs }
@@ -134,7 +160,7 @@ export const dataOf = (event: RunEvent, base: number): Json | undefined => {
   }
 }
 
-/** The data of the events that `dataOf` leaves out; undefined for the pieces of a stream. */
+/** Returns the data of the events that `dataOf` leaves out, or undefined for stream parts. */
 export const phaseOf = (event: RunEvent): JsonObject | undefined => {
   switch (event.type) {
     case "run_started":
@@ -142,6 +168,8 @@ export const phaseOf = (event: RunEvent): JsonObject | undefined => {
     case "turn_started":
     case "turn_completed":
       return { revision: event.revision, turn_id: event.turnId }
+    case "agent_changed":
+      return { revision: event.revision, from: event.from, to: event.to, call_id: event.callId }
     case "turn_prepared":
       return { revision: event.revision, model: event.model, dialect: event.dialect, tools: event.tools }
     case "model_started":
@@ -194,11 +222,11 @@ export const phaseOf = (event: RunEvent): JsonObject | undefined => {
   }
 }
 
-/** Where two conversations part; what is equal is not written twice (W-29). */
+/** The number of equal messages at the start of two conversations, which are not recorded again. */
 export const shared = (before: ReadonlyArray<Message>, after: ReadonlyArray<Message>): number =>
   commonPrefix(before, after, isSame)
 
-// Messages are shared values; only the system message is made anew each time, and it is one text.
+// Messages are shared values. Only the system message is created anew each turn, and it is one text.
 const isSame = (a: Message | undefined, b: Message | undefined): boolean => {
   if (a === b) return true
   if (a === undefined || b === undefined || a.role !== b.role || a.name !== b.name) return false
@@ -214,7 +242,7 @@ const isSame = (a: Message | undefined, b: Message | undefined): boolean => {
 
 const messageOf = (message: Message): JsonObject => ({ role: message.role, content: message.content.map(contentOf) })
 
-/** A content without the bytes it may carry: media are told by reference (W-29). */
+/** A content without its bytes: media are recorded by reference. */
 const contentOf = (content: Content.Content): JsonObject => {
   switch (content.type) {
     case "image":
@@ -240,7 +268,7 @@ const tokensOf = (usage: Usage | null): JsonObject =>
         total_tokens: usage.inputTokens + usage.outputTokens
       }
 
-/** The recorder's own short words for the refusals the model is told in a sentence (BP-62 to BP-66, BP-70, BP-78, BP-80). */
+/** The recorder's short words for refusals that the model is sent as a sentence. */
 const short = (error: string, name: string | null): string => {
   switch (error) {
     case `Skill '${name}' not found`:

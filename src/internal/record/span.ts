@@ -1,9 +1,8 @@
 /**
- * One span and one duration around an effect.
+ * Puts a span and a duration metric around an effect.
  *
- * Nothing here can change what the effect gives, fails with or is interrupted
- * by. Spans say what kind of failure ended them; its text is shown only where
- * it is known to be ours to show (S-7).
+ * Nothing here changes the result, the failure or the interruption of the effect. A span names the kind of failure; it
+ * shows the text of a failure only where that text is known to hold no secrets.
  */
 
 import * as Cause from "effect/Cause"
@@ -21,10 +20,10 @@ export type Attributes = { readonly [name: string]: string | number | boolean | 
 
 type Histogram = Metric.Histogram<number>
 
-/** What the end of an effect can add. */
+/** Adds to a span at the end of an effect. */
 export interface Told {
   readonly add: (attributes: Attributes) => void
-  /** The effect succeeded, but with a failure for its value. */
+  /** The effect succeeded with a value that describes a failure. */
   readonly failed: (type: string) => void
   readonly count: (metric: Histogram, value: number, more?: { readonly [name: string]: string }) => void
 }
@@ -34,11 +33,11 @@ export interface Measure<A> {
   readonly name: string
   readonly kind: Tracer.SpanKind
   readonly attributes: Attributes
-  /** Gets the duration in seconds. */
+  /** Receives the duration in seconds. */
   readonly metric: Histogram
-  /** The attributes that are attributes of the metrics too: few values each. */
+  /** The attributes that the metrics have, too. They have few values each. */
   readonly dimensions: ReadonlyArray<string>
-  /** Whether a typed failure may show its text. */
+  /** Whether the text of a typed failure may be shown. */
   readonly showsFailures: boolean
   readonly outcome: (value: A, told: Told) => void
 }
@@ -90,12 +89,12 @@ const finish = <A, E>(measure: Measure<A>, exit: Exit.Exit<A, E>, end: End): voi
     const seconds = Number(ended - started) / 1e9
     told.count(measure.metric, seconds, failure === undefined ? {} : { [names.errorType]: failure })
   } catch {
-    // An exporter or a reader of the value that throws must not end a run.
+    // An exporter or a function that throws must not end a run.
   }
   span.end(ended, shown(exit, failure, measure.showsFailures))
 }
 
-/** How the span is told to have ended: pauses are no failures, foreign texts and defects are only named. */
+/** The exit that the span reports: a pause is not a failure, and foreign texts and defects are named only. */
 const shown = <A, E>(
   exit: Exit.Exit<A, E>,
   failure: string | undefined,
@@ -109,7 +108,7 @@ const shown = <A, E>(
   return Exit.fail(failure)
 }
 
-/** One word of low cardinality for what went wrong. */
+/** One word of low cardinality for the failure. */
 const errorType = (cause: Cause.Cause<unknown>): string => {
   if (Cause.hasInterruptsOnly(cause)) return "interrupted"
   const error = reasonIn(cause)

@@ -1,11 +1,9 @@
 /**
- * A recorded tree of runs, played from the beginning: what comes next, and where what happens differs from it (R-26).
+ * A recorded tree of runs that is replayed from the start: its next records, and the first difference.
  *
- * A tape is played life by life: one life is what one process did, from its
- * first record to its last. Events of a run come in the order of its journal;
- * only calls that run at once may end in another order. They are asked to end in
- * the order of their tape: a hook that stops a run then finds the others where
- * it found them.
+ * A recording is replayed life by life: one life is what one process did, from its first record to its last. Events of
+ * a run follow the order of its journal. Only concurrent calls may end in another order; they are asked to end in the
+ * recorded order, so that a hook that stops a run finds the other calls where it found them before.
  */
 
 import { type Call, type CallResult, resultOf } from "../../Call.ts"
@@ -13,31 +11,32 @@ import { ReplayDiverged } from "../../KernelError.ts"
 import type { PhaseEvent } from "../../RunEvent.ts"
 import { isCopied, type RunRecord } from "../../RunState.ts"
 import { redact } from "../base/redact.ts"
+import { childRunId } from "../words/callIds.ts"
 
-/** Where a run stands on its tape. */
+/** The position of a run in its recording. */
 interface Track {
   readonly records: ReadonlyArray<RunRecord>
   readonly played: Array<boolean>
-  /** The first record that was not played. */
+  /** The first record that was not replayed. */
   first: number
 }
 
-/** The records of a tree of runs, and how far each run is played. */
+/** The records of a tree of runs, and how far each run has been replayed. */
 export class Tape {
   readonly root: string
-  /** What a fork has of the run it was made from: it happened there, and is not played. */
+  /** The records a fork copied from its origin. They are not replayed. */
   readonly copied: ReadonlyArray<RunRecord>
   /** The processes that wrote the rest of the journal, in order. */
   readonly lives: ReadonlyArray<string>
-  /** The first thing that differed. */
+  /** The first difference. */
   fault: ReplayDiverged | undefined
   life = ""
   readonly #tracks = new Map<string, Track>()
-  /** Records of each life that were not played. */
+  /** Records of each life that were not replayed. */
   readonly #left = new Map<string, number>()
-  /** How each call ended in each life, and each task, known by its run: where its call did not end, as the run stopped. */
+  /** The end of each call in each life, and of each task by its run if its call did not end because the run stopped. */
   readonly #ends = new Map<string, RunRecord>()
-  /** All records in the order of time, and where each of them comes. */
+  /** The position of each record in the order of time. */
   readonly #places: ReadonlyMap<RunRecord, number>
 
   constructor(root: string, records: ReadonlyArray<RunRecord>) {
@@ -52,12 +51,14 @@ export class Tape {
         this.#left.set(workerId, (this.#left.get(workerId) ?? 0) + 1)
         for (const event of events) {
           const key = endOfRun(workerId, runId)
-          // Whose answer its call did not get came last: it would have got it at once.
+          // A call whose result was lost comes last; otherwise it would have had its result at once.
           if (isEndOfRun(event) && event.type !== "run_completed" && !this.#ends.has(key)) this.#ends.set(key, record)
           if (event.type !== "tool_call_completed") continue
           this.#ends.set(endOfCall(workerId, runId, event.step, event.callId), record)
-          // The call of a task has the id of the run.
-          if (runs.has(event.callId)) this.#ends.set(endOfRun(workerId, event.callId), record)
+          for (const kind of ["task", "agent"] as const) {
+            const child = childRunId(`${runId}:t${event.step + 1}`, { callId: event.callId, kind })
+            if (child !== undefined && runs.has(child)) this.#ends.set(endOfRun(workerId, child), record)
+          }
         }
       }
     }
@@ -71,7 +72,7 @@ export class Tape {
     return this.#tracks.get(runId)?.records ?? []
   }
 
-  /** The records of this life, of all runs, in the order of their runs. */
+  /** The records of the current life, of all runs, grouped by run. */
   ofLife(): ReadonlyArray<RunRecord> {
     return [...this.#tracks.values()].flatMap(({ first, records }) =>
       records.slice(first).filter((record) => record.workerId === this.life)
@@ -79,8 +80,8 @@ export class Tape {
   }
 
   /**
-   * What tasks were told between two lives by somebody who told their root nothing: an answer to a run that was at work,
-   * or one that was cut off. From here on it is played.
+   * Answers that tasks got between two lives while their root got none, because it was running or had been cut off.
+   * From here on they are replayed.
    */
   asides(): ReadonlyArray<RunRecord> {
     const lives = new Set(this.lives)
@@ -95,18 +96,18 @@ export class Tape {
     return asides
   }
 
-  /** Whether all of this life was played. */
+  /** Whether all of the current life was replayed. */
   isOver(): boolean {
     return (this.#left.get(this.life) ?? 0) === 0
   }
 
-  /** The next record of a run that is no launch; nothing when its life ended there. */
+  /** The next record of a run that is not a launch. Undefined if its life ended there. */
   next(runId: string): RunRecord | undefined {
     const record = this.#find(runId, ({ op }) => op !== "launch")
     return record?.workerId === this.life ? record : undefined
   }
 
-  /** How the next turn of a run begins in this life. What comes before it may still wait to be stored. */
+  /** The start of the next turn of a run in this life. Earlier records may still wait to be stored. */
   nextTurn(runId: string): Extract<PhaseEvent, { readonly type: "turn_started" }> | undefined {
     const [event] = this.#find(runId, (record) => record.workerId === this.life && isTurn(record))?.events ?? []
     return event?.type === "turn_started" ? event : undefined
@@ -120,16 +121,16 @@ export class Tape {
     return resultOf(call, spent === undefined ? result : { ...result, spent })
   }
 
-  /** Where the end of a call comes among all that happened: nowhere when nothing is left that came before. */
+  /** The position of a call's end in the order of time. Undefined if nothing before it is left. */
   placeOfCall(runId: string, step: number, callId: string): number | undefined {
     return this.#placeOf(this.#ends.get(endOfCall(this.life, runId, step, callId)))
   }
 
-  /** Where the end of a task comes, which is that of its call where there is one. The whole waits for nobody. */
+  /** The position of a task's end, which is that of its call if there is one. The root run waits for none. */
   placeOfRun(runId: string): number | undefined {
     if (runId === this.root) return undefined
     const end = this.#ends.get(endOfRun(this.life, runId))
-    // Of a call that did not end the tape tells nothing: all that may be launched before comes before.
+    // The recording has no end for this call, so everything that may be launched first comes first.
     return end?.runId === runId ? this.#places.get(end) : this.#placeOf(end)
   }
 
@@ -139,17 +140,20 @@ export class Tape {
     return track?.records[track.first] === end ? undefined : this.#places.get(end)
   }
 
-  /** When the run goes on: the time of its next record. */
+  /** The time of a run's next record. */
   timeOf(runId: string): number | undefined {
     return this.next(runId)?.createdAt
   }
 
-  /** Plays a record that was recorded before any step of its life. */
+  /** Marks a record as replayed that was recorded before any step of its life. */
   skip(record: RunRecord): void {
     this.#play(record.runId, (other) => other === record)
   }
 
-  /** Holds what happens against the tape: true when it was recorded so, false when nothing more was, a fault when it differs. */
+  /**
+   * Compares a new record with the recording. Returns true if it was recorded, false if no record was left, and notes a
+   * difference.
+   */
   plays(record: RunRecord): boolean {
     const { events, op, runId } = record
     if (op === "launch") return this.#play(runId, (other) => isLaunchOf(other, record))
@@ -166,7 +170,7 @@ export class Tape {
     return this.#play(runId, (other) => other === meant)
   }
 
-  /** Notes the first difference between what was recorded and what happens now. */
+  /** Notes the first difference between the recording and the replay. */
   diverge(runId: string, recorded: PhaseEvent | undefined, now: PhaseEvent | string): void {
     if (this.fault !== undefined) return
     const events = this.recordsOf(runId).flatMap((record) => record.events)
@@ -180,7 +184,7 @@ export class Tape {
     })
   }
 
-  /** The first record of a run that was not played and is meant. */
+  /** The first record of a run that was not replayed and fits. */
   #find(runId: string, is: (record: RunRecord) => boolean): RunRecord | undefined {
     const track = this.#tracks.get(runId)
     if (track === undefined) return undefined
@@ -202,27 +206,27 @@ export class Tape {
   }
 }
 
-/** How many of the records of a run are copies of another's. */
+/** The number of records of a run that are copies. */
 const copiesOf = (records: ReadonlyArray<RunRecord>): number => {
   const event = records[0]?.events[0]
   const forkedFrom = event?.type === "run_started" ? event.forkedFrom : undefined
   return records.filter(({ revision }) => isCopied({ forkedFrom }, revision)).length
 }
 
-/** A vendor may give the id of a call again on a later turn. */
+/** A vendor may reuse the id of a call in a later turn. */
 const endOfCall = (life: string, runId: string, step: number, callId: string): string =>
   JSON.stringify([life, runId, step, callId])
 
 const endOfRun = (life: string, runId: string): string => JSON.stringify([life, runId])
 
-/** Whether a run has ended, for now. */
+/** Whether an event ends a run, for the time being. */
 export const isEndOfRun = ({ type }: PhaseEvent): boolean =>
   type === "run_completed" || type === "run_failed" || type === "paused"
 
 /**
- * All records in the order of time, which within a run is that of its journal, whatever its clock did. What happened
- * at one instant happened to tasks first, and then to who waits for them; which of several tasks ended first nobody
- * knows then: they share a place.
+ * All records in the order of time. Within a run that is the order of its journal, whatever its clock did. At the same
+ * instant, tasks come before the runs that wait for them. Tasks that ended at the same instant share a position, since
+ * their order is unknown.
  */
 const placesOf = (runs: ReadonlyArray<ReadonlyArray<RunRecord>>): ReadonlyMap<RunRecord, number> => {
   const placed = runs.flatMap((records) => {
@@ -241,7 +245,7 @@ const placesOf = (runs: ReadonlyArray<ReadonlyArray<RunRecord>>): ReadonlyMap<Ru
   )
 }
 
-/** Calls that run at once may end in another order. */
+/** Concurrent calls may end in another order. */
 const isCompletionOf =
   (event: Extract<PhaseEvent, { type: "tool_call_completed" }>) =>
   ({ events: [other] }: RunRecord): boolean =>
@@ -254,7 +258,7 @@ const isLaunchOf = (recorded: RunRecord, record: RunRecord): boolean =>
 
 // ---------------------------------------------------------------- comparing
 
-/** What of an event must come again: everything but times, revisions, prices, and what a prompt cost to make. */
+/** The part of an event that must be equal: all but times, revisions, prices, and the cost of building a prompt. */
 const essence = (event: PhaseEvent): object => {
   const { at: _at, revision: _revision, ...rest } = event
   switch (rest.type) {
@@ -278,7 +282,7 @@ const essence = (event: PhaseEvent): object => {
   }
 }
 
-/** What was recorded may be older than what a key looks like by now. */
+/** Redacts again, because a recording may be older than the current rules for secrets. */
 const clean = <A extends { readonly message: string }>(error: A): A => ({ ...error, message: redact(error.message) })
 
 const compared = (was: PhaseEvent | undefined, now: PhaseEvent | string): readonly [string, string] => {
@@ -292,7 +296,7 @@ const compared = (was: PhaseEvent | undefined, now: PhaseEvent | string): readon
 
 const nameOf = (event: PhaseEvent): string => `${event.type} of step ${event.step}`
 
-/** Where two values part first, as a JSON pointer. */
+/** The first difference between two values, as a JSON pointer. */
 const difference = (a: unknown, b: unknown, path: string): readonly [string, unknown, unknown] | undefined => {
   if (same(a, b)) return undefined
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return [path, a, b]
@@ -308,7 +312,7 @@ const short = (value: unknown): string => {
   return text.length > 160 ? `${text.slice(0, 157)}…` : text
 }
 
-/** Deep equality of JSON, an absent field and an undefined one alike. */
+/** Deep equality of JSON. An absent field equals an undefined one. */
 const same = (a: unknown, b: unknown): boolean => {
   if (Object.is(a, b)) return true
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false

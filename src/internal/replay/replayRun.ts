@@ -1,10 +1,9 @@
 /**
- * Runs a recorded tree of runs again, without asking a model and without entering a skill (R-26).
+ * Replays a recorded tree of runs, without asking a model and without running a skill.
  *
- * The kernel is the real one, on a store that holds every commit against the
- * tape; models and calls give what they gave. Every process of the recording is
- * a process again, cut off where it was. Time is the recording's own. A fork is
- * played from where it parted from its original.
+ * The kernel is the real one, on a store that compares every record with the recording; models and calls return what
+ * was recorded. Every recorded process is a process again, cut off where it was. Time is that of the recording. A fork
+ * is replayed from the revision at which it left its origin.
  */
 
 import * as Effect from "effect/Effect"
@@ -44,7 +43,7 @@ import { stored } from "../store/stored.ts"
 import { isEndOfRun, Tape } from "./recording.ts"
 import * as Tree from "../loop/sharedBudget.ts"
 
-/** The name of the provider that answered first, for an agent whose model is a name. */
+/** The name of the provider that replied first, for an agent whose model string names none. */
 export const providerOf = (records: ReadonlyArray<RunRecord>): string => {
   for (const { events } of records) {
     for (const event of events) if (event.type === "model_completed") return split(event.model)[0]
@@ -52,7 +51,7 @@ export const providerOf = (records: ReadonlyArray<RunRecord>): string => {
   return "replay"
 }
 
-/** The records of a run and of all runs below it, oldest run first. */
+/** Returns the records of a run and of all runs below it, oldest run first. */
 export const recordsOf = Effect.fnUntraced(function* (
   store: RunStore.RunStoreShape,
   runId: string
@@ -60,15 +59,15 @@ export const recordsOf = Effect.fnUntraced(function* (
   const root = yield* store.head(runId)
   if (Option.isNone(root)) return yield* new RunNotFound({ runId })
   const tree = yield* store.list({ rootRunId: root.value.rootRunId })
-  // A run that was spawned by another is named after it.
+  // The id of a child run begins with that of its parent.
   const below = tree.filter((head) => head.runId === runId || head.runId.startsWith(`${runId}:`))
   const journals = yield* Effect.forEach(below.toReversed(), (head) => Stream.runCollect(store.read(head.runId)))
   return journals.flat()
 })
 
 /**
- * Plays a recording to its end, or to the first event that differs. Where the
- * parts of a reply were recorded too, they come again one by one.
+ * Replays a recording to its end, or to the first difference. If the parts of a reply were recorded, they are emitted
+ * one by one.
  */
 export const replay = Effect.fnUntraced(function* (
   environment: Environment,
@@ -88,7 +87,7 @@ export const replay = Effect.fnUntraced(function* (
     tape.life = life
     const own = tape.ofLife()
     if (own.every((record) => record.op === "resume")) {
-      // Made without a run: what a person answered, or a resume that was cut off at once.
+      // Records made without running: answers of a person, or a resume that was cut off at once.
       for (const record of own) {
         tape.skip(record)
         yield* append(store, record)
@@ -111,7 +110,7 @@ export const replay = Effect.fnUntraced(function* (
   return { events, state, runs, lives: tape.lives.length }
 })
 
-/** What a process of the recording began with. */
+/** How a recorded process began. */
 const begun = Effect.fnUntraced(function* (
   environment: Environment,
   tape: Tape,
@@ -129,7 +128,8 @@ const begun = Effect.fnUntraced(function* (
   }
   const state = yield* stored(store, root)
   const replay: { [id: string]: Recovery } = {}
-  // A resume that was refused names the calls without a verdict. Any other may not be needed, and is nowhere told.
+  // A refused resume names the calls without a decision. The decisions of other resumes are not recorded and may not be
+  // needed.
   const open = event?.type === "run_failed" ? event.error.fields?.["callIds"] : undefined
   for (const { currentTurn } of yield* treeOf(store, state)) {
     for (const { callId } of currentTurn?.inFlight ?? []) {
@@ -152,7 +152,7 @@ const begun = Effect.fnUntraced(function* (
 const known = ({ error, output = [] }: CallResult): Exclude<Recovery, string>["resolve"] =>
   error === undefined ? { output } : { error }
 
-/** Stores a record after what is stored, wherever its run believes to stand. */
+/** Stores a record after what is stored, whatever revision its run assumes. */
 const append = (store: RunStore.RunStoreShape, record: RunRecord): Effect.Effect<void, StoreError> => {
   const appended = Effect.flatMap(store.load(record.runId), (state) => {
     const before = Option.getOrUndefined(state)
@@ -165,7 +165,7 @@ const append = (store: RunStore.RunStoreShape, record: RunRecord): Effect.Effect
 
 // ---------------------------------------------------------------- the stage
 
-/** The environment of a replayed process: nothing of it reaches outside. */
+/** The environment of a replayed process, cut off from the outside. */
 const staged = (
   environment: Environment,
   tape: Tape,
@@ -175,7 +175,7 @@ const staged = (
   replies: Replies,
   spent: Spent
 ): Environment => {
-  // Runs that came past the end of their process: what they do there was never stored, and is not told.
+  // Runs that passed the end of their process: what they do there was never stored, and is not published.
   const beyond = new Set<string>()
   const held = (record: RunRecord) => {
     const play = Effect.suspend(() => {
@@ -191,7 +191,7 @@ const staged = (
     const ends = record.events.some(isEndOfRun)
     return Effect.suspend(() => inTurn(machine, ends ? tape.placeOfRun(record.runId) : undefined, play))
   }
-  // A task that had ended before only tells its end again: nothing of it is stored.
+  // A task that had already ended reports its end again without storing anything.
   const load = (runId: string) =>
     Effect.flatMap(store.load(runId), (state) => {
       const isOver = Option.isSome(state) && state.value.status.type === "completed"
@@ -225,12 +225,12 @@ const staged = (
   }
 }
 
-/** Who makes prompts is told what they were made of: nobody is asked. */
+/** Gives the pipeline the recorded parts of the prompt, so that no memory or model is asked. */
 const remembering = (tape: Tape, pipeline: PromptPipelineShape): PromptPipelineShape => ({
   build: (context) => {
     const record = tape.next(context.state.runId)
     const event = record?.events[0]
-    // What made that prompt too long was recorded nowhere.
+    // The recording does not hold the text that made this prompt too long.
     const tooLong = event?.type === "run_failed" ? decodeTooLong(wire(event.error)) : Option.none()
     return Option.isSome(tooLong)
       ? Effect.fail(tooLong.value)
@@ -253,14 +253,14 @@ const recordedIn = (record: RunRecord | undefined): Recorded => {
   }
 }
 
-/** What was said to the run before the turn that comes next. */
+/** The messages that were sent to the run before its next turn. */
 const saidNext = (tape: Tape): ReadonlyArray<Message> => tape.nextTurn(tape.root)?.steering ?? []
 
-/** What has a place among others happens in its turn, once nothing else can: others may still be launched before it. */
+/** Runs an effect at its recorded position, once nothing else can continue: others may still be launched before it. */
 const inTurn = <A, E>(machine: Machine, place: number | undefined, happens: Effect.Effect<A, E>): Effect.Effect<A, E> =>
   place === undefined ? happens : Effect.andThen(machine.giveWay(place), happens)
 
-/** Models and calls give what they gave; what never ended then never ends now. */
+/** Models and calls return what was recorded. A call that never ended does not end now. */
 const played = (tape: Tape, machine: Machine, replies: Replies): Middleware => ({
   callModel: (call, next) =>
     Stream.suspend(() => {
@@ -294,7 +294,7 @@ const texts = (fields: unknown): { readonly [key: string]: string } =>
     Object.entries(fields ?? {}).filter((entry): entry is [string, string] => typeof entry[1] === "string")
   )
 
-/** What a model call can have failed with. */
+/** The errors with which a model call can have failed. */
 const ModelFailure = Schema.Union([ProviderError, ExtensionFailed, MiddlewareTermination])
 
 const decodeFailure = Schema.decodeUnknownOption(ModelFailure)
@@ -305,7 +305,7 @@ const failureOf = (error: ErrorInfo): typeof ModelFailure.Type =>
     () => new ProviderError({ provider: "replay", reason: "unknown", detail: error.message })
   )
 
-/** The parts of replies that were heard to their end, by run and step. */
+/** The parts of complete replies, by run and step. */
 type Replies = ReadonlyMap<string, ReadonlyArray<StreamPart>>
 
 const replyKey = (runId: string, step: number): string => JSON.stringify([runId, step])
@@ -317,7 +317,7 @@ const repliesOf = (heard: ReadonlyArray<RunEvent>): Replies => {
   for (const event of heard) {
     if (event.type !== "stream_part") continue
     const key = replyKey(event.runId, event.step)
-    // A later attempt replaces an earlier one (DR-24).
+    // A later attempt replaces an earlier one.
     const parts = attempt === `${key} ${event.attempt}` ? (replies.get(key) ?? []) : []
     attempt = `${key} ${event.attempt}`
     parts.push(event.part)
@@ -327,13 +327,13 @@ const repliesOf = (heard: ReadonlyArray<RunEvent>): Replies => {
   return whole
 }
 
-/** `<provider>/<model>`: the model's own name may hold more of them. */
+/** Splits `<provider>/<model>`. The name of the model may hold more slashes. */
 const split = (model: string): readonly [string, string] => {
   const at = model.indexOf("/")
   return [model.slice(0, at), model.slice(at + 1)]
 }
 
-/** A reply in the parts a provider would send. */
+/** A reply as the parts that a provider would send. */
 const partsOf = (event: Extract<PhaseEvent, { type: "model_completed" }>): ReadonlyArray<StreamPart> => {
   const faulty = new Set(event.calls.flatMap((call) => (call.fault === undefined ? [] : [call.callId])))
   const [provider] = split(event.model)
@@ -376,7 +376,7 @@ const partsOfContent = (
         }
       ]
     case "tool_use":
-      // Arguments that were no object are kept as none: they are faulty again.
+      // Invalid input was recorded as absent, and is invalid again.
       return [
         {
           type: "tool-call",
@@ -385,6 +385,13 @@ const partsOfContent = (
           params: faulty.has(part.callId) ? "" : part.input
         }
       ]
+    case "image":
+    case "audio":
+    case "video":
+    case "document":
+      return part.fileId === undefined
+        ? []
+        : [{ type: "file", mediaType: part.mediaType ?? "application/octet-stream", data: "", fileId: part.fileId }]
     default:
       return []
   }

@@ -1,11 +1,10 @@
 /**
- * Processes inside this one, in virtual time.
+ * Simulates processes inside this one, in virtual time.
  *
- * A machine is the scheduler and the clock of its fibers. It can be stopped,
- * woken and killed between any two of their operations: what is killed never
- * runs again, not even its finalisers. A world moves its machines task by task,
- * and time only when none of them can move; what a machine asks of the outside
- * (a store, say) runs outside, so that a kill never cuts it in half.
+ * A machine is the scheduler and the clock of its fibers. It can be suspended, woken and killed between any two of
+ * their operations; a killed machine never runs again, not even its finalizers. A world runs its machines task by task,
+ * and advances time only when none of them can continue. What a machine asks of the outside, such as a store, runs
+ * outside, so that a kill never interrupts it halfway.
  */
 
 import * as Clock from "effect/Clock"
@@ -15,10 +14,10 @@ import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as Scheduler from "effect/Scheduler"
 
-/** Whether a machine runs, is stopped (and may run again), or is gone. */
+/** Whether a machine runs, is suspended (and may run again), or is dead. */
 export type Status = "running" | "stopped" | "dead"
 
-/** Decides which of so many tasks is next, and whether a fiber gives way where it stands. */
+/** Decides which of the waiting tasks is next, and whether a fiber yields. */
 export interface Order {
   readonly pick: (count: number) => number
   readonly gives: () => boolean
@@ -32,19 +31,19 @@ interface Sleeper {
   readonly wake: () => void
 }
 
-/** How many operations a fiber may run before others get their turn: as many as with effect's own scheduler. */
+/** How many operations a fiber may run before others get their turn, as with effect's own scheduler. */
 const operations = 2048
 
-/** One process: its fibers run only when its world lets them. */
+/** One process, whose fibers run only when its world lets them. */
 export class Machine implements Scheduler.Scheduler {
   readonly executionMode = "async"
   readonly name: string
   readonly clock: Clock.Clock
   status: Status = "running"
-  /** How far the clock of this machine is off, in milliseconds. */
+  /** The offset of this machine's clock, in milliseconds. */
   skew = 0
   readonly tasks: Array<() => void> = []
-  /** Every fiber that ever ran here, where somebody wants to know. */
+  /** Every fiber that ever ran here, if someone wants to know. */
   fibers: Set<Fiber.Fiber<unknown, unknown>> | undefined = undefined
   readonly sleepers = new Set<Sleeper>()
   readonly world: World
@@ -61,7 +60,7 @@ export class Machine implements Scheduler.Scheduler {
   }
 
   makeDispatcher(): Scheduler.SchedulerDispatcher {
-    // Nothing runs but by leave of the world, so a flush does nothing.
+    // Only the world runs tasks, so a flush does nothing.
     return { scheduleTask: (task) => this.add(task), flush: () => {} }
   }
 
@@ -69,13 +68,13 @@ export class Machine implements Scheduler.Scheduler {
     if (this.status !== "dead") this.tasks.push(task)
   }
 
-  /** Starts a program, in a context if there is one; it takes its first step when the world moves. */
+  /** Starts a program in a context. It takes its first step when the world moves. */
   start<A, E>(program: Effect.Effect<A, E>, context: Context.Context<never> = Context.empty()): Fiber.Fiber<A, E> {
     const own = context.pipe(Context.add(Clock.Clock, this.clock), Context.add(Scheduler.Scheduler, this))
     return Effect.runForkWith(own)(Effect.andThen(Effect.yieldNow, program))
   }
 
-  /** Asks the outside. The effect runs there to its end, whatever becomes of this machine. */
+  /** Runs an effect outside, to its end, whatever happens to this machine. */
   ask<A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> {
     return Effect.callback<A, E>((resume) => {
       this.world.outside++
@@ -86,7 +85,10 @@ export class Machine implements Scheduler.Scheduler {
     })
   }
 
-  /** Waits until nothing else can move, for no time. Of those who wait so, the one with the lowest place goes on first. */
+  /**
+   * Waits until nothing else can continue, without advancing time. Of several waiting, the one with the lowest place
+   * continues.
+   */
   giveWay(place: number): Effect.Effect<void> {
     return sleepUntil(this, Number.MIN_SAFE_INTEGER + place)
   }
@@ -132,9 +134,9 @@ const sleepUntil = (machine: Machine, at: number): Effect.Effect<void> =>
 export class World {
   now: number
   order: Order
-  /** What machines asked of the outside and was not answered yet. */
+  /** The number of outside requests without a response. */
   outside = 0
-  /** Tasks that were run. */
+  /** The number of tasks that were run. */
   moves = 0
   readonly machines: Array<Machine> = []
   #listening: (() => void) | undefined
@@ -150,13 +152,13 @@ export class World {
     return machine
   }
 
-  /** An answer came from the outside. */
+  /** Notes a response from the outside. */
   hear(): void {
     this.outside--
     this.#listening?.()
   }
 
-  /** Runs one task, if there is one that may run. */
+  /** Runs one task. Returns false if there is none. */
   step(): boolean {
     let count = 0
     for (const machine of this.machines) if (machine.status === "running") count += machine.tasks.length
@@ -175,7 +177,7 @@ export class World {
     return false
   }
 
-  /** Moves time to whoever wakes next, if anybody sleeps. */
+  /** Advances time to the next sleeper. Returns false if there is none. */
   advance(): boolean {
     let next: Sleeper | undefined
     let owner: Machine | undefined
@@ -195,7 +197,7 @@ export class World {
     return true
   }
 
-  /** Waits for the next answer from the outside. */
+  /** Waits for the next response from the outside. */
   readonly listen: Effect.Effect<void> = Effect.callback<void>((resume) => {
     if (this.outside === 0) return resume(Effect.void)
     this.#listening = () => {
@@ -205,10 +207,10 @@ export class World {
   })
 }
 
-/** How a stretch of a world's life ended: as wanted, with everybody waiting for nothing, or never. */
+/** How driving a world ended: as wanted, with everything waiting, or after too many steps. */
 export type Ending = "done" | "idle" | "endless"
 
-/** Moves a world until `done`, until nothing can move, or for so many steps. */
+/** Runs a world until `done`, until nothing can continue, or for a number of steps. */
 export const drive = Effect.fnUntraced(function* (
   world: World,
   done: () => boolean,
@@ -219,7 +221,7 @@ export const drive = Effect.fnUntraced(function* (
     if (done()) return "done"
     if (world.step()) turned = 0
     else if (world.outside > 0) yield* world.listen
-    // A promise of somebody else's may be about to settle: it gets two turns before time moves.
+    // A foreign promise may be about to settle, so it gets two turns before time advances.
     else if (turned++ < 2) yield* Effect.yieldNow
     else if (world.advance()) turned = 0
     else return "idle"

@@ -16,6 +16,7 @@ import type { Redactor } from "../../Redaction.ts"
 import { isWhole } from "../words/contentNeeds.ts"
 import { toText } from "../words/contentText.ts"
 import type { Fault } from "../base/fault.ts"
+import { attempt, field } from "../base/foreignValue.ts"
 import type { Json, JsonObject } from "../base/json.ts"
 import { isEmpty, isJsonObject } from "../base/json.ts"
 import { deep } from "../base/redact.ts"
@@ -82,6 +83,21 @@ export const toAnswer = (value: unknown): Result.Result<Output, SkillResultInval
   if (!value.some(isPart)) return Result.mapError(json(value), refused)
   return toOutput(value.length === 1 ? value[0] : value)
 }
+
+/**
+ * The contents and media that a failure carries: those of a value that a skill may return, or those in its `content`.
+ * Undefined when it carries none.
+ */
+export const carried = (error: unknown): Pick<Output, "content" | "media"> | undefined =>
+  attempt(() => {
+    const content = field(error, "content")
+    const parts = isPart(error) || !Array.isArray(content) ? error : content.map(asContent)
+    if (!isPart(parts) && !(Array.isArray(parts) && parts.some(isPart))) return undefined
+    return Result.getOrUndefined(toOutput(parts))
+  }, undefined)
+
+/** A content as its constructor makes it. */
+const asContent = (value: unknown): unknown => (isWhole(value) ? Snapshot.freeze(value) : value)
 
 const isPart = (value: unknown): boolean => isSkillResult(value) || isMedium(value) || isContent(value)
 

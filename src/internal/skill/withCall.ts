@@ -2,7 +2,23 @@
  * Replaces how a skill is called.
  */
 
-import type { AnySkill, Source } from "../../Skill.ts"
+import type * as Effect from "effect/Effect"
+import type { AnySkill, CallScope, Source } from "../../Skill.ts"
+import type { JsonObject } from "../base/json.ts"
+
+/** Returns a skill whose services `provide` gives. */
+export const closedSkill = <R>(
+  skill: AnySkill<R>,
+  provide: <A, E>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E>,
+  source: Source = skill.source
+): AnySkill => {
+  const { normalize } = skill
+  const calls = {
+    call: (input: JsonObject, scope: CallScope) => provide(skill.call(input, scope)),
+    ...(normalize === undefined ? {} : { normalize: (input: JsonObject) => provide(normalize(input)) })
+  }
+  return withCall(skill, calls, source)
+}
 
 /** Returns the same skill with another `call` and `normalize`, and optionally another source. */
 export const withCall = (
@@ -27,5 +43,6 @@ export const withCall = (
   },
   parameters: skill.parameters,
   ...(normalize === undefined ? {} : { normalize }),
+  ...(skill.encodeFailure === undefined ? {} : { encodeFailure: skill.encodeFailure }),
   call
 })

@@ -46,6 +46,11 @@ const apply = (next: State, event: PhaseEvent, record: RunRecord): void => {
       next.currentTurn = openTurn(event.turnId, turnLog(next).length + 1, event.at, event.steering)
       if (event.steering !== undefined) next.setPrompt(promptLog(next).append(event.steering))
       break
+    case "agent_changed":
+      // The turn that follows belongs to the other agent: the phase is still the end of the turn before.
+      next.handed = { agent: event.to, turn: turnLog(next).length + 1 }
+      next.setPrompt(extend(promptLog(next), event.prompt))
+      return
     case "turn_prepared":
       prepare(next, event)
       break
@@ -82,25 +87,30 @@ const apply = (next: State, event: PhaseEvent, record: RunRecord): void => {
       next.status = { type: "paused", phase: next.status.phase, reason, metadata, createdAt: record.createdAt }
       return
     }
-    case "run_completed": {
-      const { metadata, reason, source } = event
-      next.completing = undefined
-      next.deferred = undefined
-      next.status = {
-        type: "completed",
-        phase: next.status.phase,
-        source,
-        ...(reason === undefined ? {} : { reason }),
-        ...(metadata === undefined ? {} : { metadata }),
-        createdAt: record.createdAt
-      }
-      return
-    }
+    case "run_completed":
+      return end(next, event, record)
     case "run_failed":
       next.status = { type: "failed", phase: next.status.phase, error: event.error, createdAt: record.createdAt }
       return
   }
   enter(next, event.type, record)
+}
+
+const end = (
+  next: State,
+  { metadata, reason, source }: Extract<PhaseEvent, { type: "run_completed" }>,
+  { createdAt }: RunRecord
+): void => {
+  next.completing = undefined
+  next.deferred = undefined
+  next.status = {
+    type: "completed",
+    phase: next.status.phase,
+    source,
+    ...(reason === undefined ? {} : { reason }),
+    ...(metadata === undefined ? {} : { metadata }),
+    createdAt
+  }
 }
 
 const begin = (record: RunRecord): RunState => {
@@ -114,6 +124,7 @@ const begin = (record: RunRecord): RunState => {
     taskId: event.taskId,
     forkedFrom: event.forkedFrom,
     agent: event.agent,
+    handed: undefined,
     revision: 0,
     status: { type: "running", phase: "run_started" },
     context: event.context,

@@ -1,5 +1,5 @@
 /**
- * How a resume moves a state: what the caller says about questions, calls in flight and the open turn (DR-16 to DR-19).
+ * How a resume changes a state: decisions about questions, calls in flight, and the open turn.
  */
 
 import type { Delta } from "../../RunModel.ts"
@@ -7,7 +7,7 @@ import { Growing } from "../base/lists.ts"
 import { running, type State } from "./state.ts"
 import { none, openTurn } from "./turnFold.ts"
 
-/** Lets a run go on from where it stands; rewound, the turn that is open begins again. */
+/** Lets a run continue where it stopped; with `rewind`, the open turn starts again. */
 export const resume = (next: State, delta: Delta): void => {
   answerApprovals(next, delta)
   const { phase } = next.status
@@ -20,7 +20,7 @@ export const resume = (next: State, delta: Delta): void => {
       next.system = turn.before.system
     }
     next.currentTurn = openTurn(turn.turnId, turn.turn, turn.startedAt, turn.steering)
-    // Past turn_started its hook has settled; preparing again does not start the turn again.
+    // After turn_started its hook has run; preparing the turn again does not start it again.
     if (phase !== "turn_started") next.settledRevision = next.phaseRevision
     next.status = running("turn_started")
     return
@@ -35,10 +35,10 @@ export const resume = (next: State, delta: Delta): void => {
   next.currentTurn = {
     ...turn,
     recovered: [...new Set([...(turn.recovered ?? none), ...known])],
-    // Calls go back in front, in the order of the batch: they were asked for before what still waits.
+    // Calls return to the front, in the order of the batch: they were requested before the calls that still wait.
     pending: turn.inFlight.filter((call) => retried.has(call.callId)).concat(turn.pending),
     inFlight: turn.inFlight.filter((call) => !known.has(call.callId)),
-    // A result whose hook has not run stays the last: that is how its hook finds it.
+    // A result whose hook has not run stays last, where its hook finds it.
     completed:
       phase === "tool_call_completed" && next.settledRevision < next.phaseRevision
         ? turn.completed.slice(0, -1).concat(resolved, turn.completed.slice(-1))

@@ -25,6 +25,7 @@ export const result = <Output>(state: RunState, output: Output): RunResult<Outpu
   return {
     runId: state.runId,
     status: "completed",
+    agent: state.handed?.agent ?? state.agent,
     output,
     text: answer(state) ?? "",
     usage: state.usage,

@@ -24,6 +24,7 @@ export class State implements RunState {
   readonly input: ReadonlyArray<Message>
   readonly history: number
   readonly createdAt: number
+  handed: RunState["handed"]
   revision: number
   status: RunState["status"]
   context: RunState["context"]
@@ -54,6 +55,7 @@ export class State implements RunState {
     this.input = from.input
     this.history = from.history
     this.createdAt = from.createdAt
+    this.handed = from.handed
     this.revision = from.revision
     this.status = from.status
     this.context = from.context

@@ -1,5 +1,5 @@
 /**
- * What happens to one turn, from when it opens until it is part of the conversation.
+ * What happens to one turn, from its start until it is part of the conversation.
  */
 
 import type { Call } from "../../Call.ts"
@@ -7,10 +7,10 @@ import * as Calls from "../../Call.ts"
 import type { Message } from "../../Message.ts"
 import type { Question, CallChange, Turn } from "../../RunModel.ts"
 
-/** A list of nothing, shared by all who have none. */
+/** An empty list, shared by everything that has none. */
 export const none: ReadonlyArray<never> = []
 
-/** A turn in which nothing happened yet. */
+/** A turn in which nothing has happened yet. */
 export const openTurn = (
   turnId: string,
   turn: number,
@@ -33,18 +33,18 @@ export const openTurn = (
   return steering === undefined ? opened : { ...opened, steering }
 }
 
-/** A turn that was answered is not prepared again. */
+/** A turn with a decision is not prepared again. */
 export const decided = (turn: Turn): Turn => {
   if (turn.before === undefined) return turn
   const { before: _, ...rest } = turn
   return rest
 }
 
-/** The ids of calls, in their order. */
+/** Returns the ids of calls, in their order. */
 export const idsOf = (calls: ReadonlyArray<Call>): ReadonlyArray<string> =>
   calls.length === 0 ? none : calls.map((call) => call.callId)
 
-/** A call was looked at: it will run, as it is or changed, or it has its result already. */
+/** Marks a call as reviewed: it will run, as it is or changed, or it has its result already. */
 export const review = (turn: Turn, callId: string, change: CallChange | undefined): Turn => {
   const { completed, pending } = turn
   const at = indexOf(pending, callId)
@@ -58,15 +58,15 @@ export const review = (turn: Turn, callId: string, change: CallChange | undefine
   return { ...turn, pending: next }
 }
 
-/** The first call that nobody has looked at yet. */
+/** Returns the first call that was not reviewed. */
 export const unreviewed = (calls: ReadonlyArray<Call>): Call | undefined =>
   calls.find((call) => call.review !== "accepted")
 
-/** The calls that wait for a person (DR-22). */
+/** Returns the questions without an answer. */
 export const unanswered = (questions: ReadonlyArray<Question>): ReadonlyArray<Question> =>
   questions.filter((question) => question.answer === undefined)
 
-/** Calls begin to run. */
+/** Moves calls from pending to in flight. */
 export const launch = (turn: Turn, ids: ReadonlyArray<string>): Turn => {
   let { pending } = turn
   const launched = ids.flatMap((id) => {
@@ -80,7 +80,7 @@ export const launch = (turn: Turn, ids: ReadonlyArray<string>): Turn => {
 }
 
 // A plan may have thousands of calls, and each is moved three times: lists are copied whole, not filtered or `with`ed.
-/** Where a call stands among others, or -1. */
+/** Returns the index of a call, or -1. */
 export const indexOf = (calls: ReadonlyArray<Call>, callId: string): number => {
   const last = calls.length - 1
   // Tasks start in the order of their plan, or against it.
@@ -89,11 +89,13 @@ export const indexOf = (calls: ReadonlyArray<Call>, callId: string): number => {
   return -1
 }
 
-/** The calls but the one at a place; all of them for -1. */
+/** Returns the calls without the one at an index; all of them for -1. */
 export const without = (calls: ReadonlyArray<Call>, at: number): ReadonlyArray<Call> =>
   at === -1 ? calls : at === 0 ? calls.slice(1) : calls.slice(0, at).concat(calls.slice(at + 1))
 
-/** What a turn adds to the conversation: what was said, an answer to each call in it, and a word of the kernel. */
+/**
+ * The messages that a turn adds to the conversation: the reply, a result for each of its calls, and the kernel's note.
+ */
 export const messagesOf = (turn: Turn): ReadonlyArray<Message> => {
   const { message, outcome } = turn
   if (message === undefined) return none

@@ -25,5 +25,5 @@ const own = (state: RunState): ReadonlyArray<CallInFlight> =>
   state.currentTurn === undefined || state.status.type === "completed"
     ? []
     : state.currentTurn.inFlight
-        .filter(({ kind }) => kind !== "task")
+        .filter(({ kind }) => kind !== "task" && kind !== "agent")
         .map((call) => ({ ...call, runId: state.runId, idempotencyKey: keyOf(state, call) }))

@@ -1,5 +1,5 @@
 /**
- * Media in messages: as content of their kind, from another source, and in the store of a run (CP-11).
+ * Media in messages: as content of their kind, with another source, and in the store of a run.
  */
 
 import * as Effect from "effect/Effect"
@@ -46,16 +46,16 @@ export const withMedia = (
     content === message.content ? message : freeze({ ...message, content })
   )
 
-/** Bytes of a medium that a message may hold inside (CP-11). */
+/** The largest number of bytes of a medium that a message may hold itself. */
 export const inline = 65_536
 
 /** How many bytes of a store are for what was said before a run: the rest is for what the run is asked and makes. */
 export const roomBefore = ({ mediaBytes }: Limits): number => mediaBytes / 2
 
 /**
- * Messages whose media of more than `above` bytes are in the store of a run: what names them holds none itself (CP-11).
- * What the store does not take stays inside, and so does what is beyond `room` bytes.
- * A list this gave is done: its media had their room.
+ * Moves media of more than `above` bytes into the store of a run and returns the messages with references to them.
+ * Media that the store does not accept stay in their messages, and so do those beyond `room` bytes. A list that this
+ * returned is not processed again.
  */
 export const shelved = (
   messages: ReadonlyArray<Message>,

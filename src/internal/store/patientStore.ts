@@ -8,7 +8,7 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import { ConcurrentAppendError, type RunExists, StoreError } from "../../KernelError.ts"
+import { type AgentCrashError, ConcurrentAppendError, type RunExists, StoreError } from "../../KernelError.ts"
 import type { Limits } from "../../Limits.ts"
 import type * as RunStore from "../../RunStore.ts"
 import { inTime } from "../base/effects.ts"
@@ -19,6 +19,9 @@ type Failure = ConcurrentAppendError | StoreError
 
 /** Why records were not stored. Nothing else may be tried on the run then. */
 export type AppendError = Failure | RunExists
+
+/** Why a run stored nothing: the store refused, or the run belongs to another process. */
+export type FlushError = AppendError | AgentCrashError
 
 /** Wraps a store so that what it did not take, or did not acknowledge, is sent again. */
 export const patient = (

@@ -1,5 +1,5 @@
 /**
- * The stored form of what records and states are made of, as far as it holds no contents.
+ * The stored form of the parts of records and states that hold no contents.
  */
 
 import * as Effect from "effect/Effect"
@@ -17,7 +17,7 @@ import * as Storable from "../base/storable.ts"
 /** A schema for each field of a type, the optional ones too. */
 export type FieldsOf<T> = { readonly [K in keyof T]-?: Schema.Constraint }
 
-/** A struct of every field of a type: one that is forgotten, or that does not take all the type allows, does not compile. */
+/** A struct with every field of a type. A missing field, or one that accepts less than the type, does not compile. */
 export const exactly =
   <T>() =>
   <F extends FieldsOf<T>>(fields: Takes<T, F>) =>
@@ -26,11 +26,11 @@ export const exactly =
 /** Fields of a struct that takes every value of a type. */
 export type Takes<T, F extends Schema.Struct.Fields> = T extends Schema.Struct.Type<F> ? F : never
 
-/** A field that is there but undefined is not written. */
+/** A field that is not written while it is undefined. */
 export const absent = <S extends Schema.Constraint>(schema: S) =>
   Schema.withDecodingDefaultKey<Schema.UndefinedOr<S>>(Effect.succeed(undefined))(Schema.UndefinedOr(schema))
 
-/** A field that is not written where it has its usual value. */
+/** A field that is not written while it has its usual value. */
 export const otherwise = <S extends Schema.Constraint>(schema: S, usual: S["Type"]) =>
   Schema.withDecodingDefaultKey<S>(Effect.succeed(usual))(schema)
 
@@ -38,9 +38,30 @@ type OutcomeOf<T extends Run.Outcome["type"]> = Extract<Run.Outcome, { readonly 
 
 /** Builds the schemas. */
 export const make = () => {
+  const words = makeWords()
+  return {
+    ...words,
+    ...makeCalls(words),
+    ...makeStops(words),
+    outcome: makeOutcome(),
+    modelArgs: makeModelArgs(words),
+    usage: makeUsage(),
+    scope: {
+      rootRunId: Schema.optionalKey(Schema.String),
+      step: Schema.Finite,
+      depth: otherwise(Schema.Finite, 0),
+      taskId: Schema.optionalKey(Schema.String)
+    },
+    range: Schema.Tuple([Schema.Natural, Schema.Natural])
+  }
+}
+
+type Words = ReturnType<typeof makeWords>
+
+const makeWords = () => {
   const strings = Schema.Array(Schema.String)
 
-  const kind = Schema.Literals(["skill", "protocol", "builtin", "task"])
+  const kind = Schema.Literals(["skill", "protocol", "builtin", "task", "agent", "handoff"])
 
   const dialect = Schema.Literals(["blocks", "tools"])
 
@@ -70,6 +91,10 @@ export const make = () => {
 
   const source = Schema.Literals(["caller", "model_done", "max_turns"])
 
+  return { strings, kind, dialect, finishReason, phase, source }
+}
+
+const makeCalls = ({ kind }: Words) => {
   const callError = exactly<Calls.CallError>()({
     name: Schema.String,
     message: Schema.String,
@@ -103,6 +128,11 @@ export const make = () => {
     answer: Schema.optionalKey(answer)
   })
 
+  return { callError, call, answer, question }
+}
+
+/** How a run pauses, ends and fails, and its status. */
+const makeStops = ({ phase, source }: Words) => {
   const completing = exactly<NonNullable<Run.RunState["completing"]>>()({
     source,
     reason: Schema.optionalKey(Schema.String),
@@ -110,6 +140,8 @@ export const make = () => {
   })
 
   const forkedFrom = exactly<Run.ForkedFrom>()({ runId: Schema.String, revision: Schema.Int })
+
+  const handed = exactly<NonNullable<Run.RunState["handed"]>>()({ agent: Schema.String, turn: Schema.Int })
 
   const stop = Schema.Union([
     exactly<Extract<Run.Stop, { type: "pause" }>>()({
@@ -155,7 +187,11 @@ export const make = () => {
     })
   ])
 
-  const outcome = Schema.Union([
+  return { completing, forkedFrom, handed, stop, errorInfo, status }
+}
+
+const makeOutcome = () =>
+  Schema.Union([
     exactly<OutcomeOf<"workflow">>()({
       type: Schema.Literal("workflow"),
       plan: Plan.Plan,
@@ -171,17 +207,25 @@ export const make = () => {
     })
   ])
 
+const makeModelArgs = ({ strings }: Words) => {
+  const rates = {
+    inputPerMillion: Schema.Finite,
+    outputPerMillion: Schema.Finite,
+    cachedPerMillion: Schema.optionalKey(Schema.Finite),
+    cacheWritePerMillion: Schema.optionalKey(Schema.Finite)
+  }
+
   const model = exactly<Model>()({
     id: Schema.String,
     capabilities: Schema.Array(Capability),
     provider: Schema.optionalKey(Schema.String),
     contextWindow: Schema.optionalKey(Schema.Finite),
     maxOutputTokens: Schema.optionalKey(Schema.Finite),
+    dialect: Schema.optionalKey(Schema.Literals(["blocks", "tools"])),
     price: Schema.optionalKey(
       exactly<Price>()({
-        inputPerMillion: Schema.Finite,
-        outputPerMillion: Schema.Finite,
-        cachedPerMillion: Schema.optionalKey(Schema.Finite)
+        ...rates,
+        longPrompt: Schema.optionalKey(exactly<NonNullable<Price["longPrompt"]>>()({ ...rates, above: Schema.Finite }))
       })
     )
   })
@@ -201,14 +245,16 @@ export const make = () => {
     extra: Schema.optionalKey(Storable.JsonObject)
   })
 
-  const modelArgs = exactly<Run.ModelArgs>()({
+  return exactly<Run.ModelArgs>()({
     model: Schema.optionalKey(model),
     generation: Schema.optionalKey(generation),
     cacheBreakpoints: Schema.optionalKey(Schema.Array(Schema.Int))
   })
+}
 
-  // Whatever was counted is read back; what may be counted is decided where usage is made.
-  const usage: Schema.Codec<Usage.Usage, unknown> = Schema.Unknown.pipe(
+/** Accepts any counts: usage is checked where it is created. */
+const makeUsage = (): Schema.Codec<Usage.Usage, unknown> =>
+  Schema.Unknown.pipe(
     Schema.decodeTo(
       Schema.declare((value): value is Usage.Usage => typeof value === "object", { expected: "a usage" }),
       {
@@ -223,39 +269,7 @@ export const make = () => {
     )
   )
 
-  const scope = {
-    rootRunId: Schema.optionalKey(Schema.String),
-    step: Schema.Finite,
-    depth: otherwise(Schema.Finite, 0),
-    taskId: Schema.optionalKey(Schema.String)
-  }
-
-  const range = Schema.Tuple([Schema.Natural, Schema.Natural])
-
-  return {
-    usage,
-    range,
-    scope,
-    strings,
-    kind,
-    dialect,
-    finishReason,
-    source,
-    callError,
-    call,
-    answer,
-    question,
-    completing,
-    errorInfo,
-    status,
-    forkedFrom,
-    stop,
-    outcome,
-    modelArgs
-  }
-}
-
-/** Read by hand: every turn has one, and renaming four fields by schema takes longer than all else about it. */
+/** Decoded by hand: every turn has one, and renaming four fields by schema would dominate its cost. */
 const usageOf = (input: unknown): Usage.Usage | undefined => {
   if (typeof input !== "object" || input === null) return undefined
   const count = (name: string): number => {

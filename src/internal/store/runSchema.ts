@@ -1,11 +1,9 @@
 /**
  * The stored form of records and states, field by field.
  *
- * `exactly` wants every field of the type it describes, optional ones too, and
- * takes all that the type allows, so what is added there and forgotten here does
- * not compile. Fields are
- * camelCase; contents and usage keep their own wire form (CP-17). What the host
- * or the model wrote is kept as it is.
+ * `exactly` requires every field of the type it describes, optional ones too, and accepts everything that the type
+ * allows, so a field that is added to the type and forgotten here does not compile. Fields are camelCase; contents and
+ * usage have their own wire form. Values of the host and the model are stored unchanged.
  */
 
 import * as Schema from "effect/Schema"
@@ -71,9 +69,21 @@ export interface Part extends Omit<Run.RunState, "prompt" | "input"> {
 
 /** Builds the schemas. */
 export const make = (format: number, content: Schema.Codec<Content, unknown>) => {
-  const leaf = Leaves.make()
-  const { answer, question, call, callError, completing, dialect, errorInfo, finishReason, kind, modelArgs } = leaf
-  const { forkedFrom, outcome, range, scope, source, status, stop, strings, usage } = leaf
+  const fields = Leaves.make()
+  const contents = makeContents(fields, content)
+  return {
+    record: makeRecord(format, fields, contents),
+    part: makePart(format, fields, contents),
+    status: fields.status
+  }
+}
+
+type Fields = ReturnType<typeof Leaves.make>
+
+type Contents = ReturnType<typeof makeContents>
+
+/** Messages and results, and what holds them. */
+const makeContents = ({ call, callError, kind, usage }: Fields, content: Schema.Codec<Content, unknown>) => {
   const message = exactly<Message>()({
     role: Role,
     content: Schema.Array(content),
@@ -111,12 +121,18 @@ export const make = (format: number, content: Schema.Codec<Content, unknown>) =>
     system: Schema.optionalKey(Schema.NullOr(Schema.String))
   })
 
+  return { message, messages, expense, spent, gave, results, change, prompt }
+}
+
+const makeEvents = (fields: Fields, { change, expense, gave, message, messages, prompt, spent }: Contents) => {
+  const { call, dialect, errorInfo, finishReason, forkedFrom, modelArgs, outcome, question, source, strings } = fields
+  const { usage } = fields
   const event = <T extends EventBody["type"]>(type: T) => {
-    type Fields = Omit<Extract<EventBody, { readonly type: T }>, "type">
-    return <F extends FieldsOf<Fields>>(fields: Takes<Fields, F>) =>
+    type Rest = Omit<Extract<EventBody, { readonly type: T }>, "type">
+    return <F extends FieldsOf<Rest>>(fields: Takes<Rest, F>) =>
       Schema.Struct({ type: Schema.Literal(type), ...fields })
   }
-  const body = Schema.Union([
+  return Schema.Union([
     event("run_started")({
       agent: Schema.String,
       parentRunId: absent(Schema.String),
@@ -126,6 +142,7 @@ export const make = (format: number, content: Schema.Codec<Content, unknown>) =>
       context: Storable.JsonObject
     }),
     event("turn_started")({ turnId: Schema.String, steering: Schema.optionalKey(messages) }),
+    event("agent_changed")({ from: Schema.String, to: Schema.String, callId: Schema.String, prompt }),
     event("turn_prepared")({
       model: Schema.String,
       dialect,
@@ -166,8 +183,10 @@ export const make = (format: number, content: Schema.Codec<Content, unknown>) =>
     }),
     event("run_failed")({ error: errorInfo })
   ])
+}
 
-  const delta = exactly<Run.Delta>()({
+const makeDelta = ({ answer, completing, question, stop, strings }: Fields, { expense, results }: Contents) =>
+  exactly<Run.Delta>()({
     settled: Schema.optionalKey(Schema.Boolean),
     context: Schema.optionalKey(Storable.JsonObject),
     launched: Schema.optionalKey(strings),
@@ -182,7 +201,9 @@ export const make = (format: number, content: Schema.Codec<Content, unknown>) =>
     resumed: Schema.optionalKey(Schema.Boolean)
   })
 
-  const record = exactly<Record>()({
+const makeRecord = (format: number, fields: Fields, contents: Contents) => {
+  const { scope } = fields
+  return exactly<Record>()({
     format: Schema.Literal(format),
     runId: Schema.String,
     revision: Schema.Natural,
@@ -195,11 +216,14 @@ export const make = (format: number, content: Schema.Codec<Content, unknown>) =>
         exactly<FullScope>()({ ...scope, runId: Schema.String, at: Schema.Finite, revision: Schema.Natural })
       )
     ),
-    events: Schema.optionalKey(Schema.Array(body)),
-    delta: Schema.optionalKey(delta)
+    events: Schema.optionalKey(Schema.Array(makeEvents(fields, contents))),
+    delta: Schema.optionalKey(makeDelta(fields, contents))
   })
+}
 
-  const turn = exactly<Run.Turn>()({
+const makeTurn = (fields: Fields, { message, messages, results }: Contents) => {
+  const { call, dialect, finishReason, modelArgs, outcome, strings, usage } = fields
+  return exactly<Run.Turn>()({
     turnId: Schema.String,
     turn: Schema.Int,
     attempt: Schema.Int,
@@ -223,13 +247,18 @@ export const make = (format: number, content: Schema.Codec<Content, unknown>) =>
     steering: Schema.optionalKey(messages),
     recovered: Schema.optionalKey(strings)
   })
+}
 
+const makePart = (format: number, fields: Fields, contents: Contents) => {
+  const { completing, forkedFrom, handed, question, range, status, stop, usage } = fields
+  const { message, messages } = contents
+  const turn = makeTurn(fields, contents)
   const entry = Schema.Union([
     Schema.Struct({ input: range }),
     Schema.Struct({ turns: range }),
     Schema.Struct({ message })
   ])
-  const part = exactly<Part>()({
+  return exactly<Part>()({
     format: Schema.Literal(format),
     input: Schema.optionalKey(messages),
     from: Schema.Natural,
@@ -242,6 +271,7 @@ export const make = (format: number, content: Schema.Codec<Content, unknown>) =>
     taskId: absent(Schema.String),
     forkedFrom: absent(forkedFrom),
     agent: Schema.String,
+    handed: absent(handed),
     revision: Schema.Int,
     status,
     context: Storable.JsonObject,
@@ -260,6 +290,4 @@ export const make = (format: number, content: Schema.Codec<Content, unknown>) =>
     createdAt: Schema.Finite,
     updatedAt: Schema.Finite
   })
-
-  return { record, part, status }
 }

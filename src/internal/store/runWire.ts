@@ -90,8 +90,8 @@ const bodyOf = (record: RunRecord, scope: PhaseEvent | undefined): Body => {
 
 /** A part of a state. */
 export const part = (part: Part): object => {
-  const { completing, currentTurn, deferred, forkedFrom, input, parentRunId, prompt, taskId, turns, usage, ...rest } =
-    part
+  const { completing, currentTurn, deferred, forkedFrom, handed, input, parentRunId, prompt, taskId, ...others } = part
+  const { turns, usage, ...rest } = others
   return {
     ...rest,
     ...(parentRunId === undefined ? {} : { parentRunId }),
@@ -99,6 +99,7 @@ export const part = (part: Part): object => {
     ...(completing === undefined ? {} : { completing }),
     ...(deferred === undefined ? {} : { deferred }),
     ...(forkedFrom === undefined ? {} : { forkedFrom }),
+    ...(handed === undefined ? {} : { handed }),
     ...(currentTurn === undefined ? {} : { currentTurn: turnOf(currentTurn) }),
     ...(input === undefined ? {} : { input: input.map(messageOf) }),
     turns: turns.map(turnOf),
@@ -215,6 +216,8 @@ const eventOf = (event: PhaseEvent): object => {
     }
     case "turn_started":
       return body.steering === undefined ? body : { ...body, steering: body.steering.map(messageOf) }
+    case "agent_changed":
+      return { ...body, prompt: { ...body.prompt, append: body.prompt.append.map(messageOf) } }
     case "turn_prepared": {
       const prepared = { ...body, prompt: promptOf(body.prompt) }
       return body.spent === undefined ? prepared : { ...prepared, spent: spentOf(body.spent) }

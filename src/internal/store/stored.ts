@@ -8,6 +8,7 @@ import type { Call, CallResult } from "../../Call.ts"
 import { ConcurrentAppendError, RunNotFound, type StoreError } from "../../KernelError.ts"
 import type { RunState } from "../../RunState.ts"
 import type { RunStoreShape } from "./runStoreTypes.ts"
+import { childRunId } from "../words/callIds.ts"
 
 /** Returns the stored state of a run. */
 export const stored = (store: RunStoreShape, runId: string): Effect.Effect<RunState, RunNotFound | StoreError> =>
@@ -15,7 +16,7 @@ export const stored = (store: RunStoreShape, runId: string): Effect.Effect<RunSt
     Option.isNone(found) ? Effect.fail(new RunNotFound({ runId })) : Effect.succeed(found.value)
   )
 
-/** The stored state of a run; none of another revision, where one is meant (DR-6). */
+/** Returns the stored state of a run. Fails if a revision is given and the run is at another one. */
 export const storedAt = (
   store: RunStoreShape,
   runId: string,
@@ -27,7 +28,7 @@ export const storedAt = (
       : Effect.fail(new ConcurrentAppendError({ runId, expectedSeq: revision, actualSeq: state.revision }))
   )
 
-/** What a stored run used, as the run it is a task of counts it (CP-15). */
+/** The usage of a stored run, as its parent counts it. */
 export const spentBy = ({ costUsd, turns, usage }: RunState): NonNullable<CallResult["spent"]> => ({
   usage,
   costUsd,
@@ -35,9 +36,9 @@ export const spentBy = ({ costUsd, turns, usage }: RunState): NonNullable<CallRe
 })
 
 /**
- * The stored runs of the tasks of a turn that is open, by the ids of their calls.
+ * Returns the stored child runs of an open turn by their ids: tasks of its plan, and agents that it calls.
  *
- * One that is only pending may have a run, too: a process took it up again, and died before it launched it.
+ * A pending task may have a run, too, if a process resumed it and died before its launch was stored.
  */
 export const storedTasks = Effect.fnUntraced(function* (
   store: RunStoreShape,
@@ -45,17 +46,19 @@ export const storedTasks = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ReadonlyMap<string, RunState>, StoreError> {
   const found = new Map<string, RunState>()
   if (currentTurn === undefined || status.type === "completed") return found
-  const isTask = (call: Call) => call.kind === "task"
-  let tasks = currentTurn.inFlight.filter(isTask)
-  const pending = currentTurn.pending.filter(isTask)
+  const idsOf = (calls: ReadonlyArray<Call>) => calls.flatMap((call) => childRunId(currentTurn.turnId, call) ?? none)
+  let children = idsOf(currentTurn.inFlight)
+  const pending = idsOf(currentTurn.pending)
   if (pending.length > 0) {
-    // Most of a plan was never begun: what there is in the tree is asked once.
+    // Most tasks of a plan were never started, so the tree is listed once.
     const known = new Set((yield* store.list({ rootRunId })).map(({ runId }) => runId))
-    tasks = tasks.concat(pending.filter(({ callId }) => known.has(callId)))
+    children = children.concat(pending.filter((runId) => known.has(runId)))
   }
-  for (const { callId } of tasks) {
-    const task = yield* store.load(callId)
-    if (Option.isSome(task)) found.set(callId, task.value)
+  for (const runId of children) {
+    const child = yield* store.load(runId)
+    if (Option.isSome(child)) found.set(runId, child.value)
   }
   return found
 })
+
+const none: ReadonlyArray<never> = []

@@ -22,6 +22,8 @@ const INSIDE = 2
 /** The state of one text being parsed. The public methods are those of `BlockParser`. */
 export class BlockFold {
   failure: LimitExceeded | undefined = undefined
+  /** How much of the last piece was not read, once the text has as many blocks as it may have. */
+  unread: number | undefined = undefined
 
   private readonly replyLength: number
   private readonly blockDepth: number
@@ -35,8 +37,16 @@ export class BlockFold {
   private blockType = ""
   private name: string | null = null
   private closing = ""
+  private readonly blocks: number
+  private count = 0
 
-  constructor(bounds: { readonly replyLength: number; readonly tagLength?: number; readonly blockDepth?: number }) {
+  constructor(bounds: {
+    readonly replyLength: number
+    readonly tagLength?: number
+    readonly blockDepth?: number
+    readonly blocks?: number
+  }) {
+    this.blocks = bounds.blocks ?? Infinity
     this.replyLength = bounds.replyLength
     this.blockDepth = bounds.blockDepth ?? Bounds.blockDepth
     this.tag = new OpeningTag(bounds.tagLength ?? Bounds.tagLength)
@@ -55,7 +65,8 @@ export class BlockFold {
       indexOf.call(chunk, "<", 0) >= 0 ||
       isHighSurrogate(charCodeAt.call(chunk, size - 1)) ||
       this.size + size > this.replyLength ||
-      this.failure !== undefined
+      this.failure !== undefined ||
+      this.unread !== undefined
     ) {
       return false
     }
@@ -109,14 +120,16 @@ export class BlockFold {
     this.size = 0
     this.content.take("")
     this.failure = undefined
+    this.unread = undefined
+    this.count = 0
   }
 
   private accept(chunk: string, out: Array<Part>): void {
-    if (this.failure !== undefined) return
+    if (this.failure !== undefined || this.unread !== undefined) return
     const room = this.replyLength - this.size
     if (chunk.length > room) {
       this.accept(slice.call(chunk, 0, room), out)
-      return this.fail("reply", this.replyLength)
+      return this.overrun(chunk.length - room)
     }
     this.size += chunk.length
     if (this.place !== TAG) return this.continueWith(chunk, out, false)
@@ -130,6 +143,12 @@ export class BlockFold {
     this.held = ""
     this.open(text, 0, out)
     this.read(text, size + end, out, false)
+  }
+
+  /** Text beyond the limit of a reply fails it, unless it is not read anyway. */
+  private overrun(length: number): void {
+    if (this.unread === undefined) this.fail("reply", this.replyLength)
+    else this.unread += length
   }
 
   /** Reads the held text, then `chunk`. A partial tag in the held text has been refused by now. */
@@ -207,7 +226,9 @@ export class BlockFold {
             const content = this.content.take(piece)
             out.push({ type: "block_complete", block: { type: this.blockType, name: this.name, content } })
             this.place = OUTSIDE
-            return at + width
+            if (++this.count < this.blocks) return at + width
+            this.unread = text.length - at - width
+            return -1
           }
         } else if (!last && isCut(closing, text, at)) {
           break

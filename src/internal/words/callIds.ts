@@ -2,6 +2,7 @@
  * Ids of calls: of tasks, of calls a run has already made, and of native calls in messages.
  */
 
+import type { CallKind } from "../../Call.ts"
 import type { Content } from "../../Content.ts"
 import * as Contents from "../../Content.ts"
 import type { Message } from "../../Message.ts"
@@ -14,6 +15,16 @@ import { freeze } from "../base/snapshot.ts"
  * and workflows.
  */
 export const ofTask = (turnId: string, task: string): string => `${turnId}/${encoded(task)}`
+
+/** Returns the id of the run that a call starts as a child of its own run. Undefined for calls that start none. */
+export const childRunId = (
+  turnId: string,
+  { callId, kind }: { readonly callId: string; readonly kind: CallKind }
+): string | undefined => {
+  if (kind === "task") return callId
+  if (kind !== "agent") return undefined
+  return ofTask(turnId, callId.startsWith(`${turnId}.`) ? callId.slice(turnId.length + 1) : callId)
+}
 
 /** Percent-encodes a text. A lone surrogate, which JSON can contain, is written as `%ud800`. */
 const encoded = (text: string): string =>

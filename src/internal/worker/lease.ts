@@ -1,5 +1,5 @@
 /**
- * The lease of a worker on a run: renewed until it is lost, and let go of when the work is over (DR-6).
+ * Keeps the lease of a worker on a run: renews it until it is lost, and releases it when the work is over.
  */
 
 import * as Cause from "effect/Cause"

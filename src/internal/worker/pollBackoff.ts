@@ -1,5 +1,5 @@
 /**
- * When a run that crashed or failed may be taken up again, and how often.
+ * When a run that crashed or failed may be claimed again, and how often.
  */
 
 import * as Duration from "effect/Duration"
@@ -9,7 +9,7 @@ import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import type { Phase, RunRecord } from "../../RunState.ts"
 import type { RunHead, RunStore, StoreError } from "../../RunStore.ts"
-import { passing } from "../base/providerErrors.ts"
+import { passing } from "../base/transient.ts"
 
 /**
  * Whether a run may be taken up: after a wait, in milliseconds from its last record on; no more, after so many attempts;
@@ -38,13 +38,13 @@ export const patience = Effect.fnUntraced(function* (
     if (isProgress(record) || isPause(record) || record.delta.answers !== undefined) resumes = []
     else if (record.op === "resume") resumes.push(record.createdAt)
   }
-  // Nobody asks the tasks of a run that was hardly tried.
+  // The tasks of a run with few attempts are not looked at.
   if (resumes.length > 1) {
     const cameOn = yield* lastProgress(store, yield* tasksOf(store, head))
     resumes = resumes.filter((at) => at >= cameOn)
   }
   const attempts = resumes.length
-  // A first crash is taken up at once, a failure has had its first attempt.
+  // A run that crashed once is claimed at once; a failed run has already had its first attempt.
   const waits = head.status.type === "failed" ? attempts : attempts - 1
   const step = yield* Schedule.toStep(retry)
   let millis = 0
@@ -56,13 +56,13 @@ export const patience = Effect.fnUntraced(function* (
   return { _tag: "Wait", millis }
 })
 
-/** When one of these runs last came on. */
+/** When one of these runs last made progress. */
 const lastProgress = Effect.fnUntraced(function* (
   store: RunStore["Service"],
   heads: ReadonlyArray<RunHead>
 ): Effect.fn.Return<number, StoreError> {
   let last = -Infinity
-  // In this order most of them are not read: nothing happened to them since.
+  // In this order most journals are not read, because nothing happened to them since.
   for (const head of heads.toSorted((a, b) => b.updatedAt - a.updatedAt)) {
     if (head.updatedAt <= last) break
     for (const record of yield* recent(store, head)) if (isProgress(record)) last = Math.max(last, record.createdAt)
@@ -70,7 +70,7 @@ const lastProgress = Effect.fnUntraced(function* (
   return last
 })
 
-/** The runs of tasks below a run, while it waits for its calls: at other times none of them is at work. */
+/** The runs of tasks below a run while it waits for its calls. At other times none of them is active. */
 export const tasksOf = (store: RunStore["Service"], head: RunHead): Effect.Effect<ReadonlyArray<RunHead>, StoreError> =>
   calling.has(head.status.phase)
     ? Effect.map(store.list({ rootRunId: head.runId }), (tree) => tree.filter(({ runId }) => runId !== head.runId))
@@ -82,7 +82,7 @@ const calling: ReadonlySet<Phase> = new Set<Phase>(["tool_calls_started", "tool_
 const recent = (store: RunStore["Service"], head: RunHead): Effect.Effect<ReadonlyArray<RunRecord>, StoreError> =>
   Stream.runCollect(store.read(head.runId, Math.max(0, head.revision - 64)))
 
-/** Whether a run failed of something that passes, while a worker had it. */
+/** Whether a run failed for a reason that may pass, while a worker had it. */
 export const isPassing = ({ lease, status }: RunHead): boolean =>
   lease !== undefined &&
   status.type === "failed" &&
@@ -90,10 +90,10 @@ export const isPassing = ({ lease, status }: RunHead): boolean =>
   passing.has(status.error.fields?.["reason"]) &&
   status.error.fields?.["shouldRetry"] !== false
 
-/** Whether a run came on with a commit: something was done that need not be done again. */
+/** Whether a record is progress: work that need not be repeated. */
 const isProgress = (record: RunRecord): boolean => record.events.some((event) => progress.has(event.type))
 
 const progress: ReadonlySet<string> = new Set(["model_completed", "tool_call_completed", "turn_completed"])
 
-/** Whether a run came to a pause: nobody takes it up by himself. A task that waits pauses anew in each life of its root. */
+/** Whether a run paused: no worker continues it by itself. A waiting task pauses again in each life of its root. */
 const isPause = (record: RunRecord): boolean => record.events.some((event) => event.type === "paused")

@@ -39,7 +39,7 @@ const longest = 1e15
 // ---------------------------------------------------------------- models
 
 /**
- * An agent as a worker runs it. `R` is what its instructions need.
+ * An agent as a worker runs it. `R` are the services its instructions need.
  *
  * @category models
  * @since 0.1.0
@@ -47,15 +47,15 @@ const longest = 1e15
 export type Runnable<R = never> = Agent<unknown, AnySkill<unknown>, R>
 
 /**
- * How a worker works.
+ * The options of a worker.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options<R = never> {
-  /** The agents it can run: a run names its agent. Runs of others are left alone. */
+  /** The agents it can run. A run names its agent; runs of other agents are left alone. */
   readonly agents: ReadonlyArray<Runnable<NoInfer<R>>>
-  /** Who it is: two workers never share a name. Default: one of its own. */
+  /** The name of the worker. Two workers must not share a name. Default: a random one. */
   readonly workerId?: string | undefined
   /** Runs it works on at once: 1 or more. Default: 1. */
   readonly concurrency?: number | undefined
@@ -65,51 +65,50 @@ export interface Options<R = never> {
    * Default: 30 seconds.
    */
   readonly lease?: Duration.Input | undefined
-  /** How often it looks for work. Default: every second. */
+  /** How often it looks for runs. Default: every second. */
   readonly pollInterval?: Duration.Input | undefined
   /**
-   * When a run that crashed is taken up again: after the first crash at once, after the next ones by this schedule, and
-   * not at all when the schedule is over. Progress, of a task, too, begins the schedule anew.
-   * A run whose deadline is over is taken up once more, to tell so, and then not until its agent gives it more time.
-   * Default: 5 times, from 1 second on, each wait twice the last.
+   * When a crashed run is claimed again: at once after the first crash, then by this schedule, and not at all when the
+   * schedule ends. Progress of the run or of a task restarts the schedule. A run past its deadline is claimed once more
+   * to report that, and then not until its agent allows more time. Default: 5 times, starting at 1 second, each wait
+   * twice the last.
    */
   readonly retry?: Schedule.Schedule<unknown> | undefined
   /**
-   * Which failed runs are taken up again like crashed ones. Default: `isPassing`.
+   * Which failed runs are claimed again like crashed ones. Default: `isPassing`.
    */
   readonly retries?: ((head: RunHead) => boolean) | undefined
   /**
-   * A run somebody runs without a lease is left alone until nothing happened to it, nor to a task of it, for so long.
-   * The times of its records are those of the machine that ran it: give more than the clocks of machines may differ.
-   * Default: 10 minutes.
+   * How long a run that is executed without a lease is left alone after its last record, or the last record of a task
+   * of it. The times of its records are those of the machine that ran it: give more than the clocks of machines may
+   * differ. Default: 10 minutes.
    */
   readonly orphanAfter?: Duration.Input | undefined
   /**
-   * How long a run may take to the end of its step when the worker is told to stop. Default: 4 seconds. What does not
-   * end then is interrupted, and left behind after `Limits.cleanUpTimeout`.
+   * How long a run may take to finish its step when the worker shuts down. Default: 4 seconds. Runs that take longer
+   * are interrupted, and abandoned after `Limits.cleanUpTimeout`.
    */
   readonly drain?: Duration.Input | undefined
   /**
-   * How a run is taken up: verdicts on calls in flight, for instance, or the skills that are allowed. Asked once the
-   * run is held; it may need services that no agent needs. When it fails, the run is given back as it was: any other
-   * worker may take it up, this one once somebody moved it on, or after 30 seconds.
+   * Decides how a run is resumed, such as what becomes of calls in flight, or which skills are allowed. Runs once the
+   * run is claimed, and may need services that no agent needs. If it fails, the run is released unchanged: any other
+   * worker may claim it, this one after 30 seconds or once the run has changed.
    *
    * @example
    * const resume = ({ runId }: RunStore.RunHead) =>
    *   Effect.map(RunStore.inFlight(runId), (calls) => ({
-   *     replay: Object.fromEntries(calls.map((call) => [call.callId, ledger.find(call.idempotencyKey) ?? "retry"]))
+   *     recover: Object.fromEntries(calls.map((call) => [call.callId, ledger.find(call.idempotencyKey) ?? "retry"]))
    *   }))
    */
   readonly resume?: ((head: RunHead) => TakeUp | Effect.Effect<TakeUp, TakeUpError, RunStore | R>) | undefined
   /**
-   * Told how each run it worked on ended for now, with its head as it is then. Without it, the log tells why a run
-   * stopped.
+   * Called with the head and the exit of each run it worked on. Default: logs why a run stopped.
    */
   readonly onRun?: ((head: RunHead, exit: Exit.Exit<unknown, TakeUpError>) => Effect.Effect<void>) | undefined
 }
 
 /**
- * How a worker takes a run up.
+ * How a worker resumes a run.
  *
  * @category models
  * @since 0.1.0
@@ -120,7 +119,8 @@ export type TakeUp = Pick<
 >
 
 /**
- * Fails when a worker cannot resume a run (see `Kernel.ResumeError`). `Options.resume` fails with one of these, too:
+ * The errors for which a worker cannot resume a run (see `Kernel.ResumeError`). `Options.resume` may fail with one of
+ * these, too:
  *
  * - `ToolNotFound`: this worker does not have a skill that the run needs.
  * - `ExtensionFailed`: any other failure of the host.

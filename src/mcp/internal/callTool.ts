@@ -73,23 +73,28 @@ export const getPrompt = (
   return Effect.flatMap(server.connection.getPrompt(name, texts), (result) => fit(server, Render.prompt(result)))
 }
 
-/** The contents of an answer. Fails with its text when the server calls it an error. */
+/** The contents of an answer. Fails with its text and its media when the server calls it an error. */
 export const contentOf =
   (server: string) =>
   ({ content, isError }: Answer): Effect.Effect<ReadonlyArray<Content.Content>, McpError> => {
     if (!isError) return Effect.succeed(content)
     const texts = content.map((part) => {
       if (part.type === "error") return part.message
-      return Content.isMedia(part) ? `[${part.type} left out]` : Content.toText(part)
+      return Content.isMedia(part) ? "" : Content.toText(part)
     })
     const detail = texts.filter((text) => text !== "").join("\n") || "the tool failed without a message"
-    return Effect.fail(new McpError({ server, reason: "remote", detail }))
+    const error = new McpError({ server, reason: "remote", detail })
+    const media = content.filter(Content.isMedia)
+    // The kernel shows the media that a failure carries.
+    return Effect.fail(media.length === 0 ? error : Object.assign(error, { content: media }))
   }
 
 /** Adds the server to its pages, and shortens the text of an answer that is too long. */
 const fit = Effect.fnUntraced(function* (server: HubServer, answer: Answer) {
   const { resultBytes } = yield* Limits
-  const content = onLines(answer.content).map((part) =>
+  // An answer without any content is an empty text, not an empty list.
+  const given = answer.content.length === 0 ? [Content.text("")] : answer.content
+  const content = onLines(given).map((part) =>
     part.type === "ui_resource" ? Object.freeze({ ...part, server: server.name }) : part
   )
   const texts = content.filter((part) => !isCarried(part))

@@ -7,6 +7,7 @@ import * as Digest from "effect/crypto/Digest"
 import * as Effect from "effect/Effect"
 import * as Block from "../../Block.ts"
 import { quote, shorten, visible } from "../../internal/base/text.ts"
+import type { LeaveOut } from "./listing.ts"
 import { isJsonObject, isRecord, type Json, type JsonObject, jsonObject, own, plain } from "../../internal/base/json.ts"
 
 /** A tool as one server defines it. */
@@ -77,21 +78,17 @@ export const json = (value: unknown): string =>
 const hidden = /[\p{Cf}\p{Zl}\p{Zp}\u{e0100}-\u{e01ef}]/gu
 
 /** The first names of a list for a sentence, and the number of the others. */
-export const namesOf = (tools: ReadonlyArray<McpSchema.Tool>): string => {
-  const first = tools.slice(0, 5).map(({ name }) => quote(shorten(name, 60)))
-  return `${first.join(", ")}${tools.length > 5 ? ` and ${tools.length - 5} more` : ""}`
+export const firstOf = (names: ReadonlyArray<string>): string => {
+  const first = names.slice(0, 5).map((name) => quote(shorten(name, 60)))
+  return `${first.join(", ")}${names.length > 5 ? ` and ${names.length - 5} more` : ""}`
 }
 
 /** The tools whose schemas refer to no other document: kernai fetches nothing to understand a tool. */
-export const usableTools = Effect.fnUntraced(function* (server: string, tools: ReadonlyArray<McpSchema.Tool>) {
+export const usableTools = Effect.fnUntraced(function* (tools: ReadonlyArray<McpSchema.Tool>, leaveOut: LeaveOut) {
   const isUsable = (tool: McpSchema.Tool) => isSelfContained(tool.inputSchema) && isSelfContained(tool.outputSchema)
   const usable = tools.filter(isUsable)
-  if (usable.length < tools.length) {
-    const names = namesOf(tools.filter((tool) => !usable.includes(tool)))
-    yield* Effect.logWarning(
-      `MCP server '${server}' has tools that are left out (${names}): their schemas refer to other documents`
-    )
-  }
+  const others = tools.filter((tool) => !usable.includes(tool)).map(({ name }) => name)
+  if (others.length > 0) yield* leaveOut("tools", others, "their schemas refer to other documents")
   return usable
 })
 

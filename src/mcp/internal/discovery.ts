@@ -1,5 +1,6 @@
 /**
- * Finds the authorization server of an MCP server. Addresses are https, or http on loopback for a server on loopback,
+ * Finds the authorization server of an MCP server. Addresses are https, or http on loopback for a server on loopback;
+ * private and link-local ones are for servers that are there themselves,
  * and every document has to name what it was asked about, so no server can pass itself off as another.
  */
 
@@ -15,6 +16,7 @@ import { parseJson } from "../../internal/base/json.ts"
 import { McpError } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import type { HttpServer } from "../McpConfig.ts"
+import { hostKind } from "./hostKind.ts"
 import { parametersOf } from "./requestFailure.ts"
 
 const Resource = Schema.Struct({
@@ -66,6 +68,7 @@ export const discover = Effect.fnUntraced(function* (
 
   const issuer = resource?.authorization_servers[0] ?? url.origin
   if (!isSafe(issuer, url)) return yield* refuse(`the authorization server of ${named} must be reached by https`)
+  if (!isReachable(issuer, url)) return yield* refuse(`the authorization server of ${named} is ${elsewhere}`)
   const metadata = yield* readFirst(server, client, metadataPlaces(new URL(issuer)), Metadata)
   const scope = asked.get("scope")
   // Before there were descriptions, servers signed users in at fixed addresses.
@@ -90,10 +93,12 @@ const faultOf = (metadata: typeof Metadata.Type, issuer: string, url: URL): stri
   if (stripSlash(metadata.issuer) !== stripSlash(issuer)) return "publishes metadata of another issuer"
   if (!metadata.code_challenge_methods_supported?.includes("S256")) return "does not offer PKCE with S256"
   const endpoints = [metadata.authorization_endpoint, metadata.token_endpoint, metadata.registration_endpoint]
-  return endpoints.some((endpoint) => endpoint !== undefined && !isSafe(endpoint, url))
-    ? "has an endpoint that is not https"
-    : undefined
+  const given = endpoints.filter((endpoint) => endpoint !== undefined)
+  if (!given.every((endpoint) => isSafe(endpoint, url))) return "has an endpoint that is not https"
+  return given.every((endpoint) => isReachable(endpoint, url)) ? undefined : `has an endpoint ${elsewhere}`
 }
+
+const elsewhere = "at a private address, which is asked only for a server that is there itself"
 
 export const needsSignIn = (server: HttpServer, detail: string) =>
   new McpError({ server: server.name, reason: "needs_sign_in", detail })
@@ -176,6 +181,12 @@ const isSafe = (text: string, server: URL): boolean => {
   const url = URL.parse(text)
   if (url === null || url.username !== "" || url.password !== "") return false
   return url.protocol === "https:" || (url.protocol === "http:" && isLoopback(url) && isLoopback(server))
+}
+
+/** A public server must not make this computer ask what only this computer can reach. */
+const isReachable = (text: string, server: URL): boolean => {
+  const kind = hostKind(new URL(text))
+  return kind === "public" || kind === hostKind(server)
 }
 
 const isLoopback = (url: URL) => ["127.0.0.1", "[::1]", "localhost"].includes(url.hostname)

@@ -99,7 +99,7 @@ export class HubServer {
       for (const [reason, why] of Object.entries(reasons)) {
         const news = tools.filter(({ hash, hidden }) => hidden === reason && !before.has(hash))
         if (news.length === 0) continue
-        const names = Definition.namesOf(news.map(({ tool }) => tool))
+        const names = Definition.firstOf(news.map(({ tool }) => tool.name))
         yield* Effect.logWarning(`MCP server '${this.name}' has tools that are hidden (${names}), each ${why}`)
       }
     }

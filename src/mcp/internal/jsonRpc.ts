@@ -5,7 +5,14 @@
  */
 
 import type * as McpClient from "effect/ai/McpClient"
-import { ClosedError, LimitError, McpClientError, ProtocolError, TransportError } from "effect/ai/McpClientError"
+import {
+  ClosedError,
+  LimitError,
+  McpClientError,
+  ProtocolError,
+  TransportError,
+  UnsupportedError
+} from "effect/ai/McpClientError"
 import * as McpSchema from "effect/ai/McpSchema"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
@@ -67,7 +74,7 @@ export const make = (options: {
       const value = parseJson(text, Bounds.jsonDepth)
       if (Result.isSuccess(value)) {
         const messages: ReadonlyArray<unknown> = Array.isArray(value.success) ? value.success : [value.success]
-        for (const message of messages) if (!hasLogs || isMessage(message, pending)) yield* take(message)
+        yield* eachOf(messages, (message) => (!hasLogs || isMessage(message, pending) ? take(message) : Effect.void))
       } else if (!hasLogs || beginsMessage(text)) {
         return yield* broken(`the server sent unreadable JSON: ${value.failure}`)
       }
@@ -92,6 +99,19 @@ export const make = (options: {
     })
   }
 }
+
+/** Takes every item, also those after one that fails. Then fails with the first failure. */
+export const eachOf = Effect.fnUntraced(function* <A>(
+  items: ReadonlyArray<A>,
+  take: (item: A) => Effect.Effect<void, McpClientError>
+): Effect.fn.Return<void, McpClientError> {
+  let first: McpClientError | undefined
+  for (const item of items) {
+    const taken = yield* Effect.result(take(item))
+    if (Result.isFailure(taken)) first ??= taken.failure
+  }
+  if (first !== undefined) return yield* first
+})
 
 type Pending = Map<McpSchema.RequestId, Deferred.Deferred<McpSchema.JsonRpcResponse, McpClientError>>
 
@@ -118,6 +138,11 @@ const isNotSent = (error: McpClientError): boolean => error === notSent
 export const tooLarge = (description: string) => new McpClientError({ reason: new LimitError({ description }) })
 
 export const frameTooLong = tooLarge(`a message exceeds ${Bounds.frameLength} characters`)
+
+/** The server answers with a question to a person, which kernai does not pass on. */
+export const inputRequired = new McpClientError({
+  reason: new UnsupportedError({ description: "it asks for more input before it answers" })
+})
 
 export const broken = (description: string) => new McpClientError({ reason: new ProtocolError({ description }) })
 

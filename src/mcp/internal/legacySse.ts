@@ -3,7 +3,7 @@
  * messages are posted to. Messages carry the token, so that address has to be on the server's own origin.
  */
 
-import { HttpError, McpClientError, TimeoutError } from "effect/ai/McpClientError"
+import { HttpError, McpClientError } from "effect/ai/McpClientError"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as HttpClient from "effect/http/HttpClient"
@@ -35,10 +35,7 @@ export const open = Effect.fnUntraced(function* (
   const line = JsonRpc.make({ send, onNotification, limits })
 
   const get = HttpClientRequest.get(server.url).pipe(HttpClientRequest.setHeader("accept", "text/event-stream"))
-  const response = yield* Effect.timeoutOrElse(execute(client, get), {
-    duration: server.connectTimeout,
-    orElse: () => Effect.fail(new McpClientError({ reason: new TimeoutError({ operation: "initialize" }) }))
-  })
+  const response = yield* execute(client, get)
   if (!Http.isEventStream(response)) return yield* JsonRpc.broken("the server answered with no event stream")
 
   yield* Http.forEachEvent(response, (event) => {
@@ -52,10 +49,7 @@ export const open = Effect.fnUntraced(function* (
     Effect.forkScoped
   )
   yield* Effect.addFinalizer(() => line.close(JsonRpc.lost("the connection was closed")))
-  yield* Effect.timeoutOrElse(Deferred.await(endpoint), {
-    duration: limits.connectTimeout,
-    orElse: () => Effect.fail(JsonRpc.broken("the server named no endpoint to post to"))
-  })
+  yield* Deferred.await(endpoint)
   return line
 })
 

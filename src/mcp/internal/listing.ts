@@ -10,12 +10,15 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import { isRecord } from "../../internal/base/json.ts"
+import { isRecord, own } from "../../internal/base/json.ts"
 import * as Handshake from "./handshake.ts"
 import * as JsonRpc from "./jsonRpc.ts"
 
-/** A transport that fails a list of more than `limit` bytes, and recognizes the last page. */
-export const bounded = (inner: McpClient.Transport, limit: number): McpClient.Transport => {
+/** Receives the names of entries that cannot be used, and why they cannot. */
+export type LeaveOut = (list: string, names: ReadonlyArray<string>, why: string) => Effect.Effect<void>
+
+/** A transport that fails a list of more than `limit` bytes, recognizes the last page and leaves out malformed entries. */
+export const bounded = (inner: McpClient.Transport, limit: number, leaveOut: LeaveOut): McpClient.Transport => {
   const sizes = new Map<string, number>()
   return {
     ...inner,
@@ -28,14 +31,43 @@ export const bounded = (inner: McpClient.Transport, limit: number): McpClient.Tr
         const size = before + JSON.stringify(response).length
         sizes.set(method, size)
         if (size > limit) return Effect.fail(JsonRpc.tooLarge(`${method} gave more than ${limit} bytes`))
-        return Effect.succeed(
-          response.error === undefined && isRecord(response.result)
-            ? { ...response, result: ended(response.result, cursor) }
-            : response
-        )
+        if (response.error !== undefined || !isRecord(response.result)) return Effect.succeed(response)
+        const page = ended(response.result, cursor)
+        return Effect.map(wellFormed(page, leaveOut), (result) => ({ ...response, result }))
       })
     }
   }
+}
+
+/** A page without its malformed entries: one of them must not hide the others. */
+const wellFormed = Effect.fnUntraced(function* (page: Record<string, unknown>, leaveOut: LeaveOut) {
+  const kept: Record<string, unknown> = { ...page }
+  for (const [list, isEntry] of Object.entries(entries)) {
+    const items = own(page, list)
+    if (!Array.isArray(items)) continue
+    const odd = items.filter((item: unknown) => !isEntry(item))
+    if (odd.length === 0) continue
+    kept[list] = items.filter((item: unknown) => isEntry(item))
+    yield* leaveOut(list, odd.map(nameOf), "they are malformed")
+  }
+  return kept
+})
+
+const decodes = (schema: Schema.ConstraintDecoder<unknown>) => {
+  const decode = Schema.decodeUnknownOption(schema)
+  return (item: unknown): boolean => Option.isSome(decode(item))
+}
+
+const entries: Readonly<Record<string, (item: unknown) => boolean>> = {
+  tools: decodes(McpSchema.Tool),
+  resources: decodes(McpSchema.Resource),
+  resourceTemplates: decodes(McpSchema.ResourceTemplate),
+  prompts: decodes(McpSchema.Prompt)
+}
+
+const nameOf = (item: unknown): string => {
+  const name = isRecord(item) ? own(item, "name") : undefined
+  return typeof name === "string" ? name : "without a name"
 }
 
 /**

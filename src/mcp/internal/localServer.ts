@@ -4,8 +4,10 @@
  */
 
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Headers from "effect/http/Headers"
 import * as HttpEffect from "effect/http/HttpEffect"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
@@ -30,46 +32,72 @@ export const listening = (options: Parameters<typeof NodeHttpServer.make>[1]) =>
 export interface Admission {
   /** Values of the `Host` header in lower case, such as `127.0.0.1:3000`. */
   readonly hosts: ReadonlySet<string>
-  /** Values of the `Origin` header. A request without one comes from no web page. */
+  /** Values of the `Origin` header in lower case. A request without one comes from no web page. */
   readonly origins: ReadonlySet<string>
   /** The bearer token; undefined admits requests without one. */
   readonly token: string | undefined
 }
 
-/** Refuses what is not admitted: with status 401 when the token is missing or wrong, else 403. */
+/**
+ * Refuses what is not admitted: with status 401 when the token is missing or wrong, 400 for a `Host` header that is
+ * repeated, 415 for a foreign charset, else 403. The app sees no `Origin` header: it was judged here.
+ */
 export const admitted = <E, R>(
   app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,
   admission: Admission
 ): Effect.Effect<HttpServerResponse.HttpServerResponse, E, R | HttpServerRequest.HttpServerRequest> =>
   Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
-    const reason = refusal(request, admission)
-    if (reason === undefined) return app
-    const denied = reason === noToken
-    const headers = { connection: "close", ...(denied ? { "www-authenticate": "Bearer" } : {}) }
-    return Effect.succeed(HttpServerResponse.text(reason, { status: denied ? 401 : 403, headers }))
+    const refused = refusal(request, admission)
+    if (refused === undefined) {
+      const judged = request.modify({ headers: Headers.remove(request.headers, "origin") })
+      return Effect.provideService(app, HttpServerRequest.HttpServerRequest, judged)
+    }
+    const { reason, status } = refused
+    const headers = { connection: "close", ...(status === 401 ? { "www-authenticate": "Bearer" } : {}) }
+    return Effect.succeed(HttpServerResponse.text(reason, { status, headers }))
   })
 
+interface Refusal {
+  readonly status: 400 | 401 | 403 | 415
+  readonly reason: string
+}
+
 const refusal = (
-  { headers, method }: HttpServerRequest.HttpServerRequest,
+  request: HttpServerRequest.HttpServerRequest,
   { hosts, origins, token }: Admission
-): string | undefined => {
-  const { authorization = "", host, origin } = headers
+): Refusal | undefined => {
+  const { authorization = "", "content-type": contentType = "", host, origin } = request.headers
+  if (hostsIn(request) > 1) return { status: 400, reason: "the Host header is repeated" }
   if (host === undefined || !hosts.has(host.toLowerCase())) {
-    return "the Host header does not name this server; 'hosts' (--allow-host) adds names"
+    return forbidden("the Host header does not name this server; 'hosts' (--allow-host) adds names")
   }
-  if (origin !== undefined && !origins.has(origin))
-    return "pages of this origin are not admitted; 'origins' adds origins"
-  if (method === "OPTIONS" && origin === undefined) return "a preflight request needs an Origin header"
+  if (origin !== undefined && !origins.has(origin.toLowerCase())) {
+    return forbidden("pages of this origin are not admitted; 'origins' adds origins")
+  }
+  if (request.method === "OPTIONS" && origin === undefined) {
+    return forbidden("a preflight request needs an Origin header")
+  }
   // A page may send these types anywhere without asking beforehand.
-  if (
-    /^\s*(?:text\/plain|application\/x-www-form-urlencoded|multipart\/form-data)/i.test(headers["content-type"] ?? "")
-  ) {
-    return "the body has to be application/json"
+  if (/^\s*(?:text\/plain|application\/x-www-form-urlencoded|multipart\/form-data)/i.test(contentType)) {
+    return forbidden("the body has to be application/json")
   }
+  const charset = /;\s*charset\s*=\s*"?([^\s";,]*)/i.exec(contentType)?.[1]
+  if (charset !== undefined && !/^utf-?8$/i.test(charset)) return { status: 415, reason: "the body has to be UTF-8" }
   return token === undefined || isSame(authorization, `Bearer ${token}`) ? undefined : noToken
 }
 
-const noToken = "the token is missing or wrong; send 'Authorization: Bearer TOKEN'"
+const forbidden = (reason: string): Refusal => ({ status: 403, reason })
+
+const noToken: Refusal = {
+  status: 401,
+  reason: "the token is missing or wrong; send 'Authorization: Bearer TOKEN'"
+}
+
+/** Node keeps the first of several: which one a proxy on the way took is unknown. */
+const hostsIn = (request: HttpServerRequest.HttpServerRequest): number =>
+  NodeHttpServerRequest.toIncomingMessage(request).rawHeaders.filter(
+    (name, index) => index % 2 === 0 && name.toLowerCase() === "host"
+  ).length
 
 const isSame = (given: string, expected: string): boolean => {
   const [one, other] = [Buffer.from(given), Buffer.from(expected)]

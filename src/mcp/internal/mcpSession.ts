@@ -3,7 +3,7 @@
  */
 
 import * as McpClient from "effect/ai/McpClient"
-import { ConfigurationError, McpClientError, UnsupportedError } from "effect/ai/McpClientError"
+import { ConfigurationError, McpClientError, TimeoutError, UnsupportedError } from "effect/ai/McpClientError"
 import * as McpProtocol from "effect/ai/McpProtocol"
 import type * as McpSchema from "effect/ai/McpSchema"
 import * as Duration from "effect/Duration"
@@ -18,10 +18,10 @@ import { isRecord, own } from "../../internal/base/json.ts"
 import { Limits } from "../../Limits.ts"
 import type { HttpServer, McpServer, ProtocolVersion } from "../McpConfig.ts"
 import type { Change } from "../McpConnection.ts"
-import { usableTools } from "./definition.ts"
+import { firstOf, usableTools } from "./definition.ts"
 import * as Handshake from "./handshake.ts"
 import * as Http from "./http.ts"
-import type * as JsonRpc from "./jsonRpc.ts"
+import * as JsonRpc from "./jsonRpc.ts"
 import * as LegacySse from "./legacySse.ts"
 import * as Listing from "./listing.ts"
 import { challengeOf } from "./requestFailure.ts"
@@ -44,6 +44,8 @@ export interface Session {
     readonly resourceTemplates: List<McpSchema.ResourceTemplate>
     readonly prompts: List<McpSchema.Prompt>
   }
+  /** The tools of the list that cannot be used, and why. */
+  readonly leftOut: ReadonlyMap<string, string>
   /** False once the line is known to be down. Over Streamable HTTP only a request can tell. */
   readonly isOpen: Effect.Effect<boolean>
   /** Finds out whether the server is there, before a call that must not be sent twice. */
@@ -85,6 +87,10 @@ const mayBeLegacySse = (server: McpServer, { reason }: McpClientError): server i
 const connect = Effect.fnUntraced(function* (server: McpServer, offer: ProtocolVersion, options: Options) {
   const scope = yield* Scope.fork(yield* Effect.scope)
   return yield* attempt(server, Handshake.make(offer), options).pipe(
+    Effect.timeoutOrElse({
+      duration: server.connectTimeout,
+      orElse: () => Effect.fail(new McpClientError({ reason: new TimeoutError({ operation: "initialize" }) }))
+    }),
     Scope.provide(scope),
     Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
   )
@@ -99,7 +105,14 @@ const attempt = Effect.fnUntraced(function* (server: McpServer, handshake: Hands
     const forget = session === undefined ? Effect.void : forgetChanged(session.lists, change)
     return Effect.map(forget, () => options.onChange(change))
   })
-  const transport = Listing.bounded(Handshake.over(wire.transport, handshake), limits.fetchedBytes)
+  const leftOut = new Map<string, string>()
+  const leaveOut: Listing.LeaveOut = (list, names, why) => {
+    if (list === "tools") for (const name of names) leftOut.set(name, why)
+    const few = firstOf(names)
+    return Effect.logWarning(`MCP server '${server.name}' has ${list} that are left out (${few}): ${why}`)
+  }
+  const agreed = complete(Handshake.over(wire.transport, handshake))
+  const transport = Listing.bounded(agreed, limits.fetchedBytes, leaveOut)
   const client = yield* McpClient.make({ ...Handshake.clientInfo, timeout: server.connectTimeout }).pipe(
     Effect.provideService(McpClient.Transport, transport)
   )
@@ -111,15 +124,32 @@ const attempt = Effect.fnUntraced(function* (server: McpServer, handshake: Hands
     protocolVersion: version ?? offer,
     capabilities,
     lists: {
-      tools: yield* listOf(Effect.flatMap(client.listTools(), (tools) => usableTools(server.name, tools))),
+      tools: yield* listOf(
+        Effect.suspend(() => {
+          leftOut.clear()
+          return Effect.flatMap(client.listTools(), (tools) => usableTools(tools, leaveOut))
+        })
+      ),
       resources: yield* listOf(client.listResources()),
       resourceTemplates: yield* listOf("resources" in capabilities ? templates : Effect.succeed([])),
       prompts: yield* listOf(client.listPrompts())
     },
+    leftOut,
     isOpen: wire.isOpen,
     probe: wire.probe
   }
   return session
+})
+
+/** A transport on which a request for more input is no answer. */
+const complete = (inner: McpClient.Transport): McpClient.Transport => ({
+  ...inner,
+  request: (message, tool) =>
+    Effect.filterOrFail(
+      inner.request(message, tool),
+      ({ result }) => !isRecord(result) || own(result, "resultType") !== "input_required",
+      () => JsonRpc.inputRequired
+    )
 })
 
 const forgetChanged = (lists: Session["lists"], change: Change): Effect.Effect<void> =>

@@ -10,6 +10,7 @@ import { errorCode, retryAfterDate, retryAfterNumber } from "../../internal/base
 import { redact } from "../../internal/base/redact.ts"
 import { McpError } from "../../KernelError.ts"
 import type { HttpServer, McpServer } from "../McpConfig.ts"
+import * as JsonRpc from "./jsonRpc.ts"
 
 /**
  * `refused`: the server did not take the request, which may be sent again. `lost`: the server may have acted on it.
@@ -161,6 +162,7 @@ const describe = (
     case "LimitError":
       return ["limit_exceeded", `${named}: ${reason.message}`]
     case "UnsupportedError":
+      if (error === JsonRpc.inputRequired) return ["input_required", `${named}: ${reason.message}`]
       // After the handshake it is something this server does not have.
       return [operation === "initialize" ? "version" : "not_found", `${named}: ${reason.message}`]
     case "ConfigurationError":

@@ -149,7 +149,8 @@ const call = Effect.fnUntraced(function* (registry: SkillRegistry["Service"], na
   const late = new McpError({ server: "", reason: "timeout", detail })
   // A skill that ignores interruption is left behind.
   const exit = yield* Effect.exit(inTime(body, limit, () => Effect.fail(late)))
-  if (Exit.isFailure(exit)) return failed((yield* explain({ redactor }, `Skill '${name}'`, exit.cause)).message)
+  if (Exit.isFailure(exit))
+    return failed((yield* explain({ redactor }, `Skill '${name}'`, exit.cause, skill.encodeFailure)).message)
   const { content, output } = exit.value
   return new McpSchema.CallToolResult({
     content: yield* Effect.forEach(content, (part) => blockOf(media, part)),

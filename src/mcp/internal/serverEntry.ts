@@ -166,6 +166,18 @@ export const decode = Effect.fnUntraced(function* (
   }
 })
 
+/** Whether a variable makes a loader, a runtime or a shell run code that the command does not name. */
+export const loadsCode = (variable: string): boolean => codeVariables.some((pattern) => pattern.test(variable))
+
+const codeVariables: ReadonlyArray<RegExp> = [
+  /^(?:LD_(?:PRELOAD|AUDIT|LIBRARY_PATH)|DYLD_.+|GCONV_PATH)$/i,
+  /^(?:NODE_(?:OPTIONS|PATH|REPL_EXTERNAL_MODULE)|BUN_OPTIONS|npm_config_.+)$/i,
+  /^PYTHON(?:PATH|HOME|STARTUP|INSPECT|USERBASE|WARNINGS|BREAKPOINT)$/i,
+  /^(?:PERL5?(?:LIB|OPT|DB)|RUBY(?:OPT|LIB|PATH)|LUA_(?:INIT|PATH|CPATH)\w*|PHPRC|PHP_INI_SCAN_DIR|R_PROFILE\w*)$/i,
+  /^(?:CLASSPATH|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|JDK_JAVA_OPTIONS|DOTNET_STARTUP_HOOKS|COR(?:ECLR)?_PROFILER\w*)$/i,
+  /^(?:BASH_ENV|ENV|PROMPT_COMMAND|SHELLOPTS|GIT_(?:SSH|SSH_COMMAND|EXEC_PATH|EXTERNAL_DIFF))$/i
+]
+
 const isHttpUrl = (text: string): boolean => {
   const url = URL.parse(text)
   return url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.password === ""

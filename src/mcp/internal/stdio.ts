@@ -124,15 +124,15 @@ const follow = Effect.fnUntraced(function* (process: ChildProcessHandle, line: J
   )
 })
 
-/** Hands over whole lines, and holds back the start of the next one. */
-const receiver = ({ receive }: JsonRpc.Line) => {
+/** Hands over whole lines, and holds back the start of the next one. After rubbish no request is sent any more. */
+const receiver = ({ receive, refuse }: JsonRpc.Line) => {
   let held = ""
   return Effect.fnUntraced(function* (chunk: string) {
     held += chunk
     if (chunk.includes("\n")) {
       const lines = held.split("\n")
       held = lines.pop() ?? ""
-      for (const line of lines) yield* receive(line)
+      yield* JsonRpc.eachOf(lines, (line) => Effect.tapError(receive(line), () => refuse))
     }
     if (held.length > Bounds.frameLength) return yield* JsonRpc.frameTooLong
   })

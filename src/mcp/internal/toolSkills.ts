@@ -9,6 +9,7 @@ import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import * as SubscriptionRef from "effect/SubscriptionRef"
 import { jsonObject } from "../../internal/base/json.ts"
+import { shorten, visible } from "../../internal/base/text.ts"
 import { Limits } from "../../Limits.ts"
 import * as Skill from "../../Skill.ts"
 import { SkillRegistry } from "../../SkillRegistry.ts"
@@ -68,7 +69,7 @@ export const make = Effect.fnUntraced(function* (
       Effect.suspend(() =>
         SubscriptionRef.set(
           status,
-          servers.map((server) => statusOf(server, nameOf))
+          servers.map((server) => statusOf(server, nameOf, limits))
         )
       )
     ),
@@ -123,7 +124,11 @@ const skillOfTool = (server: HubServer, tool: HubTool, name: string, limits: Lim
   })
 }
 
-const statusOf = (server: HubServer, nameOf: ToolSkills["nameOf"]): ServerStatus => {
+/** A text for the person who decides: one line without hidden characters, cut at the limit of a description. */
+const shownTo = (text: string, { descriptionLength }: Limits): string =>
+  visible(shorten(text.trim(), descriptionLength).replace(/\s+/g, " "))
+
+const statusOf = (server: HubServer, nameOf: ToolSkills["nameOf"], limits: Limits): ServerStatus => {
   const { config, info, name, problem, shown, tools } = server
   const unavailable = problem?.reason === "needs_sign_in" ? "needs-sign-in" : "unavailable"
   const skills = shown.flatMap(({ tool }) => {
@@ -131,7 +136,9 @@ const statusOf = (server: HubServer, nameOf: ToolSkills["nameOf"]): ServerStatus
     return skill === undefined ? [] : [[tool.name, skill] as const]
   })
   const hidden = tools.flatMap(({ hash, hidden: reason, tool }): ReadonlyArray<HiddenTool> =>
-    reason === undefined ? [] : [{ server: name, tool: tool.name, reason, description: tool.description ?? "", hash }]
+    reason === undefined
+      ? []
+      : [{ server: name, tool: tool.name, reason, description: shownTo(tool.description ?? "", limits), hash }]
   )
   const state = problem === undefined ? "connected" : unavailable
   return { name, transport: config.transport, state, problem, info, skills: new Map(skills), hidden }

@@ -16,7 +16,7 @@ import type { StreamPart } from "../../StreamPart.ts"
 /** The method of a `LanguageModel` that was asked, as its errors name it. */
 export type Method = "generateText" | "streamText"
 
-/** Fails when the reply ends without its finish: then it was cut (AC-4). */
+/** Fails if the reply ends without its finish part: then it was cut. */
 export const finished = (
   parts: Stream.Stream<StreamPart, ProviderError>,
   { name: provider }: ProviderShape
@@ -151,6 +151,7 @@ export const whole = (parts: ReadonlyArray<StreamPart>, isJson: boolean): Array<
         found.push(part)
         break
       case "tool-call":
+      case "file":
       case "finish":
         endBoth()
         found.push(part)

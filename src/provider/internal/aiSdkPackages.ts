@@ -1,5 +1,5 @@
 /**
- * The `@ai-sdk/*` packages by the keys of model strings (DR-25).
+ * The `@ai-sdk/*` packages by the keys of model strings.
  *
  * A package is never needed before one of its models is asked for. What it
  * needs is read from the configuration here, so that its absence is told with

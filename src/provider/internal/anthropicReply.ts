@@ -1,5 +1,5 @@
 /**
- * Reads replies and errors of the Messages API (BP-108 to BP-110).
+ * Reads replies and errors of the Messages API.
  */
 
 import type { FinishReason, ReportedUsage } from "../../StreamPart.ts"

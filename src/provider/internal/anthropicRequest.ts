@@ -1,19 +1,27 @@
 /**
- * Writes requests of the Messages API (BP-105 to BP-107).
+ * Writes requests of the Messages API.
  *
  * What a model takes is told by its id: newer Claude models think adaptively
  * and take no sampling options.
  */
 
+import * as Base64 from "effect/encoding/Base64"
+import * as Result from "effect/Result"
 import type { Json, JsonObject } from "../../internal/base/json.ts"
 import type { Message } from "../../Message.ts"
 import type { Request } from "../../Provider.ts"
 import { assemble, extras, laidOver, type Settings } from "./body.ts"
-import { type Piece, standIn, spoken, textOf } from "./messageParts.ts"
+import { apart, type Media, type MediaPiece, type Piece, standIn, spoken, textOf } from "./messageParts.ts"
 import { isFields, text } from "./readFields.ts"
 
 /** The name under which thinking is signed and extras are given. */
 export const name = "anthropic"
+
+/** The media the format has a place for. */
+export const media: Media = {
+  image: { urls: true },
+  document: { types: ["application/pdf", "text/plain"], urls: true }
+}
 
 /** A message, its blocks as JSON text. */
 export interface WireMessage {
@@ -22,18 +30,26 @@ export interface WireMessage {
   readonly isResults: boolean
   readonly text: string
   readonly blocks: ReadonlyArray<string>
+  /** Media that the model made itself. It takes none in its own messages, so a message of the user shows them. */
+  readonly made: ReadonlyArray<string>
 }
 
 /** Writes one message. */
 export const toMessage = (message: Message, pieces: ReadonlyArray<Piece>): WireMessage => {
-  if (message.role === "system") return { role: "system", isResults: false, text: textOf(pieces), blocks: [] }
+  if (message.role === "system") return { role: "system", isResults: false, text: textOf(pieces), blocks: [], made: [] }
+  const isModel = message.role === "assistant"
+  const { made, said } = isModel ? apart(pieces) : { made: [], said: pieces }
   return {
-    role: message.role === "assistant" ? "assistant" : "user",
+    role: isModel ? "assistant" : "user",
     isResults: message.role === "tool" && pieces.some((piece) => piece.kind === "result"),
     text: "",
-    blocks: toBlocks(spoken(pieces)).map((block) => JSON.stringify(block))
+    blocks: written(spoken(said)),
+    made: written(made)
   }
 }
+
+const written = (pieces: ReadonlyArray<Piece>): ReadonlyArray<string> =>
+  toBlocks(pieces).map((block) => JSON.stringify(block))
 
 const toBlocks = (pieces: ReadonlyArray<Piece>): ReadonlyArray<JsonObject> => {
   const blocks: Array<JsonObject> = []
@@ -49,13 +65,11 @@ const toBlock = (piece: Piece): JsonObject | undefined => {
     case "text":
       return { type: "text", text: piece.text }
     case "media":
-      if (piece.type !== "image") return toBlock(standIn(piece))
+      if (piece.type !== "image" && piece.type !== "document") return toBlock(standIn(piece))
       return {
-        type: "image",
-        source:
-          "url" in piece.source
-            ? { type: "url", url: piece.source.url }
-            : { type: "base64", media_type: piece.mediaType, data: piece.source.data }
+        type: piece.type,
+        source: sourceOf(piece),
+        ...(piece.filename === undefined ? {} : { title: piece.filename })
       }
     case "call":
       return { type: "tool_use", id: piece.id, name: piece.name, input: piece.input }
@@ -75,6 +89,12 @@ const toBlock = (piece: Piece): JsonObject | undefined => {
       return signature === undefined ? undefined : { type: "thinking", thinking: piece.text, signature }
     }
   }
+}
+
+const sourceOf = ({ mediaType, source }: MediaPiece): JsonObject => {
+  if ("url" in source) return { type: "url", url: source.url }
+  if (mediaType !== "text/plain") return { type: "base64", media_type: mediaType, data: source.data }
+  return { type: "text", media_type: mediaType, data: Result.getOrElse(Base64.decodeString(source.data), () => "") }
 }
 
 /** Writes the request around its messages. */
@@ -125,7 +145,7 @@ const thinkingOf = (isAdaptive: boolean, budget: number | undefined, own: Json |
   return laidOver(kind === undefined || kind === ours["type"] ? ours : {}, own)
 }
 
-// The last system message wins (BP-106); a mark on any of them marks it.
+// The last system message wins; a cache mark on any of them marks it.
 const toSystem = (messages: ReadonlyArray<WireMessage>, marks: ReadonlySet<number>): Json | undefined => {
   let system: Json | undefined
   let isMarked = false
@@ -145,12 +165,17 @@ const toMessages = (messages: ReadonlyArray<WireMessage>, marks: ReadonlySet<num
   for (let index = 0; index < messages.length; index++) {
     const message = messages[index]
     // A model that said nothing is left out: an empty message is refused.
-    if (message === undefined || message.role === "system" || message.blocks.length === 0) continue
-    if (message.role === "assistant" && message.blocks.length === 1 && message.blocks[0] === emptyText) continue
+    if (message === undefined || message.role === "system") continue
+    const isSilent = message.blocks.length === 0 || (message.blocks.length === 1 && message.blocks[0] === emptyText)
+    if (message.role === "assistant" && isSilent && message.made.length > 0) {
+      written.push(`{"role":"user","content":[${message.made.join(",")}]}`)
+    }
+    if (message.blocks.length === 0 || (message.role === "assistant" && isSilent)) continue
     for (const block of message.blocks) blocks.push(block)
     if (marks.has(index)) blocks.push(marked(blocks.pop()))
     if (message.isResults && messages[index + 1]?.isResults === true) continue
     written.push(`{"role":"${message.role}","content":[${blocks.join(",")}]}`)
+    if (message.made.length > 0) written.push(`{"role":"user","content":[${message.made.join(",")}]}`)
     blocks = []
   }
   return written

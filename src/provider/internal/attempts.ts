@@ -1,5 +1,5 @@
 /**
- * Makes a model call again while nothing of its reply was delivered (R-13).
+ * Retries a model call while nothing of its reply was delivered.
  */
 
 import * as Arr from "effect/Array"
@@ -37,7 +37,7 @@ export const patiently = Effect.fnUntraced(function* (
     const now = yield* Clock.currentTimeMillis
     const patience = fault.retryAt === undefined ? 0 : fault.retryAt - now
     if (attempt >= limits.modelAttempts || !isPassing(fault)) return yield* asError(fault)
-    // Whatever the status was: whoever is told when to come back is held off.
+    // Whatever the status: a response that names a time to come back is a rate limit.
     if (patience > Duration.toMillis(limits.maxRetryAfter)) {
       return yield* asError({ ...fault, reason: "rate_limited" })
     }

@@ -12,7 +12,7 @@ import { isFields } from "./readFields.ts"
 /** JSON fields of which some are absent. */
 export type Settings = { readonly [key: string]: Json | undefined }
 
-/** The vendor's own options of a request: those under its name in `extra`, and no others (BP-106). */
+/** The vendor's own options of a request: those under its name in `extra`. */
 export const extras = (request: Request, provider: string): JsonObject => {
   const own = request.generation.extra?.[provider]
   return own !== undefined && isFields(own) ? own : {}

@@ -10,7 +10,17 @@ import type { Message } from "../../Message.ts"
 import type { Request } from "../../Provider.ts"
 import { assemble, extras, functions, laidOver, type Settings } from "./body.ts"
 import { callSignatures } from "./google.ts"
-import { type MediaPiece, type Piece, shortId, standIn, spoken, textOf, wireId } from "./messageParts.ts"
+import {
+  apart,
+  type Media,
+  type MediaPiece,
+  type Piece,
+  shortId,
+  standIn,
+  spoken,
+  textOf,
+  wireId
+} from "./messageParts.ts"
 
 /**
  * How a server takes a grammar: GBNF as `grammar` (llama.cpp) or in `structured_outputs` (vLLM), structural tags
@@ -68,11 +78,14 @@ export const toMessages =
       // A result takes text only: what it shows follows in a message of the user.
       for (const inner of piece.pieces) if (inner.kind === "media") seen.push(inner)
     }
-    const said = [...seen, ...rest]
-    if (said.length > 0 || written.length === 0) {
+    const isModel = message.role === "assistant"
+    const { made, said } = isModel ? apart(rest) : { made: [], said: [...seen, ...rest] }
+    if (said.length > 0 || (written.length === 0 && made.length === 0)) {
       const spokenMessage = toMessage(dialect, message, spoken(said))
       if (spokenMessage !== undefined) written.push(spokenMessage)
     }
+    // A model takes no media in its own messages: a message of the user shows what it made.
+    if (made.length > 0) written.push({ role: "user", content: toContent(dialect, made) })
     return written.map((item) => ({ json: JSON.stringify(item), open: dialect.alternates ? opened(item) : undefined }))
   }
 
@@ -154,10 +167,32 @@ const toContent = (dialect: Dialect, pieces: ReadonlyArray<Piece>): Json => {
 }
 
 const toPart = (piece: MediaPiece): Json => {
-  if (piece.type !== "image") return { type: "text", text: textOf([standIn(piece)]) }
-  const url = "url" in piece.source ? piece.source.url : `data:${piece.mediaType};base64,${piece.source.data}`
-  return { type: "image_url", image_url: { url } }
+  const { mediaType, source, type } = piece
+  const url = "url" in source ? source.url : `data:${mediaType};base64,${source.data}`
+  if (type === "image") return { type: "image_url", image_url: { url } }
+  if ("data" in source && type === "audio") {
+    return { type: "input_audio", input_audio: { data: source.data, format: audioFormats.get(mediaType) ?? "wav" } }
+  }
+  if ("data" in source && type === "document") {
+    return { type: "file", file: { filename: piece.filename ?? "document.pdf", file_data: url } }
+  }
+  return { type: "text", text: textOf([standIn(piece)]) }
 }
+
+const audioFormats: ReadonlyMap<string, string> = new Map([
+  ["audio/wav", "wav"],
+  ["audio/x-wav", "wav"],
+  ["audio/wave", "wav"],
+  ["audio/mpeg", "mp3"],
+  ["audio/mp3", "mp3"]
+])
+
+/** The media the format has a place for: pictures by address too, sound and PDF files as bytes. */
+export const mediaOf = (imageUrls: boolean): Media => ({
+  image: { urls: imageUrls },
+  audio: { types: [...audioFormats.keys()], urls: false },
+  document: { types: ["application/pdf"], urls: false }
+})
 
 /** The JSON text of a request. */
 export const toBody = (dialect: Dialect, request: Request, messages: ReadonlyArray<ReadonlyArray<Written>>): string => {

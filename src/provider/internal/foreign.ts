@@ -11,7 +11,6 @@ import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Base64 from "effect/encoding/Base64"
 import * as Pull from "effect/Pull"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
@@ -85,7 +84,7 @@ const timely = <A>(pull: Pull.Pull<A, Fault>, { idleTimeout }: Limits): Pull.Pul
     orElse: () => Effect.fail<Fault>({ reason: "timeout", note: `idleTimeout is ${Duration.format(idleTimeout)}` })
   })
 
-/** Thinking and calls of another package's model, told by its own ids; an id may come again (R-24). */
+/** Thinking and calls of another package's model, identified by its own ids. An id may repeat. */
 export const makeTeller = (provider: string, reply: Reply) => {
   const thoughts = new Map<string, JsonObject>()
   const calls = new Map<string, { readonly key: string; readonly id: string }>()
@@ -151,10 +150,6 @@ const metadataOf = (metadata: unknown): JsonObject | undefined => {
 
 // The result of JSON.parse is JSON.
 const isJson = (value: unknown): value is JsonObject => isFields(value)
-
-/** The bytes of a file of effect/ai; a text that is no base64 holds none. */
-export const bytesOf = (data: string | Uint8Array): Uint8Array | undefined =>
-  typeof data === "string" ? Result.getOrUndefined(Base64.decode(data)) : data
 
 /** What stands beside the pieces of one message: of a thought itself, or of a call by its id. */
 export const optionsOf = (pieces: ReadonlyArray<Piece>) => {

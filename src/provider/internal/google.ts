@@ -7,7 +7,6 @@
  */
 
 import * as Redacted from "effect/Redacted"
-import type { MediaContent } from "../../Content.ts"
 import type { ReportedUsage } from "../../StreamPart.ts"
 import type { Service } from "./httpCall.ts"
 import { type Fault, saysDayIsOver, saysTooLong, statusReason, type Told } from "./providerFault.ts"
@@ -34,9 +33,6 @@ export const service = (
   headers: () => ({ ...options.headers, "x-goog-api-key": Redacted.value(options.apiKey) }),
   fault
 })
-
-/** Every kind of media can be sent, if the model takes it. */
-export const media: ReadonlyArray<MediaContent["type"]> = ["image", "audio", "video", "document"]
 
 /** The signatures among the pieces of one message, by the id of their call. */
 export const callSignatures = (pieces: ReadonlyArray<Piece>): ReadonlyMap<string, string> => {

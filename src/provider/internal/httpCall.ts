@@ -1,10 +1,9 @@
 /**
- * One model call over HTTP: asks, waits, tries again, and delivers the parts as they come.
+ * One model call over HTTP: asks, waits, retries, and delivers the parts as they arrive.
  *
- * A call is made again only while nothing of the reply was delivered (R-13).
- * All parts of one network read are delivered as one array. The request ends
- * with the stream: interrupting the consumer aborts it. Redirects are never
- * followed, since the body and the key would follow too (S-14).
+ * A call is repeated only while nothing of the reply was delivered. All parts of one network read are delivered as one
+ * array. The request ends with the stream: interrupting the consumer aborts it. Redirects are never followed, since the
+ * body and the key would go with them.
  */
 
 import * as Arr from "effect/Array"
@@ -48,7 +47,7 @@ export interface Service {
 /** What one vendor does differently. */
 export interface Vendor extends Service {
   readonly framing: Framing
-  /** Whether it may load a model before it answers: its headers get five minutes at least (BP-106). */
+  /** Whether it may load a model before it replies: its headers then have at least five minutes. */
   readonly startsSlowly?: boolean | undefined
   readonly url: (request: Request) => string
   /** The JSON text of the request. */
@@ -141,7 +140,7 @@ const send = (
   { headersTimeout }: Limits,
   least: Duration.Duration
 ) =>
-  Effect.andThen(allowed, client.execute(ask)).pipe(
+  Effect.andThen(allowed, client.execute(hideQuery(ask))).pipe(
     Effect.updateContext(direct),
     // The connect limit is part of this one: an HTTP client does not tell when its connection stands.
     Effect.timeoutOrElse({
@@ -164,6 +163,21 @@ const send = (
       )
     })
   )
+
+/** Moves the query of the address to parameters that spans, errors and logs show without their values. */
+const hideQuery = (ask: HttpClientRequest.HttpClientRequest): HttpClientRequest.HttpClientRequest => {
+  const url = URL.parse(ask.url)
+  if (url === null || url.search === "") return ask
+  const params = Array.from(url.searchParams, ([name, value]): readonly [string, string | Redacted.Redacted] => [
+    name,
+    plainParams.has(name) ? value : Redacted.make(value)
+  ])
+  url.search = ""
+  return HttpClientRequest.appendUrlParams(HttpClientRequest.setUrl(ask, url.href), params)
+}
+
+// Everything else in the query of a base URL may be a key.
+const plainParams: ReadonlySet<string> = new Set(["alt", "api-version", "limit", "pageSize"])
 
 const noUrl: Pick<Fault, "note"> = { note: "its address is no URL" }
 

@@ -1,16 +1,16 @@
 /**
- * What a message holds, reduced to the five things every vendor can be sent.
+ * Reduces a message to the five kinds of content that every vendor accepts: text, media, native calls, their results,
+ * and thinking.
  *
- * Text, media, native calls, their results and thinking; everything else takes
- * its text form (CP-7, CP-10). Media named by id are looked up, media a model
- * cannot take become a text in their place (BP-105), and thinking is kept only for the
- * provider and model that thought it (CP-9). Each message is encoded once per
- * adapter and model and kept as long as the message lives.
+ * Other content is sent in its text form. Media referenced by id are looked up, media that a model does not accept are
+ * replaced by a text, and thinking is kept only for the provider and model that wrote it. Each message is encoded once
+ * per adapter and model, and kept as long as the message lives.
  */
 
 import * as Effect from "effect/Effect"
 import * as Base64 from "effect/encoding/Base64"
 import * as Option from "effect/Option"
+import * as Result from "effect/Result"
 import type { Content, MediaContent } from "../../Content.ts"
 import * as Contents from "../../Content.ts"
 import type { Json, JsonObject } from "../../internal/base/json.ts"
@@ -26,6 +26,7 @@ export interface MediaPiece {
   readonly kind: "media"
   readonly type: MediaContent["type"]
   readonly mediaType: string
+  readonly filename?: string
   readonly source: { readonly data: string } | { readonly url: string }
 }
 
@@ -47,10 +48,27 @@ export type Piece =
 /** The settings one vendor encodes with. */
 export interface Settings {
   readonly provider: string
-  /** The media kinds the adapter can send at all; the model must take them too. */
-  readonly media: ReadonlyArray<MediaContent["type"]>
+  /** The media the format has a place for; the model must take their kind too. */
+  readonly media: Media
+}
+
+/** How a format takes one kind of media. */
+export interface Form {
+  /** The MIME types it takes. Default: all of the kind. */
+  readonly types?: ReadonlyArray<string>
   /** Whether a medium can be an address. */
   readonly urls: boolean
+}
+
+/** The kinds a format has a place for. */
+export type Media = { readonly [kind in MediaContent["type"]]?: Form }
+
+/** Every kind, as bytes and as an address. */
+export const allMedia: Media = {
+  image: { urls: true },
+  audio: { urls: true },
+  video: { urls: true },
+  document: { urls: true }
 }
 
 /** Makes the encoder of one adapter: the encoded messages of a request, in order, each encoded once. */
@@ -88,13 +106,30 @@ export const textOf = (pieces: ReadonlyArray<Piece>, separator = ""): string => 
   return texts.join(separator)
 }
 
+/**
+ * The pieces of a model's own message, and the media among them, for formats that take none there. Beside calls the
+ * results must follow at once, so the media become texts.
+ */
+export const apart = (
+  pieces: ReadonlyArray<Piece>
+): { readonly said: ReadonlyArray<Piece>; readonly made: ReadonlyArray<Piece> } => {
+  if (!pieces.some(({ kind }) => kind === "media")) return { said: pieces, made: [] }
+  if (pieces.some(({ kind }) => kind === "call")) {
+    return { said: pieces.map((piece) => (piece.kind === "media" ? standIn(piece) : piece)), made: [] }
+  }
+  return {
+    said: pieces.filter(({ kind }) => kind !== "media"),
+    made: pieces.filter(({ kind }) => kind === "media")
+  }
+}
+
 /** A text piece that says what a medium would have been. */
 export const standIn = (media: Pick<MediaPiece, "type" | "mediaType">): Piece => ({
   kind: "text",
   text: `[${media.type} unavailable: ${media.mediaType}]`
 })
 
-/** What is said in the place of a medium that cannot be shown, such as one a model made: a reply is text and calls (BP-105). */
+/** The text for a medium that cannot be part of a reply, such as one a model made. */
 export const madeOf = (mediaType = unknownType): string => textOf([standIn({ type: kindOf(mediaType), mediaType })])
 
 /** Without empty texts, unless nothing else is left. */
@@ -174,19 +209,24 @@ class Reader {
   }
 
   #media(part: MediaContent): Piece {
-    const mediaType = part.mediaType
-    const taken = this.#settings.media.includes(part.type) && Model.mediaInputs(this.#request.model).includes(part.type)
-    if (taken && part.url !== undefined && this.#settings.urls) {
-      return { kind: "media", type: part.type, mediaType: mediaType ?? unknownType, source: { url: part.url } }
-    }
-    const bytes = taken ? part.data : undefined
-    if (bytes === undefined) return { kind: "text", text: Contents.placeholder(part) }
-    return {
+    const { data, url } = part
+    const form = Model.mediaInputs(this.#request.model).includes(part.type)
+      ? this.#settings.media[part.type]
+      : undefined
+    const mediaType = part.mediaType ?? (data === undefined ? undefined : imageType(data)) ?? unknownType
+    const fits = form?.types === undefined || form.types.includes(mediaType)
+    const filename = part.type === "document" ? part.filename : undefined
+    const facts = {
       kind: "media",
       type: part.type,
-      mediaType: mediaType ?? imageType(bytes) ?? unknownType,
-      source: { data: Base64.encode(bytes) }
-    }
+      mediaType,
+      ...(filename === undefined ? {} : { filename })
+    } as const
+    if (form?.urls === true && fits && url !== undefined) return { ...facts, source: { url } }
+    if (form !== undefined && fits && data !== undefined) return { ...facts, source: { data: Base64.encode(data) } }
+    // A document that is text can be read by every model.
+    const read = data === undefined || !mediaType.startsWith("text/") ? undefined : utf8Of(data)
+    return { kind: "text", text: read ?? Contents.placeholder(part) }
   }
 
   #isOwn(origin: Json | undefined): boolean {
@@ -206,7 +246,7 @@ class Reader {
   }
 }
 
-const unknownType = "application/octet-stream"
+export const unknownType = "application/octet-stream"
 
 const imageType = (bytes: Uint8Array): string | undefined => {
   const starts = (...expected: ReadonlyArray<number>) => expected.every((byte, index) => bytes[index] === byte)
@@ -215,6 +255,11 @@ const imageType = (bytes: Uint8Array): string | undefined => {
   if (starts(0x47, 0x49, 0x46, 0x38)) return "image/gif"
   if (starts(0x52, 0x49, 0x46, 0x46) && bytes[8] === 0x57 && bytes[9] === 0x45) return "image/webp"
   return undefined
+}
+
+const utf8Of = (bytes: Uint8Array): string | undefined => {
+  const text = Result.try(() => new TextDecoder("utf-8", { fatal: true }).decode(bytes))
+  return Result.getOrUndefined(text)
 }
 
 const isNamed = (part: Content): boolean =>
@@ -264,10 +309,11 @@ const medium = Effect.fnUntraced(function* (part: MediaContent, id: string, look
   const stored = yield* lookup.get(id)
   if (Option.isNone(stored)) return Option.none<Content>()
   const { kind, mimeType, source } = stored.value
-  if (source._tag === "Url") return Option.some<Content>({ type: kind, url: source.url, mediaType: mimeType })
+  const named = part.type === "document" && part.filename !== undefined ? { filename: part.filename } : undefined
+  if (source._tag === "Url") return Option.some<Content>({ type: kind, url: source.url, mediaType: mimeType, ...named })
   const bytes = yield* lookup.bytes(id).pipe(
     Effect.asSome,
     Effect.catchTag(["MediaNotFound", "MediaUnreadable"], () => Effect.succeedNone)
   )
-  return Option.map(bytes, (data): Content => ({ type: kind, data, mediaType: part.mediaType ?? mimeType }))
+  return Option.map(bytes, (data): Content => ({ type: kind, data, mediaType: part.mediaType ?? mimeType, ...named }))
 })

@@ -61,7 +61,7 @@ export class NativeCall {
     return Equal.equals(this.#read(told), (this.#value ??= this.#read(this.text)))
   }
 
-  // What is no JSON, or nests too deeply to be handled as such, stays text.
+  // Text that is not JSON, or nests too deeply for it, stays text.
   #read(text: string): unknown {
     const value = parse(text)
     return value === undefined || isDeeper(value, Bounds.jsonDepth) ? text : value

@@ -5,8 +5,7 @@
  */
 
 import * as Effect from "effect/Effect"
-import { passing } from "../../internal/base/providerErrors.ts"
-import { retryAfterDate, retryAfterNumber } from "../../internal/base/transient.ts"
+import { passing, retryAfterDate, retryAfterNumber } from "../../internal/base/transient.ts"
 import { type FailedAttempt, ProviderError, type ProviderReason, type VendorWords } from "../../KernelError.ts"
 import { ForbidReal } from "../../Provider.ts"
 import { type Fields, list, string } from "./readFields.ts"
@@ -92,7 +91,7 @@ export const statusReason = (status: number): ProviderReason => {
 }
 
 /**
- * What a refused call means: the status decides whether it may be made again, the document why it was refused (R-13).
+ * Classifies a refused call: the status decides whether it may be retried, the document why it was refused.
  *
  * A document that contradicts its status is not believed, except that nothing helps an empty account or a prompt
  * that is too long.
@@ -122,7 +121,7 @@ export const saysDayIsOver = (error: Fields | undefined): boolean =>
     list(detail, "violations").some((violation) => string(violation, "quotaId")?.includes("PerDay"))
   )
 
-/** Whether the same call may succeed a little later (R-13). */
+/** Whether the same call may succeed a little later. */
 export const isPassing = (fault: Fault): boolean => fault.retry !== false && passing.has(fault.reason)
 
 // Words in one case and no digit: what a code looks like and a key does not.
@@ -190,9 +189,9 @@ export const limitFault = (limit: string, value: number): Fault => ({
 })
 
 /**
- * When trying again makes sense, by the headers of a refused call, in milliseconds since the epoch.
+ * When a retry makes sense, by the headers of a refused call, in milliseconds since the epoch.
  *
- * `retry-after-ms` first, then `retry-after` in seconds or as a date (R-13).
+ * `retry-after-ms` first, then `retry-after` in seconds or as a date.
  */
 export const retryAt = (headers: { readonly [name: string]: string | undefined }, now: number): number | undefined => {
   const milliseconds = retryAfterNumber(headers["retry-after-ms"])

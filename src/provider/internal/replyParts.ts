@@ -1,16 +1,18 @@
 /**
- * Collects what a vendor says into stream parts.
+ * Collects the parts of a reply.
  *
- * A decoder only reports what it reads; the reply opens and closes text and
- * thinking, joins the fragments of native calls, gives every call its own id
- * (R-24) and counts what was said against the reply limit.
+ * A decoder only reports what it reads. The reply opens and closes text and thinking, joins the fragments of native
+ * calls, gives every call an id of its own, and counts its size against the reply limit.
  */
 
+import * as Base64 from "effect/encoding/Base64"
+import * as Result from "effect/Result"
 import * as Bounds from "../../internal/base/bounds.ts"
 import { isDeeper } from "../../internal/base/json.ts"
 import type { Limits } from "../../Limits.ts"
 import type * as StreamPart from "../../StreamPart.ts"
 import type { FinishReason, Metadata, ReportedUsage } from "../../StreamPart.ts"
+import { madeOf, unknownType } from "./messageParts.ts"
 import { type Fault, limitFault } from "./providerFault.ts"
 import { NativeCall, textOf } from "./nativeCall.ts"
 
@@ -27,6 +29,7 @@ export class Reply {
   #open: { readonly isText: boolean; readonly id: string } | undefined
   #opened = 0
   #size = 0
+  #mediaSize = 0
   #isFinished = false
   #isTooDeep = false
 
@@ -68,6 +71,16 @@ export class Reply {
     if (delta === "") return
     this.#size += delta.length
     this.out.push({ type: "reasoning-delta", id: this.#begin(false), delta })
+  }
+
+  /** A medium the model made, as base64. One that is not, or is more than a run may keep, is replaced by a text. */
+  file(mediaType: string | undefined, data: string | Uint8Array): void {
+    this.#mediaSize += data.length
+    const isKept = data.length > 0 && this.#mediaSize <= 2 * this.#limits.mediaBytes && bytesOf(data) !== undefined
+    if (!isKept) return this.text(madeOf(mediaType))
+    this.#close()
+    const encoded = typeof data === "string" ? data : Base64.encode(data)
+    this.out.push({ type: "file", mediaType: mediaType ?? unknownType, data: encoded })
   }
 
   /** Counts what is kept of a reply beside what is said: what its vendor wants back, until it can be told. */
@@ -126,8 +139,8 @@ export class Reply {
   }
 
   /**
-   * Begins a native call and gives its id; `key` tells those apart that are open. One that has it already ends, since
-   * nothing more can come of it (R-24). Its name may follow (`name`).
+   * Begins a native call and returns its id. `key` tells open calls apart; an open call with the same key ends, since
+   * nothing more can arrive for it. Its name may follow (`name`).
    */
   call(key: string, given: string | undefined, name: string | undefined): string {
     this.#close()
@@ -222,6 +235,10 @@ export class Reply {
     this.out.push({ type: "tool-params-end", id }, { type: "tool-call", id, name, params })
   }
 }
+
+/** The bytes of a medium; a text that is no base64 holds none. */
+export const bytesOf = (data: string | Uint8Array): Uint8Array | undefined =>
+  typeof data === "string" ? Result.getOrUndefined(Base64.decode(data)) : data
 
 /** Whether a part says anything; until then a failed call may be made again unnoticed. */
 export const isSubstance = (part: StreamPart.StreamPart): boolean =>

@@ -1,5 +1,5 @@
 /**
- * When a model call that failed is made again, and after how long (R-13).
+ * When a failed model call is retried, and after how long.
  */
 
 import * as Clock from "effect/Clock"
@@ -16,7 +16,7 @@ import type { RetryOptions } from "../Resilience.ts"
 /** How a reply may fail. */
 export type Failure = Stream.Error<ModelStream>
 
-/** Tells whether the same call may succeed a little later. */
+/** Tells whether the same call may succeed a little later. */
 export const isPassing = (error: ProviderError): boolean => error.isRetryable
 
 /** Opens a reply again as long as that may help; what stops a run on purpose is never repeated. */
@@ -42,7 +42,7 @@ export const again = (
 
 const pauses = Schedule.exponential("500 millis").pipe(Schedule.jittered)
 
-/** Waits as long as the vendor asked for; says no when that is too long. */
+/** Waits as long as the vendor asked. Returns false if that is too long. */
 const patience = Effect.fnUntraced(function* (error: ProviderError) {
   if (error.retryAt === undefined) return true
   const limits = yield* Limits

@@ -1,9 +1,8 @@
 /**
  * Texts from outside as keys of a database.
  *
- * Databases drop or refuse U+0000 and lone surrogates, and an index takes only
- * so much. Almost every id is its own key; the others are escaped, and long
- * ones end in their digest. Two ids never share a key (S-16).
+ * Databases drop or refuse U+0000 and lone surrogates, and limit the size of index entries. Almost every id is its own
+ * key. Other ids are escaped, and long ones end in their digest. Two ids never share a key.
  */
 
 import { Buffer } from "node:buffer"

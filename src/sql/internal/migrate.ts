@@ -10,8 +10,8 @@ import { StoreError } from "../../KernelError.ts"
 import { failed, orLost } from "./sqlFault.ts"
 
 /**
- * Runs the statements of each migration that has not run, and remembers that in a table of its own. Tables that ran
- * more migrations than these are of a newer version, and are not opened (R-9).
+ * Runs the statements of each migration that has not run, and notes it in a table of its own. Tables with more
+ * migrations than these belong to a newer version and are not opened.
  */
 export const migrate = (
   sql: SqlClient.SqlClient,

@@ -25,6 +25,7 @@ import * as RunStore from "../../RunStore.ts"
 import type { AnySkill, Effects } from "../../Skill.ts"
 import { SkillRegistry } from "../../SkillRegistry.ts"
 import { drive, inOrder, type Machine, type Order, World } from "../../internal/replay/virtualProcess.ts"
+import { withTeamSkills } from "../../internal/loop/members.ts"
 import type { Environment } from "../../internal/loop/run.ts"
 import { decide } from "./operator.ts"
 import * as Verdict from "./reliabilityRules.ts"
@@ -287,7 +288,8 @@ const boot = <Output, S extends AnySkill<unknown>, R, E>(
   const program = Effect.gen(function* () {
     const own = yield* Layer.build(subject.layer)
     const parts = Context.merge(yield* Layer.build(defaults), own)
-    const skills = Context.get(parts, SkillRegistry)
+    // Skill values of agents are watched as those of the registry are.
+    const skills = withTeamSkills<R | SkillRegistry>(Context.get(parts, SkillRegistry), subject.agent, parts)
     const protocols = Context.get(parts, ProtocolRegistry.ProtocolRegistry)
     known = { hooks: Context.get(parts, Hooks), protocols, skills }
     const watched = watch(machine, witness, { store, skills, protocols }, cut)

@@ -80,7 +80,9 @@ export const inFlight = (
 ): Effect.Effect<ReadonlyArray<Open>, RunStore.StoreError> => {
   const { currentTurn, runId } = state
   const own = (currentTurn?.inFlight ?? []).flatMap((call) =>
-    call.kind === "task" ? [] : [{ call, place: { runId, step: (currentTurn?.turn ?? 1) - 1, callId: call.callId } }]
+    call.kind === "task" || call.kind === "agent"
+      ? []
+      : [{ call, place: { runId, step: (currentTurn?.turn ?? 1) - 1, callId: call.callId } }]
   )
   const below = Effect.flatMap(storedTasks(store, state), (tasks) =>
     Effect.forEach(tasks.values(), (task) => inFlight(store, task))

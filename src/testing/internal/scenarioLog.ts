@@ -1,7 +1,7 @@
 /**
- * Where reports of scenarios are kept: a file each, and one list of them all (BP-184).
+ * Stores reports of scenarios: a file each, and one list of them all.
  *
- * Names never collide: a second run in the same second gets a number (W-41).
+ * Names never collide: a second run in the same second gets a number.
  * The list is written by one process at a time, whole or not at all; a broken
  * one starts anew, and one of more than `Limits.fetchedBytes` takes no more.
  */

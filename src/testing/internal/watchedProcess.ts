@@ -118,7 +118,12 @@ export const watch = (
     return Effect.never
   })
 
-  const ask = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> => machine.ask(effect)
+  /** A doomed process dies when the code it runs has ended. */
+  const ended: Effect.Effect<void> = Effect.suspend(() => (doomed ? die : Effect.void))
+
+  const ask: Ask = (effect) => machine.ask(effect)
+
+  const { repeated, stored } = recording(name, facts, ask)
 
   const put = <E extends ConcurrentAppendError | RunExists | StoreError>(
     records: ReadonlyArray<RunRecord>,
@@ -139,10 +144,58 @@ export const watch = (
       return stored(records, write)
     })
 
+  /** Runs foreign code. Its start is recorded, and a doomed process dies when it ends. */
+  const within = <A, E, R>(
+    scope: CallScope,
+    effects: Effects,
+    input: unknown,
+    body: Effect.Effect<A, E, R>
+  ): Effect.Effect<A, E, R> =>
+    Effect.suspend(() => {
+      const place = { runId: scope.runId, step: scope.step, callId: scope.callId }
+      facts.push({ type: "started", machine: name, ...place, effects, input: JSON.stringify(input) })
+      return Effect.onExit(body, (exit) => {
+        const isCut = Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause)
+        facts.push({ type: isCut ? "cut" : "ended", machine: name, ...place })
+        return isCut ? Effect.void : ended
+      })
+    })
+
+  return {
+    commits: () => commits,
+    store: watchedStore(parts.store, ask, put),
+    skills: watchedSkills(parts.skills, within),
+    protocols: watchedProtocols(parts.protocols, within),
+    middleware: { callModel: (call, next) => askOnce(witness, name, ended, call, next) }
+  }
+}
+
+type Ask = <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
+
+const watchedStore = (
+  store: RunStore.RunStoreShape,
+  ask: Ask,
+  put: <E extends ConcurrentAppendError | RunExists | StoreError>(
+    records: ReadonlyArray<RunRecord>,
+    write: Effect.Effect<void, E>
+  ) => Effect.Effect<void, E>
+): RunStore.RunStoreShape => ({
+  append: (records, state) => put(records, store.append(records, state)),
+  load: (runId) => ask(store.load(runId)),
+  head: (runId) => ask(store.head(runId)),
+  read: store.read,
+  tail: store.tail,
+  list: (filter) => ask(store.list(filter)),
+  acquire: (runId, claim) => ask(store.acquire(runId, claim)),
+  release: (runId, workerId) => ask(store.release(runId, workerId)),
+  remove: (runIds) => ask(store.remove(runIds))
+})
+
+/** Appends records and notes what came of it, outside of the process: a dead process may still have stored what it sent. */
+const recording = (name: string, facts: Witness["facts"], ask: Ask) => {
   const note = (records: ReadonlyArray<RunRecord>, fact: (record: RunRecord) => Fact) =>
     Effect.sync(() => records.forEach((record) => facts.push(fact(record))))
 
-  // Facts are recorded at the store, outside of the process: a dead process may still have stored what it sent.
   const stored = <E extends ConcurrentAppendError | RunExists | StoreError>(
     records: ReadonlyArray<RunRecord>,
     write: Effect.Effect<void, E>
@@ -163,68 +216,40 @@ export const watch = (
     return Effect.matchEffect(ask(write), { onSuccess: () => again(undefined), onFailure: ({ _tag }) => again(_tag) })
   }
 
-  /** Runs foreign code. Its start is recorded, and a doomed process dies when it ends. */
-  const within = <A, E, R>(
-    scope: CallScope,
-    effects: Effects,
-    input: unknown,
-    body: Effect.Effect<A, E, R>
-  ): Effect.Effect<A, E, R> =>
-    Effect.suspend(() => {
-      const place = { runId: scope.runId, step: scope.step, callId: scope.callId }
-      facts.push({ type: "started", machine: name, ...place, effects, input: JSON.stringify(input) })
-      return Effect.onExit(body, (exit) => {
-        const isCut = Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause)
-        facts.push({ type: isCut ? "cut" : "ended", machine: name, ...place })
-        return doomed && !isCut ? die : Effect.void
-      })
-    })
-
-  return {
-    commits: () => commits,
-    store: {
-      append: (records, state) => put(records, parts.store.append(records, state)),
-      load: (runId) => ask(parts.store.load(runId)),
-      head: (runId) => ask(parts.store.head(runId)),
-      read: parts.store.read,
-      tail: parts.store.tail,
-      list: (filter) => ask(parts.store.list(filter)),
-      acquire: (runId, claim) => ask(parts.store.acquire(runId, claim)),
-      release: (runId, workerId) => ask(parts.store.release(runId, workerId)),
-      remove: (runIds) => ask(parts.store.remove(runIds))
-    },
-    skills: watchedSkills(parts.skills, within),
-    protocols: watchedProtocols(parts.protocols, within),
-    middleware: { callModel: (call, next) => heard(call, next) }
-  }
-
-  /** A model is asked once; the same request of another process gets the same reply. */
-  function heard(call: ModelCall, next: (call: ModelCall) => ModelStream): ModelStream {
-    return Stream.suspend(() => {
-      facts.push({ type: "asked", machine: name, runId: call.runId })
-      const said = saidTo(witness, call)
-      const end = Stream.fromEffectDrain(Effect.suspend(() => (doomed ? die : Effect.void)))
-      const failure = said.failures[said.failed]
-      if (failure !== undefined) {
-        return Stream.concat(
-          end,
-          Stream.suspend(() => {
-            said.failed++
-            return Stream.fail(failure)
-          })
-        )
-      }
-      if (said.parts !== undefined) return Stream.concat(Stream.fromIterable(said.parts), end)
-      const parts: Array<StreamPart> = []
-      return next(call).pipe(
-        Stream.tap((part) => Effect.sync(() => parts.push(part))),
-        Stream.tapError((error) => Effect.sync(() => (said.failed = said.failures.push(error)))),
-        Stream.concat(Stream.fromEffectDrain(Effect.sync(() => (said.parts = parts)))),
-        Stream.concat(end)
-      )
-    })
-  }
+  return { stored, repeated }
 }
+
+/** A model is asked once; the same request of another process gets the same reply. */
+const askOnce = (
+  witness: Witness,
+  machine: string,
+  ended: Effect.Effect<void>,
+  call: ModelCall,
+  next: (call: ModelCall) => ModelStream
+): ModelStream =>
+  Stream.suspend(() => {
+    witness.facts.push({ type: "asked", machine, runId: call.runId })
+    const said = saidTo(witness, call)
+    const end = Stream.fromEffectDrain(ended)
+    const failure = said.failures[said.failed]
+    if (failure !== undefined) {
+      return Stream.concat(
+        end,
+        Stream.suspend(() => {
+          said.failed++
+          return Stream.fail(failure)
+        })
+      )
+    }
+    if (said.parts !== undefined) return Stream.concat(Stream.fromIterable(said.parts), end)
+    const parts: Array<StreamPart> = []
+    return next(call).pipe(
+      Stream.tap((part) => Effect.sync(() => parts.push(part))),
+      Stream.tapError((error) => Effect.sync(() => (said.failed = said.failures.push(error)))),
+      Stream.concat(Stream.fromEffectDrain(Effect.sync(() => (said.parts = parts)))),
+      Stream.concat(end)
+    )
+  })
 
 const textOf = (part: string | number | Message): string => {
   if (typeof part !== "object") return JSON.stringify(part)

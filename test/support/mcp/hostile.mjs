@@ -98,6 +98,12 @@ const tools = {
     const line = JSON.stringify({ jsonrpc: "2.0", id, result: text("h".repeat(3_000_000)) })
     process.stdout.write(line.slice(0, 2_000_000), () => setTimeout(() => write(line.slice(2_000_000)), 5))
   },
+  // One write, so that both lines arrive together.
+  rubbish: (id) =>
+    process.stdout.write(
+      `{"jsonrpc": "2.0", oops\n${JSON.stringify({ jsonrpc: "2.0", id, result: text("after rubbish") })}\n`
+    ),
+  question: (id) => send({ id, result: { resultType: "input_required", inputRequests: {}, requestState: "s" } }),
   weird: (id) => send({ id, result: { content: [{ type: "hologram", data: "x" }] } }),
   empty: (id) => send({ id, result: null }),
   proto: (id) =>
@@ -175,6 +181,16 @@ const listed = () => {
         }
       })
     )
+  }
+  if (mode === "malformed") {
+    const odd = [
+      tool("half", { inputSchema: 7 }),
+      { inputSchema: { type: "object" } },
+      null,
+      "tool",
+      tool("desc", { description: 7 })
+    ]
+    all.unshift(...odd)
   }
   return { tools: all }
 }
@@ -266,6 +282,7 @@ if (mode === "modern") {
           cacheScope: "public"
         }
       }),
+    "tools/list": (id) => send({ id, result: { ...listed(), resultType: "complete", ttlMs: 0, cacheScope: "public" } }),
     "subscriptions/listen": (id, params) => {
       note(`listens ${Object.keys(params.notifications)}`)
       setTimeout(() => send({ method: "notifications/tools/list_changed" }), 20)

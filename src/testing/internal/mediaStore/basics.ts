@@ -42,7 +42,7 @@ const all: ReadonlyArray<Media.Media> = [
 
 export const basics: ReadonlyArray<Check> = [
   {
-    name: "gives back every kind of medium equal, by an id that is the same everywhere (BP-116, BP-119)",
+    name: "gives back every kind of medium equal, by an id that is the same everywhere",
     body: Effect.fnUntraced(function* (store) {
       const run = yield* store.run("media/kinds")
       for (const media of all) {
@@ -58,7 +58,7 @@ export const basics: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "refuses metadata that is no JSON (R-8)",
+    name: "refuses metadata that is no JSON",
     body: Effect.fnUntraced(function* (store) {
       const run = yield* store.run("media/no json")
       for (const value of [new Date(0), undefined, Number.NaN, 1n, () => 0]) {
@@ -88,7 +88,7 @@ export const basics: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "never replaces a medium by another of the same id, not even by one put at the same time (S-20, R-24)",
+    name: "never replaces a medium by another of the same id, not even by one put at the same time",
     body: Effect.fnUntraced(function* (store) {
       const run = yield* store.run("media/conflict")
       const url = "https://example.com/conflict.png"
@@ -121,7 +121,7 @@ export const basics: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "replaces inline bytes by references, at any depth (CP-11)",
+    name: "replaces inline bytes by references, at any depth",
     body: Effect.fnUntraced(function* (store) {
       const run = yield* store.run("media/admit")
       const inline = Content.document({ data: bytes("pdf"), mediaType: "application/pdf", filename: "a.pdf" })
@@ -171,7 +171,7 @@ export const basics: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "knows no id it did not give, wherever it may lead (S-4, S-16)",
+    name: "knows no id it did not give, wherever it may lead",
     body: Effect.fnUntraced(function* (store) {
       const strange = [
         "",

@@ -58,7 +58,7 @@ export const lasting: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "sees at once what another process adds, and never replaces it (S-20)",
+    name: "sees at once what another process adds, and never replaces it",
     body: Effect.fnUntraced(function* (one, two) {
       const [here, there] = [yield* one.run("media/both"), yield* two.run("media/both")]
       const stored = yield* here.put(png("of one"))

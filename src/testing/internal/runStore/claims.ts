@@ -1,5 +1,5 @@
 /**
- * Checks: for each revision there is one commit, and for each run one owner (DR-6, R-5, R-6).
+ * Checks: for each revision there is one commit, and for each run one owner.
  */
 
 import * as Clock from "effect/Clock"
@@ -17,7 +17,7 @@ const poll = Schedule.spaced("5 millis")
 
 export const claims: ReadonlyArray<Check> = [
   {
-    name: "refuses a record that does not follow, and writes nothing of it (DR-6)",
+    name: "refuses a record that does not follow, and writes nothing of it",
     body: Effect.fnUntraced(function* (one, two) {
       const run = Journal.begin("claims/order")
       const first = run.last()
@@ -36,7 +36,7 @@ export const claims: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "refuses another worker's record at a revision that is taken (R-5)",
+    name: "refuses another worker's record at a revision that is taken",
     body: Effect.fnUntraced(function* (one, two) {
       const run = Journal.begin("claims/taken")
       yield* put(one, [run.last()])
@@ -53,7 +53,7 @@ export const claims: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "takes a record whose acknowledgement was lost for the success it was (R-6)",
+    name: "takes a record whose acknowledgement was lost for the success it was",
     body: Effect.fnUntraced(function* (one, two) {
       const run = Journal.begin("claims/again")
       const first = run.last()
@@ -88,7 +88,7 @@ export const claims: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "lets one of two workers that commit at once go on, at every revision (R-5)",
+    name: "lets one of two workers that commit at once go on, at every revision",
     body: Effect.fnUntraced(function* (one, two) {
       const run = Journal.begin("claims/race")
       const begun = run.last()
@@ -133,7 +133,7 @@ export const claims: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "holds a run for one worker until the lease expires or is given back (DR-6)",
+    name: "holds a run for one worker until the lease expires or is given back",
     body: Effect.fnUntraced(function* (one, two) {
       const runId = "claims/lease"
       const minute = (workerId: string) => ({ workerId, lease: "1 minute" as const })
@@ -201,7 +201,7 @@ export const claims: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "refuses the claim of a worker that saw the run at another revision or with another status (R-5)",
+    name: "refuses the claim of a worker that saw the run at another revision or with another status",
     body: Effect.fnUntraced(function* (one, two) {
       const run = Journal.begin("claims/seen")
       const runId = "claims/seen"
@@ -243,7 +243,7 @@ export const claims: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "stops a worker that wakes up after its run was resumed by another (R-5)",
+    name: "stops a worker that wakes up after its run was resumed by another",
     body: Effect.fnUntraced(function* (one, two) {
       const run = Journal.begin("claims/zombie")
       yield* put(one, [run.last()])

@@ -1,5 +1,5 @@
 /**
- * Checks: all records of an append are stored or none (R-1, R-5, R-6).
+ * Checks: all records of an append are stored or none.
  */
 
 import * as Effect from "effect/Effect"
@@ -36,7 +36,7 @@ export const groups: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "takes the same records once more as a success, all at once or one by one (R-6)",
+    name: "takes the same records once more as a success, all at once or one by one",
     body: Effect.fnUntraced(function* (one, two) {
       const run = Journal.begin("groups/again")
       yield* put(one, [run.last()])
@@ -52,7 +52,7 @@ export const groups: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "takes none of the records of a worker that is behind, or ahead (R-5)",
+    name: "takes none of the records of a worker that is behind, or ahead",
     body: Effect.fnUntraced(function* (one, two) {
       const run = Journal.begin("groups/behind")
       const other = Journal.begin("groups/behind", { workerId: "worker-2" })
@@ -74,7 +74,7 @@ export const groups: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "refuses records that do not lead to their state one by one, and stores none of them (R-5)",
+    name: "refuses records that do not lead to their state one by one, and stores none of them",
     body: Effect.fnUntraced(function* (one, two) {
       const run = Journal.begin("groups/gap")
       const begun = run.last()
@@ -143,7 +143,7 @@ export const groups: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "takes the records of one of two workers that append several at once, as many as each has (R-5)",
+    name: "takes the records of one of two workers that append several at once, as many as each has",
     body: Effect.fnUntraced(function* (one, two) {
       const run = Journal.begin("groups/race")
       const other = Journal.begin("groups/race", { workerId: "worker-2" })
@@ -164,7 +164,7 @@ export const groups: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "gives the state of a long run whose turns never end with a group (DR-5)",
+    name: "gives the state of a long run whose turns never end with a group",
     body: Effect.fnUntraced(function* (one, two) {
       const run = Journal.begin("groups/long")
       const first = run.last()

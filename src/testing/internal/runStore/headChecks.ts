@@ -138,7 +138,7 @@ export const heads: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "prunes whole trees whose root has ended, with tasks it left behind, and no other (R-18)",
+    name: "prunes whole trees whose root has ended, with tasks it left behind, and no other",
     body: Effect.fnUntraced(function* (one, two) {
       const agent = "heads-prune"
       const begin = (id: string, createdAt: number, rootRunId?: string) =>

@@ -1,5 +1,5 @@
 /**
- * Checks: what was committed is there, and comes back as it was (DR-5, R-1).
+ * Checks: what was committed is there, and comes back as it was.
  */
 
 import * as Effect from "effect/Effect"
@@ -22,7 +22,7 @@ export const journals: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "gives the state of the last commit after every commit, to every worker (R-1)",
+    name: "gives the state of the last commit after every commit, to every worker",
     body: Effect.fnUntraced(function* (one, two) {
       const run = Journal.begin("journals/state", { context: { tries: 1 }, taskId: "a task", depth: 1 })
       const commits = [run.last(), ...Journal.turn(run), ...Journal.turn(run), ...Journal.finish(run)]
@@ -148,7 +148,7 @@ export const journals: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "gives the state of a long run, whatever became of its conversation on the way (DR-5)",
+    name: "gives the state of a long run, whatever became of its conversation on the way",
     body: Effect.fnUntraced(function* (one, two) {
       const run = Journal.begin("journals/long")
       // Much is said in few turns: what a store writes down on the way, it writes down here.

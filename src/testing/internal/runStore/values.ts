@@ -1,5 +1,5 @@
 /**
- * Checks: what one store accepts all accept, and reads back equal (R-8); what JSON cannot hold none accepts (R-22).
+ * Checks: what one store accepts all accept, and reads back equal; what JSON cannot hold none accepts.
  */
 
 import * as Effect from "effect/Effect"
@@ -85,7 +85,7 @@ const misfits: ReadonlyArray<readonly [name: string, value: unknown]> = [
 
 export const values: ReadonlyArray<Check> = [
   {
-    name: "reads back every JSON equal: U+0000, lone surrogates, -0, __proto__, 200,000 characters (R-8)",
+    name: "reads back every JSON equal: U+0000, lone surrogates, -0, __proto__, 200,000 characters",
     body: Effect.fnUntraced(function* (one, two) {
       const run = Journal.begin("values/odd", {
         context: { odd, nested: nested(40) },
@@ -108,7 +108,7 @@ export const values: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "keeps apart runs whose ids differ in any way, and lets no id lead elsewhere (S-16)",
+    name: "keeps apart runs whose ids differ in any way, and lets no id lead elsewhere",
     body: Effect.fnUntraced(function* (one, two) {
       const long = "values/" + "x".repeat(5_000)
       const ids = [
@@ -151,7 +151,7 @@ export const values: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "reads back a stop that waits, with all it may say or with nothing (DR-9, DR-10)",
+    name: "reads back a stop that waits, with all it may say or with nothing",
     body: Effect.fnUntraced(function* (one, two) {
       const run = Journal.begin("values/stops")
       const commits = [run.last(), ...Journal.turn(run)]
@@ -172,7 +172,7 @@ export const values: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "refuses what JSON cannot hold, says where, and writes nothing of it (R-22)",
+    name: "refuses what JSON cannot hold, says where, and writes nothing of it",
     body: Effect.fnUntraced(function* (one, two) {
       const begun = Journal.begin("values/misfit")
       yield* put(one, [begun.last()])

@@ -1,0 +1,153 @@
+/**
+ * A child run as the target of its call: a task of a plan, or another agent.
+ */
+
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { Call, CallError, CallResult } from "../../Call.ts"
+import * as Calls from "../../Call.ts"
+import type { Content } from "../../Content.ts"
+import * as Contents from "../../Content.ts"
+import { ExtensionFailed, type ResumeError } from "../../KernelError.ts"
+import type * as Plan from "../../Plan.ts"
+import type { CallScope } from "../../Skill.ts"
+import { logged as log, observed } from "../base/effects.ts"
+import { causeText, failureIn, isA, messageOf } from "../base/foreignValue.ts"
+import { jsonObject } from "../base/json.ts"
+import { spentBy } from "../store/stored.ts"
+import { childRunId } from "../words/callIds.ts"
+import type { LiveEvent } from "./drafts.ts"
+import { explain, short, TimedOut } from "./explain.ts"
+import { type Callable, type Child, openTurn, type Run } from "./run.ts"
+import * as Budget from "./sharedBudget.ts"
+import { isTaskError, type TaskError } from "./stepErrors.ts"
+import type { Target } from "./targets.ts"
+
+/** How the end of a child run is reported. */
+interface Report {
+  readonly started: LiveEvent
+  readonly completed: (text: string, durationMs: number) => LiveEvent
+  readonly failed: (error: string, durationMs: number) => LiveEvent
+  readonly explain: (cause: Cause.Cause<unknown>) => Effect.Effect<CallError>
+  /** Runs after the event. */
+  readonly after?: (result: CallResult, durationMs: number) => Effect.Effect<unknown>
+}
+
+/** The child run of a task, within the limits of the tree and of its own time. */
+export const taskTarget = (
+  run: Run,
+  call: Call,
+  task: Plan.Task,
+  input: ReadonlyArray<Content>
+): Target<CallResult, TaskError> => {
+  const { id } = task
+  const agent = task.agent === undefined ? undefined : run.callables.get(task.agent)?.agent
+  return childTarget(run, call, id, begin(run, call, { agent, taskId: id, input }), {
+    started: { type: "task_start", id, input: task.input, dependsOn: task.dependsOn },
+    completed: (result, durationMs) => ({ type: "task_complete", id, result, durationMs }),
+    failed: (error, durationMs) => ({ type: "task_error", id, error, durationMs }),
+    explain: (cause) => Effect.as(logged(call, cause), Calls.error("TaskFailed", taskError(cause))),
+    after: (result, durationMs) => report(run, task, result, durationMs)
+  })
+}
+
+/** The child run of another agent, in a slot of the tree. Its input is checked as that of a skill is. */
+export const agentTarget = (
+  run: Run,
+  call: Call,
+  { agent, skill }: Callable,
+  scope: CallScope
+): Target<CallResult, TaskError> => {
+  const { callId, input } = call
+  const known = { agent: agent.name, callId, childRunId: childRunId(openTurn(run).turnId, call) ?? callId }
+  const asked = Effect.flatMap(skill.call(jsonObject(input), scope), (text) =>
+    begin(run, call, { agent, taskId: undefined, input: [Contents.text(String(text))] })
+  )
+  return childTarget(run, call, agent.name, Budget.inSlot(run.budget, asked), {
+    started: { type: "agent_start", ...known, input },
+    completed: (result, durationMs) => ({ type: "agent_complete", ...known, result, durationMs }),
+    failed: (error, durationMs) => ({ type: "agent_error", ...known, error, durationMs }),
+    explain: (cause) => explain(run, `Agent '${agent.name}'`, cause)
+  })
+}
+
+const childTarget = (
+  run: Run,
+  call: Call,
+  name: string,
+  perform: Effect.Effect<CallResult, unknown>,
+  { after, completed, explain, failed, started }: Report
+): Target<CallResult, TaskError> => ({
+  name,
+  effects: "idempotent",
+  input: call.input,
+  limit: undefined,
+  started,
+  perform,
+  keep: (result, durationMs) => {
+    const { output = [], spent } = result
+    return Effect.succeed({
+      output,
+      event: completed(Calls.textOf(result), durationMs),
+      ...(after && { after: after(result, durationMs) }),
+      ...(spent && { spent })
+    })
+  },
+  concerns: (error) => concernsRun(run, error),
+  fail: (cause, durationMs) =>
+    Effect.map(Effect.zip(explain(cause), loadChild(run, call)), ([reason, stored]) => {
+      const error = short(reason, run.limits)
+      return {
+        error,
+        event: failed(error.message, durationMs),
+        ...(after && { after: after(Calls.failed(call, error), durationMs) }),
+        // A child that failed has used something, too.
+        ...(Option.isSome(stored) && { spent: spentBy(stored.value) })
+      }
+    })
+})
+
+const loadChild = (run: Run, call: Call) => run.store.load(childRunId(openTurn(run).turnId, call) ?? call.callId)
+
+/** Runs the child, or denies it. */
+const begin = (run: Run, call: Call, child: Child): Effect.Effect<CallResult, ResumeError | TimedOut | Error> => {
+  const denied = Budget.denied(run.budget, run.state.runId, run.state.depth + 1)
+  if (denied !== undefined) return Effect.fail(denied)
+  const { taskTimeout } = run.limits
+  return Effect.timeoutOrElse(run.spawn(run, call, child), {
+    duration: taskTimeout,
+    orElse: () => Effect.fail(new TimedOut(taskTimeout))
+  })
+}
+
+/** A budget concerns the run when it is the run's own: that of a called agent ends only the agent. */
+const concernsRun = (run: Run, error: unknown): error is TaskError =>
+  isTaskError(error) && (error._tag !== "BudgetExhaustedError" || Budget.isUsedUp(run.budget))
+
+const logged = (call: Call, cause: Cause.Cause<unknown>): Effect.Effect<void> =>
+  Cause.hasDies(cause) ? log(Effect.logError(`Task '${call.name}' failed unexpectedly`, causeText(cause))) : Effect.void
+
+/** The failure of a task in words that the parent's model may read. A defect keeps its details for the log. */
+const taskError = (cause: Cause.Cause<unknown>): string => {
+  const error = failureIn(cause)
+  if (isA(error, TimedOut)) return `the task ${error.message}`
+  // What code of the host failed with is for the host.
+  if (isA(error, ExtensionFailed)) return `${error.extension} failed`
+  if (isA(error, Error)) return messageOf(error)
+  return Cause.hasInterruptsOnly(cause) ? "the task was interrupted" : "the task failed unexpectedly"
+}
+
+/** Reports a finished task to the host, once. A host that fails changes nothing. */
+const report = (run: Run, task: Plan.Task, result: CallResult, durationMs: number): Effect.Effect<unknown> =>
+  observed("onTaskComplete", () =>
+    run.onTaskComplete === undefined
+      ? Effect.void
+      : run.onTaskComplete({
+          taskId: task.id,
+          input: task.input,
+          result: result.error === undefined ? Calls.textOf(result) : null,
+          error: result.error?.message ?? null,
+          durationMs
+        })
+  )

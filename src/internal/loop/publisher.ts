@@ -1,0 +1,56 @@
+/**
+ * The listeners of a run's events, from the layer of its kernel and from the fiber that runs it.
+ */
+
+import type * as Context from "effect/Context"
+import type { AgentId } from "../../Address.ts"
+import { agentIdOf, EventBus } from "../../EventBus.ts"
+import { guard, Recorder, type Sink as EventSink } from "../../Recorder.ts"
+import { Redaction, type Redactor } from "../../Redaction.ts"
+import type { RunEvent } from "../../RunEvent.ts"
+import { deep } from "../base/redact.ts"
+import { reference, service } from "./fiberContext.ts"
+import { type Sink, silent } from "./listeners.ts"
+import type { Environment } from "./run.ts"
+import { soundRedactor } from "./soundRedactor.ts"
+
+/** All listeners of a run's events, which receive the same events in the same order. Undefined without any. */
+export const publisher = (
+  built: Context.Context<never>,
+  current: Context.Context<never>,
+  sink: Sink
+): Environment["publish"] => {
+  const recorder = reference(built, current, Recorder)
+  const bus = service(built, current, EventBus)
+  const all: ReadonlyArray<NonNullable<Environment["publish"]>> = [
+    ...(sink === silent ? [] : [sink.publish]),
+    ...(recorder === undefined
+      ? []
+      : [guard(cleaned(recorder, soundRedactor(reference(built, current, Redaction)))).record]),
+    ...(bus === undefined ? [] : [toBus(bus)])
+  ]
+  const [first, second] = all
+  if (first === undefined) return undefined
+  if (second === undefined) return first
+  return (event, agent) => {
+    for (const publish of all) publish(event, agent)
+  }
+}
+
+/** Publishes the events of each agent under its own address. A bus that fails is left alone, as a recorder is. */
+const toBus = (bus: EventBus["Service"]): NonNullable<Environment["publish"]> => {
+  let name: string | undefined
+  let from: AgentId | undefined
+  const { record } = guard({ record: (event: RunEvent) => bus.publish(event, from) })
+  return (event, agent) => {
+    if (agent !== name) {
+      name = agent
+      from = agentIdOf(agent)
+    }
+    record(event)
+  }
+}
+
+/** Keeps secrets out of what is written down, when a redactor knows them. */
+const cleaned = (sink: EventSink, redactor: Redactor | undefined): EventSink =>
+  redactor === undefined ? sink : { record: (event) => sink.record(deep(event, redactor.text)) }

@@ -1,0 +1,132 @@
+/**
+ * A failure of a skill or a protocol in words for a model: its sentence, and its fields as JSON.
+ *
+ * Fields are shown of errors that have a schema, encoded by it. A `cause` is left out: it is for the log. The errors of
+ * the kernel are sentences written for models, so theirs are left out, too.
+ */
+
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Redacted from "effect/Redacted"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as SchemaParser from "effect/SchemaParser"
+import { isMedia } from "../../Content.ts"
+import { isKernelError } from "../../KernelError.ts"
+import { attempt, bounded, field, isA, messageOf, tagOf } from "../base/foreignValue.ts"
+import { isJsonObject, type Json, type JsonObject } from "../base/json.ts"
+import * as Snapshot from "../base/snapshot.ts"
+import { toText } from "../words/contentText.ts"
+import { carried } from "./skillOutput.ts"
+
+/** Encodes a failure that fits a schema. Fails for any other. */
+export type Encode = (error: unknown) => Effect.Effect<unknown, unknown>
+
+/** Makes the encoder of failures of a declared schema. */
+export const encoder = (schema: Schema.ConstraintEncoder<unknown>): Encode =>
+  SchemaParser.encodeUnknownEffect(Schema.toCodecJson(schema))
+
+/** Writes a failure: by its declared schema if it fits that, else by the schema of its class. */
+export const failureText = (
+  error: unknown,
+  encode: Encode | undefined,
+  clean: (text: string) => string,
+  bytes: number
+): Effect.Effect<string> => {
+  const write = (fields: Json | undefined) => bounded(textOf(error, fields), clean, bytes)
+  if (encode === undefined) return Effect.sync(() => write(ofClass(error)))
+  return Effect.matchCause(
+    Effect.suspend(() => encode(error)),
+    {
+      onFailure: () => write(ofClass(error)),
+      onSuccess: (encoded) => write(shown(error, encoded))
+    }
+  )
+}
+
+const textOf = (error: unknown, fields: Json | undefined): string => {
+  const parts = carried(error)
+  const hasSentence = typeof field(error, "message") === "string" || typeof field(error, "_tag") === "string"
+  const sentence = hasSentence || parts === undefined ? messageOf(error, same, Infinity) : ""
+  const carriedText = (parts?.content ?? []).map((part) => (isMedia(part) ? "" : toText(part))).join("")
+  const whole = [...new Set([sentence, carriedText])].filter((text) => text !== "").join("\n")
+  const written = isJsonObject(fields) ? more(whole, fields, parts !== undefined) : undefined
+  if (written === undefined) return whole
+  if (!hasSentence) return written
+  return `${whole}${whole === tagOf(error) ? " " : "\n"}${written}`
+}
+
+/** The fields as JSON, unless the sentence says them all. */
+const more = (sentence: string, fields: JsonObject, isCarrier: boolean): string | undefined => {
+  const names = Object.keys(fields).filter((name) => name !== "message" && !(isCarrier && name === "content"))
+  const words = new Set(sentence.length > longestSentence ? [] : sentence.split(/[^\p{L}\p{N}_.-]+/u))
+  const isSaid = (value: Json | undefined) =>
+    (typeof value === "string" || typeof value === "number") &&
+    (words.has(String(value)) || (/[^\p{L}\p{N}_.-]/u.test(String(value)) && sentence.includes(String(value))))
+  if (names.every((name) => isSaid(fields[name]))) return undefined
+  return JSON.stringify(Object.fromEntries(names.map((name) => [name, fields[name]])))
+}
+
+const longestSentence = 10_000
+
+const same = (text: string): string => text
+
+/** The fields of an error whose class is a schema. Those that can only be encoded with services are not shown. */
+const ofClass = (error: unknown): Json | undefined =>
+  attempt(() => {
+    const type = field(error, "constructor")
+    if (!Schema.isSchema(type) || typeof type !== "function" || isKernelError(error)) return undefined
+    let encode = encoders.get(type)
+    if (encode === undefined) encoders.set(type, (encode = SchemaParser.encodeUnknownEffect(Schema.toCodecJson(type))))
+    const encoded = encode(error)
+    return Exit.isExit(encoded) && Exit.isSuccess(encoded) ? shown(error, encoded.value) : undefined
+  }, undefined)
+
+const encoders = new WeakMap<object, (error: unknown) => Effect.Effect<unknown, unknown, unknown>>()
+
+/** What a model may see of an encoded failure. A `Redacted` encodes to its secret, which is taken out again. */
+const shown = (error: unknown, encoded: unknown): Json | undefined =>
+  attempt(() => {
+    const taken = Snapshot.take(encoded)
+    if (Result.isFailure(taken)) return undefined
+    const secrets = new Set<unknown>()
+    findSecrets(error, secrets, maxDepth)
+    const open = without(taken.success, secrets)
+    if (!isJsonObject(open)) return open
+    const { _tag, ...fields } = open
+    return fields
+  }, undefined)
+
+const maxDepth = 8
+
+const findSecrets = (value: unknown, found: Set<unknown>, depth: number): void => {
+  if (typeof value !== "object" || value === null || depth === 0) return
+  if (Redacted.isRedacted(value)) {
+    const secret = Redacted.value(value)
+    found.add(typeof secret === "bigint" ? String(secret) : secret)
+    return findSecrets(secret, found, depth - 1)
+  }
+  const inner = isA(value, Map) || isA(value, Set) ? [...value] : Object.values(value)
+  for (const item of inner) findSecrets(item, found, depth - 1)
+}
+
+/** Leaves out causes, and replaces secrets. A short secret counts only as a whole value. */
+const without = (value: Json, secrets: ReadonlySet<unknown>): Json => {
+  if (secrets.has(value)) return redacted
+  if (typeof value === "string") {
+    let text = value
+    for (const secret of secrets) {
+      if (typeof secret === "string" && secret.length >= 4) text = text.replaceAll(secret, redacted)
+    }
+    return text
+  }
+  if (Array.isArray(value)) return value.map((item) => without(item, secrets))
+  if (!isJsonObject(value)) return value
+  const kept: { [key: string]: Json } = {}
+  for (const [key, item] of Object.entries(value)) {
+    if (key !== "cause" && key !== "stack") Snapshot.define(kept, key, without(item, secrets))
+  }
+  return kept
+}
+
+const redacted = "<redacted>"

@@ -1,0 +1,203 @@
+/**
+ * The models of the vendors, as data: what each takes, how large it is, and what it costs.
+ *
+ * Every vendor names the pages its facts were read on, and when. A model whose price depends on the length of its
+ * prompt has both prices. Prices are US dollars per million tokens.
+ */
+
+import type { Capability, Model, Price } from "./modelSchema.ts"
+
+/** Where the facts about a vendor's models stand, and when they were read. */
+export interface Source {
+  readonly provider: string
+  readonly url: string
+  /** A day, as `2026-11-24`. */
+  readonly readOn: string
+}
+
+type Facts = Omit<Model, "provider" | "dialect">
+
+const from = <const Name extends string>(
+  source: Source,
+  models: { readonly [K in Name]: Facts }
+): { readonly source: Source; readonly models: { readonly [K in Name]: Model } } => ({
+  source,
+  // Object.entries forgets the names that it keeps.
+  models: Object.fromEntries(
+    Object.entries<Facts>(models).map(([name, facts]) => [
+      name,
+      { ...facts, provider: source.provider, dialect: "tools" }
+    ])
+  ) as { readonly [K in Name]: Model }
+})
+
+const price = (
+  inputPerMillion: number,
+  outputPerMillion: number,
+  cachedPerMillion?: number,
+  cacheWritePerMillion?: number
+): Price => ({
+  inputPerMillion,
+  outputPerMillion,
+  ...(cachedPerMillion === undefined ? {} : { cachedPerMillion }),
+  ...(cacheWritePerMillion === undefined ? {} : { cacheWritePerMillion })
+})
+
+const sees: ReadonlyArray<Capability> = ["text", "vision"]
+const reads: ReadonlyArray<Capability> = ["text", "vision", "document_in"]
+const perceives: ReadonlyArray<Capability> = ["text", "vision", "audio_in", "video_in", "document_in"]
+
+const claude = (id: string, contextWindow: number, maxOutputTokens: number, price: Price, takes = reads): Facts => ({
+  id,
+  capabilities: takes,
+  contextWindow,
+  maxOutputTokens,
+  price
+})
+
+export const anthropic = from(
+  {
+    provider: "anthropic",
+    url: "https://platform.claude.com/docs/en/about-claude/pricing",
+    readOn: "2026-11-24"
+  },
+  {
+    claudeOpus4: claude("claude-opus-4-20250514", 200_000, 32_000, price(15, 75, 1.5, 18.75), sees),
+    claudeOpus45: claude("claude-opus-4-5-20251101", 200_000, 64_000, price(5, 25, 0.5, 6.25)),
+    claudeOpus46: claude("claude-opus-4-6", 1_000_000, 128_000, price(5, 25, 0.5, 6.25)),
+    claudeOpus47: claude("claude-opus-4-7", 1_000_000, 128_000, price(5, 25, 0.5, 6.25)),
+    claudeOpus5: claude("claude-opus-5", 1_000_000, 128_000, price(5, 25, 0.5, 6.25)),
+    claudeOpus55: claude("claude-opus-5-5", 1_000_000, 128_000, price(4, 20, 0.2, 5)),
+    claudeSonnet4: claude("claude-sonnet-4-20250514", 200_000, 64_000, price(3, 15, 0.3, 3.75), sees),
+    claudeSonnet45: claude("claude-sonnet-4-5-20250929", 200_000, 64_000, price(3, 15, 0.3, 3.75)),
+    claudeSonnet46: claude("claude-sonnet-4-6", 1_000_000, 64_000, price(3, 15, 0.3, 3.75)),
+    claudeSonnet55: claude("claude-sonnet-5-5", 1_000_000, 128_000, price(2, 10, 0.1, 2.5)),
+    claudeHaiku45: claude("claude-haiku-4-5-20251001", 200_000, 64_000, price(1, 5, 0.1, 1.25)),
+    claudeHaiku55: claude("claude-haiku-5-5", 1_000_000, 128_000, {
+      ...price(0.1, 0.5, 0.01, 0.125),
+      longPrompt: { above: 100_000, ...price(0.5, 2.5, 0.05, 0.625) }
+    })
+  }
+)
+
+const gpt = (id: string, contextWindow: number, maxOutputTokens: number, price: Price, takes = reads): Facts => ({
+  id,
+  capabilities: takes,
+  contextWindow,
+  maxOutputTokens,
+  price
+})
+
+export const openai = from(
+  {
+    provider: "openai",
+    url: "https://github.com/badlogic/pi-mono (models of @mariozechner/pi-ai 0.73.1, 2026-05-08)",
+    readOn: "2026-11-24"
+  },
+  {
+    gpt4o: gpt("gpt-4o", 128_000, 16_384, price(2.5, 10, 1.25), ["text", "vision", "audio_in", "audio_out"]),
+    gpt4oMini: gpt("gpt-4o-mini", 128_000, 16_384, price(0.15, 0.6, 0.075), sees),
+    gpt41: gpt("gpt-4.1", 1_047_576, 32_768, price(2, 8, 0.5)),
+    gpt41Mini: gpt("gpt-4.1-mini", 1_047_576, 32_768, price(0.4, 1.6, 0.1)),
+    gpt5: gpt("gpt-5", 400_000, 128_000, price(1.25, 10, 0.125)),
+    gpt5Mini: gpt("gpt-5-mini", 400_000, 128_000, price(0.25, 2, 0.025)),
+    gpt5Nano: gpt("gpt-5-nano", 400_000, 128_000, price(0.05, 0.4, 0.005)),
+    gpt51: gpt("gpt-5.1", 400_000, 128_000, price(1.25, 10, 0.125)),
+    gpt52: gpt("gpt-5.2", 400_000, 128_000, price(1.75, 14, 0.175)),
+    gpt54: gpt("gpt-5.4", 272_000, 128_000, price(2.5, 15, 0.25)),
+    gpt54Mini: gpt("gpt-5.4-mini", 400_000, 128_000, price(0.75, 4.5, 0.075)),
+    gpt55: gpt("gpt-5.5", 272_000, 128_000, price(5, 30, 0.5)),
+    o3: gpt("o3", 200_000, 100_000, price(2, 8, 0.5)),
+    o4Mini: gpt("o4-mini", 200_000, 100_000, price(1.1, 4.4, 0.275))
+  }
+)
+
+const gemini = (id: string, price?: Price): Facts => ({
+  id,
+  capabilities: perceives,
+  contextWindow: 1_048_576,
+  maxOutputTokens: 65_536,
+  ...(price === undefined ? {} : { price })
+})
+
+export const google = from(
+  {
+    provider: "google",
+    url: "https://github.com/badlogic/pi-mono (models of @mariozechner/pi-ai 0.73.1, 2026-05-08)",
+    readOn: "2026-11-24"
+  },
+  {
+    // Prices of Pro models depend on the length of the prompt, and only the lower ones were found.
+    gemini25Pro: gemini("gemini-2.5-pro"),
+    gemini25Flash: gemini("gemini-2.5-flash", price(0.3, 2.5, 0.03)),
+    gemini25FlashLite: gemini("gemini-2.5-flash-lite", price(0.1, 0.4, 0.025)),
+    gemini3Flash: gemini("gemini-3-flash-preview", price(0.5, 3, 0.05)),
+    gemini31Pro: gemini("gemini-3.1-pro-preview")
+  }
+)
+
+const other = (id: string, contextWindow: number, maxOutputTokens: number, price: Price, takes = sees): Facts => ({
+  id,
+  capabilities: takes,
+  contextWindow,
+  maxOutputTokens,
+  price
+})
+
+const text: ReadonlyArray<Capability> = ["text"]
+const readOn = "2026-11-24"
+const url = "https://github.com/badlogic/pi-mono (models of @mariozechner/pi-ai 0.73.1, 2026-05-08)"
+
+export const xai = from(
+  { provider: "xai", url, readOn },
+  {
+    grok4: other("grok-4", 256_000, 64_000, price(3, 15, 0.75), text),
+    grok43: other("grok-4.3", 1_000_000, 30_000, price(1.25, 2.5, 0.2))
+  }
+)
+
+export const deepseek = from(
+  { provider: "deepseek", url, readOn },
+  {
+    deepseekV4Flash: other("deepseek-v4-flash", 1_000_000, 384_000, price(0.14, 0.28, 0.0028), text),
+    deepseekV4Pro: other("deepseek-v4-pro", 1_000_000, 384_000, price(0.435, 0.87, 0.003625), text)
+  }
+)
+
+export const mistral = from(
+  { provider: "mistral", url, readOn },
+  {
+    mistralLarge: other("mistral-large-latest", 262_144, 262_144, price(0.5, 1.5)),
+    mistralMedium: other("mistral-medium-latest", 262_144, 262_144, price(1.5, 7.5)),
+    mistralSmall: other("mistral-small-latest", 256_000, 256_000, price(0.15, 0.6))
+  }
+)
+
+export const groq = from(
+  { provider: "groq", url, readOn },
+  {
+    gptOss120b: other("openai/gpt-oss-120b", 131_072, 65_536, price(0.15, 0.6), text),
+    llama33: other("llama-3.3-70b-versatile", 131_072, 32_768, price(0.59, 0.79), text)
+  }
+)
+
+/** Models that run on this machine have no price. Small ones speak blocks better than native calls. */
+export const ollama = {
+  source: { provider: "ollama", url: "https://ollama.com/library", readOn },
+  models: {
+    llama31: { id: "llama3.1", capabilities: text, provider: "ollama", dialect: "blocks" },
+    llava: { id: "llava", capabilities: sees, provider: "ollama", dialect: "blocks" }
+  }
+} as const satisfies { readonly source: Source; readonly models: { readonly [name: string]: Model } }
+
+/** All of them. */
+export const catalogue: ReadonlyArray<{ readonly source: Source; readonly models: ReadonlyArray<Model> }> = [
+  anthropic,
+  openai,
+  google,
+  xai,
+  deepseek,
+  mistral,
+  groq,
+  ollama
+].map(({ models, source }) => ({ source, models: Object.values(models) }))

@@ -1,0 +1,87 @@
+/**
+ * Reduces the contents of messages to what every vendor can be sent, for writers of providers.
+ *
+ * A message becomes pieces of five kinds: text, media, native calls, their results and thinking. Media named by id are looked up; media
+ * that the format or the model does not take become a text in their place; thinking is kept only for the provider and
+ * model that made it. Each message is encoded once per model, and the result is kept as long as the message lives.
+ *
+ * @since 0.2.0
+ */
+
+import type * as Effect from "effect/Effect"
+import * as Parts from "./internal/messageParts.ts"
+import type { ProviderError } from "../KernelError.ts"
+import type { Message } from "../Message.ts"
+import type { Request } from "../Provider.ts"
+
+export type {
+  /**
+   * A medium that can be sent: bytes as base64, or an address that the vendor reads itself.
+   *
+   * @category models
+   * @since 0.2.0
+   */
+  MediaPiece,
+  /**
+   * How a format takes one kind of media: its MIME types, and whether a medium can be an address.
+   *
+   * @category models
+   * @since 0.2.0
+   */
+  Form,
+  /**
+   * The kinds of media that a format has a place for.
+   *
+   * @category models
+   * @since 0.2.0
+   */
+  Media,
+  /**
+   * One thing to send, told apart by `kind`: `text`, `media`, `call`, `result` or `thought`.
+   *
+   * @category models
+   * @since 0.2.0
+   */
+  Piece,
+  /**
+   * The name of the provider, and the media of its format.
+   *
+   * @category models
+   * @since 0.2.0
+   */
+  Settings
+} from "./internal/messageParts.ts"
+
+/**
+ * Creates the encoder of a provider: it returns one value for each message of a request, in order. Fails with
+ * `ProviderError`, whose reason is `disconnected`, when stored media cannot be read now.
+ *
+ * @example
+ * const encode = MessageEncoder.make({ provider: "house", media: { image: { urls: false } } }, (message, pieces) => ({
+ *   who: message.role,
+ *   says: MessageEncoder.textOf(pieces)
+ * }))
+ *
+ * @category constructors
+ * @since 0.2.0
+ */
+export const make: <A>(
+  settings: Parts.Settings,
+  encode: (message: Message, pieces: ReadonlyArray<Parts.Piece>, modelId: string) => A
+) => (request: Request) => Effect.Effect<ReadonlyArray<A>, ProviderError> = Parts.encoder
+
+/**
+ * Returns the texts among the pieces of a message, joined by `separator`. Default: by nothing.
+ *
+ * @category combinators
+ * @since 0.2.0
+ */
+export const textOf: (pieces: ReadonlyArray<Parts.Piece>, separator?: string) => string = Parts.textOf
+
+/**
+ * Every kind of media, as bytes and as an address.
+ *
+ * @category constructors
+ * @since 0.2.0
+ */
+export const allMedia: Parts.Media = Parts.allMedia

@@ -1,0 +1,62 @@
+/**
+ * What every provider must do, as checks to run in any test framework.
+ *
+ * A check is a sentence and an Effect that dies where the provider falls short. The provider asks through the
+ * `HttpClient` of its context, which the checks replace: no connection is opened.
+ *
+ * @since 0.2.0
+ */
+
+import * as Effect from "effect/Effect"
+import * as HttpClient from "effect/http/HttpClient"
+import * as Limits from "../Limits.ts"
+import type { ProviderShape } from "../Provider.ts"
+import { contentChecks } from "./internal/provider/contentChecks.ts"
+import { replyChecks } from "./internal/provider/replyChecks.ts"
+import { refusalChecks } from "./internal/provider/refusalChecks.ts"
+
+/**
+ * One thing a provider must do.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Check<out E, out R> {
+  readonly name: string
+  readonly run: Effect.Effect<void, E, R>
+}
+
+/**
+ * A provider, and a reply that its vendor gives.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Subject<out E = never, out R = never> {
+  /** Makes the provider. */
+  readonly open: Effect.Effect<ProviderShape, E, R>
+  /** The body of a whole reply, and the text that it says. */
+  readonly reply: { readonly body: string; readonly text: string; readonly contentType?: string | undefined }
+  /** The key the provider sends. No error may show it. */
+  readonly secret: string
+}
+
+/**
+ * The checks of a provider.
+ *
+ * @example
+ * for (const { name, run } of ProviderSuite.checks({ open: HouseProvider.make({ apiKey }), reply, secret })) {
+ *   it.effect(name, () => run)
+ * }
+ *
+ * @category constructors
+ * @since 0.2.0
+ */
+export const checks = <E, R>(subject: Subject<E, R>): ReadonlyArray<Check<E, Exclude<R, HttpClient.HttpClient>>> =>
+  [...replyChecks, ...refusalChecks, ...contentChecks].map(({ body, name }) => ({
+    name,
+    run: body({
+      ...subject,
+      open: (client) => Effect.provideService(subject.open, HttpClient.HttpClient, client)
+    }).pipe(Effect.provideService(Limits.Limits, { ...Limits.defaults, modelAttempts: 1 }))
+  }))
