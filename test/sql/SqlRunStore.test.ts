@@ -283,6 +283,8 @@ describe("SqlRunStore, in its tables", () => {
         ["other"]
       )
       db.exec("UPDATE kernai_runs SET format = 1")
+      // A newer version may have another checksum.
+      db.exec("UPDATE kernai_journal SET body = '{' || substr(body, 19)")
       db.exec(`UPDATE kernai_journal SET body = replace(body, '"format":2', '"format":${RunCodec.format + 1}')`)
       assert.strictEqual(yield* reasonOf(store.load("run")), "format")
     })
@@ -338,6 +340,20 @@ describe("SqlRunStore, in its tables", () => {
       assert.deepStrictEqual(yield* page({ limit: 2 }), ["e", "d"])
       assert.deepStrictEqual(yield* page({ limit: 3 }), ["e", "d", "b"])
       assert.deepStrictEqual(yield* page({ limit: 0 }), [])
+    })
+  )
+
+  it.live("notices a bit that is flipped in a record, and names its run, its revision and the reason", () =>
+    Effect.gen(function* () {
+      const { db, filename } = yield* stored
+      db.exec("UPDATE kernai_journal SET body = replace(body, 'model_completed', 'modeh_completed')")
+      const store = yield* at(filename)
+      const error = yield* Effect.flip(store.load("run"))
+      assert.match(error.detail, /^record \d+ of run 'run': its checksum is wrong$/)
+      db.exec("UPDATE kernai_journal SET body = replace(body, '\"run_started\"', '\"run_startee\"')")
+      assert.strictEqual((yield* Effect.flip(store.load("run"))).detail, "record 1 of run 'run': its checksum is wrong")
+      const other = Journal.begin("run", { input: "another" }).last()
+      assert.strictEqual((yield* Effect.flip(store.append([other.record], other.state)))._tag, "RunExists")
     })
   )
 
