@@ -1,22 +1,7 @@
 /**
  * The promises of durable runs: nothing lost, nothing twice.
  */
-import { attempt, benched, type Line, node, ofFiles, tested, vectors, vitest } from "./support.ts"
-
-/** A count that tests print as `name: N`, added up over what they print, and the least it must be. */
-const counted = (line: string, files: ReadonlyArray<string>, word: string, least: number): Line =>
-  ofFiles(
-    (line, files) => {
-      const ran = vitest(files)
-      const found = [...ran.stdout.matchAll(new RegExp(`${word}: (\\d+)`, "g"))]
-      const sum = found.reduce((sum, match) => sum + Number(match[1]), 0)
-      return { line, pass: ran.status === 0 && sum >= least, figure: `${sum} (at least ${least})` }
-    },
-    line,
-    files
-  )
-
-const existing = (line: string, files: ReadonlyArray<string>): Line => ofFiles(tested, line, files)
+import { attempt, benched, counted, existing, type Line, node, vectors } from "./support.ts"
 
 /** Runs the part of the long run that real processes and mutants are, and reads its report. */
 const longRun = (): Omit<Line, "line"> => {

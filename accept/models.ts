@@ -14,6 +14,9 @@ export const models = async (): Promise<ReadonlyArray<Line>> => [
   ofFiles(tested, "ProviderSuite passes five adapters over recorded and synthetic replies, and finds eight mistakes", [
     "test/testing/ProviderSuite.test.ts"
   ]),
+  ofFiles(tested, "Resilience.on: retries around the first word, fallback, reads, rate, circuit; off by one word", [
+    "test/provider/resilienceOn.test.ts"
+  ]),
   ofFiles(tested, "the catalogue has its form and dated sources; doctor and registry agree", [
     "test/internal/words/catalogue.test.ts"
   ]),

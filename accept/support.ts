@@ -85,6 +85,22 @@ export const ofFiles = (
   return missing.length > 0 ? { line, pass: false, figure: `missing: ${missing.join(", ")}` } : prove(line, files)
 }
 
+/** A count that tests print as `name: N`, added up over what they print, and the least it must be. */
+export const counted = (line: string, files: ReadonlyArray<string>, word: string, least: number): Line =>
+  ofFiles(
+    (line, files) => {
+      const ran = vitest(files)
+      const found = [...ran.stdout.matchAll(new RegExp(`${word}: (\\d+)`, "g"))]
+      const sum = found.reduce((sum, match) => sum + Number(match[1]), 0)
+      return { line, pass: ran.status === 0 && sum >= least, figure: `${sum} (at least ${least})` }
+    },
+    line,
+    files
+  )
+
+/** The tests of some files as one line, where the files exist. */
+export const existing = (line: string, files: ReadonlyArray<string>): Line => ofFiles(tested, line, files)
+
 /** A test as the runner reports it. */
 export interface Test {
   /** Its path inside `test/`. */

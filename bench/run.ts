@@ -21,6 +21,7 @@ const names: ReadonlyArray<string> = [
   "heap",
   "start",
   "agents",
+  "team",
   "store"
 ]
 

@@ -18,8 +18,11 @@ import type { DialectName } from "./Dialect.ts"
 import type { Generation } from "./Generation.ts"
 import * as Generations from "./Generation.ts"
 import * as Configs from "./internal/agent/agentConfig.ts"
+import { misshapen } from "./internal/agent/agentShape.ts"
+import { attempt } from "./internal/base/foreignValue.ts"
 import * as Team from "./internal/agent/team.ts"
 import { jsonObject, type JsonObject } from "./internal/base/json.ts"
+import { withDates } from "./internal/base/dateFormat.ts"
 import { resolve, withDefinitions } from "./internal/base/jsonSchema.ts"
 import { timeSpan } from "./internal/base/timeSpan.ts"
 import type { Markup } from "./internal/words/markup.ts"
@@ -307,15 +310,19 @@ export function make(options: Options<unknown>): Agent<unknown, AnySkill<unknown
     spawn: options.spawn,
     contextWindow: options.contextWindow,
     reservedOutputTokens: options.reservedOutputTokens ?? 4096,
-    output: options.output === undefined ? Schema.String : Schema.fromJsonString(Schema.toCodecJson(options.output)),
+    output: options.output === undefined ? Schema.String : answerOf(options.output),
     typed: options.output !== undefined,
     outputJsonSchema: options.output === undefined ? undefined : schemaOf(options.output),
     extra: {}
   }
 }
 
+/** A value that is no schema is found by `problem`. */
+const answerOf = (output: Schema.ConstraintDecoder<unknown>): Schema.ConstraintDecoder<unknown> =>
+  attempt(() => (Schema.isSchema(output) ? Schema.fromJsonString(Schema.toCodecJson(output)) : output), output)
+
 const schemaOf = (output: Schema.Constraint) => () => {
-  const { definitions, schema } = Schema.toJsonSchemaDocument(output)
+  const { definitions, schema } = withDates(output, Schema.toJsonSchemaDocument(output))
   // Some servers require a `type` at the root, not a `$ref`.
   return withDefinitions(resolve(schema, { $defs: jsonObject(definitions) }), definitions)
 }
@@ -403,6 +410,8 @@ const teamProblem = (agent: Agent<unknown, AnySkill<unknown>, unknown>): AgentCo
 }
 
 const settingProblem = (agent: Agent<unknown, AnySkill<unknown>, unknown>): AgentConfigInvalid | undefined => {
+  const shape = misshapen(agent)
+  if (shape !== undefined) return invalid(shape.path, shape.reason)
   const { budget, generation, model, spawn } = agent
   const whole = (path: string, value: number | undefined, minimum: number) =>
     value === undefined || (Number.isSafeInteger(value) && value >= minimum)

@@ -99,7 +99,6 @@ export const make: Effect.Effect<EventBusShape, never, Scope.Scope> = Effect.gen
   const streams: Followers = new Map()
   // Nothing is published on other topics: their subscribers only receive the end.
   const others: Followers = new Map()
-  const handlers = new Map<string, Handler>()
   let isClosed = false
 
   const publish = (event: RunEvent, from?: AgentId): void => {
@@ -126,6 +125,31 @@ export const make: Effect.Effect<EventBusShape, never, Scope.Scope> = Effect.gen
     return Stream.unwrap(Effect.map(subscription, (mailbox) => mailbox.stream))
   }
 
+  yield* Effect.addFinalizer(() =>
+    Effect.sync(() => {
+      isClosed = true
+      for (const followers of [progress, streams, others]) {
+        for (const mailboxes of followers.values()) for (const mailbox of mailboxes) mailbox.end()
+        followers.clear()
+      }
+    })
+  )
+  return { publish, subscribe, ...makeMessages() }
+})
+
+/**
+ * Provides a bus in this process.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerMemory: Layer.Layer<EventBus> = Layer.effect(EventBus, make)
+
+// ---------------------------------------------------------------- helpers
+
+const makeMessages = (): Pick<EventBusShape, "register" | "send"> => {
+  const handlers = new Map<string, Handler>()
+
   const register = Effect.fnUntraced(function* <E, R>(agentId: AgentId, handler: Handler<E, R>) {
     const address = agentId.toString()
     const provide = closeOver(yield* Effect.context<R>())
@@ -150,27 +174,8 @@ export const make: Effect.Effect<EventBusShape, never, Scope.Scope> = Effect.gen
     return answer === undefined ? undefined : answer
   })
 
-  yield* Effect.addFinalizer(() =>
-    Effect.sync(() => {
-      isClosed = true
-      for (const followers of [progress, streams, others]) {
-        for (const mailboxes of followers.values()) for (const mailbox of mailboxes) mailbox.end()
-        followers.clear()
-      }
-    })
-  )
-  return { publish, subscribe, register, send }
-})
-
-/**
- * Provides a bus in this process.
- *
- * @category layers
- * @since 0.1.0
- */
-export const layerMemory: Layer.Layer<EventBus> = Layer.effect(EventBus, make)
-
-// ---------------------------------------------------------------- helpers
+  return { register, send }
+}
 
 /** Subscribers to topics of one type. */
 type Followers = Map<string, Set<Mailbox<RunEvent>>>

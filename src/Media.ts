@@ -13,6 +13,7 @@ import * as Schema from "effect/Schema"
 import { defineBytes } from "./internal/base/snapshot.ts"
 import type { JsonObject } from "./internal/base/json.ts"
 import * as Snapshot from "./internal/base/snapshot.ts"
+import { typeOf } from "./internal/words/mediaSignature.ts"
 
 /**
  * The schema of the kinds of media.
@@ -68,19 +69,23 @@ export interface Options {
 }
 
 /**
- * Creates a medium from bytes, which are copied.
+ * Creates a medium from bytes, which are copied. Their own type counts when they contradict `mimeType`.
+ *
+ * Throws a `RangeError` for a kind or a MIME type that there is not.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const fromBytes = (bytes: Uint8Array, mimeType: string, options?: Omit<Options, "mimeType">): Media => {
+  if (!isBytes(bytes)) throw new RangeError("Media.fromBytes: expected a Uint8Array")
   const source = { _tag: "Bytes" as const, bytes }
   defineBytes(source, "bytes", bytes)
-  return make(source, mimeType, options)
+  return make(source, typeof mimeType === "string" ? typeOf(bytes, mimeType) : mimeType, options)
 }
 
 /**
- * Creates a medium from a file. The file is read each time its bytes are needed.
+ * Creates a medium from a file. The file is read each time its bytes are needed. Its type follows from its name; when
+ * it is stored, the bytes of the file count if they contradict that.
  *
  * @category constructors
  * @since 0.1.0
@@ -96,6 +101,19 @@ export const fromPath = (path: string, options?: Options): Media =>
  */
 export const fromUrl = (url: string, options?: Options): Media =>
   make({ _tag: "Url", url }, options?.mimeType ?? mimeTypeOf(url), options)
+
+/**
+ * Returns a medium with the type that its bytes have, if they contradict its own.
+ *
+ * @category combinators
+ * @since 0.2.0
+ */
+export const recognized = (media: Media, bytes: Uint8Array): Media => {
+  const mimeType = typeOf(bytes, media.mimeType)
+  if (mimeType === media.mimeType) return media
+  const kind = media.kind === kindOf(media.mimeType) ? kindOf(mimeType) : media.kind
+  return Object.freeze({ ...media, mimeType, kind })
+}
 
 /**
  * Computes the id of a medium: from its bytes, or from the text of its path or URL.
@@ -165,13 +183,21 @@ export const toJson = (media: Media): JsonObject => ({
 export const isMedia = (value: unknown): value is Media =>
   typeof value === "object" && value !== null && "kind" in value && "mimeType" in value && "source" in value
 
-const make = (source: Source, mimeType: string, options: Omit<Options, "mimeType"> | undefined): Media =>
-  Object.freeze({
-    kind: options?.kind ?? kindOf(mimeType),
+const make = (source: Source, mimeType: string, options: Omit<Options, "mimeType"> | undefined): Media => {
+  if (typeof mimeType !== "string") throw new RangeError("Media: expected a MIME type")
+  const kind: unknown = options?.kind ?? kindOf(mimeType)
+  if (!isKind(kind)) throw new RangeError(`Media: expected a kind of ${Kind.literals.join(", ")}`)
+  return Object.freeze({
+    kind,
     mimeType,
     source: Object.freeze(source),
     metadata: Snapshot.freeze(options?.metadata ?? {})
   })
+}
+
+const isKind = Schema.is(Kind)
+
+const isBytes = (value: unknown): value is Uint8Array => value instanceof Uint8Array
 
 const dataOf = (source: Source): Uint8Array => {
   switch (source._tag) {

@@ -15,7 +15,7 @@ import type * as Stream from "effect/Stream"
 import type { Call, CallResult } from "./Call.ts"
 import { closeOver, extensionError } from "./internal/base/effects.ts"
 import type { JsonObject } from "./internal/base/json.ts"
-import type { ExtensionFailed, MiddlewareTermination, ModelCallError } from "./KernelError.ts"
+import type { ExtensionFailed, MiddlewareTermination, ModelCallError, ProviderError } from "./KernelError.ts"
 import type { Message } from "./Message.ts"
 import type { ProviderShape, Request } from "./Provider.ts"
 import type { StreamPart } from "./StreamPart.ts"
@@ -66,6 +66,18 @@ export interface ToolRun {
 export type ToolEffect = Effect.Effect<CallResult, MiddlewareTermination | ExtensionFailed>
 
 /**
+ * A reply that failed after its first words.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface ReplyFailure {
+  readonly error: ProviderError
+  /** How often the model was asked in this turn, from 1. */
+  readonly attempt: number
+}
+
+/**
  * A wrapper around model calls and tool calls.
  *
  * @category models
@@ -73,6 +85,11 @@ export type ToolEffect = Effect.Effect<CallResult, MiddlewareTermination | Exten
  */
 export interface Middleware {
   readonly callModel?: ((call: ModelCall, next: (call: ModelCall) => ModelStream) => ModelStream) | undefined
+  /**
+   * Decides whether the model is asked again after a reply broke off, and waits before that. The words that came are
+   * withdrawn: `model_restarted` names the new attempt. The run fails with the error when no middleware wants it.
+   */
+  readonly restartReply?: ((failure: ReplyFailure) => Effect.Effect<boolean>) | undefined
   readonly callTool?: ((run: ToolRun, next: (run: ToolRun) => ToolEffect) => ToolEffect) | undefined
 }
 

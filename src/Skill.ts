@@ -206,9 +206,9 @@ export type { Output, SkillResult } from "./internal/skill/skillOutput.ts"
  * a `Schema.Number` also from `"NaN"` or `"Infinity"`, which a `Schema.Finite` does not accept. A schema that is not an
  * object (`Schema.String`) becomes the single input `input`.
  *
- * `execute` may return text, media, `result(…)`, contents, a list of these, null for an empty result, or any other
- * JSON. Texts in a list are joined; to return a list as JSON, wrap it in an object. `undefined` and other values fail
- * with `SkillResultInvalid`.
+ * `execute` may return text, media, `result(…)`, contents, a list of these, nothing (`Effect.void`, null) for an
+ * empty result, or any other JSON. Texts in a list are joined; to return a list as JSON, wrap it in an object. Other
+ * values fail with `SkillResultInvalid`.
  *
  * When `execute` fails, the model receives the message of the error, or its `_tag` without one. Errors of a
  * `Schema.TaggedError` class, and failures that fit the `failure` schema, are shown with their encoded fields. Causes are

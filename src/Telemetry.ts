@@ -15,7 +15,7 @@ import type { Generation } from "./Generation.ts"
 import { metrics, names, operations, providerName } from "./internal/record/genAi.ts"
 import { messageOf, partOf } from "./internal/record/genAiContent.ts"
 import { plain } from "./internal/base/json.ts"
-import type { Attributes } from "./internal/record/span.ts"
+import type { Attributes, Told } from "./internal/record/span.ts"
 import { measured } from "./internal/record/span.ts"
 import type { Message } from "./Message.ts"
 import type { Effects } from "./Skill.ts"
@@ -212,15 +212,7 @@ export const make = (options: Options = {}): TelemetryShape => {
         attributes: { ...chatAttributes(facts), ...chatInput(facts, capture) },
         dimensions: [names.operation, names.provider, names.requestModel],
         showsFailures: true,
-        outcome: (value, told) => {
-          const end = outcome?.(value) ?? {}
-          const { firstChunkMs, output, usage } = end
-          told.add(chatEnd(end))
-          told.add(capture(names.outputMessages, output && (() => [messageOf(output())])))
-          if (usage) told.count(metrics.tokens, usage.inputTokens, { [names.tokenType]: "input" })
-          if (usage) told.count(metrics.tokens, usage.outputTokens, { [names.tokenType]: "output" })
-          if (firstChunkMs !== undefined) told.count(metrics.firstChunk, firstChunkMs / 1000)
-        }
+        outcome: (value, told) => addReply(told, outcome?.(value) ?? {}, capture)
       }),
     tool: (effect, facts, outcome) =>
       measured(effect, {
@@ -264,6 +256,16 @@ export const make = (options: Options = {}): TelemetryShape => {
 export const layer = (options?: Options): Layer.Layer<never> => Layer.sync(Telemetry, () => make(options))
 
 // ---------------------------------------------------------------- helpers
+
+/** Adds a reply to the span and the metrics of its call. */
+const addReply = (told: Told, end: ChatOutcome, capture: Capture): void => {
+  const { firstChunkMs, output, usage } = end
+  told.add(chatEnd(end))
+  told.add(capture(names.outputMessages, output && (() => [messageOf(output())])))
+  if (usage) told.count(metrics.tokens, usage.inputTokens, { [names.tokenType]: "input" })
+  if (usage) told.count(metrics.tokens, usage.outputTokens, { [names.tokenType]: "output" })
+  if (firstChunkMs !== undefined) told.count(metrics.firstChunk, firstChunkMs / 1000)
+}
 
 /** Returns the attribute of a content if contents are captured. Otherwise the value is not even computed. */
 type Capture = (name: string, value: (() => unknown) | undefined) => Attributes

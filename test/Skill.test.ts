@@ -692,7 +692,7 @@ describe("Skill.toOutput (BP-72, BP-73)", () => {
     const cycle: { self?: unknown } = {}
     cycle.self = cycle
     const cases: ReadonlyArray<readonly [unknown, string]> = [
-      [undefined, ""],
+      [[undefined], "/0"],
       [{ a: { b: undefined } }, "/a/b"],
       [{ a: [1n] }, "/a/0"],
       [[Number.NaN], "/0"],

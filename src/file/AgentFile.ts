@@ -14,6 +14,7 @@ import * as Path from "effect/Path"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaRepresentation from "effect/SchemaRepresentation"
+import * as Config from "../internal/agent/agentConfig.ts"
 import * as Bounds from "../internal/base/bounds.ts"
 import type { Agent } from "../Agent.ts"
 import * as Agents from "../Agent.ts"
@@ -44,7 +45,7 @@ export const jsonSchema: () => JsonObject = Schemas.jsonSchema
  * Reads an agent from the text of a file.
  *
  * YAML text may also be JSON. An agent with an `output_schema` answers with JSON of that schema, whose type is known
- * only at run time. The schema must not contain a `pattern`.
+ * only at run time. The schema must not contain a `pattern`. An unknown key fails, unless it begins with `x_` or `x-`.
  *
  * @example
  * const agent = yield* AgentFile.parse(`
@@ -71,6 +72,8 @@ export const parse: (
       ? parseJson(text, Bounds.jsonDepth)
       : Result.map(Yaml.parse(text, { nodes: Bounds.yamlNodes, depth: Bounds.jsonDepth }), toJson)
   if (Result.isFailure(read)) return yield* unreadable(read.failure)
+  const unknown = Config.unknownKey(read.success)
+  if (unknown !== undefined) return yield* unknown
   return yield* Effect.fromResult(fromConfig(read.success))
 })
 

@@ -13,6 +13,8 @@ import type * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import * as Bounds from "../internal/base/bounds.ts"
+import { nearestKey } from "../internal/base/nearestKey.ts"
+import { shorten, visible } from "../internal/base/text.ts"
 import * as Yaml from "../internal/base/yaml.ts"
 import { ConfigInvalid } from "../KernelError.ts"
 import type { Outcome, PolicyShape, Rule, Rules } from "../Policy.ts"
@@ -97,7 +99,7 @@ const mapping = (
 ): Decoded<ReadonlyMap<string, Yaml.Plain>> => {
   if (!isMapping(value)) return refuse(path, "expected a mapping")
   for (const key of value.keys()) {
-    if (!known.includes(key)) return refuse(path, `unknown key '${key}'; known: ${known.join(", ")}`)
+    if (!known.includes(key)) return refuse(path, `unknown key '${visible(shorten(key, 60))}'${nearestKey(key, known)}`)
   }
   return Result.succeed(value)
 }

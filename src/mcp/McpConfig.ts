@@ -14,6 +14,8 @@ import * as Effect from "effect/Effect"
 import type * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Bounds from "../internal/base/bounds.ts"
+import { isOwnKey, nearestKey } from "../internal/base/nearestKey.ts"
+import { shorten, visible } from "../internal/base/text.ts"
 import * as PlainValue from "../internal/base/yaml.ts"
 import { ConfigInvalid } from "../KernelError.ts"
 import * as ServerEntry from "./internal/serverEntry.ts"
@@ -177,9 +179,18 @@ const decode = Effect.fnUntraced(function* (
   )
   const declared = document instanceof Map ? document.get("servers") : undefined
   const fail = (reason: string) => new ConfigInvalid({ path: "servers", reason })
+  const unknown =
+    document instanceof Map ? [...document.keys()].find((key) => key !== "servers" && !isOwnKey(key)) : undefined
   if (!(declared instanceof Map) || declared.size === 0) {
-    const other = document instanceof Map && document.has("mcpServers") ? ", not under 'mcpServers:'" : ""
+    const other = unknown === undefined ? "" : `, not under '${visible(shorten(unknown, 60))}:'`
     return yield* fail(`MCP config must declare at least one server under 'servers:'${other}`)
+  }
+  if (unknown !== undefined) {
+    const key = visible(shorten(unknown, 60))
+    return yield* new ConfigInvalid({
+      path: key,
+      reason: `'${key}' is not a known key${nearestKey(unknown, ["servers"])}`
+    })
   }
   const { env } = options ?? {}
   const provider = env === undefined ? yield* ConfigProvider.ConfigProvider : ConfigProvider.fromUnknown(env)

@@ -217,23 +217,17 @@ const toBody = (request: Request, messages: ReadonlyArray<WireSteps>): string =>
 
 const failed = (told: Fields | undefined): Fault => Google.fault(told, 500)
 
-const decoder = (reply: Reply): Decoder => {
+/** Reads the steps of an interaction, by their index. */
+const makeSteps = (reply: Reply) => {
   const signatures = new Map<string, string>()
   const media = new Map<string, { readonly mediaType: string | undefined; readonly data: string }>()
-  let usage: Fields | undefined
-  let reason: FinishReason | undefined
-
-  const finish = (given: FinishReason) => {
-    for (const key of media.keys()) endMedium(key)
-    reply.finish(given === "stop" && reply.hasCalls ? "tool-calls" : given, toUsage(usage))
-  }
 
   const sign = (key: string, signature: string) => {
     signatures.set(key, (signatures.get(key) ?? "") + signature)
     reply.keep(signature.length)
   }
 
-  const stepStart = (key: string, step: Fields | undefined) => {
+  const start = (key: string, step: Fields | undefined) => {
     switch (string(step, "type")) {
       case "function_call": {
         const callId = reply.call(key, text(step, "id"), string(step, "name") ?? "")
@@ -280,26 +274,44 @@ const decoder = (reply: Reply): Decoder => {
     if (made !== undefined) reply.file(made.mediaType, made.data)
   }
 
-  const stepDelta = (key: string, delta: Fields | undefined) => {
-    switch (string(delta, "type")) {
+  const delta = (key: string, part: Fields | undefined) => {
+    switch (string(part, "type")) {
       case "text":
-        return reply.text(string(delta, "text") ?? "")
+        return reply.text(string(part, "text") ?? "")
       case "thought_summary":
-        return reply.thinking(string(fields(delta, "content"), "text") ?? string(delta, "text") ?? "")
+        return reply.thinking(string(fields(part, "content"), "text") ?? string(part, "text") ?? "")
       case "thought_signature":
-        return sign(key, string(delta, "signature") ?? "")
+        return sign(key, string(part, "signature") ?? "")
       case "arguments_delta":
-        return reply.params(key, string(delta, "arguments") ?? "")
+        return reply.params(key, string(part, "arguments") ?? "")
     }
-    medium(key, delta)
+    medium(key, part)
   }
 
-  const stepStop = (key: string) => {
+  const stop = (key: string) => {
     const signature = signatures.get(key)
     signatures.delete(key)
     endMedium(key)
     if (signature !== undefined && signature !== "") reply.endThinking({ [name]: { signature } })
     reply.endCall(key)
+  }
+
+  /** Reports media whose steps never stopped. */
+  const end = () => {
+    for (const key of media.keys()) endMedium(key)
+  }
+
+  return { start, delta, stop, end }
+}
+
+const decoder = (reply: Reply): Decoder => {
+  const steps = makeSteps(reply)
+  let usage: Fields | undefined
+  let reason: FinishReason | undefined
+
+  const finish = (given: FinishReason) => {
+    steps.end()
+    reply.finish(given === "stop" && reply.hasCalls ? "tool-calls" : given, toUsage(usage))
   }
 
   const concluded = (interaction: Fields | undefined): Fault | undefined => {
@@ -314,11 +326,11 @@ const decoder = (reply: Reply): Decoder => {
     event: (event) => {
       switch (string(event, "event_type")) {
         case "step.delta":
-          return void stepDelta(String(count(event, "index") ?? 0), fields(event, "delta"))
+          return void steps.delta(String(count(event, "index") ?? 0), fields(event, "delta"))
         case "step.start":
-          return void stepStart(String(count(event, "index") ?? 0), fields(event, "step"))
+          return void steps.start(String(count(event, "index") ?? 0), fields(event, "step"))
         case "step.stop":
-          return void stepStop(String(count(event, "index") ?? 0))
+          return void steps.stop(String(count(event, "index") ?? 0))
         case "interaction.created": {
           const interaction = fields(event, "interaction")
           return void reply.about(text(interaction, "id"), text(interaction, "model"))
@@ -339,10 +351,10 @@ const decoder = (reply: Reply): Decoder => {
     whole: (interaction) => {
       if (interaction["error"] !== undefined && interaction["error"] !== null) return failed(interaction)
       reply.about(text(interaction, "id"), text(interaction, "model"))
-      const steps = [...list(interaction, "steps"), ...list(interaction, "outputs")]
-      steps.forEach((step, index) => {
-        stepStart(String(index), step)
-        stepStop(String(index))
+      const all = [...list(interaction, "steps"), ...list(interaction, "outputs")]
+      all.forEach((step, index) => {
+        steps.start(String(index), step)
+        steps.stop(String(index))
       })
       const fault = concluded(interaction)
       if (fault === undefined && reason !== undefined) finish(reason)

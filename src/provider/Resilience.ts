@@ -1,9 +1,16 @@
 /**
  * Middleware that keeps a run going when a model does not reply.
  *
- * Retries, fallback models, rate limits and circuit breakers around the model call. A call is repeated or sent to
- * another model only while nothing of its reply was delivered. `model_completed` names the model that replied; each
- * failed call is published as `model_call_failed`.
+ * Retries, fallback models, rate limits and circuit breakers around the model call; `on` has all of them. A call is
+ * sent to another model only while nothing of its reply was delivered. `model_completed` names the model that replied;
+ * each failed call is published as `model_call_failed`.
+ *
+ * @example
+ * const KernelLive = Kernel.layerModels.pipe(
+ *   Layer.provide(Resilience.on({ fallback: ["anthropic/claude-haiku-4-5"] })),
+ *   Layer.provide([skills, HttpModelRegistry.layer, protocols, media, runs])
+ * )
+ * const once = program.pipe(Effect.provide(Resilience.off))
  *
  * @since 0.1.0
  */
@@ -29,7 +36,9 @@ import { Middleware } from "../Middleware.ts"
 import type { Model } from "../Model.ts"
 import { ModelRegistry } from "../ModelRegistry.ts"
 import type { ProviderShape } from "../Provider.ts"
-import { again, type Failure, isPassing } from "./internal/retryRule.ts"
+import { SkillRegistry } from "../SkillRegistry.ts"
+import * as Reads from "./internal/readRetry.ts"
+import { again, type Failure, isPassing, restart } from "./internal/retryRule.ts"
 import { open } from "./internal/attempts.ts"
 import { instant } from "./internal/providerFault.ts"
 
@@ -105,6 +114,16 @@ export interface CircuitOptions {
   readonly counts?: ((error: ProviderError) => boolean) | undefined
 }
 
+export type {
+  /**
+   * How calls of skills that only read are repeated.
+   *
+   * @category models
+   * @since 0.2.0
+   */
+  ReadRetryOptions
+} from "./internal/readRetry.ts"
+
 // ---------------------------------------------------------------- guards
 
 export {
@@ -130,6 +149,24 @@ export {
 export const retry = (options: RetryOptions = {}): Middleware => ({
   callModel: (call, next) => Stream.unwrap(again(open(Stream.suspend(() => next(call))), options))
 })
+
+/**
+ * Asks the model again when its reply broke off after the first words. They are withdrawn, and `model_restarted` is
+ * published with the number of the new attempt.
+ *
+ * @category constructors
+ * @since 0.2.0
+ */
+export const restartReplies = (options: RetryOptions = {}): Middleware => ({ restartReply: restart(options) })
+
+/**
+ * Repeats calls of skills whose `effects` are `read` when they fail: nothing they do can happen twice.
+ *
+ * @category constructors
+ * @since 0.2.0
+ */
+export const retryReads = (options: Reads.ReadRetryOptions = {}): Effect.Effect<Middleware, never, SkillRegistry> =>
+  Effect.map(SkillRegistry, (skills) => Reads.retryReads(skills, options))
 
 /**
  * Asks these models in turn when the requested one fails.
@@ -289,6 +326,29 @@ export const circuitBreaker = (
 
 // ---------------------------------------------------------------- layers
 
+const IsOn: Context.Reference<boolean> = Context.Reference<boolean>("kernai/provider/Resilience/IsOn", {
+  defaultValue: () => true
+})
+
+/** A middleware that does nothing where `off` is provided. */
+const switched = ({ callModel, callTool, restartReply }: Middleware): Middleware => ({
+  ...(callModel === undefined
+    ? {}
+    : {
+        callModel: (call, next) =>
+          Stream.unwrap(Effect.map(IsOn, (isOn) => (isOn ? callModel(call, next) : next(call))))
+      }),
+  ...(callTool === undefined
+    ? {}
+    : { callTool: (run, next) => Effect.flatMap(IsOn, (isOn) => (isOn ? callTool(run, next) : next(run))) }),
+  ...(restartReply === undefined
+    ? {}
+    : {
+        restartReply: (failure) =>
+          Effect.flatMap(IsOn, (isOn) => (isOn ? restartReply(failure) : Effect.succeed(false)))
+      })
+})
+
 /**
  * Adds these around the model call, outermost first, inside the existing middleware.
  *
@@ -316,6 +376,71 @@ export function layer<E, R>(
     })
   )
 }
+
+/**
+ * The parts of `on`. Each can be left out with `false`.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface OnOptions<C extends Candidate = Candidate> {
+  /** Models to ask, in order, when the requested one fails. Default: none. */
+  readonly fallback?: ReadonlyArray<C> | undefined
+  /** Retries of model calls, and of replies that broke off. Default: three attempts. */
+  readonly retry?: RetryOptions | false | undefined
+  /** Retries of skills that only read. Default: three attempts. */
+  readonly reads?: Reads.ReadRetryOptions | false | undefined
+  /** Default: no limit but what the vendors ask for. */
+  readonly rateLimit?: RateLimitOptions | false | undefined
+  /** One circuit for each model. Default: five failures in a row rest a model for half a minute. */
+  readonly circuitBreaker?: CircuitOptions | false | undefined
+}
+
+/**
+ * Adds retries, fallback models, a rate limit and a circuit breaker for each model, counted in this process, inside the
+ * existing middleware. `off` switches them off again for one program.
+ *
+ * @category layers
+ * @since 0.2.0
+ */
+export function on<C extends Candidate = never>(
+  options?: OnOptions<C>
+): Layer.Layer<
+  never,
+  InvalidModel | UnsupportedProvider,
+  SkillRegistry | (Extract<C, string> extends never ? never : ModelRegistry)
+>
+export function on(
+  options: OnOptions = {}
+): Layer.Layer<never, InvalidModel | UnsupportedProvider, SkillRegistry | ModelRegistry> {
+  const { circuitBreaker: circuit, fallback: models = [], rateLimit: rate, reads, retry: retries = {} } = options
+  const again = retries === false ? { attempts: 1 } : retries
+  const parts: ReadonlyArray<Effect.Effect<Middleware, InvalidModel | UnsupportedProvider, Parts>> = [
+    ...(reads === false ? [] : [retryReads(reads)]),
+    Effect.succeed(restartReplies(again)),
+    fallback(models, { ...again, attempts: again.attempts ?? 3 }),
+    ...(rate === undefined || rate === false ? [] : [rateLimit(rate)]),
+    ...(circuit === false ? [] : [circuitBreaker({ key: nameOf, ...circuit })])
+  ]
+  return Layer.effect(
+    Middleware,
+    Effect.gen(function* () {
+      const outer = yield* Middleware
+      const built = yield* Effect.forEach(parts, (part) => part)
+      return [...outer, ...built.map(switched)]
+    })
+  ).pipe(Layer.provide([layerRateLimiter, layerCircuitBreaker()]))
+}
+
+type Parts = SkillRegistry | ModelRegistry | RateLimiter.RateLimiter | CircuitBreaker.CircuitBreaker
+
+/**
+ * Switches the parts of `on` off, for the program it is provided to.
+ *
+ * @category layers
+ * @since 0.2.0
+ */
+export const off: Layer.Layer<never> = Layer.succeed(IsOn, false)
 
 /**
  * Counts for `rateLimit` in this process.

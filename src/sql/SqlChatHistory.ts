@@ -12,6 +12,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as SqlClient from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
+import type { Fragment } from "effect/sql/Statement"
 import * as Stream from "effect/Stream"
 import * as ChatHistory from "../ChatHistory.ts"
 import { read, write } from "../internal/chat/chatText.ts"
@@ -72,30 +73,6 @@ export const make = Effect.fnUntraced(function* (
     ).pipe(Effect.flatMap((rows) => Effect.map(messagesOf(rows), (messages) => [messages, next(rows)] as const)))
   )
 
-  const last = Effect.fnUntraced(function* (n: number) {
-    const wanted = n > 0 ? Math.ceil(n) : 0
-    const found: Array<ReadonlyArray<Message>> = []
-    let before: number | undefined
-    for (let count = 0; count < wanted;) {
-      const until = before === undefined ? sql`` : sql`AND id < ${before}`
-      const rows = yield* guarded(
-        "read messages",
-        sql<Row>`
-        SELECT id, body FROM kernai_messages WHERE ${mine} ${until} ORDER BY id DESC LIMIT ${Math.min(page, wanted)}
-      `
-      )
-      for (const row of rows) {
-        const messages = yield* Effect.fromResult(read(row.body))
-        found.push(messages)
-        count += messages.length
-        before = row.id
-        if (count >= wanted) break
-      }
-      if (rows.length < Math.min(page, wanted)) break
-    }
-    return wanted === 0 ? [] : found.toReversed().flat().slice(-wanted)
-  })
-
   return {
     append,
     stream,
@@ -109,7 +86,7 @@ export const make = Effect.fnUntraced(function* (
       ),
       (rows) => rows[0]?.size ?? 0
     ),
-    last,
+    last: (n) => last(sql, mine, n),
     clear: Effect.asVoid(guarded("clear", sql`DELETE FROM kernai_messages WHERE ${mine}`))
   }
 })
@@ -157,6 +134,31 @@ export const layerPg = (
 ): Layer.Layer<ChatHistory.ChatHistory, StoreError> => onPg(ChatHistory.ChatHistory, options, make(conversation))
 
 // ---------------------------------------------------------------- helpers
+
+/** The last `n` messages of a conversation, read from its end. */
+const last = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, mine: Fragment, n: number) {
+  const wanted = n > 0 ? Math.ceil(n) : 0
+  const found: Array<ReadonlyArray<Message>> = []
+  let before: number | undefined
+  for (let count = 0; count < wanted;) {
+    const until = before === undefined ? sql`` : sql`AND id < ${before}`
+    const rows = yield* guarded(
+      "read messages",
+      sql<Row>`
+      SELECT id, body FROM kernai_messages WHERE ${mine} ${until} ORDER BY id DESC LIMIT ${Math.min(page, wanted)}
+    `
+    )
+    for (const row of rows) {
+      const messages = yield* Effect.fromResult(read(row.body))
+      found.push(messages)
+      count += messages.length
+      before = row.id
+      if (count >= wanted) break
+    }
+    if (rows.length < Math.min(page, wanted)) break
+  }
+  return wanted === 0 ? [] : found.toReversed().flat().slice(-wanted)
+})
 
 const table = (id: string, text: string) => [
   `CREATE TABLE kernai_messages (

@@ -110,6 +110,33 @@ describe("AgentFile", () => {
     })
   )
 
+  it.effect("fails for an unknown key with its place and the nearest right one", () =>
+    Effect.gen(function* () {
+      const base = "system_prompt: x\nmodel: m\n"
+      for (const [text, path, advice] of [
+        [`${base}max_step: 3`, "max_step", "did you mean 'max_steps'?"],
+        [`${base}maxSteps: 3`, "maxSteps", "did you mean 'max_steps'?"],
+        ["system_prompt: x\nmodle: m", "modle", "did you mean 'model'?"],
+        ["system_promt: x\nmodel: m", "system_promt", "did you mean 'system_prompt'?"],
+        [`${base}budget: {max_token: 3}`, "budget.max_token", "did you mean 'max_tokens'?"],
+        [`${base}spawn: {depth: 3}`, "spawn.depth", "known keys: max_agents, max_depth"],
+        [`${base}thinking: {efort: high}`, "thinking.efort", "did you mean 'effort'?"],
+        ["system_prompt: x\nmodel: {id: m, privider: openai}", "model.privider", "did you mean 'provider'?"],
+        [
+          "system_prompt: x\nmodel: {id: m, price: {input_per_milion: 1, output_per_million: 2}}",
+          "model.price.input_per_milion",
+          "did you mean 'input_per_million'?"
+        ]
+      ] as const) {
+        const error = yield* Effect.flip(AgentFile.parse(text))
+        assert.strictEqual(error.path, path)
+        assert.strictEqual(error.message, `invalid agent at '${path}': is not a known key; ${advice}`)
+      }
+      const own = `${base}x_owner: me\nx-tag: 1\n$schema: s\nprovider_options: {any: {thing: 1}}`
+      assert.deepStrictEqual((yield* AgentFile.parse(own)).extra, { x_owner: "me", "x-tag": 1, $schema: "s" })
+    })
+  )
+
   it.effect("suggests the right key when the file uses its name in code (AC-23)", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(AgentFile.parse("instructions: You help.\nmodel: m"))
@@ -157,13 +184,13 @@ describe("AgentFile", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it("publishes a JSON Schema that describes every key and allows others", () => {
+  it("publishes a JSON Schema that describes every key, and allows none but a user's own", () => {
     const schema = AgentFile.jsonSchema()
     const published: unknown = JSON.parse(readFileSync(new URL("../../agent.schema.json", import.meta.url), "utf8"))
     assert.deepStrictEqual(published, schema, "agent.schema.json is not what AgentFile.jsonSchema() gives")
     assert.strictEqual(schema["title"], "kernai agent")
     assert.deepStrictEqual(schema["required"], ["system_prompt", "model"])
-    assert.isTrue(schema["additionalProperties"])
+    assert.isFalse(schema["additionalProperties"])
     const Described = Schema.Struct({ description: Schema.NonEmptyString })
     const { properties } = Schema.decodeUnknownSync(
       Schema.Struct({ properties: Schema.Record(Schema.String, Described) })

@@ -69,7 +69,9 @@ describe("PolicyFile", () => {
 
   it.effect("rejects an invalid rule, with its path", () =>
     Effect.gen(function* () {
-      assert.match(yield* reason("denny: []"), /^unknown key 'denny'/)
+      assert.strictEqual(yield* reason("denny: []"), "unknown key 'denny'; did you mean 'deny'?")
+      assert.match(yield* reason("deny: [{ tool: a, wehre: {} }]"), /unknown key 'wehre'; did you mean 'where'\?$/)
+      assert.match(yield* reason("default: { wirte: deny }"), /unknown key 'wirte'; did you mean 'write'\?$/)
       assert.match(yield* reason("deny: shell"), /^deny: expected a list/)
       assert.match(yield* reason("deny: [{ name: shell }]"), /^deny\[0\]: unknown key 'name'/)
       assert.match(yield* reason("deny: [{ where: {} }]"), /^deny\[0\].tool: expected a text/)

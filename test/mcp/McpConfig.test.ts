@@ -55,6 +55,12 @@ servers:
         { mcpServers: { n: { command: "x" } } },
         "MCP config must declare at least one server under 'servers:', not under 'mcpServers:'"
       ],
+      [
+        { server: { fs: { command: "x" } } },
+        "MCP config must declare at least one server under 'servers:', not under 'server:'"
+      ],
+      [{ servers: { fs: { command: "x" } }, serves: {} }, "'serves' is not a known key; did you mean 'servers'?"],
+      [{ servers: { fs: { command: "x" } }, timeout: 3 }, "'timeout' is not a known key; known keys: servers"],
       [{ servers: { n: { transport: "stdio" } } }, "stdio server 'n' missing 'command'"],
       [{ servers: { n: { transport: "stdio", command: " " } } }, "stdio server 'n' missing 'command'"],
       [{ servers: { n: { transport: "sse" } } }, "sse server 'n' missing 'url'"],
@@ -348,7 +354,7 @@ servers:
     it.effect("allows aliases, and quoted texts that look like a tag", () =>
       Effect.gen(function* () {
         const config = yield* McpConfig.fromYaml(
-          "defaults: &d {A: '!x'}\nservers:\n  a: {command: x, env: *d}\n  b: {command: y, env: *d}\n"
+          "x-defaults: &d {A: '!x'}\nservers:\n  a: {command: x, env: *d}\n  b: {command: y, env: *d}\n"
         )
         assert.deepStrictEqual(
           [...config.servers.values()].map((server) => (server.transport === "stdio" ? reveal(server.env) : {})),

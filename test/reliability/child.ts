@@ -15,7 +15,7 @@ import * as Queue from "effect/Queue"
 import * as Redacted from "effect/Redacted"
 import { Kernel, RunStore, RunWorker } from "kernai"
 import { createInterface } from "node:readline"
-import { agentOf, agents, kernel } from "./errand.ts"
+import { agentOf, agents, approving, kernel } from "./errand.ts"
 
 /** Where runs are kept. */
 export type Where =
@@ -37,6 +37,8 @@ export interface Order {
   readonly takes: number
   /** See `Site.freezes`. */
   readonly freezes?: boolean
+  /** What the ids of runs begin with. Default: `r`. */
+  readonly prefix?: string
   /** A kernel of brokenKernels.ts instead of the real one. */
   readonly broken?: string
 }
@@ -66,7 +68,8 @@ const say = (line: string) => process.stdout.write(`${line}\n`)
 const bring = Effect.fnUntraced(function* (runId: string, machine: string, begins: boolean) {
   const options = { runId, workerId: machine }
   const agent = agentOf(runId)
-  return endOf(yield* Effect.exit(begins ? Kernel.run(agent, "go", options) : Kernel.resume(agent, runId, options)))
+  const resume = Kernel.resume(agent, runId, options)
+  return endOf(yield* Effect.exit(approving(runId, begins ? Kernel.run(agent, "go", options) : resume, resume)))
 })
 
 const endOf = (exit: Exit.Exit<unknown, { readonly _tag: string }>): string =>
@@ -77,10 +80,10 @@ const endOf = (exit: Exit.Exit<unknown, { readonly _tag: string }>): string =>
         onSome: (error) => error._tag
       })
 
-const walk = Effect.fnUntraced(function* ({ machine, task }: Order) {
+const walk = Effect.fnUntraced(function* ({ machine, prefix = "r", task }: Order) {
   const store = yield* RunStore.RunStore
   for (let number = 0; ; number++) {
-    const runId = `r${number}`
+    const runId = `${prefix}${number}`
     const head = yield* store.head(runId)
     if (Option.isNone(head) && task === "finish") return
     if (Option.isSome(head) && head.value.status.type === "completed") continue

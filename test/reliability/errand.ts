@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
-import { Agent, Kernel, MediaStore, Middleware, ProtocolRegistry, Provider } from "kernai"
+import { Agent, Kernel, MediaStore, Middleware, Policy, ProtocolRegistry, Provider } from "kernai"
 import { RunStore, Skill, SkillRegistry, StreamPart } from "kernai"
 import * as fs from "node:fs"
 import { join } from "node:path"
@@ -27,8 +27,65 @@ export const agents = [
   Agent.make({ name: "planner", instructions: "", model, skills: "all", taskConcurrency: 2 })
 ] as const
 
-/** The agent of a run: the number at the end of its id decides. */
-export const agentOf = (runId: string) => agents[Number(/\d+$/.exec(runId)?.[0] ?? 0) % agents.length] ?? agents[0]
+const member = (id: string, skills: ReadonlyArray<string>, below: ReadonlyArray<Agent.Agent> = []) =>
+  Agent.make({
+    name: id,
+    instructions: "",
+    model: { ...model, id },
+    skills,
+    agents: below,
+    dialect: "tools",
+    concurrency: 3
+  })
+
+/** A support desk: three specialists, one of which asks a clerk, whose payments a person confirms. */
+export const desk = member(
+  "desk",
+  [],
+  [
+    member("billing", ["pay", "send"]),
+    member("refunds", ["file"], [member("clerk", ["pay", "send"])]),
+    member("shipping", ["look", "file"])
+  ]
+)
+
+/** The agent of a run: the number at the end of its id decides, and a desk's runs begin with its name. */
+export const agentOf = (runId: string) =>
+  runId.startsWith("desk") ? desk : (agents[Number(/\d+$/.exec(runId)?.[0] ?? 0) % agents.length] ?? agents[0])
+
+/** Who asks whom, and what for, turn by turn. */
+const deskCalls: { readonly [model: string]: ReadonlyArray<ReadonlyArray<string>> } = {
+  desk: [["billing", "refunds", "shipping"], ["shipping"]],
+  billing: [["pay", "send"]],
+  refunds: [["clerk"], ["file"]],
+  clerk: [["pay"], ["send"]],
+  shipping: [["look", "file"]]
+}
+
+/** Calls of the clerk that cost money wait for a person. */
+const confirms = Policy.layer(({ agent, name }) =>
+  Effect.succeed(agent === "clerk" && name === "pay" ? Policy.confirm("it costs") : Policy.allowed)
+)
+
+/** Runs or resumes a run to its end, and answers what it asks on the way. */
+export const approving = <A, E extends { readonly _tag: string }, R>(
+  runId: string,
+  first: Effect.Effect<A, E, R>,
+  resume: Effect.Effect<A, E, R>
+): Effect.Effect<A, E | Kernel.AnswerError | Kernel.QuestionsError, R | RunStore.RunStore> =>
+  Effect.catchIf(
+    first,
+    ({ _tag }) => _tag === "RunPaused",
+    () =>
+      Effect.gen(function* () {
+        const open = yield* Kernel.questions(runId)
+        yield* Kernel.answer(
+          runId,
+          open.map(({ callId }) => ({ callId, approved: true, by: "operator" }))
+        )
+        return yield* approving(runId, resume, resume)
+      })
+  )
 
 const calls: ReadonlyArray<ReadonlyArray<string>> = [
   ["pay", "send"],
@@ -52,20 +109,22 @@ const provider: Provider.ProviderShape = {
   stream: (request) =>
     Stream.suspend(() => {
       const said = request.messages.filter((message) => message.role === "assistant").length
+      const wanted = deskCalls[request.model.id]
+      if (wanted !== undefined) return Stream.fromArray(tools(said, wanted))
       const isPlanner = request.tools === undefined || request.tools.length === 0
       return Stream.fromArray(isPlanner ? blocks(said, request) : tools(said))
     })
 }
 
-const tools = (said: number): ReadonlyArray<StreamPart.StreamPart> => {
-  const wanted = calls[said]
+const tools = (said: number, script = calls): ReadonlyArray<StreamPart.StreamPart> => {
+  const wanted = script[said]
   if (wanted === undefined) return [StreamPart.text("done"), StreamPart.finish()]
   // Ids repeat from turn to turn.
   const parts = wanted.map((name, index) => ({
     type: "tool-call" as const,
     id: `call-${index}`,
     name,
-    params: { to: `${said}.${index}` }
+    params: { to: `${said}.${index}`, input: `${said}.${index}` }
   }))
   return [...parts, StreamPart.finish("tool-calls")]
 }
@@ -162,7 +221,8 @@ export const kernel = (site: Site) =>
         Layer.succeed(SkillRegistry.SkillRegistry, watched.skills),
         Layer.succeed(ProtocolRegistry.ProtocolRegistry, watched.protocols),
         Layer.succeed(Provider.Provider, provider),
-        Layer.succeed(Middleware.Middleware, [watched.middleware, ...(site.freezes === true ? [freezing(site)] : [])])
+        Layer.succeed(Middleware.Middleware, [watched.middleware, ...(site.freezes === true ? [freezing(site)] : [])]),
+        confirms
       )
       const honest = Layer.effect(
         Kernel.Kernel,
@@ -185,7 +245,8 @@ export const plain = Kernel.layerNoProvider.pipe(
     SkillRegistry.layer(...skills(0)),
     ProtocolRegistry.layer(),
     MediaStore.layerMemory,
-    Layer.succeed(Provider.Provider, provider)
+    Layer.succeed(Provider.Provider, provider),
+    confirms
   ]),
   Layer.orDie
 )

@@ -16,7 +16,7 @@ import * as Folders from "../support/folder.ts"
 import * as Postgres from "../support/postgres.ts"
 import { randomOf } from "../support/random.ts"
 import { type Order, storeAt, type Where } from "./child.ts"
-import { agentOf, plain } from "./errand.ts"
+import { agentOf, approving, plain } from "./errand.ts"
 import * as Ledger from "./ledger.ts"
 
 /** What became of a number of rounds. */
@@ -38,6 +38,8 @@ export interface Settings {
   readonly broken?: string
   /** What chance is made of. */
   readonly seed?: number
+  /** What the ids of runs begin with, which decides about their agents. Default: `r`. */
+  readonly prefix?: string
 }
 
 // ---------------------------------------------------------------- places
@@ -80,7 +82,10 @@ const judge = async ({
   const facts = Ledger.merge(Ledger.read(folder), kept)
   const roots = kept.flatMap(({ runId, state }) => (state?.parentRunId === undefined ? [runId] : []))
   const undisturbed = Effect.gen(function* () {
-    for (const runId of roots) yield* Kernel.run(agentOf(runId), "go", { runId })
+    for (const runId of roots) {
+      const agent = agentOf(runId)
+      yield* approving(runId, Kernel.run(agent, "go", { runId }), Kernel.resume(agent, runId))
+    }
     return yield* keep(yield* RunStore.RunStore)
   }).pipe(Effect.provide(Layer.provideMerge(plain, RunStore.layerMemory)))
   const findings = [...judgeFacts(facts), ...judgeKept(facts, kept)]
@@ -99,7 +104,7 @@ export const at = (
   settings: Settings,
   body: (
     place: Place,
-    order: Pick<Order, "where" | "folder" | "broken">
+    order: Pick<Order, "where" | "folder" | "broken" | "prefix">
   ) => Promise<Pick<Outcome, "rounds" | "refused" | "findings">>
 ): Promise<Outcome> =>
   Effect.gen(function* () {
@@ -107,7 +112,8 @@ export const at = (
     const order = {
       where: site.where,
       folder: site.folder,
-      ...(settings.broken === undefined ? {} : { broken: settings.broken })
+      ...(settings.broken === undefined ? {} : { broken: settings.broken }),
+      ...(settings.prefix === undefined ? {} : { prefix: settings.prefix })
     }
     const counts = yield* Effect.promise(() => body(site, order))
     const judged = yield* Effect.promise(() => judge(site))

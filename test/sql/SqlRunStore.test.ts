@@ -2,7 +2,7 @@ import { afterAll, assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Exit, Fiber, Layer, Option, Schedule, Scope, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { RunCodec, type RunStore } from "kernai"
-import { readdirSync, readFileSync, rmSync } from "node:fs"
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { DatabaseSync } from "node:sqlite"
 import { SqliteClient, SqlRunStore } from "../../src/sql/index.ts"
 import * as Journal from "../../src/testing/internal/sampleJournal.ts"
@@ -340,6 +340,20 @@ describe("SqlRunStore, in its tables", () => {
       assert.deepStrictEqual(yield* page({ limit: 2 }), ["e", "d"])
       assert.deepStrictEqual(yield* page({ limit: 3 }), ["e", "d", "b"])
       assert.deepStrictEqual(yield* page({ limit: 0 }), [])
+    })
+  )
+
+  it.live("creates its files for their owner alone, and leaves the rights of a file that is there", () =>
+    Effect.gen(function* () {
+      const directory = yield* folder
+      const modeOf = (file: string) => statSync(`${directory}/${file}`).mode & 0o777
+      const before = process.umask(0)
+      yield* Effect.addFinalizer(() => Effect.sync(() => process.umask(before)))
+      yield* put(yield* at(`${directory}/new.db`), [Journal.begin("run").last()])
+      assert.deepStrictEqual(readdirSync(directory).map(modeOf), [0o600, 0o600, 0o600])
+      writeFileSync(`${directory}/shared.db`, "", { mode: 0o660 })
+      yield* put(yield* at(`${directory}/shared.db`), [Journal.begin("run").last()])
+      assert.strictEqual(modeOf("shared.db"), 0o660)
     })
   )
 

@@ -9,7 +9,7 @@ const refuse = (): never => {
 }
 
 /** A proxy all of whose traps throw. */
-const armed = (): object =>
+export const armed = (): object =>
   new Proxy(
     {},
     {

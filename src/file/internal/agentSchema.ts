@@ -51,8 +51,9 @@ export const jsonSchema = (): JsonObject => {
     description: "An agent: who runs, with which model and rights",
     ...plain,
     properties: Object.fromEntries(described),
-    // Unknown keys of a config are kept.
-    additionalProperties: true,
+    // A user's own keys are kept.
+    patternProperties: { "^(?:x[-_].*|\\$schema)$": {} },
+    additionalProperties: false,
     ...(Object.keys(definitions).length === 0 ? {} : { $defs: jsonObject(JSON.parse(JSON.stringify(definitions))) })
   }
 }

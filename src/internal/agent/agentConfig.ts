@@ -15,12 +15,20 @@ import type { Model } from "../../Model.ts"
 import { Capability } from "../../Model.ts"
 import * as Fault from "../base/fault.ts"
 import type { JsonObject } from "../base/json.ts"
-import { isEmpty, isJsonObject, jsonObject } from "../base/json.ts"
+import { isEmpty, isJsonObject, isRecord, jsonObject } from "../base/json.ts"
+import { isOwnKey, nearestKey } from "../base/nearestKey.ts"
+import { shorten, visible } from "../base/text.ts"
 import * as Snapshot from "../base/snapshot.ts"
 
 const strings = Schema.Array(Schema.String)
 const atLeast = (minimum: number) => Schema.Int.check(Schema.isGreaterThanOrEqualTo(minimum))
 const amount = Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0))
+
+const PriceConfig = Schema.Struct({
+  input_per_million: amount,
+  output_per_million: amount,
+  cached_per_million: Schema.optionalKey(amount)
+})
 
 const ModelConfig = Schema.Struct({
   id: Schema.NonEmptyString,
@@ -28,13 +36,7 @@ const ModelConfig = Schema.Struct({
   capabilities: Schema.optionalKey(Schema.Array(Capability)),
   context_window: Schema.optionalKey(Schema.Natural),
   max_output_tokens: Schema.optionalKey(Schema.Natural),
-  price: Schema.optionalKey(
-    Schema.Struct({
-      input_per_million: amount,
-      output_per_million: amount,
-      cached_per_million: Schema.optionalKey(amount)
-    })
-  )
+  price: Schema.optionalKey(PriceConfig)
 })
 
 const BudgetConfig = Schema.Struct({
@@ -48,6 +50,11 @@ const BudgetConfig = Schema.Struct({
 const SpawnConfig = Schema.Struct({
   max_agents: Schema.optionalKey(Schema.Natural),
   max_depth: Schema.optionalKey(Schema.Natural)
+})
+
+const ThinkingConfig = Schema.Struct({
+  budget: Schema.optionalKey(atLeast(-1)),
+  effort: Schema.optionalKey(Schema.String)
 })
 
 /** The config of an agent. Only `system_prompt` and `model` are required. */
@@ -76,9 +83,7 @@ export const Config = Schema.Struct({
   top_p: Schema.optionalKey(amount.check(Schema.isLessThanOrEqualTo(1))),
   stop_sequences: Schema.optionalKey(strings),
   seed: Schema.optionalKey(Schema.Int),
-  thinking: Schema.optionalKey(
-    Schema.Struct({ budget: Schema.optionalKey(atLeast(-1)), effort: Schema.optionalKey(Schema.String) })
-  ),
+  thinking: Schema.optionalKey(ThinkingConfig),
   provider_options: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
   budget: Schema.optionalKey(BudgetConfig),
   spawn: Schema.optionalKey(SpawnConfig),
@@ -150,6 +155,39 @@ export const read = (
     const fields = yield* Result.mapError(decode(json), (error) => refused(hinted(Fault.ofSchema(error), json)))
     return { settings: settingsOf(fields), extra: beyond(json, jsonObject(fields)), outputSchema: fields.output_schema }
   })
+
+/** Returns the error of the first key of a config that is neither known nor a user's own, such as `x_owner`. */
+export const unknownKey = (
+  value: unknown,
+  fields: object = Config.fields,
+  place: ReadonlyArray<string> = []
+): AgentConfigInvalid | undefined => {
+  if (!isRecord(value)) return undefined
+  const known = Object.keys(fields)
+  for (const [key, item] of Object.entries(value)) {
+    const path = [...place, visible(shorten(key, 60))]
+    if (known.includes(key)) {
+      const inner = nested.get(path.join("/"))
+      const found = inner === undefined ? undefined : unknownKey(item, inner.fields, path)
+      if (found !== undefined) return found
+    } else if (!isOwnKey(key) && !explained.has(key)) {
+      return refused({ path: Fault.pointer(path), reason: `is not a known key${nearestKey(key, known)}` })
+    }
+  }
+  return undefined
+}
+
+/** Keys that editors read, or for which a missing key gives the better advice. */
+const explained: ReadonlySet<string> = new Set(["$schema", "instructions"])
+
+/** The objects in a config whose keys are known. */
+const nested: ReadonlyMap<string, { readonly fields: object }> = new Map<string, { readonly fields: object }>([
+  ["model", ModelConfig],
+  ["model/price", PriceConfig],
+  ["thinking", ThinkingConfig],
+  ["budget", BudgetConfig],
+  ["spawn", SpawnConfig]
+])
 
 /** Returns what an object holds beyond `read`, at any depth. */
 const beyond = (json: JsonObject, read: JsonObject): JsonObject =>

@@ -8,12 +8,14 @@
 import type { Reply } from "../../Dialect.ts"
 import * as Usage from "../../Usage.ts"
 import { estimate } from "../prompt/tokenEstimate.ts"
+import { hasBegun } from "./modelReply.ts"
 
 /** Returns the usage of a cut reply. Null if its vendor reported nothing. */
-export const cutUsage = ({ content, reported }: Reply): Usage.Usage | null => {
+export const cutUsage = (reply: Reply): Usage.Usage | null => {
+  const { content, reported } = reply
   if (reported === undefined) return null
   const { inputTokens, outputTokens } = reported
-  const arrived = content.length === 0 ? 0 : estimate({ role: "assistant", content })
+  const arrived = !hasBegun(reply) ? 0 : estimate({ role: "assistant", content })
   const total = Math.max(arrived, outputTokens.total ?? 0)
   return Usage.fromAi({ inputTokens, outputTokens: { ...outputTokens, total } }) ?? null
 }

@@ -14,6 +14,7 @@ import type { Media } from "../../Media.ts"
 import type { RunEvent } from "../../RunEvent.ts"
 import { isStreamed } from "../../RunEvent.ts"
 import type { AnySkill } from "../../Skill.ts"
+import { attempt } from "../base/foreignValue.ts"
 import * as Mailbox from "../base/mailbox.ts"
 import type { Input } from "../../RunOptions.ts"
 import * as Streams from "../base/streams.ts"
@@ -32,7 +33,8 @@ export const silent: Sink = { publish: () => {}, isFull: () => false, batch: (bo
 /** An input as a list. */
 export const listOf = (input: Input): ReadonlyArray<string | Media | Content> => (isList(input) ? input : [input])
 
-const isList = (input: Input): input is ReadonlyArray<string | Media | Content> => Array.isArray(input)
+const isList = (input: Input): input is ReadonlyArray<string | Media | Content> =>
+  attempt(() => Array.isArray(input), false)
 
 /** A run as a stream of its events. */
 export const events = <Output, S extends AnySkill<unknown>, E extends KernelError, R>(

@@ -27,7 +27,7 @@ import * as Streams from "../base/streams.ts"
 import { promptLog, stepOf } from "../state/state.ts"
 import { carry, emit } from "./commit.ts"
 import { cutUsage } from "./cutUsage.ts"
-import type { ModelReply } from "./modelReply.ts"
+import { hasBegun, type ModelReply } from "./modelReply.ts"
 import { definitions, grammarOf } from "./permissions.ts"
 import { now, openTurn, type Run } from "./run.ts"
 import * as Budget from "./sharedBudget.ts"
@@ -35,7 +35,8 @@ import type { ReplyError } from "./stepErrors.ts"
 
 /**
  * Asks the model once. A reply counts from its finish part on, not from the end of its connection: then it is returned
- * even while the run is being interrupted, and its usage even when it is refused.
+ * even while the run is being interrupted, and its usage even when it is refused. A reply that broke off after its first
+ * words is returned as refused.
  */
 export const callModel = (run: Run): Effect.Effect<ModelReply, ReplyError> =>
   Effect.suspend(() => {
@@ -83,7 +84,8 @@ const callWith = (
   const reply = traced(run, call, reader, reading, read(run, turn, reader, reading))
   return Effect.matchCauseEffect(run.restore(reply), {
     onFailure: (cause) => {
-      if (reader().end().finish === undefined) {
+      const arrived = reader().end()
+      if (arrived.finish === undefined && (!hasBegun(arrived) || Cause.hasInterruptsOnly(cause))) {
         spend(run, replyOf(reader(), reading))
         return Effect.failCause(cause)
       }

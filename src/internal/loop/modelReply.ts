@@ -27,6 +27,10 @@ export interface ModelReply {
   readonly refused: Cause.Cause<ReplyError> | undefined
 }
 
+/** Did anything of a reply arrive? Its content is an empty text if not. */
+export const hasBegun = ({ calls, content, text }: Reply): boolean =>
+  text !== "" || calls.length > 0 || content.some(({ type }) => type !== "text")
+
 /** Why a reply cannot count as an answer: it was refused, cut off, filtered, or failed. */
 export const refusal = ({ call, refused, reply }: ModelReply): Cause.Cause<ReplyError> | undefined => {
   if (refused !== undefined) return refused

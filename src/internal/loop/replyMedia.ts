@@ -9,10 +9,10 @@ import type { ModelReply } from "./modelReply.ts"
 import type { Run } from "./run.ts"
 import type { MediaError } from "./stepErrors.ts"
 
-/** Stores the media of a reply and emits an event for each. A reply without media is returned at once. */
+/** Stores the media of a reply and emits an event for each. A reply without media, or one that does not count, is returned as it is. */
 export const keepMedia = (run: Run, reply: ModelReply): Effect.Effect<ModelReply, MediaError> => {
   const { content } = reply.reply
-  if (!content.some(Contents.isMedia)) return Effect.succeed(reply)
+  if (reply.refused !== undefined || !content.some(Contents.isMedia)) return Effect.succeed(reply)
   return run.media.admit(content).pipe(
     Effect.tapError(() =>
       Effect.sync(() => {

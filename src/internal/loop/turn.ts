@@ -19,6 +19,7 @@ import { callModel } from "./modelCall.ts"
 import { completedDraft, type ModelReply, refusal, replyEvents } from "./modelReply.ts"
 import { repetition } from "./repetition.ts"
 import { keepMedia } from "./replyMedia.ts"
+import { wantsRestart } from "./restartReply.ts"
 import { replyRules } from "./replyRules.ts"
 import { openTurn, type Run } from "./run.ts"
 import * as Budget from "./sharedBudget.ts"
@@ -80,7 +81,7 @@ export const askModel = (run: Run): Effect.Effect<void, AskError> =>
     return settled(run, "onModelStarted", run.hooks.onModelStarted, {}, readReply)
   })
 
-/** Asks the model again after the run was cut off while it was asked. */
+/** Asks the model again after the run, or the reply, was cut off. */
 export const askModelAgain = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, AskError> {
   record(run, { type: "model_restarted", attempt: openTurn(run).attempt + 1 })
   const observer = run.hooks.onModelRestarted
@@ -106,7 +107,9 @@ const decide = (run: Run, reply: ModelReply): Effect.Effect<void, AskError> => {
   const refused = reply.refused ?? refusal(reply)
   if (refused !== undefined) {
     if (reply.usage !== null) carry(run, { spent: { usage: reply.usage, costUsd: reply.costUsd } })
-    return Effect.failCause(refused)
+    return Effect.flatMap(wantsRestart(run, refused), (isWanted) =>
+      isWanted ? askModelAgain(run) : Effect.failCause(refused)
+    )
   }
   return Effect.flatMap(replyRules(run), (rules): Effect.Effect<void, AskError> => {
     const understood = intent(reply.reply, rules)

@@ -13,6 +13,7 @@ import * as SchemaAST from "effect/SchemaAST"
 import * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaParser from "effect/SchemaParser"
 import * as Bounds from "../base/bounds.ts"
+import { withDates } from "../base/dateFormat.ts"
 import { escape } from "../../Block.ts"
 import type { DialectName } from "../../Dialect.ts"
 import type { Json, JsonObject } from "../base/json.ts"
@@ -174,7 +175,7 @@ const bare = (value: Json): Json => {
 }
 
 const jsonSchema = (schema: Schema.Constraint, shape: Shape): JsonObject => {
-  const document = Schema.toJsonSchemaDocument(schema, { onExcessProperty: "error" })
+  const document = withDates(schema, Schema.toJsonSchemaDocument(schema, { onExcessProperty: "error" }))
   const definitions = { $defs: document.definitions }
   const root = resolve(document.schema, jsonObject(definitions))
   const body =

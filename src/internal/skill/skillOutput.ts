@@ -105,7 +105,9 @@ const refused = (fault: Fault) => new SkillResultInvalid({ path: fault.path.slic
 
 const read = (value: unknown, path: Array<number>): Result.Result<Output, Fault> => {
   if (typeof value === "string") return Result.succeed(textOutput(value))
-  if (value === null) return Result.succeed({ content: [Contents.text("")], media: [], value: null })
+  // A skill that returns nothing has an empty result.
+  if (value === null || value === undefined)
+    return Result.succeed({ content: [Contents.text("")], media: [], value: null })
   return Array.isArray(value) ? list(value, path) : one(value)
 }
 

@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
 import * as Option from "effect/Option"
 import * as RcMap from "effect/RcMap"
+import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Content from "../../Content.ts"
 import { LimitExceeded, MediaConflict, MediaNotFound, MediaUnreadable, StoreError } from "../../KernelError.ts"
@@ -179,8 +180,12 @@ const add = (place: Place, media: StoredMedia, limit: number) =>
     there === undefined ? place.own.add(media, limit) : Effect.succeed(there)
   )
 
-const put = Effect.fnUntraced(function* (place: Place, media: Media.Media) {
+const put = Effect.fnUntraced(function* (place: Place, given: Media.Media) {
   const limits = yield* Limits.Limits
+  if (!isKind(given.kind) || typeof given.mimeType !== "string") {
+    return yield* new StoreError({ operation: "put media", reason: "invalid", detail: "the medium has no known kind" })
+  }
+  const media = yield* recognized(place, given)
   if (Storable.grade(media.metadata) === 0) {
     return yield* new StoreError({ operation: "put media", reason: "invalid", detail: "the metadata is no JSON" })
   }
@@ -190,6 +195,17 @@ const put = Effect.fnUntraced(function* (place: Place, media: Media.Media) {
   const there = yield* again(add(place, added, limits.mediaBytes), 2)
   return isSame(there, media) ? there : yield* new MediaConflict({ id })
 })
+
+const isKind = Schema.is(Media.Kind)
+
+/** The name of a file may say nothing about its type, or lie. A file that cannot be read yet keeps the type of its name. */
+const recognized = (place: Place, media: Media.Media): Effect.Effect<Media.Media> =>
+  media.source._tag === "Path"
+    ? Effect.match(place.readFile(media.source.path), {
+        onFailure: () => media,
+        onSuccess: (bytes) => Media.recognized(media, bytes)
+      })
+    : Effect.succeed(media)
 
 const bytes = Effect.fnUntraced(function* (place: Place, id: string) {
   const { source } = yield* need(place, id)
@@ -219,7 +235,8 @@ const admit = (
     ? Effect.succeed(part)
     : Effect.map(
         put(place, Media.fromBytes(data, part.mediaType ?? "application/octet-stream", { kind: part.type })),
-        (media) => Content.withReference(part, media.id)
+        (media) =>
+          Content.withReference(part.mediaType === undefined ? part : { ...part, mediaType: media.mimeType }, media.id)
       )
 }
 

@@ -59,6 +59,12 @@ export const make = (options: {
     yield* settle(pending, message)
   })
 
+  // The protocol forbids cancelling the first request. A server that reads nothing any more is not waited for.
+  const cancel = ({ id, method }: McpSchema.JsonRpcRequest) =>
+    method === "initialize" || !pending.has(id)
+      ? Effect.void
+      : Effect.ignore(Effect.timeoutOption(send(cancelled(id)), Duration.times(limits.cleanUpTimeout, 1 / 5)))
+
   return {
     isOpen: Effect.sync(() => !closed),
     refuse: Effect.sync(() => void (closed = true)),
@@ -83,17 +89,9 @@ export const make = (options: {
       if (closed) return yield* notSent
       const answer = yield* Deferred.make<McpSchema.JsonRpcResponse, McpClientError>()
       pending.set(message.id, answer)
-      // The protocol forbids cancelling the first request. A server that reads nothing any more is not waited for.
-      const cancel = Effect.suspend(() =>
-        message.method === "initialize" || !pending.has(message.id)
-          ? Effect.void
-          : Effect.ignore(
-              Effect.timeoutOption(send(cancelled(message.id)), Duration.times(limits.cleanUpTimeout, 1 / 5))
-            )
-      )
       return yield* send(message).pipe(
         Effect.andThen(Deferred.await(answer)),
-        Effect.onInterrupt(() => cancel),
+        Effect.onInterrupt(() => cancel(message)),
         Effect.ensuring(Effect.sync(() => pending.delete(message.id)))
       )
     })

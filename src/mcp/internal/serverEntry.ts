@@ -14,6 +14,7 @@ import * as SchemaIssue from "effect/SchemaIssue"
 import * as Struct from "effect/Struct"
 import { shorten, visible } from "../../internal/base/text.ts"
 import * as Fault from "../../internal/base/fault.ts"
+import { nearestKey } from "../../internal/base/nearestKey.ts"
 import type { Plain } from "../../internal/base/yaml.ts"
 import { ConfigInvalid } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
@@ -239,27 +240,9 @@ const invalid = (server: string, error: Schema.SchemaError): ConfigInvalid => {
   const keys = path.slice(1).split("/").map(JsonPointer.unescapeToken)
   // An index stands in brackets: `args[1]`, `oauth.scopes[0]`.
   const place = keys.map((key) => (/^\d+$/.test(key) ? `[${key}]` : `.${visible(shorten(key, 60))}`)).join("")
-  const advice = reason === unknownKey ? nearest(keys.at(-1) ?? "", keys.length > 1 ? OAuthEntry : Entry) : ""
+  const advice =
+    reason === unknownKey
+      ? nearestKey(keys.at(-1) ?? "", Object.keys((keys.length > 1 ? OAuthEntry : Entry).fields))
+      : ""
   return wrong(server, place.slice(1), `'${place.slice(1)}' of MCP server '${server}' ${reason}${advice}`)
-}
-
-/** Names the known key that takes the fewest edits, or all keys when it takes many. */
-const nearest = (key: string, { fields }: { readonly fields: object }): string => {
-  const known = Object.keys(fields)
-  const edits = (other: string) => editsBetween(key.slice(0, 60).toLowerCase(), other.toLowerCase())
-  const [near = ""] = known.toSorted((a, b) => edits(a) - edits(b))
-  return edits(near) <= Math.min(3, near.length / 2) ? `; did you mean '${near}'?` : `; known keys: ${known.join(", ")}`
-}
-
-const editsBetween = (from: string, to: string): number => {
-  let row = Array.from({ length: to.length + 1 }, (_, index) => index)
-  for (const [at, letter] of [...from].entries()) {
-    const next = [at + 1]
-    for (const [index, other] of [...to].entries()) {
-      const [left = 0, above = 0, both = 0] = [next[index], row[index + 1], row[index]]
-      next.push(Math.min(left + 1, above + 1, both + (letter === other ? 0 : 1)))
-    }
-    row = next
-  }
-  return row.at(-1) ?? 0
 }

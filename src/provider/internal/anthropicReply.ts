@@ -9,18 +9,11 @@ import type { Decoder } from "./frames.ts"
 import { count, type Fields, fields, isFields, list, string, sum, text } from "./readFields.ts"
 import type { Reply } from "./replyParts.ts"
 
-/** Reads events and whole messages. */
-export const decoder = (reply: Reply): Decoder => {
-  const counts = new Counts()
-  let reason: FinishReason | undefined
-  let stopSequence: string | undefined
-  let first: Fields | undefined
+/** Reads the blocks of a message, by their index. */
+const makeBlocks = (reply: Reply) => {
   const signatures = new Map<number, string>()
 
-  const finish = (given: FinishReason) =>
-    reply.finish(given, counts.usage, stopSequence === undefined ? undefined : { [name]: { stopSequence } })
-
-  const blockStart = (index: number, block: Fields | undefined) => {
+  const start = (index: number, block: Fields | undefined) => {
     switch (string(block, "type")) {
       case "text":
         return reply.text(string(block, "text") ?? "")
@@ -38,31 +31,56 @@ export const decoder = (reply: Reply): Decoder => {
   }
 
   const sign = (index: number, part: Fields | undefined) => {
-    const signature = text(part, "signature")
-    if (signature === undefined) return
-    signatures.set(index, (signatures.get(index) ?? "") + signature)
+    const signature = text(part, "signature") ?? ""
+    if (signature !== "") signatures.set(index, (signatures.get(index) ?? "") + signature)
     reply.keep(signature.length)
   }
 
-  const blockDelta = (index: number, delta: Fields | undefined) => {
-    switch (string(delta, "type")) {
+  const delta = (index: number, part: Fields | undefined) => {
+    switch (string(part, "type")) {
       case "thinking_delta":
-        return reply.thinking(string(delta, "thinking") ?? "")
+        return reply.thinking(string(part, "thinking") ?? "")
       case "signature_delta":
-        return sign(index, delta)
+        return sign(index, part)
       case "input_json_delta":
-        return reply.params(String(index), string(delta, "partial_json") ?? "")
+        return reply.params(String(index), string(part, "partial_json") ?? "")
       default:
-        return reply.text(string(delta, "text") ?? "")
+        return reply.text(string(part, "text") ?? "")
     }
   }
 
-  const blockStop = (index: number) => {
+  const stop = (index: number) => {
     const signature = signatures.get(index)
     if (signature !== undefined) reply.endThinking({ [name]: { signature } })
     signatures.delete(index)
     reply.endCall(String(index))
   }
+
+  return {
+    event: (event: Fields): void => {
+      const [index, type] = [count(event, "index") ?? 0, string(event, "type")]
+      if (type === "content_block_start") start(index, fields(event, "content_block"))
+      else if (type === "content_block_stop") stop(index)
+      else delta(index, fields(event, "delta"))
+    },
+    whole: (blocks: ReadonlyArray<Fields>): void =>
+      blocks.forEach((block, index) => {
+        start(index, block)
+        stop(index)
+      })
+  }
+}
+
+/** Reads events and whole messages. */
+export const decoder = (reply: Reply): Decoder => {
+  const counts = new Counts()
+  let reason: FinishReason | undefined
+  let stopSequence: string | undefined
+  let first: Fields | undefined
+  const blocks = makeBlocks(reply)
+
+  const finish = (given: FinishReason) =>
+    reply.finish(given, counts.usage, stopSequence === undefined ? undefined : { [name]: { stopSequence } })
 
   const stopped = (of: Fields | undefined) => {
     const given = text(of, "stop_reason")
@@ -74,21 +92,16 @@ export const decoder = (reply: Reply): Decoder => {
   const hear = (message: Fields | undefined) => {
     counts.take(fields(message, "usage"))
     reply.about(text(message, "id"), text(message, "model"), counts.usage)
-    list(message, "content").forEach((block, index) => {
-      blockStart(index, block)
-      blockStop(index)
-    })
+    blocks.whole(list(message, "content"))
   }
 
   return {
     event: (event) => {
       switch (string(event, "type")) {
         case "content_block_delta":
-          return void blockDelta(count(event, "index") ?? 0, fields(event, "delta"))
         case "content_block_start":
-          return void blockStart(count(event, "index") ?? 0, fields(event, "content_block"))
         case "content_block_stop":
-          return void blockStop(count(event, "index") ?? 0)
+          return void blocks.event(event)
         case "message_start":
           first = fields(event, "message")
           return void hear(first)

@@ -5,12 +5,13 @@
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Pull from "effect/Pull"
 import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { ProviderError } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
-import type { ModelStream } from "../../Middleware.ts"
+import type { ModelStream, ReplyFailure } from "../../Middleware.ts"
 import type { RetryOptions } from "../Resilience.ts"
 
 /** How a reply may fail. */
@@ -41,6 +42,38 @@ export const again = (
   })
 
 const pauses = Schedule.exponential("500 millis").pipe(Schedule.jittered)
+
+/** Decides about a reply that broke off, after the pause before its next attempt. */
+export const restart =
+  (options: RetryOptions) =>
+  ({ attempt, error }: ReplyFailure): Effect.Effect<boolean> =>
+    Effect.gen(function* () {
+      if (attempt >= (options.attempts ?? 3) || !(options.while ?? isPassing)(error)) return false
+      const pause = yield* pauseBefore(attempt, options.schedule ?? pauses, error)
+      if (pause === undefined || !(yield* patience(error))) return false
+      yield* Effect.sleep(pause)
+      return true
+    })
+
+/** The pause of a schedule before its nth repetition. Undefined if the schedule ends before. */
+const pauseBefore = Effect.fnUntraced(function* (
+  nth: number,
+  schedule: Schedule.Schedule<unknown, ProviderError>,
+  error: ProviderError
+) {
+  const step = yield* Schedule.toStep(schedule)
+  const now = yield* Clock.currentTimeMillis
+  let pause: Duration.Duration | undefined
+  for (let done = 0; done < nth; done++) {
+    pause = yield* Pull.matchEffect(step(now, error), {
+      onSuccess: ([, delay]) => Effect.succeed<Duration.Duration | undefined>(delay),
+      onFailure: () => Effect.undefined,
+      onDone: () => Effect.undefined
+    })
+    if (pause === undefined) return undefined
+  }
+  return pause
+})
 
 /** Waits as long as the vendor asked. Returns false if that is too long. */
 const patience = Effect.fnUntraced(function* (error: ProviderError) {

@@ -125,6 +125,8 @@ export const watch = (
 
   const { repeated, stored } = recording(name, facts, ask)
 
+  const within = watchedCode(name, facts, ended)
+
   const put = <E extends ConcurrentAppendError | RunExists | StoreError>(
     records: ReadonlyArray<RunRecord>,
     write: Effect.Effect<void, E>
@@ -144,13 +146,19 @@ export const watch = (
       return stored(records, write)
     })
 
-  /** Runs foreign code. Its start is recorded, and a doomed process dies when it ends. */
-  const within = <A, E, R>(
-    scope: CallScope,
-    effects: Effects,
-    input: unknown,
-    body: Effect.Effect<A, E, R>
-  ): Effect.Effect<A, E, R> =>
+  return {
+    commits: () => commits,
+    store: watchedStore(parts.store, ask, put),
+    skills: watchedSkills(parts.skills, within),
+    protocols: watchedProtocols(parts.protocols, within),
+    middleware: { callModel: (call, next) => askOnce(witness, name, ended, call, next) }
+  }
+}
+
+/** Runs foreign code. Its start is recorded, and a doomed process dies when it ends. */
+const watchedCode =
+  (name: string, facts: Witness["facts"], ended: Effect.Effect<void>) =>
+  <A, E, R>(scope: CallScope, effects: Effects, input: unknown, body: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.suspend(() => {
       const place = { runId: scope.runId, step: scope.step, callId: scope.callId }
       facts.push({ type: "started", machine: name, ...place, effects, input: JSON.stringify(input) })
@@ -160,15 +168,6 @@ export const watch = (
         return isCut ? Effect.void : ended
       })
     })
-
-  return {
-    commits: () => commits,
-    store: watchedStore(parts.store, ask, put),
-    skills: watchedSkills(parts.skills, within),
-    protocols: watchedProtocols(parts.protocols, within),
-    middleware: { callModel: (call, next) => askOnce(witness, name, ended, call, next) }
-  }
-}
 
 type Ask = <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
 
