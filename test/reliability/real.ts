@@ -272,7 +272,8 @@ export const freezes = (count: number, settings: Settings = {}): Promise<Outcome
       }
     }
     for (let round = 0; round < count; round++) {
-      const runId = `r${round}`
+      // No run of tasks: one of them could be in a transaction as its process stops, and nobody gets past that lock.
+      const runId = `r${round + Math.floor(round / 2)}`
       await place.submit(runId)
       const machine = (await said(/: frozen/))?.split(":")[0] ?? ""
       await said(new RegExp(`: ${runId} completed$`))
