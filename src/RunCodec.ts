@@ -22,6 +22,7 @@ import * as Contents from "./Content.ts"
 import * as Codec from "./internal/words/contentCodec.ts"
 import * as Fault from "./internal/base/fault.ts"
 import { isJsonObject, type Json, jsonObject, type JsonObject } from "./internal/base/json.ts"
+import * as Checksum from "./internal/store/checksum.ts"
 import * as Legacy from "./internal/store/legacyRecords.ts"
 import * as Parts from "./internal/store/runParts.ts"
 import * as RunSchema from "./internal/store/runSchema.ts"
@@ -95,10 +96,10 @@ export const make = (types?: Pick<BlockTypes["Service"], "decode">): RunCodec =>
   const recordOf = (value: Json): Result.Result<RunRecord, StoreError> =>
     Result.map(Result.flatMap(upgraded(value, Legacy.upgradeRecord), reading(readRecord)), fromWire)
 
-  const decodeRecord = (text: string) => Result.flatMap(json(text), recordOf)
+  const decodeRecord = (text: string) => Result.flatMap(opened(text), recordOf)
 
   const decodeRecords = (text: string): Decoded => {
-    const value = json(text)
+    const value = opened(text)
     if (Result.isFailure(value)) return { records: [], fault: value.failure }
     const records: Array<RunRecord> = []
     for (const wire of Array.isArray(value.success) ? completed(value.success) : [value.success]) {
@@ -112,7 +113,7 @@ export const make = (types?: Pick<BlockTypes["Service"], "decode">): RunCodec =>
   const decodeState = (parts: ReadonlyArray<string>): Result.Result<RunState, StoreError> => {
     const whole = Parts.join()
     for (const text of parts) {
-      const part = Result.flatMap(Result.flatMap(json(text), upgradedPart), reading(readPart))
+      const part = Result.flatMap(Result.flatMap(opened(text), upgradedPart), reading(readPart))
       if (Result.isFailure(part)) return Result.fail(part.failure)
       if (!whole.add(part.success)) return corrupt("the parts of a state do not fit together")
     }
@@ -140,6 +141,9 @@ export const fromContext: Effect.Effect<RunCodec> = Effect.map(Effect.serviceOpt
  * @since 0.1.0
  */
 export const encodeRecord = (record: RunRecord): Result.Result<string, StoreError> =>
+  Result.map(textOf(record), Checksum.seal)
+
+const textOf = (record: RunRecord): Result.Result<string, StoreError> =>
   // Most records are built by the kernel itself and need no check.
   Wire.isOwn(record)
     ? Result.succeed(JSON.stringify(Wire.record(format, record)))
@@ -155,8 +159,11 @@ export const encodeRecord = (record: RunRecord): Result.Result<string, StoreErro
 export const encodeRecords = (records: Arr.NonEmptyReadonlyArray<RunRecord>): Result.Result<string, StoreError> => {
   if (records.length === 1) return encodeRecord(records[0])
   return records.every(Wire.isOwn)
-    ? Result.succeed(JSON.stringify(Wire.records(format, records)))
-    : write(() => Wire.records(format, records))
+    ? Result.succeed(Checksum.seal(JSON.stringify(Wire.records(format, records))))
+    : Result.map(
+        write(() => Wire.records(format, records)),
+        Checksum.seal
+      )
 }
 
 /**
@@ -166,7 +173,10 @@ export const encodeRecords = (records: Arr.NonEmptyReadonlyArray<RunRecord>): Re
  * @since 0.1.0
  */
 export const encodeState = (state: RunState, mark: Parts.Mark = start): Result.Result<string, StoreError> =>
-  write(() => Wire.part({ format, ...Parts.split(state, mark) }))
+  Result.map(
+    write(() => Wire.part({ format, ...Parts.split(state, mark) })),
+    Checksum.seal
+  )
 
 /**
  * Tells whether two records are equal once stored, regardless of the order of their fields.
@@ -176,7 +186,7 @@ export const encodeState = (state: RunState, mark: Parts.Mark = start): Result.R
  */
 export const isSame = (a: RunRecord, b: RunRecord): boolean => {
   if (a === b) return true
-  const [one, other] = [encodeRecord(a), encodeRecord(b)]
+  const [one, other] = [textOf(a), textOf(b)]
   if (Result.isFailure(one) || Result.isFailure(other)) return false
   return one.success === other.success || Equal.equals(JSON.parse(one.success), JSON.parse(other.success))
 }
@@ -278,6 +288,10 @@ type Reader<A> = (input: unknown) => Result.Result<A, Schema.SchemaError>
 
 const json = (text: string): Result.Result<Json, StoreError> =>
   Result.try({ try: (): Json => JSON.parse(text), catch: () => fault("corrupt", "read", "a text is not JSON") })
+
+/** Parses a text whose checksum is right. Older texts have none. */
+const opened = (text: string): Result.Result<Json, StoreError> =>
+  Checksum.check(text) === "wrong" ? corrupt("its checksum is wrong") : json(text)
 
 /** Upgrades JSON of an older format, and refuses a newer one. */
 const upgraded = (value: Json, upgrade: (value: JsonObject) => JsonObject): Result.Result<Json, StoreError> => {

@@ -9,11 +9,12 @@ import type * as Queue from "effect/Queue"
 import type { CallResult } from "./Call.ts"
 import type { Content } from "./Content.ts"
 import type { JsonObject } from "./internal/base/json.ts"
-import type { StopError } from "./KernelError.ts"
+import type { AgentCrashError, StopError, StoreError } from "./KernelError.ts"
 import type { Media } from "./Media.ts"
 import type { Message } from "./Message.ts"
 import type { ProviderShape } from "./Provider.ts"
 import type { Answer, RunRecord } from "./RunState.ts"
+import type { RunHead } from "./internal/store/runStoreTypes.ts"
 
 /**
  * The input of a run: text, media, contents, or a list of them.
@@ -51,6 +52,12 @@ export interface CommonOptions {
    * reason of the signal is kept as text.
    */
   readonly signal?: AbortSignal | undefined
+  /**
+   * Asked right before a `write` skill of the run or of its children is entered, with the stored head of the root run. It
+   * proves that the host still holds the run. If it fails with `AgentCrashError`, the skill is not entered and the run
+   * stops there. Whoever asks it has compared the revision of the run already.
+   */
+  readonly prove?: ((root: RunHead) => Effect.Effect<void, AgentCrashError | StoreError>) | undefined
   /**
    * Messages for the run while it is under way. Each one becomes a user message of the next turn and part of the journal,
    * and leaves the queue once it is stored. A run whose answer is ready takes another turn when a message waits and

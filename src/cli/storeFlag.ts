@@ -73,7 +73,7 @@ const problem = "the store cannot be opened: "
 const makeFolderOf = Effect.fnUntraced(function* (file: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
-  yield* Effect.mapError(fs.makeDirectory(path.dirname(file), { recursive: true }), () =>
+  yield* Effect.mapError(fs.makeDirectory(path.dirname(file), { recursive: true, mode: 0o700 }), () =>
     usage(`the folder of ${excerpt(file, 80)} cannot be created`)
   )
 })

@@ -4,7 +4,7 @@
  */
 
 import { displayWidth } from "effect/cli/CliOutput"
-import { visible } from "../internal/base/text.ts"
+import { flat, visible } from "../internal/base/text.ts"
 
 /** How wide a line may be, and whether it may have colours. */
 export interface Look {
@@ -38,7 +38,7 @@ export const lines = (text: string): string =>
 export const paragraph = (text: string): string => `${lines(text)}\n`
 
 /** Puts a text on one line: a run of blanks, tabs and line ends becomes one blank, the rest is made visible. */
-export const flat = (text: string): string => visible(text.replace(/(?:[ \t\n]|\r\n)+/g, " "))
+export { flat }
 
 export const width: (text: string) => number = displayWidth
 

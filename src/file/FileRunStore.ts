@@ -16,7 +16,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as Follow from "../internal/store/followJournal.ts"
-import { areStored, leaseOf, movedSince } from "../internal/store/journalRules.ts"
+import { areStored, damaged, leaseOf, movedSince } from "../internal/store/journalRules.ts"
 import * as Marks from "../internal/store/marks.ts"
 import * as Cancellations from "../internal/store/cancellations.ts"
 import { atMost, journalHeadOf } from "../internal/store/runHead.ts"
@@ -173,7 +173,12 @@ const append = Effect.fnUntraced(function* (
   const { runId } = state
   const line = { first: records[0].revision, last: state.revision, text }
   const log = journals.log(Name.make(runId))
+  // A run whose only record is damaged is there all the same: its head says so.
+  if (line.first === 1 && (yield* log.end).seq === 0 && (yield* Head.read(directory.files, fileOf(directory, runId)))) {
+    return yield* damaged(runId, 1, "it cannot be read")
+  }
   const appended = yield* log.append(line)
+  if (appended._tag === "Damaged") return yield* damaged(runId, appended.last + 1, "it cannot be read")
   if (appended._tag === "Newer") return yield* newer(appended.format)
   if (appended._tag === "Taken") {
     if (areStored(records, yield* journals.between(log, line))) return yield* log.settle(line)

@@ -28,7 +28,7 @@ import * as SqlRunStore from "./SqlRunStore.ts"
  * @since 0.1.0
  */
 export interface Options {
-  /** As in `postgres://user:password@host:5432/database`. */
+  /** As in `postgres://user:password@host:5432/database`. Without a password, that of the config `PGPASSWORD` is used. */
   readonly url: Redacted.Redacted
   /** Connections in all, of which one listens: at least 2. Default: 10. */
   readonly maxConnections?: number | undefined

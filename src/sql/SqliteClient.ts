@@ -23,6 +23,7 @@ import type { Connection } from "effect/sql/SqlConnection"
 import type { SqlError } from "effect/sql/SqlError"
 import * as Statement from "effect/sql/Statement"
 import * as Stream from "effect/Stream"
+import { closeSync, openSync } from "node:fs"
 import { DatabaseSync, type SQLInputValue } from "node:sqlite"
 import { watch } from "./internal/sameFiles.ts"
 import { isInTransaction, toInput, toSqlError } from "./internal/sqlite.ts"
@@ -64,7 +65,7 @@ export interface SqliteClient extends Client.SqlClient {
 }
 
 /**
- * Opens a database for the lifetime of a scope.
+ * Opens a database for the lifetime of a scope. Only the owner can read and write a file that is created.
  *
  * Values: `undefined` is NULL, a boolean 1 or 0, a Date its ISO text, a whole number an INTEGER; NaN, lists and objects
  * are refused. An INTEGER beyond 2^53 is an error unless `SqlClient.SafeIntegers` is on. Text keeps U+0000, although
@@ -81,9 +82,8 @@ export const make = Effect.fnUntraced(function* (
 ): Effect.fn.Return<SqliteClient, SqlError, Scope.Scope | Reactivity.Reactivity> {
   const { busyTimeout = "5 seconds", filename, synchronous = "full" } = options
   const unopened = toSqlError(`open ${filename}`, `${filename}: `)
-  const db = yield* Effect.acquireRelease(
-    Effect.try({ try: () => new DatabaseSync(filename), catch: unopened }),
-    (db) => Effect.sync(() => db.isOpen && db.close())
+  const db = yield* Effect.acquireRelease(Effect.try({ try: () => opened(filename), catch: unopened }), (db) =>
+    Effect.sync(() => db.isOpen && db.close())
   )
   const patiently = waiting(db, busyTimeout)
   yield* patiently(Effect.try({ try: () => db.exec(pragmas(synchronous)), catch: unopened }))
@@ -123,6 +123,21 @@ export const make = Effect.fnUntraced(function* (
  */
 export const layer = (options: Options): Layer.Layer<Client.SqlClient, SqlError> =>
   Layer.effect(Client.SqlClient, make(options)).pipe(Layer.provide(Reactivity.layer))
+
+const opened = (filename: string): DatabaseSync => {
+  makePrivate(filename)
+  return new DatabaseSync(filename)
+}
+
+/** Creates the file of a database for its owner alone. SQLite gives the files beside it the same rights. */
+const makePrivate = (filename: string): void => {
+  if (filename === "" || filename === ":memory:" || filename.startsWith("file:")) return
+  try {
+    closeSync(openSync(filename, "ax", 0o600))
+  } catch {
+    // It is there, or opening it says why it cannot be made.
+  }
+}
 
 const pragmas = (synchronous: "full" | "normal"): string => {
   // A log that is overwritten needs no new disk blocks. If each commit waits for the disk, a short log is faster.

@@ -217,7 +217,11 @@ tests("a finish (DR-10)", [
     "a finish asked for again after a crash waits for what was under way, and starts nothing else",
     {
       ...three,
-      tools: { ...three.tools, B: { output: "b-out", idempotent: true } },
+      tools: {
+        A: { output: "a-out", idempotent: true },
+        C: { output: "c-out", idempotent: true },
+        B: { output: "b-out", idempotent: true }
+      },
       toolConcurrency: 2,
       hooks: [finishes("onToolCallCompleted", { toolName: "A" })]
     },
@@ -239,7 +243,11 @@ tests("a finish (DR-10)", [
     "a finish that was stored while other calls were under way waits for them after a crash, whatever their hooks ask for",
     {
       ...three,
-      tools: { ...three.tools, C: { output: "c-out", idempotent: true } },
+      tools: {
+        A: { output: "a-out", idempotent: true },
+        B: { output: "b-out", idempotent: true },
+        C: { output: "c-out", idempotent: true }
+      },
       toolConcurrency: 3,
       hooks: [finishes("onToolCallCompleted", { toolName: "A" }), pauses("onToolCallCompleted", 1, { toolName: "C" })]
     },
@@ -261,7 +269,11 @@ tests("a finish (DR-10)", [
     "a pause that waits for another call survives a crash, and what was cut off is taken up after it",
     {
       ...three,
-      tools: { ...three.tools, B: { output: "b-out", idempotent: true } },
+      tools: {
+        A: { output: "a-out", idempotent: true },
+        C: { output: "c-out", idempotent: true },
+        B: { output: "b-out", idempotent: true }
+      },
       toolConcurrency: 2,
       hooks: [pauses("onToolCallCompleted", 1, { toolName: "A" })]
     },

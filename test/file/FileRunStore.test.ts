@@ -8,6 +8,7 @@ import { FileRunStore } from "../../src/file/index.ts"
 import * as Name from "../../src/file/internal/fileName.ts"
 import * as Journal from "../../src/testing/internal/sampleJournal.ts"
 import { folder } from "../support/folder.ts"
+import * as LongRun from "../support/longRun.ts"
 import { endsWithLayer, loads, open, put, race, resume, soundUpTo, suite } from "../support/runStore.ts"
 
 const scope = Scope.makeUnsafe()
@@ -85,6 +86,47 @@ describe("FileRunStore, on disk", () => {
     return { directory, journal, lines, run, turnId: "run:t2" }
   })
   const next = (run: Journal.Writer) => run.commit("phase", [{ type: "turn_started", turnId: "run:t2" }])
+
+  it.live(
+    "notices every bit that is flipped in a journal, names its run, and lets no other run take its id",
+    () =>
+      Effect.gen(function* () {
+        const find = Effect.fnUntraced(function* (records: number, every: number) {
+          const directory = yield* folder
+          const run = Journal.begin("run")
+          const first = run.last()
+          yield* put(yield* at(directory), [first, ...Journal.turn(run).slice(0, records - 1)])
+          const kept = Option.getOrThrow(yield* (yield* at(directory)).load("run"))
+          const journal = `${directory}/run.jsonl`
+          const sound = fs.readFileSync(journal)
+          const other = Journal.begin("run", { input: "another" }).last()
+          const silent: Array<string> = []
+          for (let bit = 0; bit < sound.length * 8; bit += every) {
+            const damaged = Buffer.from(sound)
+            damaged[bit >> 3] = (damaged[bit >> 3] ?? 0) ^ (1 << (bit & 7))
+            fs.writeFileSync(journal, damaged)
+            const store = yield* at(directory)
+            const loaded = yield* Effect.exit(store.load("run"))
+            const state = Exit.isSuccess(loaded) ? Option.getOrUndefined(loaded.value) : undefined
+            const isSame =
+              state?.revision === kept.revision && JSON.stringify(state.prompt) === JSON.stringify(kept.prompt)
+            const text = String(loaded)
+            const isNamed = /record \d+ of run 'run': (its checksum is wrong|it |a text|at )/.test(text)
+            if (Exit.isSuccess(loaded) ? !isSame : !isNamed) silent.push(`bit ${bit}: ${text.slice(0, 200)}`)
+            if (Exit.isSuccess(yield* Effect.exit(store.append([other.record], other.state)))) {
+              silent.push(`bit ${bit}: another run took its id`)
+            }
+            assert.lengthOf(yield* store.list(), 1)
+          }
+          fs.writeFileSync(journal, sound)
+          return silent
+        })
+        // Each of the eight bits of a byte is flipped by a step that is odd.
+        assert.deepStrictEqual(yield* find(1, LongRun.isLong ? 1 : 11), [])
+        assert.deepStrictEqual(yield* find(4, LongRun.isLong ? 1 : 31), [])
+      }),
+    LongRun.isLong ? 1_200_000 : 120_000
+  )
 
   it.effect("stores a line of JSON for each record and a head, for their owner only (DR-28)", () =>
     Effect.gen(function* () {

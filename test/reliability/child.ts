@@ -35,6 +35,8 @@ export interface Order {
   readonly where: Where
   readonly folder: string
   readonly takes: number
+  /** See `Site.freezes`. */
+  readonly freezes?: boolean
   /** What the ids of runs begin with. Default: `r`. */
   readonly prefix?: string
   /** A kernel of brokenKernels.ts instead of the real one. */
@@ -67,13 +69,16 @@ const bring = Effect.fnUntraced(function* (runId: string, machine: string, begin
   const options = { runId, workerId: machine }
   const agent = agentOf(runId)
   const resume = Kernel.resume(agent, runId, options)
-  const exit = yield* Effect.exit(approving(runId, begins ? Kernel.run(agent, "go", options) : resume, resume))
-  if (Exit.isSuccess(exit)) return "completed"
-  return Option.match(Cause.findErrorOption(exit.cause), {
-    onNone: () => Cause.pretty(exit.cause),
-    onSome: (error) => error._tag
-  })
+  return endOf(yield* Effect.exit(approving(runId, begins ? Kernel.run(agent, "go", options) : resume, resume)))
 })
+
+const endOf = (exit: Exit.Exit<unknown, { readonly _tag: string }>): string =>
+  Exit.isSuccess(exit)
+    ? "completed"
+    : Option.match(Cause.findErrorOption(exit.cause), {
+        onNone: () => Cause.pretty(exit.cause),
+        onSome: (error) => error._tag
+      })
 
 const walk = Effect.fnUntraced(function* ({ machine, prefix = "r", task }: Order) {
   const store = yield* RunStore.RunStore
@@ -105,10 +110,10 @@ const work = ({ machine }: Order) => {
   return RunWorker.run({
     agents,
     workerId: machine,
-    lease: "300 millis",
+    lease: "1 second",
     pollInterval: "20 millis",
     retries: () => true,
-    onRun: ({ runId }, exit) => Effect.sync(() => say(`${runId} ${exit._tag}`))
+    onRun: ({ runId }, exit) => Effect.sync(() => say(`${runId} ${endOf(exit)}`))
   })
 }
 

@@ -10,6 +10,8 @@ import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import { Agent, Kernel, MediaStore, Middleware, Policy, ProtocolRegistry, Provider } from "kernai"
 import { RunStore, Skill, SkillRegistry, StreamPart } from "kernai"
+import * as fs from "node:fs"
+import { join } from "node:path"
 import { inFlight } from "../../src/testing/internal/operator.ts"
 import { type Fact, keyOf, watch, type Witness } from "../../src/testing/internal/watchedProcess.ts"
 import * as Ledger from "./ledger.ts"
@@ -174,7 +176,31 @@ export interface Site {
   readonly takes: number
   /** Says nothing about calls in flight: where others are at work, what was true of a call may be about its turn only. */
   readonly isSilent?: boolean
+  /** It stops itself between the launch of the first `write` call of each run and its entry, once for all processes. */
+  readonly freezes?: boolean
   readonly kernel?: typeof Kernel.layerNoProvider
+}
+
+/** Stops the process of a first `write` call right before the call is entered, until another process wakes it. */
+const freezing = ({ folder, machine }: Site): Middleware.Middleware => ({
+  callTool: (run, next) =>
+    Effect.suspend(() => {
+      if (run.call.name === "pay" && isFirst(join(folder, `${encodeURIComponent(run.rootRunId)}.frozen`))) {
+        fs.writeSync(1, `frozen ${machine}\n`)
+        process.kill(process.pid, "SIGSTOP")
+      }
+      return next(run)
+    })
+})
+
+/** Whether this process is the first to make a file. */
+const isFirst = (file: string): boolean => {
+  try {
+    fs.closeSync(fs.openSync(file, "wx"))
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** A model that answers by what was said before needs nobody who remembers its answers: a process may live long. */
@@ -201,7 +227,7 @@ export const kernel = (site: Site) =>
         Layer.succeed(SkillRegistry.SkillRegistry, watched.skills),
         Layer.succeed(ProtocolRegistry.ProtocolRegistry, watched.protocols),
         Layer.succeed(Provider.Provider, provider),
-        Layer.succeed(Middleware.Middleware, [watched.middleware]),
+        Layer.succeed(Middleware.Middleware, [watched.middleware, ...(site.freezes === true ? [freezing(site)] : [])]),
         confirms
       )
       const honest = Layer.effect(
@@ -251,7 +277,9 @@ const verdicts = Effect.fnUntraced(function* (
       facts.some((fact) => fact.type === type && "callId" in fact && keyOf(fact) === keyOf(place))
     const journal = yield* Stream.runCollect(store.read(place.runId))
     const launch = journal.findLast((record) => record.delta.launched?.includes(place.callId) === true)
-    const isOver = is("cut") || (launch !== undefined && gone.has(Ledger.machineOf(launch)))
+    // Whoever launched it and stopped before it began must not begin it when it wakes.
+    const isStopped = site.freezes === true && !is("started")
+    const isOver = is("cut") || isStopped || (launch !== undefined && gone.has(Ledger.machineOf(launch)))
     if (!is("ended") && isOver) {
       witness.facts.push({ type: "allowed", ...place })
       replay[place.callId] = "retry"

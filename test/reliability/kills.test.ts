@@ -1,5 +1,6 @@
 import { assert, describe, it } from "vitest"
-import { kills, stops } from "./real.ts"
+import * as Postgres from "../support/postgres.ts"
+import { freezes, kills, stops } from "./real.ts"
 
 describe("real processes on SQLite (R-1 to R-7)", () => {
   it("killed at any moment, they lose nothing and double nothing", async () => {
@@ -14,4 +15,18 @@ describe("real processes on SQLite (R-1 to R-7)", () => {
     assert.deepStrictEqual(findings, [])
     assert.strictEqual(rounds, 1)
   }, 60_000)
+
+  it("stopped between the launch of a write call and its entry, one wakes to a run that is another's, and does not enter it", async () => {
+    const { findings, refused } = await freezes(3)
+    assert.deepStrictEqual(findings, [])
+    assert.strictEqual(refused, 3)
+  }, 120_000)
+})
+
+describe.skipIf(!Postgres.available)("real processes on PostgreSQL (R-2, R-5)", () => {
+  it("stopped between the launch of a write call and its entry, one wakes to a run that is another's, and does not enter it", async () => {
+    const { findings, refused } = await freezes(3, { on: "postgres" })
+    assert.deepStrictEqual(findings, [])
+    assert.strictEqual(refused, 3)
+  }, 120_000)
 })

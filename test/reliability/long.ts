@@ -19,7 +19,7 @@ import { file, memory, type Place, postgres, sqlite } from "../support/stores.ts
 import type { Where } from "./child.ts"
 import { flood, megabyte, shapes } from "./floods.ts"
 import { fuzz } from "./fuzz.ts"
-import { contentions, kills, type Outcome, type Settings, stops } from "./real.ts"
+import { contentions, freezes, kills, type Outcome, type Settings, stops } from "./real.ts"
 import { simulate } from "./simulation.ts"
 import { soak } from "./soak.ts"
 import { runWhole, tryProperties } from "./suite.ts"
@@ -249,6 +249,7 @@ const found = async (): Promise<ReadonlyArray<Line>> => {
 const parts: { readonly [name: string]: () => Promise<ReadonlyArray<Line>> } = {
   kills: onAll("kills", kills, 200, 25),
   stops: onAll("stops", stops, 50, 10),
+  freezes: onAll("freezes", freezes, 50, 10),
   contentions: onAll("contentions", contentions, 100, 25),
   matrix,
   fates,

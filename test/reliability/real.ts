@@ -11,6 +11,7 @@ import { basename, join } from "node:path"
 import { createInterface } from "node:readline"
 import { keep } from "../../src/testing/internal/crashRun.ts"
 import { judgeFacts, judgeKept, judgeSame } from "../../src/testing/internal/reliabilityRules.ts"
+import { keyOf } from "../../src/testing/internal/watchedProcess.ts"
 import * as Folders from "../support/folder.ts"
 import * as Postgres from "../support/postgres.ts"
 import { randomOf } from "../support/random.ts"
@@ -246,6 +247,61 @@ export const contentions = (count: number, settings: Settings = {}): Promise<Out
     return { rounds: count, refused, findings: await finish(machine("c")) }
   })
 
+/**
+ * Stops a worker between the launch of a `write` call and its entry, and wakes it when the other one has made the call and
+ * finished the run. It must not enter the call, and ends with `AgentCrashError`.
+ */
+export const freezes = (count: number, settings: Settings = {}): Promise<Outcome> =>
+  at(settings, async (place, order) => {
+    const workers = new Map<string, Child>()
+    const lines: Array<string> = []
+    for (const machine of ["a", "b"]) {
+      const worker = await start({ ...order, machine, takes: 5, task: "work", freezes: true })
+      workers.set(machine, worker)
+      void listen(worker, (line) => lines.push(`${machine}: ${line}`))
+    }
+    const findings: Array<string> = []
+    /** Waits until a process says something, and says what is missing otherwise. */
+    const said = async (line: RegExp) => {
+      const end = Date.now() + 60_000
+      for (;;) {
+        const found = lines.findIndex((said) => line.test(said))
+        if (found >= 0) return lines.splice(found, 1)[0]
+        if (Date.now() > end) throw new Error(`no process said ${line}, but ${lines.join(", ")}`)
+        await sleep(5)
+      }
+    }
+    for (let round = 0; round < count; round++) {
+      // No run of tasks: one of them could be in a transaction as its process stops, and nobody gets past that lock.
+      const runId = `r${round + Math.floor(round / 2)}`
+      await place.submit(runId)
+      const machine = (await said(/: frozen/))?.split(":")[0] ?? ""
+      await said(new RegExp(`: ${runId} completed$`))
+      workers.get(machine)?.signal("SIGCONT")
+      const end = await said(new RegExp(`^${machine}: ${runId} `))
+      if (end?.endsWith("AgentCrashError") !== true) findings.push(`fenced: the one that woke ended with ${end}`)
+    }
+    for (const worker of workers.values()) worker.signal("SIGTERM")
+    await Promise.all([...workers.values()].map((worker) => worker.ended))
+    return { rounds: count, refused: count - findings.length, findings: [...findings, ...entries(order.folder)] }
+  })
+
+const listen = async (child: Child, hear: (line: string) => void): Promise<void> => {
+  for (let line = await child.line(); line !== undefined; line = await child.line()) hear(line)
+}
+
+/** The `write` calls that were entered more than once. */
+const entries = (folder: string): ReadonlyArray<string> => {
+  const counts = new Map<string, number>()
+  for (const fact of [...Ledger.read(folder).values()].flat()) {
+    if (fact.type !== "started" || fact.effects !== "write") continue
+    counts.set(keyOf(fact), (counts.get(keyOf(fact)) ?? 0) + 1)
+  }
+  return [...counts].flatMap(([call, count]) =>
+    count === 1 ? [] : [`writes_once: ${call} was entered ${count} times`]
+  )
+}
+
 /** Stops a worker past its lease while it runs, and wakes it when the other one has finished its run. */
 export const stops = (count: number, settings: Settings = {}): Promise<Outcome> =>
   at(settings, async (place, order) => {
@@ -270,7 +326,7 @@ export const stops = (count: number, settings: Settings = {}): Promise<Outcome> 
       if (worker === undefined || status.type === "completed") continue
       worker.signal("SIGSTOP")
       // Stopped in the middle of a commit, it may hold the lock of a file: then nobody goes on before it does.
-      await until(() => isOver(runId), 2_500)
+      await until(() => isOver(runId), 4_000)
       worker.signal("SIGCONT")
       await until(() => isOver(runId), 10_000)
       // Time for a zombie to do what it must not.

@@ -1,5 +1,5 @@
 import { afterAll, assert, describe, it } from "@effect/vitest"
-import { Cause, Context, Effect, Exit, Fiber, Layer, Option, Redacted, Scope, Stream } from "effect"
+import { Cause, ConfigProvider, Context, Effect, Exit, Fiber, Layer, Option, Redacted, Scope, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import * as PgClient from "@effect/sql-pg/PgClient"
 import { ChatHistory, type KernelError, Limits, MediaStore, Memory, RunStore } from "kernai"
@@ -75,6 +75,23 @@ describe.skipIf(!Postgres.available)("PgRunStore", () => {
         }).pipe(Effect.provide(Postgres.client({ ...server, database: "postgres" })))
         yield* put(two, Journal.turn(run))
         yield* Fiber.join(follower)
+      }),
+    30_000
+  )
+
+  it.live(
+    "connects with the password in PGPASSWORD where its URL has none",
+    () =>
+      Effect.gen(function* () {
+        const { database: name, host, password, port, username } = yield* Postgres.database
+        const bare = `postgres://${username}@${host}:${port}/${name}`
+        const given = (value: string) => ConfigProvider.layer(ConfigProvider.fromUnknown({ PGPASSWORD: value }))
+        const store = yield* Effect.provide(at(bare), given(password))
+        yield* put(store, [Journal.begin("run").last()])
+        assert.lengthOf(yield* store.list(), 1)
+        const refused = yield* Effect.flip(Effect.provide(at(bare), given("wrong/%")))
+        assert.strictEqual(refused._tag, "StoreError")
+        assert.notInclude(refused.message, "wrong")
       }),
     30_000
   )

@@ -2,7 +2,7 @@ import { afterAll, assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Exit, Fiber, Layer, Option, Schedule, Scope, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { RunCodec, type RunStore } from "kernai"
-import { readdirSync, readFileSync, rmSync } from "node:fs"
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { DatabaseSync } from "node:sqlite"
 import { SqliteClient, SqlRunStore } from "../../src/sql/index.ts"
 import * as Journal from "../../src/testing/internal/sampleJournal.ts"
@@ -283,6 +283,8 @@ describe("SqlRunStore, in its tables", () => {
         ["other"]
       )
       db.exec("UPDATE kernai_runs SET format = 1")
+      // A newer version may have another checksum.
+      db.exec("UPDATE kernai_journal SET body = '{' || substr(body, 19)")
       db.exec(`UPDATE kernai_journal SET body = replace(body, '"format":2', '"format":${RunCodec.format + 1}')`)
       assert.strictEqual(yield* reasonOf(store.load("run")), "format")
     })
@@ -338,6 +340,34 @@ describe("SqlRunStore, in its tables", () => {
       assert.deepStrictEqual(yield* page({ limit: 2 }), ["e", "d"])
       assert.deepStrictEqual(yield* page({ limit: 3 }), ["e", "d", "b"])
       assert.deepStrictEqual(yield* page({ limit: 0 }), [])
+    })
+  )
+
+  it.live("creates its files for their owner alone, and leaves the rights of a file that is there", () =>
+    Effect.gen(function* () {
+      const directory = yield* folder
+      const modeOf = (file: string) => statSync(`${directory}/${file}`).mode & 0o777
+      const before = process.umask(0)
+      yield* Effect.addFinalizer(() => Effect.sync(() => process.umask(before)))
+      yield* put(yield* at(`${directory}/new.db`), [Journal.begin("run").last()])
+      assert.deepStrictEqual(readdirSync(directory).map(modeOf), [0o600, 0o600, 0o600])
+      writeFileSync(`${directory}/shared.db`, "", { mode: 0o660 })
+      yield* put(yield* at(`${directory}/shared.db`), [Journal.begin("run").last()])
+      assert.strictEqual(modeOf("shared.db"), 0o660)
+    })
+  )
+
+  it.live("notices a bit that is flipped in a record, and names its run, its revision and the reason", () =>
+    Effect.gen(function* () {
+      const { db, filename } = yield* stored
+      db.exec("UPDATE kernai_journal SET body = replace(body, 'model_completed', 'modeh_completed')")
+      const store = yield* at(filename)
+      const error = yield* Effect.flip(store.load("run"))
+      assert.match(error.detail, /^record \d+ of run 'run': its checksum is wrong$/)
+      db.exec("UPDATE kernai_journal SET body = replace(body, '\"run_started\"', '\"run_startee\"')")
+      assert.strictEqual((yield* Effect.flip(store.load("run"))).detail, "record 1 of run 'run': its checksum is wrong")
+      const other = Journal.begin("run", { input: "another" }).last()
+      assert.strictEqual((yield* Effect.flip(store.append([other.record], other.state)))._tag, "RunExists")
     })
   )
 

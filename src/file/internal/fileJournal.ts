@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
 import type * as Marks from "../../internal/store/marks.ts"
-import { foldFrom, readAfter } from "../../internal/store/journalRules.ts"
+import { damaged, foldFrom, readAfter } from "../../internal/store/journalRules.ts"
 import { StoreError } from "../../KernelError.ts"
 import * as RunCodec from "../../RunCodec.ts"
 import type { RunRecord, RunState } from "../../RunState.ts"
@@ -22,34 +22,43 @@ import * as Name from "./fileName.ts"
 /** The journals of a directory. What is loaded is noted in `marks`, for the parts to come. */
 export const make = (files: FileSystem.FileSystem, directory: string, codec: RunCodec.RunCodec, marks: Marks.Marks) => {
   const logs = Name.cache((name) =>
-    Log.make(files, `${directory}/${name}.jsonl`, { field: "revision", format: RunCodec.format })
+    Log.make(files, `${directory}/${name}.jsonl`, { field: "revision", format: RunCodec.format, refusesDamage: true })
   )
 
   /** The records after a place, up to one that cannot be read, and the place after them all. */
-  const page = (log: Log.Log, after: Log.Place) =>
+  const page = (runId: string, log: Log.Log, after: Log.Place) =>
     Effect.map(log.page(after), ({ lines, place }) => {
       const texts = lines.map(({ text }) => text)
-      return { ...readAfter(after.seq, texts, codec.decodeRecords), place }
+      return { ...readAfter(runId, after.seq, texts, codec.decodeRecords), place }
     })
 
   /** Folds the journal from a place on. */
-  const fold = Effect.fnUntraced(function* (log: Log.Log, place: Log.Place, start: RunState | undefined) {
+  const fold = Effect.fnUntraced(function* (
+    runId: string,
+    log: Log.Log,
+    place: Log.Place,
+    start: RunState | undefined
+  ) {
     yield* log.end
     let state = start
     for (let after = place; ;) {
-      const next = yield* page(log, after)
+      const next = yield* page(runId, log, after)
       if (next.fault !== undefined) return yield* next.fault
       state = yield* foldFrom(state, next.records)
-      if (next.place.offset === after.offset) return state
+      if (next.place.offset === after.offset) return next.place.isDamaged ? yield* unreadable(runId, next.place) : state
       after = next.place
     }
   })
 
   /** Folds what follows the parts of a state. Where they do not fit, the journal alone counts. */
-  const shortcut = Effect.fnUntraced(function* (log: Log.Log, parts: Heads.Parts, least: number) {
+  const shortcut = Effect.fnUntraced(function* (runId: string, log: Log.Log, parts: Heads.Parts, least: number) {
     log.skip(parts.place)
     if ((yield* log.end).offset < parts.place.offset) return undefined
-    const state = yield* Effect.catchTag(fold(log, parts.place, parts.state), "StoreError", () => Effect.undefined)
+    const state = yield* Effect.catchTag(
+      fold(runId, log, parts.place, parts.state),
+      "StoreError",
+      () => Effect.undefined
+    )
     return state === undefined || state.revision < least ? undefined : state
   })
 
@@ -62,7 +71,7 @@ export const make = (files: FileSystem.FileSystem, directory: string, codec: Run
       if (next.place.seq >= last || next.place.offset === place.offset) break
       place = next.place
     }
-    return readAfter(first - 1, texts, codec.decodeRecords).records
+    return readAfter("", first - 1, texts, codec.decodeRecords).records
   })
 
   /** The state at the last record of a run, folded as shortly as can be. */
@@ -71,10 +80,10 @@ export const make = (files: FileSystem.FileSystem, directory: string, codec: Run
     const path = `${directory}/${Name.make(runId)}`
     const least = (yield* Heads.read(files, path))?.head.revision ?? 0
     const parts = yield* Heads.readParts(files, path, codec)
-    const short = parts === undefined ? undefined : yield* shortcut(log, parts, least)
-    const state = short ?? (yield* fold(log, Log.start, undefined))
-    if (state === undefined) return Option.none<RunState>()
-    if (state.revision < least) return yield* corrupt(`records of run '${runId}' are missing`)
+    const short = parts === undefined ? undefined : yield* shortcut(runId, log, parts, least)
+    const state = short ?? (yield* fold(runId, log, Log.start, undefined))
+    if (state === undefined) return least > 0 ? yield* damaged(runId, 1, "it is missing") : Option.none<RunState>()
+    if (state.revision < least) return yield* damaged(runId, state.revision + 1, "it is missing")
     marks.set(state, short === undefined || parts === undefined ? RunCodec.start : parts.mark)
     return Option.some(state)
   })
@@ -86,12 +95,12 @@ export const make = (files: FileSystem.FileSystem, directory: string, codec: Run
     let fault: StoreError | undefined
     const next: Effect.Effect<ReadonlyArray<RunRecord>, StoreError> = Effect.suspend(() => {
       if (fault !== undefined) return Effect.fail(fault)
-      return Effect.flatMap(Effect.catchTag(page(log, place), "PlatformError", failed("read")), (found) => {
+      return Effect.flatMap(Effect.catchTag(page(runId, log, place), "PlatformError", failed("read")), (found) => {
         const isEnd = found.place.offset === place.offset
         place = found.place
-        fault = found.fault
+        fault = found.fault ?? (isEnd && place.isDamaged ? unreadable(runId, place) : undefined)
         const records = found.records.filter((record) => record.revision > fromRevision)
-        return records.length > 0 || isEnd ? Effect.succeed(records) : next
+        return records.length > 0 || (isEnd && fault === undefined) ? Effect.succeed(records) : next
       })
     })
     return next
@@ -101,11 +110,11 @@ export const make = (files: FileSystem.FileSystem, directory: string, codec: Run
     /** The log of a run, by the name of its files. */
     log: logs,
     /** The state its records lead to, by the name of its files; none when there is no record. */
-    fold: (name: string) => fold(logs(name), Log.start, undefined),
+    fold: (name: string) => fold(name, logs(name), Log.start, undefined),
     between,
     load,
     reader
   }
 }
 
-const corrupt = (detail: string) => Effect.fail(new StoreError({ operation: "read", reason: "corrupt", detail }))
+const unreadable = (runId: string, { seq }: Log.Place) => damaged(runId, seq + 1, "it cannot be read")

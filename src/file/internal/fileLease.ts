@@ -68,7 +68,7 @@ const put = Effect.fnUntraced(function* (log: Log.Log, line: typeof Line.Type) {
 })
 
 const logOf = (files: FileSystem.FileSystem, path: string): Log.Log =>
-  Log.make(files, `${path}.lease`, { field: "n", format: 0 })
+  Log.make(files, `${path}.lease`, { field: "n", format: 0, refusesDamage: false })
 
 const last = Effect.fnUntraced(function* (log: Log.Log) {
   // A run that is held for days has as many lines: what matters is the last.

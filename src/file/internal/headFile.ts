@@ -12,6 +12,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { randomUUID } from "node:crypto"
+import * as Checksum from "../../internal/store/checksum.ts"
 import type { Part } from "../../internal/store/marks.ts"
 import type { StoreError } from "../../KernelError.ts"
 import * as RunCodec from "../../RunCodec.ts"
@@ -33,7 +34,7 @@ export const read = Effect.fnUntraced(function* (
 ): Effect.fn.Return<KeptHead | undefined> {
   const text = yield* Effect.orElseSucceed(readIfThere(files, `${path}.json`), () => undefined)
   if (text === undefined) return undefined
-  const kept = Result.getOrUndefined(decode(text))
+  const kept = Checksum.check(text) === "right" ? Result.getOrUndefined(decode(text)) : undefined
   if (kept === undefined) return undefined
   const status = Result.getOrUndefined(RunCodec.decodeStatus(JSON.stringify(kept.status)))
   if (status === undefined) return undefined
@@ -49,16 +50,14 @@ export const write = (
   bytes: number
 ): Effect.Effect<void, PlatformError> => {
   const { parentRunId, ...rest } = head
-  const text = JSON.stringify(
-    { format: RunCodec.format, ...rest, parentRunId: parentRunId ?? null, bytes },
-    undefined,
-    2
+  const text = Checksum.seal(
+    JSON.stringify({ format: RunCodec.format, ...rest, parentRunId: parentRunId ?? null, bytes }, undefined, 2) + "\n"
   )
   return Effect.acquireUseRelease(
     Effect.succeed(`${path}.${randomUUID()}.tmp`),
     (draft) =>
       Effect.andThen(
-        files.writeFileString(draft, `${text}\n`, { flag: "wx", mode: 0o600 }),
+        files.writeFileString(draft, text, { flag: "wx", mode: 0o600 }),
         files.rename(draft, `${path}.json`)
       ),
     (draft, exit) => (exit._tag === "Success" ? Effect.void : Effect.ignore(files.remove(draft, { force: true })))
@@ -91,7 +90,7 @@ export const readParts = Effect.fnUntraced(function* (
   return {
     state,
     mark: { turns: state.turns.length, prompt: state.prompt },
-    place: { offset, seq: state.revision, format: RunCodec.format, isWhole: true }
+    place: { offset, seq: state.revision, format: RunCodec.format, isWhole: true, isDamaged: false }
   }
 })
 

@@ -27,6 +27,8 @@ export interface Place {
   readonly format: number
   /** Whether the bytes before it end with a line. */
   readonly isWhole: boolean
+  /** Whether the last line before it was damaged: it is complete, and its numbers cannot be read. */
+  readonly isDamaged: boolean
 }
 
 /** A line, and its first and last number. */
@@ -36,11 +38,15 @@ export interface Line {
   readonly text: string
 }
 
-/** The outcome of an append: the line was appended between two places, its number is taken, or the file is newer. */
+/**
+ * The outcome of an append: the line was appended between two places, its number is taken, the file is newer, or the last
+ * line is damaged.
+ */
 export type Appended =
   | { readonly _tag: "Appended"; readonly before: Place; readonly after: Place }
   | { readonly _tag: "Taken"; readonly last: number }
   | { readonly _tag: "Newer"; readonly format: number }
+  | { readonly _tag: "Damaged"; readonly last: number }
 
 /** A log. */
 export interface Log {
@@ -61,7 +67,7 @@ export interface Log {
 }
 
 /** The start of a log. */
-export const start: Place = { offset: 0, seq: 0, format: 0, isWhole: true }
+export const start: Place = { offset: 0, seq: 0, format: 0, isWhole: true, isDamaged: false }
 
 /** How the lines of a log are numbered. */
 export interface Options {
@@ -69,6 +75,8 @@ export interface Options {
   readonly field: string
   /** The newest format that may be appended to. */
   readonly format: number
+  /** Appends nothing behind a damaged line. */
+  readonly refusesDamage: boolean
 }
 
 /** Opens the log at a path. Nothing is read yet. */
@@ -99,17 +107,20 @@ interface Opened extends Options {
 const page = Effect.fnUntraced(function* ({ field, files, path }: Opened, place: Place) {
   const bytes = yield* readWhole(files, path, place.offset)
   const lines: Array<Line> = []
-  let { format, seq } = place
+  let { format, isDamaged, seq } = place
   for (const text of decode(bytes.whole)) {
     const found = numbersOf(text, field)
+    // A line that was cut does not end like one, or hardly ever.
+    if (found === undefined) isDamaged ||= /[\]}]$/.test(text)
     // A process that woke up late repeated a line.
     if (found === undefined || found.last <= seq) continue
+    isDamaged = false
     lines.push({ first: found.first, last: found.last, text })
     seq = found.last
     format = Math.max(format, found.format)
   }
   const offset = place.offset + bytes.whole.length
-  return { lines, place: { offset, seq, format, isWhole: bytes.rest === 0 } }
+  return { lines, place: { offset, seq, format, isWhole: bytes.rest === 0, isDamaged } }
 }, Effect.scoped)
 
 const late = Effect.fnUntraced(function* (log: Opened) {
@@ -148,6 +159,7 @@ const append = Effect.fnUntraced(function* (log: Opened, line: Line): Effect.fn.
   for (;;) {
     const place = yield* catchUp(log)
     if (place.format > log.format) return { _tag: "Newer", format: place.format }
+    if (log.refusesDamage && place.isDamaged) return { _tag: "Damaged", last: place.seq }
     if (place.seq !== line.first - 1) return { _tag: "Taken", last: place.seq }
     if (!(yield* claim(log, line))) {
       yield* help(log, line.first)

@@ -9,7 +9,7 @@ import * as Cause from "effect/Cause"
 import * as Bounds from "./bounds.ts"
 import { plain } from "./json.ts"
 import { redact } from "./redact.ts"
-import { clip, ends } from "./text.ts"
+import { clip, ends, logText } from "./text.ts"
 
 /** Returns what `read` returns, or `otherwise` when it throws. */
 export const attempt = <A, B>(read: () => A, otherwise: B): A | B => {
@@ -54,8 +54,8 @@ export const messageOf = (error: unknown, clean = redact, bytes = Bounds.failure
 export const causeText = (cause: Cause.Cause<unknown>, clean = redact): string => {
   const text = attempt(() => Cause.pretty(cause), undefined)
   return text === undefined
-    ? cause.reasons.map((reason) => reasonText(reason, clean)).join("\n")
-    : bounded(text, clean, Bounds.failureBytes)
+    ? logText(cause.reasons.map((reason) => reasonText(reason, clean)).join("\n"))
+    : logText(bounded(text, clean, Bounds.failureBytes))
 }
 
 /** The first typed failure of a cause. */

@@ -83,6 +83,16 @@ export const entities = (text: string): string =>
  */
 export const visible = (text: string): string => text.replace(invisible, escapeCharacter)
 
+/** The same in one line. */
+export const flat = (text: string): string => visible(text.replace(/(?:[ \t\n]|\r\n)+/g, " "))
+
+/** The same for a log: lines after the first are indented, so that none looks like the beginning of an entry. */
+export const logText = (text: string): string =>
+  text
+    .split(/\r\n|[\n\r\u0085\u2028\u2029]/)
+    .map(visible)
+    .join("\n    ")
+
 /** Writes a text in double quotes, on one line, with invisible characters escaped. */
 export const quote = (text: string): string => `"${visible(text.replace(/["\\]/g, (char) => `\\${char}`))}"`
 

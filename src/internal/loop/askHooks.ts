@@ -13,7 +13,7 @@ import { extensionError, guarded, observed } from "../base/effects.ts"
 import { isJsonObject, type Json, type JsonObject } from "../base/json.ts"
 import { freeze, take } from "../base/snapshot.ts"
 import { sealed, turnLog } from "../state/state.ts"
-import { type AppendError, carry, commit, drop, flush, mergeContext } from "./commit.ts"
+import { type FlushError, carry, commit, drop, flush, mergeContext } from "./commit.ts"
 import type { Run } from "./run.ts"
 import type { HookError } from "./stepErrors.ts"
 
@@ -152,7 +152,7 @@ export const pause = (run: Run, reason: string, metadata: Json, delta: Delta = {
   })
 
 /** Reports a pause to its observer, whose failures are logged and change nothing. */
-export const observePause = (run: Run, reason: string, metadata: Json): Effect.Effect<unknown, AppendError> => {
+export const observePause = (run: Run, reason: string, metadata: Json): Effect.Effect<unknown, FlushError> => {
   const hook = run.hooks.onPause
   return hook === undefined
     ? Effect.void

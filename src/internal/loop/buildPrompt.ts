@@ -9,7 +9,7 @@ import { type Prompt, type PromptContext, simple } from "../../PromptPipeline.ts
 import { extensionError, guarded, isSound } from "../base/effects.ts"
 import { commonPrefix } from "../base/lists.ts"
 import { open, promptLog, State } from "../state/state.ts"
-import { type AppendError, flush } from "./commit.ts"
+import { type FlushError, flush } from "./commit.ts"
 import type { Draft } from "./drafts.ts"
 import { outputSchema } from "./output.ts"
 import { canAct, definitions, visibleProtocols } from "./permissions.ts"
@@ -19,7 +19,7 @@ import * as Budget from "./sharedBudget.ts"
 /** Builds the prompt of the open turn. What was used to make it is counted for the tree. */
 export const buildPrompt = Effect.fnUntraced(function* (
   run: Run
-): Effect.fn.Return<Prompt, PromptError | BudgetExhaustedError | AppendError> {
+): Effect.fn.Return<Prompt, PromptError | BudgetExhaustedError | FlushError> {
   const { budget } = run
   // Foreign code may take its time, so others see what happened until now.
   if (isForeign(run)) yield* flush(run)

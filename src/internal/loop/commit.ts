@@ -13,11 +13,11 @@ import type { Delta, RunRecord } from "../../RunState.ts"
 import type { JsonObject } from "../base/json.ts"
 import { move } from "../state/advance.ts"
 import { State, stepOf, turnLog } from "../state/state.ts"
-import type { AppendError } from "../store/patientStore.ts"
+import type { AppendError, FlushError } from "../store/patientStore.ts"
 import { type Draft, type LiveEvent, scoped, withResult } from "./drafts.ts"
 import { now, type Run } from "./run.ts"
 
-export type { AppendError }
+export type { AppendError, FlushError }
 
 /** Folds an event into the run's state and queues its record for the next flush. Synchronous. */
 export const record = (run: Run, event: Draft, op: RunRecord["op"] = "phase"): void => commit(run, op, [event], nothing)
@@ -72,17 +72,17 @@ export const emit = (run: Run, event: LiveEvent): void => {
 }
 
 /** Appends all pending records to the store, then publishes their events, even while the run is being interrupted. */
-export const flush = (run: Run): Effect.Effect<void, AppendError> => locked(run, send(run))
+export const flush = (run: Run): Effect.Effect<void, FlushError> => locked(run, send(run))
 
 /** Flushes, and lets no other flush of the run begin before `body` has looked at the store. */
-export const flushed = <A, E>(run: Run, body: Effect.Effect<A, E>): Effect.Effect<A, E | AppendError> =>
+export const flushed = <A, E>(run: Run, body: Effect.Effect<A, E>): Effect.Effect<A, E | FlushError> =>
   locked(run, Effect.andThen(send(run), body))
 
 /** Only calls that run beside each other have a lock. */
 const locked = <A, E>({ lock }: Run, body: Effect.Effect<A, E>): Effect.Effect<A, E> =>
   lock === undefined ? body : Effect.uninterruptible(lock.withPermits(1)(body))
 
-const send = (run: Run): Effect.Effect<void, AppendError> =>
+const send = (run: Run): Effect.Effect<void, FlushError> =>
   Effect.suspend(() => {
     const { failed, records, states } = run
     if (failed !== undefined) return Effect.fail(failed)

@@ -19,6 +19,7 @@ import { stepOf } from "../state/state.ts"
 import { agentTarget } from "./childTarget.ts"
 import { emit } from "./commit.ts"
 import { short } from "./explain.ts"
+import { ifOver, unlessLost } from "./ownership.ts"
 import { now, type Run } from "./run.ts"
 import { shown } from "./shown.ts"
 import type { TaskError } from "./stepErrors.ts"
@@ -76,7 +77,12 @@ export const send = Effect.fnUntraced(function* <A, E>(
   call: Call,
   target: Target<A, E>
 ): Effect.fn.Return<CallResult, E> {
+  const acts = target.effects === "write"
+  const lost = acts ? yield* unlessLost(run, call) : undefined
+  if (lost !== undefined) return lost
   if (target.started !== undefined) emit(run, target.started)
+  const late = acts ? ifOver(run, call) : undefined
+  if (late !== undefined) return late
   const startedAt = now(run)
   const exit = yield* withinTimeout(run, target.limit, traced(run, call, target))
   const durationMs = now(run) - startedAt

@@ -11,7 +11,7 @@ import * as Agents from "../../Agent.ts"
 import { spawnDefaults } from "../../Budget.ts"
 import { Hooks } from "../../Hooks.ts"
 import { InstructionBuilder } from "../../InstructionBuilder.ts"
-import type { AgentConfigInvalid, ModelError } from "../../KernelError.ts"
+import { type AgentConfigInvalid, type ModelError, StoreError } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import * as MediaStore from "../../MediaStore.ts"
 import { Middleware } from "../../Middleware.ts"
@@ -28,7 +28,7 @@ import type { SkillRegistry } from "../../SkillRegistry.ts"
 import { Telemetry } from "../../Telemetry.ts"
 import { levelsOf } from "../agent/team.ts"
 import { randomId } from "../base/ids.ts"
-import { extensionError, isSound } from "../base/effects.ts"
+import { extensionError, guarded, isSound } from "../base/effects.ts"
 import { patient } from "../store/patientStore.ts"
 import { soundMedia, soundRuns } from "../store/soundStore.ts"
 import { reference } from "./fiberContext.ts"
@@ -104,6 +104,8 @@ export const withEnvironment = <Output, S extends AnySkill<unknown>, R, A, E>(
         batch: sink.batch,
         stop: soundStop(options.stop),
         signal: options.signal,
+        prove: soundProof(options.prove),
+        parent: undefined,
         steering: undefined,
         spawn,
         onTaskComplete: options.onTaskComplete
@@ -116,6 +118,24 @@ export const withEnvironment = <Output, S extends AnySkill<unknown>, R, A, E>(
   })
 
 const spawn = spawner(resume)
+
+/** A proof that fails in another way than it may proves nothing. */
+const soundProof = (prove: CommonOptions["prove"]): Environment["prove"] =>
+  prove === undefined
+    ? undefined
+    : (root) =>
+        guarded(
+          "prove",
+          () => prove(root),
+          (error) =>
+            isSound(error) && error._tag === "AgentCrashError"
+              ? error
+              : new StoreError({
+                  operation: "prove ownership",
+                  reason: "unavailable",
+                  detail: extensionError("prove", error).message
+                })
+        )
 
 /** A host that cannot say whether its run should stop has failed. */
 const soundStop = (stop: CommonOptions["stop"]): Environment["stop"] =>

@@ -13,7 +13,7 @@ import { attempt, failureIn, messageOf, reasonIn } from "../base/foreignValue.ts
 import { deep, redact } from "../base/redact.ts"
 import { take } from "../base/snapshot.ts"
 import { ask, hookArgs } from "./askHooks.ts"
-import { type AppendError, commit, flush, nothing, record } from "./commit.ts"
+import { type FlushError, commit, flush, nothing, record } from "./commit.ts"
 import type { Run } from "./run.ts"
 import { afterCancellation, cancellationOf } from "./untilCancelled.ts"
 
@@ -21,13 +21,13 @@ import { afterCancellation, cancellationOf } from "./untilCancelled.ts"
 export const failWith = <E extends KernelError>(
   run: Run,
   error: E
-): Effect.Effect<never, E | RunCancelled | AppendError> => stopped(run, Cause.fail(error))
+): Effect.Effect<never, E | RunCancelled | FlushError> => stopped(run, Cause.fail(error))
 
 /** Stores what is pending and the reason why the run stopped, then fails with that reason. */
 export const stopped = <E extends KernelError>(
   run: Run,
   cause: Cause.Cause<E>
-): Effect.Effect<never, E | RunCancelled | AppendError> => {
+): Effect.Effect<never, E | RunCancelled | FlushError> => {
   if (Cause.hasInterruptsOnly(cause)) {
     recordSpent(run)
     return Effect.andThen(Effect.ignore(flush(run)), Effect.failCause(cause))
@@ -67,10 +67,10 @@ export const stopped = <E extends KernelError>(
 const fencedOut = <E extends KernelError>(
   run: Run,
   cause: Cause.Cause<E>
-): Effect.Effect<never, E | RunCancelled | AppendError> => {
+): Effect.Effect<never, E | RunCancelled | FlushError> => {
   if (run.state.depth > 0) return Effect.failCause(cause)
   const found = Effect.orElseSucceed(cancellationOf(run), () => undefined)
-  return Effect.flatMap(found, (cancelled): Effect.Effect<never, E | RunCancelled | AppendError> =>
+  return Effect.flatMap(found, (cancelled): Effect.Effect<never, E | RunCancelled | FlushError> =>
     cancelled === undefined ? Effect.failCause(cause) : stopped(run, Cause.fail(cancelled))
   )
 }
@@ -86,7 +86,7 @@ const recordSpent = (run: Run): void => {
   if (run.next.spent !== undefined) commit(run, "phase", [], nothing)
 }
 
-const stored = <E>(run: Run, cause: Cause.Cause<E>): Effect.Effect<never, E | AppendError> =>
+const stored = <E>(run: Run, cause: Cause.Cause<E>): Effect.Effect<never, E | FlushError> =>
   Effect.andThen(flush(run), Effect.failCause(cause))
 
 const recordFailure = Effect.fnUntraced(function* (run: Run, error: ErrorInfo) {

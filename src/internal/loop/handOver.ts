@@ -15,7 +15,7 @@ import { inDialect } from "../words/inDialect.ts"
 import { record } from "./commit.ts"
 import { failWith } from "./failure.ts"
 import { type AnyAgent, type Environment, type Run } from "./run.ts"
-import type { AppendError } from "./commit.ts"
+import type { FlushError } from "./commit.ts"
 import type { MemberError } from "./stepErrors.ts"
 
 /** Records that the last turn handed the conversation over. Returns false when it did not. Synchronous. */
@@ -48,7 +48,7 @@ export const isHandedOver = ({ agent, state }: Run): boolean =>
   state.handed !== undefined && state.handed.agent !== agent.name && state.status.type === "running"
 
 /** What the run uses under the agent it was handed over to. A run whose agent cannot run fails, and can be resumed. */
-export const entered = (run: Run): Effect.Effect<Environment, MemberError | RunCancelled | AppendError> =>
+export const entered = (run: Run): Effect.Effect<Environment, MemberError | RunCancelled | FlushError> =>
   Effect.catch(memberOf(run, run.state), (error) => failWith(run, error))
 
 /** The environment in which a stored run continues: that of the agent it was handed over to. */

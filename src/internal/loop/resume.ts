@@ -13,7 +13,7 @@ import { spentBy } from "../store/stored.ts"
 import { childRunId } from "../words/callIds.ts"
 import { stepOf } from "../state/state.ts"
 import { ownContext } from "./askHooks.ts"
-import { type AppendError, commit, flush } from "./commit.ts"
+import { type FlushError, commit, flush } from "./commit.ts"
 import { conclude, storedOutput } from "./conclude.ts"
 import { failWith } from "./failure.ts"
 import { memberOf } from "./handOver.ts"
@@ -137,7 +137,7 @@ const recoveredCalls = Effect.fnUntraced(function* (
   run: Run,
   recover: NonNullable<Resumption["recover"]>,
   children: ReadonlyMap<string, RunState>
-): Effect.fn.Return<Pick<Delta, "retried" | "resolved">, InFlightToolCalls | RunCancelled | AppendError> {
+): Effect.fn.Return<Pick<Delta, "retried" | "resolved">, InFlightToolCalls | RunCancelled | FlushError> {
   const inFlight = run.state.currentTurn?.inFlight ?? []
   const given = new Map(Object.entries(recover))
   const childOf = (call: Call) => childRunId(run.state.currentTurn?.turnId ?? "", call) ?? call.callId

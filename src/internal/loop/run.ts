@@ -11,7 +11,15 @@ import type { Call, CallResult } from "../../Call.ts"
 import type { Content } from "../../Content.ts"
 import type { Hooks } from "../../Hooks.ts"
 import type * as InstructionBuilder from "../../InstructionBuilder.ts"
-import type { ExtensionFailed, MiddlewareTermination, ModelError, ResumeError, StopError } from "../../KernelError.ts"
+import type {
+  AgentCrashError,
+  ExtensionFailed,
+  MiddlewareTermination,
+  ModelError,
+  ResumeError,
+  StopError,
+  StoreError
+} from "../../KernelError.ts"
 import type { Limits } from "../../Limits.ts"
 import type * as MediaStore from "../../MediaStore.ts"
 import type { Message } from "../../Message.ts"
@@ -25,7 +33,6 @@ import type { Redactor } from "../../Redaction.ts"
 import type { RunEvent } from "../../RunEvent.ts"
 import type { TaskReport } from "../../RunOptions.ts"
 import type { Delta, RunRecord, RunState, Turn } from "../../RunState.ts"
-import type { AppendError } from "../store/patientStore.ts"
 import type { AnySkill } from "../../Skill.ts"
 import type { SkillRegistry } from "../../SkillRegistry.ts"
 import type * as RunStore from "../../RunStore.ts"
@@ -34,6 +41,7 @@ import type { PromptCache } from "../prompt/promptCache.ts"
 import type { State } from "../state/state.ts"
 import type { IsUsed } from "../words/callIds.ts"
 import type { LiveTree } from "./liveTree.ts"
+import type { FlushError } from "../store/patientStore.ts"
 import type { SharedBudget } from "./sharedBudget.ts"
 import type { MediaError, MemberError } from "./stepErrors.ts"
 
@@ -116,6 +124,10 @@ export interface Environment extends Member {
   readonly stop: (() => StopError | ExtensionFailed | MiddlewareTermination | undefined) | undefined
   /** Cancels the root run when it is aborted. */
   readonly signal: AbortSignal | undefined
+  /** Asked before a `write` skill is entered, with the head of the root run as it is stored. */
+  readonly prove: ((root: RunStore.RunHead) => Effect.Effect<void, AgentCrashError | StoreError>) | undefined
+  /** The run of which this one is a task. */
+  readonly parent: Run | undefined
   /** Messages that the host sends while the root run is under way. */
   readonly steering: Steering | undefined
   /** Runs a task or an agent as a child of a run. */
@@ -151,7 +163,7 @@ export interface Run extends Environment {
   /** Emits the reply under way from its beginning. */
   reply: (() => ReadonlyArray<RunEvent>) | undefined
   /** Why records could not be stored. Nothing more is stored then. */
-  failed: AppendError | undefined
+  failed: FlushError | undefined
   /** Keeps flushes of parallel calls in order. Made with the first parallel calls. */
   lock: Semaphore.Semaphore | undefined
   /** The answer as the agent's output schema decoded it. */

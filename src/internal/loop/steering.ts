@@ -11,7 +11,7 @@ import * as Stream from "effect/Stream"
 import type * as MediaStore from "../../MediaStore.ts"
 import type { Message } from "../../Message.ts"
 import * as Messages from "../../Message.ts"
-import { type AppendError, flush, record } from "./commit.ts"
+import { type FlushError, flush, record } from "./commit.ts"
 import { listOf } from "./listeners.ts"
 import type { Run, Steering } from "./run.ts"
 import type { MediaError } from "./stepErrors.ts"
@@ -25,7 +25,7 @@ export const isSteered = (run: Run): boolean =>
 export const takeSteering = Effect.fnUntraced(function* (
   run: Run,
   turnId: string
-): Effect.fn.Return<void, AppendError | MediaError> {
+): Effect.fn.Return<void, FlushError | MediaError> {
   const { steering } = run
   if (steering === undefined) return
   yield* flush(run)

@@ -25,10 +25,10 @@ import type {
   StoreError
 } from "../../KernelError.ts"
 import { isSound } from "../base/effects.ts"
-import type { AppendError } from "../store/patientStore.ts"
+import type { FlushError } from "../store/patientStore.ts"
 
 /** Asking a hook, and doing what it asks for. */
-export type HookError = ExtensionFailed | MiddlewareTermination | AppendError
+export type HookError = ExtensionFailed | MiddlewareTermination | FlushError
 
 /** Asking a model, and reading its reply. */
 export type ReplyError = ModelCallError | ModelError | LimitExceeded
@@ -40,7 +40,7 @@ export type MediaError = MediaConflict | LimitExceeded | StoreError
 export type MemberError = AgentConfigInvalid | ModelError
 
 /** A task, where the error concerns its whole tree: another owner, a store that fails, a tree that may not continue. */
-export type TaskError = AppendError | StopError | RunBusy | RunPaused | InFlightToolCalls | BudgetExhaustedError
+export type TaskError = FlushError | StopError | RunBusy | RunPaused | InFlightToolCalls | BudgetExhaustedError
 
 /** Does an error concern the whole tree rather than the task? */
 export const isTaskError = (error: unknown): error is TaskError => isSound(error) && taskErrors.has(error._tag)

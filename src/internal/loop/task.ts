@@ -84,15 +84,16 @@ const idOf = (parent: Run, call: Call): string => childRunId(openTurn(parent).tu
 
 /** What a child runs in: its own agent and limits inside those of its parent. `state` is what is stored of it. */
 const environmentOf = (
-  parent: Environment,
+  parent: Run,
   { agent, taskId }: Child,
   state: RunState | undefined
 ): Effect.Effect<Environment, MemberError> =>
   agent === undefined
-    ? Effect.succeed({ ...parent, deadline: undefined })
+    ? Effect.succeed({ ...parent, parent, deadline: undefined })
     : Effect.map(parent.member(agent.name), (member) => ({
         ...parent,
         ...member,
+        parent,
         maxSteps: agent.maxSteps,
         deadline: taskId === undefined ? agent.budget.deadline : undefined,
         budget: Budget.within(parent.budget, agent.budget, Budget.spentOf(state))

@@ -63,8 +63,12 @@ export const areStored = (records: ReadonlyArray<RunRecord>, stored: ReadonlyArr
     return found !== undefined && RunCodec.isSame(found, record)
   })
 
-/** Reads the records after a revision from the texts of appends, up to one that cannot be read or does not follow. */
+/**
+ * Reads the records of a run after a revision from the texts of appends, up to one that cannot be read or does not
+ * follow: the fault names the run, the revision and the reason.
+ */
 export const readAfter = (
+  runId: string,
   revision: number,
   texts: Iterable<string>,
   decode: (text: string) => RunCodec.Decoded
@@ -75,15 +79,25 @@ export const readAfter = (
     for (const record of appended.records) {
       if (record.revision <= revision && records.length === 0) continue
       if (record.revision !== revision + records.length + 1) {
-        const detail = `a record before revision ${record.revision} is missing`
-        return { records, fault: new StoreError({ operation: "read", reason: "corrupt", detail }) }
+        return { records, fault: damaged(runId, revision + records.length + 1, "it is missing") }
       }
       records.push(record)
     }
-    if (appended.fault !== undefined) return { records, fault: appended.fault }
+    if (appended.fault !== undefined) {
+      const { detail, reason } = appended.fault
+      return { records, fault: damaged(runId, revision + records.length + 1, detail, reason) }
+    }
   }
   return { records, fault: undefined }
 }
+
+/** The error for a record that cannot be read. */
+export const damaged = (
+  runId: string,
+  revision: number,
+  why: string,
+  reason: StoreError["reason"] = "corrupt"
+): StoreError => new StoreError({ operation: "read", reason, detail: `record ${revision} of run '${runId}': ${why}` })
 
 /** Folds records that were read into a state. */
 export const foldFrom = (

@@ -8,7 +8,7 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import { ConcurrentAppendError, type RunExists, StoreError } from "../../KernelError.ts"
+import { type AgentCrashError, ConcurrentAppendError, type RunExists, StoreError } from "../../KernelError.ts"
 import type { Limits } from "../../Limits.ts"
 import type * as RunStore from "../../RunStore.ts"
 import { inTime } from "../base/effects.ts"
@@ -20,6 +20,9 @@ type Failure = ConcurrentAppendError | StoreError
 /** Why records were not stored. Nothing else may be tried on the run then. */
 export type AppendError = Failure | RunExists
 
+/** Why a run stored nothing: the store refused, or the run belongs to another process. */
+export type FlushError = AppendError | AgentCrashError
+
 /** Wraps a store so that what it did not take, or did not acknowledge, is sent again. */
 export const patient = (
   given: RunStore.RunStoreShape,
@@ -28,14 +31,15 @@ export const patient = (
   const store = soundRuns(given)
   const wrapped = patientStores.get(store)
   if (wrapped !== undefined && wrapped.appendTimeout === appendTimeout) return wrapped.store
-  const retried = <E, E2 = never>(
+  const retried = <A, E, E2 = never>(
     operation: string,
-    write: () => Effect.Effect<void, E>,
+    write: () => Effect.Effect<A, E>,
     isOurs: Effect.Effect<void, E2>
   ) => again(operation, appendTimeout, Effect.suspend(write), isOurs, [50, 250])
   const made: RunStore.RunStoreShape = {
     ...store,
     append: (records, state) => retried("append", () => store.append(records, state), stillLast(store, state)),
+    head: (runId) => retried("read", () => store.head(runId), Effect.void),
     acquire: (runId, claim) => retried("acquire", () => store.acquire(runId, claim), Effect.void),
     release: (runId, workerId) => retried("release", () => store.release(runId, workerId), Effect.void)
   }
@@ -48,18 +52,18 @@ const patientStores = new WeakMap<
   { readonly appendTimeout: Duration.Duration; readonly store: RunStore.RunStoreShape }
 >()
 
-const again = <E, E2>(
+const again = <A, E, E2>(
   operation: string,
   appendTimeout: Duration.Duration,
-  write: Effect.Effect<void, E>,
+  write: Effect.Effect<A, E>,
   isOurs: Effect.Effect<void, E2>,
   waits: ReadonlyArray<number>
-): Effect.Effect<void, E | E2 | StoreError> =>
+): Effect.Effect<A, E | E2 | StoreError> =>
   Effect.catch(withTimeout(operation, write, appendTimeout), (error) => {
     const [wait, ...rest] = waits
     if (wait === undefined || !isHiccup(error)) return Effect.fail(error)
     // While this waited, another worker may have continued from that very record.
-    const checked = Effect.andThen(write, isOurs)
+    const checked = Effect.tap(write, () => isOurs)
     return Effect.andThen(Effect.sleep(wait), again(operation, appendTimeout, checked, isOurs, rest))
   })
 

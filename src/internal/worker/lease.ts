@@ -7,8 +7,8 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import type { ConcurrentAppendError, RunBusy, RunNotFound, StoreError } from "../../KernelError.ts"
-import type { RunStoreShape as RunStore } from "../../RunStore.ts"
+import type { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, StoreError } from "../../KernelError.ts"
+import type { RunHead, RunStoreShape as RunStore } from "../../RunStore.ts"
 import { inTime } from "../base/effects.ts"
 import { monotonic } from "../base/monotonic.ts"
 import { ifHeld, offer } from "../loop/queue.ts"
@@ -32,7 +32,7 @@ export interface Held {
 }
 
 /** A store that fails, or a run that is gone or taken by another worker. */
-type GiveBackError = RunBusy | RunNotFound | ConcurrentAppendError | StoreError
+type GiveBackError = RunBusy | RunNotFound | RunExists | ConcurrentAppendError | StoreError
 
 /** Renews a lease until it is lost: another has it, or it has ended. */
 export const renew = Effect.fnUntraced(function* ({ leaseMs, store, workerId }: Holder, runId: string, lease: Held) {
@@ -50,6 +50,18 @@ export const renew = Effect.fnUntraced(function* ({ leaseMs, store, workerId }: 
     else lease.lost = Exit.isSuccess(renewed) || isTaken(renewed.cause)
   }
 })
+
+/**
+ * Proves by the head of a run that a worker holds it. A lease that has expired while nothing happened to the run is taken
+ * again: the clock of the store may have been set.
+ */
+export const proves = ({ leaseMs, soon, store, workerId }: Holder, head: RunHead): Effect.Effect<boolean, StoreError> =>
+  head.lease?.workerId === workerId && head.lease.isLive
+    ? Effect.succeed(true)
+    : soon(store.acquire(head.runId, { workerId, lease: leaseMs, seen: head })).pipe(
+        Effect.as(true),
+        Effect.catch((error) => (error._tag === "StoreError" ? Effect.fail(error) : Effect.succeed(false)))
+      )
 
 /** Lets go of a run, whatever came of it. */
 export const letGo = (holder: Holder, runId: string, lease: Held): Effect.Effect<void, GiveBackError> =>

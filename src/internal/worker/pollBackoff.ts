@@ -12,23 +12,31 @@ import type { RunHead, RunStore, StoreError } from "../../RunStore.ts"
 import { passing } from "../base/transient.ts"
 
 /**
- * Returns how long to wait before a run is claimed, from its last record on. Undefined if it was tried often enough, or
- * if another worker has resumed it meanwhile.
+ * Whether a run may be taken up: after a wait, in milliseconds from its last record on; no more, after so many attempts;
+ * or not now, because it has moved since its head was read.
+ */
+export type Patience =
+  | { readonly _tag: "Wait"; readonly millis: number }
+  | { readonly _tag: "Exhausted"; readonly attempts: number }
+  | { readonly _tag: "Moved" }
+
+/**
+ * Decides whether a run may be taken up.
  *
- * Attempts are counted in the journal, so that all workers count alike: the resumes since the last progress of the run
- * or of its tasks.
+ * Attempts are counted in the journal, so that all workers count alike: the resumes since the run, or a task of it, last
+ * made progress, paused, or was answered by a person.
  */
 export const patience = Effect.fnUntraced(function* (
   store: RunStore["Service"],
   retry: Schedule.Schedule<unknown>,
   head: RunHead
-): Effect.fn.Return<number | undefined, StoreError> {
+): Effect.fn.Return<Patience, StoreError> {
   const records = yield* recent(store, head)
-  if (records.at(-1)?.revision !== head.revision) return undefined
+  if (records.at(-1)?.revision !== head.revision) return { _tag: "Moved" }
   let resumes: Array<number> = []
   for (const record of records) {
-    if (record.op === "resume" && record.delta.answers === undefined) resumes.push(record.createdAt)
-    else if (isProgress(record) || isPause(record)) resumes = []
+    if (isProgress(record) || isPause(record) || record.delta.answers !== undefined) resumes = []
+    else if (record.op === "resume") resumes.push(record.createdAt)
   }
   // The tasks of a run with few attempts are not looked at.
   if (resumes.length > 1) {
@@ -38,15 +46,14 @@ export const patience = Effect.fnUntraced(function* (
   const attempts = resumes.length
   // A run that crashed once is claimed at once; a failed run has already had its first attempt.
   const waits = head.status.type === "failed" ? attempts : attempts - 1
-  if (waits < 1) return 0
   const step = yield* Schedule.toStep(retry)
-  let wait: number | undefined
+  let millis = 0
   for (let attempt = 1; attempt <= waits; attempt++) {
     const next = yield* Effect.option(step(head.updatedAt, undefined))
-    if (Option.isNone(next)) return undefined
-    wait = Duration.toMillis(next.value[1])
+    if (Option.isNone(next)) return { _tag: "Exhausted", attempts }
+    millis = Duration.toMillis(next.value[1])
   }
-  return wait
+  return { _tag: "Wait", millis }
 })
 
 /** When one of these runs last made progress. */

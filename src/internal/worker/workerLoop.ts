@@ -19,8 +19,10 @@ import { Limits } from "../../Limits.ts"
 import { type RunHead, RunStore, StoreError } from "../../RunStore.ts"
 import { leaseDefault, type Options, problem, type Runnable, type TakeUpError } from "./workerOptions.ts"
 import { isOverdue } from "../loop/deadline.ts"
-import { giveBack, type Held, type Holder, isTaken, letGo, now, renew } from "./lease.ts"
+import { giveUp } from "./giveUp.ts"
+import { giveBack, type Held, type Holder, isTaken, letGo, now, proves, renew } from "./lease.ts"
 import { inTime, passedOver } from "../base/effects.ts"
+import { flat, logText } from "../base/text.ts"
 import { causeText, messageOf, tagOf } from "../base/foreignValue.ts"
 import { isPassing, patience, tasksOf } from "./pollBackoff.ts"
 import { randomId } from "../base/ids.ts"
@@ -51,8 +53,8 @@ interface Desk<R> extends Holder {
   readonly active: Map<string, Fiber.Fiber<unknown, unknown>>
   /** Where runs stood when they were taken up: one that came no further is left alone until another look. */
   readonly tried: Map<string, number>
-  /** Where runs stood that it was not told how to take up, and until when they are left alone. */
-  readonly refused: Map<string, { readonly revision: number; readonly until: number }>
+  /** Where runs stood that cannot be taken up yet or any more, and until when they are left alone. */
+  readonly leftAlone: Map<string, { readonly revision: number; readonly until: number }>
   isDraining: boolean
   taken: number
 }
@@ -111,7 +113,7 @@ const deskOf = Effect.fnUntraced(function* <R>(
     cleanUpTimeout,
     active: new Map(),
     tried: new Map(),
-    refused: new Map(),
+    leftAlone: new Map(),
     isDraining: false,
     taken: 0
   }
@@ -126,18 +128,43 @@ const noAnswer = (limit: number): Effect.Effect<never, StoreError> =>
 
 /** Claims a run that can be taken up now. */
 const consider = Effect.fnUntraced(function* <R>(desk: Desk<R>, head: RunHead, now: number) {
-  const { active, agents, options, orphanMs, refused, retry, store, tried } = desk
+  const { active, agents, leftAlone, options, orphanMs, retry, store, tried } = desk
   const agent = agents.get(head.agent)
   if (agent === undefined || active.has(head.runId) || tried.get(head.runId) === head.revision) return
-  const last = refused.get(head.runId)
+  const last = leftAlone.get(head.runId)
   if (last !== undefined && last.revision === head.revision && last.until > now) return
-  if (head.lease === undefined && (yield* isAtWork(store, head, now - orphanMs))) return
   if (head.status.type === "failed" && !(options.retries ?? isPassing)(head)) return
-  const wait = yield* patience(store, retry, head)
-  if (wait === undefined || (wait > 0 && head.updatedAt + wait > now)) return
+  if (head.lease === undefined && (yield* isAtWork(store, head, now - orphanMs))) return
+  const patient = yield* patience(store, retry, head)
+  if (patient._tag === "Moved") return
+  if (patient._tag === "Exhausted") return yield* abandon(desk, head, agent, patient.attempts, now)
+  const until = head.updatedAt + patient.millis
+  if (patient.millis > 0 && until > now) return leaveAlone(desk, head, now, until)
   const { deadline } = agent.budget
-  if (deadline !== undefined && (yield* isOverdue(store, head, Duration.toMillis(deadline)))) return
+  if (deadline !== undefined && (yield* isOverdue(store, head, Duration.toMillis(deadline)))) {
+    return leaveAlone(desk, head, now, Infinity)
+  }
   yield* claim(desk, head, agent)
+})
+
+/** Fails a run that was tried often enough, and does not look at it again. */
+const abandon = Effect.fnUntraced(function* <R>(
+  desk: Desk<R>,
+  head: RunHead,
+  agent: Runnable<R>,
+  attempts: number,
+  now: number
+) {
+  const { runId, status } = head
+  leaveAlone(desk, head, now, Infinity)
+  if (status.type === "failed") return
+  const exit = yield* Effect.exit(giveUp(desk, head, attempts))
+  if (Exit.isFailure(exit)) {
+    leaveAlone(desk, head, now, now + refusedMs)
+    return isTaken(exit.cause) ? undefined : yield* passedOver(`a worker could not fail run ${flat(runId)}`)(exit.cause)
+  }
+  const end = Exit.fail(new AgentCrashError({ runId, agentId: agent.name }))
+  yield* desk.options.onRun?.(yield* stands(desk, head), end) ?? Effect.void
 })
 
 /** Whether something happened to a run since a time, be it in a task of it. */
@@ -159,7 +186,7 @@ const claim = Effect.fnUntraced(function* <R>(desk: Desk<R>, head: RunHead, agen
       if (Exit.isFailure(exit)) {
         answer()
         if (isTaken(exit.cause)) return Effect.void
-        const told = passedOver(`a worker could not claim run ${runId}`)(exit.cause)
+        const told = passedOver(`a worker could not claim run ${flat(runId)}`)(exit.cause)
         // It may be held though the store never said so.
         return Effect.andThen(told, Effect.ignore(giveBack(desk, runId)))
       }
@@ -193,16 +220,15 @@ const takeUp = <R>(
     const clock = yield* Clock.clockWith(Effect.succeed)
     const how = desk.options.resume?.(head)
     const told = Effect.isEffect(how) ? yield* Effect.tapError(how, () => refuse(desk, head)) : how
-    desk.refused.delete(runId)
+    desk.leftAlone.delete(runId)
     return yield* desk.kernel.resume(agent, runId, {
       ...told,
       workerId: desk.workerId,
-      stop: () =>
-        lease.lost || monotonic(clock) >= lease.until
-          ? lost()
-          : desk.isDraining
-            ? new CancellationError({ runId })
-            : undefined
+      stop: () => {
+        if (lease.lost || monotonic(clock) >= lease.until) return lost()
+        return desk.isDraining ? new CancellationError({ runId }) : undefined
+      },
+      prove: (root) => Effect.flatMap(proves(desk, root), (isHeld) => (isHeld ? Effect.void : Effect.fail(lost())))
     })
   })
   return Effect.raceFirst(
@@ -214,12 +240,17 @@ const takeUp = <R>(
   )
 }
 
-/** Leaves a run alone for a while. What was left so long ago that it may be taken up again is forgotten. */
-const refuse = <R>({ refused }: Desk<R>, { revision, runId }: RunHead): Effect.Effect<void> =>
-  Effect.map(Clock.currentTimeMillis, (now) => {
-    for (const [id, { until }] of refused) if (until <= now) refused.delete(id)
-    refused.set(runId, { revision, until: now + refusedMs })
-  })
+/** Leaves a run alone for a while. */
+const refuse = <R>(desk: Desk<R>, head: RunHead): Effect.Effect<void> =>
+  Effect.map(Clock.currentTimeMillis, (now) => leaveAlone(desk, head, now, now + refusedMs))
+
+/** Leaves a run alone until a time, unless it moves. The oldest of very many is forgotten. */
+const leaveAlone = <R>({ leftAlone }: Desk<R>, { revision, runId }: RunHead, now: number, until: number): void => {
+  leftAlone.delete(runId)
+  leftAlone.set(runId, { revision, until })
+  const [oldest] = leftAlone
+  if (oldest !== undefined && (oldest[1].until <= now || leftAlone.size > 10_000)) leftAlone.delete(oldest[0])
+}
 
 /** How long a run is left alone that a worker was not told how to take up. */
 const refusedMs = 30_000
@@ -251,7 +282,7 @@ const stands = ({ soon, store }: Holder, head: RunHead): Effect.Effect<RunHead> 
 const tell = (runId: string, exit: Exit.Exit<unknown, TakeUpError>): Effect.Effect<void> =>
   Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)
     ? Effect.void
-    : Effect.logInfo(`run ${runId} stopped`, why(exit.cause))
+    : Effect.logInfo(`run ${flat(runId)} stopped`, logText(why(exit.cause)))
 
 /** A failure is a sentence; where a defect comes from is told with its stack. */
 const why = (cause: Cause.Cause<TakeUpError>): string =>

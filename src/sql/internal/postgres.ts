@@ -6,12 +6,14 @@
  * time: then it fails, as one whose connection is lost, and its connection goes.
  */
 
+import * as Config from "effect/Config"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import type * as Queue from "effect/Queue"
 import type * as Reactivity from "effect/reactivity/Reactivity"
-import type * as Redacted from "effect/Redacted"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import * as SqlClient from "effect/sql/SqlClient"
 import type { Connection } from "effect/sql/SqlConnection"
@@ -24,7 +26,7 @@ import { wordsOf } from "./sqlFault.ts"
 
 /** How to reach the database. */
 export interface Options {
-  /** As in `postgres://user:password@host:5432/database`. */
+  /** As in `postgres://user:password@host:5432/database`. Without a password, that of the config `PGPASSWORD` is used. */
   readonly url: Redacted.Redacted
   /** Connections in all: at least 1. Default: 2. */
   readonly maxConnections?: number | undefined
@@ -57,7 +59,7 @@ export const make = Effect.fnUntraced(
     const { appendTimeout } = yield* Limits
     const limit = 6 * Duration.toMillis(appendTimeout)
     const way = {
-      url: options.url,
+      url: yield* withPassword(options.url),
       applicationName: "kernai",
       maxMessageSize: LONGEST,
       // Who only listens asks nothing: it would never hear that nobody is there any more.
@@ -89,6 +91,16 @@ export const make = Effect.fnUntraced(
   },
   Effect.catchTag("SqlError", (error) => Effect.fail(unavailable(wordsOf(error))))
 )
+
+/** Adds the password in `PGPASSWORD` to a URL that has none, so that no command line needs one. */
+const withPassword = Effect.fnUntraced(function* (url: Redacted.Redacted) {
+  const password = yield* Effect.orElseSucceed(Config.option(Config.Redacted("PGPASSWORD")), Option.none)
+  if (Option.isNone(password) || !URL.canParse(Redacted.value(url))) return url
+  const whole = new URL(Redacted.value(url))
+  if (whole.password !== "") return url
+  whole.password = encodeURIComponent(Redacted.value(password.value))
+  return Redacted.make(whole.href)
+})
 
 /** The database cannot be used. */
 export const unavailable = (detail: string): StoreError =>

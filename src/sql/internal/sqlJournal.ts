@@ -8,14 +8,14 @@ import * as Result from "effect/Result"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import type { Fragment } from "effect/sql/Statement"
-import { foldFrom, readAfter } from "../../internal/store/journalRules.ts"
+import { damaged, foldFrom, readAfter } from "../../internal/store/journalRules.ts"
 import type { Part } from "../../internal/store/marks.ts"
 import type { StoreError } from "../../KernelError.ts"
 import * as RunCodec from "../../RunCodec.ts"
 import type { RunRecord, RunState } from "../../RunState.ts"
 import * as Key from "./key.ts"
 import * as Tables from "./runTables.ts"
-import { corrupt, readable } from "./sqlFault.ts"
+import { readable } from "./sqlFault.ts"
 
 /** A run as it is found in its table. */
 export interface Found {
@@ -49,7 +49,7 @@ export const make = (sql: SqlClient, codec: RunCodec.RunCodec): Journal => {
   const read = (runId: string, after: number, limit: number) =>
     Effect.map(bodies(sql, runId, after, limit), (texts) => ({
       texts,
-      ...readAfter(after, texts, codec.decodeRecords)
+      ...readAfter(runId, after, texts, codec.decodeRecords)
     }))
   return {
     find: (runId) => find(sql, runId),
@@ -135,7 +135,7 @@ const load = Effect.fnUntraced(function* (
   if (state !== undefined && state.revision >= found.revision) return Option.some({ state, mark })
   // It may have been removed meanwhile.
   if ((yield* find(sql, runId)) === undefined) return Option.none()
-  return yield* corrupt(`records of run '${runId}' are missing`)
+  return yield* damaged(runId, (state?.revision ?? 0) + 1, "it is missing")
 })
 
 const remove = Effect.fnUntraced(function* (sql: SqlClient, run: number) {
