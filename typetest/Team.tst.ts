@@ -41,8 +41,8 @@ export const provided = run.pipe(
 yes<Equal<Effect.Services<typeof provided>, Kernel.Kernel>>()
 export const resumed = Kernel.resume(desk, "run")
 yes<Equal<Effect.Services<typeof resumed>, Kernel.Kernel | CurrentUser | Ledger>>()
-// @ts-expect-error the user of the run is missing
-export const forgotten: Effect.Effect<unknown, unknown, Kernel.Kernel | Ledger> = run
+type WithoutUser = Effect.Effect<unknown, unknown, Kernel.Kernel | Ledger>
+yes<Equal<typeof run extends WithoutUser ? true : false, false>>()
 
 // A hand-over needs what the other agent needs; a name needs nothing.
 const front = Agent.make({ name: "front", instructions: "", model: "m", handoffs: [refunds, "front"] })
