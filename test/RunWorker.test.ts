@@ -564,7 +564,7 @@ describe("RunWorker", () => {
       yield* store.acquire("r", { workerId: "dead", lease: "30 seconds" })
       const worker = yield* Effect.forkChild(Effect.provide(RunWorker.run({ agents: [agent] }), process(store)))
       yield* TestClock.adjust("29 seconds")
-      assert.strictEqual(yield* statusOf(store, "r"), "queued")
+      assert.strictEqual(yield* statusOf(store, "r"), "running")
       yield* TestClock.adjust("2 seconds")
       assert.strictEqual(yield* statusOf(store, "r"), "completed")
       yield* Fiber.interrupt(worker)
@@ -789,7 +789,7 @@ describe("RunWorker", () => {
       assert.strictEqual(yield* holder, "me")
       yield* TestClock.adjust("49 seconds")
       assert.strictEqual(yield* statusOf(store, "r"), "completed")
-      assert.strictEqual(yield* statusOf(store, "left"), "queued")
+      assert.strictEqual(yield* statusOf(store, "left"), "running")
       yield* TestClock.adjust("2 seconds")
       assert.strictEqual(yield* statusOf(store, "left"), "completed")
       yield* Fiber.interrupt(worker)
@@ -1213,7 +1213,7 @@ describe("RunWorker", () => {
         assert.strictEqual(status.error.tag, "AgentCrashError")
         assert.deepStrictEqual(status.error.fields, { runId, attempts: 7 })
         assert.lengthOf(yield* Fiber.join(follower), 9)
-        assert.deepStrictEqual(told.slice(-2), ["running", "failed"])
+        assert.deepStrictEqual(told.slice(-2), ["queued", "failed"])
         assert.deepStrictEqual(
           lines.filter((line) => line.includes("failed:")),
           [

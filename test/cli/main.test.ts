@@ -77,7 +77,7 @@ describe("kernai", () => {
         asked.resolve()
       })
       const env = { ANTHROPIC_API_KEY: "k", ANTHROPIC_BASE_URL: server.url() }
-      const run = yield* start(["run", "--model", "anthropic/claude", "Hello?"], { env })
+      const run = yield* start(["run", "--model", "anthropic/claude-sonnet-4-20250514", "Hello?"], { env })
       yield* Effect.promise(() => asked.promise)
       run.kill("SIGINT")
       const { code, error } = yield* run.ended

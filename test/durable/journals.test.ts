@@ -114,7 +114,8 @@ const described = Effect.fnUntraced(function* (runId: string) {
   const questions = yield* Kernel.questions(runId)
   const inFlight = yield* RunStore.inFlight(runId)
   return {
-    head: { ...head, parentRunId: orNull(head.parentRunId), lease: orNull(lease) },
+    // Heads of 0.1.0 had the status of the journal.
+    head: { ...head, status: state.status, parentRunId: orNull(head.parentRunId), lease: orNull(lease) },
     depth: state.depth,
     taskId: orNull(state.taskId),
     forkedFrom: orNull(state.forkedFrom),

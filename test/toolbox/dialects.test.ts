@@ -52,7 +52,13 @@ const agentOf = (dialect: Agent.DialectName, model: string) =>
   })
 
 /** A request without what kernai itself words, and without the options that are not the vendor's format of tools. */
-const essence = (body: Schema.Json): Schema.Json => {
+const essence = (body: Schema.Json): Schema.Json => unmarked(comparable(body))
+
+/** Leaves out the marks of prompt caching, which the recordings do not have. */
+const unmarked = (body: Schema.Json): Schema.Json =>
+  JSON.parse(JSON.stringify(body, (key, value: unknown) => (key === "cache_control" ? undefined : value)))
+
+const comparable = (body: Schema.Json): Schema.Json => {
   if (typeof body !== "object" || body === null || !("stream" in body || "contents" in body)) return body
   const {
     generationConfig: _,

@@ -120,7 +120,7 @@ describe("an agent held to a grammar", () => {
       assert.deepStrictEqual(completed?.result?.output, { at: new Date("2026-01-02T00:00:00.000Z"), next: null })
       const [system] = provider.lastCall?.messages ?? []
       const said = system?.content[0]?.type === "text" ? system.content[0].text : ""
-      assert.include(said, '{"type":"object","properties":{"at":{"type":"string"}')
+      assert.include(said, '{"type":"object","properties":{"at":{"type":"string","format":"date-time"}')
       assert.include(said, '"$defs"')
       const grammar = provider.lastCall?.grammar
       assert.isDefined(grammar)

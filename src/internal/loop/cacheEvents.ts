@@ -5,7 +5,7 @@
 import type { Request } from "../../Provider.ts"
 import type { Usage } from "../../Usage.ts"
 import * as PromptCache from "../prompt/promptCache.ts"
-import { emit } from "./commit.ts"
+import { emit } from "./publish.ts"
 import type { Run } from "./run.ts"
 
 /** Emits the forecast of a prompt that is about to be sent, and returns the tokens it expects. */

@@ -8,14 +8,14 @@
 
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
-import type { RunEvent } from "../../RunEvent.ts"
 import type { Delta, RunRecord } from "../../RunState.ts"
-import type { JsonObject } from "../base/json.ts"
 import { move } from "../state/advance.ts"
 import { State, stepOf, turnLog } from "../state/state.ts"
 import type { AppendError, FlushError } from "../store/patientStore.ts"
-import { type Draft, type LiveEvent, scoped, withResult } from "./drafts.ts"
-import { now, type Run } from "./run.ts"
+import { type Draft, scoped, withResult } from "./drafts.ts"
+import { nothing } from "./nextDelta.ts"
+import { publish, timeOf } from "./publish.ts"
+import type { Run } from "./run.ts"
 
 export type { AppendError, FlushError }
 
@@ -39,36 +39,9 @@ export const commit = (run: Run, op: RunRecord["op"], drafts: ReadonlyArray<Draf
   run.next = nothing
   move(run.state, entry)
   run.records.push(entry)
-  run.states.push(new State(run.state))
+  run.latest = new State(run.state)
   // Also without a listener: a follower may join before they are stored.
   for (const event of entry.events) run.events.push(withResult(run.state, run.output, event))
-}
-
-/** Adds to the delta of the next record. Synchronous. */
-export const carry = (run: Run, delta: Delta): void => {
-  run.next = { ...run.next, ...delta }
-}
-
-/** Takes fields back out of the delta of the next record. Synchronous. */
-export const drop = (run: Run, field: keyof Delta): void => {
-  const { [field]: _, ...rest } = run.next
-  run.next = Object.keys(rest).length === 0 ? nothing : rest
-}
-
-/** Merges into the context of the run, now and with the next record. Synchronous. */
-export const mergeContext = (run: Run, context: JsonObject): void => {
-  carry(run, { context: { ...run.next.context, ...context } })
-  run.state.context = { ...run.state.context, ...context }
-}
-
-/** Publishes an event that is not part of the journal, after all events that wait for the store. Synchronous. */
-export const emit = (run: Run, event: LiveEvent): void => {
-  if (run.live.publish === undefined) return
-  const { depth, rootRunId, runId, taskId } = run.state
-  const scope = { runId, rootRunId, step: stepOf(run.state), depth, taskId, at: timeOf(run) }
-  const published: RunEvent = Object.assign(scope, event)
-  if (run.records.length + run.events.length > 0) run.events.push(published)
-  else run.live.publish(published, run.agent.name)
 }
 
 /** Appends all pending records to the store, then publishes their events, even while the run is being interrupted. */
@@ -84,42 +57,25 @@ const locked = <A, E>({ lock }: Run, body: Effect.Effect<A, E>): Effect.Effect<A
 
 const send = (run: Run): Effect.Effect<void, FlushError> =>
   Effect.suspend(() => {
-    const { failed, records, states } = run
+    const { failed, latest, records } = run
     if (failed !== undefined) return Effect.fail(failed)
-    if (!Arr.isArrayNonEmpty(records) || !Arr.isArrayNonEmpty(states)) return Effect.void
+    if (!Arr.isArrayNonEmpty(records)) return Effect.void
     const events = run.events.length
     run.records = []
-    run.states = []
-    return Effect.matchEffect(run.store.append(records, states.at(-1) ?? states[0]), {
+    return Effect.matchEffect(run.store.append(records, latest), {
       onFailure: (error) => {
         run.failed = error
         // A defect of a store may have taken nothing: the run tries once more when it stops.
-        if (error._tag === "StoreError" && error.reason === "invalid") {
-          run.records = records.concat(run.records)
-          run.states = states.concat(run.states)
-        }
+        if (error._tag === "StoreError" && error.reason === "invalid") run.records = records.concat(run.records)
         return Effect.fail(error)
       },
       onSuccess: () => {
-        run.published = (states.at(-1) ?? states[0]).revision
+        run.published = latest.revision
         publish(run, events)
         return Effect.void
       }
     })
   })
 
-/** Publishes the events of stored records, and those after them that wait for no other record. */
-const publish = (run: Run, stored: number): void => {
-  const count = run.records.length === 0 ? run.events.length : stored
-  const events = run.events.splice(0, count)
-  if (run.live.publish !== undefined) for (const event of events) run.live.publish(event, run.agent.name)
-}
-
 /** After so many records a run lets others have a moment. */
 export const manyRecords = 256
-
-/** A delta without changes. */
-export const nothing: Delta = {}
-
-/** Everything that is stored together has one time. */
-const timeOf = (run: Run): number => run.records.at(-1)?.createdAt ?? now(run)

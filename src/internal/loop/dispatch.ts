@@ -12,23 +12,20 @@ import * as Result from "effect/Result"
 import type { Call, CallError, CallResult } from "../../Call.ts"
 import * as Calls from "../../Call.ts"
 import type { ExtensionFailed, MiddlewareTermination } from "../../KernelError.ts"
-import type { ToolEffect, ToolRun } from "../../Middleware.ts"
-import { extensionError, guarded } from "../base/effects.ts"
 import { failureIn } from "../base/foreignValue.ts"
-import { stepOf } from "../state/state.ts"
 import { agentTarget } from "./childTarget.ts"
-import { emit } from "./commit.ts"
+import { throughMiddleware, traced } from "./aroundCall.ts"
 import { short } from "./explain.ts"
 import { ifOver, unlessLost } from "./ownership.ts"
+import { emit } from "./publish.ts"
 import { now, type Run } from "./run.ts"
-import { shown } from "./shown.ts"
 import type { TaskError } from "./stepErrors.ts"
 import { type Answer, askable, refusedEvent, scopeOf, type Target, targetOf } from "./targets.ts"
 import { withinTimeout } from "./timeLimit.ts"
 
 /** Runs a call. A call of another agent is a child run, whose own calls go through the middleware. */
 export const dispatch = (run: Run, call: Call): Effect.Effect<CallResult, DispatchError> =>
-  call.kind === "agent" ? askAgent(run, call) : throughMiddleware(run, call)
+  call.kind === "agent" ? askAgent(run, call) : throughMiddleware(run, call, (call) => sendCall(run, call))
 
 type DispatchError = MiddlewareTermination | ExtensionFailed | TaskError
 
@@ -39,25 +36,6 @@ const askAgent = (run: Run, call: Call): Effect.Effect<CallResult, TaskError> =>
       ? send(run, call, agentTarget(run, call, callable.success, scopeOf(run, call)))
       : refuse(run, call, callable.failure)
   })
-
-/** Runs a call through the middleware, the first one outermost. */
-const throughMiddleware = (run: Run, call: Call): ToolEffect => {
-  let next: ((toolRun: ToolRun) => ToolEffect) | undefined
-  for (const { callTool } of run.middleware.toReversed()) {
-    if (callTool === undefined) continue
-    const inner = next ?? ((toolRun: ToolRun): ToolEffect => sendCall(run, toolRun.call))
-    next = (toolRun) => callTool(toolRun, inner)
-  }
-  if (next === undefined) return sendCall(run, call)
-  const { context, prompt, rootRunId, runId } = run.state
-  const toolRun = { runId, rootRunId, step: stepOf(run.state), context, messages: prompt, call }
-  const outermost = next
-  return guarded(
-    "callTool",
-    () => outermost(toolRun),
-    (error) => extensionError("callTool", error)
-  )
-}
 
 const sendCall = (run: Run, call: Call): Effect.Effect<CallResult> =>
   Effect.suspend(() => {
@@ -102,15 +80,3 @@ export const send = Effect.fnUntraced(function* <A, E>(
   if (after !== undefined) yield* after
   return Calls.failed(call, error, { durationMs, ...facts })
 })
-
-/** The span of a call, when telemetry is on. */
-const traced = <A, E>(
-  run: Run,
-  { callId, kind }: Call,
-  { effects, input, name, perform }: Target<A, E>
-): Effect.Effect<A, unknown> =>
-  run.telemetry === undefined || kind === "task" || kind === "agent" || kind === "handoff" || kind === "builtin"
-    ? perform
-    : run.telemetry.tool(perform, { name, kind, callId, effects, input: () => shown(run, input) }, (output) => ({
-        output: () => shown(run, output)
-      }))

@@ -13,7 +13,8 @@ import { attempt, failureIn, messageOf, reasonIn } from "../base/foreignValue.ts
 import { deep, redact } from "../base/redact.ts"
 import { take } from "../base/snapshot.ts"
 import { ask, hookArgs } from "./askHooks.ts"
-import { type FlushError, commit, flush, nothing, record } from "./commit.ts"
+import { type FlushError, commit, flush, record } from "./commit.ts"
+import { nothing } from "./nextDelta.ts"
 import type { Run } from "./run.ts"
 import { afterCancellation, cancellationOf } from "./untilCancelled.ts"
 

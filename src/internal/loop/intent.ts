@@ -9,10 +9,8 @@ import type { Block } from "../../Block.ts"
 import * as Contents from "../../Content.ts"
 import type { Reply } from "../../Dialect.ts"
 import * as InstructionBuilder from "../../InstructionBuilder.ts"
-import type { Outcome } from "../../RunState.ts"
 import * as Bounds from "../base/bounds.ts"
-import { clip } from "../base/text.ts"
-import { calling, corrected, type Fact, finished, type Intent, type Meaning } from "./meaning.ts"
+import { calling, corrected, type Fact, finished, type Intent, type Meaning, shortened } from "./meaning.ts"
 import { callOf, findPlan, hasNoEffect, joined, kinds, noted, passedOver, preview, tasksOf } from "./replyBlocks.ts"
 import { messageOf, nativeCalls } from "./replyCalls.ts"
 import type { ReplyRules } from "./replyRules.ts"
@@ -21,14 +19,6 @@ import type { ReplyRules } from "./replyRules.ts"
 export const intent = (reply: Reply, rules: ReplyRules): Intent => {
   const meaning = meaningOf(reply, rules, [{ type: "blocks_parsed", blocks: reply.blocks }])
   return { ...meaning, outcome: shortened(meaning.outcome, rules), message: messageOf(reply, rules) }
-}
-
-/** Bounds the text for the model, which may quote what the model wrote. */
-const shortened = (outcome: Outcome, { limits: { resultBytes } }: ReplyRules): Outcome => {
-  if (outcome.type === "corrective") return { ...outcome, corrective: clip(outcome.corrective, resultBytes) }
-  return "note" in outcome && outcome.note !== undefined
-    ? { ...outcome, note: clip(outcome.note, resultBytes) }
-    : outcome
 }
 
 /** Does a reply say nothing at all? */

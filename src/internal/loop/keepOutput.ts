@@ -26,6 +26,8 @@ export interface Kept {
   readonly value: Output["value"]
   /** Facts about a result that was too long. */
   readonly truncated: Truncated | undefined
+  /** The ids under which its media values were stored, in their order. */
+  readonly ids: ReadonlyArray<string>
 }
 
 /** Reads a returned value, stores its media, and cuts what is too long for a model. */
@@ -37,28 +39,28 @@ export const keep = (
   const output = read(value)
   if (Result.isFailure(output)) return Effect.fail(output.failure)
   const { content, media, ...rest } = clean(output.success, run.redactor)
-  const kept = (content: ReadonlyArray<Content>): Effect.Effect<Kept> =>
+  const kept = (content: ReadonlyArray<Content>, ids: ReadonlyArray<string> = []): Effect.Effect<Kept> =>
     isLong(content, run.limits.resultBytes)
-      ? Effect.map(shorten(run, content), (short) => ({ ...short, ...rest }))
-      : Effect.succeed({ content, ...rest, truncated: undefined })
+      ? Effect.map(shorten(run, content), (short) => ({ ...short, ...rest, ids }))
+      : Effect.succeed({ content, ...rest, truncated: undefined, ids })
   return media.length === 0 && content.every((part) => part.type === "text" || part.type === "data")
     ? kept(content)
-    : Effect.flatMap(run.media.admit([...content, ...media]), kept)
+    : Effect.flatMap(run.media.admit([...content, ...media]), (all) => kept(all, idsOf(all.slice(content.length))))
 }
 
 /** Returns a returned value whose media have the ids under which they were stored. */
-export const withIds = (value: unknown, { content }: Kept): Effect.Effect<unknown> =>
-  content.some(Contents.isMedia) ? identified(value) : Effect.succeed(value)
+export const withIds = (value: unknown, { ids }: Kept): unknown =>
+  ids.length === 0 ? value : identified(value, ids.values())
 
-const identified = (value: unknown): Effect.Effect<unknown> => {
-  if (Array.isArray(value)) return Effect.forEach(value, identified)
-  if (isSkillResult(value)) {
-    return Effect.map(Effect.forEach(value.media, identified), (media) => ({ ...value, media }))
-  }
+const identified = (value: unknown, ids: Iterator<string>): unknown => {
+  if (Array.isArray(value)) return value.map((entry: unknown) => identified(entry, ids))
+  if (isSkillResult(value)) return { ...value, media: value.media.map((entry) => identified(entry, ids)) }
   // Contents have a `type`, and their ids already.
-  if (!Media.isMedia(value) || "type" in value) return Effect.succeed(value)
-  return Effect.map(Media.id(value), (id) => ({ ...value, id }))
+  return Media.isMedia(value) && !("type" in value) ? { ...value, id: ids.next().value } : value
 }
+
+const idsOf = (stored: ReadonlyArray<Content>): ReadonlyArray<string> =>
+  stored.flatMap((part) => (Contents.isMedia(part) && part.fileId !== undefined ? [part.fileId] : []))
 
 /** Is this a message that a journal can hold? A value that only looks like one counts as an answer. */
 export const isWholeMessage = (value: unknown): value is Message =>

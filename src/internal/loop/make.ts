@@ -8,7 +8,7 @@ import type { RunState } from "../../RunState.ts"
 import * as PromptCache from "../prompt/promptCache.ts"
 import { State } from "../state/state.ts"
 import { usedIds } from "../words/callIds.ts"
-import { nothing } from "./commit.ts"
+import { nothing } from "./nextDelta.ts"
 import type { AnyAgent, Environment, Run } from "./run.ts"
 
 /** A run in this process at a state, with its answer if it has one. */
@@ -18,7 +18,7 @@ export const make = (environment: Environment, state: RunState, output: unknown)
   state: new State(state),
   next: nothing,
   records: [],
-  states: [],
+  latest: state,
   events: [],
   published: state.revision,
   reply: undefined,

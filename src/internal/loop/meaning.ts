@@ -11,6 +11,7 @@ import type { Limits } from "../../Limits.ts"
 import type { Message } from "../../Message.ts"
 import type { Outcome } from "../../RunState.ts"
 import * as Bounds from "../base/bounds.ts"
+import { clip } from "../base/text.ts"
 import type { FinishReason } from "../../StreamPart.ts"
 import type { ReplyRules } from "./replyRules.ts"
 
@@ -82,4 +83,12 @@ const bounded = (calls: ReadonlyArray<Call>, { blocksPerReply: limit }: Limits):
   if (calls.length <= limit) return calls
   const fault = Calls.error("LimitExceeded", `Only ${limit} calls of one reply are run.`)
   return calls.slice(0, limit + Bounds.blocksBeyond).map((call, index) => (index < limit ? call : { ...call, fault }))
+}
+
+/** Bounds the text for the model, which may quote what the model wrote. */
+export const shortened = (outcome: Outcome, { limits: { resultBytes } }: ReplyRules): Outcome => {
+  if (outcome.type === "corrective") return { ...outcome, corrective: clip(outcome.corrective, resultBytes) }
+  return "note" in outcome && outcome.note !== undefined
+    ? { ...outcome, note: clip(outcome.note, resultBytes) }
+    : outcome
 }

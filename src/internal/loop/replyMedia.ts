@@ -4,7 +4,8 @@
 
 import * as Effect from "effect/Effect"
 import * as Contents from "../../Content.ts"
-import { carry, emit } from "./commit.ts"
+import { carry } from "./nextDelta.ts"
+import { emit } from "./publish.ts"
 import type { ModelReply } from "./modelReply.ts"
 import type { Run } from "./run.ts"
 import type { MediaError } from "./stepErrors.ts"

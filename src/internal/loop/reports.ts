@@ -4,7 +4,7 @@
 
 import * as Effect from "effect/Effect"
 import type { Report } from "../../Skill.ts"
-import { emit } from "./commit.ts"
+import { emit } from "./publish.ts"
 import type { LiveEvent } from "./drafts.ts"
 import { now, type Run } from "./run.ts"
 import { shown } from "./shown.ts"

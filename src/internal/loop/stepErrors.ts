@@ -60,15 +60,17 @@ const taskErrors: ReadonlySet<string> = new Set<TaskError["_tag"]>([
 /** The calls of a reply. */
 export type CallsError = HookError | TaskError
 
+/** Opening a turn, which stores the media of messages that wait for it. */
+export type StartError = HookError | MediaError
+
+/** Building the prompt of a turn. */
+export type PrepareError = HookError | PromptError | BudgetExhaustedError
+
+/** Asking the model, and deciding what its reply means. */
+export type AskError = HookError | ReplyError | MediaError | BudgetExhaustedError | LoopDetected
+
 /** One step of the loop. */
-export type StepError =
-  | CallsError
-  | PromptError
-  | ReplyError
-  | MediaError
-  | BudgetExhaustedError
-  | EmptyReplies
-  | LoopDetected
+export type StepError = CallsError | PrepareError | AskError | EmptyReplies
 
 /** The loop, within its deadline, and the loop of the agent that a run is handed over to. */
 export type DriveError = StepError | StopError | DeadlineExceeded | RunCancelled | MemberError

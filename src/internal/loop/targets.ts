@@ -145,7 +145,7 @@ const skillTarget = (run: Run, call: Call, skill: AnySkill): Target => {
       Effect.flatMap(keep(run, value, Skills.toOutput), (kept) => {
         const odd = unexpected(skill, kept)
         return odd === undefined
-          ? Effect.map(withIds(value, kept), (value) => skillAnswer(run, call, name, value, kept, durationMs))
+          ? Effect.succeed(skillAnswer(run, call, name, withIds(value, kept), kept, durationMs))
           : Effect.fail(odd)
       }),
     concerns: none,

@@ -6,13 +6,15 @@
  */
 
 import * as Effect from "effect/Effect"
-import { type BudgetExhaustedError, EmptyReplies, LoopDetected, type PromptError } from "../../KernelError.ts"
+import { EmptyReplies, LoopDetected } from "../../KernelError.ts"
 import { observed } from "../base/effects.ts"
 import { turnLog } from "../state/state.ts"
 import { ask, complete, hookArgs, obey, obeyOnce, settle, settled } from "./askHooks.ts"
 import { buildPrompt, preparedDraft } from "./buildPrompt.ts"
 import { startCalls } from "./calls.ts"
-import { carry, drop, emit, flush, record } from "./commit.ts"
+import { flush, record } from "./commit.ts"
+import { carry, drop } from "./nextDelta.ts"
+import { emit } from "./publish.ts"
 import { handOver } from "./handOver.ts"
 import { intent } from "./intent.ts"
 import { callModel } from "./modelCall.ts"
@@ -23,15 +25,8 @@ import { wantsRestart } from "./restartReply.ts"
 import { replyRules } from "./replyRules.ts"
 import { openTurn, type Run } from "./run.ts"
 import * as Budget from "./sharedBudget.ts"
-import type { HookError, MediaError, ReplyError } from "./stepErrors.ts"
+import type { AskError, HookError, PrepareError, StartError } from "./stepErrors.ts"
 import { isSteered, takeSteering } from "./steering.ts"
-
-/** Opening a turn stores the media of messages that wait for it. */
-type StartError = HookError | MediaError
-
-type PrepareError = HookError | PromptError | BudgetExhaustedError
-
-type AskError = HookError | ReplyError | MediaError | BudgetExhaustedError | LoopDetected
 
 // ---------------------------------------------------------------- start
 

@@ -17,7 +17,7 @@ import { MockProvider } from "kernai/testing"
 
 const skill = (name: string) =>
   Skill.make(name, { description: "", input: Schema.Struct({}), execute: () => Effect.succeed(name) })
-const [known, forgotten] = [skill("known"), skill("forgotten")]
+const known = skill("known")
 
 const kernel = Kernel.layerMemory.pipe(
   Layer.provide([SkillRegistry.layer(known), MockProvider.layer("<final>done</final>")])
@@ -45,25 +45,6 @@ const logged = (agent: Agent.Agent) => {
 }
 
 describe("the ground of a run", () => {
-  it.effect("tells once of skills given as values that no registry has, for only the model would hear of it", () =>
-    Effect.gen(function* () {
-      const agent = Agent.make({ name: "desk", instructions: "", model: "m", skills: [known, forgotten] })
-      assert.deepStrictEqual(yield* logged(agent), ["the agent 'desk' lists 'forgotten', which no SkillRegistry has"])
-    })
-  )
-
-  it.effect("tells it once of each agent, whichever of them run in between", () =>
-    Effect.gen(function* () {
-      const lines: Array<string> = []
-      const of = (name: string) => Agent.make({ name, instructions: "", model: "m", skills: [forgotten] })
-      const [a, b] = [of("a"), of("b")]
-      yield* Effect.forEach([a, b, a, b], (agent) => Kernel.run(agent, "go")).pipe(
-        Effect.provide([kernel, Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))])])
-      )
-      assert.lengthOf(lines, 2)
-    })
-  )
-
   it.effect("says nothing of names, which may come later, nor of what is there", () =>
     Effect.gen(function* () {
       for (const skills of [[known], ["forgotten"], [known, "forgotten"], "all"] as const) {

@@ -103,7 +103,7 @@ export const heads: ReadonlyArray<Check> = [
       yield* hold("running", "1 hour")
       yield* hold("interrupted", "1 millis")
       yield* Effect.repeat(two.head("heads/status/interrupted"), {
-        until: (head) => Option.getOrUndefined(head)?.lease?.isLive === false,
+        until: (head) => Option.getOrUndefined(head)?.lease?.isLive !== true,
         schedule: Schedule.spaced("5 millis")
       })
       const words = ["queued", "running", "waiting", "interrupted", "cancelled", "completed", "failed"] as const
