@@ -2,7 +2,7 @@
  * What the compiler knows of the context of runs: who must give it, and who reads it.
  */
 import { Effect, Schema } from "effect"
-import { Agent, Hooks, Kernel, type KernelError, Policy, Skill } from "kernai"
+import { Agent, Chat, Hooks, Kernel, type KernelError, Policy, Skill } from "kernai"
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 const yes = <T extends true>(): T | undefined => undefined
@@ -25,6 +25,9 @@ export const given = [
   Kernel.run(desk, "?", { context: ada }),
   Kernel.stream(desk, "?", { context: ada, runId: "run" }),
   Kernel.submit(desk, "?", { context: ada }),
+  Chat.chat(desk, "?", { context: ada }),
+  Chat.chatStream(desk, "?", { context: ada }),
+  Chat.chat(plain, "?"),
   Kernel.run(plain, "?"),
   Kernel.run(plain, "?", { context: { any: [1] } })
 ]
@@ -38,8 +41,10 @@ Kernel.stream(desk, "?", { runId: "run" })
 Kernel.submit(desk, "?")
 // @ts-expect-error a context of another type
 Kernel.run(desk, "?", { context: { userId: "ada" } })
+// @ts-expect-error its runs need a context
+Chat.chat(desk, "?", {})
 // A stored run has its context.
-export const resumed = Kernel.resume(desk, "run")
+export const resumed = [Kernel.resume(desk, "run"), Chat.resume(desk, "run")]
 // @ts-expect-error an agent that needs a context is not one that needs none
 export const assumed: Agent.Agent = desk
 

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Schema } from "effect"
-import { Agent, Hooks, Kernel, Policy, type Provider, Skill } from "kernai"
+import { Agent, Chat, ChatHistory, Hooks, Kernel, Policy, type Provider, Skill } from "kernai"
 import { kernel } from "../support/kernel.ts"
 import { call, lastAsked, model, native, voices } from "../support/team.ts"
 import { stored } from "../support/workflow.ts"
@@ -125,6 +125,33 @@ describe("an agent that declares the context of its runs", () => {
       const result = yield* Kernel.resume(desk, "run", { provider })
       assert.strictEqual(result.text, "Hello.")
       assert.include(lastAsked(requests, "desk"), "ada 2020")
+    }).pipe(Effect.provide(kernel()))
+  )
+
+  it.effect("has it in chats, where a message that is sent again continues with it", () =>
+    Effect.gen(function* () {
+      const { provider, requests } = voices({ desk: [call("whoami"), "Hello."] })
+      yield* Kernel.submit(desk, "Who am I?", { runId: "run", context: ada, provider })
+      const bob = { ...ada, userId: "bob" }
+      const result = yield* Chat.chat(desk, "Who am I?", { runId: "run", context: bob, provider })
+      assert.strictEqual(result.text, "Hello.")
+      assert.include(lastAsked(requests, "desk"), "bob 2020")
+      yield* Chat.chat(desk, "Again?", { runId: "next", context: ada, provider })
+      assert.deepStrictEqual((yield* stored("next")).context, asJson)
+    }).pipe(Effect.provide([kernel(), ChatHistory.layerMemory]))
+  )
+
+  it.effect("fails where a hook merges what instructions cannot read, and continues once it fits again", () =>
+    Effect.gen(function* () {
+      const { provider } = voices({ desk: ["Hello."] })
+      const spoilt = Hooks.layer({ onRunStarted: () => Effect.succeed({ context: { since: "never" } }) })
+      const run = Kernel.run(desk, "?", { runId: "run", context: ada, provider })
+      const error = yield* Effect.flip(Effect.provide(run, spoilt))
+      assert.strictEqual(error._tag, "ExtensionFailed")
+      const misfit = yield* Effect.flip(Kernel.resume(desk, "run", { provider }))
+      assert.strictEqual(misfit._tag, "AgentConfigInvalid")
+      const result = yield* Kernel.resume(desk, "run", { provider, context: { since: asJson.since } })
+      assert.strictEqual(result.text, "Hello.")
     }).pipe(Effect.provide(kernel()))
   )
 })

@@ -34,16 +34,16 @@ const encoded = (
   schema: ContextSchema<unknown> | undefined,
   given: unknown
 ): Effect.Effect<JsonObject, AgentConfigInvalid> => {
-  if (schema === undefined) return Effect.succeed(isJsonObject(given) ? given : {})
+  if (schema === undefined) return objectOf(given ?? {}, "is not a JSON object")
   const json = Schema.encodeUnknownEffect(Schema.toCodecJson(schema))(given)
   return Effect.flatMap(
     Effect.mapError(json, (error) => misfit("context", error)),
-    (json) =>
-      isJsonObject(json)
-        ? Effect.succeed(json)
-        : Effect.fail(new AgentConfigInvalid({ path: "context", reason: "its schema does not encode to an object" }))
+    (json) => objectOf(json, "its schema does not encode to an object")
   )
 }
+
+const objectOf = (value: unknown, reason: string): Effect.Effect<JsonObject, AgentConfigInvalid> =>
+  isJsonObject(value) ? Effect.succeed(value) : Effect.fail(new AgentConfigInvalid({ path: "context", reason }))
 
 /** Decodes a stored context. */
 export const decode = <C>(
