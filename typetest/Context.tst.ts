@@ -31,18 +31,20 @@ export const given = [
   Kernel.run(plain, "?"),
   Kernel.run(plain, "?", { context: { any: [1] } })
 ]
-// @ts-expect-error its runs need options
-Kernel.run(desk, "?")
-// @ts-expect-error its runs need a context
-Kernel.run(desk, "?", {})
-// @ts-expect-error its runs need a context
-Kernel.stream(desk, "?", { runId: "run" })
-// @ts-expect-error its runs need a context
-Kernel.submit(desk, "?")
-// @ts-expect-error a context of another type
-Kernel.run(desk, "?", { context: { userId: "ada" } })
-// @ts-expect-error its runs need a context
-Chat.chat(desk, "?", {})
+export const refused = [
+  // @ts-expect-error its runs need options
+  Kernel.run(desk, "?"),
+  // @ts-expect-error its runs need a context
+  Kernel.run(desk, "?", {}),
+  // @ts-expect-error its runs need a context
+  Kernel.stream(desk, "?", { runId: "run" }),
+  // @ts-expect-error its runs need a context
+  Kernel.submit(desk, "?"),
+  // @ts-expect-error a context of another type
+  Kernel.run(desk, "?", { context: { userId: "ada" } }),
+  // @ts-expect-error its runs need a context
+  Chat.chat(desk, "?", {})
+]
 // A stored run has its context.
 export const resumed = [Kernel.resume(desk, "run"), Chat.resume(desk, "run")]
 // @ts-expect-error an agent that needs a context is not one that needs none
