@@ -8,7 +8,7 @@
  */
 
 import type * as Duration from "effect/Duration"
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -19,9 +19,11 @@ import type { Generation } from "./Generation.ts"
 import * as Generations from "./Generation.ts"
 import * as Configs from "./internal/agent/agentConfig.ts"
 import { misshapen } from "./internal/agent/agentShape.ts"
+import * as Contexts from "./internal/agent/runContext.ts"
+import type { ContextSchema } from "./internal/agent/runContext.ts"
 import { attempt } from "./internal/base/foreignValue.ts"
 import * as Team from "./internal/agent/team.ts"
-import { jsonObject, type JsonObject } from "./internal/base/json.ts"
+import { type Json, jsonObject, type JsonObject } from "./internal/base/json.ts"
 import { withDates } from "./internal/base/dateFormat.ts"
 import { resolve, withDefinitions } from "./internal/base/jsonSchema.ts"
 import { timeSpan } from "./internal/base/timeSpan.ts"
@@ -53,8 +55,16 @@ export type Prose = "auto" | "final" | "corrective"
 export type { DialectName }
 
 /**
- * An agent. `Output` is the result of its runs, `Skills` types its events, and `R` are the services that its
- * instructions, its skill values and its agents need.
+ * A Schema of the context of runs. It needs no services and encodes to an object.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export type { ContextSchema }
+
+/**
+ * An agent. `Output` is the result of its runs, `Skills` types its events, `R` are the services that its instructions,
+ * its skill values and its agents need, and `C` is the context that its runs must be given: never for none.
  *
  * To run one of several agents, type it as `Agent<unknown>` or `Agent<A | B>`: the output of a union of agents is not
  * inferred.
@@ -65,7 +75,12 @@ export type { DialectName }
  * @category models
  * @since 0.1.0
  */
-export interface Agent<out Output = string, out Skills extends AnySkill<unknown> = AnySkill<unknown>, out R = never> {
+export interface Agent<
+  out Output = string,
+  out Skills extends AnySkill<unknown> = AnySkill<unknown>,
+  out R = never,
+  out C = never
+> {
   /** Its name in logs, events and stored runs. Workers find it by this name. Default: `agent`. */
   readonly name: string
   /** Its purpose, for callers such as MCP clients and for telemetry. */
@@ -85,17 +100,23 @@ export interface Agent<out Output = string, out Skills extends AnySkill<unknown>
    * name stands for an agent given as a value elsewhere in this team, so that agents may refer to each other. Default:
    * none.
    */
-  readonly agents: ReadonlyArray<Agent<unknown, AnySkill<unknown>, R> | string>
+  readonly agents: ReadonlyArray<Agent<unknown, AnySkill<unknown>, R, unknown> | string>
   /**
    * The agents it may hand the conversation over to, each by the call `transfer_to_<name>`. The run continues under the
    * other agent. A name stands for an agent of this team, the first one included. Default: none.
    */
-  readonly handoffs: ReadonlyArray<Agent<unknown, AnySkill<unknown>, R> | string>
+  readonly handoffs: ReadonlyArray<Agent<unknown, AnySkill<unknown>, R, unknown> | string>
   /**
    * The input of an agent that others call: a Schema, whose JSON becomes the first message of the called run. Default:
    * one text.
    */
   readonly input: Schema.Codec<unknown, unknown> | undefined
+  /**
+   * The context that each of its runs is given: a Schema that encodes to an object. The context is stored encoded, and
+   * `contextOf` reads it. Called agents and tasks have the context of their root run. Default: runs may be given any JSON
+   * object.
+   */
+  readonly context: ContextSchema<C> | undefined
   /**
    * Where `skills` and the capabilities a skill requires are enforced: when a call runs (`dispatch`), or only in the
    * list shown to the model (`listing`). Default: `dispatch`.
@@ -169,7 +190,7 @@ export interface Agent<out Output = string, out Skills extends AnySkill<unknown>
 type Optional<A> = { readonly [K in keyof A]?: A[K] | undefined }
 
 /** An agent of any type, or the name of one. */
-type AnyMember = Agent<unknown, AnySkill<unknown>, unknown> | string
+type AnyMember = Agent<unknown, AnySkill<unknown>, unknown, unknown> | string
 
 /**
  * The options of `make`. Defaults are given at the fields of `Agent`.
@@ -181,10 +202,11 @@ export interface Options<
   R,
   S = ReadonlyArray<AnySkill<unknown> | string> | "all" | undefined,
   Output = Schema.ConstraintDecoder<unknown>,
-  Members = AnyMember
+  Members = AnyMember,
+  C = never
 >
   extends
-    Pick<Agent<string, AnySkill<unknown>, R>, "instructions" | "model">,
+    Pick<Agent, "model">,
     Optional<
       Pick<
         Agent,
@@ -208,17 +230,35 @@ export interface Options<
         | "reservedOutputTokens"
       >
     > {
+  /**
+   * The instructions for the model: a text, an Effect that runs at every turn, or a function of the run's context, called
+   * at every turn. If a stored context no longer fits, the run fails with `ExtensionFailed`.
+   */
+  readonly instructions:
+    | string
+    | Effect.Effect<string, never, R>
+    | ((context: ContextOf<NoInfer<C>>) => string | Effect.Effect<string, never, R>)
   /** Skills it may call: undefined for none, `all`, or a list of names and skills. */
   readonly skills?: S | undefined
   /** Agents it may call. */
   readonly agents?: ReadonlyArray<Members> | undefined
   /** Agents it may hand the conversation over to. */
   readonly handoffs?: ReadonlyArray<Members> | undefined
+  /** The context that each run must be given: a Schema that encodes to an object. */
+  readonly context?: ContextSchema<C> | undefined
   /** Reads the answer: a Schema, such as `Schema.Struct({ city: Schema.String })`. Default: the answer is a text. */
   readonly output?: Output | undefined
   /** Only agents have this field: passing an agent as options is an error, since its `output` would be encoded twice. */
   readonly typed?: undefined
 }
+
+/**
+ * The context of a run as it is read: that of the agent's schema, or a JSON object without one.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export type ContextOf<C> = [C] extends [never] ? JsonObject : C
 
 /** The type of an answer: that of its schema, or text without one. */
 type OutputOf<Output> = Output extends Schema.Constraint ? Output["Type"] : string
@@ -247,14 +287,22 @@ type Entries<Entry> = Entry extends string
     : Named<Entry>
   : Extract<Entry, AnySkill<unknown>>
 
-type SkillsIn<Members> = Members extends Agent<unknown, infer S, unknown> ? S : never
+type SkillsIn<Members> = Members extends Agent<unknown, infer S, unknown, unknown> ? S : never
 
 /** The services of skill values, and of agents. A skill of unknown services has those of the place it is registered in. */
 type ServicesOf<S, Members> = Known<SkillTypes.Services<ValuesOf<S>>> | ServicesIn<Members>
 
-type ServicesIn<Members> = Members extends Agent<unknown, AnySkill<unknown>, infer R> ? Known<R> : never
+type ServicesIn<Members> = Members extends Agent<unknown, AnySkill<unknown>, infer R, unknown> ? Known<R> : never
 
 type Known<R> = unknown extends R ? never : R
+
+type AnyOptions = Options<
+  unknown,
+  ReadonlyArray<AnySkill<unknown> | string> | "all",
+  Schema.ConstraintDecoder<unknown>,
+  AnyMember,
+  unknown
+>
 
 /** Explains to the compiler why an output cannot be used. */
 type SchemaOf<Output> = Output extends Schema.ConstraintDecoder<unknown> | undefined
@@ -262,6 +310,24 @@ type SchemaOf<Output> = Output extends Schema.ConstraintDecoder<unknown> | undef
   : Output extends Schema.Constraint
     ? { readonly output: "`output` takes a Schema that needs no services" }
     : { readonly output: "`output` takes a Schema: put the fields into Schema.Struct({ … })" }
+
+/** Explains to the compiler that an agent cannot give the agents it reaches the context they declare. */
+type ContextFor<Members, C> = [Lacking<Members, C>] extends [never]
+  ? unknown
+  : { readonly context: "an agent declares the context that the agents it reaches read" }
+
+type Lacking<Members, C> =
+  Members extends Agent<unknown, AnySkill<unknown>, unknown, infer Needed>
+    ? [Needed] extends [never]
+      ? never
+      : unknown extends Needed
+        ? never
+        : [C] extends [never]
+          ? Needed
+          : [C] extends [Needed]
+            ? never
+            : Needed
+    : never
 
 /**
  * Creates an agent.
@@ -282,20 +348,22 @@ export function make<
   const S extends ReadonlyArray<AnySkill<unknown> | string> | "all" | undefined = undefined,
   Output = undefined,
   R = never,
-  const Members extends AnyMember = never
+  const Members extends AnyMember = never,
+  C = never
 >(
-  options: Options<R, S, Output, Members> & SchemaOf<Output>
-): Agent<OutputOf<Output>, SkillsOf<S, Members>, R | ServicesOf<S, Members>>
-export function make(options: Options<unknown>): Agent<unknown, AnySkill<unknown>, unknown> {
+  options: Options<R, S, Output, Members, C> & SchemaOf<Output> & ContextFor<Members, C>
+): Agent<OutputOf<Output>, SkillsOf<S, Members>, R | ServicesOf<S, Members>, C>
+export function make(options: AnyOptions): Agent<unknown, AnySkill<unknown>, unknown, unknown> {
   return {
     name: options.name ?? "agent",
     description: options.description,
-    instructions: options.instructions,
+    instructions: instructionsOf(options),
     model: options.model,
     skills: options.skills,
     agents: options.agents ?? [],
     handoffs: options.handoffs ?? [],
     input: options.input,
+    context: options.context,
     gate: options.gate ?? "dispatch",
     protocols: options.protocols,
     maxSteps: options.maxSteps ?? 10,
@@ -318,6 +386,23 @@ export function make(options: Options<unknown>): Agent<unknown, AnySkill<unknown
   }
 }
 
+/** Instructions that are a function of the run's context become an Effect that reads it. */
+const instructionsOf = ({ context: schema, instructions }: Pick<AnyOptions, "context" | "instructions">) =>
+  isOfContext(instructions)
+    ? Effect.flatMap(Contexts.RunContext, (stored) =>
+        Effect.flatMap(Effect.orDie(contextOf({ context: schema }, { context: stored })), (context) => {
+          const text = instructions(context)
+          return typeof text === "string" ? Effect.succeed(text) : text
+        })
+      )
+    : instructions
+
+type OfContext = (context: unknown) => string | Effect.Effect<string, never, unknown>
+
+// A service is an Effect, and a class.
+const isOfContext = (instructions: AnyOptions["instructions"]): instructions is OfContext =>
+  typeof instructions === "function" && !Effect.isEffect(instructions)
+
 /** A value that is no schema is found by `problem`. */
 const answerOf = (output: Schema.ConstraintDecoder<unknown>): Schema.ConstraintDecoder<unknown> =>
   attempt(() => (Schema.isSchema(output) ? Schema.fromJsonString(Schema.toCodecJson(output)) : output), output)
@@ -338,7 +423,7 @@ const schemaOf = (output: Schema.Constraint) => () => {
  * @since 0.1.0
  */
 export const toConfig = (
-  agent: Agent<unknown, AnySkill<unknown>, unknown>
+  agent: Agent<unknown, AnySkill<unknown>, unknown, unknown>
 ): Result.Result<JsonObject, AgentConfigInvalid> =>
   agent.agents.length + agent.handoffs.length > 0
     ? Result.fail(
@@ -389,11 +474,39 @@ export function fromConfig(
  * @since 0.1.0
  */
 export const skillNames = (
-  agent: Agent<unknown, AnySkill<unknown>, unknown>
+  agent: Agent<unknown, AnySkill<unknown>, unknown, unknown>
 ): "all" | ReadonlyArray<string> | undefined =>
   agent.skills === undefined || agent.skills === "all"
     ? agent.skills
     : agent.skills.map((skill) => (typeof skill === "string" ? skill : skill.name))
+
+/** The arguments of hooks and policies have the stored context of the run as `context`, those of skills as `runContext`. */
+type ContextScope = { readonly context: JsonObject } | { readonly runContext: Json }
+
+/**
+ * Reads the context of a run as an agent, or a Schema, declares it: in a skill, a hook, a policy, a middleware or a
+ * section of a prompt (`contextOf(desk, state)`). An agent without a declared context gives the stored object.
+ *
+ * Fails with `AgentConfigInvalid` where a hook or a resume merged values that do not fit.
+ *
+ * @example
+ * onTurnStarted: (args) => Effect.flatMap(Agent.contextOf(desk, args), ({ userId }) => Audit.note(userId))
+ *
+ * @category getters
+ * @since 0.2.0
+ */
+export function contextOf<C>(
+  declared: { readonly context: ContextSchema<C> | undefined } | ContextSchema<C>,
+  scope: ContextScope
+): Effect.Effect<ContextOf<C>, AgentConfigInvalid>
+export function contextOf(
+  declared: { readonly context: ContextSchema<unknown> | undefined } | ContextSchema<unknown>,
+  scope: ContextScope
+): Effect.Effect<unknown, AgentConfigInvalid> {
+  const context = jsonObject("context" in scope ? scope.context : scope.runContext)
+  const schema = "context" in declared ? declared.context : declared
+  return schema === undefined ? Effect.succeed(context) : Contexts.decode(schema, context)
+}
 
 /**
  * Returns the first setting that an agent, or one of its agents, cannot have.
@@ -401,10 +514,10 @@ export const skillNames = (
  * @category guards
  * @since 0.1.0
  */
-export const problem = (agent: Agent<unknown, AnySkill<unknown>, unknown>): AgentConfigInvalid | undefined =>
+export const problem = (agent: Agent<unknown, AnySkill<unknown>, unknown, unknown>): AgentConfigInvalid | undefined =>
   settingProblem(agent) ?? teamProblem(agent)
 
-const teamProblem = (agent: Agent<unknown, AnySkill<unknown>, unknown>): AgentConfigInvalid | undefined => {
+const teamProblem = (agent: Agent<unknown, AnySkill<unknown>, unknown, unknown>): AgentConfigInvalid | undefined => {
   if (agent.agents.length + agent.handoffs.length === 0) return undefined
   const { members, problem } = Team.of(agent)
   if (problem !== undefined) return invalid(problem.path, problem.reason)
@@ -415,7 +528,7 @@ const teamProblem = (agent: Agent<unknown, AnySkill<unknown>, unknown>): AgentCo
   return undefined
 }
 
-const settingProblem = (agent: Agent<unknown, AnySkill<unknown>, unknown>): AgentConfigInvalid | undefined => {
+const settingProblem = (agent: Agent<unknown, AnySkill<unknown>, unknown, unknown>): AgentConfigInvalid | undefined => {
   const shape = misshapen(agent)
   if (shape !== undefined) return invalid(shape.path, shape.reason)
   const { budget, generation, model, spawn } = agent

@@ -22,13 +22,14 @@ import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
 import type { Agent } from "./Agent.ts"
 import * as Histories from "./ChatHistory.ts"
+import * as Contexts from "./internal/agent/runContext.ts"
 import { kept, lend, shelve, whole } from "./internal/chat/chatMedia.ts"
 import * as KeptSummary from "./internal/prompt/keptSummary.ts"
 import { limited, newRunId } from "./internal/loop/environment.ts"
 import { reference, service } from "./internal/loop/fiberContext.ts"
 import { listOf } from "./internal/loop/listeners.ts"
 import { partsOf } from "./internal/loop/kernelParts.ts"
-import { Kernel, type Input, type ResumeOptions, type RunOptions } from "./Kernel.ts"
+import { Kernel, type Input, type OptionsFor, type ResumeOptions, type RunOptions } from "./Kernel.ts"
 import type { ResumeError, ResumeStreamError, StoreError } from "./KernelError.ts"
 import * as MediaStore from "./MediaStore.ts"
 import * as Memory from "./Memory.ts"
@@ -62,7 +63,7 @@ export interface ChatOptions extends Omit<RunOptions, "history"> {
 // ---------------------------------------------------------------- chatting
 
 /**
- * Answers a message.
+ * Answers a message. An agent that declares the context of its runs needs it in the options.
  *
  * A skill of the run must not chat on the same history: it would wait for itself.
  *
@@ -73,18 +74,22 @@ export interface ChatOptions extends Omit<RunOptions, "history"> {
  * @category chatting
  * @since 0.1.0
  */
-export const chat = <Output, S extends AnySkill<unknown>, R = never>(
-  agent: Agent<Output, S, R>,
+export const chat = <Output, S extends AnySkill<unknown>, R = never, C = never>(
+  agent: Agent<Output, S, R, C>,
   input: Input,
-  options: ChatOptions = {}
+  ...[options = {}]: OptionsFor<ChatOptions, NoInfer<C>>
 ): Effect.Effect<RunResult<Output>, ResumeError, Kernel | ChatHistory | R> =>
   answering(options.runId, (talk) =>
     Effect.gen(function* () {
       const { kernel, runId } = talk
       const before = yield* begin(talk, input)
       const result = yield* kernel
-        .run(agent, input, { ...options, runId, history: before })
-        .pipe(Effect.catchTag("RunExists", () => Effect.andThen(lent(talk), kernel.resume(agent, runId, options))))
+        .run<Output, S, R, unknown>(agent, input, { ...options, runId, history: before })
+        .pipe(
+          Effect.catchTag("RunExists", () =>
+            Effect.flatMap(again(talk, agent, options), (again) => kernel.resume(agent, runId, again))
+          )
+        )
       yield* end(talk, result)
       return result
     })
@@ -96,20 +101,20 @@ export const chat = <Output, S extends AnySkill<unknown>, R = never>(
  * @category chatting
  * @since 0.1.0
  */
-export const chatStream = <Output, S extends AnySkill<unknown>, R = never>(
-  agent: Agent<Output, S, R>,
+export const chatStream = <Output, S extends AnySkill<unknown>, R = never, C = never>(
+  agent: Agent<Output, S, R, C>,
   input: Input,
-  options: ChatOptions = {}
+  ...[options = {}]: OptionsFor<ChatOptions, NoInfer<C>>
 ): Stream.Stream<RunEvent<Output, S>, ResumeStreamError, Kernel | ChatHistory | R> =>
   told(options.runId, (talk) =>
     Effect.gen(function* () {
       const { kernel, runId } = talk
       const before = yield* begin(talk, input)
       return kernel
-        .stream(agent, input, { ...options, runId, history: before })
+        .stream<Output, S, R, unknown>(agent, input, { ...options, runId, history: before })
         .pipe(
           Stream.catchTag("RunExists", () =>
-            Stream.unwrap(Effect.as(lent(talk), kernel.resumeStream(agent, runId, options)))
+            Stream.unwrap(Effect.map(again(talk, agent, options), (again) => kernel.resumeStream(agent, runId, again)))
           )
         )
     })
@@ -122,7 +127,7 @@ export const chatStream = <Output, S extends AnySkill<unknown>, R = never>(
  * @since 0.1.0
  */
 export const resume = <Output, S extends AnySkill<unknown>, R = never>(
-  agent: Agent<Output, S, R>,
+  agent: Agent<Output, S, R, unknown>,
   runId: string,
   options?: ResumeOptions
 ): Effect.Effect<RunResult<Output>, ResumeError, Kernel | ChatHistory | R> =>
@@ -139,7 +144,7 @@ export const resume = <Output, S extends AnySkill<unknown>, R = never>(
  * @since 0.1.0
  */
 export const resumeStream = <Output, S extends AnySkill<unknown>, R = never>(
-  agent: Agent<Output, S, R>,
+  agent: Agent<Output, S, R, unknown>,
   runId: string,
   options?: ResumeOptions
 ): Stream.Stream<RunEvent<Output, S>, ResumeStreamError, Kernel | ChatHistory | R> =>
@@ -254,6 +259,19 @@ const end = Effect.fnUntraced(function* (
 /** Gives a resumed run access to the media of its conversation again. */
 const lent = ({ history, media }: Talk): Effect.Effect<void, StoreError> =>
   Effect.flatMap(history.toArray, (messages) => lend(messages, media))
+
+/** The options of a new run as those of a resume, which merges its context encoded. Lends the run its media. */
+const again = <Options extends { readonly context?: unknown }>(
+  talk: Talk,
+  agent: Agent<unknown, AnySkill<unknown>, unknown, unknown>,
+  { context, ...options }: Options
+) =>
+  Effect.andThen(
+    lent(talk),
+    context === undefined
+      ? Effect.succeed(options)
+      : Effect.map(Contexts.encode(agent, context), (context) => ({ ...options, context }))
+  )
 
 /** The state of a run whose prompt may have been compacted. Unknown for a kernel of another copy of this package. */
 const stateOf = (built: Context.Context<never>, runId: string): Effect.Effect<Option.Option<RunState>, StoreError> =>

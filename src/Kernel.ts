@@ -15,6 +15,7 @@ import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
 import * as Stream from "effect/Stream"
 import type { Agent } from "./Agent.ts"
+import * as Contexts from "./internal/agent/runContext.ts"
 import * as Cancels from "./internal/loop/cancel.ts"
 import * as Follows from "./internal/loop/follow.ts"
 import * as Forks from "./internal/loop/fork.ts"
@@ -58,6 +59,7 @@ import type {
   FollowOptions,
   ForkOptions,
   Input,
+  OptionsFor,
   ResumeOptions,
   RunOptions,
   SubmitOptions
@@ -100,32 +102,32 @@ export type Needs<R> = Exclude<R, MediaStore.MediaStore>
  */
 export interface KernelShape {
   /** Starts a run and emits its events. */
-  readonly stream: <Output, S extends AnySkill<unknown>, R = never>(
-    agent: Agent<Output, S, R>,
+  readonly stream: <Output, S extends AnySkill<unknown>, R = never, C = never>(
+    agent: Agent<Output, S, R, C>,
     input: Input,
-    options?: RunOptions
+    ...options: OptionsFor<RunOptions, NoInfer<C>>
   ) => Stream.Stream<RunEvent<Output, S>, StreamError, Needs<R>>
   /** Starts a run and returns its result. */
-  readonly run: <Output, S extends AnySkill<unknown>, R = never>(
-    agent: Agent<Output, S, R>,
+  readonly run: <Output, S extends AnySkill<unknown>, R = never, C = never>(
+    agent: Agent<Output, S, R, C>,
     input: Input,
-    options?: RunOptions
+    ...options: OptionsFor<RunOptions, NoInfer<C>>
   ) => Effect.Effect<RunResult<Output>, RunError, Needs<R>>
   /** Stores a new run without running it, and returns its id. Fails if its model cannot be resolved. */
-  readonly submit: <Output, S extends AnySkill<unknown>, R = never>(
-    agent: Agent<Output, S, R>,
+  readonly submit: <Output, S extends AnySkill<unknown>, R = never, C = never>(
+    agent: Agent<Output, S, R, C>,
     input: Input,
-    options?: SubmitOptions
+    ...options: OptionsFor<SubmitOptions, NoInfer<C>>
   ) => Effect.Effect<string, SubmitError, Needs<R>>
   /** Continues a stored run and emits its events. */
   readonly resumeStream: <Output, S extends AnySkill<unknown>, R = never>(
-    agent: Agent<Output, S, R>,
+    agent: Agent<Output, S, R, unknown>,
     runId: string,
     options?: ResumeOptions
   ) => Stream.Stream<RunEvent<Output, S>, ResumeStreamError, Needs<R>>
   /** Continues a stored run and returns its result. */
   readonly resume: <Output, S extends AnySkill<unknown>, R = never>(
-    agent: Agent<Output, S, R>,
+    agent: Agent<Output, S, R, unknown>,
     runId: string,
     options?: ResumeOptions
   ) => Effect.Effect<RunResult<Output>, ResumeError, Needs<R>>
@@ -148,12 +150,12 @@ export class Kernel extends Context.Service<Kernel, KernelShape>()("kernai/Kerne
  * @category running
  * @since 0.1.0
  */
-export const stream = <Output, S extends AnySkill<unknown>, R = never>(
-  agent: Agent<Output, S, R>,
+export const stream = <Output, S extends AnySkill<unknown>, R = never, C = never>(
+  agent: Agent<Output, S, R, C>,
   input: Input,
-  options?: RunOptions
+  ...options: OptionsFor<RunOptions, NoInfer<C>>
 ): Stream.Stream<RunEvent<Output, S>, StreamError, Kernel | Needs<R>> =>
-  Streams.begin(() => Kernel.use((kernel) => Effect.succeed(kernel.stream(agent, input, options))))
+  Streams.begin(() => Kernel.use((kernel) => Effect.succeed(kernel.stream(agent, input, ...options))))
 
 /**
  * Runs an agent and returns its result.
@@ -167,12 +169,12 @@ export const stream = <Output, S extends AnySkill<unknown>, R = never>(
  * @category running
  * @since 0.1.0
  */
-export const run = <Output, S extends AnySkill<unknown>, R = never>(
-  agent: Agent<Output, S, R>,
+export const run = <Output, S extends AnySkill<unknown>, R = never, C = never>(
+  agent: Agent<Output, S, R, C>,
   input: Input,
-  options?: RunOptions
+  ...options: OptionsFor<RunOptions, NoInfer<C>>
 ): Effect.Effect<RunResult<Output>, RunError, Kernel | Needs<R>> =>
-  Kernel.use((kernel) => kernel.run(agent, input, options))
+  Kernel.use((kernel) => kernel.run(agent, input, ...options))
 
 /**
  * Stores a run without running it, and returns its id. A `RunWorker` picks it up.
@@ -182,11 +184,12 @@ export const run = <Output, S extends AnySkill<unknown>, R = never>(
  * @category running
  * @since 0.1.0
  */
-export const submit = <Output, S extends AnySkill<unknown>, R = never>(
-  agent: Agent<Output, S, R>,
+export const submit = <Output, S extends AnySkill<unknown>, R = never, C = never>(
+  agent: Agent<Output, S, R, C>,
   input: Input,
-  options?: SubmitOptions
-): Effect.Effect<string, SubmitError, Kernel | Needs<R>> => Kernel.use((kernel) => kernel.submit(agent, input, options))
+  ...options: OptionsFor<SubmitOptions, NoInfer<C>>
+): Effect.Effect<string, SubmitError, Kernel | Needs<R>> =>
+  Kernel.use((kernel) => kernel.submit(agent, input, ...options))
 
 /**
  * Returns the calls of a run, its tasks and its agents that wait for a person, with the skill, the input, the reason for
@@ -279,7 +282,7 @@ export const follow = (
  * @since 0.1.0
  */
 export const resumeStream = <Output, S extends AnySkill<unknown>, R = never>(
-  agent: Agent<Output, S, R>,
+  agent: Agent<Output, S, R, unknown>,
   runId: string,
   options?: ResumeOptions
 ): Stream.Stream<RunEvent<Output, S>, ResumeStreamError, Kernel | Needs<R>> =>
@@ -295,7 +298,7 @@ export const resumeStream = <Output, S extends AnySkill<unknown>, R = never>(
  * @since 0.1.0
  */
 export const resume = <Output, S extends AnySkill<unknown>, R = never>(
-  agent: Agent<Output, S, R>,
+  agent: Agent<Output, S, R, unknown>,
   runId: string,
   options?: ResumeOptions
 ): Effect.Effect<RunResult<Output>, ResumeError, Kernel | Needs<R>> =>
@@ -402,27 +405,32 @@ export const layerMemory: Layer.Layer<Kernel, never, SkillRegistry | Provider> =
 /** Errors of preparing a run: its agent, its model, the media of its input. */
 type BeginError = AgentConfigInvalid | ModelError | MediaConflict | LimitExceeded | StoreError
 
+/** Options of a new run, whose context has not been encoded. */
+type Starting = Omit<RunOptions, "context"> & { readonly context?: unknown }
+
 /** New and resumed runs share one path: an environment is prepared, and the loop starts in it. */
 const make = (built: Built): KernelShape => {
   const provided = Effect.provideService(MediaStore.MediaStore, Context.get(built, MediaStore.MediaStore))
 
   const begin = <Output, S extends AnySkill<unknown>, R, A, E>(
-    agent: Agent<Output, S, R>,
+    agent: Agent<Output, S, R, unknown>,
     input: Input,
-    options: RunOptions,
+    options: Starting,
     sink: Sink,
     from: (environment: Environment, beginning: Starts.Beginning) => Effect.Effect<A, E>
   ): Effect.Effect<A, E | BeginError, R> =>
     withEnvironment(built, agent, options, sink, undefined, (environment, newId) => {
       const runId = options.runId ?? newId()
-      const { context = {}, history: before = [] } = options
+      const { history: before = [] } = options
       const root = { runId, rootRunId: runId, parentRunId: undefined, depth: 0, taskId: undefined }
       return Effect.scoped(
         Effect.flatMap(environment.media.run(runId), (media) =>
           Effect.flatMap(media.admit(listOf(input)), (input) =>
             Effect.flatMap(shelved(before, media, roomBefore(environment.limits), inline), (history) =>
-              withMedia(environment, media, options, (environment) =>
-                from(environment, { ...root, history, input, context })
+              Effect.flatMap(Contexts.encode(agent, options.context), (context) =>
+                withMedia(environment, media, options, (environment) =>
+                  from(environment, { ...root, history, input, context })
+                )
               )
             )
           )
@@ -431,14 +439,14 @@ const make = (built: Built): KernelShape => {
     })
 
   const run = <Output, S extends AnySkill<unknown>, R>(
-    agent: Agent<Output, S, R>,
+    agent: Agent<Output, S, R, unknown>,
     input: Input,
-    options: RunOptions,
+    options: Starting,
     sink: Sink
   ): Effect.Effect<RunResult<Output>, RunError, R> => ofAgent(agent, begin(agent, input, options, sink, Starts.start))
 
   const resumeWith = <Output, S extends AnySkill<unknown>, R>(
-    agent: Agent<Output, S, R>,
+    agent: Agent<Output, S, R, unknown>,
     runId: string,
     options: ResumeOptions,
     sink: Sink
@@ -447,10 +455,13 @@ const make = (built: Built): KernelShape => {
       agent,
       Effect.flatMap(storedAt(Context.get(built, RunStore.RunStore), runId, options.revision), (state) =>
         withEnvironment(built, agent, options, sink, state, (environment) =>
-          Effect.scoped(
-            Effect.flatMap(originsOf(environment.store, state), (origins) =>
-              Effect.flatMap(environment.media.run(state.rootRunId, origins), (media) =>
-                withMedia(environment, media, options, (environment) => Resumes.resume(environment, state, options))
+          Effect.andThen(
+            Contexts.fits(agent, { ...state.context, ...options.context }),
+            Effect.scoped(
+              Effect.flatMap(originsOf(environment.store, state), (origins) =>
+                Effect.flatMap(environment.media.run(state.rootRunId, origins), (media) =>
+                  withMedia(environment, media, options, (environment) => Resumes.resume(environment, state, options))
+                )
               )
             )
           )
@@ -460,9 +471,9 @@ const make = (built: Built): KernelShape => {
 
   return remember<KernelShape>(
     {
-      run: (agent, input, options = {}) => provided(run(agent, input, options, silent)),
-      submit: (agent, input, options = {}) => provided(begin(agent, input, options, silent, Starts.submit)),
-      stream: (agent, input, options = {}) => events(agent, (sink) => provided(run(agent, input, options, sink))),
+      run: (agent, input, ...[options = {}]) => provided(run(agent, input, options, silent)),
+      submit: (agent, input, ...[options = {}]) => provided(begin(agent, input, options, silent, Starts.submit)),
+      stream: (agent, input, ...[options = {}]) => events(agent, (sink) => provided(run(agent, input, options, sink))),
       resume: (agent, runId, options = {}) => provided(resumeWith(agent, runId, options, silent)),
       resumeStream: (agent, runId, options = {}) =>
         events(agent, (sink) => provided(resumeWith(agent, runId, options, sink)))
@@ -473,7 +484,7 @@ const make = (built: Built): KernelShape => {
 
 /** The output was decoded by the agent's own schema, so the result has the agent's type. */
 const ofAgent = <Output, S extends AnySkill<unknown>, R, E>(
-  _agent: Agent<Output, S, R>,
+  _agent: Agent<Output, S, R, unknown>,
   result: Effect.Effect<RunResult<unknown>, E, R>
 ): Effect.Effect<RunResult<Output>, E, R> => result as Effect.Effect<RunResult<Output>, E, R>
 

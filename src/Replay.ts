@@ -38,7 +38,7 @@ export type { ReplayError } from "./KernelError.ts"
  * @since 0.2.0
  */
 export const run = <Output, S extends AnySkill<unknown>, R = never>(
-  agent: Agent<Output, S, R>,
+  agent: Agent<Output, S, R, unknown>,
   recording: Recording
 ): Effect.Effect<Replayed, ReplayError, Kernel | R> =>
   Kernel.use((kernel) => {
@@ -48,7 +48,7 @@ export const run = <Output, S extends AnySkill<unknown>, R = never>(
 
 const replayOn = <Output, S extends AnySkill<unknown>, R>(
   built: Built,
-  agent: Agent<Output, S, R>,
+  agent: Agent<Output, S, R, unknown>,
   recording: Recording
 ): Effect.Effect<Replayed, ReplayError, R> => {
   const store = Context.get(built, RunStore.RunStore)

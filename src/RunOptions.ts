@@ -83,7 +83,10 @@ export interface RunOptions extends CommonOptions {
    * input, as long as there is room.
    */
   readonly history?: ReadonlyArray<Message> | undefined
-  /** A small JSON object of the host: skills read it, hooks change it, the journal keeps it. */
+  /**
+   * A small JSON object of the host: skills read it, hooks change it, the journal keeps it. A run of an agent with a
+   * `context` schema must be given a value of that schema, which is stored encoded.
+   */
   readonly context?: JsonObject | undefined
 }
 
@@ -94,6 +97,19 @@ export interface RunOptions extends CommonOptions {
  * @since 0.1.0
  */
 export interface SubmitOptions extends Pick<RunOptions, "runId" | "history" | "context" | "provider" | "workerId"> {}
+
+/**
+ * The last argument of functions that start a run: options, which an agent with a `context` schema requires, because
+ * they hold its context. For an agent whose context is not known to the compiler, the run checks it.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export type OptionsFor<Options extends Pick<RunOptions, "context">, C> = [C] extends [never]
+  ? [options?: Options]
+  : unknown extends C
+    ? [options?: Omit<Options, "context"> & { readonly context?: unknown }]
+    : [options: Omit<Options, "context"> & { readonly context: C }]
 
 /**
  * Decides about a call that was in flight when its run stopped.
@@ -116,7 +132,10 @@ export type Recovery = "retry" | "fail" | { readonly resolve: Pick<CallResult, "
  * @since 0.2.0
  */
 export interface Resumption {
-  /** Merged into the context of the run and of its tasks that continue. */
+  /**
+   * Merged into the context of the run and of its tasks that continue: JSON, for an agent with a `context` schema in its
+   * encoded form.
+   */
   readonly context?: JsonObject | undefined
   /**
    * Decisions about the calls that were in flight, by call id. Of the others, calls of `read` and `idempotent` skills are

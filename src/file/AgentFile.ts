@@ -154,7 +154,7 @@ export const loadAll: (
  * @since 0.1.0
  */
 export const stringify = (
-  agent: Agent<unknown, AnySkill<unknown>, unknown>
+  agent: Agent<unknown, AnySkill<unknown>, unknown, unknown>
 ): Result.Result<string, AgentConfigInvalid> =>
   Result.map(Agents.toConfig(agent), (config) => `${JSON.stringify(config, null, 2)}\n`)
 

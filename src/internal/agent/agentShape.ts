@@ -58,6 +58,7 @@ const settings: ReadonlyArray<readonly [path: string, expected: string, test: Te
   ["agents", "a list of agents", list(isNamed)],
   ["handoffs", "a list of agents", list(isNamed)],
   ["input", "a Schema", optional(Schema.isSchema)],
+  ["context", "a Schema", optional(Schema.isSchema)],
   ["gate", '"dispatch" or "listing"', word("dispatch", "listing")],
   ["prose", '"auto", "final" or "corrective"', word("auto", "final", "corrective")],
   ["dialect", '"blocks" or "tools"', word("blocks", "tools")],

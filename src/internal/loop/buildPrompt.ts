@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import type { Prepared } from "../../Hooks.ts"
 import type { BudgetExhaustedError, PromptError } from "../../KernelError.ts"
 import { type Prompt, type PromptContext, simple } from "../../PromptPipeline.ts"
+import { RunContext } from "../agent/runContext.ts"
 import { extensionError, guarded, isSound } from "../base/effects.ts"
 import { commonPrefix } from "../base/lists.ts"
 import { open, promptLog, State } from "../state/state.ts"
@@ -53,12 +54,12 @@ const build = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<Prompt, P
   return yield* guarded("the prompt", () => run.pipeline.build(context), promptError)
 })
 
-const instructionsOf = ({ agent: { instructions } }: Run): Effect.Effect<string, PromptError> =>
+const instructionsOf = ({ agent: { instructions }, state }: Run): Effect.Effect<string, PromptError> =>
   typeof instructions === "string"
     ? Effect.succeed(instructions)
     : guarded(
         "instructions",
-        () => Effect.map(instructions, String),
+        () => Effect.provideService(Effect.map(instructions, String), RunContext, state.context),
         (error) => extensionError("instructions", error)
       )
 

@@ -52,7 +52,7 @@ export type Built = Context.Context<Parts>
 /** Prepares the environment of a run and runs `body` in it, under the limits of the kernel. */
 export const withEnvironment = <Output, S extends AnySkill<unknown>, R, A, E>(
   built: Built,
-  agent: Agent<Output, S, R>,
+  agent: Agent<Output, S, R, unknown>,
   options: CommonOptions,
   sink: Sink,
   state: RunState | undefined,
@@ -68,7 +68,7 @@ export const withEnvironment = <Output, S extends AnySkill<unknown>, R, A, E>(
       const limits = limitsOf(built, current)
       const spawnLimits = agent.spawn ?? {
         ...spawnDefaults,
-        maxDepth: Math.max(spawnDefaults.maxDepth, levelsOf<Agent<unknown, AnySkill<unknown>, R>>(agent))
+        maxDepth: Math.max(spawnDefaults.maxDepth, levelsOf<Agent<unknown, AnySkill<unknown>, R, unknown>>(agent))
       }
       const environment: Environment = {
         ...own,

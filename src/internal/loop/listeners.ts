@@ -38,7 +38,7 @@ const isList = (input: Input): input is ReadonlyArray<string | Media | Content> 
 
 /** A run as a stream of its events. */
 export const events = <Output, S extends AnySkill<unknown>, E extends KernelError, R>(
-  _agent: Agent<Output, S, unknown>,
+  _agent: Agent<Output, S, unknown, unknown>,
   start: (sink: Sink) => Effect.Effect<unknown, E, R>
 ): Stream.Stream<RunEvent<Output, S>, Exclude<E, Rest>, R> =>
   Streams.begin((scope) =>

@@ -19,7 +19,7 @@ import { modelOf } from "./resolveModel.ts"
 import type { AnyAgent, Environment, Member } from "./run.ts"
 import type { MemberError } from "./stepErrors.ts"
 
-type OpenAgent<R> = Agent<unknown, AnySkill<unknown>, R>
+type OpenAgent<R> = Agent<unknown, AnySkill<unknown>, R, unknown>
 
 /** Finds what the agents of a team use, each once per run. */
 export const membersOf = <R>(

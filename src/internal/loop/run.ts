@@ -46,7 +46,7 @@ import type { SharedBudget } from "./sharedBudget.ts"
 import type { MediaError, MemberError } from "./stepErrors.ts"
 
 /** An agent whose instructions need no services any more. */
-export type AnyAgent = Agent<unknown, AnySkill<unknown>, never>
+export type AnyAgent = Agent<unknown, AnySkill<unknown>, never, unknown>
 
 /** An agent that can be called, in the form of a skill whose `call` reads the input as a text. */
 export interface Callable {

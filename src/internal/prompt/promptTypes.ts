@@ -23,7 +23,7 @@ import type { Expense } from "../../Usage.ts"
  * @since 0.1.0
  */
 export interface PromptContext {
-  readonly agent: Agent<unknown, AnySkill<unknown>, unknown>
+  readonly agent: Agent<unknown, AnySkill<unknown>, unknown, unknown>
   /** The agent's instructions, evaluated for this turn. */
   readonly instructions: string
   readonly state: RunState

@@ -44,7 +44,7 @@ const longest = 1e15
  * @category models
  * @since 0.1.0
  */
-export type Runnable<R = never> = Agent<unknown, AnySkill<unknown>, R>
+export type Runnable<R = never> = Agent<unknown, AnySkill<unknown>, R, unknown>
 
 /**
  * The options of a worker.
