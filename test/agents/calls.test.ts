@@ -185,7 +185,7 @@ describe("agents below agents", () => {
       assert.strictEqual(result.text, "all paid")
       assert.deepStrictEqual(paid, ["Eva"])
       assert.deepStrictEqual(yield* Kernel.questions("run"), [])
-    }).pipe(Effect.provide(careful), Effect.provide(kernel(pay(paid))))
+    }).pipe(Effect.provide([careful, kernel(pay(paid))]))
   })
 
   it.effect("are as deep as they are nested, or as the tree allows", () => {
@@ -266,7 +266,7 @@ describe("agents that cannot be", () => {
       const result = yield* Kernel.run(native("lead", { agents: [researcher] }), "go", { provider })
       assert.strictEqual(result.calls[0]?.error, "not today")
       assert.strictEqual(requests.length, 2)
-    }).pipe(Effect.provide(denied), Effect.provide(kernel()), Effect.orDie)
+    }).pipe(Effect.provide([denied, kernel()]), Effect.orDie)
   })
 
   it.effect("without the key of their vendor are an error for the caller's model", () =>
@@ -276,7 +276,7 @@ describe("agents that cannot be", () => {
       const result = yield* Kernel.run(native("lead", { agents: [far] }), "go", { provider })
       assert.strictEqual(result.text, "well")
       assert.include(result.calls[0]?.error, "nowhere")
-    }).pipe(Effect.provide(ModelRegistry.layer({})), Effect.provide(kernel()))
+    }).pipe(Effect.provide([ModelRegistry.layer({}), kernel()]))
   )
 })
 

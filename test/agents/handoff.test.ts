@@ -204,7 +204,7 @@ describe("a conversation that is handed over", () => {
       const result = yield* Kernel.run(desk, "go", { provider })
       assert.deepInclude(result, { agent: "desk", text: "I stay." })
       assert.include(result.calls[0]?.error, "nowhere")
-    }).pipe(Effect.provide(ModelRegistry.layer({})), Effect.provide(kernel()))
+    }).pipe(Effect.provide([ModelRegistry.layer({}), kernel()]))
   )
 
   it.effect("is taken up by the agent it was handed to, in another process", () =>

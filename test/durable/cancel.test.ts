@@ -172,7 +172,7 @@ describe("Kernel.cancel", () => {
       assert.deepInclude({ ...refused }, { _tag: "RunCancelled", by: "Ada" })
       assert.strictEqual((yield* Effect.flip(Kernel.resume(agent, "r", { provider })))._tag, "RunPaused")
       assert.strictEqual((yield* Kernel.questions("r")).length, 1)
-    }).pipe(Effect.provide(confirm), Effect.provide(kernel(skill)))
+    }).pipe(Effect.provide([confirm, kernel(skill)]))
   })
 
   it.effect("and an answer at the same time: one of the two comes first, and nothing is lost", () => {
@@ -195,7 +195,7 @@ describe("Kernel.cancel", () => {
         assert.include(["RunCancelled", "ConcurrentAppendError"], tag)
         assert.isUndefined(questions[0]?.answer)
       }
-    }).pipe(Effect.provide(confirm), Effect.provide(kernel(skill)))
+    }).pipe(Effect.provide([confirm, kernel(skill)]))
   })
 
   it.effect("fails for an unknown run, a completed one and a part of a tree; twice is once", () => {

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Queue, Schema, Stream } from "effect"
+import { Deferred, Effect, Exit, Fiber, Layer, Queue, Schema, Stream } from "effect"
 import { Agent, Kernel, Limits, Policy, Provider, type RunEvent, RunStore, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { command, final } from "../support/blocks.ts"
@@ -172,7 +172,7 @@ describe("Kernel.follow", () => {
       yield* Fiber.join(slow)
       assert.strictEqual(textIn(heard), `${whole}done`)
       assert.deepStrictEqual(revisionsIn(heard), revisionsIn(yield* stored("r")))
-    }).pipe(Effect.provide(kernel()), Effect.provide(Limits.layer({ liveEvents: 8 })))
+    }).pipe(Effect.provide(Layer.provideMerge(kernel(), Limits.layer({ liveEvents: 8 }))))
   )
 
   it.effect("stops nothing when it is left", () =>
@@ -209,7 +209,7 @@ describe("Kernel.follow", () => {
       assert.include(shapes(heard), "skill_result")
       assert.strictEqual(heard.at(-1)?.type, "run_completed")
       assert.deepStrictEqual(revisionsIn(heard), revisionsIn(yield* stored("r")))
-    }).pipe(Effect.provide(confirm), Effect.provide(kernel(send)))
+    }).pipe(Effect.provide([confirm, kernel(send)]))
   })
 
   it.effect("ends with `run_cancelled`", () =>

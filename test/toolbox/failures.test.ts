@@ -171,7 +171,7 @@ describe("a failure of many bytes", () => {
   const long = `begin ${"x".repeat(size)} end`
   const skills: ReadonlyArray<readonly [name: string, skill: Skill.AnySkill]> = [
     ["a text", failing(() => Effect.fail(long))],
-    ["an error", failing(() => Effect.fail(new Error(long)))],
+    ["an error", failing(() => Effect.fail<unknown>(new Error(long)))],
     ["an error with a schema", failing(() => Effect.fail(new MailFailed({ reason: `${long}"}`, code: 1 })))],
     [
       "many small fields",
