@@ -16,4 +16,12 @@ module.enableCompileCache?.()
 
 const built = new URL("../dist/cli/main.js", import.meta.url)
 const source = new URL("../src/cli/main.ts", import.meta.url)
-await import(existsSync(built) ? built.href : source.href)
+const isBuilt = existsSync(built)
+
+// Skill files of a clone import `kernai` as users do, which means the sources that run here.
+if (!isBuilt) {
+  module.registerHooks?.({
+    resolve: (name, context, next) => next(name, { ...context, conditions: [...context.conditions, "kernai-source"] })
+  })
+}
+await import(isBuilt ? built.href : source.href)

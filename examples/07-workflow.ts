@@ -21,8 +21,8 @@ const agent = Agent.make({
   instructions: "You compare cities. Ask one sub-agent for each.",
   model: "scripted",
   skills: [population],
-  // Limits of the whole tree: two sub-agents beside the root, and tokens for all of them together.
-  spawn: { maxAgents: 3, maxDepth: 1 },
+  // Limits of the whole tree: two sub-agents at once beside the root, ten in all, and tokens for all of them together.
+  spawn: { maxAgents: 10, maxConcurrent: 3, maxDepth: 1 },
   budget: { maxTokens: 50_000 }
 })
 

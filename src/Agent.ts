@@ -565,6 +565,7 @@ const settingProblem = (agent: Agent<unknown, AnySkill<unknown>, unknown, unknow
     within("budget.maxCostUsd", budget.maxCostUsd) ??
     time("budget.deadline", budget.deadline) ??
     most("spawn.maxAgents", spawn?.maxAgents) ??
+    most("spawn.maxConcurrent", spawn?.maxConcurrent) ??
     most("spawn.maxDepth", spawn?.maxDepth) ??
     (budget.maxCostUsd !== undefined && typeof model !== "string" ? unpriced(model) : undefined)
   )

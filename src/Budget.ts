@@ -43,8 +43,18 @@ export interface ExecutionBudget {
  * @since 0.1.0
  */
 export interface SpawnBudget {
-  /** How many runs may be active at once, including the root. Further tasks wait; with 1, no run can be started. */
+  /**
+   * How many runs the tree may have over its life, including the root and runs that ended. A run that is continued is not
+   * counted again. Further runs are denied with `SpawnDenied`; with 1, no run can be started.
+   */
   readonly maxAgents: number
+  /**
+   * How many runs may be active at once, including the root. Further runs wait; with 1, no run can be started. Default:
+   * `maxAgents`.
+   *
+   * @since 0.2.0
+   */
+  readonly maxConcurrent?: number | undefined
   /** How many levels of runs are allowed below the root. */
   readonly maxDepth: number
 }
@@ -61,7 +71,7 @@ export interface Spent {
 }
 
 /**
- * The default limits of a tree: 50 agents, one level below the root.
+ * The default limits of a tree: 50 agents over its life, one level below the root.
  *
  * @category constructors
  * @since 0.1.0
@@ -119,17 +129,20 @@ export interface EncodedExecutionBudget {
 }
 
 /**
- * The codec of a spawn budget: `max_agents` and `max_depth`, both with defaults.
+ * The codec of a spawn budget: `max_agents` and `max_depth`, both with defaults, and `max_concurrent`.
  *
  * @category schemas
  * @since 0.1.0
  */
-export const SpawnBudget: Schema.Codec<SpawnBudget, { readonly max_agents?: number; readonly max_depth?: number }> =
-  (() =>
-    Schema.Struct({
-      maxAgents: Schema.Natural.pipe(Schema.withDecodingDefaultKey(Effect.succeed(spawnDefaults.maxAgents))),
-      maxDepth: Schema.Natural.pipe(Schema.withDecodingDefaultKey(Effect.succeed(spawnDefaults.maxDepth)))
-    }).pipe(Schema.encodeKeys({ maxAgents: "max_agents", maxDepth: "max_depth" })))()
+export const SpawnBudget: Schema.Codec<
+  SpawnBudget,
+  { readonly max_agents?: number; readonly max_concurrent?: number | undefined; readonly max_depth?: number }
+> = (() =>
+  Schema.Struct({
+    maxConcurrent: Schema.optional(Schema.Natural),
+    maxAgents: Schema.Natural.pipe(Schema.withDecodingDefaultKey(Effect.succeed(spawnDefaults.maxAgents))),
+    maxDepth: Schema.Natural.pipe(Schema.withDecodingDefaultKey(Effect.succeed(spawnDefaults.maxDepth)))
+  }).pipe(Schema.encodeKeys({ maxAgents: "max_agents", maxConcurrent: "max_concurrent", maxDepth: "max_depth" })))()
 
 /**
  * Adds up two usages.
@@ -188,12 +201,16 @@ export const beforeSpawn = (
     readonly parentRun: string
     /** Depth of the parent; the root has depth 0. */
     readonly depth: number
-    /** Active runs of the tree, including the root. */
+    /** Runs that the tree had so far, including the root. */
     readonly agents: number
   }
 ): SpawnDenied | undefined => {
   if (tree.depth >= budget.maxDepth) return new SpawnDenied({ parentRun: tree.parentRun, limit: budget.maxDepth })
   if (tree.agents >= budget.maxAgents) return new SpawnDenied({ parentRun: tree.parentRun, limit: budget.maxAgents })
+  const { maxConcurrent } = budget
+  if (maxConcurrent !== undefined && maxConcurrent < 2) {
+    return new SpawnDenied({ parentRun: tree.parentRun, limit: maxConcurrent })
+  }
   return undefined
 }
 

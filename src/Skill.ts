@@ -142,6 +142,14 @@ export interface AnySkill<out R = never> {
   readonly timeout?: Duration.Duration
   /** JSON Schema (2020-12) of the input, always an object. Computed on first access. */
   readonly inputSchema: JsonObject
+  /**
+   * A sentence for each pattern of the input that models are not shown: one without the flag `u` is not part of
+   * `inputSchema`, one with lookaround not of a grammar. A registry logs them as warnings. Absent: none. Computed on
+   * first access.
+   *
+   * @since 0.2.0
+   */
+  readonly lostPatterns?: ReadonlyArray<string>
   /** The entry in `/skills`. Computed on first access. */
   readonly listing: string
   /** Reads the text of a command block as parameters. Never fails. */
@@ -476,6 +484,9 @@ const assemble = <Name extends string, I, A, R>(
     ...(options.timeout === undefined ? {} : { timeout: Duration.fromInputUnsafe(options.timeout) }),
     get inputSchema() {
       return input.schema()
+    },
+    get lostPatterns() {
+      return input.lostPatterns()
     },
     get listing() {
       return listing()

@@ -169,7 +169,9 @@ const make = (): SkillRegistryShape => {
       const provide = closeOver(yield* Effect.context<R>())
       const closed = (skill: AnySkill<R>) => closedSkill(skill, provide, source.source)
       const swap = (skills: ReadonlyArray<AnySkill<R>>) =>
-        Effect.suspend(() => Effect.fromResult(table.swap(registration, skills.map(closed))))
+        Effect.suspend(() => Effect.fromResult(table.swap(registration, skills.map(closed)))).pipe(
+          Effect.andThen(warnOfPatterns(skills))
+        )
       const registration: Registration<R> = {
         // A source whose scope has closed is no longer registered.
         replace: (skills) => Effect.suspend(() => (table.has(registration) ? swap(skills) : Effect.void))
@@ -185,6 +187,14 @@ const make = (): SkillRegistryShape => {
     all: Effect.sync(() => table.all())
   }
 }
+
+/** Names the patterns that models are not shown. */
+const warnOfPatterns = (skills: ReadonlyArray<AnySkill<unknown>>): Effect.Effect<void> =>
+  Effect.forEach(
+    skills.flatMap(({ lostPatterns = [], name }) => lostPatterns.map((lost) => `skill '${name}': ${lost}`)),
+    (warning) => Effect.logWarning(warning),
+    { discard: true }
+  )
 
 /** Skills by name and by registration. */
 class SkillTable {

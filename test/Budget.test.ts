@@ -44,6 +44,7 @@ describe("Budget", () => {
 
   it("counts the root as an agent and denies agents that are too many or too deep (CP-15)", () => {
     const budget = { maxAgents: 2, maxDepth: 1 }
+    assert.strictEqual(Budget.beforeSpawn({ ...budget, maxConcurrent: 1 }, tree)?.limit, 1)
     assert.isUndefined(Budget.beforeSpawn(budget, tree))
     assert.strictEqual(Budget.beforeSpawn(budget, { ...tree, agents: 2 })?.limit, 2)
     assert.strictEqual(Budget.beforeSpawn(budget, { ...tree, depth: 1 })?.limit, 1)

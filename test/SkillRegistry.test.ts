@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Deferred, Effect, Exit, Fiber, Layer, Option, Scheduler, Schema, Scope } from "effect"
+import { Context, Deferred, Effect, Exit, Fiber, Layer, Logger, Option, Scheduler, Schema, Scope } from "effect"
 import type * as Model from "../src/Model.ts"
 import * as Skill from "../src/Skill.ts"
 import * as SkillRegistry from "../src/SkillRegistry.ts"
@@ -78,6 +78,29 @@ describe("SkillRegistry.layer", () => {
       }
     })
   )
+
+  it.effect("warns of patterns that models are not shown, by skill, input and reason", () => {
+    const warnings: Array<unknown> = []
+    const logger = Logger.make(({ message }) => void warnings.push(...[message].flat()))
+    const text = (pattern: RegExp) => Schema.String.check(Schema.isPattern(pattern))
+    const order = Skill.make("order", {
+      description: "",
+      input: Schema.Struct({
+        code: text(/^[a-z]+$/i),
+        lines: Schema.Array(Schema.Struct({ sku: text(/^(?!x)\w+$/u) })),
+        city: text(/^[A-Z]/u),
+        at: Schema.Date
+      }),
+      execute: () => Effect.void
+    })
+    return Effect.gen(function* () {
+      yield* Layer.build(SkillRegistry.layer(order))
+      assert.deepStrictEqual(warnings, [
+        "skill 'order': /^[a-z]+$/i of 'code' is not in its JSON Schema, which has patterns with the flag u alone",
+        "skill 'order': /^(?!x)\\w+$/u of 'lines.[].sku' is not in its grammar"
+      ])
+    }).pipe(Effect.provide(Logger.layer([logger])))
+  })
 
   it.effect("keeps the services of the layer, while those of the run take precedence", () =>
     Effect.gen(function* () {

@@ -2,7 +2,8 @@
  * Loads skills from a folder of code files with `import`, and watches the folder.
  *
  * Every `.ts`, `.mts`, `.js` and `.mjs` file of the folder is a skill file, except type declarations, tests, and names
- * that begin with `_` or `.`. A changed file is imported again; an unchanged one is not, even if it was saved again, so
+ * that begin with `_` or `.`. Globs choose among them and include subfolders; a folder whose name begins with `_` or
+ * `.`, and `node_modules`, are left out. A changed file is imported again; an unchanged one is not, even if it was saved again, so
  * its module variables live until it is edited. Modules that a file imports are loaded once by the runtime and stay.
  * The runtime never frees an imported version: each edit costs some KiB until the process ends. A file has
  * `Limits.skillTimeout` to load. The code runs with all rights of the process.
@@ -28,30 +29,44 @@ import { Redaction } from "../Redaction.ts"
 import type { FileSource, SkillFile, SkillFiles } from "../SkillFiles.ts"
 import { layer as layerOf, SkillFilesInvalid } from "../SkillFiles.ts"
 import type { SkillRegistry } from "../SkillRegistry.ts"
+import * as FileGlob from "./internal/fileGlob.ts"
 
 /**
- * Which folder to load, and how long it must be quiet.
+ * The folder to load, its files, and how long it must be quiet.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options {
   readonly directory: string
+  /**
+   * Globs of paths below the folder, such as `tools/**` or `{billing,sales}/*.ts`: `**` matches any number of folders,
+   * `*` and the others match within one name. Default: `*`, which matches the files of the folder itself.
+   *
+   * @since 0.2.0
+   */
+  readonly files?: ReadonlyArray<string> | undefined
   /** Default: 100 ms. */
   readonly debounce?: Duration.Input | undefined
 }
 
 /**
- * Returns the files of a folder, for `SkillFiles.layer`.
+ * Returns the files of a folder, for `SkillFiles.layer`. `globs` chooses among them (default: `*`). A glob that cannot
+ * be used fails the load.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const source = (directory: string): Effect.Effect<FileSource, never, FileSystem.FileSystem | Path.Path> =>
+export const source = (
+  directory: string,
+  globs: ReadonlyArray<string> = ["*"]
+): Effect.Effect<FileSource, never, FileSystem.FileSystem | Path.Path> =>
   Effect.gen(function* () {
     const fs = yield* FileSystem.FileSystem
     const path = yield* Path.Path
     const known = new Map<string, Loaded>()
+    const chosen = FileGlob.compile(globs)
+    const isDeep = Result.isSuccess(chosen) && chosen.success.isDeep
 
     const load = Effect.fnUntraced(function* (name: string) {
       const file = path.join(directory, name)
@@ -72,7 +87,14 @@ export const source = (directory: string): Effect.Effect<FileSource, never, File
     })
 
     const loadAll = Effect.gen(function* () {
-      const names = (yield* fs.readDirectory(directory)).filter(isSkillFile).toSorted()
+      const { matches } = yield* Effect.mapError(
+        Effect.fromResult(chosen),
+        ({ glob, reason }) => new SkillFilesInvalid({ problems: [{ file: glob, reason }] })
+      )
+      const names = (yield* fs.readDirectory(directory, { recursive: isDeep }))
+        .map((name) => name.replaceAll(path.sep, "/"))
+        .filter((name) => isSkillFile(name) && matches(name))
+        .toSorted()
       const redactor = yield* Redaction
       // An error may hold data that the file read.
       const clean = (text: string) => redact(redactor === undefined ? text : redactor.text(text))
@@ -95,18 +117,18 @@ export const source = (directory: string): Effect.Effect<FileSource, never, File
           new SkillFilesInvalid({ problems: [{ file: directory, reason: `cannot be read (${error.reason._tag})` }] })
         )
       ),
-      changes: follow(fs, directory)
+      changes: follow(fs, directory, isDeep)
     }
   })
 
 /** Emits when a folder changes. If it is removed or moved, it is awaited until it is back. */
-const follow = (fs: FileSystem.FileSystem, directory: string): Stream.Stream<unknown> =>
+const follow = (fs: FileSystem.FileSystem, directory: string, recursive: boolean): Stream.Stream<unknown> =>
   Stream.suspend(() => {
     let isLost = false
     const look = Effect.map(fs.stat(directory), identityOf)
     const watched = Effect.map(look, (identity) => {
       // A watch follows the folder it began with, and reports its end like any other change.
-      const events = fs.watch(directory).pipe(
+      const events = fs.watch(directory, { recursive }).pipe(
         Stream.mapEffect(() =>
           Effect.filterOrFail(
             look,
@@ -151,7 +173,7 @@ export const layer = <R = never>(
   options: Options
 ): Layer.Layer<SkillFiles, SkillFilesInvalid, SkillRegistry | FileSystem.FileSystem | Path.Path | R> =>
   Layer.unwrap(
-    Effect.map(source(options.directory), (files) =>
+    Effect.map(source(options.directory, options.files), (files) =>
       layerOf<R>(files, options.debounce === undefined ? {} : { debounce: options.debounce })
     )
   )
@@ -160,8 +182,8 @@ interface Loaded extends SkillFile {
   readonly text: string
 }
 
-const isSkillFile = (name: string): boolean =>
-  /\.m?[jt]s$/.test(name) && !/^[._]/.test(name) && !/\.(?:d|test|spec)\.m?[jt]s$/.test(name)
+const isSkillFile = (path: string): boolean =>
+  /\.m?[jt]s$/.test(path) && !/\.(?:d|test|spec)\.m?[jt]s$/.test(path) && !/(?:^|\/)(?:[._]|node_modules\/)/.test(path)
 
 /** Runs a module from the text that was read: a file put in its place since is not run. Gives up after a time limit. */
 const importModule = (url: string, text: string) =>

@@ -3,7 +3,7 @@
  *
  * A check is a sentence and an Effect that dies if the store fails it. `open` creates a store each time it runs; all
  * stores of a durable implementation share the same media, like processes on one database. Each check uses its own runs
- * and media, so all may share a database or folder.
+ * and media, and releases the runs at its end, so all may share a database or folder, and be run on it again.
  *
  * @since 0.1.0
  */
@@ -41,10 +41,25 @@ export const checks = <E, R>(
 ): ReadonlyArray<Check<E, Exclude<R, Scope.Scope>>> => [
   ...basics.map(({ body, name }) => ({
     name,
-    run: Effect.scoped(Effect.flatMap(open, (store) => Effect.orDie(body(store))))
+    run: Effect.scoped(Effect.flatMap(Effect.flatMap(open, tidy), (store) => Effect.orDie(body(store))))
   })),
   ...(options.durable ? lasting : []).map(({ body, name }) => ({
     name,
-    run: onTwo(open, body)
+    run: onTwo(Effect.flatMap(open, tidy), body)
   }))
 ]
+
+/** Releases the runs of a check when it ends, so that it can be run again on the same database. */
+const tidy = (store: MediaStore.MediaStoreShape): Effect.Effect<MediaStore.MediaStoreShape, never, Scope.Scope> => {
+  const used = new Set<string>()
+  return Effect.as(
+    Effect.addFinalizer(() => store.release([...used]).pipe(Effect.exit)),
+    {
+      ...store,
+      run: (runId, origins) => {
+        used.add(runId)
+        return store.run(runId, origins)
+      }
+    }
+  )
+}

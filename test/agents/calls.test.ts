@@ -205,7 +205,11 @@ describe("agents below agents", () => {
   it.effect("never wait for the places that they hold themselves", () => {
     const paid: Array<string> = []
     return Effect.gen(function* () {
-      const crowd = native("crowd", { agents: [middle], concurrency: 4, spawn: { maxAgents: 2, maxDepth: 2 } })
+      const crowd = native("crowd", {
+        agents: [middle],
+        concurrency: 4,
+        spawn: { maxAgents: 10, maxConcurrent: 2, maxDepth: 2 }
+      })
       const { provider } = voices({
         ...script,
         crowd: [calls(...Array.from({ length: 4 }, () => ["middle", { input: "pay" }] as const)), "done"]

@@ -3,7 +3,10 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { existsSync } from "node:fs"
+import { existsSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { folder } from "../support/folder.ts"
 import { serve } from "../support/loopback.ts"
 import { call, kernai, start } from "./support.ts"
 
@@ -16,6 +19,21 @@ describe("kernai", () => {
       assert.notInclude(out, "\u001b")
       assert.match(out, /^ {2}skill {5}user_database {2}.+ ms/m)
       assert.isTrue(out.endsWith("Therefore, 50% of active users are on the premium plan.\n"))
+    })
+  )
+
+  it.live("runs in a clone with skill files that import kernai", () =>
+    Effect.gen(function* () {
+      const skills = fileURLToPath(new URL("../fixtures/skillFiles", import.meta.url))
+      const place = yield* folder
+      const script = join(place, "script.json")
+      const given = ["--script", script, "--store", `sqlite:${join(place, "runs.db")}`, "--skills-from", skills]
+      const greet = '<block type="command" name="greet">{"name": "Ada"}</block>'
+      writeFileSync(script, JSON.stringify([greet, '<block type="final">done</block>']))
+      const { code, error, out } = yield* call(["run", "Greet Ada", ...given])
+      assert.strictEqual(code, 0, error)
+      assert.match(out, /^ {2}skill {5}greet {2}.+ ms/m)
+      assert.isTrue(out.endsWith("done\n"))
     })
   )
 

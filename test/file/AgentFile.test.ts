@@ -119,7 +119,7 @@ describe("AgentFile", () => {
         ["system_prompt: x\nmodle: m", "modle", "did you mean 'model'?"],
         ["system_promt: x\nmodel: m", "system_promt", "did you mean 'system_prompt'?"],
         [`${base}budget: {max_token: 3}`, "budget.max_token", "did you mean 'max_tokens'?"],
-        [`${base}spawn: {depth: 3}`, "spawn.depth", "known keys: max_agents, max_depth"],
+        [`${base}spawn: {depth: 3}`, "spawn.depth", "known keys: max_agents, max_concurrent, max_depth"],
         [`${base}thinking: {efort: high}`, "thinking.efort", "did you mean 'effort'?"],
         ["system_prompt: x\nmodel: {id: m, privider: openai}", "model.privider", "did you mean 'provider'?"],
         [

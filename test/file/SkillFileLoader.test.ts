@@ -32,9 +32,11 @@ const setUp = Effect.gen(function* () {
   const moveAway = fs.rename(directory, path.join(yield* fs.makeTempDirectoryScoped(), "away"))
   const removeAll = fs.remove(directory, { recursive: true })
   const makeAgain = fs.makeDirectory(directory)
-  const load = Effect.map(Layer.build(SkillFileLoader.layer({ directory, debounce: "20 millis" })), (context) =>
-    Context.get(context, SkillFiles.SkillFiles)
-  )
+  const subfolder = (name: string) => fs.makeDirectory(path.join(directory, name), { recursive: true })
+  const load = (files?: ReadonlyArray<string>) =>
+    Effect.map(Layer.build(SkillFileLoader.layer({ directory, files, debounce: "20 millis" })), (context) =>
+      Context.get(context, SkillFiles.SkillFiles)
+    )
   const registry = yield* SkillRegistry.SkillRegistry
   const names = Effect.map(registry.all, (skills) => skills.map((skill) => skill.name))
   const answer = (name: string) =>
@@ -42,7 +44,7 @@ const setUp = Effect.gen(function* () {
       onNone: () => Effect.succeed("not found"),
       onSome: (skill) => skill.call({}, scope)
     })
-  return { write, remove, moveAway, removeAll, makeAgain, load, names, answer }
+  return { subfolder, write, remove, moveAway, removeAll, makeAgain, load, names, answer }
 })
 
 /** Waits until these skills are there. */
@@ -64,9 +66,60 @@ describe("SkillFileLoader", () => {
       for (const other of ["_helper.ts", ".hidden.ts", "a.test.ts", "a.d.ts", "README.md", "a.json"]) {
         yield* folder.write(other, "this is no code")
       }
-      yield* folder.load
+      yield* folder.load()
       assert.deepStrictEqual(yield* folder.names, ["a", "b"])
       assert.strictEqual(yield* folder.answer("b"), "b")
+    }).pipe(Effect.provide(live))
+  )
+
+  it.live("loads the files of subfolders that match a glob, and watches them", () =>
+    Effect.gen(function* () {
+      const folder = yield* setUp
+      for (const subfolder of ["sales/eu", "_drafts", ".cache", "node_modules/pack"]) yield* folder.subfolder(subfolder)
+      for (const [file, name] of [
+        ["top.ts", "top"],
+        ["sales/offer.ts", "offer"],
+        ["sales/eu/vat.ts", "vat"]
+      ] as const) {
+        yield* folder.write(file, code(name, name))
+      }
+      for (const other of ["_drafts/a.ts", ".cache/b.ts", "node_modules/pack/c.ts", "sales/offer.test.ts"]) {
+        yield* folder.write(other, "this is no code")
+      }
+      const all = yield* folder.load(["**"])
+      assert.deepStrictEqual(yield* folder.names, ["vat", "offer", "top"])
+      yield* folder.write("sales/eu/iban.ts", code("iban", "iban"))
+      yield* until(all, "iban", "vat", "offer", "top")
+    }).pipe(Effect.provide(live))
+  )
+
+  for (const [globs, skills] of [
+    [["sales/*.ts"], "offer"],
+    [["**/*.ts"], "vat,offer,top"],
+    [["./sales/**/v?t.ts", "t*"], "vat,top"],
+    [["{sales,other}/*"], "offer"],
+    [["sales"], ""]
+  ] as const) {
+    it.live(`chooses files by ${globs.join(" and ")}`, () =>
+      Effect.gen(function* () {
+        const folder = yield* setUp
+        yield* folder.subfolder("sales/eu")
+        yield* folder.write("top.ts", code("top", "top"))
+        yield* folder.write("sales/offer.ts", code("offer", "offer"))
+        yield* folder.write("sales/eu/vat.ts", code("vat", "vat"))
+        yield* folder.load(globs)
+        assert.strictEqual((yield* folder.names).join(), skills)
+      }).pipe(Effect.provide(live))
+    )
+  }
+
+  it.live("refuses a glob that leads out of the folder or does not parse, by its name", () =>
+    Effect.gen(function* () {
+      const folder = yield* setUp
+      for (const glob of ["../*.ts", "/etc/*", "a//b", "[z-a]"]) {
+        const error = yield* Effect.flip(folder.load([glob]))
+        assert.strictEqual(error.problems[0]?.file, glob)
+      }
     }).pipe(Effect.provide(live))
   )
 
@@ -74,7 +127,7 @@ describe("SkillFileLoader", () => {
     Effect.gen(function* () {
       const folder = yield* setUp
       yield* folder.write("a.ts", code("a", "one"))
-      const files = yield* folder.load
+      const files = yield* folder.load()
       for (const text of ["two", "six", "ten"]) {
         yield* folder.write("a.ts", code("a", text))
         yield* files.reload
@@ -88,7 +141,7 @@ describe("SkillFileLoader", () => {
       const folder = yield* setUp
       const counting = code("a", "").replace("() => Effect.succeed(answer)", "() => Effect.sync(() => String(++calls))")
       yield* folder.write("a.ts", `let calls = 0\n${counting}`)
-      const files = yield* folder.load
+      const files = yield* folder.load()
       assert.strictEqual(yield* folder.answer("a"), "1")
       yield* Effect.sleep("5 millis")
       yield* folder.write("a.ts", `let calls = 0\n${counting}`)
@@ -101,7 +154,7 @@ describe("SkillFileLoader", () => {
     Effect.gen(function* () {
       const folder = yield* setUp
       yield* folder.write("a.ts", code("a", "one"))
-      const files = yield* folder.load
+      const files = yield* folder.load()
       yield* folder.write("b.ts", code("b", "b"))
       yield* until(files, "a", "b")
       yield* folder.remove("a.ts")
@@ -114,7 +167,7 @@ describe("SkillFileLoader", () => {
     Effect.gen(function* () {
       const folder = yield* setUp
       yield* folder.write("a.ts", code("a", "one"))
-      const files = yield* folder.load
+      const files = yield* folder.load()
       yield* folder.removeAll
       yield* folder.makeAgain
       yield* folder.write("b.ts", code("b", "two"))
@@ -133,7 +186,7 @@ describe("SkillFileLoader", () => {
     Effect.gen(function* () {
       const folder = yield* setUp
       yield* folder.write("a.ts", code("a", "one"))
-      const files = yield* folder.load
+      const files = yield* folder.load()
       const unreadable = "throw { toString: () => { throw 1 } }"
       for (const broken of ["throw new Error('on load')", unreadable, "export default {", "export const x = 1"]) {
         // This one first: whoever watches the folder may load what lies between the two.
@@ -158,7 +211,7 @@ describe("SkillFileLoader", () => {
       const lines: Array<string> = []
       yield* folder.write("a.ts", code("a", "one"))
       yield* Effect.gen(function* () {
-        const files = yield* folder.load
+        const files = yield* folder.load()
         yield* folder.write("b.ts", "throw new Error('refused sk-SECRET-0123456789abcdef and plain-secret')")
         const status = yield* files.changes.pipe(
           Stream.filter(({ problem }) => problem !== undefined),

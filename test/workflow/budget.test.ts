@@ -8,7 +8,7 @@ import {
   Middleware,
   Model,
   ProtocolRegistry,
-  type Provider,
+  Provider,
   Replay,
   RunCodec,
   type RunEvent,
@@ -358,11 +358,57 @@ describe("the budget of a tree", () => {
 })
 
 describe("the spawn budget", () => {
+  it.effect("counts the runs of the tree over its life, also those that ended (CP-15)", () =>
+    Effect.gen(function* () {
+      const all = ids(4)
+      const script = {
+        root: [plan(all, "sequential"), final("ok")],
+        tasks: Object.fromEntries(all.map((id) => [id, [final(id)]]))
+      }
+      const { events, text } = yield* play(script, { agent: { spawn: { maxAgents: 3, maxDepth: 1 } } })
+      assert.strictEqual(text, "ok")
+      assert.deepStrictEqual(
+        of(events, "task_complete").map(({ id }) => id),
+        ["t0", "t1"]
+      )
+      assert.deepStrictEqual(
+        of(events, "task_error").map(({ id }) => id),
+        ["t2", "t3"]
+      )
+    }).pipe(Effect.provide(kernel()))
+  )
+
+  it.effect("counts on where a resumed run stood, and not twice the runs that it continues (CP-15, DR-26)", () =>
+    Effect.gen(function* () {
+      const asked = Agent.make({
+        instructions: "",
+        model: "m",
+        skills: "all",
+        taskConcurrency: 1,
+        spawn: { maxAgents: 3, maxDepth: 1 }
+      })
+      const all = ids(3)
+      const broken = new Provider.ProviderError({ provider: "script", reason: "server_error", detail: "down" })
+      const first = Scenario.scripted({
+        root: [plan(all), final("ok")],
+        tasks: { t0: [final("0")], t1: [broken], t2: [broken] }
+      })
+      yield* Effect.exit(Kernel.run(asked, "go", { provider: first, runId: "run" }))
+      const second = Scenario.scripted({ root: [final("ok")], tasks: { t1: [final("1")], t2: [final("2")] } })
+      const result = yield* Kernel.resume(asked, "run", { provider: second })
+      assert.strictEqual(result.text, "ok")
+      const store = yield* RunStore.RunStore
+      const heads = yield* store.list({ rootRunId: "run" })
+      assert.deepStrictEqual(heads.map(({ runId }) => runId).toSorted(), ["run", "run:t1/t0", "run:t1/t1"])
+    }).pipe(Effect.provide(kernel()))
+  )
+
   it.effect("that allows no child at all denies each task, and the run goes on", () =>
     Effect.gen(function* () {
       for (const spawn of [
         { maxAgents: 1, maxDepth: 1 },
-        { maxAgents: 50, maxDepth: 0 }
+        { maxAgents: 50, maxDepth: 0 },
+        { maxAgents: 50, maxConcurrent: 1, maxDepth: 2 }
       ]) {
         const { events, text } = yield* play(fanOut(3, 30), { runId: `run-${spawn.maxDepth}`, agent: { spawn } })
         assert.strictEqual(text, "ok")
@@ -402,7 +448,7 @@ describe("the spawn budget", () => {
             all.map((id, index) => [id, [index % 2 === 0 ? command("/tasks") : slow(100, final(id))]])
           )
         },
-        { agent: { maxSteps: 2, spawn: { maxAgents: 2, maxDepth: 1 } } }
+        { agent: { maxSteps: 2, spawn: { maxAgents: 50, maxConcurrent: 2, maxDepth: 1 } } }
       )
       assert.strictEqual(text, "ok")
       assert.strictEqual(of(events, "task_error").length, 3)

@@ -78,7 +78,10 @@ describe("the tasks of a workflow", () => {
       const script = { root: [plan(all), final("ok")], tasks: answering(all, 100) }
       const eight = yield* play(script)
       assert.strictEqual(overlap(intervals(eight.events).values()), 8)
-      const two = yield* play(script, { runId: "other", agent: { spawn: { maxAgents: 3, maxDepth: 1 } } })
+      const two = yield* play(script, {
+        runId: "other",
+        agent: { spawn: { maxAgents: 50, maxConcurrent: 3, maxDepth: 1 } }
+      })
       assert.strictEqual(overlap(intervals(two.events).values()), 2)
       assert.strictEqual(two.text, "ok")
     }).pipe(Effect.provide(kernel()))

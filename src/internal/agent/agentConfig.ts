@@ -49,6 +49,7 @@ const BudgetConfig = Schema.Struct({
 
 const SpawnConfig = Schema.Struct({
   max_agents: Schema.optionalKey(Schema.Natural),
+  max_concurrent: Schema.optionalKey(Schema.Natural),
   max_depth: Schema.optionalKey(Schema.Natural)
 })
 

@@ -82,6 +82,7 @@ const settings: ReadonlyArray<readonly [path: string, expected: string, test: Te
   ["budget.maxCostUsd", "a number", number],
   ["spawn", "an object", optional(isObject)],
   ["spawn.maxAgents", "a number", number],
+  ["spawn.maxConcurrent", "a number", number],
   ["spawn.maxDepth", "a number", number],
   ["output", "a Schema", Schema.isSchema]
 ]

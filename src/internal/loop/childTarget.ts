@@ -60,7 +60,7 @@ export const agentTarget = (
   scope: CallScope
 ): Target<CallResult, TaskError> => {
   const { callId, input } = call
-  const known = { agent: agent.name, callId, childRunId: childRunId(openTurn(run).turnId, call) ?? callId }
+  const known = { agent: agent.name, callId, childRunId: idOf(run, call) }
   const asked = Effect.flatMap(skill.call(jsonObject(input), scope), (text) =>
     begin(run, call, { agent, taskId: undefined, input: [Contents.text(String(text))] })
   )
@@ -108,18 +108,25 @@ const childTarget = (
     })
 })
 
-const loadChild = (run: Run, call: Call) => run.store.load(childRunId(openTurn(run).turnId, call) ?? call.callId)
+const loadChild = (run: Run, call: Call) => run.store.load(idOf(run, call))
 
 /** Runs the child, or denies it. */
 const begin = (run: Run, call: Call, child: Child): Effect.Effect<CallResult, ResumeError | TimedOut | Error> => {
-  const denied = Budget.denied(run.budget, run.state.runId, run.state.depth + 1)
-  if (denied !== undefined) return Effect.fail(denied)
+  const { depth, rootRunId, runId } = run.state
+  const stored = Effect.map(run.store.list({ rootRunId }), (heads) =>
+    heads.flatMap((head) => (head.runId === rootRunId ? [] : head.runId))
+  )
   const { taskTimeout } = run.limits
-  return Effect.timeoutOrElse(run.spawn(run, call, child), {
-    duration: taskTimeout,
-    orElse: () => Effect.fail(new TimedOut(taskTimeout))
-  })
+  return Effect.andThen(
+    Budget.admit(run.budget, { parentRun: runId, depth: depth + 1, runId: idOf(run, call) }, stored),
+    Effect.timeoutOrElse(run.spawn(run, call, child), {
+      duration: taskTimeout,
+      orElse: () => Effect.fail(new TimedOut(taskTimeout))
+    })
+  )
 }
+
+const idOf = (run: Run, call: Call): string => childRunId(openTurn(run).turnId, call) ?? call.callId
 
 /** A budget concerns the run when it is the run's own: that of a called agent ends only the agent. */
 const concernsRun = (run: Run, error: unknown): error is TaskError =>

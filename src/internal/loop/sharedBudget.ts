@@ -11,8 +11,7 @@ import * as Exit from "effect/Exit"
 import * as Semaphore from "effect/Semaphore"
 import type { ExecutionBudget, SpawnBudget, Spent } from "../../Budget.ts"
 import * as Budget from "../../Budget.ts"
-import type { BudgetExhaustedError } from "../../KernelError.ts"
-import { SpawnDenied } from "../../KernelError.ts"
+import type { BudgetExhaustedError, SpawnDenied } from "../../KernelError.ts"
 import * as Usage from "../../Usage.ts"
 
 /** What the runs of a tree spend together. */
@@ -21,6 +20,8 @@ export interface SharedBudget {
   /** The budget around that of a called agent: what is spent here is spent there, too. */
   readonly outer: SharedBudget | undefined
   readonly spawn: SpawnBudget
+  /** The ids of the child runs that the tree had so far. Absent until they were read from the store. */
+  children?: Set<string>
   /** Slots for child runs; the root holds one for itself. Made with the first child. */
   slots?: Semaphore.Semaphore
   spent: Spent
@@ -128,9 +129,28 @@ export const count = (tree: SharedBudget, used: Spent): void => {
 export const overrun = (tree: SharedBudget): BudgetExhaustedError | undefined =>
   Budget.afterCall(tree.budget, tree.spent) ?? (tree.outer && overrun(tree.outer))
 
-/** Returns why no child may run at this depth, where waiting for a slot would not help. */
-export const denied = (tree: SharedBudget, parentRun: string, depth: number): SpawnDenied | undefined =>
-  Budget.beforeSpawn(tree.spawn, { parentRun, depth: depth - 1, agents: 1 })
+/**
+ * Counts a child run of the tree, or fails where it would be one too many or too deep. A child that is continued is
+ * counted already. `stored` reads the runs of the tree, once.
+ */
+export const admit = <E>(
+  tree: SharedBudget,
+  child: { readonly parentRun: string; readonly depth: number; readonly runId: string },
+  stored: Effect.Effect<ReadonlyArray<string>, E>
+): Effect.Effect<void, E | SpawnDenied> => {
+  const { outer } = tree
+  if (outer !== undefined) return admit(outer, child, stored)
+  const { depth, parentRun, runId } = child
+  const known = tree.children === undefined ? stored : Effect.succeed([])
+  return Effect.flatMap(known, (ids) => {
+    const children = (tree.children ??= new Set(ids))
+    const agents = 1 + children.size - (children.has(runId) ? 1 : 0)
+    const denied = Budget.beforeSpawn(tree.spawn, { parentRun, depth: depth - 1, agents })
+    if (denied !== undefined) return Effect.fail(denied)
+    children.add(runId)
+    return Effect.void
+  })
+}
 
 /** Runs a child in a slot of the tree, and waits for a free one. A child that will be denied needs none. */
 export const inSlot = <A, E>(tree: SharedBudget, child: Effect.Effect<A, E>): Effect.Effect<A, E> => {
@@ -155,7 +175,7 @@ export const lending = <A, E>(tree: SharedBudget, depth: number, waiting: Effect
 
 const slotsOf = (tree: SharedBudget): Semaphore.Semaphore | undefined => {
   if (tree.outer !== undefined) return slotsOf(tree.outer)
-  const children = tree.spawn.maxAgents - 1
+  const children = Math.min(tree.spawn.maxConcurrent ?? Infinity, tree.spawn.maxAgents) - 1
   return children < 1 ? undefined : (tree.slots ??= Semaphore.makeUnsafe(children))
 }
 

@@ -21,6 +21,7 @@ import { isJsonObject, jsonObject, parseJson, requestOf } from "../base/json.ts"
 import { properties, required, resolve, typeName, withDefinitions } from "../base/jsonSchema.ts"
 import * as Snapshot from "../base/snapshot.ts"
 import { strip, visible } from "../base/text.ts"
+import * as LostPatterns from "./lostPatterns.ts"
 
 /**
  * The name of the only input of a skill whose schema is not an object, and of text that belongs to no declared input.
@@ -32,6 +33,8 @@ export interface Input {
   readonly schema: () => JsonObject
   readonly names: () => ReadonlyArray<string>
   readonly parameters: (text: string) => JsonObject
+  /** A sentence for each pattern that models are not shown. */
+  readonly lostPatterns: () => ReadonlyArray<string>
 }
 
 /** An input that can also be decoded, and encoded again. */
@@ -63,7 +66,8 @@ export const fromSchema = <S extends Schema.Constraint>(
   }
   const encode = (input: S["Type"]): Effect.Effect<JsonObject, SchemaIssue.Issue, S["EncodingServices"]> =>
     Effect.map(write(input), (value) => (shape === "single" ? jsonObject({ [fallback]: value }) : jsonObject(value)))
-  return { ...describe(lazy(() => jsonSchema(schema, shape))), decode, encode }
+  const lostPatterns = lazy(() => LostPatterns.find(encoded))
+  return { ...describe(lazy(() => jsonSchema(schema, shape))), decode, encode, lostPatterns }
 }
 
 /** Returns the parameters of a call: an object unchanged, and text as the skill declares it. */
@@ -111,7 +115,7 @@ const textOf = (value: unknown): string => (typeof value === "string" ? value : 
 
 const describe = (schema: () => JsonObject): Input => {
   const names = lazy(() => properties(schema()).map(([name]) => name))
-  return { schema, names, parameters: (text) => parameters(text, names) }
+  return { schema, names, parameters: (text) => parameters(text, names), lostPatterns: () => [] }
 }
 
 /** Reads a JSON object as the parameters. Other text is the value of the only declared input, or of `input`. */

@@ -38,6 +38,9 @@ export const withCall = (
   get inputSchema() {
     return skill.inputSchema
   },
+  get lostPatterns() {
+    return skill.lostPatterns ?? []
+  },
   get listing() {
     return skill.listing
   },
