@@ -14,8 +14,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import type { TopicId } from "./Address.ts"
-import { AgentId } from "./Address.ts"
+import { AgentId, TopicId } from "./Address.ts"
 import { closeOver } from "./internal/base/effects.ts"
 import { failureIn, messageOf } from "./internal/base/foreignValue.ts"
 import type { Mailbox } from "./internal/base/mailbox.ts"
@@ -44,15 +43,14 @@ export type Handler<E = unknown, R = never> = (message: Message) => Effect.Effec
  */
 export interface EventBusShape {
   /**
-   * Publishes an event on its topics. `from` names the running agent: both topics use its namespace, and `agent.stream`
-   * uses its key as the source.
+   * Publishes an event of a run on its topics: `address` is the running agent. Both topics use its namespace, and
+   * `agent.stream` uses its key as the source. With a topic as the address, publishes the event on that topic alone.
    */
-  readonly publish: (event: RunEvent, from?: AgentId) => void
+  readonly publish: (event: RunEvent, address?: AgentId | TopicId) => void
   /**
    * Subscribes to a topic from the moment the stream runs until its scope closes. It does not end by itself.
    *
-   * Events are published on `TopicId.progress` and `TopicId.stream`; a subscription to any other topic only ends with
-   * the bus. When more than `Limits.liveEvents` events wait, the oldest stream parts are dropped; phase events never
+   * Runs publish on `TopicId.progress` and `TopicId.stream`; on any other topic only the host publishes. When more than `Limits.liveEvents` events wait, the oldest stream parts are dropped; phase events never
    * are.
    */
   readonly subscribe: (topic: TopicId) => Stream.Stream<RunEvent>
@@ -97,20 +95,28 @@ export const agentIdOf = (name: string, namespace = "default"): AgentId =>
 export const make: Effect.Effect<EventBusShape, never, Scope.Scope> = Effect.gen(function* () {
   const progress: Followers = new Map()
   const streams: Followers = new Map()
-  // Nothing is published on other topics: their subscribers only receive the end.
   const others: Followers = new Map()
   let isClosed = false
 
-  const publish = (event: RunEvent, from?: AgentId): void => {
-    if (progress.size > 0) tell(progress.get(key(from?.namespace, event.rootRunId)), event)
-    if (streams.size > 0 && from !== undefined && isStreamed(event)) {
-      tell(streams.get(key(from.namespace, from.key)), event)
+  const place = (topic: TopicId): readonly [followers: Followers, name: string] => {
+    if (topic.type === "agent.progress") return [progress, key(topic.namespace, topic.source)]
+    if (topic.type === "agent.stream") return [streams, key(topic.namespace, topic.source)]
+    return [others, topic.toString()]
+  }
+
+  const publish = (event: RunEvent, address?: AgentId | TopicId): void => {
+    if (address instanceof TopicId) {
+      const [followers, name] = place(address)
+      return tell(followers.get(name), event)
+    }
+    if (progress.size > 0) tell(progress.get(key(address?.namespace, event.rootRunId)), event)
+    if (streams.size > 0 && address !== undefined && isStreamed(event)) {
+      tell(streams.get(key(address.namespace, address.key)), event)
     }
   }
 
   const subscribe = (topic: TopicId): Stream.Stream<RunEvent> => {
-    const followers = topic.type === "agent.progress" ? progress : topic.type === "agent.stream" ? streams : others
-    const name = key(topic.namespace, topic.source)
+    const [followers, name] = place(topic)
     const subscription = Effect.flatMap(Limits.Limits, ({ liveEvents }) =>
       Effect.acquireRelease(
         Effect.sync(() => {

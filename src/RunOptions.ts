@@ -6,6 +6,7 @@
 
 import type * as Effect from "effect/Effect"
 import type * as Queue from "effect/Queue"
+import type { AgentId } from "./Address.ts"
 import type { CallResult } from "./Call.ts"
 import type { Content } from "./Content.ts"
 import type { JsonObject } from "./internal/base/json.ts"
@@ -42,6 +43,12 @@ export interface CommonOptions {
   readonly parts?: boolean | undefined
   /** Id of the worker: part of every record, and the owner of leases. Default: `local`. */
   readonly workerId?: string | undefined
+  /**
+   * The address of the agent in this run on an `EventBus`: its key names the topic `agent.stream/<key>`, and its namespace
+   * holds every topic of the run. Other agents of the run use their names as keys, in the same namespace. Not stored: give
+   * it again to `resume`. Default: `agent/<name of the agent>`.
+   */
+  readonly address?: AgentId | undefined
   /**
    * Asked before each step of the run and of its children. An error stops the run there, at its last stored record: a
    * `CancellationError` when the host shuts down, an `AgentCrashError` when the worker is no longer the owner.

@@ -74,6 +74,25 @@ describe("EventBus topics", () => {
     }
   })
 
+  it.effect("of one's own carry the events that a host publishes on them, and only those (CP-13)", () =>
+    Effect.gen(function* () {
+      const bus = yield* EventBus.EventBus
+      const topic = (address: string) => Effect.fromResult(Address.TopicId.parse(address))
+      const own = yield* topic("shop.answers/oslo")
+      const others = ["shop.answers/rome", "shop.questions/oslo", "prod/shop.answers/oslo", "agent.progress/run"]
+      const following = yield* follow(own)
+      const elsewhere = yield* Effect.forEach(others, (address) => Effect.flatMap(topic(address), follow))
+      bus.publish(chunk("a"), own)
+      bus.publish(chunk("not here"), yield* agent("react/oslo"))
+      bus.publish(phase(1), own)
+      bus.publish(phase(99), own)
+      for (const address of others) bus.publish(phase(99), yield* topic(address))
+      assert.deepStrictEqual(yield* Fiber.join(following), ["a", "run:1", "run:99"])
+      const received = yield* Effect.forEach(elsewhere, Fiber.join)
+      assert.deepStrictEqual(received, [["run:99"], ["run:99"], ["run:99"], ["not here", "run:99"]])
+    }).pipe(Effect.provide(EventBus.layerMemory))
+  )
+
   it.effect("separate namespaces (CP-13)", () =>
     Effect.gen(function* () {
       const bus = yield* EventBus.EventBus

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Schema, Stream } from "effect"
+import { Effect, Fiber, Layer, Option, Schema, Stream } from "effect"
 import {
-  type Address,
+  Address,
   Agent,
   EventBus,
   Kernel,
@@ -265,7 +265,8 @@ it.effect("events of each agent are published under its own address", () =>
     const bus = yield* EventBus.make
     const watched = {
       ...bus,
-      publish: (_: RunEvent.RunEvent, address?: Address.AgentId) => void from.push(address?.key ?? "none")
+      publish: (_: RunEvent.RunEvent, address?: Address.AgentId | Address.TopicId) =>
+        void from.push(address !== undefined && "key" in address ? address.key : "none")
     }
     const { provider } = voices({ desk: [call("billing", { input: "?" }), "done"], billing: ["billed"] })
     yield* Kernel.run(native("desk", { agents: [billing] }), "go", { provider }).pipe(
@@ -273,6 +274,24 @@ it.effect("events of each agent are published under its own address", () =>
     )
     assert.deepStrictEqual(new Set(from), new Set(["desk", "billing"]))
   }).pipe(Effect.provide(kernel()))
+)
+
+it.effect("events of other agents are published under their names, in the namespace of the run", () =>
+  Effect.gen(function* () {
+    const bus = yield* EventBus.EventBus
+    const texts = yield* Effect.forEach(["desk-7", "billing"], (key) =>
+      bus.subscribe(Address.TopicId.stream(EventBus.agentIdOf(key, "prod"))).pipe(
+        Stream.filter((event) => event.type === "text_chunk"),
+        Stream.map(({ text }) => text),
+        Stream.runHead,
+        Effect.forkChild({ startImmediately: true })
+      )
+    )
+    const { provider } = voices({ desk: [call("billing", { input: "?" }), "done"], billing: ["billed"] })
+    const address = EventBus.agentIdOf("desk-7", "prod")
+    yield* Kernel.run(native("desk", { agents: [billing] }), "go", { provider, address })
+    assert.deepStrictEqual(yield* Effect.forEach(texts, Fiber.join), [Option.some("done"), Option.some("billed")])
+  }).pipe(Effect.provide(Layer.provideMerge(kernel(), EventBus.layerMemory)))
 )
 
 const asking = (name: string) => ({ calls: [{ id: name, name, params: {} }] })

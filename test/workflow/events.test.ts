@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Layer, Schema, Stream } from "effect"
+import { Effect, Fiber, Layer, Option, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { Address, EventBus, Kernel, Limits, Recorder, type RunEvent, RunStore, Skill } from "kernai"
 import { Scenario } from "kernai/testing"
@@ -152,6 +152,46 @@ describe("the events of a tree", () => {
       const pieces = events.filter((event) => event.type === "text_chunk" || event.type === "block_content")
       assert.isAbove(pieces.length, 0)
       assert.deepStrictEqual(heard, pieces)
+    }).pipe(Effect.provide(withBus))
+  )
+
+  it.effect("of two runs of one agent are kept apart by the address of each run (CP-13)", () =>
+    Effect.gen(function* () {
+      const bus = yield* EventBus.EventBus
+      const addresses = yield* Effect.forEach(["agent/north", "agent/south", "prod/agent/north"], (text) =>
+        Effect.fromResult(Address.AgentId.parse(text))
+      )
+      const first = yield* Effect.forEach(addresses, (address) =>
+        Effect.forkChild(Stream.runHead(bus.subscribe(Address.TopicId.stream(address))), { startImmediately: true })
+      )
+      yield* Effect.forEach(addresses, (address, index) =>
+        Kernel.run(agent(), "go", {
+          runId: `run-${index}`,
+          address,
+          provider: Scenario.scripted({ root: [final("ok")] })
+        })
+      )
+      const events = yield* Effect.forEach(first, Fiber.join)
+      assert.deepStrictEqual(
+        events.map((event) => Option.getOrThrow(event).runId),
+        ["run-0", "run-1", "run-2"]
+      )
+    }).pipe(Effect.provide(withBus))
+  )
+
+  it.effect("are all in the namespace of the run's address (CP-13)", () =>
+    Effect.gen(function* () {
+      const bus = yield* EventBus.EventBus
+      const address = EventBus.agentIdOf("north", "prod")
+      const following = yield* Effect.forkChild(
+        bus.subscribe(new Address.TopicId({ ...progress, namespace: "prod" })).pipe(
+          Stream.takeUntil((event) => event.type === "run_completed" && event.depth === 0),
+          Stream.runCollect
+        ),
+        { startImmediately: true }
+      )
+      const { events } = yield* play(script, { address })
+      assert.deepStrictEqual(yield* Fiber.join(following), events)
     }).pipe(Effect.provide(withBus))
   )
 

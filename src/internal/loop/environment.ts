@@ -35,7 +35,7 @@ import { reference } from "./fiberContext.ts"
 import type { Sink } from "./listeners.ts"
 import { LiveTree, treesOf } from "./liveTree.ts"
 import { membersOf } from "./members.ts"
-import { publisher } from "./publisher.ts"
+import { addresses, publisher } from "./publisher.ts"
 import { resume } from "./resume.ts"
 import type { Environment } from "./run.ts"
 import { chooser } from "./resolveModel.ts"
@@ -97,7 +97,7 @@ export const withEnvironment = <Output, S extends AnySkill<unknown>, R, A, E>(
         budget: Budget.make(agent.budget, spawnLimits, Budget.spentOf(state)),
         live: new LiveTree(
           treesOf(soundRuns(Context.get(built, RunStore.RunStore))),
-          publisher(built, current, sink),
+          publisher(built, current, sink, addresses(agent.name, options.address)),
           limits.liveEvents
         ),
         isFull: sink.isFull,

@@ -18,7 +18,8 @@ import { soundRedactor } from "./soundRedactor.ts"
 export const publisher = (
   built: Context.Context<never>,
   current: Context.Context<never>,
-  sink: Sink
+  sink: Sink,
+  toAddress: (agent: string) => AgentId
 ): Publish | undefined => {
   const recorder = reference(built, current, Recorder)
   const bus = service(built, current, EventBus)
@@ -27,7 +28,7 @@ export const publisher = (
     ...(recorder === undefined
       ? []
       : [guard(cleaned(recorder, soundRedactor(reference(built, current, Redaction)))).record]),
-    ...(bus === undefined ? [] : [toBus(bus)])
+    ...(bus === undefined ? [] : [toBus(bus, toAddress)])
   ]
   const [first, second] = all
   if (first === undefined) return undefined
@@ -37,15 +38,21 @@ export const publisher = (
   }
 }
 
+/** The addresses of the agents of a run: the first one has its own, the others follow it into its namespace. */
+export const addresses =
+  (first: string, own: AgentId = agentIdOf(first)) =>
+  (agent: string): AgentId =>
+    agent === first ? own : agentIdOf(agent, own.namespace)
+
 /** Publishes the events of each agent under its own address. A bus that fails is left alone, as a recorder is. */
-const toBus = (bus: EventBus["Service"]): Publish => {
+const toBus = (bus: EventBus["Service"], toAddress: (agent: string) => AgentId): Publish => {
   let name: string | undefined
   let from: AgentId | undefined
   const { record } = guard({ record: (event: RunEvent) => bus.publish(event, from) })
   return (event, agent) => {
     if (agent !== name) {
       name = agent
-      from = agentIdOf(agent)
+      from = toAddress(agent)
     }
     record(event)
   }
