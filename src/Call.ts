@@ -24,6 +24,15 @@ import type { Expense } from "./Usage.ts"
 export type CallKind = "skill" | "protocol" | "builtin" | "task" | "agent" | "handoff"
 
 /**
+ * The side effects of a call: none (`read`), the same however often it is made (`idempotent`), or new ones each time
+ * (`write`, the default).
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Effects = "read" | "idempotent" | "write"
+
+/**
  * A call as the model, or a hook that rewrote it, wrote it.
  *
  * `input` is an object of parameters for a skill, an agent and in native calls, the content text of the block for a
@@ -47,6 +56,8 @@ export interface Call {
    * to that skill.
    */
   readonly skill?: string
+  /** What repeating the call would do. Known once the call is in flight. */
+  readonly effects?: Effects
   /** Why the call cannot run. The model receives this error instead of a result. */
   readonly fault?: CallError
 }

@@ -50,8 +50,8 @@ export interface EventBusShape {
   /**
    * Subscribes to a topic from the moment the stream runs until its scope closes. It does not end by itself.
    *
-   * Runs publish on `TopicId.progress` and `TopicId.stream`; on any other topic only the host publishes. When more than `Limits.liveEvents` events wait, the oldest stream parts are dropped; phase events never
-   * are.
+   * Runs publish on `TopicId.progress` and `TopicId.stream`; on any other topic only the host publishes. When more than
+   * `Limits.liveEvents` events wait, the oldest stream parts are dropped; phase events never are.
    */
   readonly subscribe: (topic: TopicId) => Stream.Stream<RunEvent>
   /** Receives messages for an agent until the scope closes. An address has one receiver. */

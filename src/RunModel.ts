@@ -7,7 +7,7 @@
  */
 
 import type { DialectName } from "./Dialect.ts"
-import type { Call, CallResult } from "./Call.ts"
+import type { Call, CallResult, Effects } from "./Call.ts"
 import type { Json, JsonObject } from "./internal/base/json.ts"
 import type { Generation } from "./Generation.ts"
 import type { Message } from "./Message.ts"
@@ -65,6 +65,8 @@ export interface ErrorInfo {
 export interface CallLeft {
   readonly callId: string
   readonly name: string | null
+  /** A `write` call may have acted. Missing in journals of older versions. */
+  readonly effects?: Effects
 }
 
 /**
@@ -313,6 +315,8 @@ export interface Delta {
   readonly context?: JsonObject
   /** Ids that move from pending to in flight. */
   readonly launched?: ReadonlyArray<string>
+  /** Effects of the launched calls, so that processes without their skills know them. */
+  readonly effects?: Effects
   /** Ids that move from in flight back to pending, already accepted. */
   readonly retried?: ReadonlyArray<string>
   /** Results that the caller gave for calls in flight. */

@@ -165,7 +165,7 @@ export interface RunCancelled extends Phase<"run_cancelled"> {
   readonly reason?: string
   /** Who cancelled it. */
   readonly by?: string
-  /** The calls of this run that were in flight. */
+  /** The calls of this run that were in flight, with their effects: a `write` call may have acted. */
   readonly inFlight: ReadonlyArray<CallLeft>
 }
 

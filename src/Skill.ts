@@ -14,6 +14,7 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import type * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
+import type { Effects } from "./Call.ts"
 import type { DialectName } from "./Dialect.ts"
 import type { Json, JsonObject } from "./internal/base/json.ts"
 import { encoder } from "./internal/skill/failureText.ts"
@@ -26,16 +27,9 @@ import { CredentialMissing, InvalidArguments, SkillResultInvalid, SkillSettingIn
 import type { Kind, Media } from "./Media.ts"
 import type { Capability } from "./Model.ts"
 
-export { CredentialMissing, InvalidArguments, SkillResultInvalid, SkillSettingInvalid }
+export type { Effects }
 
-/**
- * The side effects of a call: none (`read`), the same however often it is made (`idempotent`), or new ones each time
- * (`write`, the default).
- *
- * @category models
- * @since 0.1.0
- */
-export type Effects = "read" | "idempotent" | "write"
+export { CredentialMissing, InvalidArguments, SkillResultInvalid, SkillSettingInvalid }
 
 /**
  * Where a skill comes from.

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Fiber, Option, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { Agent, Kernel, Policy, RunStore, RunWorker, Skill } from "kernai"
+import { Agent, Kernel, Policy, type RunEvent, RunStore, RunWorker, Skill } from "kernai"
 import { MockProvider, Scenario } from "kernai/testing"
 import { command, final } from "../support/blocks.ts"
 import { kernel } from "../support/kernel.ts"
@@ -77,7 +77,7 @@ describe("Kernel.cancel", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("lists the calls in flight in its event", () => {
+  it.effect("lists the calls in flight in its event, and whether they write", () => {
     const { entered, skill } = endless()
     return Effect.gen(function* () {
       const provider = MockProvider.make(waits("Oslo"))
@@ -88,9 +88,40 @@ describe("Kernel.cancel", () => {
       const store = yield* RunStore.RunStore
       const last = (yield* Stream.runCollect(store.read("r"))).at(-1)?.events[0]
       assert.deepStrictEqual(last?.type === "run_cancelled" ? last.inFlight : undefined, [
-        { callId: "r:t1.0", name: "wait" }
+        { callId: "r:t1.0", name: "wait", effects: "write" }
       ])
     }).pipe(Effect.provide(kernel(skill)))
+  })
+
+  it.effect("reports by name the skills that do not stop, and only those", () => {
+    const { entered, skill } = endless("read")
+    const stubborn = Skill.make("stubborn", {
+      description: "Never stops",
+      input: Schema.Struct({}),
+      execute: () => Effect.uninterruptible(Effect.never)
+    })
+    return Effect.gen(function* () {
+      const provider = MockProvider.make(waits("Oslo") + command("stubborn"))
+      const agent = Agent.make({ instructions: "", model: "m", skills: [skill, stubborn], concurrency: 2 })
+      const events: Array<RunEvent.RunEvent> = []
+      const running = yield* Effect.forkChild(
+        Stream.runForEach(Kernel.stream(agent, "?", { provider, runId: "r" }), (event) =>
+          Effect.sync(() => events.push(event))
+        )
+      )
+      yield* until(() => entered.length > 0)
+      yield* TestClock.adjust("1 second")
+      yield* Kernel.cancel("r")
+      yield* TestClock.adjust("10 seconds")
+      yield* Fiber.join(running)
+      const leaked = events.flatMap((event) => (event.type === "skill_leaked" ? [event.skill] : []))
+      assert.deepStrictEqual(leaked, ["stubborn"])
+      const last = events.at(-1)
+      assert.deepStrictEqual(last?.type === "run_cancelled" ? last.inFlight : undefined, [
+        { callId: "r:t1.0", name: "wait", effects: "read" },
+        { callId: "r:t1.1", name: "stubborn", effects: "write" }
+      ])
+    }).pipe(Effect.provide(kernel()))
   })
 
   it.effect("ends the child runs with their root", () => {

@@ -69,7 +69,7 @@ const launch = (run: Run): Effect.Effect<void, CallsError> => {
 /** Launches one call. Its launch is stored before it is entered, and the result of a call that acts at once. */
 const alone = (run: Run, call: Call): Effect.Effect<void, CallsError> =>
   Effect.suspend(() => {
-    commit(run, "launch", [], { launched: [call.callId] })
+    commit(run, "launch", [], { launched: [call.callId], effects: effectsOf(run, call) })
     const entered = Effect.flatMap(run.restore(dispatch(run, call)), (result) => {
       recordResult(run, result)
       return effectsOf(run, call) === "read" ? Effect.void : flush(run)

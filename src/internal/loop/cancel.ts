@@ -110,5 +110,9 @@ const cancelledEvent = (
   type: "run_cancelled",
   ...(reason === undefined ? {} : { reason }),
   ...(by === undefined ? {} : { by }),
-  inFlight: (currentTurn?.inFlight ?? []).map(({ callId, name }) => ({ callId, name }))
+  inFlight: (currentTurn?.inFlight ?? []).map(({ callId, effects, name }) => ({
+    callId,
+    name,
+    ...(effects === undefined ? {} : { effects })
+  }))
 })

@@ -14,6 +14,7 @@ import { carry } from "./nextDelta.ts"
 import { short } from "./explain.ts"
 import { openTurn, type Run } from "./run.ts"
 import type { CallsError, HookError } from "./stepErrors.ts"
+import { effectsOf } from "./targets.ts"
 
 /**
  * Puts one of several calls through launch and result. A child run that waits for a person has no result: its call stays
@@ -46,7 +47,7 @@ export const together = (
     const beside: Beside = (call, body) =>
       Effect.suspend(() => {
         if (deferred(run) !== undefined && !isRecovered(run, call)) return Effect.undefined
-        commit(run, "launch", [], { launched: [call.callId] })
+        commit(run, "launch", [], { launched: [call.callId], effects: effectsOf(run, call) })
         return Effect.uninterruptible(
           Effect.andThen(
             flush(run),

@@ -180,7 +180,8 @@ const ofRun = (event: RunEvent): Told | undefined => {
       return info("run.cancelled", [
         ["by", event.by],
         ["reason", event.reason],
-        ["in_flight", event.inFlight.length]
+        ["in_flight", event.inFlight.length],
+        ["writes", event.inFlight.filter(({ effects }) => effects === "write").length]
       ])
     default:
       return undefined

@@ -240,7 +240,11 @@ export const phaseOf = (event: RunEvent): JsonObject | undefined => {
         revision: event.revision,
         by: event.by ?? null,
         reason: event.reason ?? null,
-        in_flight: event.inFlight.map(({ callId, name }) => ({ call_id: callId, name }))
+        in_flight: event.inFlight.map(({ callId, effects, name }) => ({
+          call_id: callId,
+          name,
+          ...(effects === undefined ? {} : { effects })
+        }))
       }
     case "block_start":
       return { type: event.blockType, name: event.name }

@@ -29,7 +29,7 @@ export const move = (next: State, record: RunRecord): void => {
   if (delta.settled === true) next.settledRevision = next.phaseRevision
   if (record.op === "resume") resume(next, delta)
   if (delta.launched !== undefined && next.currentTurn !== undefined) {
-    next.currentTurn = launch(next.currentTurn, delta.launched)
+    next.currentTurn = launch(next.currentTurn, delta.launched, delta.effects)
   }
   if (delta.asked !== undefined) next.questions = next.questions.concat(delta.asked)
   if (delta.completing !== undefined) next.completing = delta.completing

@@ -2,7 +2,7 @@
  * What happens to one turn, from its start until it is part of the conversation.
  */
 
-import type { Call } from "../../Call.ts"
+import type { Call, Effects } from "../../Call.ts"
 import * as Calls from "../../Call.ts"
 import type { Message } from "../../Message.ts"
 import type { Question, CallChange, Turn } from "../../RunModel.ts"
@@ -67,14 +67,14 @@ export const unanswered = (questions: ReadonlyArray<Question>): ReadonlyArray<Qu
   questions.filter((question) => question.answer === undefined)
 
 /** Moves calls from pending to in flight. */
-export const launch = (turn: Turn, ids: ReadonlyArray<string>): Turn => {
+export const launch = (turn: Turn, ids: ReadonlyArray<string>, effects?: Effects): Turn => {
   let { pending } = turn
   const launched = ids.flatMap((id) => {
     const at = indexOf(pending, id)
     const call = pending[at]
     if (call === undefined) return []
     pending = without(pending, at)
-    return [call]
+    return [effects === undefined ? call : { ...call, effects }]
   })
   return { ...turn, pending, inFlight: turn.inFlight.concat(launched) }
 }

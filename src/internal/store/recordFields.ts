@@ -94,6 +94,9 @@ const makeWords = () => {
   return { strings, kind, dialect, finishReason, phase, source }
 }
 
+/** What repeating a call would do. */
+export const effects = Schema.Literals(["read", "idempotent", "write"])
+
 const makeCalls = ({ kind }: Words) => {
   const callError = exactly<Calls.CallError>()({
     name: Schema.String,
@@ -109,6 +112,7 @@ const makeCalls = ({ kind }: Words) => {
     review: otherwise(Schema.Literals(["unreviewed", "accepted"]), "unreviewed"),
     blockName: Schema.optionalKey(Schema.String),
     skill: Schema.optionalKey(Schema.String),
+    effects: Schema.optionalKey(effects),
     fault: Schema.optionalKey(callError)
   })
 
@@ -194,7 +198,11 @@ const makeStops = ({ phase, source }: Words) => {
     })
   ])
 
-  const callLeft = exactly<Run.CallLeft>()({ callId: Schema.String, name: Schema.NullOr(Schema.String) })
+  const callLeft = exactly<Run.CallLeft>()({
+    callId: Schema.String,
+    name: Schema.NullOr(Schema.String),
+    effects: Schema.optionalKey(effects)
+  })
 
   return { callLeft, completing, forkedFrom, handed, stop, errorInfo, status }
 }

@@ -195,6 +195,7 @@ const makeDelta = ({ answer, completing, question, stop, strings }: Fields, { ex
     settled: Schema.optionalKey(Schema.Boolean),
     context: Schema.optionalKey(Storable.JsonObject),
     launched: Schema.optionalKey(strings),
+    effects: Schema.optionalKey(Leaves.effects),
     retried: Schema.optionalKey(strings),
     resolved: Schema.optionalKey(results),
     answers: Schema.optionalKey(Schema.Array(answer)),
