@@ -6,7 +6,17 @@
  */
 import type { Line } from "./support.ts"
 
-const parts: ReadonlyArray<string> = ["house", "kernel", "workflows", "mcp", "durable", "toolbox", "models", "agents"]
+const parts: ReadonlyArray<string> = [
+  "house",
+  "kernel",
+  "workflows",
+  "mcp",
+  "durable",
+  "toolbox",
+  "attack",
+  "agents",
+  "models"
+]
 
 /** Each part is a file of its name that exports a function of its name. */
 const linesOf = async (name: string): Promise<ReadonlyArray<Line>> => {
