@@ -55,6 +55,14 @@ const renamed = (value: Json): Json =>
 
 type Opened = Effect.Effect<Layer.Layer<RunStore.RunStore, RunStore.StoreError>, unknown, Scope.Scope>
 
+/** A clock that stands still, so that a lease ends exactly where it is said to. */
+const still = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Clock.clockWith((clock) => {
+    const now = clock.currentTimeMillisUnsafe()
+    const stopped = { currentTimeMillisUnsafe: () => now, currentTimeMillis: Effect.succeed(now) }
+    return Effect.provideService(effect, Clock.Clock, Object.assign(Object.create(clock), stopped))
+  })
+
 const memory: Opened = Effect.gen(function* () {
   const store = yield* RunStore.makeMemory
   const codec = RunCodec.make()
@@ -76,7 +84,7 @@ const memory: Opened = Effect.gen(function* () {
     }
   }
   return Layer.succeed(RunStore.RunStore, store)
-})
+}).pipe(still)
 
 const file: Opened = Effect.map(folder, (directory) => {
   fs.cpSync(path.join(fixtures, "file"), directory, { recursive: true })

@@ -44,7 +44,8 @@ export const make = (options?: Options): Cancellations => {
       return Effect.map(options.look([...waiting.keys()]), (cancelled) => cancelled.forEach(tell))
     })
     const pause = Effect.race(announced.await, Effect.sleep(options.interval ?? spacing))
-    return Effect.forever(Effect.andThen(Effect.ignore(look), Effect.andThen(Effect.sleep(spacing), pause)))
+    // A short run ends before the first look.
+    return Effect.forever(Effect.andThen(Effect.sleep(spacing), Effect.andThen(Effect.ignore(look), pause)))
   }
 
   const leave = (runId: string, done: () => void): void => {

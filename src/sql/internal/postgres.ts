@@ -66,7 +66,9 @@ export const make = Effect.fnUntraced(
       keepAlive: "30 seconds"
     } as const
     const most = (options.maxConnections ?? connections.usual) - connections.listening
-    const pool = yield* PgPool.make({ ...way, maxConnections: Math.max(1, most) })
+    // An append, an announcement and a look for cancellations need one each; opened together on demand, one may wait for ever.
+    const few = Math.max(1, Math.min(3, most))
+    const pool = yield* PgPool.make({ ...way, minConnections: few, maxConnections: Math.max(1, most) })
     // Nobody knows what became of a statement that was given up: its connection may be within a transaction.
     const speak = (session: Effect.Success<typeof pool.reserve>) =>
       connectionOf(session, within(limit, pool.invalidate(session)))
