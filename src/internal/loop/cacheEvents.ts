@@ -11,8 +11,8 @@ import type { Run } from "./run.ts"
 /** Emits the forecast of a prompt that is about to be sent, and returns the tokens it expects. */
 export const forecastCache = (run: Run, request: Request, now: number): number => {
   if (run.live.publish === undefined) return 0
-  const { lost, possible, tokens } = PromptCache.forecast(run.cache, request, now)
-  run.cache = PromptCache.sent(run.cache, request, now)
+  const { cache, lost, possible, tokens } = PromptCache.send(run.cache, request, now)
+  run.cache = cache
   if (possible > 0) emit(run, { type: "cache_forecast", tokens, possible, lost: lost ?? null })
   return tokens
 }

@@ -49,20 +49,34 @@ export const shortest = 1024
 const most = 16
 
 /** Forecasts the next prompt, which is sent at `now`. */
-export const forecast = (cache: PromptCache, request: Request, now: number): Forecast => {
+export const forecast = (cache: PromptCache, request: Request, now: number): Forecast =>
+  forecastFrom(cache, request, live(fitting(cache, request), now))
+
+/** What is kept after a prompt was sent at `now`. */
+export const sent = (cache: PromptCache, request: Request, now: number): PromptCache =>
+  keptAfter(cache, request, now, live(fitting(cache, request), now))
+
+/** Does both, and compares the prompt with what is kept only once. */
+export const send = (cache: PromptCache, request: Request, now: number): Forecast & { readonly cache: PromptCache } => {
+  const fits = live(fitting(cache, request), now)
+  return { ...forecastFrom(cache, request, fits), cache: keptAfter(cache, request, now, fits) }
+}
+
+const live = (entries: PromptCache, now: number): PromptCache => entries.filter(({ usedAt }) => now - usedAt <= keptFor)
+
+const forecastFrom = (cache: PromptCache, request: Request, fits: PromptCache): Forecast => {
   const last = cache.at(-1)
   if (last === undefined) return { tokens: 0, possible: 0, lost: undefined }
-  const tokens = longest(fitting(cache, request).filter((entry) => now - entry.usedAt <= keptFor))
+  const tokens = longest(fits)
   const possible = Math.max(tokens, last.tokens)
   if (tokens === possible) return { tokens, possible, lost: undefined }
   return { tokens, possible, lost: changeOf(last, request) ?? "expired" }
 }
 
-/** What is kept after a prompt was sent at `now`. */
-export const sent = (cache: PromptCache, request: Request, now: number): PromptCache => {
+const keptAfter = (cache: PromptCache, request: Request, now: number, fitting: PromptCache): PromptCache => {
   const { messages } = request
-  const kept = cache.filter((entry) => now - entry.usedAt <= keptFor)
-  const fits = new Set(fitting(kept, request))
+  const kept = live(cache, now)
+  const fits = new Set(fitting)
   const [hit] = fits
   const line = lineAfter(kept, hit)
   const lengths = messages[0]?.role === "system" && messages.length > 1 ? [1, messages.length] : [messages.length]
