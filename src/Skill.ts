@@ -86,8 +86,8 @@ export interface CallScope {
  * @since 0.2.0
  */
 export type Report =
-  | { readonly type: "progress"; readonly progress: unknown }
-  | { readonly type: "preliminary"; readonly output: unknown }
+  | { readonly _tag: "Progress"; readonly progress: unknown }
+  | { readonly _tag: "Preliminary"; readonly output: unknown }
 
 /**
  * The second argument of `execute`: the scope of the call, and the declared settings with their types.
@@ -442,8 +442,8 @@ const contexts = (
     return {
       ...scope,
       ...settings(),
-      progress: (progress) => report({ type: "progress", progress }),
-      preliminary: (output) => report({ type: "preliminary", output })
+      progress: (progress) => report({ _tag: "Progress", progress }),
+      preliminary: (output) => report({ _tag: "Preliminary", output })
     }
   }
 }

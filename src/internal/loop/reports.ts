@@ -18,7 +18,7 @@ export interface Reports {
 
 /** Reports of a call of a skill. Each kind is emitted at most once in a while, and the latest of its kind at last. */
 export const make = (run: Run, skill: string, callId: string): Reports => {
-  const waiting = new Map<Report["type"], Report>()
+  const waiting = new Map<Report["_tag"], Report>()
   let emittedAt = -Infinity
   let isTimed = false
   let isOver = false
@@ -41,7 +41,7 @@ export const make = (run: Run, skill: string, callId: string): Reports => {
     report: (report) =>
       Effect.suspend(() => {
         if (isOver || run.live.publish === undefined) return Effect.void
-        waiting.set(report.type, report)
+        waiting.set(report._tag, report)
         if (now(run) - emittedAt >= pauseMs) return Effect.sync(flush)
         if (isTimed) return Effect.void
         isTimed = true
@@ -57,6 +57,6 @@ export const make = (run: Run, skill: string, callId: string): Reports => {
 const pauseMs = 100
 
 const eventOf = (run: Run, skill: string, callId: string, report: Report): LiveEvent =>
-  report.type === "progress"
+  report._tag === "Progress"
     ? { type: "skill_progress", skill, callId, progress: shown(run, report.progress) }
     : { type: "skill_preliminary", skill, callId, output: shown(run, report.output) }
