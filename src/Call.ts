@@ -56,7 +56,7 @@ export interface Call {
    * to that skill.
    */
   readonly skill?: string
-  /** What repeating the call would do. Known once the call is in flight. */
+  /** The effect of repeating the call. Known once the call is in flight. */
   readonly effects?: Effects
   /** Why the call cannot run. The model receives this error instead of a result. */
   readonly fault?: CallError

@@ -330,7 +330,7 @@ const read = (raw: unknown): Result.Result<Plan, PlanRejected> => {
   return inspect(plan)
 }
 
-/** Rejects a task for an agent that nobody knows. */
+/** Rejects a task that names an unknown agent. */
 const agentsKnown = (plan: Plan, agents: ReadonlyArray<string>): Result.Result<Plan, PlanRejected> => {
   const unknown = plan.tasks.flatMap(({ agent }) => (agent === undefined || agents.includes(agent) ? [] : [agent]))
   if (unknown.length === 0) return Result.succeed(plan)

@@ -71,8 +71,8 @@ export type TurnEvent =
   /** The model repeats itself. It was sent a correction; the next repetition fails the run. */
   | (Event<"loop_detected"> & { readonly repeats: number; readonly names: ReadonlyArray<string> })
   /**
-   * What the vendor should read of the next prompt from its cache, about: `tokens` of the `possible` ones, and what lost
-   * the rest. Emitted from the second prompt on, if the first is long enough to be kept.
+   * An estimate of the tokens that the vendor reads of the next prompt from its cache: `tokens` of the `possible` ones,
+   * and the change that lost the rest. Emitted from the second prompt on, if the first is long enough to be kept.
    */
   | (Event<"cache_forecast"> & {
       readonly tokens: number

@@ -180,7 +180,7 @@ export interface AnswerOptions extends Pick<CommonOptions, "workerId">, AtRevisi
 export interface CancelOptions extends Pick<CommonOptions, "workerId"> {
   /** Why. It is stored, and in `RunCancelled`. */
   readonly reason?: string | undefined
-  /** Who cancels. It is stored, and in `RunCancelled`. */
+  /** The person or program that cancels the run. Stored with the run, and part of `RunCancelled`. */
   readonly by?: string | undefined
 }
 

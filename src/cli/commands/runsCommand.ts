@@ -90,7 +90,7 @@ const deny = Command.make("deny", answerFlags, (input) =>
 const cancelFlags = {
   id,
   store,
-  by: Shared.text("by", "name", "Who cancels; stored with the run").pipe(Flag.withDefault("the command line")),
+  by: Shared.text("by", "name", "Name to store with the cancellation").pipe(Flag.withDefault("the command line")),
   reason: Shared.optionalText("reason", "text", "Why; stored with the run")
 }
 
