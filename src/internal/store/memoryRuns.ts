@@ -44,6 +44,7 @@ interface Kept {
   readonly journal: Array<Entry>
   /** The worker of the first record, and nearly always of all of them. */
   readonly workerId: string
+  bytes: number
   state: RunState
   lease: Held | undefined
 }
@@ -120,12 +121,13 @@ const append = (
     const misfit = RunCodec.refusal(record)
     if (misfit !== undefined) return Effect.fail(misfit)
   }
-  if (run === undefined) {
-    kept.set(runId, { journal: records.map((record) => entryOf(workerId, record)), workerId, state, lease: undefined })
-  } else {
-    for (const record of records) run.journal.push(entryOf(run.workerId, record))
-    run.state = state
+  const target = run ?? { journal: [], workerId, bytes: 0, state, lease: undefined }
+  if (run === undefined) kept.set(runId, target)
+  for (const record of records) {
+    target.journal.push(entryOf(target.workerId, record))
+    target.bytes += Ended.weighRecord(record)
   }
+  target.state = state
   for (const follower of followers) if (follower.runId === runId) offer(follower, records)
   if (state.status.type === "cancelled") runs.cancellations.tell(runId)
   for (const id of Ended.note(ended, kept, state)) remove(runs, id)
