@@ -201,20 +201,23 @@ const list = (runs: Runs, filter: RunFilter): ReadonlyArray<RunHead> => {
 
 const headIn = ({ clock }: Runs, { lease, state }: Kept): RunHead => {
   if (lease === undefined) return headOf(state)
-  const { expiresAt, workerId } = lease
-  return headOf(state, { workerId, expiresAt, isLive: isLive(clock, lease) })
+  const { until: _, ...kept } = lease
+  return headOf(state, { ...kept, isLive: isLive(clock, lease) })
 }
 
 const isLive = (clock: Clock.Clock, { until }: Held): boolean => clock.monotonicTimeNanosUnsafe() < until
 
-const heldFor = (clock: Clock.Clock, workerId: string, millis: number): Held =>
-  millis === 0
-    ? { workerId, expiresAt: 0, until: 0n }
-    : {
-        workerId,
-        expiresAt: clock.currentTimeMillisUnsafe() + millis,
-        until: clock.monotonicTimeNanosUnsafe() + BigInt(Math.round(millis * 1e6))
-      }
+const heldFor = (clock: Clock.Clock, workerId: string, millis: number, before: Held | undefined): Held => {
+  if (millis === 0) return { workerId, expiresAt: 0, until: 0n }
+  const now = clock.currentTimeMillisUnsafe()
+  const isRenewed = before?.workerId === workerId && isLive(clock, before)
+  return {
+    workerId,
+    expiresAt: now + millis,
+    since: (isRenewed ? before.since : undefined) ?? now,
+    until: clock.monotonicTimeNanosUnsafe() + BigInt(Math.round(millis * 1e6))
+  }
+}
 
 const acquire = (
   { clock, kept }: Runs,
@@ -231,7 +234,7 @@ const acquire = (
   }
   const moved = movedSince(claim, headOf(run.state))
   if (moved !== undefined) return Effect.fail(moved)
-  run.lease = heldFor(clock, claim.workerId, lease.success)
+  run.lease = heldFor(clock, claim.workerId, lease.success, held)
   return Effect.void
 }
 
