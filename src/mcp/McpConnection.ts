@@ -146,7 +146,10 @@ export const make = Effect.fnUntraced(function* (
   let current: McpSession.Session | undefined
   const open = McpSession.open(server, {
     httpClient: (server) => Http.client(client, server, accessToken),
-    onChange: (change) => changes.add(change)
+    onChange: (change) => changes.add(change),
+    onErrorOutput: (last) => {
+      failures.complaint = last
+    }
   }).pipe(
     Effect.provideService(ChildProcessSpawner, spawner),
     Effect.provideService(Limits, limits),

@@ -56,6 +56,7 @@ export interface Options {
   /** The client of an HTTP server, with its headers and token. */
   readonly httpClient: (server: HttpServer) => HttpClient.HttpClient
   readonly onChange: (change: Change) => void
+  readonly onErrorOutput: Stdio.OnErrorOutput
 }
 
 /** Connects. The session ends with the scope. */
@@ -99,7 +100,7 @@ const connect = Effect.fnUntraced(function* (server: McpServer, offer: ProtocolV
 const attempt = Effect.fnUntraced(function* (server: McpServer, handshake: Handshake.Handshake, options: Options) {
   const limits = yield* Limits
   let session: Session | undefined
-  const wire = yield* openWire(server, handshake, options.httpClient, (method) => {
+  const wire = yield* openWire(server, handshake, options, (method) => {
     const change = /^notifications\/(tools|resources|prompts)\/list_changed$/.exec(method)?.[1]
     if (change !== "tools" && change !== "resources" && change !== "prompts") return Effect.void
     const forget = session === undefined ? Effect.void : forgetChanged(session.lists, change)
@@ -173,7 +174,7 @@ interface Wire extends Pick<Session, "isOpen" | "probe"> {
 const openWire = Effect.fnUntraced(function* (
   server: McpServer,
   handshake: Handshake.Handshake,
-  httpClient: Options["httpClient"],
+  { httpClient, onErrorOutput }: Options,
   onNotification: JsonRpc.OnNotification
 ): Effect.fn.Return<Wire, McpClientError, ChildProcessSpawner | Scope.Scope> {
   const badHeader = server.transport === "stdio" ? undefined : Http.badHeader(server)
@@ -183,7 +184,7 @@ const openWire = Effect.fnUntraced(function* (
   }
   switch (server.transport) {
     case "stdio":
-      return overLine(yield* Stdio.open(server, onNotification), handshake)
+      return overLine(yield* Stdio.open(server, onNotification, onErrorOutput), handshake)
     case "sse":
       return overLine(yield* LegacySse.open(server, httpClient(server), onNotification), handshake)
     case "streamable_http": {

@@ -12,6 +12,7 @@ import * as HttpClientResponse from "effect/http/HttpClientResponse"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Bounds from "../../internal/base/bounds.ts"
+import { leavable } from "../../internal/base/effects.ts"
 import { isDeeper, parseJson } from "../../internal/base/json.ts"
 import { Limits } from "../../Limits.ts"
 import type { HttpServer } from "../McpConfig.ts"
@@ -60,9 +61,10 @@ export const open = Effect.fnUntraced(function* (
   }).pipe(Effect.provideService(HttpClient.HttpClient, exchanged))
   const transport: McpClient.Transport = {
     ...inner,
+    // A server that answers nothing any more is told of a cancelled request, but not waited for.
     request: (message, tool) =>
       Effect.filterOrFail(
-        inner.request(message, tool),
+        leavable(inner.request(message, tool)),
         (response) => !isDeeper(response, Bounds.jsonDepth),
         () => JsonRpc.broken(`the server sent JSON that nests deeper than ${Bounds.jsonDepth} levels`)
       )
