@@ -35,7 +35,14 @@ export const attack = async (): Promise<ReadonlyArray<Line>> => [
     "test/mcp/McpConnection.test.ts",
     "test/mcp/Hostile.test.ts"
   ]),
-  missing("12. MCP: stderr of a hanging server, the notice after 5 s, polled streams, metrics"),
+  existing("12. MCP: frozen and hanging servers, polled streams, what is announced, metrics, status", [
+    "test/mcp/frozenServer.test.ts",
+    "test/mcp/jsonRpc.test.ts",
+    "test/mcp/resumedStream.test.ts",
+    "test/mcp/announced.test.ts",
+    "test/mcp/mcpMetrics.test.ts",
+    "test/mcp/McpHub.test.ts"
+  ]),
   existing("13. values that the types forbid are refused typed", ["test/reliability/forbiddenValues.test.ts"]),
   existing("14. unknown keys fail with the key, the place and the nearest right key", [
     "test/file/AgentFile.test.ts",
