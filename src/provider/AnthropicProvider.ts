@@ -16,7 +16,7 @@ import * as Redacted from "effect/Redacted"
 import type { ProviderUnavailable } from "../KernelError.ts"
 import { Provider, type ProviderShape } from "../Provider.ts"
 import { decoder, fault } from "./internal/anthropicReply.ts"
-import { media, name, toBody, toMessage } from "./internal/anthropicRequest.ts"
+import { media, name, takes, toBody, toMessage } from "./internal/anthropicRequest.ts"
 import { endpoint } from "./internal/body.ts"
 import { fromEnvironment, layerOf, requireKey } from "./internal/configured.ts"
 import * as Exchange from "./internal/httpCall.ts"
@@ -60,6 +60,7 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
     return {
       name,
       models: offer(client, service, endpoint(baseUrl, "/v1", "/models", "limit=1000"), "data", "id"),
+      takes,
       stream: Exchange.stream(client, {
         ...service,
         framing: "sse",

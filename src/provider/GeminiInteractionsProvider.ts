@@ -55,6 +55,7 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
     return {
       name,
       models: offer(client, service, endpoint(baseUrl, "/v1beta", "/models", "pageSize=1000"), "models", "name"),
+      takes,
       stream: Exchange.stream(client, {
         ...service,
         framing: "sse",
@@ -176,6 +177,12 @@ const toPart = (piece: Extract<Piece, { readonly kind: "text" | "media" }>): Jso
         mime_type: piece.mediaType,
         ...("url" in piece.source ? { uri: piece.source.url } : { data: piece.source.data })
       }
+
+// It takes a level of thinking, no budget.
+const takes: NonNullable<ProviderShape["takes"]> = ({ generation }) => {
+  const { budget: _, ...thinking } = generation.thinking ?? {}
+  return generation.thinking === undefined ? generation : { ...generation, thinking }
+}
 
 const toBody = (request: Request, messages: ReadonlyArray<WireSteps>): string => {
   const { generation } = request

@@ -54,6 +54,7 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
     return {
       name,
       models: offer(client, service, endpoint(baseUrl, "/v1beta", "/models", "pageSize=1000"), "models", "name"),
+      takes,
       stream: Exchange.stream(client, {
         ...service,
         framing: "sse",
@@ -202,9 +203,14 @@ const toBody = (request: Request, messages: ReadonlyArray<WireMessage>): string 
   )
 }
 
-const thinkingConfig = ({ generation }: Request, own: Fields | undefined): Json | undefined => {
-  const { budget, effort } = generation.thinking ?? {}
-  // The API refuses a budget together with a level.
+// The API refuses a budget together with a level.
+const takes: NonNullable<ProviderShape["takes"]> = ({ generation }) => {
+  const { budget } = generation.thinking ?? {}
+  return budget === undefined ? generation : { ...generation, thinking: { budget } }
+}
+
+const thinkingConfig = (request: Request, own: Fields | undefined): Json | undefined => {
+  const { budget, effort } = takes(request).thinking ?? {}
   const isOwn = own?.["thinkingBudget"] !== undefined || own?.["thinkingLevel"] !== undefined
   const shown = { includeThoughts: true }
   if (budget !== undefined) return isOwn ? shown : { ...shown, thinkingBudget: budget }

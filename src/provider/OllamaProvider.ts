@@ -65,6 +65,7 @@ export const make = (options: Options = {}): Effect.Effect<ProviderShape, never,
     return {
       name,
       models: offer(client, service, endpoint(baseUrl, "", "/api/tags"), "models", "name"),
+      takes,
       stream: Exchange.stream(client, {
         ...service,
         framing: "ndjson",
@@ -159,6 +160,9 @@ const toCalls = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Json> => {
   }
   return calls
 }
+
+// It thinks by an option of its own.
+const takes: NonNullable<ProviderShape["takes"]> = ({ generation: { thinking: _, ...others } }) => others
 
 const toBody = (request: Request, messages: ReadonlyArray<ReadonlyArray<string>>): string => {
   const { generation } = request

@@ -194,6 +194,7 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
     return {
       name,
       models: offer(client, service, endpoint(options.baseUrl, "", "/models"), "data", "id"),
+      takes: ChatRequest.takes(dialect),
       stream: Exchange.stream(client, {
         ...service,
         framing: "sse",

@@ -57,6 +57,7 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
     return {
       name: dialect.name,
       models: offer(client, service, endpoint(baseUrl, "/v1", "/models"), "data", "id"),
+      takes: ChatRequest.takes(dialect),
       stream: Exchange.stream(client, {
         ...service,
         framing: "sse",
