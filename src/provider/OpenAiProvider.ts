@@ -16,7 +16,7 @@ import { Provider, type ProviderShape } from "../Provider.ts"
 import { adapter } from "./internal/adapter.ts"
 import { chatFormat } from "./internal/chatFormat.ts"
 import * as ChatReply from "./internal/chatReply.ts"
-import type * as ChatRequest from "./internal/chatRequest.ts"
+import * as ChatRequest from "./internal/chatRequest.ts"
 import { fromEnvironment, layerOf, requireKey } from "./internal/configured.ts"
 
 /**
@@ -48,6 +48,7 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
       version: "/v1",
       headers: () => ({ ...options.headers, authorization: `Bearer ${Redacted.value(options.apiKey)}` }),
       fault: ChatReply.fault,
+      takes: ChatRequest.takes(dialect),
       list: { path: "/models", key: "data", id: "id" }
     },
     (speak) => speak(chatFormat(dialect))
