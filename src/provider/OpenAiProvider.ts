@@ -1,5 +1,8 @@
 /**
- * OpenAI, over Chat Completions.
+ * OpenAI, over Responses or Chat Completions.
+ *
+ * A model says by `Model.api` over which API it is asked; those of the catalogue that reason are asked over Responses,
+ * which takes their encrypted reasoning back. Nothing is stored at the service.
  *
  * Use `OpenAiCompatibleProvider` for other servers that speak the same format.
  *
@@ -13,11 +16,13 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import type { ProviderUnavailable } from "../KernelError.ts"
 import { Provider, type ProviderShape } from "../Provider.ts"
-import { adapter } from "./internal/adapter.ts"
+import { adapter, type Format } from "./internal/adapter.ts"
 import { chatFormat } from "./internal/chatFormat.ts"
 import * as ChatReply from "./internal/chatReply.ts"
 import type * as ChatRequest from "./internal/chatRequest.ts"
 import { fromEnvironment, layerOf, requireKey } from "./internal/configured.ts"
+import { decoder } from "./internal/responsesReply.ts"
+import { media, toBody, toItems } from "./internal/responsesRequest.ts"
 
 /**
  * How to reach OpenAI.
@@ -29,6 +34,12 @@ export interface Options {
   readonly apiKey: Redacted.Redacted
   /** With or without `/v1` at its end. Default: `https://api.openai.com`. */
   readonly baseUrl?: string | undefined
+  /**
+   * The API for all models, as where a server between offers only one. Default: as `Model.api` says, else `chat`.
+   *
+   * @since 0.2.0
+   */
+  readonly api?: "chat" | "responses" | undefined
   /** Additional headers, such as `openai-organization`. */
   readonly headers?: { readonly [name: string]: string } | undefined
 }
@@ -50,7 +61,11 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
       fault: ChatReply.fault,
       list: { path: "/models", key: "data", id: "id" }
     },
-    (speak) => speak(chatFormat(dialect))
+    (speak) => {
+      const chat = speak(chatFormat(dialect))
+      const responses = speak(responsesFormat)
+      return (request) => ((options.api ?? request.model.api) === "responses" ? responses(request) : chat(request))
+    }
   )
 
 /**
@@ -85,6 +100,14 @@ export const layer: Layer.Layer<Provider, ProviderUnavailable, HttpClient.HttpCl
 export const layerConfig: (
   options: Config.Wrap<Options>
 ) => Layer.Layer<Provider, Config.ConfigError, HttpClient.HttpClient> = layerOf<Options>(make)
+
+const responsesFormat: Format<ReadonlyArray<string>> = {
+  path: () => "/responses",
+  media,
+  encode: toItems,
+  body: toBody,
+  decoder
+}
 
 const dialect: ChatRequest.Dialect = {
   name: "openai",

@@ -10,7 +10,7 @@ import * as Result from "effect/Result"
 import type { Json, JsonObject } from "../../internal/base/json.ts"
 import type { Message } from "../../Message.ts"
 import type { Request } from "../../Provider.ts"
-import { assemble, extras, laidOver, type Settings } from "./body.ts"
+import { assemble, extras, laidOver, type Settings, toolsOf } from "./body.ts"
 import { apart, type Media, type MediaPiece, type Piece, standIn, spoken, textOf } from "./messageParts.ts"
 import { isFields, text } from "./readFields.ts"
 
@@ -117,14 +117,11 @@ export const toBody = (request: Request, messages: ReadonlyArray<WireMessage>): 
       temperature: samples ? generation.temperature : undefined,
       top_p: samples && (known.bothSamplings || generation.temperature === undefined) ? generation.topP : undefined,
       stop_sequences: generation.stopSequences,
-      tools:
-        request.tools.length === 0
-          ? undefined
-          : request.tools.map((tool) => ({
-              name: tool.name,
-              description: tool.description,
-              input_schema: tool.inputSchema
-            })),
+      tools: toolsOf(request, (tool) => ({
+        name: tool.name,
+        description: tool.description,
+        input_schema: tool.inputSchema
+      })),
       ...own,
       thinking: thinkingOf(thinks && known.adaptive, budget, own["thinking"]),
       output_config: laidOver(known.effort ? { effort: generation.thinking?.effort } : {}, own["output_config"])

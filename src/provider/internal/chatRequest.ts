@@ -8,7 +8,7 @@ import * as Grammar from "../../Grammar.ts"
 import { type Json, type JsonObject, jsonObject } from "../../internal/base/json.ts"
 import type { Message } from "../../Message.ts"
 import type { Request } from "../../Provider.ts"
-import { assemble, extras, functions, laidOver, type Settings } from "./body.ts"
+import { assemble, extras, functions, isReasoner, laidOver, type Settings } from "./body.ts"
 import { callSignatures } from "./google.ts"
 import {
   apart,
@@ -198,16 +198,16 @@ export const mediaOf = (imageUrls: boolean): Media => ({
 export const toBody = (dialect: Dialect, request: Request, messages: ReadonlyArray<ReadonlyArray<Written>>): string => {
   const { generation, model } = request
   const own = extras(request, dialect.name)
-  const isReasoner = dialect.reasoners && /^(o\d|gpt-[5-9])/.test(model.id) && !model.id.includes("chat")
+  const reasons = dialect.reasoners && isReasoner(model.id)
   return assemble(
     {
       model: model.id,
       stream: true,
-      temperature: isReasoner ? undefined : generation.temperature,
-      top_p: isReasoner ? undefined : generation.topP,
-      max_tokens: isReasoner ? undefined : generation.maxTokens,
-      max_completion_tokens: isReasoner ? generation.maxTokens : undefined,
-      stop: isReasoner ? undefined : generation.stopSequences,
+      temperature: reasons ? undefined : generation.temperature,
+      top_p: reasons ? undefined : generation.topP,
+      max_tokens: reasons ? undefined : generation.maxTokens,
+      max_completion_tokens: reasons ? generation.maxTokens : undefined,
+      stop: reasons ? undefined : generation.stopSequences,
       [dialect.seedName]: generation.seed,
       reasoning_effort: generation.thinking?.effort,
       tools: functions(request),
