@@ -18,7 +18,6 @@ export const make = (environment: Environment, state: RunState, output: unknown)
   state: new State(state),
   next: nothing,
   records: [],
-  latest: state,
   events: [],
   published: state.revision,
   reply: undefined,

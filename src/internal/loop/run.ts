@@ -162,8 +162,6 @@ export interface Run extends Environment {
   next: Delta
   /** Records that are not stored yet, and the events to publish once they are. */
   records: Array<RunRecord>
-  /** The state after the last record. */
-  latest: RunState
   events: Array<RunEvent>
   /** The revision up to which events are published. */
   published: number
