@@ -239,6 +239,7 @@ const makeModelArgs = ({ strings }: Words) => {
     contextWindow: Schema.optionalKey(Schema.Finite),
     maxOutputTokens: Schema.optionalKey(Schema.Finite),
     dialect: Schema.optionalKey(Schema.Literals(["blocks", "tools"])),
+    api: Schema.optionalKey(Schema.Literals(["chat", "responses"])),
     price: Schema.optionalKey(
       exactly<Price>()({
         ...rates,
