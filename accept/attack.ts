@@ -63,8 +63,9 @@ export const attack = async (): Promise<ReadonlyArray<Line>> => [
     "test/provider/droppedOptions.test.ts"
   ]),
   existing("19. traces say what the vendor sent", ["test/Telemetry.test.ts"]),
-  existing("20. dates are date-time, and lost patterns are named", [
+  existing("20. dates are date-time, lost patterns are named, and usage lines show types", [
     "test/internal/base/dateFormat.test.ts",
+    "test/toolbox/results.test.ts",
     "test/SkillRegistry.test.ts"
   ]),
   existing("21. suites for stores run twice over one database", ["test/testing/again.test.ts"]),
