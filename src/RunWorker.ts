@@ -13,6 +13,7 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
 import { isPassing } from "./internal/worker/pollBackoff.ts"
 import * as Worker from "./internal/worker/workerLoop.ts"
 import type { Kernel } from "./Kernel.ts"
@@ -58,10 +59,45 @@ export {
 export const run = Effect.fnUntraced(function* <A extends Runnable<unknown>, R = never>(
   options: Given<A, R>
 ): Effect.fn.Return<never, ConfigInvalid, Kernel | RunStore | Services<A> | R> {
-  const worker = yield* Worker.make<Services<A> | R>(options)
-  const poll = Duration.toMillis(options.pollInterval ?? "1 second")
-  return yield* Effect.onInterrupt(Effect.forever(Effect.andThen(worker.look, Effect.sleep(poll))), () => worker.drain)
+  return yield* working(yield* Worker.make<Services<A> | R>(options), options)
 })
+
+/**
+ * A worker that runs until the scope closes.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Running {
+  /** Claims a run now, if it can be claimed and the worker has a place for it, instead of at the next poll. */
+  readonly take: (runId: string) => Effect.Effect<void>
+}
+
+/**
+ * Starts a worker for the time of the scope, for a host that knows which run waits. Fails with `ConfigInvalid` for options
+ * that cannot be used.
+ *
+ * @example
+ * const worker = yield* RunWorker.start({ agents: [clerk] })
+ * yield* worker.take(yield* Kernel.submit(clerk, "Pay Eva."))
+ *
+ * @category running
+ * @since 0.2.0
+ */
+export const start = Effect.fnUntraced(function* <A extends Runnable<unknown>, R = never>(
+  options: Given<A, R>
+): Effect.fn.Return<Running, ConfigInvalid, Kernel | RunStore | Services<A> | R | Scope.Scope> {
+  const worker = yield* Worker.make<Services<A> | R>(options)
+  yield* Effect.forkScoped(working(worker, options))
+  return { take: worker.take }
+})
+
+/** Looks for runs until it is interrupted, and then brings those under way to the end of their step. */
+const working = (worker: Worker.Worker, { pollInterval = "1 second" }: Pick<Options, "pollInterval">) =>
+  Effect.onInterrupt(
+    Effect.forever(Effect.andThen(worker.look, Effect.sleep(Duration.toMillis(pollInterval)))),
+    () => worker.drain
+  )
 
 /**
  * Works until no run is left to claim. Returns how many runs it claimed. Fails with `ConfigInvalid` for options that

@@ -449,6 +449,20 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
       })
     )
 
+    it.effect("that hangs has its last error output shown", () =>
+      Effect.gen(function* () {
+        const connection = yield* Support.hostile("hanging", "", { connectTimeout: "3 seconds", timeout: "1 second" })
+        yield* connection.tools
+        const call = yield* Effect.flip(connection.callTool("wait", {}))
+        assert.strictEqual(call.reason, "timeout")
+        assert.include(call.message, "; it wrote: waiting for a lock")
+        const silent = yield* Support.hostile("hung", "", { connectTimeout: "3 seconds" })
+        const error = yield* Effect.flip(silent.info)
+        assert.strictEqual(error.reason, "timeout")
+        assert.include(error.message, "; it wrote: waiting for a port")
+      })
+    )
+
     it.effect("reports why a server cannot be used", () =>
       Effect.gen(function* () {
         const cases: ReadonlyArray<readonly [string, object, string, string]> = [

@@ -568,11 +568,13 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
         const call = yield* Effect.forkChild(connection.callTool("write", {}))
         yield* Support.until(() => waiting.length === 1)
         yield* Fiber.interrupt(call)
-        const cancelled = server.seen
-          .map((request) => (request.body === "" ? {} : JSON.parse(request.body)))
-          .filter((message) => message.method === "notifications/cancelled")
+        const cancelled = () =>
+          server.seen
+            .map((request) => (request.body === "" ? {} : JSON.parse(request.body)))
+            .filter((message) => message.method === "notifications/cancelled")
+        yield* Support.until(() => cancelled().length > 0)
         assert.deepStrictEqual(
-          cancelled.map((message) => message.params.requestId),
+          cancelled().map((message) => message.params.requestId),
           waiting
         )
       })

@@ -29,15 +29,19 @@ import { Said } from "./said.ts"
 type Failure = RunNotFound | StoreError
 type Next = Pull.Pull<Arr.NonEmptyReadonlyArray<RunEvent>, Failure>
 
-/** Emits the events of a run after a revision, stored and live, until it is at rest. */
+/**
+ * Emits the events of a run after a revision, stored and live, until it is at rest. Of a reply under way, only what
+ * follows the part that was `received`.
+ */
 export const follow = (
   store: RunStore.RunStoreShape,
   runId: string,
-  options: FollowOptions
+  options: FollowOptions,
+  received = new Said()
 ): Stream.Stream<RunEvent, Failure> =>
   Streams.begin((scope) =>
     Effect.map(headOf(store, runId), ({ rootRunId }) => {
-      const follower = new Follower(soundRuns(store), runId, rootRunId, options)
+      const follower = new Follower(soundRuns(store), runId, rootRunId, options, received)
       return Stream.fromPull(Effect.as(Scope.addFinalizer(scope, follower.leave), follower.next))
     })
   )
@@ -71,12 +75,13 @@ class Follower {
   /** The last revision whose events were emitted. */
   #last: number
   /** How much of the reply under way was emitted. */
-  readonly #said = new Said()
+  readonly #said: Said
   #place: Place | undefined
   #tail: Tail | undefined
   readonly #elsewhereLive: Elsewhere
 
-  constructor(store: RunStore.RunStoreShape, runId: string, rootRunId: string, options: FollowOptions) {
+  constructor(store: RunStore.RunStoreShape, runId: string, rootRunId: string, options: FollowOptions, received: Said) {
+    this.#said = received
     this.#store = store
     this.#trees = treesOf(store)
     this.#runId = runId

@@ -77,7 +77,7 @@ const callWith = (
   const call = modelCall(run, turn, served, tools, grammar)
   const startedAt = now(run)
   emitSent(run, call.request, startedAt)
-  const expected = forecastCache(run, call.request, startedAt)
+  const expected = forecastCache(run, served.model.id, tools, startedAt)
   const reading: Reading = { raw: [], firstAt: undefined, origin: {}, chunks: [], call, calls: 0, reader: undefined }
   // Made with the first part: a run that waits for its model holds no reader.
   const reader = () =>

@@ -7,10 +7,21 @@ import type { RunEvent } from "../../RunEvent.ts"
 
 /** What was received of one reply. Its functions change it in place: each token of each follower passes here. */
 export class Said {
-  #text = 0
-  #thinking = 0
+  #text: number
+  #thinking: number
   /** Starts and ends of blocks, and whole calls. */
-  #marks = 0
+  #marks: number
+
+  constructor([text = 0, thinking = 0, marks = 0]: ReadonlyArray<number> = []) {
+    this.#text = text
+    this.#thinking = thinking
+    this.#marks = marks
+  }
+
+  /** What another one is made of. */
+  get counts(): readonly [text: number, thinking: number, marks: number] {
+    return [this.#text, this.#thinking, this.#marks]
+  }
 
   /** Forgets the reply: another one follows. */
   clear(): void {

@@ -35,6 +35,8 @@ export interface Worker {
   readonly look: Effect.Effect<void>
   /** Claims what can be claimed now, of all. */
   readonly lookAtAll: Effect.Effect<void>
+  /** Claims one run if it can be claimed now. */
+  readonly take: (runId: string) => Effect.Effect<void>
   /** Waits for all runs under way, and tells how many there were. */
   readonly settled: Effect.Effect<number>
   /** Brings every run to the end of its step, and gives the leases back. */
@@ -90,8 +92,17 @@ export const make = Effect.fnUntraced(function* <R>(
       Effect.timeoutOption(cut, desk.cleanUpTimeout)
     )
   })
-  return { look, lookAtAll: Effect.andThen(running.all, failed.all), settled, drain }
+  const take = (runId: string) =>
+    Effect.suspend(() => (desk.isDraining || looking.isFull() ? Effect.void : takeOne(desk, runId)))
+  return { look, lookAtAll: Effect.andThen(running.all, failed.all), take, settled, drain }
 })
+
+/** Claims a run if it can be claimed now. If its store fails, a later look finds it. */
+const takeOne = <R>(desk: Desk<R>, runId: string): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    const head = yield* desk.soon(desk.store.head(runId))
+    if (Option.isSome(head)) yield* desk.soon(consider(desk, head.value, yield* Clock.currentTimeMillis))
+  }).pipe(Effect.catchCause(passedOver(`a worker could not look at run ${flat(runId)}`)))
 
 const deskOf = Effect.fnUntraced(function* <R>(
   options: Options<R>

@@ -1,0 +1,170 @@
+/**
+ * Decides who may use the HTTP door.
+ *
+ * Every route asks `Access` for the caller of its request. A run belongs to the caller who started it, and no other
+ * caller can find it. Without a layer of this module, only programs and pages of the same machine are admitted, as the
+ * operator of the server.
+ *
+ * @since 0.2.0
+ */
+
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as HttpServerRequest from "effect/http/HttpServerRequest"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import { Forbidden, Unauthorized } from "./HttpProblem.ts"
+import { foreign, isLoopback, type Names } from "./internal/sameMachine.ts"
+
+// ---------------------------------------------------------------- models
+
+/**
+ * The caller of a request.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Caller {
+  /** Identifies the caller in run ids and answers: a user id, or the name of a program. At most 48 characters. */
+  readonly id: string
+  /** An operator sees and answers every run, and events with the agents' instructions. Default: false. */
+  readonly isOperator?: boolean | undefined
+}
+
+/**
+ * The caller of the current request, for handlers.
+ *
+ * @category services
+ * @since 0.2.0
+ */
+export class CurrentCaller extends Context.Service<CurrentCaller, Caller>()("kernai/http/CurrentCaller") {}
+
+/**
+ * Finds the caller of a request, or fails.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export type Authenticate = Effect.Effect<Caller, Unauthorized | Forbidden, HttpServerRequest.HttpServerRequest>
+
+/**
+ * Names under which the server may be addressed.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Options extends Names {}
+
+/**
+ * The caller of local programs.
+ *
+ * @category constructors
+ * @since 0.2.0
+ */
+export const operator: Caller = { id: "local", isOperator: true }
+
+/**
+ * Finds callers. Default: `local`.
+ *
+ * @category references
+ * @since 0.2.0
+ */
+export const Access: Context.Reference<Authenticate> = Context.Reference<Authenticate>("kernai/http/Access", {
+  defaultValue: () => admitted({}, local)
+})
+
+// ---------------------------------------------------------------- layers
+
+/**
+ * Admits callers by an effect over the request.
+ *
+ * A request from the same machine must name the server in `Host` as `localhost`, by a loopback address or by one of
+ * `hosts`, so that no foreign page reaches it through a name of its own. A page must be of the server's own origin or one
+ * of `origins`.
+ *
+ * @category layers
+ * @since 0.2.0
+ */
+export const layer = (authenticate: Authenticate, options: Options = {}): Layer.Layer<never> =>
+  Layer.succeed(Access, admitted(options, authenticate))
+
+/**
+ * Admits requests with a bearer token. `verify` returns the caller of a token, or none.
+ *
+ * @example
+ * const AccessLive = Access.bearer((token) => Effect.map(sessions.find(token), Option.map(({ user }) => ({ id: user }))))
+ *
+ * @category layers
+ * @since 0.2.0
+ */
+export const bearer = <R = never>(
+  verify: (token: Redacted.Redacted<string>) => Effect.Effect<Option.Option<Caller>, never, R>,
+  options: Options = {}
+): Layer.Layer<never, never, R> =>
+  verified(verify, options, ({ headers }) => /^bearer +(\S+)$/i.exec(headers["authorization"] ?? "")?.[1])
+
+/**
+ * Admits requests with a cookie, such as that of a session. Set the cookie with `SameSite`, and give `origins` only to
+ * pages of your own.
+ *
+ * @example
+ * const AccessLive = Access.cookie("session", (value) => sessions.caller(value))
+ *
+ * @category layers
+ * @since 0.2.0
+ */
+export const cookie = <R = never>(
+  name: string,
+  verify: (value: Redacted.Redacted<string>) => Effect.Effect<Option.Option<Caller>, never, R>,
+  options: Options = {}
+): Layer.Layer<never, never, R> => verified(verify, options, ({ cookies }) => cookies[name])
+
+/**
+ * Admits everything that comes from the same machine, as the operator.
+ *
+ * @category constructors
+ * @since 0.2.0
+ */
+export const local: Authenticate = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+  isLoopback(request)
+    ? Effect.succeed(operator)
+    : Effect.fail(new Forbidden({ detail: "only this machine is admitted: the server has no Access layer" }))
+)
+
+const verified = <R>(
+  verify: (secret: Redacted.Redacted<string>) => Effect.Effect<Option.Option<Caller>, never, R>,
+  options: Options,
+  secretOf: (request: HttpServerRequest.HttpServerRequest) => string | undefined
+): Layer.Layer<never, never, R> =>
+  Layer.effect(
+    Access,
+    Effect.map(Effect.context<R>(), (context) =>
+      admitted(
+        options,
+        Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+          const secret = secretOf(request)
+          if (secret === undefined || secret === "") return Effect.fail(new Unauthorized())
+          return Effect.flatMap(Effect.provideContext(verify(Redacted.make(secret)), context), (found) =>
+            Option.isSome(found) ? Effect.succeed(found.value) : Effect.fail(new Unauthorized())
+          )
+        })
+      )
+    )
+  )
+
+/** Checks host and origin first: a page of another origin learns nothing about credentials. */
+// A function declaration, because the reference above needs it while the module loads.
+function admitted(options: Options, authenticate: Authenticate): Authenticate {
+  return Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+    const detail = foreign(request, options)
+    if (detail !== undefined) return Effect.fail(new Forbidden({ detail }))
+    return Effect.flatMap(authenticate, checked)
+  })
+}
+
+function checked(caller: Caller): Effect.Effect<Caller, Forbidden> {
+  return caller.id.length > 0 && caller.id.length <= 48
+    ? Effect.succeed(caller)
+    : Effect.fail(new Forbidden({ detail: "the id of a caller has 1 to 48 characters" }))
+}

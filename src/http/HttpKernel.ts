@@ -1,0 +1,162 @@
+/**
+ * Agents over HTTP: a router for any Effect server, and a handler for everything that speaks `Request` and `Response`.
+ *
+ * A client starts a run and follows it by its id, from any number of pages. Leaving a page stops nothing: a run is
+ * cancelled on request. Events come as server-sent events whose ids let a client continue where it was.
+ *
+ * @since 0.2.0
+ */
+
+import * as Effect from "effect/Effect"
+import * as HttpRouter from "effect/http/HttpRouter"
+import * as HttpServer from "effect/http/HttpServer"
+import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
+import * as HttpApiMiddleware from "effect/http-api/HttpApiMiddleware"
+import * as OpenApi from "effect/http-api/OpenApi"
+import * as Layer from "effect/Layer"
+import type { Kernel } from "../Kernel.ts"
+import type { ConfigInvalid } from "../KernelError.ts"
+import { Limits } from "../Limits.ts"
+import type { MediaStore } from "../MediaStore.ts"
+import type { RunStore } from "../RunStore.ts"
+import type * as RunWorker from "../RunWorker.ts"
+import { Access } from "./Access.ts"
+import * as HttpKernelApi from "./HttpKernelApi.ts"
+import { admit } from "./internal/admission.ts"
+import * as Handlers from "./internal/handlers.ts"
+import * as ServedRuns from "./ServedRuns.ts"
+
+/**
+ * Where the routes are.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface RouteOptions {
+  /** The path below which all routes are. Default: `/`. */
+  readonly path?: `/${string}` | undefined
+  /** Where the OpenAPI document is, below `path`; `false` for none. Default: `/openapi.json`. */
+  readonly openapi?: `/${string}` | false | undefined
+}
+
+// ---------------------------------------------------------------- layers
+
+/**
+ * Serves agents: adds the routes to the router in context, and works on the runs for the lifetime of the layer. Provides
+ * the `ServedRuns` to layers of further protocols.
+ *
+ * Without an `Access` layer, only this machine is admitted.
+ *
+ * @example
+ * const Routes = HttpKernel.layer({ agents: [librarian] }).pipe(Layer.provide([KernelLive, Access.bearer(verify)]))
+ * const Server = HttpRouter.serve(Routes).pipe(Layer.provide(NodeHttpServer.layer(createServer, { port: 3000 })))
+ *
+ * @category layers
+ * @since 0.2.0
+ */
+export const layer = <A extends RunWorker.Runnable<unknown>, R = never>(
+  options: ServedRuns.Given<A, R> & RouteOptions
+): Layer.Layer<
+  ServedRuns.ServedRuns,
+  ConfigInvalid,
+  HttpRouter.HttpRouter | Kernel | RunStore | MediaStore | RunWorker.Services<A> | R
+> => routes(options).pipe(Layer.provideMerge(ServedRuns.layer<A, R>(options)))
+
+/**
+ * Adds the routes for runs that are served already.
+ *
+ * @category layers
+ * @since 0.2.0
+ */
+export const routes = (
+  options: RouteOptions = {}
+): Layer.Layer<never, never, HttpRouter.HttpRouter | ServedRuns.ServedRuns> => {
+  const { openapi = "/openapi.json", path = "/" } = options
+  const api = HttpKernelApi.make(path)
+  const prefix = path === "/" ? "" : path
+  return HttpApiBuilder.layer(
+    api,
+    openapi === false ? {} : { openapiPath: `${prefix}${openapi}` as `/${string}` }
+  ).pipe(
+    Layer.provide([runsLayer(api), serverLayer(api)]),
+    Layer.provide([authorization, HttpApiMiddleware.layerProblemDetails({ includeDetails: true })]),
+    Layer.provide(HttpServer.layerServices)
+  )
+}
+
+/**
+ * Returns the OpenAPI document of the routes.
+ *
+ * @category constructors
+ * @since 0.2.0
+ */
+export const openApi = (path: `/${string}` = "/"): OpenApi.OpenAPISpec => OpenApi.fromApi(HttpKernelApi.make(path))
+
+/**
+ * Turns a layer of routes into a handler of web requests, for edge runtimes and other frameworks. Call `dispose` at the
+ * end: it stops the worker.
+ *
+ * @example
+ * const { handler, dispose } = HttpKernel.toWebHandler(Layer.provide(HttpKernel.layer({ agents }), KernelLive))
+ * const response = await handler(new Request("http://localhost/health"))
+ *
+ * @category converting
+ * @since 0.2.0
+ */
+export const toWebHandler = <A, E>(
+  app: Layer.Layer<A, E, HttpRouter.HttpRouter>
+): {
+  readonly handler: (request: Request) => Promise<Response>
+  readonly dispose: () => Promise<void>
+} => HttpRouter.toWebHandler(app, { disableLogger: true, routerConfig: { maxParamLength: 1024 } })
+
+// ---------------------------------------------------------------- handlers
+
+const authorization = Layer.effect(
+  HttpKernelApi.Authorization,
+  Effect.gen(function* () {
+    const access = yield* Access
+    const { limits } = yield* ServedRuns.ServedRuns
+    const { fetchedBytes } = yield* Limits
+    return HttpKernelApi.Authorization.of((handler, { endpoint }) =>
+      admit(handler, endpoint.identifier === "putMedia" ? fetchedBytes : limits.bodyBytes).pipe(
+        Effect.provideService(Access, access)
+      )
+    )
+  })
+)
+
+const runsLayer = (api: HttpKernelApi.HttpKernelApi) =>
+  HttpApiBuilder.group(
+    api,
+    "runs",
+    Effect.fnUntraced(function* (handlers) {
+      const served = yield* ServedRuns.ServedRuns
+      const own = Handlers.ownOf(served)
+      return handlers
+        .handleAll({
+          start: ({ payload }) => own((runs) => Effect.map(runs.start(payload), (runId) => ({ runId }))),
+          list: ({ query }) => own((runs) => runs.list(query)),
+          head: ({ params }) => own((runs) => runs.summary(params.runId)),
+          follow: ({ headers, params, query }) =>
+            Handlers.follow(own, params.runId, headers["last-event-id"] ?? query.after, query.until),
+          questions: ({ params }) => own((runs) => runs.questions(params.runId)),
+          answer: ({ params, payload }) => own((runs) => runs.answer(params.runId, payload)),
+          cancel: ({ params, payload }) => own((runs) => runs.cancel(params.runId, payload.reason)),
+          result: ({ params }) => own((runs) => runs.result(params.runId)),
+          getMedia: ({ params }) => Handlers.getMedia(own, params.runId, params.mediaId),
+          agents: () => Effect.succeed(Handlers.agentsOf(served))
+        })
+        .handleRaw("putMedia", ({ params, request }) => Handlers.putMedia(own, params.runId, request))
+    })
+  )
+
+const serverLayer = (api: HttpKernelApi.HttpKernelApi) =>
+  HttpApiBuilder.group(
+    api,
+    "server",
+    Effect.fnUntraced(function* (handlers) {
+      const { health } = yield* ServedRuns.ServedRuns
+      return handlers.handle("health", () => Effect.as(health, { status: "ok" as const }))
+    })
+  )

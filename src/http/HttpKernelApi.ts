@@ -1,0 +1,118 @@
+/**
+ * The HTTP interface of the door: its routes, and what they take and return.
+ *
+ * The server, its OpenAPI document and `HttpKernelClient` are all made from this definition.
+ *
+ * @since 0.2.0
+ */
+
+import type { PathInput } from "effect/http/HttpRouter"
+import * as HttpApi from "effect/http-api/HttpApi"
+import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
+import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as HttpApiMiddleware from "effect/http-api/HttpApiMiddleware"
+import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
+import * as OpenApi from "effect/http-api/OpenApi"
+import * as Schema from "effect/Schema"
+import { CurrentCaller } from "./Access.ts"
+import * as HttpProblem from "./HttpProblem.ts"
+import * as Bodies from "./RunBodies.ts"
+
+/**
+ * Finds the caller of each request.
+ *
+ * @category services
+ * @since 0.2.0
+ */
+export class Authorization extends HttpApiMiddleware.Service<Authorization, { provides: CurrentCaller }>()(
+  "kernai/http/Authorization",
+  { error: HttpProblem.all }
+) {}
+
+const run = { runId: Schema.String }
+
+const start = HttpApiEndpoint.post("start", "/runs", { payload: Bodies.Start, success: Bodies.Started }).annotate(
+  OpenApi.Description,
+  "Starts a run. It continues when the client leaves; follow it by its id."
+)
+
+const list = HttpApiEndpoint.get("list", "/runs", { query: Bodies.ListQuery, success: Bodies.RunList })
+
+const head = HttpApiEndpoint.get("head", "/runs/:runId", { params: run, success: Bodies.Head })
+
+const follow = HttpApiEndpoint.get("follow", "/runs/:runId/events", {
+  params: run,
+  query: { after: Schema.optionalKey(Schema.String), until: Schema.optionalKey(Schema.Literals(["rest", "end"])) },
+  headers: { "last-event-id": Schema.optionalKey(Schema.String) },
+  success: [HttpApiSchema.StreamSse({ data: Bodies.Event }), HttpApiSchema.NoContent]
+}).annotate(
+  OpenApi.Description,
+  "Sends the events of a run, stored and live. Each has an id: send it as Last-Event-ID to continue after it. " +
+    "Responds 204 when nothing follows. Leaving stops nothing."
+)
+
+const questions = HttpApiEndpoint.get("questions", "/runs/:runId/questions", {
+  params: run,
+  success: Schema.Array(Bodies.OpenQuestion)
+})
+
+const answer = HttpApiEndpoint.post("answer", "/runs/:runId/answers", {
+  params: run,
+  payload: Bodies.Answers,
+  success: HttpApiSchema.NoContent
+}).annotate(OpenApi.Description, "Records decisions about waiting calls. A worker continues the run at once.")
+
+const cancel = HttpApiEndpoint.post("cancel", "/runs/:runId/cancel", {
+  params: run,
+  payload: Bodies.Cancel,
+  success: HttpApiSchema.NoContent
+})
+
+const result = HttpApiEndpoint.get("result", "/runs/:runId/result", { params: run, success: Bodies.Result })
+
+const putMedia = HttpApiEndpoint.post("putMedia", "/runs/:runId/media", {
+  params: run,
+  headers: { "content-type": Schema.String },
+  payload: HttpApiSchema.StreamUint8Array(),
+  success: Bodies.Medium
+}).annotate(
+  OpenApi.Description,
+  "Stores the body as a medium of a run, which may start later. Its type is that of the request."
+)
+
+const getMedia = HttpApiEndpoint.get("getMedia", "/runs/:runId/media/:mediaId", {
+  params: { ...run, mediaId: Schema.String },
+  success: HttpApiSchema.StreamUint8Array()
+})
+
+const agents = HttpApiEndpoint.get("agents", "/agents", { success: Schema.Array(Bodies.AgentInfo) })
+
+const health = HttpApiEndpoint.get("health", "/health", { success: Bodies.Health, error: HttpProblem.Unavailable })
+
+const Runs = HttpApiGroup.make("runs", { topLevel: true })
+  .add(start, list, head, follow, questions, answer, cancel, result, putMedia, getMedia, agents)
+  .middleware(Authorization)
+
+const Server = HttpApiGroup.make("server", { topLevel: true }).add(health)
+
+/**
+ * Returns the interface below a path.
+ *
+ * @category constructors
+ * @since 0.2.0
+ */
+export const make = (path: PathInput = "/") => {
+  const api = HttpApi.make("kernai")
+    .add(Runs, Server)
+    .middleware(HttpApiMiddleware.ProblemDetails)
+    .annotateMerge(OpenApi.annotations({ title: "kernai", description: "Agents, and the runs of their callers." }))
+  return api.prefix(path)
+}
+
+/**
+ * The type of the interface.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export type HttpKernelApi = ReturnType<typeof make>

@@ -1,0 +1,143 @@
+/**
+ * The errors of the HTTP door, as problem details (RFC 9457).
+ *
+ * A problem says what a client can act on and nothing about the server behind it. Servers fail with these errors,
+ * responses carry them as `application/problem+json`, and `HttpKernelClient` fails with the same ones.
+ *
+ * @since 0.2.0
+ */
+
+import * as HttpApiError from "effect/http-api/HttpApiError"
+import * as Schema from "effect/Schema"
+
+/**
+ * The request has no credentials, or wrong ones.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class Unauthorized extends HttpApiError.Problem<Unauthorized>()("Unauthorized", {
+  type: "urn:kernai:problem:unauthorized",
+  status: 401,
+  title: "Credentials are missing or wrong"
+}) {}
+
+/**
+ * The server does not answer such requests: its host name, its origin or its caller is not admitted.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class Forbidden extends HttpApiError.Problem<Forbidden>()("Forbidden", {
+  type: "urn:kernai:problem:forbidden",
+  status: 403,
+  title: "The request is not admitted"
+}) {}
+
+/**
+ * The caller has no such run, medium or question, or there is no such agent. Runs of other callers do not exist for a
+ * caller.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class NotFound extends HttpApiError.Problem<NotFound>()(
+  "NotFound",
+  { type: "urn:kernai:problem:not-found", status: 404, title: "Not found" },
+  { what: Schema.Literals(["run", "agent", "medium", "question"]), id: Schema.String }
+) {}
+
+/**
+ * The run does not allow the request as it stands now:
+ *
+ * - `exists`: a run with this id exists already.
+ * - `moved`: the run is at another revision than the given one, or somebody else was faster.
+ * - `busy`: a worker holds the run.
+ * - `not_completed`, `completed`, `cancelled`: its status.
+ * - `not_root`: it is part of the tree of another run; address that one.
+ * - `medium`: another medium has the same id.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class Conflict extends HttpApiError.Problem<Conflict>()(
+  "Conflict",
+  { type: "urn:kernai:problem:conflict", status: 409, title: "The run does not allow this now" },
+  {
+    reason: Schema.Literals([
+      "exists",
+      "moved",
+      "busy",
+      "not_completed",
+      "completed",
+      "cancelled",
+      "not_root",
+      "medium"
+    ]),
+    id: Schema.String
+  }
+) {}
+
+/**
+ * The request cannot be understood, or asks for something that its agent does not allow. `detail` says what.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class Invalid extends HttpApiError.Problem<Invalid>()("Invalid", {
+  type: "urn:kernai:problem:invalid",
+  status: 400,
+  title: "The request is not valid"
+}) {}
+
+/**
+ * The body of the request, or what the run would keep with it, is larger than the server allows.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class TooLarge extends HttpApiError.Problem<TooLarge>()("TooLarge", {
+  type: "urn:kernai:problem:too-large",
+  status: 413,
+  title: "The request is too large"
+}) {}
+
+/**
+ * The caller follows as many runs, or has as many runs under way, as the server allows. Try again later.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class TooMany extends HttpApiError.Problem<TooMany>()("TooMany", {
+  type: "urn:kernai:problem:too-many",
+  status: 429,
+  title: "Too many at once"
+}) {}
+
+/**
+ * A part of the server, such as its store or its model, is not available now. Try again later.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class Unavailable extends HttpApiError.Problem<Unavailable>()("Unavailable", {
+  type: "urn:kernai:problem:unavailable",
+  status: 503,
+  title: "Not available now"
+}) {}
+
+/**
+ * The schemas of all problems.
+ *
+ * @category schemas
+ * @since 0.2.0
+ */
+export const all = [Unauthorized, Forbidden, NotFound, Conflict, Invalid, TooLarge, TooMany, Unavailable] as const
+
+/**
+ * One of the errors of the door.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export type HttpProblem = Unauthorized | Forbidden | NotFound | Conflict | Invalid | TooLarge | TooMany | Unavailable

@@ -1,0 +1,273 @@
+/**
+ * What requests and responses of the HTTP door hold, as Schemas.
+ *
+ * @since 0.2.0
+ */
+
+import * as Schema from "effect/Schema"
+import * as Content from "../Content.ts"
+import * as Message from "../Message.ts"
+import * as RunEvent from "../RunEvent.ts"
+import * as Usage from "../Usage.ts"
+import { isRecord } from "../internal/base/json.ts"
+
+/**
+ * The name of a run that a client chooses.
+ *
+ * @category schemas
+ * @since 0.2.0
+ */
+export const RunName = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9._:~%@-]{1,98}$/))
+
+/**
+ * Starts a run.
+ *
+ * @category schemas
+ * @since 0.2.0
+ */
+export const Start = Schema.Struct({
+  /** Default: the only agent of the server. */
+  agent: Schema.optionalKey(Schema.String),
+  /** A text, or contents: text, and media by URL, by bytes or by the id of an uploaded one. */
+  input: Schema.Union([Schema.String, Schema.Array(Content.Content)]),
+  /** The id of the run. A server that knows callers puts the caller's id before it. Default: a random one. */
+  runId: Schema.optionalKey(RunName),
+  /** Messages before the input: of the user, the assistant and tools. */
+  history: Schema.optionalKey(Schema.Array(Message.Message)),
+  /** The context of the run, for servers that accept one. */
+  context: Schema.optionalKey(Schema.JsonObject)
+})
+/**
+ * Starts a run.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export type Start = typeof Start.Type
+
+/**
+ * The id of a started run.
+ *
+ * @category schemas
+ * @since 0.2.0
+ */
+export const Started = Schema.Struct({ runId: Schema.String })
+
+const ErrorInfo = Schema.Struct({ tag: Schema.String, message: Schema.String })
+
+/**
+ * How a run stands. Lists and heads use these words.
+ *
+ * @category schemas
+ * @since 0.2.0
+ */
+export const Status = Schema.Struct({
+  type: Schema.Literals(["queued", "running", "waiting", "interrupted", "cancelled", "completed", "failed"]),
+  reason: Schema.optionalKey(Schema.String),
+  error: Schema.optionalKey(ErrorInfo)
+})
+
+/**
+ * The summary of a run. Instants are milliseconds since the epoch.
+ *
+ * @category schemas
+ * @since 0.2.0
+ */
+export const Head = Schema.Struct({
+  runId: Schema.String,
+  rootRunId: Schema.String,
+  parentRunId: Schema.optionalKey(Schema.String),
+  agent: Schema.String,
+  revision: Schema.Int,
+  status: Status,
+  turns: Schema.Int,
+  createdAt: Schema.Finite,
+  updatedAt: Schema.Finite
+})
+/**
+ * The summary of a run.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export type Head = typeof Head.Type
+
+/**
+ * Selects runs of the caller, the newest first.
+ *
+ * @category schemas
+ * @since 0.2.0
+ */
+export const ListQuery = Schema.Struct({
+  agent: Schema.optionalKey(Schema.String),
+  status: Schema.optionalKey(Status.fields.type),
+  /** Only the runs of one tree. Default: runs without a parent. */
+  rootRunId: Schema.optionalKey(Schema.String),
+  /** At most 100. Default: 20. */
+  limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100 }))),
+  /** `next` of the page before. */
+  after: Schema.optionalKey(Schema.String)
+})
+/**
+ * Selects runs of the caller.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export type ListQuery = typeof ListQuery.Type
+
+/**
+ * A page of runs. `next` is absent on the last one.
+ *
+ * @category schemas
+ * @since 0.2.0
+ */
+export const RunList = Schema.Struct({ runs: Schema.Array(Head), next: Schema.optionalKey(Schema.String) })
+/**
+ * A page of runs.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export type RunList = typeof RunList.Type
+
+/**
+ * A call that waits for a person.
+ *
+ * @category schemas
+ * @since 0.2.0
+ */
+export const OpenQuestion = Schema.Struct({
+  callId: Schema.String,
+  name: Schema.String,
+  input: Schema.Json,
+  reason: Schema.String,
+  runId: Schema.String,
+  agents: Schema.Array(Schema.String)
+})
+
+/**
+ * Decisions about waiting calls. With `revision`, they are refused when the run has moved since.
+ *
+ * @category schemas
+ * @since 0.2.0
+ */
+export const Answers = Schema.Struct({
+  answers: Schema.Array(
+    Schema.Struct({
+      callId: Schema.String,
+      approved: Schema.Boolean,
+      reason: Schema.optionalKey(Schema.String),
+      input: Schema.optionalKey(Schema.Json)
+    })
+  ),
+  revision: Schema.optionalKey(Schema.Int)
+})
+/**
+ * Decisions about waiting calls.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export type Answers = typeof Answers.Type
+
+/**
+ * Cancels a run.
+ *
+ * @category schemas
+ * @since 0.2.0
+ */
+export const Cancel = Schema.Struct({ reason: Schema.optionalKey(Schema.String) })
+
+/**
+ * The result of a completed run. `output` is the answer as JSON for an agent with an output schema, else its text.
+ *
+ * @category schemas
+ * @since 0.2.0
+ */
+export const Result = Schema.Struct({
+  runId: Schema.String,
+  status: Schema.Literal("completed"),
+  agent: Schema.String,
+  output: Schema.Json,
+  text: Schema.String,
+  usage: Usage.Usage,
+  costUsd: Schema.Finite,
+  turns: Schema.Int,
+  finishReason: Schema.String,
+  messages: Schema.Array(Message.Message),
+  calls: Schema.Array(
+    Schema.Struct({
+      callId: Schema.String,
+      name: Schema.NullOr(Schema.String),
+      input: Schema.Json,
+      isError: Schema.Boolean,
+      error: Schema.optionalKey(Schema.String),
+      turn: Schema.Int
+    })
+  )
+})
+/**
+ * The result of a completed run.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export type Result = typeof Result.Type
+
+/**
+ * A stored medium, without its bytes.
+ *
+ * @category schemas
+ * @since 0.2.0
+ */
+export const Medium = Schema.Struct({ id: Schema.String, kind: Schema.String, mimeType: Schema.String })
+/**
+ * A stored medium, without its bytes.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export type Medium = typeof Medium.Type
+
+/**
+ * An agent that the server runs.
+ *
+ * @category schemas
+ * @since 0.2.0
+ */
+export const AgentInfo = Schema.Struct({ name: Schema.String, description: Schema.optionalKey(Schema.String) })
+/**
+ * An agent that the server runs.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export type AgentInfo = typeof AgentInfo.Type
+
+/**
+ * The state of the server.
+ *
+ * @category schemas
+ * @since 0.2.0
+ */
+export const Health = Schema.Struct({ status: Schema.Literal("ok") })
+
+/**
+ * An event of a run, as JSON. Values without a JSON form are described: bytes by their count.
+ *
+ * @category schemas
+ * @since 0.2.0
+ */
+export const Event: Schema.Codec<RunEvent.RunEvent, unknown> = Schema.declare(
+  (value: unknown): value is RunEvent.RunEvent =>
+    isRecord(value) && isScope(value) && typeof value["type"] === "string",
+  { identifier: "RunEvent", expected: "an event of a run" }
+)
+
+const isScope = ({ at, depth, rootRunId, runId, step }: Record<string, unknown>): boolean =>
+  typeof runId === "string" &&
+  typeof rootRunId === "string" &&
+  typeof step === "number" &&
+  typeof depth === "number" &&
+  typeof at === "number"

@@ -1,0 +1,167 @@
+/**
+ * The runs that a server offers to its callers.
+ *
+ * All protocols of the HTTP door share this service: they decode requests into its verbs, and encode the events it emits.
+ * Started and answered runs are taken up at once by a `RunWorker` in this process, or by workers elsewhere. A run belongs
+ * to the caller who started it.
+ *
+ * @since 0.2.0
+ */
+
+import * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import type * as Stream from "effect/Stream"
+import type { JsonObject } from "../internal/base/json.ts"
+import type { Kernel } from "../Kernel.ts"
+import type { ConfigInvalid } from "../KernelError.ts"
+import type { Media } from "../Media.ts"
+import type { MediaStore, StoredMedia } from "../MediaStore.ts"
+import type { RunEvent } from "../RunEvent.ts"
+import type { FollowOptions } from "../RunOptions.ts"
+import type { OpenQuestion, RunState } from "../RunState.ts"
+import type { RunHead, RunStore } from "../RunStore.ts"
+import type * as RunWorker from "../RunWorker.ts"
+import type { Caller } from "./Access.ts"
+import type { HttpProblem, Unavailable } from "./HttpProblem.ts"
+import * as Desk from "./internal/desk.ts"
+import * as OwnRuns from "./internal/ownRuns.ts"
+import type { Position } from "./internal/position.ts"
+import type * as Bodies from "./RunBodies.ts"
+
+// ---------------------------------------------------------------- models
+
+/**
+ * What one caller may use at once.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface CallerLimits {
+  /** Streams that one caller may follow at once. Default: 32. */
+  readonly followers: number
+  /** Streams that all callers may follow at once. Default: 10,000. */
+  readonly connections: number
+  /** Bytes of one request body; those of a medium are limited by `Limits.fetchedBytes`. Default: 4 MiB. */
+  readonly bodyBytes: number
+  /** How long uploaded media wait for the start of their run, where the media store keeps none. Default: 10 minutes. */
+  readonly uploadTime: Duration.Input
+}
+
+/**
+ * Options of the served runs.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Options<R = never> {
+  /** The agents that callers may run, by their names. */
+  readonly agents: ReadonlyArray<RunWorker.Runnable<NoInfer<R>>>
+  /**
+   * How this process works on the runs: `false` leaves them to workers of other processes. Default: a worker that runs 64
+   * runs at once.
+   */
+  readonly worker?: Omit<RunWorker.Options<R>, "agents"> | false | undefined
+  /**
+   * Returns the context of a new run from what its caller sent, in its encoded form. Default: runs have no context, and
+   * one that is sent is refused.
+   */
+  readonly context?: ((caller: Caller, sent: JsonObject) => JsonObject) | undefined
+  /** Bounds of one caller. */
+  readonly limits?: Partial<CallerLimits> | undefined
+}
+
+/**
+ * Options with agents that may need different services.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export type Given<A extends RunWorker.Runnable<unknown>, R> = Options<RunWorker.Services<A> | R> & {
+  readonly agents: ReadonlyArray<A>
+}
+
+/**
+ * Options of a follower. `position` is the id of the last event that was received: it continues in the middle of a reply.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface FollowAt extends Pick<FollowOptions, "until"> {
+  readonly position?: Position | undefined
+}
+
+/**
+ * The runs of one caller. Runs of others do not exist here.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface CallerRuns {
+  readonly caller: Caller
+  /** Starts a run, and returns its id. */
+  readonly start: (request: Bodies.Start) => Effect.Effect<string, HttpProblem>
+  /** Returns the whole id of a run that the caller names by the part it chose. */
+  readonly idOf: (name: string) => string
+  readonly head: (runId: string) => Effect.Effect<RunHead, HttpProblem>
+  /** Returns the head as the caller may see it. */
+  readonly summary: (runId: string) => Effect.Effect<Bodies.Head, HttpProblem>
+  readonly state: (runId: string) => Effect.Effect<RunState, HttpProblem>
+  readonly list: (query: Bodies.ListQuery) => Effect.Effect<Bodies.RunList, HttpProblem>
+  /** Emits the events of a run that the caller may see, as `Kernel.follow` does. */
+  readonly follow: (runId: string, options?: FollowAt) => Stream.Stream<RunEvent, HttpProblem>
+  /** Takes a place among the followers of the caller, for the time of the scope. */
+  readonly place: Effect.Effect<void, HttpProblem, Scope.Scope>
+  readonly questions: (runId: string) => Effect.Effect<ReadonlyArray<OpenQuestion>, HttpProblem>
+  /** Records decisions in the caller's name, and continues the run. */
+  readonly answer: (runId: string, answers: Bodies.Answers) => Effect.Effect<void, HttpProblem>
+  readonly cancel: (runId: string, reason?: string) => Effect.Effect<void, HttpProblem>
+  readonly result: (runId: string) => Effect.Effect<Bodies.Result, HttpProblem>
+  /** Stores a medium of a run, which may start later. */
+  readonly putMedia: (runId: string, media: Media) => Effect.Effect<StoredMedia, HttpProblem>
+  readonly getMedia: (
+    runId: string,
+    id: string
+  ) => Effect.Effect<{ readonly media: StoredMedia; readonly bytes: Uint8Array }, HttpProblem>
+}
+
+/**
+ * Serves runs.
+ *
+ * @category services
+ * @since 0.2.0
+ */
+export class ServedRuns extends Context.Service<
+  ServedRuns,
+  {
+    readonly agents: ReadonlyArray<RunWorker.Runnable<unknown>>
+    readonly limits: CallerLimits
+    /** Returns the runs of a caller. */
+    readonly of: (caller: Caller) => CallerRuns
+    /** Fails when the store does not respond. */
+    readonly health: Effect.Effect<void, Unavailable>
+  }
+>()("kernai/http/ServedRuns") {}
+
+// ---------------------------------------------------------------- layers
+
+/**
+ * Serves the runs of agents, and works on them for the lifetime of the layer.
+ *
+ * @category layers
+ * @since 0.2.0
+ */
+export const layer = <A extends RunWorker.Runnable<unknown>, R = never>(
+  options: Given<A, R>
+): Layer.Layer<ServedRuns, ConfigInvalid, Kernel | RunStore | MediaStore | RunWorker.Services<A> | R> =>
+  Layer.effect(
+    ServedRuns,
+    Effect.map(Desk.make(options), (desk) => ({
+      agents: options.agents,
+      limits: desk.limits,
+      of: (caller) => OwnRuns.make(desk, caller),
+      health: Desk.health(desk)
+    }))
+  )

@@ -1,0 +1,40 @@
+/**
+ * Admits the requests of callers, and bounds their bodies.
+ */
+
+import * as ByteSize from "effect/ByteSize"
+import * as Effect from "effect/Effect"
+import { MaxBodySize } from "effect/http/HttpIncomingMessage"
+import { HttpServerError } from "effect/http/HttpServerError"
+import * as HttpServerRequest from "effect/http/HttpServerRequest"
+import { Access, type Caller, CurrentCaller } from "../Access.ts"
+import { type HttpProblem, TooLarge } from "../HttpProblem.ts"
+
+/** Runs a handler for the caller of the request, with a body of at most so many bytes. */
+export const admit = <A, E, R>(
+  handler: Effect.Effect<A, E, R>,
+  bodyBytes: number
+): Effect.Effect<A, E | HttpProblem, Exclude<R, CurrentCaller> | HttpServerRequest.HttpServerRequest> =>
+  Effect.flatMap(callerOf, (caller) => bounded(Effect.provideService(handler, CurrentCaller, caller), bodyBytes))
+
+/** The caller of the current request. */
+const callerOf: Effect.Effect<Caller, HttpProblem, HttpServerRequest.HttpServerRequest> = Effect.flatten(Access)
+
+const bounded = <A, E, R>(
+  handler: Effect.Effect<A, E, R>,
+  bytes: number
+): Effect.Effect<A, E | HttpProblem, R | HttpServerRequest.HttpServerRequest> =>
+  Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) =>
+    Number(headers["content-length"] ?? 0) > bytes
+      ? Effect.fail(tooLarge(bytes))
+      : Effect.catchDefect(Effect.provideService(handler, MaxBodySize, ByteSize.bytes(bytes)), (defect) =>
+          isTooLarge(defect) ? Effect.fail(tooLarge(bytes)) : Effect.die(defect)
+        )
+  )
+
+const tooLarge = (bytes: number) => new TooLarge({ detail: `a body has at most ${bytes} bytes` })
+
+const isTooLarge = (defect: unknown): boolean =>
+  defect instanceof HttpServerError &&
+  defect.reason._tag === "RequestParseError" &&
+  defect.reason.reason === "BodyTooLarge"

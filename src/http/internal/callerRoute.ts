@@ -1,0 +1,53 @@
+/**
+ * Routes of further protocols: each is a function of the runs of its caller.
+ */
+
+import * as Effect from "effect/Effect"
+import * as HttpRouter from "effect/http/HttpRouter"
+import { toResponse } from "effect/http/HttpServerRespondable"
+import * as HttpServerRequest from "effect/http/HttpServerRequest"
+import type { HttpServerResponse } from "effect/http/HttpServerResponse"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import { Access, CurrentCaller } from "../Access.ts"
+import { type HttpProblem, Invalid } from "../HttpProblem.ts"
+import { type CallerRuns, ServedRuns } from "../ServedRuns.ts"
+import { admit } from "./admission.ts"
+
+/** What a handler of a route may use: the request, its route and its scope, which ends with the response. */
+export type Provided = HttpRouter.RouteContext | HttpServerRequest.HttpServerRequest | Scope.Scope
+
+/** Responds for a caller. */
+export type Respond = (runs: CallerRuns) => Effect.Effect<HttpServerResponse, HttpProblem, Provided>
+
+/** Adds a route. Requests that are not admitted, and problems of the handler, become problem responses. */
+export const add = Effect.fnUntraced(function* (
+  method: "GET" | "POST" | "DELETE",
+  path: `/${string}`,
+  respond: Respond
+): Effect.fn.Return<void, never, HttpRouter.HttpRouter | ServedRuns> {
+  const router = yield* HttpRouter.HttpRouter
+  const { limits, of } = yield* ServedRuns
+  const access = yield* Access
+  const handler = Effect.flatMap(CurrentCaller, (caller) => respond(of(caller)))
+  yield* router.add(
+    method,
+    path,
+    admit(handler, limits.bodyBytes).pipe(Effect.provideService(Access, access), Effect.catch(toResponse))
+  )
+})
+
+/** Reads the body of the request by a Schema. */
+export const body = <A>(
+  schema: Schema.ConstraintDecoder<A>
+): Effect.Effect<A, HttpProblem, HttpServerRequest.HttpServerRequest> => {
+  const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(schema))
+  return HttpServerRequest.HttpServerRequest.use(({ text }) => Effect.orDie(text)).pipe(
+    Effect.flatMap(decode),
+    Effect.catchTag("SchemaError", ({ message }) => Effect.fail(new Invalid({ detail: message.slice(0, 1_000) })))
+  )
+}
+
+/** A parameter of the path. */
+export const param = (name: string): Effect.Effect<string, never, HttpRouter.RouteContext> =>
+  Effect.map(HttpRouter.RouteContext, ({ params }) => params[name] ?? "")

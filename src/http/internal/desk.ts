@@ -1,0 +1,84 @@
+/**
+ * What all callers of a server share: its agents, its stores, its worker and its places for followers.
+ */
+
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import { Kernel } from "../../Kernel.ts"
+import { AgentNotFoundError, type ConfigInvalid } from "../../KernelError.ts"
+import { MediaStore, type MediaStoreShape } from "../../MediaStore.ts"
+import type { SubmitOptions } from "../../RunOptions.ts"
+import { RunStore, type RunStoreShape } from "../../RunStore.ts"
+import * as RunWorker from "../../RunWorker.ts"
+import { Unavailable } from "../HttpProblem.ts"
+import type { CallerLimits, Given, Options } from "../ServedRuns.ts"
+import type { Input, SubmitError } from "../../Kernel.ts"
+import { places, type Places } from "./places.ts"
+import { type Uploads, uploads } from "./uploads.ts"
+
+/** What all callers share. */
+export interface Desk {
+  readonly agents: ReadonlyMap<string, RunWorker.Runnable<unknown>>
+  readonly store: RunStoreShape
+  readonly media: MediaStoreShape
+  readonly limits: CallerLimits
+  readonly context: Options["context"]
+  readonly places: Places
+  readonly uploads: Uploads
+  /** Stores a new run of an agent. */
+  readonly submit: (
+    agent: string,
+    input: Input,
+    options: Pick<SubmitOptions, "runId" | "history"> & { readonly context: unknown }
+  ) => Effect.Effect<string, SubmitError | AgentNotFoundError>
+  /** Has a run taken up now, if this process works on runs. */
+  readonly take: (runId: string) => Effect.Effect<void>
+}
+
+/** The desk of a server, with its worker. */
+export const make = Effect.fnUntraced(function* <A extends RunWorker.Runnable<unknown>, R>(
+  options: Given<A, R>
+): Effect.fn.Return<Desk, ConfigInvalid, Kernel | RunStore | MediaStore | RunWorker.Services<A> | R | Scope.Scope> {
+  const { worker = {} } = options
+  const agents = new Map(
+    options.agents.map((agent: RunWorker.Runnable<RunWorker.Services<A> | R>) => [agent.name, agent])
+  )
+  const kernel = yield* Kernel
+  const media = yield* MediaStore
+  const services = yield* Effect.context<RunWorker.Services<A> | R>()
+  const limits = { ...defaults, ...options.limits }
+  const take =
+    worker === false
+      ? () => Effect.void
+      : (yield* RunWorker.start<A, R>({ concurrency: 64, ...worker, agents: options.agents })).take
+  return {
+    agents,
+    store: yield* RunStore,
+    media,
+    limits,
+    context: options.context,
+    places: places(limits),
+    uploads: yield* uploads(media, limits.uploadTime),
+    submit: (name, input, given) => {
+      const agent = agents.get(name)
+      if (agent === undefined) return Effect.fail(new AgentNotFoundError({ agentId: name }))
+      return Effect.provideContext(kernel.submit(agent, input, given), services)
+    },
+    take
+  }
+})
+
+const defaults: CallerLimits = {
+  followers: 32,
+  connections: 10_000,
+  bodyBytes: 4 * 1024 * 1024,
+  uploadTime: "10 minutes"
+}
+
+/** Fails when the store does not respond. */
+export const health = ({ store }: Desk): Effect.Effect<void, Unavailable> =>
+  store.list({ limit: 1 }).pipe(
+    Effect.timeout("5 seconds"),
+    Effect.mapError(() => new Unavailable()),
+    Effect.asVoid
+  )

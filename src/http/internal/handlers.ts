@@ -1,0 +1,80 @@
+/**
+ * The handlers of the HTTP interface. Each decodes a request into a verb of the caller's runs.
+ */
+
+import * as Effect from "effect/Effect"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import type { HttpServerRequest } from "effect/http/HttpServerRequest"
+import * as Media from "../../Media.ts"
+import { CurrentCaller } from "../Access.ts"
+import { type HttpProblem, Invalid } from "../HttpProblem.ts"
+import type { CallerRuns, ServedRuns } from "../ServedRuns.ts"
+import type * as Bodies from "../RunBodies.ts"
+import * as Positions from "./position.ts"
+import * as Sse from "./sse.ts"
+
+/** Runs a verb on the runs of the caller of the request. */
+export interface Own {
+  <A, R = never>(
+    verb: (runs: CallerRuns) => Effect.Effect<A, HttpProblem, R>
+  ): Effect.Effect<A, HttpProblem, CurrentCaller | R>
+}
+
+/** Verbs on served runs. */
+export const ownOf =
+  ({ of }: ServedRuns["Service"]): Own =>
+  (verb) =>
+    Effect.flatMap(CurrentCaller, (caller) => verb(of(caller)))
+
+/** Where a client left off. */
+export const positionOf = (id: string | undefined): Effect.Effect<Positions.Position, HttpProblem> => {
+  const position = id === undefined || id === "" ? Positions.start : Positions.parse(id)
+  return position === undefined
+    ? Effect.fail(new Invalid({ detail: "the id of the last event is none of this server" }))
+    : Effect.succeed(position)
+}
+
+/** Sends the events of a run after the last one that a client received. */
+export const follow = (own: Own, name: string, lastId: string | undefined, until: "rest" | "end" | undefined) =>
+  own((runs) =>
+    Effect.gen(function* () {
+      const position = yield* positionOf(lastId)
+      const { revision, status } = yield* runs.head(name)
+      const isOver = status.type === "completed" || status.type === "cancelled"
+      // A browser connects again whenever a stream ends, unless there is no content.
+      if (isOver && revision <= position.after) return HttpServerResponse.empty({ status: 204 })
+      yield* runs.place
+      return Sse.response(Sse.frames(runs.follow(name, { position, until }), position))
+    })
+  )
+
+/** Stores the body of a request. */
+export const putMedia = (own: Own, name: string, request: HttpServerRequest) =>
+  own((runs) =>
+    Effect.gen(function* () {
+      const type = request.headers["content-type"]?.split(";", 1)[0]?.trim() ?? ""
+      if (!/^[\w.+-]+\/[\w.+-]+$/.test(type)) return yield* new Invalid({ detail: "the request has no content type" })
+      const bytes = new Uint8Array(yield* Effect.orDie(request.arrayBuffer))
+      const { id, kind, mimeType } = yield* runs.putMedia(name, Media.fromBytes(bytes, type))
+      return { id, kind, mimeType }
+    })
+  )
+
+/** Sends the bytes of a medium. A page that a model or a skill made runs nothing here. */
+export const getMedia = (own: Own, name: string, id: string) =>
+  own((runs) =>
+    Effect.map(runs.getMedia(name, id), ({ bytes, media }) =>
+      HttpServerResponse.uint8Array(bytes, {
+        contentType: media.mimeType,
+        headers: {
+          "x-content-type-options": "nosniff",
+          "content-security-policy": "default-src 'none'; sandbox",
+          "cache-control": "private, max-age=31536000, immutable"
+        }
+      })
+    )
+  )
+
+/** The agents of a server, for its callers. */
+export const agentsOf = ({ agents }: ServedRuns["Service"]): ReadonlyArray<Bodies.AgentInfo> =>
+  agents.map(({ description, name }) => ({ name, ...(description === undefined ? {} : { description }) }))

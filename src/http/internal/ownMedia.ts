@@ -1,0 +1,33 @@
+/**
+ * Media that callers store and read.
+ */
+
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { Media } from "../../Media.ts"
+import type { StoredMedia } from "../../MediaStore.ts"
+import { type HttpProblem, NotFound } from "../HttpProblem.ts"
+import type { Desk } from "./desk.ts"
+import { asProblem } from "./problems.ts"
+
+/** Stores a medium of a run. */
+export const putMedia = ({ uploads }: Desk, runId: string, media: Media): Effect.Effect<StoredMedia, HttpProblem> =>
+  Effect.scoped(Effect.flatMap(uploads(runId), (store) => asProblem(runId)(store.put(media))))
+
+/** Reads a medium that a run of a tree stored or was given. Those of the application are not the caller's. */
+export const getMedia = (
+  { uploads }: Desk,
+  rootRunId: string,
+  id: string
+): Effect.Effect<{ readonly media: StoredMedia; readonly bytes: Uint8Array }, HttpProblem> =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const store = yield* uploads(rootRunId)
+      const found = yield* asProblem(rootRunId)(store.get(id))
+      const own = yield* asProblem(rootRunId)(store.list)
+      if (Option.isNone(found) || !own.some((medium) => medium.id === id)) {
+        return yield* new NotFound({ what: "medium", id })
+      }
+      return { media: found.value, bytes: yield* asProblem(id)(store.bytes(id)) }
+    })
+  )

@@ -1,0 +1,101 @@
+/**
+ * The verbs of the kernel for one caller, over the caller's own runs.
+ */
+
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Result from "effect/Result"
+import * as Stream from "effect/Stream"
+import { follow } from "../../internal/loop/follow.ts"
+import { Said } from "../../internal/loop/said.ts"
+import * as Offers from "../../internal/loop/queue.ts"
+import * as Cancels from "../../internal/loop/cancel.ts"
+import type { RunEvent } from "../../RunEvent.ts"
+import type { Answer } from "../../RunState.ts"
+import type { RunHead } from "../../RunStore.ts"
+import type { Caller } from "../Access.ts"
+import { type HttpProblem, NotFound } from "../HttpProblem.ts"
+import type * as Bodies from "../RunBodies.ts"
+import type { CallerRuns, FollowAt } from "../ServedRuns.ts"
+import type { Desk } from "./desk.ts"
+import { bodyOf, listOf } from "./ownList.ts"
+import { getMedia, putMedia } from "./ownMedia.ts"
+import * as Positions from "./position.ts"
+import { asProblem } from "./problems.ts"
+import { resultOf } from "./ownResult.ts"
+import { isOwn, runIdOf } from "./runNames.ts"
+import { shownTo } from "./shownEvents.ts"
+import { start } from "./startRun.ts"
+
+/** The runs of a caller. */
+export const make = (desk: Desk, caller: Caller): CallerRuns => {
+  const { store } = desk
+  const shown = shownTo(caller)
+  const idOf = (name: string) => runIdOf(caller, name)
+  const head = (name: string) => headOf(desk, caller, name)
+  /** Runs a verb on a run of the caller. */
+  const on = <A>(name: string, verb: (head: RunHead) => Effect.Effect<A, HttpProblem>) =>
+    Effect.flatMap(head(name), verb)
+  const state: CallerRuns["state"] = (name) =>
+    on(name, ({ runId }) => Effect.flatMap(asProblem(runId)(store.load(runId)), orMissing(runId)))
+
+  return {
+    caller,
+    idOf,
+    head,
+    summary: (name) => Effect.map(head(name), (head) => bodyOf(caller, head)),
+    state,
+    start: (request) => start(desk, caller, request),
+    list: (query) => listOf(desk, caller, query),
+    follow: (name, options = {}) =>
+      Stream.unwrap(Effect.map(head(name), ({ runId }) => following(desk, runId, options, shown))),
+    place: desk.places(caller.id),
+    questions: (name) => on(name, ({ runId }) => asProblem(runId)(Offers.questions(store, runId))),
+    answer: (name, body) => on(name, ({ runId }) => answer(desk, caller, runId, body)),
+    cancel: (name, reason) =>
+      on(name, ({ runId }) =>
+        asProblem(runId)(Cancels.cancel(store, runId, { by: caller.id, ...(reason === undefined ? {} : { reason }) }))
+      ),
+    result: (name) => Effect.flatMap(state(name), (state) => resultOf(state, desk.agents)),
+    putMedia: (name, media) => putMedia(desk, idOf(name), media),
+    getMedia: (name, id) => on(name, ({ rootRunId }) => getMedia(desk, rootRunId, id))
+  }
+}
+
+/** The head of a run, if it is the caller's own. */
+const headOf = ({ store }: Desk, caller: Caller, name: string): Effect.Effect<RunHead, HttpProblem> => {
+  const runId = runIdOf(caller, name)
+  return Effect.flatMap(asProblem(runId)(store.head(runId)), orMissing(runId)).pipe(
+    Effect.filterOrFail(
+      (head) => isOwn(caller, head.rootRunId),
+      () => new NotFound({ what: "run", id: runId })
+    )
+  )
+}
+
+const orMissing =
+  (id: string) =>
+  <A>(found: Option.Option<A>): Effect.Effect<A, HttpProblem> =>
+    Option.match(found, { onNone: () => Effect.fail(new NotFound({ what: "run", id })), onSome: Effect.succeed })
+
+const following = (
+  { store }: Desk,
+  runId: string,
+  { position = Positions.start, until }: FollowAt,
+  shown: (event: RunEvent) => RunEvent | undefined
+): Stream.Stream<RunEvent, HttpProblem> =>
+  follow(store, runId, { after: position.after, until }, new Said(position.said)).pipe(
+    Stream.catch((error) => Stream.fromEffect(asProblem(runId)(Effect.fail(error)))),
+    Stream.filterMap((event) => Result.fromNullishOr(shown(event), () => undefined))
+  )
+
+const answer = (
+  desk: Desk,
+  caller: Caller,
+  runId: string,
+  { answers, revision }: Bodies.Answers
+): Effect.Effect<void, HttpProblem> => {
+  const signed = answers.map((answer): Answer => ({ ...answer, by: caller.id }))
+  const recorded = Offers.answer(desk.store, runId, signed, { revision })
+  return Effect.andThen(asProblem(runId)(recorded), desk.take(runId))
+}

@@ -1,0 +1,51 @@
+/**
+ * Where a follower is in the events of a run: the ids of server-sent events, and the `Last-Event-ID` of a client that
+ * comes back.
+ *
+ * A stored event has its revision as its id. A live event adds how much of the reply under way was sent up to it, so a
+ * client that comes back in the middle of a reply continues in the middle of a word.
+ */
+
+import type { RunEvent } from "../../RunEvent.ts"
+import { Said } from "../../internal/loop/said.ts"
+
+/** A place in the events of a run. */
+export interface Position {
+  /** The last revision that was sent. */
+  readonly after: number
+  /** How much was sent of the reply after it. */
+  readonly said: ReadonlyArray<number>
+}
+
+/** The place before the first event. */
+export const start: Position = { after: 0, said: [] }
+
+/** Reads an id. Returns undefined for one that no follower was sent. */
+export const parse = (id: string): Position | undefined => {
+  if (!/^\d{1,15}(?:\.\d{1,15}){0,3}$/.test(id)) return undefined
+  const [after = 0, ...said] = id.split(".").map(Number)
+  return { after, said }
+}
+
+/** Gives events their ids, one after the other. */
+export class Ids {
+  #after: number
+  readonly #said: Said
+
+  constructor({ after, said }: Position) {
+    this.#after = after
+    this.#said = new Said(said)
+  }
+
+  /** The id of the next event. */
+  next(event: RunEvent): string {
+    if ("revision" in event) {
+      this.#after = event.revision
+      this.#said.clear()
+      return String(event.revision)
+    }
+    this.#said.add(event)
+    const [text, thinking, marks] = this.#said.counts
+    return `${this.#after}.${text}.${thinking}.${marks}`
+  }
+}

@@ -1,0 +1,46 @@
+/**
+ * Events as a caller may see them. Instructions, prompts and the words of vendors belong to the application; the run and
+ * what its skills return belong to the caller. An operator sees everything.
+ */
+
+import type { ErrorInfo } from "../../RunModel.ts"
+import type { RunEvent } from "../../RunEvent.ts"
+import type { Caller } from "../Access.ts"
+
+/** Returns the event for a caller, or undefined for one that the caller may not see. */
+export const shownTo = ({ isOperator = false }: Caller): ((event: RunEvent) => RunEvent | undefined) =>
+  isOperator ? (event) => event : forCaller
+
+const forCaller = (event: RunEvent): RunEvent | undefined => {
+  switch (event.type) {
+    case "messages_sent":
+    case "model_call_failed":
+      return undefined
+    case "run_started":
+      return { ...event, messages: event.messages.slice(event.history), history: 0, context: {} }
+    case "turn_prepared": {
+      const { args: _, ...rest } = event
+      return { ...rest, prompt: { base: 0, append: [] } }
+    }
+    case "agent_changed":
+      return { ...event, prompt: { base: 0, append: [] } }
+    case "run_failed":
+      return { ...event, error: outward(event.error) }
+    default:
+      return event
+  }
+}
+
+/** A failure without what only the developers of the server may read. */
+export const outward = ({ tag }: ErrorInfo): ErrorInfo => ({ tag, message: reasons.get(tag) ?? "The run failed." })
+
+const reasons: ReadonlyMap<string, string> = new Map([
+  ["MaxStepsReached", "The run took as many turns as it may."],
+  ["BudgetExhaustedError", "The budget of the run is used up."],
+  ["DeadlineExceeded", "The run took longer than it may."],
+  ["ContextWindowExceeded", "The conversation is too long for the model."],
+  ["LimitExceeded", "A part of the conversation is too large."],
+  ["ProviderError", "The model is not available now."],
+  ["EmptyReplies", "The model gave no answer."],
+  ["LoopDetected", "The model repeated itself."]
+])

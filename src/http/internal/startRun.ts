@@ -1,0 +1,62 @@
+/**
+ * Starts a run for a caller.
+ */
+
+import * as Effect from "effect/Effect"
+import * as Random from "effect/Random"
+import { decode } from "../../internal/agent/runContext.ts"
+import { newRunId } from "../../internal/loop/environment.ts"
+import type { Runnable } from "../../RunWorker.ts"
+import type { Caller } from "../Access.ts"
+import { type HttpProblem, Invalid, NotFound } from "../HttpProblem.ts"
+import type * as Bodies from "../RunBodies.ts"
+import type { Desk } from "./desk.ts"
+import { asProblem } from "./problems.ts"
+import { runIdOf } from "./runNames.ts"
+
+/** Stores a run and has it taken up. Returns its id. */
+export const start = Effect.fnUntraced(function* (
+  desk: Desk,
+  caller: Caller,
+  request: Bodies.Start
+): Effect.fn.Return<string, HttpProblem> {
+  const agent = yield* agentOf(desk, request.agent)
+  if (request.history?.some(({ role }) => role === "system") === true) {
+    return yield* new Invalid({ detail: "the history holds a system message: instructions belong to the agent" })
+  }
+  const context = yield* contextOf(desk, caller, agent, request)
+  const runId = runIdOf(caller, request.runId ?? newRunId(yield* Random.Random))
+  // Media that were uploaded for this run stay until its worker holds them.
+  const submitted = Effect.gen(function* () {
+    yield* desk.uploads(runId)
+    yield* asProblem(runId)(desk.submit(agent.name, request.input, { runId, history: request.history, context }))
+    yield* desk.take(runId)
+  })
+  yield* Effect.scoped(submitted)
+  return runId
+})
+
+const agentOf = ({ agents }: Desk, name: string | undefined): Effect.Effect<Runnable<unknown>, HttpProblem> => {
+  const [only] = agents.values()
+  const agent = name === undefined && agents.size === 1 ? only : agents.get(name ?? "")
+  if (agent !== undefined) return Effect.succeed(agent)
+  return name === undefined
+    ? Effect.fail(new Invalid({ detail: `name the agent: ${[...agents.keys()].join(", ")}` }))
+    : Effect.fail(new NotFound({ what: "agent", id: name }))
+}
+
+/** The context of a run, as its agent reads it. */
+const contextOf = (
+  { context }: Desk,
+  caller: Caller,
+  agent: Runnable<unknown>,
+  { context: sent, runId = "" }: Bodies.Start
+): Effect.Effect<unknown, HttpProblem> => {
+  if (context === undefined) {
+    return sent === undefined
+      ? Effect.undefined
+      : Effect.fail(new Invalid({ detail: "this server takes no context from clients" }))
+  }
+  const encoded = context(caller, sent ?? {})
+  return agent.context === undefined ? Effect.succeed(encoded) : asProblem(runId)(decode(agent.context, encoded))
+}
