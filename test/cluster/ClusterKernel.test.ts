@@ -1,8 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Deferred, Effect, Exit, Fiber, Layer, Option, Queue, Schema, Scope, Stream } from "effect"
-import { MessageStorage, ShardingConfig, TestRunner } from "effect/cluster"
+import { EntityId, MessageStorage, ShardingConfig, TestRunner } from "effect/cluster"
 import { TestClock } from "effect/testing"
 import { Agent, Kernel, KernelError, Policy, Provider, type RunEvent, RunStore } from "kernai"
+import { RunEntity } from "kernai/cluster"
 import { MockProvider } from "kernai/testing"
 import { client, clerk, desk, kernelOn, machine, pay, runner, soon, spoken } from "./support.ts"
 
@@ -330,6 +331,16 @@ describe("ClusterKernel", () => {
       assert.strictEqual(entered, 1)
     }).pipe(onMachines)
   )
+
+  it("gives runs to the group of shards that their id names", () => {
+    const groupOf = (runId: string) => RunEntity.RunEntity.getShardGroup(EntityId.make(RunEntity.idOf(runId)))
+    assert.deepStrictEqual(["gpu~run_1", "run_1", "Any ~ text", "x".repeat(300)].map(groupOf), [
+      "gpu",
+      "default",
+      "default",
+      "default"
+    ])
+  })
 
   it.effect("deletes the messages of runs that are removed", () =>
     Effect.gen(function* () {
