@@ -187,7 +187,10 @@ describe("Access", () => {
       )
       assert.deepInclude(left, { _tag: "Some" })
       if (Option.isSome(left)) assert.isTrue(left.value[0])
-      const again = yield* Effect.retry(Stream.runHead(ada.follow(runId)), { times: 250, schedule: Schedule.spaced("20 millis") })
+      const again = yield* Effect.retry(Stream.runHead(ada.follow(runId)), {
+        times: 250,
+        schedule: Schedule.spaced("20 millis")
+      })
       assert.isTrue(Option.isSome(again))
     }).pipe(Effect.scoped)
   )

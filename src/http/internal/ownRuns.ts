@@ -58,6 +58,7 @@ export const make = (desk: Desk, caller: Caller): CallerRuns => {
       ),
     result: (name) => Effect.flatMap(state(name), (state) => resultOf(state, desk.agents)),
     putMedia: (name, media) => putMedia(desk, idOf(name), media),
+    mediaOf: (name) => Effect.flatMap(head(name), ({ rootRunId }) => desk.uploads(rootRunId)),
     getMedia: (name, id) => on(name, ({ rootRunId }) => getMedia(desk, rootRunId, id))
   }
 }
