@@ -17,6 +17,14 @@ export const models = async (): Promise<ReadonlyArray<Line>> => [
   ofFiles(tested, "ProviderSuite passes five adapters over recorded and synthetic replies, and finds eight mistakes", [
     "test/testing/ProviderSuite.test.ts"
   ]),
+  ofFiles(tested, "500 skills: a prompt under 8 KB, the right one found in 50 of 50 cases, in blocks and natively", [
+    "test/internal/skill/skillSearch.test.ts",
+    "test/internal/loop/skillOffer.test.ts"
+  ]),
+  ofFiles(tested, "scenario matrix --dialects: success, turns and tokens per model, and the choice as data", [
+    "test/cli/dialectChoice.test.ts",
+    "test/cli/runScenarios.test.ts"
+  ]),
   ofFiles(tested, "Resilience.on: retries around the first word, fallback, reads, rate, circuit; off by one word", [
     "test/provider/resilienceOn.test.ts"
   ]),

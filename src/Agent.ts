@@ -131,8 +131,12 @@ export interface Agent<
   readonly maxSteps: number
   /** The meaning of prose without blocks. Default: `auto`. */
   readonly prose: Prose
-  /** How a turn is spoken. Default: `blocks`. */
-  readonly dialect: DialectName
+  /**
+   * How a turn is spoken: in `blocks` of text, by native `tools`, or as the model is best asked (`auto`, see
+   * `Model.dialectOf`). With `auto` and blocks, the prompt also lists the skills while they are few (see
+   * `Limits.listedTokens`). Default: `blocks`.
+   */
+  readonly dialect: DialectName | "auto"
   /**
    * Other markups in which calls of its model are understood, tried in this order (see `Dialect.markups`). Default:
    * none.

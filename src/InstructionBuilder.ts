@@ -2,8 +2,9 @@
  * The rules a model reads, and the corrections it receives.
  *
  * An agent that can act reads its own instructions followed by the rules of the block language; one that cannot reads
- * its instructions alone. Both are followed by the schema of a typed answer. Skills are not listed: the model asks for
- * them, so new ones appear at once. Everything is a pure function of its input, and quoted text is escaped.
+ * its instructions alone. Both are followed by the schema of a typed answer. The model asks for its skills, so new ones
+ * appear at once; only an agent whose dialect is `auto` reads a short listing of them. Everything is a pure function of
+ * its input, and quoted text is escaped.
  *
  * @since 0.1.0
  */
@@ -36,6 +37,16 @@ export interface Options {
   readonly model: Model
   /** JSON Schema of a typed answer, as text. */
   readonly outputSchema?: string | undefined
+  /**
+   * The skills of an agent whose dialect is `auto`: the whole listing of few, or the number of many, which are found by
+   * words. Absent: the model asks for the listing.
+   *
+   * @since 0.2.0
+   */
+  readonly listing?:
+    | { readonly _tag: "Whole"; readonly text: string }
+    | { readonly _tag: "Searched"; readonly count: number }
+    | undefined
   /** Are replies constrained by a grammar? Some servers take one as a JSON Schema only. */
   readonly grammar?: boolean | undefined
 }
@@ -242,7 +253,7 @@ export const tooManyBlocks = (limit: number): string =>
 // ---------------------------------------------------------------- sections
 
 const format = (options: Options): string => {
-  if (options.protocols.length > 0) return rules(options)
+  if (options.protocols.length > 0 || options.listing !== undefined) return rules(options)
   const index = (options.root ? 1 : 0) + (options.grammar === true ? 2 : 0)
   return (withoutProtocols[index] ??= rules(options))
 }
@@ -257,7 +268,8 @@ const rules = (options: Options): string =>
     reading,
     ...(options.grammar === true ? [asJson] : []),
     ...(options.root ? [workflow] : []),
-    working(options.protocols.length > 0)
+    ...(options.listing?._tag === "Whole" ? [`Your skills:\n${options.listing.text}`] : []),
+    working(options.protocols.length > 0, options.listing)
   ].join("\n\n")
 
 const language = `## RESPONSE FORMAT (non-negotiable)
@@ -296,12 +308,20 @@ const workflow = `To split a large goal into tasks for sub-agents, send a plan b
 <block type="plan">{"goal": "...", "strategy": "mixed", "tasks": [{"id": "a", "input": "...", "parallel": true, "depends_on": []}]}</block>
 The command /workflow explains the format, /tasks shows how far the tasks are.`
 
-const working = (protocols: boolean): string => `How to work:
-1. List your skills with <block type="command" name="/skills"></block>${protocols ? ` and your protocols with <block type="command" name="/protocols"></block>` : ""} before you use one.
+const working = (protocols: boolean, listing: Options["listing"]): string => `How to work:
+1. ${finding(listing)}${protocols ? ` ${listing === undefined ? "and" : "List"} your protocols with <block type="command" name="/protocols"></block>` : ""}${protocols || listing === undefined ? " before you use one." : ""}
 2. Copy names of skills and parameters exactly from the listing.
 3. Send commands, then read each result and error block. After an error change what it complains about; do not send the same command again.
 4. Claim only what a result block confirmed.
 5. Send the final block when the task is done or cannot be done.`
+
+const finding = (listing: Options["listing"]): string => {
+  const command = (words: string) => `<block type="command" name="/skills">${words}</block>`
+  if (listing === undefined) return `List your skills with ${command("")}`
+  return listing._tag === "Whole"
+    ? "Use the skills that are listed above, and no others."
+    : `You have ${listing.count} skills. Find those you need by words of what they do, as in ${command("create calendar event")}, before you use one.`
+}
 
 const multimodal = (model: Model): ReadonlyArray<string> => {
   const taken = mediaInputs(model)

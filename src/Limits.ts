@@ -104,6 +104,16 @@ export interface Limits {
   readonly mediaBytes: number
   /** Length of a description from a foreign server. Longer ones are cut. Default: 4,096. */
   readonly descriptionLength: number
+  /**
+   * Tokens of the listing of skills, estimated, up to which it stands in the prompt of an agent whose dialect is `auto`.
+   * In a longer one, `/skills` finds skills by words. Default: 1,500.
+   */
+  readonly listedTokens: number
+  /**
+   * Skills sent to a model as native tools. With more, the model is sent a tool that searches them, and the skills it
+   * found. Default: 64.
+   */
+  readonly nativeSkills: number
 }
 
 /**
@@ -129,7 +139,9 @@ export const defaults: Limits = {
   blocksPerReply: 256,
   liveEvents: 1024,
   mediaBytes: 256 * 1024 * 1024,
-  descriptionLength: 4 * 1024
+  descriptionLength: 4 * 1024,
+  listedTokens: 1_500,
+  nativeSkills: 64
 }
 
 /**
@@ -178,7 +190,9 @@ export const make = (options: Options): Limits => ({
   blocksPerReply: count(options, "blocksPerReply"),
   liveEvents: count(options, "liveEvents", { minimum: 1 }),
   mediaBytes: count(options, "mediaBytes"),
-  descriptionLength: count(options, "descriptionLength")
+  descriptionLength: count(options, "descriptionLength"),
+  listedTokens: count(options, "listedTokens"),
+  nativeSkills: count(options, "nativeSkills", { minimum: 1 })
 })
 
 /**

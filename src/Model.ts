@@ -106,6 +106,16 @@ export const find = (provider: string, id: string): Model | undefined => {
   return found === undefined || found.id === id ? found : { ...found, id }
 }
 
+/**
+ * Returns how a model is best asked to call skills: as it says, else as the models of its vendor in the catalogue, else
+ * in blocks.
+ *
+ * @category combinators
+ * @since 0.2.0
+ */
+export const dialectOf = ({ dialect, provider }: Model): "blocks" | "tools" =>
+  dialect ?? catalogue.find(({ source }) => source.provider === provider)?.models[0]?.dialect ?? "blocks"
+
 const undated = (id: string): string => id.replace(/-(\d{8}|\d{4}-\d{2}-\d{2})$/, "")
 
 /**

@@ -54,10 +54,10 @@ export interface PromptPipelineShape {
  * @since 0.1.0
  */
 export const systemText = (context: PromptContext): string => {
-  const { agent, builder, instructions, model, outputSchema, protocols } = context
+  const { agent, builder, instructions, listing, model, outputSchema, protocols } = context
   const root = context.state.depth === 0
   // Native tools describe themselves; blocks must be explained.
-  const canAct = context.canAct && agent.dialect === "blocks"
+  const canAct = context.canAct && agent.dialect !== "tools"
   const last = written.get(agent)
   if (
     last !== undefined &&
@@ -67,12 +67,13 @@ export const systemText = (context: PromptContext): string => {
     last.root === root &&
     last.model === model &&
     last.outputSchema === outputSchema &&
+    isSameListing(last.listing, listing) &&
     sameNames(last.protocols, protocols)
   ) {
     return last.text
   }
   const grammar = agent.grammar ? { grammar: true } : {}
-  const facts = { base: instructions, canAct, protocols, root, model, outputSchema, ...grammar }
+  const facts = { base: instructions, canAct, protocols, root, model, outputSchema, listing, ...grammar }
   const text = builder.build(facts)
   written.set(agent, { ...facts, builder, text })
   return text
@@ -82,6 +83,11 @@ const written = new WeakMap<
   PromptContext["agent"],
   InstructionBuilder.Options & { readonly builder: InstructionBuilder.InstructionBuilderShape; readonly text: string }
 >()
+
+const isSameListing = (a: PromptContext["listing"], b: PromptContext["listing"]): boolean =>
+  a === b ||
+  (a?._tag === "Whole" && b?._tag === "Whole" && a.text === b.text) ||
+  (a?._tag === "Searched" && b?._tag === "Searched" && a.count === b.count)
 
 const sameNames = (a: ReadonlyArray<string>, b: ReadonlyArray<string>): boolean =>
   a === b || (a.length === b.length && a.every((name, index) => name === b[index]))

@@ -15,6 +15,7 @@ import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import { closeOver } from "./internal/base/effects.ts"
 import { misnamed } from "./internal/base/ids.ts"
+import * as SkillSearch from "./internal/skill/skillSearch.ts"
 import { closedSkill } from "./internal/skill/withCall.ts"
 import { DefinitionInvalid, ToolNameConflict } from "./KernelError.ts"
 import type { Model } from "./Model.ts"
@@ -147,6 +148,16 @@ export const visible = (skills: ReadonlyArray<AnySkill>, access: Access): Readon
   // These are on the list already; looking each up in a long list would take quadratic time.
   return listed.filter((skill) => allowed(skill, { ...access, agentSkills: "all" }) === undefined)
 }
+
+/**
+ * Returns the skills that match words best, best first, at most `limit` of them: by their names, descriptions and
+ * inputs. Returns none when no word matches.
+ *
+ * @category combinators
+ * @since 0.2.0
+ */
+export const search: (skills: ReadonlyArray<AnySkill>, words: string, limit?: number) => ReadonlyArray<AnySkill> =
+  SkillSearch.search
 
 /**
  * Returns the text of `/skills`.

@@ -115,7 +115,7 @@ describe("RunStore.layerMemoryWith", () => {
   it.effect("keeps so many bytes of ended runs, and the last one however large it is", () =>
     on({ endedBytes: 100_000 }, (store) =>
       Effect.gen(function* () {
-        for (const id of ["a", "b", "c", "d"]) yield* end(store, id, { text: "x".repeat(15_000) })
+        for (const id of ["a", "b", "c", "d"]) yield* end(store, id, { text: "x".repeat(28_000) })
         assert.deepStrictEqual(yield* idsOf(store), ["b", "c", "d"])
         yield* end(store, "e", { text: "x".repeat(200_000) })
         assert.deepStrictEqual(yield* idsOf(store), ["e"])

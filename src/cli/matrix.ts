@@ -12,6 +12,8 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { fileURLToPath } from "node:url"
 import * as Logs from "../testing/internal/scenarioLog.ts"
+import type { DialectName } from "../Dialect.ts"
+import * as Choices from "./dialectChoice.ts"
 import type { MatrixFlags } from "./commands/scenarioCommand.ts"
 import { Codes, failed, usage } from "./exit.ts"
 import { Screen } from "./screen.ts"
@@ -19,12 +21,16 @@ import * as Text from "./terminalText.ts"
 import { filesOf } from "./runScenarios.ts"
 import { tones } from "./scenarioTree.ts"
 
+/** A model, in a dialect where both are compared. */
+interface Column {
+  readonly model: string
+  readonly dialect: DialectName | undefined
+}
+
 /** The result of a pair. */
-interface Cell {
+interface Cell extends Choices.Measured {
   readonly scenario: string
   readonly file: string
-  readonly model: string
-  readonly status: "ok" | "fail" | "skipped" | "error"
   /** Why it is not ok. */
   readonly reason: string | null
   readonly log: string | null
@@ -38,11 +44,14 @@ export const runMatrix = Effect.fnUntraced(function* (options: MatrixFlags) {
   const look = { columns: screen.columns, colors: color ?? screen.colors }
   const files = yield* filesOf(options.paths)
   const startedAt = yield* Clock.currentTimeMillis
-  const pairs = files.flatMap((file) => models.map((model) => ({ file, model })))
+  const columns = models.flatMap((model): ReadonlyArray<Column> =>
+    (options.dialects ? Choices.dialects : [undefined]).map((dialect) => ({ model, dialect }))
+  )
+  const pairs = files.flatMap((file) => columns.map((column) => ({ file, column })))
   const cells = yield* Effect.forEach(
     pairs,
-    ({ file, model }) =>
-      Effect.tap(runPair(file, model, options), (cell) => Effect.sync(() => screen.progress(lineOf(cell, look)))),
+    ({ column, file }) =>
+      Effect.tap(runPair(file, column, options), (cell) => Effect.sync(() => screen.progress(lineOf(cell, look)))),
     { concurrency: options.concurrency }
   )
   const finishedAt = yield* Clock.currentTimeMillis
@@ -55,23 +64,44 @@ export const runMatrix = Effect.fnUntraced(function* (options: MatrixFlags) {
     totals,
     cells
   }
-  const text = `${JSON.stringify(report, undefined, 2)}\n`
-  const file = yield* Effect.mapError(Logs.create(log, `matrix_${Logs.stamp(startedAt)}`, text), (error) =>
-    usage(`the report cannot be written: ${error.message}`)
-  )
+  const file = yield* write(log, `matrix_${Logs.stamp(startedAt)}`, report)
   const summary = `${totals.ok} ok, ${totals.fail} failed, ${totals.skipped} skipped, ${totals.error} crashed, ${Text.duration(finishedAt - startedAt)}`
-  screen.out(`${table(cells, models, look)}${summary}; ${Text.flat(file)}\n`)
+  screen.out(`${table(cells, columns.map(nameOf), look)}${summary}; ${Text.flat(file)}\n`)
+  if (options.dialects) return yield* writeChoice(cells, options, startedAt)
   if (totals.fail + totals.error > 0) return yield* failed(summary)
   if (totals.ok === 0) return yield* usage(summary)
 })
 
+/** Writes which dialect each model speaks better. Fails when a model succeeded in neither. */
+const writeChoice = Effect.fnUntraced(function* (
+  cells: ReadonlyArray<Cell>,
+  { log, model: models }: MatrixFlags,
+  startedAt: number
+) {
+  const screen = yield* Screen
+  const choice = Choices.choose(cells)
+  const report = { measured_at: new Date(startedAt).toISOString(), ...choice }
+  const file = yield* write(log, `dialects_${Logs.stamp(startedAt)}`, report)
+  const lines = models.map((model) => `${Text.excerpt(model, 40)}: ${Choices.lineOf(model, choice)}\n`)
+  screen.out(`${lines.join("")}${Text.flat(file)}\n`)
+  if (choice.models.length < new Set(models).size) return yield* failed("a model succeeded in neither dialect")
+})
+
+const write = (folder: string, name: string, report: object) =>
+  Effect.mapError(Logs.create(folder, name, `${JSON.stringify(report, undefined, 2)}\n`), (error) =>
+    usage(`the report cannot be written: ${error.message}`)
+  )
+
+const nameOf = ({ dialect, model }: Column): string => (dialect === undefined ? model : `${dialect} ${model}`)
+
 const program = process.argv[1] ?? fileURLToPath(new URL("../../bin/kernai.mjs", import.meta.url))
 
 /** Runs a pair in a process, which writes its own logs, and reads the report that it prints. */
-const runPair = Effect.fnUntraced(function* (file: string, model: string, { log, timeout }: MatrixFlags) {
+const runPair = Effect.fnUntraced(function* (file: string, { dialect, model }: Column, { log, timeout }: MatrixFlags) {
   const path = yield* Path.Path
   const startedAt = yield* Clock.currentTimeMillis
   const args = ["scenario", "run", file, "--model", model, "--log", log, "--json"]
+  if (dialect !== undefined) args.push("--dialect", dialect)
   const ended = yield* spawn(args).pipe(
     Effect.timeoutOrElse({
       duration: `${timeout} seconds`,
@@ -84,7 +114,10 @@ const runPair = Effect.fnUntraced(function* (file: string, model: string, { log,
     scenario: path.basename(file).replace(/\.[^.]+$/, ""),
     file,
     model,
+    dialect,
     status: report?.status ?? "error",
+    turns: report?.steps ?? null,
+    tokens: report?.usage == null ? null : report.usage.input_tokens + report.usage.output_tokens,
     reason: report === undefined ? Text.excerpt(ended.error, 300) : (report.failure?.message ?? null),
     log: report?.log ?? null,
     duration_ms: (yield* Clock.currentTimeMillis) - startedAt
@@ -111,6 +144,10 @@ const spawn = (args: ReadonlyArray<string>) =>
 const Report = Schema.Struct({
   status: Schema.Literals(["ok", "fail", "skipped"]),
   failure: Schema.optionalKey(Schema.NullOr(Schema.Struct({ message: Schema.String }))),
+  steps: Schema.optionalKey(Schema.Natural),
+  usage: Schema.optionalKey(
+    Schema.NullOr(Schema.Struct({ input_tokens: Schema.Natural, output_tokens: Schema.Natural }))
+  ),
   log: Schema.optionalKey(Schema.NullOr(Schema.String))
 })
 
@@ -122,10 +159,10 @@ const reportIn = (out: string): typeof Report.Type | undefined => {
   return reports.find(({ status }) => status === "fail") ?? reports.find(({ status }) => status === "ok") ?? reports[0]
 }
 
-const lineOf = ({ duration_ms, model, reason, scenario, status }: Cell, look: Text.Look): string => {
+const lineOf = ({ duration_ms, reason, scenario, status, ...column }: Cell, look: Text.Look): string => {
   const word = Text.paint(status.padEnd(8), tones[status], look)
   const why = reason === null ? "" : `  ${Text.excerpt(reason, 80)}`
-  return `${word} ${Text.excerpt(scenario, 40)} with ${Text.excerpt(model, 40)}  ${Text.duration(duration_ms)}${why}\n`
+  return `${word} ${Text.excerpt(scenario, 40)} with ${Text.excerpt(nameOf(column), 40)}  ${Text.duration(duration_ms)}${why}\n`
 }
 
 const width = 16

@@ -29,7 +29,10 @@ export const runScenarios = Effect.fnUntraced(function* (options: ScenarioFlags)
   const scenarios = yield* Effect.flatMap(filesOf(options.paths), (files) => Effect.forEach(files, open))
   const counts = { ok: 0, fail: 0, skipped: 0 }
   for (const scenario of scenarios.flat()) {
-    const report = yield* Scenario.run(scenario, yield* runOptions(scenario, options.model))
+    const report = yield* Scenario.run(scenario, {
+      ...(yield* runOptions(scenario, options.model)),
+      dialect: options.dialect
+    })
     const file = log === undefined ? null : yield* save(report, log)
     if (json) screen.out(`${Text.json(summaryOf(report, file))}\n`)
     else screen.progress(`${draw(report, look).join("\n")}\n`)

@@ -120,7 +120,10 @@ export interface McpConnection {
     name: string,
     input?: { readonly [key: string]: string }
   ) => Effect.Effect<McpSchema.GetPromptResult, McpError>
-  /** Waits until lists changed since the last call, and returns which. A new connection changes all. For one reader. */
+  /**
+   * Waits until lists changed since the last call, and returns which. A new connection changes all, and so does one that
+   * is lost and cannot be opened again. For one reader.
+   */
   readonly awaitChanges: Effect.Effect<ReadonlySet<Change>>
 }
 
@@ -146,7 +149,10 @@ export const make = Effect.fnUntraced(function* (
   let current: McpSession.Session | undefined
   const open = McpSession.open(server, {
     httpClient: (server) => Http.client(client, server, accessToken),
-    onChange: (change) => changes.add(change)
+    onChange: (change) => changes.add(change),
+    onErrorOutput: (last) => {
+      failures.complaint = last
+    }
   }).pipe(
     Effect.provideService(ChildProcessSpawner, spawner),
     Effect.provideService(Limits, limits),
@@ -154,6 +160,12 @@ export const make = Effect.fnUntraced(function* (
       Effect.sync(() => {
         current = session
         changes.add("tools", "resources", "prompts")
+      })
+    ),
+    Effect.tapError(() =>
+      Effect.sync(() => {
+        if (current !== undefined) changes.add("tools", "resources", "prompts")
+        current = undefined
       })
     )
   )
@@ -181,9 +193,14 @@ export const make = Effect.fnUntraced(function* (
       Effect.forEach(Object.values(current?.lists ?? {}), ({ forget }) => forget, { discard: true })
     ),
     callTool: callTool(server, use, failures),
-    readResource: (uri) => use("resources/read", always, ({ client }) => client.readResource({ uri }, { timeout })),
+    readResource: (uri) =>
+      use("resources/read", always, ({ client, measure }) =>
+        measure("resources/read", client.readResource({ uri }, { timeout }))
+      ),
     getPrompt: (name, input = {}) =>
-      use("prompts/get", always, ({ client }) => client.getPrompt({ prompt: { name }, arguments: input }, { timeout })),
+      use("prompts/get", always, ({ client, measure }) =>
+        measure("prompts/get", client.getPrompt({ prompt: { name }, arguments: input }, { timeout }))
+      ),
     awaitChanges: changes.take
   }
 })
@@ -211,7 +228,8 @@ const callTool = (server: McpServer, use: Reconnect.Use, failures: Failures): Mc
         if (!repeatable) yield* session.probe
         isSent = true
         const timeout = options?.timeout ?? server.timeout
-        return yield* session.client.callTool({ tool, arguments: input }, { timeout })
+        const call = session.client.callTool({ tool, arguments: input }, { timeout })
+        return yield* session.measure("tools/call", call, name)
       })
     )
   })

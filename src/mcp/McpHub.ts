@@ -227,6 +227,7 @@ const make = Effect.fnUntraced(function* (config: McpConfig.McpConfig, options: 
   yield* Effect.forEach(all, ({ read }) => Effect.ignore(read), { concurrency: "unbounded", discard: true })
   for (const { problem } of all) if (problem !== undefined) yield* Effect.logWarning(problem.message)
   yield* publish
+  for (const server of all) server.publish = publish
   yield* Effect.forEach(all, (server) => Effect.forkScoped(follow(server, refresh(server))), { discard: true })
   const source = { servers, refresh, limits }
   if (protocol) yield* McpBlock.register(source, skills ? nameOf : undefined)

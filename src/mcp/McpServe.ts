@@ -9,7 +9,6 @@
  */
 
 import type * as Arr from "effect/Array"
-import * as McpProtocol from "effect/ai/McpProtocol"
 import * as McpServer from "effect/ai/McpServer"
 import * as ByteSize from "effect/ByteSize"
 import * as Context from "effect/Context"
@@ -36,6 +35,7 @@ import { Limits } from "../Limits.ts"
 import * as MediaStore from "../MediaStore.ts"
 import * as Skill from "../Skill.ts"
 import type { SkillRegistry } from "../SkillRegistry.ts"
+import { protocols } from "./internal/announced.ts"
 import { clientInfo } from "./internal/handshake.ts"
 import * as LocalServer from "./internal/localServer.ts"
 import * as ServeTools from "./internal/serveTools.ts"
@@ -136,7 +136,7 @@ export const stdio = (options: Options = {}): Effect.Effect<void, never, SkillRe
       Stream.catchCause(() => Stream.fromEffectDrain(end))
     )
     const tools = yield* ServeTools.make
-    const server = McpServer.layerStdio(settings(options, tools)).pipe(
+    const server = McpServer.layerStdio(settings(options, tools, "stdio")).pipe(
       Layer.provide(Layer.succeed(Stdio, { ...streams, stdin })),
       Layer.orDie
     )
@@ -167,7 +167,7 @@ export const http = Effect.fnUntraced(function* (
   const token = options.token === "none" ? undefined : (options.token ?? (yield* newToken))
   const built = yield* Layer.build(
     McpServer.layerHttp({
-      ...settings(options, yield* ServeTools.make),
+      ...settings(options, yield* ServeTools.make, "http"),
       path,
       allowSessionTermination: true
     }).pipe(Layer.provideMerge(HttpRouter.layer), Layer.orDie)
@@ -212,18 +212,21 @@ export const layerStdio = (options?: Options): Layer.Layer<never, never, SkillRe
 export const layerHttp = (options?: HttpOptions): Layer.Layer<McpServe, ServeError | ConfigInvalid, SkillRegistry> =>
   Layer.effect(McpServe, http(options))
 
-const settings = ({ instructions, name, skills = "all", version }: Options, tools: ServeTools.Tools) => {
+const settings = (
+  { instructions, name, skills = "all", version }: Options,
+  tools: ServeTools.Tools,
+  over: "stdio" | "http"
+) => {
   const offered = McpServer.visibility(
     ({ method, target }) => Effect.sync(() => !method.startsWith("tools/") || tools.isOffered(target)),
     { global: true }
   )
   const registered = Layer.merge(Layer.effectDiscard(tools.register(skills)), offered)
-  const { v2024_11_05, v2025_03_26, v2025_06_18, v2025_11_25, v2026_07_28 } = McpProtocol
   return {
     name: name ?? clientInfo.name,
     version: version ?? clientInfo.version,
     instructions,
-    protocols: [v2026_07_28, v2025_11_25, v2025_06_18, v2025_03_26, v2024_11_05] as const,
+    protocols: protocols(over),
     registrations: Layer.provide(registered, MediaStore.layerMemory)
   }
 }

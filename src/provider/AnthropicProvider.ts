@@ -9,19 +9,16 @@
  */
 
 import type * as Config from "effect/Config"
-import * as Effect from "effect/Effect"
-import * as HttpClient from "effect/http/HttpClient"
+import type * as Effect from "effect/Effect"
+import type * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import type { ProviderUnavailable } from "../KernelError.ts"
 import { Provider, type ProviderShape } from "../Provider.ts"
+import { adapter } from "./internal/adapter.ts"
 import { decoder, fault } from "./internal/anthropicReply.ts"
-import { media, name, toBody, toMessage } from "./internal/anthropicRequest.ts"
-import { endpoint } from "./internal/body.ts"
+import { media, name, takes, toBody, toMessage } from "./internal/anthropicRequest.ts"
 import { fromEnvironment, layerOf, requireKey } from "./internal/configured.ts"
-import * as Exchange from "./internal/httpCall.ts"
-import { offer } from "./internal/modelList.ts"
-import { encoder } from "./internal/messageParts.ts"
 
 /**
  * How to reach the Messages API.
@@ -44,31 +41,23 @@ export interface Options {
  * @since 0.1.0
  */
 export const make = (options: Options): Effect.Effect<ProviderShape, never, HttpClient.HttpClient> =>
-  Effect.map(HttpClient.HttpClient, (client) => {
-    const encode = encoder({ provider: name, media }, toMessage)
-    const baseUrl = options.baseUrl ?? "https://api.anthropic.com"
-    const service: Exchange.Service = {
+  adapter(
+    {
       name,
-      secrets: [options.apiKey],
+      apiKey: options.apiKey,
+      baseUrl: options.baseUrl ?? "https://api.anthropic.com",
+      version: "/v1",
       headers: () => ({
         ...options.headers,
         "anthropic-version": "2023-06-01",
         "x-api-key": Redacted.value(options.apiKey)
       }),
-      fault
-    }
-    return {
-      name,
-      models: offer(client, service, endpoint(baseUrl, "/v1", "/models", "limit=1000"), "data", "id"),
-      stream: Exchange.stream(client, {
-        ...service,
-        framing: "sse",
-        url: () => endpoint(baseUrl, "/v1", "/messages"),
-        body: (request) => Effect.map(encode(request), (messages) => toBody(request, messages)),
-        decoder
-      })
-    }
-  })
+      fault,
+      takes,
+      list: { path: "/models", key: "data", id: "id", query: "limit=1000" }
+    },
+    (speak) => speak({ path: () => "/messages", media, encode: toMessage, body: toBody, decoder })
+  )
 
 /**
  * Creates the provider from the environment: `ANTHROPIC_API_KEY`, and optionally `ANTHROPIC_BASE_URL`.

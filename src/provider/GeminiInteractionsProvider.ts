@@ -8,8 +8,8 @@
  */
 
 import type * as Config from "effect/Config"
-import * as Effect from "effect/Effect"
-import * as HttpClient from "effect/http/HttpClient"
+import type * as Effect from "effect/Effect"
+import type * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
 import type { JsonObject } from "../internal/base/json.ts"
@@ -17,14 +17,13 @@ import type { ProviderUnavailable } from "../KernelError.ts"
 import type { Message } from "../Message.ts"
 import { Provider, type ProviderShape, type Request } from "../Provider.ts"
 import type { FinishReason, ReportedUsage } from "../StreamPart.ts"
-import { assemble, endpoint, extras, laidOver, type Settings } from "./internal/body.ts"
+import { adapter } from "./internal/adapter.ts"
+import { assemble, extras, laidOver, type Settings } from "./internal/body.ts"
 import { fromEnvironment, layerOf, requireKey } from "./internal/configured.ts"
-import * as Exchange from "./internal/httpCall.ts"
-import { offer } from "./internal/modelList.ts"
 import type { Fault } from "./internal/providerFault.ts"
 import type { Decoder } from "./internal/frames.ts"
 import * as Google from "./internal/google.ts"
-import { allMedia, encoder, type Piece, spoken, textOf } from "./internal/messageParts.ts"
+import { allMedia, type Piece, spoken, textOf } from "./internal/messageParts.ts"
 import { count, type Fields, fields, isFields, list, string, text } from "./internal/readFields.ts"
 import type { Reply } from "./internal/replyParts.ts"
 
@@ -48,22 +47,9 @@ export interface Options {
  * @since 0.1.0
  */
 export const make = (options: Options): Effect.Effect<ProviderShape, never, HttpClient.HttpClient> =>
-  Effect.map(HttpClient.HttpClient, (client) => {
-    const encode = encoder({ provider: name, media: allMedia }, toSteps)
-    const service = Google.service(name, options)
-    const baseUrl = options.baseUrl ?? Google.baseUrl
-    return {
-      name,
-      models: offer(client, service, endpoint(baseUrl, "/v1beta", "/models", "pageSize=1000"), "models", "name"),
-      stream: Exchange.stream(client, {
-        ...service,
-        framing: "sse",
-        url: () => endpoint(baseUrl, "/v1beta", "/interactions"),
-        body: (request) => Effect.map(encode(request), (messages) => toBody(request, messages)),
-        decoder
-      })
-    }
-  })
+  adapter({ ...Google.vendor(name, options), takes }, (speak) =>
+    speak({ path: () => "/interactions", media: allMedia, encode: toSteps, body: toBody, decoder })
+  )
 
 /**
  * Creates the provider from the environment: `GEMINI_API_KEY` (or `GOOGLE_GENERATIVE_AI_API_KEY`, or `GOOGLE_API_KEY`),
@@ -176,6 +162,12 @@ const toPart = (piece: Extract<Piece, { readonly kind: "text" | "media" }>): Jso
         mime_type: piece.mediaType,
         ...("url" in piece.source ? { uri: piece.source.url } : { data: piece.source.data })
       }
+
+// It takes a level of thinking, no budget.
+const takes: NonNullable<ProviderShape["takes"]> = ({ generation }) => {
+  const { budget: _, ...thinking } = generation.thinking ?? {}
+  return generation.thinking === undefined ? generation : { ...generation, thinking }
+}
 
 const toBody = (request: Request, messages: ReadonlyArray<WireSteps>): string => {
   const { generation } = request

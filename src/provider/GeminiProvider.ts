@@ -7,8 +7,8 @@
  */
 
 import type * as Config from "effect/Config"
-import * as Effect from "effect/Effect"
-import * as HttpClient from "effect/http/HttpClient"
+import type * as Effect from "effect/Effect"
+import type * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
 import type { Json, JsonObject } from "../internal/base/json.ts"
@@ -16,14 +16,13 @@ import type { ProviderUnavailable } from "../KernelError.ts"
 import type { Message } from "../Message.ts"
 import { Provider, type ProviderShape, type Request } from "../Provider.ts"
 import type { FinishReason, ReportedUsage } from "../StreamPart.ts"
-import { assemble, endpoint, extras, laidOver, type Settings } from "./internal/body.ts"
+import { adapter } from "./internal/adapter.ts"
+import { assemble, extras, laidOver, type Settings } from "./internal/body.ts"
 import { fromEnvironment, layerOf, requireKey } from "./internal/configured.ts"
-import * as Exchange from "./internal/httpCall.ts"
-import { offer } from "./internal/modelList.ts"
 import type { Fault } from "./internal/providerFault.ts"
 import type { Decoder } from "./internal/frames.ts"
 import * as Google from "./internal/google.ts"
-import { allMedia, encoder, type Piece, spoken, textOf } from "./internal/messageParts.ts"
+import { allMedia, type Piece, spoken, textOf } from "./internal/messageParts.ts"
 import { count, type Fields, fields, firstAnswer, list, string, text } from "./internal/readFields.ts"
 import type { Reply } from "./internal/replyParts.ts"
 
@@ -47,25 +46,16 @@ export interface Options {
  * @since 0.1.0
  */
 export const make = (options: Options): Effect.Effect<ProviderShape, never, HttpClient.HttpClient> =>
-  Effect.map(HttpClient.HttpClient, (client) => {
-    const encode = encoder({ provider: name, media: allMedia }, toMessage)
-    const service = Google.service(name, options)
-    const baseUrl = options.baseUrl ?? Google.baseUrl
-    return {
-      name,
-      models: offer(client, service, endpoint(baseUrl, "/v1beta", "/models", "pageSize=1000"), "models", "name"),
-      stream: Exchange.stream(client, {
-        ...service,
-        framing: "sse",
-        url: (request) => {
-          const path = `/models/${encodeURIComponent(request.model.id)}:streamGenerateContent`
-          return endpoint(baseUrl, "/v1beta", path, "alt=sse")
-        },
-        body: (request) => Effect.map(encode(request), (messages) => toBody(request, messages)),
-        decoder
-      })
-    }
-  })
+  adapter({ ...Google.vendor(name, options), takes }, (speak) =>
+    speak({
+      path: ({ model }) => `/models/${encodeURIComponent(model.id)}:streamGenerateContent`,
+      query: "alt=sse",
+      media: allMedia,
+      encode: toMessage,
+      body: toBody,
+      decoder
+    })
+  )
 
 /**
  * Creates the provider from the environment: `GEMINI_API_KEY` (or `GOOGLE_GENERATIVE_AI_API_KEY`, or `GOOGLE_API_KEY`),
@@ -202,9 +192,14 @@ const toBody = (request: Request, messages: ReadonlyArray<WireMessage>): string 
   )
 }
 
-const thinkingConfig = ({ generation }: Request, own: Fields | undefined): Json | undefined => {
-  const { budget, effort } = generation.thinking ?? {}
-  // The API refuses a budget together with a level.
+// The API refuses a budget together with a level.
+const takes: NonNullable<ProviderShape["takes"]> = ({ generation }) => {
+  const { budget } = generation.thinking ?? {}
+  return budget === undefined ? generation : { ...generation, thinking: { budget } }
+}
+
+const thinkingConfig = (request: Request, own: Fields | undefined): Json | undefined => {
+  const { budget, effort } = takes(request).thinking ?? {}
   const isOwn = own?.["thinkingBudget"] !== undefined || own?.["thinkingLevel"] !== undefined
   const shown = { includeThoughts: true }
   if (budget !== undefined) return isOwn ? shown : { ...shown, thinkingBudget: budget }

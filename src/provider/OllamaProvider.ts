@@ -9,8 +9,8 @@
  */
 
 import type * as Config from "effect/Config"
-import * as Effect from "effect/Effect"
-import * as HttpClient from "effect/http/HttpClient"
+import type * as Effect from "effect/Effect"
+import type * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Grammar from "../Grammar.ts"
@@ -18,13 +18,12 @@ import type { Json, JsonObject } from "../internal/base/json.ts"
 import type { Message } from "../Message.ts"
 import { Provider, type ProviderShape, type Request } from "../Provider.ts"
 import type { FinishReason, ReportedUsage } from "../StreamPart.ts"
-import { assemble, endpoint, extras, functions, laidOver } from "./internal/body.ts"
+import { adapter } from "./internal/adapter.ts"
+import { assemble, extras, functions, laidOver } from "./internal/body.ts"
 import { findKey, fromEnvironment, layerOf } from "./internal/configured.ts"
-import * as Exchange from "./internal/httpCall.ts"
-import { offer } from "./internal/modelList.ts"
 import { type Fault, saysTooLong, statusReason } from "./internal/providerFault.ts"
 import type { Decoder } from "./internal/frames.ts"
-import { encoder, type Piece, standIn, textOf } from "./internal/messageParts.ts"
+import { type Piece, standIn, textOf } from "./internal/messageParts.ts"
 import { count, type Fields, fields, isFields, list, string, text } from "./internal/readFields.ts"
 import type { Reply } from "./internal/replyParts.ts"
 
@@ -48,33 +47,34 @@ export interface Options {
  * @category constructors
  * @since 0.1.0
  */
-export const make = (options: Options = {}): Effect.Effect<ProviderShape, never, HttpClient.HttpClient> =>
-  Effect.map(HttpClient.HttpClient, (client) => {
-    const encode = encoder({ provider: name, media: { image: { urls: false } } }, toMessages)
-    const { apiKey } = options
-    const baseUrl = options.baseUrl ?? "http://localhost:11434"
-    const service: Exchange.Service = {
+export const make = (options: Options = {}): Effect.Effect<ProviderShape, never, HttpClient.HttpClient> => {
+  const { apiKey } = options
+  return adapter(
+    {
       name,
-      secrets: apiKey === undefined ? [] : [apiKey],
+      apiKey,
+      baseUrl: options.baseUrl ?? "http://localhost:11434",
+      version: "",
       headers: () => ({
         ...options.headers,
         ...(apiKey === undefined ? {} : { authorization: `Bearer ${Redacted.value(apiKey)}` })
       }),
-      fault
-    }
-    return {
-      name,
-      models: offer(client, service, endpoint(baseUrl, "", "/api/tags"), "models", "name"),
-      stream: Exchange.stream(client, {
-        ...service,
+      fault,
+      takes,
+      list: { path: "/api/tags", key: "models", id: "name" }
+    },
+    (speak) =>
+      speak({
+        path: () => "/api/chat",
         framing: "ndjson",
         startsSlowly: true,
-        url: () => endpoint(baseUrl, "", "/api/chat"),
-        body: (request) => Effect.map(encode(request), (messages) => toBody(request, messages)),
+        media: { image: { urls: false } },
+        encode: toMessages,
+        body: toBody,
         decoder
       })
-    }
-  })
+  )
+}
 
 /**
  * Creates the provider from the environment: `OLLAMA_BASE_URL` and `OLLAMA_API_KEY`, both optional.
@@ -158,6 +158,12 @@ const toCalls = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Json> => {
     if (piece.kind === "call") calls.push({ function: { name: piece.name, arguments: piece.input } })
   }
   return calls
+}
+
+// It thinks by an option of its own.
+const takes: NonNullable<ProviderShape["takes"]> = ({ generation }) => {
+  const { thinking: _, ...others } = generation
+  return others
 }
 
 const toBody = (request: Request, messages: ReadonlyArray<ReadonlyArray<string>>): string => {

@@ -8,18 +8,16 @@
 
 import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
-import * as HttpClient from "effect/http/HttpClient"
+import type * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import { ProviderUnavailable } from "../KernelError.ts"
 import { Provider, type ProviderShape } from "../Provider.ts"
-import { endpoint } from "./internal/body.ts"
+import { adapter } from "./internal/adapter.ts"
+import { chatFormat } from "./internal/chatFormat.ts"
 import * as ChatReply from "./internal/chatReply.ts"
 import * as ChatRequest from "./internal/chatRequest.ts"
 import { findKey, findText, fromEnvironment, layerOf, requireKey } from "./internal/configured.ts"
-import * as Exchange from "./internal/httpCall.ts"
-import { offer } from "./internal/modelList.ts"
-import { encoder } from "./internal/messageParts.ts"
 
 /**
  * Differences between servers.
@@ -162,48 +160,39 @@ export const locals: ReadonlyMap<string, Host> = new Map<string, Host>([
  * @category constructors
  * @since 0.1.0
  */
-export const make = (options: Options): Effect.Effect<ProviderShape, never, HttpClient.HttpClient> =>
-  Effect.map(HttpClient.HttpClient, (client) => {
-    const { apiKey, name } = options
-    const dialect: ChatRequest.Dialect = {
+export const make = (options: Options): Effect.Effect<ProviderShape, never, HttpClient.HttpClient> => {
+  const { apiKey, name } = options
+  const keyHeaders = (): { readonly [name: string]: string } => {
+    if (apiKey === undefined) return {}
+    const key = Redacted.value(apiKey)
+    return options.keyHeader === undefined ? { authorization: `Bearer ${key}` } : { [options.keyHeader]: key }
+  }
+  return adapter(
+    {
       name,
-      alwaysLists: false,
-      usageOption: options.usageOption ?? true,
-      grammar: options.grammar,
-      seedName: options.seedName ?? "seed",
-      shortIds: options.shortIds ?? false,
-      returnsThinking: options.returnsThinking ?? "reasoning_content",
-      alternates: options.alternates ?? false,
-      reasoners: options.reasoners ?? false
-    }
-    const encode = encoder(
-      { provider: name, media: ChatRequest.mediaOf(options.imageUrls ?? true) },
-      ChatRequest.toMessages(dialect)
-    )
-    const keyHeaders = (): { readonly [name: string]: string } => {
-      if (apiKey === undefined) return {}
-      const key = Redacted.value(apiKey)
-      return options.keyHeader === undefined ? { authorization: `Bearer ${key}` } : { [options.keyHeader]: key }
-    }
-    const service: Exchange.Service = {
-      name,
-      secrets: apiKey === undefined ? [] : [apiKey],
+      apiKey,
+      baseUrl: options.baseUrl,
+      version: "",
       headers: () => ({ ...options.headers, ...keyHeaders() }),
-      fault: ChatReply.fault
-    }
-    return {
-      name,
-      models: offer(client, service, endpoint(options.baseUrl, "", "/models"), "data", "id"),
-      stream: Exchange.stream(client, {
-        ...service,
-        framing: "sse",
-        startsSlowly: options.startsSlowly,
-        url: () => endpoint(options.baseUrl, "", "/chat/completions"),
-        body: (request) => Effect.map(encode(request), (messages) => ChatRequest.toBody(dialect, request, messages)),
-        decoder: (reply) => ChatReply.decoder(name, reply)
-      })
-    }
-  })
+      fault: ChatReply.fault,
+      takes: ChatRequest.takes(dialectOf(options)),
+      list: { path: "/models", key: "data", id: "id" }
+    },
+    (speak) => speak(chatFormat(dialectOf(options), options))
+  )
+}
+
+const dialectOf = (options: Options): ChatRequest.Dialect => ({
+  name: options.name,
+  alwaysLists: false,
+  usageOption: options.usageOption ?? true,
+  grammar: options.grammar,
+  seedName: options.seedName ?? "seed",
+  shortIds: options.shortIds ?? false,
+  returnsThinking: options.returnsThinking ?? "reasoning_content",
+  alternates: options.alternates ?? false,
+  reasoners: options.reasoners ?? false
+})
 
 /**
  * Creates a service with a key from the environment. `<NAME>_BASE_URL` sets its address.

@@ -7,19 +7,17 @@
  */
 
 import type * as Config from "effect/Config"
-import * as Effect from "effect/Effect"
-import * as HttpClient from "effect/http/HttpClient"
+import type * as Effect from "effect/Effect"
+import type * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import type { ProviderUnavailable } from "../KernelError.ts"
 import { Provider, type ProviderShape } from "../Provider.ts"
-import { endpoint } from "./internal/body.ts"
+import { adapter } from "./internal/adapter.ts"
+import { chatFormat } from "./internal/chatFormat.ts"
 import * as ChatReply from "./internal/chatReply.ts"
 import * as ChatRequest from "./internal/chatRequest.ts"
 import { fromEnvironment, layerOf, requireKey } from "./internal/configured.ts"
-import * as Exchange from "./internal/httpCall.ts"
-import { offer } from "./internal/modelList.ts"
-import { encoder } from "./internal/messageParts.ts"
 
 /**
  * How to reach OpenAI.
@@ -42,30 +40,19 @@ export interface Options {
  * @since 0.1.0
  */
 export const make = (options: Options): Effect.Effect<ProviderShape, never, HttpClient.HttpClient> =>
-  Effect.map(HttpClient.HttpClient, (client) => {
-    const encode = encoder(
-      { provider: dialect.name, media: ChatRequest.mediaOf(true) },
-      ChatRequest.toMessages(dialect)
-    )
-    const baseUrl = options.baseUrl ?? "https://api.openai.com"
-    const service: Exchange.Service = {
+  adapter(
+    {
       name: dialect.name,
-      secrets: [options.apiKey],
+      apiKey: options.apiKey,
+      baseUrl: options.baseUrl ?? "https://api.openai.com",
+      version: "/v1",
       headers: () => ({ ...options.headers, authorization: `Bearer ${Redacted.value(options.apiKey)}` }),
-      fault: ChatReply.fault
-    }
-    return {
-      name: dialect.name,
-      models: offer(client, service, endpoint(baseUrl, "/v1", "/models"), "data", "id"),
-      stream: Exchange.stream(client, {
-        ...service,
-        framing: "sse",
-        url: () => endpoint(baseUrl, "/v1", "/chat/completions"),
-        body: (request) => Effect.map(encode(request), (messages) => ChatRequest.toBody(dialect, request, messages)),
-        decoder: (reply) => ChatReply.decoder(dialect.name, reply)
-      })
-    }
-  })
+      fault: ChatReply.fault,
+      takes: ChatRequest.takes(dialect),
+      list: { path: "/models", key: "data", id: "id" }
+    },
+    (speak) => speak(chatFormat(dialect))
+  )
 
 /**
  * Creates the provider from the environment: `OPENAI_API_KEY`, and optionally `OPENAI_BASE_URL`.

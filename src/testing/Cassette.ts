@@ -17,7 +17,6 @@ import * as HttpClientResponse from "effect/http/HttpClientResponse"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
 import * as Content from "../Content.ts"
 import type { Json } from "../internal/base/json.ts"
@@ -25,6 +24,8 @@ import * as Read from "../internal/base/files.ts"
 import { StoreError } from "../KernelError.ts"
 import * as Limits from "../Limits.ts"
 import * as Files from "./internal/cassetteFile.ts"
+import * as Writer from "./internal/cassetteWriter.ts"
+import { notRecorded } from "./internal/cassetteWriter.ts"
 import * as Cuts from "./internal/chunks.ts"
 import * as Redaction from "./internal/anonymize.ts"
 
@@ -218,9 +219,11 @@ export interface FileOptions {
 /**
  * An HTTP client that plays a file and, depending on the mode, records into it.
  *
- * Each complete exchange is written into the file as it ends. One whose end was
- * not read is not recorded, nor is one that would make the file larger than
- * `Limits.fetchedBytes`, which is what is read again: the log says so.
+ * Each complete exchange is written into the file as it ends. An exchange whose end was not read is not recorded, nor
+ * is one that would make the file larger than `Limits.fetchedBytes`, the limit for reading it back: both are logged.
+ *
+ * The layer waits at its end until everything is written, at most `Limits.cleanUpTimeout`. An exchange that could not be
+ * written is logged as an error, and the end of the layer dies with a `StoreError`.
  *
  * @category layers
  * @since 0.1.0
@@ -236,38 +239,11 @@ export const layer = (
       const isThere = yield* Effect.orElseSucceed(files.exists(options.file), () => false)
       const old =
         options.mode !== "all" && (isThere || options.mode === "none") ? yield* fromFile(options.file) : undefined
-      const exchanges = old?.interactions.slice() ?? []
       const inside = player(old?.interactions ?? [], options.cut === undefined ? {} : { cut: options.cut })
       if (options.mode === "none") return inside
 
-      const lock = yield* Semaphore.make(1)
-      // Where the next exchange belongs, once the file is known to be as it is written here.
-      let end: number | undefined
-      const write = Effect.fnUntraced(function* (exchange: Exchange) {
-        const { fetchedBytes } = yield* Limits.Limits
-        const at =
-          end !== undefined && (yield* Files.sizeOf(files, options.file)) === end + Files.tail.length ? end : undefined
-        const cassette = (): Cassette => ({
-          vendor: options.vendor ?? old?.vendor ?? Redaction.hostOf(exchange.request.url),
-          name: options.name ?? old?.name ?? options.file.replace(/^.*[/\\]/, "").replace(/\.json$/, ""),
-          model: old?.model ?? Redaction.modelOf(exchange.request.body),
-          interactions: [...exchanges, exchange]
-        })
-        const bytes = new TextEncoder().encode(
-          at === undefined ? `${Files.shown(cassette())}\n` : Files.added(exchange)
-        )
-        const size = (at ?? 0) + bytes.length
-        if (size > fetchedBytes) return yield* notRecorded(`'${options.file}' would be ${Read.tooLarge(fetchedBytes)}`)
-        exchanges.push(exchange)
-        end = undefined
-        yield* at === undefined
-          ? Files.replace(files, options.file, bytes)
-          : Files.writeAt(files, options.file, at, bytes)
-        end = size - Files.tail.length
-      })
-      const save = (exchange: Exchange) =>
-        Effect.catch(lock.withPermits(1)(write(exchange)), () => notRecorded(`'${options.file}' cannot be written`))
-      const recording = recorder(outside, save)
+      const { file, name, vendor } = options
+      const recording = recordingOf(outside, yield* Writer.make(files, { file, name, old, vendor }))
       if (options.mode === "all") return recording
       return HttpClient.make((request) =>
         Effect.catchIf(
@@ -292,6 +268,15 @@ export const recorder = (
   client: HttpClient.HttpClient,
   save: (exchange: Exchange) => Effect.Effect<void>
 ): HttpClient.HttpClient =>
+  recordingOf(client, (exchange) =>
+    // A reader that has all it needs may wait no longer for the end.
+    Effect.onInterrupt(save(exchange), () => notRecorded("its reader did not wait until it was written"))
+  )
+
+const recordingOf = (
+  client: HttpClient.HttpClient,
+  save: (exchange: Exchange) => Effect.Effect<void>
+): HttpClient.HttpClient =>
   HttpClient.make(
     Effect.fnUntraced(function* (request) {
       const { fetchedBytes } = yield* Limits.Limits
@@ -311,8 +296,6 @@ export const recorder = (
           ? notRecorded(`its body is ${Read.tooLarge(fetchedBytes)}`)
           : save(Redaction.exchange(request, response, body))
       })
-      // A reader that has all it needs may wait no longer for the end.
-      const written = Effect.onInterrupt(done, () => notRecorded("its reader did not wait until it was written"))
       const stream = response.stream.pipe(
         // As text, an empty body is an empty text.
         Stream.catchIf(
@@ -326,14 +309,12 @@ export const recorder = (
           }
           return chunks
         }),
-        Stream.concat(Stream.drain(Stream.fromEffect(written))),
+        Stream.concat(Stream.drain(Stream.fromEffect(done))),
         Stream.ensuring(Effect.suspend(() => (isRead ? Effect.void : notRecorded("its end was not read"))))
       )
       return withStream(response, stream)
     })
   )
-
-const notRecorded = (why: string) => Effect.logWarning(`an exchange was not recorded: ${why}`)
 
 const keyOf = (method: string, path: string): string => `${method} ${path}`
 

@@ -166,6 +166,12 @@ export interface RunOptions {
         SkillRegistry.SkillRegistry | ProtocolRegistry.ProtocolRegistry | Scope.Scope
       >)
     | undefined
+  /**
+   * The dialect to run in, in place of that of the scenario.
+   *
+   * @since 0.2.0
+   */
+  readonly dialect?: Agent.Agent["dialect"] | undefined
   /** Receives every event as it happens. */
   readonly recorder?: Recorder.Sink | undefined
 }
@@ -293,6 +299,7 @@ const play = (scenario: Scenario, cast: Cast, options: RunOptions, recording: Re
     scenario.capabilities === undefined ? cast.model : { ...cast.model, capabilities: scenario.capabilities }
   const agent = Agent.make({
     ...scenario.agent,
+    ...(options.dialect === undefined ? {} : { dialect: options.dialect }),
     name: scenario.name,
     instructions: scenario.instructions,
     model,

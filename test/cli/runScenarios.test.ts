@@ -1,7 +1,9 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, FileSystem, Layer, Path, Sink, Stream } from "effect"
+import { Effect, FileSystem, Layer, Path, Schema, Sink, Stream } from "effect"
 import { ChildProcessSpawner } from "effect/process"
+import { Model, ModelRegistry } from "kernai"
+import { MockProvider } from "kernai/testing"
 import { fileURLToPath } from "node:url"
 import { codeOf, CommandFailed } from "../../src/cli/exit.ts"
 import { runMatrix } from "../../src/cli/matrix.ts"
@@ -11,7 +13,14 @@ import { call, kernai, memoryScreen } from "./support.ts"
 
 const catalogue = fileURLToPath(new URL("../../examples/scenarios", import.meta.url))
 
-const options: ScenarioFlags = { paths: [catalogue], model: undefined, log: undefined, json: false, color: undefined }
+const options: ScenarioFlags = {
+  paths: [catalogue],
+  model: undefined,
+  dialect: undefined,
+  log: undefined,
+  json: false,
+  color: undefined
+}
 
 const scenario = (name: string, body: string) => `
 import { Scenario } from "kernai/testing"
@@ -224,6 +233,7 @@ describe("kernai scenario matrix", () => {
         const exit = yield* runMatrix({
           paths: [directory],
           model: ["script/whole"],
+          dialects: false,
           concurrency: 1,
           timeout: 60,
           log: `${directory}/logs`,
@@ -278,4 +288,45 @@ describe("kernai scenario matrix", () => {
       }).pipe(Effect.provide(NodeServices.layer)),
     60_000
   )
+
+  it.live(
+    "measures each model in both dialects, and writes the one it speaks better as data for a registry",
+    () =>
+      Effect.gen(function* () {
+        const expects = `expect: ({ result }) => (result === "ok" ? [] : ["not ok"])`
+        const directory = yield* folder({ "a.ts": scenario("a", `${says}, ${expects}`) })
+        const logs = `${directory}/logs`
+        const { code, out } = yield* call([
+          "scenario",
+          "matrix",
+          directory,
+          "--dialects",
+          "-m",
+          "script/whole",
+          "--log",
+          logs
+        ])
+        assert.strictEqual(code, 0)
+        assert.match(out, /^ok {7}a with blocks script\/whole/m)
+        assert.match(out, /^fail {5}a with tools script\/whole/m)
+        assert.match(out, /^script\/whole: blocks 1 of 1 ok, 1 turns, \d+ tokens; tools 0 of 1 ok; blocks$/m)
+        const fs = yield* FileSystem.FileSystem
+        const name = (yield* fs.readDirectory(logs)).find((name) => name.startsWith("dialects_")) ?? ""
+        const written = yield* Schema.decodeEffect(Schema.fromJsonString(Written))(
+          yield* fs.readFileString(`${logs}/${name}`)
+        )
+        assert.deepStrictEqual(
+          written.models.map(({ dialect, id, provider }) => [provider, id, dialect]),
+          [["script", "whole", "blocks"]]
+        )
+        const registry = ModelRegistry.layer({ script: MockProvider.make() }, { models: written.models })
+        const { model } = yield* ModelRegistry.ModelRegistry.use((registry) => registry.resolve("script/whole")).pipe(
+          Effect.provide(registry)
+        )
+        assert.strictEqual(Model.dialectOf(model), "blocks")
+      }).pipe(Effect.provide(NodeServices.layer)),
+    60_000
+  )
 })
+
+const Written = Schema.Struct({ measured_at: Schema.String, models: Schema.Array(Model.Model) })

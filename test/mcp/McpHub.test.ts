@@ -743,6 +743,27 @@ describe("McpHub", () => {
       })
     )
 
+    it.live("reports a server away as soon as a call finds it away, and connected once it answers again", () =>
+      Effect.gen(function* () {
+        const notebook = new Http.Notebook()
+        const first = yield* Http.serve(Http.mcp(notebook))
+        yield* Effect.gen(function* () {
+          const hub = yield* McpHub.McpHub
+          assert.deepStrictEqual(texts(yield* Hub.call("mcp_small__write")), ["1"])
+          yield* first.stop
+          notebook.sessions.clear()
+          const error = yield* Effect.flip(Hub.call("mcp_small__write"))
+          assert.match(String(error), /ECONNREFUSED/)
+          const [status] = yield* hub.status
+          assert.deepInclude(status, { name: "small", state: "unavailable" })
+          assert.strictEqual(status?.problem?.reason, "connect")
+          yield* Http.serve(Http.mcp(notebook), first.port)
+          yield* until(({ state }) => state === "connected")
+          assert.strictEqual(notebook.written, 1)
+        }).pipe(Effect.provide(Hub.hub({ small: { url: first.url() } })))
+      })
+    )
+
     it.live("restarts a killed server for the next call, reads its list and writes once (R-2)", () =>
       Effect.gen(function* () {
         const side = yield* Support.sideFile
@@ -750,9 +771,8 @@ describe("McpHub", () => {
           yield* Hub.call("mcp_h__say", { text: "hi" })
           const pid = Number(Support.lines(side)[0]!.split(" ")[1])
           process.kill(pid, "SIGKILL")
-          yield* Support.until(() => !Support.isAlive(pid))
-          // Whoever started it hears of that a moment later; what was written meanwhile is not written again.
-          yield* Effect.sleep("100 millis")
+          // It is collected when the process that started it has noticed; a write before would not be repeated.
+          yield* Support.until(() => !fs.existsSync(`/proc/${pid}`))
           assert.deepStrictEqual(texts(yield* Hub.call("mcp_h__write")), ["done"])
           const lines = Support.lines(side)
           assert.lengthOf(

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Clock, Effect, Fiber, Option } from "effect"
+import { TestClock } from "effect/testing"
 import { Limits } from "kernai"
 import { frameLength } from "../../src/internal/base/bounds.ts"
 import * as JsonRpc from "../../src/mcp/internal/jsonRpc.ts"
@@ -46,6 +47,20 @@ describe("a line", () => {
         request(2, "tools/list"),
         { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 2 } }
       ])
+    })
+  )
+
+  it.effect("ends a request at its time limit when the server reads nothing any more", () =>
+    Effect.gen(function* () {
+      const { request: ask } = JsonRpc.make({
+        send: () => Effect.never,
+        onNotification: () => Effect.void,
+        limits: Limits.defaults
+      })
+      const asking = yield* Effect.forkChild(Effect.timeoutOption(ask(request(1, "tools/call")), "2 seconds"))
+      yield* TestClock.adjust("2 seconds")
+      assert.isTrue(Option.isNone(yield* Fiber.join(asking)))
+      assert.strictEqual(yield* Clock.currentTimeMillis, 2_000)
     })
   )
 

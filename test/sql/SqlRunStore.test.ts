@@ -295,7 +295,7 @@ describe("SqlRunStore, in its tables", () => {
       const { db, filename } = yield* stored
       db.exec("INSERT INTO kernai_migrations (migration_id, name) VALUES (99, 'later')")
       assert.strictEqual(yield* reasonOf(at(filename)), "format")
-      assert.strictEqual(db.prepare("SELECT count(*) AS n FROM kernai_migrations").get()?.["n"], 3)
+      assert.strictEqual(db.prepare("SELECT count(*) AS n FROM kernai_migrations").get()?.["n"], 4)
     })
   )
 

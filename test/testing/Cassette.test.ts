@@ -1,6 +1,6 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, FileSystem, Layer, Logger, Stream } from "effect"
+import { Cause, Deferred, Effect, Exit, Fiber, FileSystem, Layer, Logger, Stream } from "effect"
 import { HttpClient } from "effect/http"
 import { TestClock } from "effect/testing"
 import { Limits } from "kernai"
@@ -212,9 +212,78 @@ describe("Cassette", () => {
         )
         const asking = yield* Effect.forkChild(Effect.provide(ask("hello"), recording))
         yield* Deferred.await(begun)
-        yield* Fiber.interrupt(asking)
+        const stopping = yield* Effect.forkChild(Fiber.interrupt(asking), { startImmediately: true })
+        yield* TestClock.adjust(Limits.defaults.cleanUpTimeout)
+        yield* Fiber.join(stopping)
         assert.strictEqual(yield* files.readFileString(file), before)
         assert.deepStrictEqual(yield* files.readDirectory(file.slice(0, file.lastIndexOf("/"))), ["run.json"])
+      })
+    )
+  )
+
+  it.effect("writes a recording whose reader stopped waiting before it was written", () =>
+    inFile((file) =>
+      Effect.gen(function* () {
+        const files = yield* FileSystem.FileSystem
+        const slow: FileSystem.FileSystem = {
+          ...files,
+          writeFile: (path, bytes, options) => Effect.delay(files.writeFile(path, bytes, options), "3 seconds")
+        }
+        const { layer, lines } = within(Limits.defaults.fetchedBytes)
+        const recording = Cassette.layer({ file, mode: "all" }).pipe(
+          Layer.provide([live().layer, Layer.succeed(FileSystem.FileSystem, slow)])
+        )
+        const replied = yield* Deferred.make<string>()
+        const asking = yield* Effect.forkChild(
+          ask("hi").pipe(
+            Effect.tap((text) => Deferred.succeed(replied, text)),
+            Effect.provide(Layer.merge(recording, layer))
+          )
+        )
+        const clock = yield* Effect.forkChild(Effect.forever(TestClock.adjust("100 millis")))
+        assert.match(yield* Deferred.await(replied), /^reply 0/)
+        assert.isFalse(yield* files.exists(file))
+        yield* Fiber.join(asking)
+        yield* Fiber.interrupt(clock)
+        assert.lengthOf((yield* Cassette.fromFile(file)).interactions, 1)
+        assert.deepStrictEqual(lines, [])
+      })
+    )
+  )
+
+  it.effect("fails the end of a recording that could not be written, and logs it as an error", () =>
+    inFile((file) =>
+      Effect.gen(function* () {
+        const files = yield* FileSystem.FileSystem
+        yield* files.makeDirectory(file)
+        const lines: Array<string> = []
+        const logs = Logger.layer([Logger.make(({ logLevel, message }) => void lines.push(`${logLevel} ${message}`))])
+        const recording = Cassette.layer({ file, mode: "all" }).pipe(Layer.provide(live().layer))
+        const replies: Array<string> = []
+        const exit = yield* ask("hi").pipe(
+          Effect.tap((text) => Effect.sync(() => replies.push(text))),
+          Effect.provide(Layer.merge(recording, logs)),
+          Effect.exit
+        )
+        assert.lengthOf(replies, 1)
+        assert.deepStrictEqual(lines, [`Error an exchange was not recorded: '${file}' cannot be written`])
+        assert.include(String(Exit.isFailure(exit) && Cause.squash(exit.cause)), `'${file}' cannot be written`)
+      })
+    )
+  )
+
+  it.effect("writes what could not be written together with the next exchange", () =>
+    inFile((file) =>
+      Effect.gen(function* () {
+        const files = yield* FileSystem.FileSystem
+        const recording = Cassette.layer({ file, mode: "all" }).pipe(Layer.provide(live().layer))
+        yield* Effect.gen(function* () {
+          yield* files.makeDirectory(file)
+          yield* ask("hi")
+          yield* files.remove(file, { recursive: true })
+          yield* ask("hello")
+        }).pipe(Effect.provide(recording))
+        assert.lengthOf((yield* Cassette.fromFile(file)).interactions, 2)
       })
     )
   )

@@ -32,9 +32,9 @@ const flags = {
     "number",
     "How many turns a message may take (20; with --agent what its file says, or 10)"
   ).pipe(Shared.optional),
-  dialect: Flag.Literals("dialect", ["blocks", "tools"]).pipe(
+  dialect: Flag.Literals("dialect", ["blocks", "tools", "auto"]).pipe(
     Flag.withMetavar("<dialect>"),
-    Flag.withDescription("Blocks in text (default), or the native tool calls of the model"),
+    Flag.withDescription("Blocks in text (default), the native tool calls of the model, or as it is best asked (auto)"),
     Shared.optional
   ),
   color: Shared.color

@@ -75,9 +75,9 @@ export const agent = {
   maxSteps: positive("max-steps", "number", `How many turns the run may take (${defaultSteps})`).pipe(
     Flag.withDefault(defaultSteps)
   ),
-  dialect: Flag.Literals("dialect", ["blocks", "tools"]).pipe(
+  dialect: Flag.Literals("dialect", ["blocks", "tools", "auto"]).pipe(
     Flag.withMetavar("<dialect>"),
-    Flag.withDescription("Blocks in text (default), or the native tool calls of the model"),
+    Flag.withDescription("Blocks in text (default), the native tool calls of the model, or as it is best asked (auto)"),
     Flag.withDefault("blocks")
   )
 }

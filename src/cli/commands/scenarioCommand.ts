@@ -28,6 +28,11 @@ const runFlags = {
     Flag.withDescription("Write a log of each run (--no-logs writes none)"),
     Flag.withDefault(true)
   ),
+  dialect: Flag.Literals("dialect", ["blocks", "tools", "auto"]).pipe(
+    Flag.withMetavar("<dialect>"),
+    Flag.withDescription("The dialect to run in, in place of that of the scenarios"),
+    Shared.optional
+  ),
   json: Shared.toggle("json", "Print a JSON line for each scenario"),
   log,
   color: Shared.color
@@ -59,6 +64,10 @@ const matrixFlags = {
     "model",
     "A column of the matrix; repeatable. script/whole, script/words and script/chars run offline (default: PROVIDER and MODEL of the environment, else script/whole)"
   ).pipe(Flag.withAlias("m"), Flag.atLeast(0)),
+  dialects: Shared.toggle(
+    "dialects",
+    "Run each pair in blocks and with native tools, and write which a model speaks better"
+  ),
   concurrency: Shared.positive("concurrency", "number", "Processes at once (2)").pipe(Flag.withDefault(2)),
   timeout: Shared.positive("timeout", "seconds", "How long a pair may take (600)").pipe(Flag.withDefault(600)),
   log,

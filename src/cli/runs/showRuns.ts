@@ -93,7 +93,7 @@ const statusOf = (status: RunStatus): string => {
     case "queued":
       return `queued, after ${status.phase}`
     case "running":
-      return `running${byOf(status.by)}, after ${status.phase}`
+      return `running${byOf(status.by)}${sinceOf(status.since)}, after ${status.phase}`
     case "interrupted":
       return `interrupted${byOf(status.by)}, after ${status.phase}`
     case "waiting":
@@ -106,6 +106,8 @@ const statusOf = (status: RunStatus): string => {
       return `completed: ${Text.excerpt(status.reason ?? status.source, 200)}`
   }
 }
+
+const sinceOf = (at: number | undefined): string => (at === undefined ? "" : ` since ${timeOf(at)}`)
 
 const byOf = (name: string | undefined): string => (name === undefined ? "" : ` by ${Text.excerpt(name, 80)}`)
 

@@ -19,7 +19,7 @@ const words: { readonly [K in keyof typeof Config.fields]: string } = {
   max_steps: "Turns before the run stops without an answer",
   max_turns: "Another name of max_steps",
   prose: "What text without blocks means",
-  dialect: "Blocks in text, or native tool calls",
+  dialect: "Blocks in text, native tool calls, or as the model is best asked (`auto`)",
   markups: "Other markup its model's calls are understood in",
   grammar: "Whether its replies are held to the grammar of its dialect, where a provider can",
   concurrency: "Calls of one reply that may run at once",

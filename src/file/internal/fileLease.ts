@@ -32,9 +32,17 @@ export const acquire = Effect.fnUntraced(function* (
     const now = yield* clock
     const { lease: held, n } = yield* last(log)
     if (held !== undefined && held.workerId !== workerId && held.expiresAt > now) return held
-    if (yield* put(log, { n: n + 1, lease: { workerId, expiresAt: millis === 0 ? 0 : now + millis } })) return undefined
+    const lease =
+      millis === 0
+        ? { workerId, expiresAt: 0 }
+        : { workerId, expiresAt: now + millis, since: sinceOf(held, workerId, now) }
+    if (yield* put(log, { n: n + 1, lease })) return undefined
   }
 })
+
+/** A renewed lease goes back to its beginning. */
+const sinceOf = (held: Kept | undefined, workerId: string, now: number): number =>
+  (held?.workerId === workerId && held.expiresAt > now ? held.since : undefined) ?? now
 
 /** Gives a lease back. */
 export const release = Effect.fnUntraced(function* (
@@ -53,7 +61,9 @@ export const release = Effect.fnUntraced(function* (
 const Line = Schema.fromJsonString(
   Schema.Struct({
     n: Schema.Natural,
-    lease: Schema.NullOr(Schema.Struct({ workerId: Schema.String, expiresAt: Schema.Finite }))
+    lease: Schema.NullOr(
+      Schema.Struct({ workerId: Schema.String, expiresAt: Schema.Finite, since: Schema.optionalKey(Schema.Finite) })
+    )
   })
 )
 

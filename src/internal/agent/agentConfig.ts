@@ -71,7 +71,7 @@ export const Config = Schema.Struct({
   max_steps: Schema.optionalKey(atLeast(0)),
   max_turns: Schema.optionalKey(atLeast(0)),
   prose: Schema.optionalKey(Schema.Literals(["auto", "final", "corrective"])),
-  dialect: Schema.optionalKey(Schema.Literals(["blocks", "tools"])),
+  dialect: Schema.optionalKey(Schema.Literals(["blocks", "tools", "auto"])),
   markups: Schema.optionalKey(
     Schema.Array(Schema.Literals(["tool_call", "function", "invoke", "bracket", "fenced", "json"]))
   ),

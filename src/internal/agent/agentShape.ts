@@ -61,7 +61,7 @@ const settings: ReadonlyArray<readonly [path: string, expected: string, test: Te
   ["context", "a Schema", optional(Schema.isSchema)],
   ["gate", '"dispatch" or "listing"', word("dispatch", "listing")],
   ["prose", '"auto", "final" or "corrective"', word("auto", "final", "corrective")],
-  ["dialect", '"blocks" or "tools"', word("blocks", "tools")],
+  ["dialect", '"blocks", "tools" or "auto"', word("blocks", "tools", "auto")],
   ["markups", "a list of markups", list(word("tool_call", "function", "invoke", "bracket", "fenced", "json"))],
   ["grammar", "true or false", isFlag],
   ["maxSteps", "a number", isNumber],

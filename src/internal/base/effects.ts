@@ -70,6 +70,14 @@ export const inTime = <A, E, B, E2>(
     })
   )
 
+/** Runs work whose interruption is not waited for. */
+export const leavable = <A, E>(work: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  Effect.uninterruptibleMask((restore) =>
+    begin(work, (fiber) =>
+      Effect.onInterrupt(restore(Fiber.join(fiber)), () => Effect.sync(() => fiber.interruptUnsafe()))
+    )
+  )
+
 // ---------------------------------------------------------------- failures
 
 /** Logs, whatever the loggers of a host do. */

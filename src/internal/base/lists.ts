@@ -35,8 +35,17 @@ export class Growing<out A> {
     return first.concat(this.#shared.length === this.length ? this.#shared : this.#shared.slice(0, this.length))
   }
 
+  at(index: number): A | undefined {
+    return index < this.length ? (this.#array ?? this.#shared)[index] : undefined
+  }
+
+  /** Did the list become this one by growing alone? False where that is not known without comparing items. */
+  grewFrom(before: Growing<A>): boolean {
+    return this === before || (this.#shared === before.#shared && before.length <= this.length)
+  }
+
   last(): A | undefined {
-    return this.length === 0 ? undefined : (this.#array ?? this.#shared)[this.length - 1]
+    return this.at(this.length - 1)
   }
 
   /** Returns the last `count` items, oldest first, without making an array of all. */

@@ -39,6 +39,19 @@ const cutStart = (text: string, bytes: number): string => {
   return new TextDecoder("utf-8", { ignoreBOM: true }).decode(raw.subarray(from))
 }
 
+/** Returns how many bytes a text takes in UTF-8, without encoding it. */
+export const utf8Length = (text: string): number => {
+  let bytes = text.length
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index)
+    if (code < 0x80) continue
+    bytes += code < 0x800 ? 1 : 2
+    // The second half of a pair is counted with the first: four bytes for both.
+    if (isHighSurrogate(code) && isLowSurrogate(text.charCodeAt(index + 1))) index++
+  }
+  return bytes
+}
+
 /** Returns a text of at most `length` UTF-16 units; a longer one is cut there, and `…` is appended. */
 export const shorten = (text: string, length: number): string => {
   if (text.length <= length) return text
@@ -68,6 +81,8 @@ export const isSpace = (code: number): boolean => code === 32 || (code >= 9 && c
 
 /** Is this UTF-16 unit the first half of a surrogate pair? */
 export const isHighSurrogate = (code: number): boolean => (code & 0xfc00) === 0xd800
+
+const isLowSurrogate = (code: number): boolean => (code & 0xfc00) === 0xdc00
 
 const isStripped = (code: number) => code === 0 || isSpace(code)
 

@@ -13,9 +13,10 @@ import { open, promptLog, State } from "../state/state.ts"
 import { type FlushError, flush } from "./commit.ts"
 import type { Draft } from "./drafts.ts"
 import { outputSchema } from "./output.ts"
-import { canAct, definitions, visibleProtocols } from "./permissions.ts"
+import { canAct, definitions, visibleProtocols, visibleSkills } from "./permissions.ts"
 import type { Run } from "./run.ts"
 import * as Budget from "./sharedBudget.ts"
+import { listingOf } from "./skillOffer.ts"
 
 /** Builds the prompt of the open turn. What was used to make it is counted for the tree. */
 export const buildPrompt = Effect.fnUntraced(function* (
@@ -45,6 +46,7 @@ const build = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<Prompt, P
     canAct: canAct(run, protocols),
     protocols: protocols.length === 0 ? none : protocols.map((protocol) => protocol.name),
     tools: agent.dialect === "tools" ? yield* definitions(run) : none,
+    listing: run.isListed ? listingOf(run, yield* visibleSkills(run)) : undefined,
     outputSchema: outputSchema(agent),
     builder: run.builder,
     counter: run.counter,

@@ -1,20 +1,23 @@
 /**
- * The builtin commands /skills, /workflow, /tasks and /protocols. They ignore their content and every allow list.
+ * The builtin commands /skills, /workflow, /tasks and /protocols, and the native search of skills. They ignore every
+ * allow list, and all but the searches ignore their content.
  */
 
 import * as Effect from "effect/Effect"
 import * as Calls from "../../Call.ts"
 import * as InstructionBuilder from "../../InstructionBuilder.ts"
 import * as Plan from "../../Plan.ts"
-import * as SkillRegistry from "../../SkillRegistry.ts"
-import type { Run } from "./run.ts"
+import type { Json } from "../base/json.ts"
 import { agentNames, visibleProtocols, visibleSkills } from "./permissions.ts"
+import type { Run } from "./run.ts"
+import { answerSearch, answerSkills, isSearch } from "./skillOffer.ts"
 
 /** Answers a builtin with a text. Fails when there is no builtin of that name. */
-export const builtin = (run: Run, command: string): Effect.Effect<string, "unknown"> => {
+export const builtin = (run: Run, command: string, input: Json): Effect.Effect<string, "unknown"> => {
+  if (isSearch(run, command)) return Effect.map(visibleSkills(run), (skills) => answerSearch(skills, input))
   switch (command) {
     case "/skills":
-      return Effect.map(visibleSkills(run), SkillRegistry.listing)
+      return Effect.map(visibleSkills(run), (skills) => answerSkills(run, skills, input))
     case "/protocols":
       return Effect.map(visibleProtocols(run), (protocols) =>
         JSON.stringify(protocols.map(({ documentation, name }) => ({ name, documentation })))

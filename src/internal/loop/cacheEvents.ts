@@ -2,16 +2,18 @@
  * Reports what a vendor should read of a prompt from its cache, and where it did not.
  */
 
-import type { Request } from "../../Provider.ts"
+import type { ToolDefinition } from "../../Provider.ts"
 import type { Usage } from "../../Usage.ts"
 import * as PromptCache from "../prompt/promptCache.ts"
+import { promptLog } from "../state/state.ts"
 import { emit } from "./publish.ts"
 import type { Run } from "./run.ts"
 
 /** Emits the forecast of a prompt that is about to be sent, and returns the tokens it expects. */
-export const forecastCache = (run: Run, request: Request, now: number): number => {
+export const forecastCache = (run: Run, model: string, tools: ReadonlyArray<ToolDefinition>, now: number): number => {
   if (run.live.publish === undefined) return 0
-  const { cache, lost, possible, tokens } = PromptCache.send(run.cache, request, now)
+  const prompt = { model, tools, system: run.state.system, messages: promptLog(run.state) }
+  const { cache, lost, possible, tokens } = PromptCache.send(run.cache, prompt, now)
   run.cache = cache
   if (possible > 0) emit(run, { type: "cache_forecast", tokens, possible, lost: lost ?? null })
   return tokens

@@ -39,7 +39,6 @@ export const commit = (run: Run, op: RunRecord["op"], drafts: ReadonlyArray<Draf
   run.next = nothing
   move(run.state, entry)
   run.records.push(entry)
-  run.latest = new State(run.state)
   // Also without a listener: a follower may join before they are stored.
   for (const event of entry.events) run.events.push(withResult(run.state, run.output, event))
 }
@@ -57,12 +56,13 @@ const locked = <A, E>({ lock }: Run, body: Effect.Effect<A, E>): Effect.Effect<A
 
 const send = (run: Run): Effect.Effect<void, FlushError> =>
   Effect.suspend(() => {
-    const { failed, latest, records } = run
+    const { failed, records } = run
     if (failed !== undefined) return Effect.fail(failed)
     if (!Arr.isArrayNonEmpty(records)) return Effect.void
     const events = run.events.length
+    const state = new State(run.state)
     run.records = []
-    return Effect.matchEffect(run.store.append(records, latest), {
+    return Effect.matchEffect(run.store.append(records, state), {
       onFailure: (error) => {
         run.failed = error
         // A defect of a store may have taken nothing: the run tries once more when it stops.
@@ -70,7 +70,7 @@ const send = (run: Run): Effect.Effect<void, FlushError> =>
         return Effect.fail(error)
       },
       onSuccess: () => {
-        run.published = latest.revision
+        run.published = state.revision
         publish(run, events)
         return Effect.void
       }

@@ -6,12 +6,16 @@
  */
 
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
 import * as Calls from "../../Call.ts"
 import type { RunCancelled } from "../../KernelError.ts"
 import type { DialectName } from "../../Dialect.ts"
 import { commonPrefix } from "../base/lists.ts"
 import { promptLog, turnLog } from "../state/state.ts"
 import { inDialect } from "../words/inDialect.ts"
+import type { Model } from "../../Model.ts"
+import { modelOf, parse } from "../../ModelRegistry.ts"
+import { dialectOf } from "./resolveModel.ts"
 import { record } from "./commit.ts"
 import { failWith } from "./failure.ts"
 import { type AnyAgent, type Environment, type Run } from "./run.ts"
@@ -29,7 +33,7 @@ export const handOver = (run: Run): boolean => {
   const agent = run.callables.get(transfer?.name ?? "")?.agent
   if (transfer === undefined || agent === undefined) return false
   const before = promptLog(state).array
-  const messages = inDialect(before, spokenBy(agent), modelName(agent))
+  const messages = inDialect(before, spokenBy(agent, run.provider.name), modelName(agent))
   const base = commonPrefix(before, messages)
   const prompt = { base, append: messages.slice(base) }
   record(run, { type: "agent_changed", from: run.agent.name, to: agent.name, callId: transfer.callId, prompt })
@@ -37,8 +41,19 @@ export const handOver = (run: Run): boolean => {
 }
 
 /** An agent without anything to call reads earlier calls as text: vendors refuse native calls of tools that are not there. */
-const spokenBy = (agent: AnyAgent): DialectName =>
-  agent.skills === undefined && agent.agents.length + agent.handoffs.length === 0 ? "blocks" : agent.dialect
+const spokenBy = (agent: AnyAgent, provider: string): DialectName =>
+  agent.skills === undefined && agent.agents.length + agent.handoffs.length === 0
+    ? "blocks"
+    : dialectOf(agent, ownModel(agent, provider), provider)
+
+/** The model as far as its name says: the registry of the host is not asked here. */
+const ownModel = ({ model }: AnyAgent, provider: string): Model =>
+  typeof model !== "string"
+    ? model
+    : Result.match(parse(model), {
+        onSuccess: (named) => modelOf(named.provider, named.model),
+        onFailure: () => modelOf(provider, model)
+      })
 
 const modelName = ({ model }: AnyAgent): string =>
   typeof model === "string" ? model.slice(model.indexOf("/") + 1) : model.id

@@ -9,7 +9,7 @@ import * as PromptCache from "../prompt/promptCache.ts"
 import { State } from "../state/state.ts"
 import { usedIds } from "../words/callIds.ts"
 import { nothing } from "./nextDelta.ts"
-import type { AnyAgent, Environment, Run } from "./run.ts"
+import type { AskedAgent, Environment, Run } from "./run.ts"
 
 /** A run in this process at a state, with its answer if it has one. */
 export const make = (environment: Environment, state: RunState, output: unknown): Run => ({
@@ -18,7 +18,6 @@ export const make = (environment: Environment, state: RunState, output: unknown)
   state: new State(state),
   next: nothing,
   records: [],
-  latest: state,
   events: [],
   published: state.revision,
   reply: undefined,
@@ -26,12 +25,13 @@ export const make = (environment: Environment, state: RunState, output: unknown)
   lock: undefined,
   output,
   cache: PromptCache.empty,
+  dropped: "",
   restore: Effect.interruptible,
   isUsed: usedIds(state.input)
 })
 
 /** The agent of a task, which answers in words: the output schema describes the answer of the whole run. */
-const asTask = (agent: AnyAgent): AnyAgent => {
+const asTask = (agent: AskedAgent): AskedAgent => {
   if (!agent.typed) return agent
   let task = tasks.get(agent)
   if (task === undefined) {
@@ -41,4 +41,4 @@ const asTask = (agent: AnyAgent): AnyAgent => {
 }
 
 // One per agent, because decoders and grammars are kept by agent.
-const tasks = new WeakMap<AnyAgent, AnyAgent>()
+const tasks = new WeakMap<AskedAgent, AskedAgent>()

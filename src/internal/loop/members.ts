@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { Agent } from "../../Agent.ts"
 import * as Agents from "../../Agent.ts"
+import type { DialectName } from "../../Dialect.ts"
 import { AgentConfigInvalid } from "../../KernelError.ts"
 import type { CommonOptions } from "../../RunOptions.ts"
 import type { AnySkill } from "../../Skill.ts"
@@ -15,8 +16,8 @@ import * as Team from "../agent/team.ts"
 import { closeOver } from "../base/effects.ts"
 import { closedSkill } from "../skill/withCall.ts"
 import { callablesOf } from "./callables.ts"
-import { modelOf } from "./resolveModel.ts"
-import type { AnyAgent, Environment, Member } from "./run.ts"
+import { dialectOf, modelOf } from "./resolveModel.ts"
+import type { AnyAgent, AskedAgent, Environment, Member } from "./run.ts"
 import type { MemberError } from "./stepErrors.ts"
 
 type OpenAgent<R> = Agent<unknown, AnySkill<unknown>, R, unknown>
@@ -40,7 +41,8 @@ export const membersOf = <R>(
       if (unpriced !== undefined) return Effect.fail(unpriced)
       const member: Member = {
         ...found,
-        agent,
+        agent: inDialect(agent, dialectOf(agent, found.model, found.provider.name)),
+        isListed: agent.dialect === "auto",
         skills: withOwn(Context.get(built, SkillRegistry), ownSkills(source, current)),
         callables: callablesOf(agent, team)
       }
@@ -84,6 +86,18 @@ const namesOf = <R>({ agents, handoffs }: OpenAgent<R>) => ({
   agents: agents.map(Team.nameOf),
   handoffs: handoffs.map(Team.nameOf)
 })
+
+/** The agent in a dialect. One copy per agent and dialect, for the same reason. */
+const inDialect = (agent: AnyAgent, dialect: DialectName): AskedAgent => {
+  let asked = askedAgents[dialect].get(agent)
+  if (asked === undefined) askedAgents[dialect].set(agent, (asked = { ...agent, dialect }))
+  return asked
+}
+
+const askedAgents = {
+  blocks: new WeakMap<AnyAgent, AskedAgent>(),
+  tools: new WeakMap<AnyAgent, AskedAgent>()
+}
 
 const plainAgents = new WeakMap<object, AnyAgent>()
 

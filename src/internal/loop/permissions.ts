@@ -16,6 +16,7 @@ import * as SkillRegistry from "../../SkillRegistry.ts"
 import { shows } from "../policy/askPolicy.ts"
 import { jsonObject, type JsonObject } from "../base/json.ts"
 import { type AnyAgent, type Callable, policyScope, type Run } from "./run.ts"
+import { toolsOf } from "./skillOffer.ts"
 
 /** The skills the agent may call, in listing order, and after them its agents. An agent hides a skill of its name. */
 export const visibleSkills = (run: Run): Effect.Effect<ReadonlyArray<AnySkill>> =>
@@ -105,11 +106,7 @@ export const parametersOf = (run: Run, name: string, text: string): JsonObject =
 /** Skills and protocols as native tools. A protocol takes the content of its block as `request`. */
 export const definitions = (run: Run): Effect.Effect<ReadonlyArray<ToolDefinition>> =>
   Effect.map(Effect.zip(visibleSkills(run), visibleProtocols(run)), ([skills, protocols]) => [
-    ...skills.map((skill) => ({
-      name: skill.name,
-      description: skill.description,
-      inputSchema: skill.inputSchema
-    })),
+    ...toolsOf(run, skills),
     ...protocols.map((protocol) => ({
       name: protocol.name,
       description: protocol.documentation ?? `Sends a request to ${protocol.name}.`,

@@ -11,6 +11,7 @@ import { readOutput } from "./output.ts"
 import type { CallKind } from "../../Call.ts"
 import { agentNames, canAct, isProtocol, parametersOf, visibleProtocols } from "./permissions.ts"
 import { openTurn, type Run } from "./run.ts"
+import { isSearch } from "./skillOffer.ts"
 
 /** Everything the meaning of a reply depends on besides the reply. */
 export interface ReplyRules {
@@ -53,7 +54,10 @@ const rulesOf = (run: Run, acts: boolean): ReplyRules => {
     correctsProse: agent.prose === "corrective" || (agent.prose === "auto" && acts),
     limits,
     isProtocol: (type) => isProtocol(run, type),
-    kindOf: (name) => (name.startsWith("/") ? "builtin" : (run.callables.get(name)?.kind ?? "skill")),
+    kindOf: (name) =>
+      name.startsWith("/") || (dialect === "tools" && isSearch(run, name))
+        ? "builtin"
+        : (run.callables.get(name)?.kind ?? "skill"),
     agents: agentNames(run),
     isUsed: (id) => run.isUsed(id, turnLog(run.state)),
     parameters: (skill, text) => parametersOf(run, skill, text),

@@ -6,7 +6,9 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { ModelError } from "../../KernelError.ts"
 import { ProviderError } from "../../KernelError.ts"
+import type { DialectName } from "../../Dialect.ts"
 import type { Model } from "../../Model.ts"
+import * as Models from "../../Model.ts"
 import { ModelRegistry, modelOf as modelByName } from "../../ModelRegistry.ts"
 import { Provider, type ProviderShape } from "../../Provider.ts"
 import type { AnyAgent, Served } from "./run.ts"
@@ -71,6 +73,10 @@ const prefixOf = ({ id }: Model, own: Served, hasRegistry: boolean): string | un
   const slash = id.indexOf("/")
   return hasRegistry && slash > 0 && !own.model.id.includes("/") ? id.slice(0, slash) : undefined
 }
+
+/** The dialect of an agent, which may depend on its model. */
+export const dialectOf = ({ dialect }: AnyAgent, model: Model, provider: string): DialectName =>
+  dialect === "auto" ? Models.dialectOf({ provider, ...model }) : dialect
 
 /** A model by name. A prefix that names the provider itself is not sent to the vendor. */
 const modelFor = (named: Model | string, provider: ProviderShape): Model => {

@@ -20,7 +20,7 @@ import { memberOf } from "./handOver.ts"
 import { make } from "./make.ts"
 import { treeOf } from "../store/family.ts"
 import { answerTasks, checkAnswers, withdraw } from "./queue.ts"
-import { type AnyAgent, type Environment, now, type Run } from "./run.ts"
+import { type AskedAgent, type Environment, now, type Run } from "./run.ts"
 import type { Recovery, Resumption } from "../../RunOptions.ts"
 import * as Budget from "./sharedBudget.ts"
 import { finish, traced } from "./start.ts"
@@ -90,7 +90,7 @@ const resumed = Effect.fnUntraced(function* (
 })
 
 /** The agent in the dialect of its first turn: it does not change its dialect in the middle of a conversation. */
-const inDialectOf = (state: RunState, agent: AnyAgent): AnyAgent => {
+const inDialectOf = (state: RunState, agent: AskedAgent): AskedAgent => {
   const open = state.status.phase === "turn_started" ? undefined : state.currentTurn
   const dialect = (state.turns[(state.handed?.turn ?? 1) - 1] ?? open)?.dialect ?? agent.dialect
   return dialect === agent.dialect ? agent : { ...agent, dialect }

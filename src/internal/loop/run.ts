@@ -9,6 +9,7 @@ import type * as Semaphore from "effect/Semaphore"
 import type { Agent } from "../../Agent.ts"
 import type { Call, CallResult } from "../../Call.ts"
 import type { Content } from "../../Content.ts"
+import type { DialectName } from "../../Dialect.ts"
 import type { Hooks } from "../../Hooks.ts"
 import type * as InstructionBuilder from "../../InstructionBuilder.ts"
 import type {
@@ -48,6 +49,9 @@ import type { MediaError, MemberError } from "./stepErrors.ts"
 /** An agent whose instructions need no services any more. */
 export type AnyAgent = Agent<unknown, AnySkill<unknown>, never, unknown>
 
+/** An agent whose dialect is decided. */
+export type AskedAgent = AnyAgent & { readonly dialect: DialectName }
+
 /** An agent that can be called, in the form of a skill whose `call` reads the input as a text. */
 export interface Callable {
   readonly kind: "agent" | "handoff"
@@ -60,7 +64,9 @@ export type Callables = ReadonlyMap<string, Callable>
 
 /** What a run uses that depends on its agent. */
 export interface Member {
-  readonly agent: AnyAgent
+  readonly agent: AskedAgent
+  /** May its prompt list its skills? It does where its dialect is chosen for its model. */
+  readonly isListed: boolean
   readonly model: Model
   readonly provider: ProviderShape
   readonly skills: SkillRegistry["Service"]
@@ -156,8 +162,6 @@ export interface Run extends Environment {
   next: Delta
   /** Records that are not stored yet, and the events to publish once they are. */
   records: Array<RunRecord>
-  /** The state after the last record. */
-  latest: RunState
   events: Array<RunEvent>
   /** The revision up to which events are published. */
   published: number
@@ -171,6 +175,8 @@ export interface Run extends Environment {
   output: unknown
   /** What vendors keep of this run's prompts, as far as it is known. Replaced by `cacheEvents.ts` alone. */
   cache: PromptCache
+  /** The options that the last model call was sent without. Replaced by `droppedOptions.ts` alone. */
+  dropped: string
   /** Makes foreign code interruptible again: the loop itself is not. */
   restore: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   /** Did an earlier call of this run have this id? */

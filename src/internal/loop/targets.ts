@@ -362,7 +362,7 @@ const builtinTarget = (run: Run, call: Call): Target => {
     input: call.input,
     limit: undefined,
     started: undefined,
-    perform: builtin(run, command),
+    perform: builtin(run, command, call.input),
     keep: (value) => {
       const result = String(value)
       return Effect.succeed({ output: [Contents.text(result)], event: { type: "builtin_result", command, result } })

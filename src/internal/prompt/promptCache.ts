@@ -7,14 +7,20 @@
  */
 
 import type { Message } from "../../Message.ts"
-import type { Request, ToolDefinition } from "../../Provider.ts"
-import { estimate, ofTools } from "./tokenEstimate.ts"
+import type { ToolDefinition } from "../../Provider.ts"
+import type { Growing } from "../base/lists.ts"
+import { estimate, estimateSystem, ofTools } from "./tokenEstimate.ts"
 
-/** A beginning that is kept: so many messages of a prompt, the system message among them. */
-interface Entry {
+/** The parts of a request by which a cache goes. */
+export interface Prompt {
   readonly model: string
   readonly tools: ReadonlyArray<ToolDefinition>
-  readonly messages: ReadonlyArray<Message>
+  readonly system: string | null
+  readonly messages: Growing<Message>
+}
+
+/** A beginning that is kept: the tools, the system text and so many messages of a prompt. */
+interface Entry extends Prompt {
   readonly length: number
   readonly tokens: number
   readonly usedAt: number
@@ -48,69 +54,65 @@ export const shortest = 1024
 
 const most = 16
 
-/** Forecasts the next prompt, which is sent at `now`. */
-export const forecast = (cache: PromptCache, request: Request, now: number): Forecast =>
-  forecastFrom(cache, request, live(fitting(cache, request), now))
-
-/** What is kept after a prompt was sent at `now`. */
-export const sent = (cache: PromptCache, request: Request, now: number): PromptCache =>
-  keptAfter(cache, request, now, live(fitting(cache, request), now))
-
-/** Does both, and compares the prompt with what is kept only once. */
-export const send = (cache: PromptCache, request: Request, now: number): Forecast & { readonly cache: PromptCache } => {
-  const fits = live(fitting(cache, request), now)
-  return { ...forecastFrom(cache, request, fits), cache: keptAfter(cache, request, now, fits) }
+/** Forecasts a prompt that is sent at `now`, and returns what is kept after it. */
+export const send = (cache: PromptCache, prompt: Prompt, now: number): Forecast & { readonly cache: PromptCache } => {
+  const fits = live(fitting(cache, prompt), now)
+  return { ...forecast(cache, prompt, fits), cache: keptAfter(cache, prompt, now, fits) }
 }
 
 const live = (entries: PromptCache, now: number): PromptCache => entries.filter(({ usedAt }) => now - usedAt <= keptFor)
 
-const forecastFrom = (cache: PromptCache, request: Request, fits: PromptCache): Forecast => {
+const forecast = (cache: PromptCache, prompt: Prompt, fits: PromptCache): Forecast => {
   const last = cache.at(-1)
   if (last === undefined) return { tokens: 0, possible: 0, lost: undefined }
   const tokens = longest(fits)
   const possible = Math.max(tokens, last.tokens)
   if (tokens === possible) return { tokens, possible, lost: undefined }
-  return { tokens, possible, lost: changeOf(last, request) ?? "expired" }
+  return { tokens, possible, lost: changeOf(last, prompt) ?? "expired" }
 }
 
-const keptAfter = (cache: PromptCache, request: Request, now: number, fitting: PromptCache): PromptCache => {
-  const { messages } = request
+const keptAfter = (cache: PromptCache, prompt: Prompt, now: number, fits: PromptCache): PromptCache => {
+  const { length } = prompt.messages
   const kept = live(cache, now)
-  const fits = new Set(fitting)
-  const [hit] = fits
-  const line = lineAfter(kept, hit)
-  const lengths = messages[0]?.role === "system" && messages.length > 1 ? [1, messages.length] : [messages.length]
-  const added = lengths.flatMap((length) => beginning(request, length, hit, line, now))
-  const isAdded = (entry: Entry) => fits.has(entry) && added.some(({ length }) => length === entry.length)
+  const line = lineAfter(kept, fits[0])
+  const lengths = prompt.system !== null && length > 0 ? [0, length] : [length]
+  const added = lengths.flatMap((length) => beginning(prompt, length, fits, line, now))
+  const isAdded = (entry: Entry) => fits.includes(entry) && added.some(({ length }) => length === entry.length)
   // A beginning that is read is kept for longer, and with it those that it begins with.
   const others = kept
     .filter((entry) => !isAdded(entry))
-    .map((entry) => (fits.has(entry) ? { ...entry, usedAt: now } : entry))
+    .map((entry) => (fits.includes(entry) ? { ...entry, usedAt: now } : entry))
   return [...others, ...added].slice(-most)
 }
 
 /** The beginning of a prompt with so many messages, if it is long enough to be kept. */
 const beginning = (
-  { messages, model, tools }: Request,
+  prompt: Prompt,
   length: number,
-  hit: Entry | undefined,
+  fits: PromptCache,
   line: number,
   now: number
 ): ReadonlyArray<Entry> => {
-  const known = hit !== undefined && hit.length <= length ? hit : { length: 0, tokens: ofTools(tools) }
-  const added = messages.slice(known.length, length).reduce((sum, message) => sum + estimate(message), 0)
-  const tokens = known.tokens + added
-  return tokens < shortest ? [] : [{ model: model.id, tools, messages, length, tokens, usedAt: now, line }]
+  const known = fits.find((entry) => entry.length <= length) ?? {
+    length: 0,
+    tokens: ofTools(prompt.tools) + estimateSystem(prompt.system)
+  }
+  let { tokens } = known
+  for (let index = known.length; index < length; index++) {
+    const message = prompt.messages.at(index)
+    if (message !== undefined) tokens += estimate(message)
+  }
+  return tokens < shortest ? [] : [{ ...prompt, length, tokens, usedAt: now, line }]
 }
 
 /** The entries that a prompt begins with, the longest first. */
-const fitting = (cache: PromptCache, request: Request): PromptCache => {
+const fitting = (cache: PromptCache, prompt: Prompt): PromptCache => {
   const lines = new Set<number>()
   return cache
     .toSorted((a, b) => b.length - a.length)
     .filter((entry) => {
       if (lines.has(entry.line)) return true
-      const fits = changeOf(entry, request) === undefined
+      const fits = changeOf(entry, prompt) === undefined
       if (fits) lines.add(entry.line)
       return fits
     })
@@ -125,14 +127,14 @@ const lineAfter = (cache: PromptCache, hit: Entry | undefined): number => {
 const longest = (entries: PromptCache): number => entries.reduce((most, { tokens }) => Math.max(most, tokens), 0)
 
 /** The first part of a kept beginning that a prompt has otherwise. Undefined if the prompt begins with it. */
-const changeOf = (entry: Entry, { messages, model, tools }: Request): Change | undefined => {
-  if (entry.model !== model.id) return "model"
+const changeOf = (entry: Entry, { messages, model, system, tools }: Prompt): Change | undefined => {
+  if (entry.model !== model) return "model"
   if (!isSameTools(entry.tools, tools)) return "tools"
+  if (entry.system !== system) return "system"
+  // A conversation that only grew begins with what it was.
+  if (messages.grewFrom(entry.messages)) return undefined
   for (let index = 0; index < entry.length; index++) {
-    const before = entry.messages[index]
-    if (before !== messages[index] && !isSameText(before, messages[index])) {
-      return before?.role === "system" ? "system" : "messages"
-    }
+    if (!isSameText(entry.messages.at(index), messages.at(index))) return "messages"
   }
   return undefined
 }
@@ -151,9 +153,10 @@ const isSameTools = (a: ReadonlyArray<ToolDefinition>, b: ReadonlyArray<ToolDefi
       )
     }))
 
-/** The system message, and a summary, are made anew for each prompt. */
+/** A summary is made anew for each prompt. */
 const isSameText = (a: Message | undefined, b: Message | undefined): boolean =>
-  a !== undefined && a.role === b?.role && a.content.every(({ type }) => type === "text") && textOf(a) === textOf(b)
+  a === b ||
+  (a !== undefined && a.role === b?.role && a.content.every(({ type }) => type === "text") && textOf(a) === textOf(b))
 
 const textOf = ({ content }: Message): string =>
   content.map((part) => (part.type === "text" ? part.text : "\0")).join("\0")

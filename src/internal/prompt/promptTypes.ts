@@ -39,6 +39,8 @@ export interface PromptContext {
   readonly protocols: ReadonlyArray<string>
   /** Native tools, when the dialect is `tools`. */
   readonly tools: ReadonlyArray<ToolDefinition>
+  /** The skills as the prompt shows them. Undefined: the model asks for them. */
+  readonly listing?: InstructionBuilder.Options["listing"]
   /** The JSON Schema of a typed answer, as text. */
   readonly outputSchema: string | undefined
   /** Writes the rules of the dialect. */

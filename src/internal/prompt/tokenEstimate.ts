@@ -10,6 +10,7 @@ import * as Blocks from "../../Content.ts"
 import type { Content } from "../../Content.ts"
 import type { Message } from "../../Message.ts"
 import type { ToolDefinition } from "../../Provider.ts"
+import { utf8Length } from "../base/text.ts"
 
 /** Counts the tokens of a text. */
 export type Count = (text: string) => Effect.Effect<number>
@@ -17,10 +18,8 @@ export type Count = (text: string) => Effect.Effect<number>
 const perMessage = 4
 const perMedium = 1_600
 
-const encoder = new TextEncoder()
-
 /** Estimates the tokens of a text. */
-export const ofText = (text: string): number => Math.ceil(encoder.encode(text).byteLength / 4)
+export const ofText = (text: string): number => Math.ceil(utf8Length(text) / 4)
 
 /** The parts of a message that are counted. */
 const countable = (message: Message): { readonly text: string; readonly extra: number } => {
@@ -94,13 +93,21 @@ export const ofMessages = (messages: ReadonlyArray<Message>, count: Count | unde
 
 let last: { readonly text: string; readonly count: Count | undefined; readonly tokens: number } | undefined
 
-/** Returns the tokens of a system text, which is usually that of the previous turn. */
+/** Estimates the tokens of a system text, which is usually that of the previous turn. */
+export const estimateSystem = (text: string | null): number => {
+  if (text === null) return 0
+  if (last === undefined || last.text !== text || last.count !== undefined) {
+    last = { text, count: undefined, tokens: ofText(text) + perMessage }
+  }
+  return last.tokens
+}
+
+/** Counts the tokens of a system text with a counter, or estimates them. */
 export const ofSystem = (text: string | null, count: Count | undefined): Effect.Effect<number> =>
   Effect.suspend(() => {
-    if (text === null) return Effect.succeed(0)
+    if (text === null || count === undefined) return Effect.succeed(estimateSystem(text))
     if (last !== undefined && last.text === text && last.count === count) return Effect.succeed(last.tokens)
-    const counting = count === undefined ? Effect.sync(() => ofText(text)) : counts(count, text)
-    return Effect.map(counting, (tokens) => {
+    return Effect.map(counts(count, text), (tokens) => {
       last = { text, count, tokens: tokens + perMessage }
       return last.tokens
     })

@@ -5,6 +5,7 @@
  * way, paused or queued, and while a run that was forked from it has not ended. The tree that ended last always stays.
  */
 
+import type { PhaseEvent, RunRecord } from "../../RunRecord.ts"
 import type { RunState } from "../../RunState.ts"
 
 /** How much of ended runs is kept. */
@@ -15,7 +16,8 @@ export interface EndedLimits {
 
 /** What is kept of a run. */
 interface Kept {
-  readonly journal: ReadonlyArray<unknown>
+  /** About the bytes of its journal. */
+  readonly bytes: number
   readonly state: RunState
   readonly lease: unknown
 }
@@ -82,7 +84,7 @@ const none: ReadonlyArray<never> = []
 const count = (ended: EndedRuns, kept: ReadonlyMap<string, Kept>, root: string): void => {
   const runs = ended.trees.get(root) ?? none
   let size: Size = { runs: 0, bytes: 0 }
-  for (const id of runs) size = { runs: size.runs + 1, bytes: size.bytes + weigh(kept.get(id)?.journal) }
+  for (const id of runs) size = { runs: size.runs + 1, bytes: size.bytes + (kept.get(id)?.bytes ?? 0) }
   ended.sizes.set(root, size)
   ended.runs += size.runs
   ended.bytes += size.bytes
@@ -94,6 +96,39 @@ const uncount = (ended: EndedRuns, root: string): void => {
   ended.sizes.delete(root)
   ended.runs -= size.runs
   ended.bytes -= size.bytes
+}
+
+/** About the bytes of a record. What all records have is not looked at. */
+export const weighRecord = ({ delta, events, op }: RunRecord): number => {
+  let bytes = perRecord + (op === "launch" ? 0 : weigh(delta))
+  for (const event of events) bytes += payload(event)
+  return bytes
+}
+
+const perRecord = 400
+
+/** About the bytes of a record that models, skills and hosts determine. */
+const payload = (event: PhaseEvent): number => {
+  switch (event.type) {
+    case "model_started":
+    case "tool_calls_completed":
+    case "turn_completed":
+      return 0
+    case "turn_started":
+      return weigh(event.steering)
+    case "turn_prepared":
+      return weigh(event.prompt) + weigh(event.args)
+    case "tool_calls_started":
+      return weigh(event.calls) + weigh(event.questions)
+    case "tool_call_started":
+      return weigh(event.change)
+    case "model_completed":
+      return weigh(event.message) + weigh(event.calls)
+    case "tool_call_completed":
+      return weigh(event.result)
+    default:
+      return weigh(event)
+  }
 }
 
 /** About the bytes that a value takes. */

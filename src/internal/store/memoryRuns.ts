@@ -44,6 +44,7 @@ interface Kept {
   readonly journal: Array<Entry>
   /** The worker of the first record, and nearly always of all of them. */
   readonly workerId: string
+  bytes: number
   state: RunState
   lease: Held | undefined
 }
@@ -120,12 +121,13 @@ const append = (
     const misfit = RunCodec.refusal(record)
     if (misfit !== undefined) return Effect.fail(misfit)
   }
-  if (run === undefined) {
-    kept.set(runId, { journal: records.map((record) => entryOf(workerId, record)), workerId, state, lease: undefined })
-  } else {
-    for (const record of records) run.journal.push(entryOf(run.workerId, record))
-    run.state = state
+  const target = run ?? { journal: [], workerId, bytes: 0, state, lease: undefined }
+  if (run === undefined) kept.set(runId, target)
+  for (const record of records) {
+    target.journal.push(entryOf(target.workerId, record))
+    target.bytes += Ended.weighRecord(record)
   }
+  target.state = state
   for (const follower of followers) if (follower.runId === runId) offer(follower, records)
   if (state.status.type === "cancelled") runs.cancellations.tell(runId)
   for (const id of Ended.note(ended, kept, state)) remove(runs, id)
@@ -199,20 +201,23 @@ const list = (runs: Runs, filter: RunFilter): ReadonlyArray<RunHead> => {
 
 const headIn = ({ clock }: Runs, { lease, state }: Kept): RunHead => {
   if (lease === undefined) return headOf(state)
-  const { expiresAt, workerId } = lease
-  return headOf(state, { workerId, expiresAt, isLive: isLive(clock, lease) })
+  const { until: _, ...kept } = lease
+  return headOf(state, { ...kept, isLive: isLive(clock, lease) })
 }
 
 const isLive = (clock: Clock.Clock, { until }: Held): boolean => clock.monotonicTimeNanosUnsafe() < until
 
-const heldFor = (clock: Clock.Clock, workerId: string, millis: number): Held =>
-  millis === 0
-    ? { workerId, expiresAt: 0, until: 0n }
-    : {
-        workerId,
-        expiresAt: clock.currentTimeMillisUnsafe() + millis,
-        until: clock.monotonicTimeNanosUnsafe() + BigInt(Math.round(millis * 1e6))
-      }
+const heldFor = (clock: Clock.Clock, workerId: string, millis: number, before: Held | undefined): Held => {
+  if (millis === 0) return { workerId, expiresAt: 0, until: 0n }
+  const now = clock.currentTimeMillisUnsafe()
+  const isRenewed = before?.workerId === workerId && isLive(clock, before)
+  return {
+    workerId,
+    expiresAt: now + millis,
+    since: (isRenewed ? before.since : undefined) ?? now,
+    until: clock.monotonicTimeNanosUnsafe() + BigInt(Math.round(millis * 1e6))
+  }
+}
 
 const acquire = (
   { clock, kept }: Runs,
@@ -229,7 +234,7 @@ const acquire = (
   }
   const moved = movedSince(claim, headOf(run.state))
   if (moved !== undefined) return Effect.fail(moved)
-  run.lease = heldFor(clock, claim.workerId, lease.success)
+  run.lease = heldFor(clock, claim.workerId, lease.success, held)
   return Effect.void
 }
 

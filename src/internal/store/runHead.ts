@@ -39,9 +39,10 @@ const statusOf = (status: Status, lease: Lease | undefined): RunStatus => {
   if (status.type === "paused") return { ...status, type: "waiting" }
   if (status.type !== "running" || lease === undefined) return status
   const { phase } = status
-  const { expiresAt, isLive, workerId: by } = lease
+  const { expiresAt, isLive, since, workerId: by } = lease
   if (expiresAt === 0) return { type: "queued", phase }
-  return { type: isLive ? "running" : "interrupted", phase, by }
+  if (!isLive) return { type: "interrupted", phase, by }
+  return { type: "running", phase, by, ...(since === undefined ? {} : { since }) }
 }
 
 /** Returns the status in the journal of a run that stands as a word says. */

@@ -23,6 +23,13 @@ export interface Lease {
   readonly expiresAt: number
   /** Whether the lease had not expired when it was read. */
   readonly isLive: boolean
+  /**
+   * When the worker took the run, in milliseconds since the epoch. Renewing a lease does not change it. Absent for a lease
+   * that an older version wrote.
+   *
+   * @since 0.2.0
+   */
+  readonly since?: number
 }
 
 /**
@@ -43,7 +50,8 @@ export interface Claim {
  * How a run stands. Lists, commands and events use these words.
  *
  * - `queued`: it waits for a worker.
- * - `running`: the worker `by` holds it, or without `by` a process that runs it without a lease.
+ * - `running`: the worker `by` has held it `since` an instant (milliseconds since the epoch), or without `by` a process
+ *   runs it without a lease.
  * - `waiting`: for a person, or for its host; `reason` and `metadata` say what for.
  * - `interrupted`: its worker `by` stopped without giving it back. Another worker claims it.
  * - `cancelled`, `completed`, `failed`: it is at rest. A failed or cancelled run can be resumed.
@@ -53,7 +61,7 @@ export interface Claim {
  */
 export type RunStatus =
   | { readonly type: "queued"; readonly phase: Phase }
-  | { readonly type: "running"; readonly phase: Phase; readonly by?: string }
+  | { readonly type: "running"; readonly phase: Phase; readonly by?: string; readonly since?: number }
   | (Omit<Extract<Status, { readonly type: "paused" }>, "type"> & { readonly type: "waiting" })
   | { readonly type: "interrupted"; readonly phase: Phase; readonly by: string }
   | Extract<Status, { readonly type: "cancelled" | "completed" | "failed" }>

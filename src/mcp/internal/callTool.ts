@@ -31,10 +31,12 @@ export const callTool = Effect.fnUntraced(function* (
   tool: HubTool,
   input: { readonly [key: string]: unknown }
 ) {
-  const result = yield* server.connection.callTool(tool.tool.name, input, {
-    repeatable: effectsOf(server, tool) !== "write",
-    accepts: (now) => Definition.textOf(now) === tool.text
-  })
+  const result = yield* server.request((connection) =>
+    connection.callTool(tool.tool.name, input, {
+      repeatable: effectsOf(server, tool) !== "write",
+      accepts: (now) => Definition.textOf(now) === tool.text
+    })
+  )
   const page = Definition.pageOf(tool.tool)
   const { content, isError, structuredContent } = result
   const answer = Render.render(page === undefined ? result : { content, isError })
@@ -49,10 +51,12 @@ export const callTool = Effect.fnUntraced(function* (
 })
 
 export const readResource = (server: HubServer, uri: string): Effect.Effect<Answer, McpError> =>
-  Effect.flatMap(server.connection.readResource(uri), (result) => fit(server, Render.resource(result)))
+  Effect.flatMap(readFrom(server, uri), (result) => fit(server, Render.resource(result)))
+
+const readFrom = (server: HubServer, uri: string) => server.request((connection) => connection.readResource(uri))
 
 export const readPage = Effect.fnUntraced(function* (server: HubServer, uri: string): Effect.fn.Return<Page, McpError> {
-  const [page] = (yield* server.connection.readResource(uri)).contents
+  const [page] = (yield* readFrom(server, uri)).contents
   const mimeType = page?.mimeType ?? ""
   if (!Definition.isPage(uri) || page?.uri !== uri || !("text" in page) || !mimeType.startsWith("text/html")) {
     const detail = `MCP server '${server.name}' has no page ${uri}`
@@ -70,7 +74,8 @@ export const getPrompt = (
   const texts = Object.fromEntries(
     Object.entries(input).map(([key, value]) => [key, typeof value === "string" ? value : JSON.stringify(plain(value))])
   )
-  return Effect.flatMap(server.connection.getPrompt(name, texts), (result) => fit(server, Render.prompt(result)))
+  const got = server.request((connection) => connection.getPrompt(name, texts))
+  return Effect.flatMap(got, (result) => fit(server, Render.prompt(result)))
 }
 
 /** The contents of an answer. Fails with its text and its media when the server calls it an error. */

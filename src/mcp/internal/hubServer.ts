@@ -30,6 +30,8 @@ export class HubServer {
   info: ServerInfo | undefined
   /** The failure of the last read; undefined before the first one. */
   problem: McpError | undefined
+  /** Updates the status of the servers. */
+  publish: Effect.Effect<void> = Effect.void
   private listed: ReadonlyArray<McpSchema.Tool> | undefined
   private readonly pins: ToolPins["Service"]
   private readonly lock = Semaphore.makeUnsafe(1)
@@ -55,6 +57,15 @@ export class HubServer {
     const { connectTimeout, timeout } = this.config
     const times = [timeout, connectTimeout, this.oauth?.patience ?? Duration.zero]
     return times.reduce((sum, time) => Duration.sum(sum, time), cleanUpTimeout)
+  }
+
+  /** Runs a request. One that finds the server away changes its status before it fails. */
+  request<A>(request: (connection: McpConnection) => Effect.Effect<A, McpError>): Effect.Effect<A, McpError> {
+    return Effect.tapError(request(this.connection), (error) => {
+      if (error.reason !== "connect" || this.problem !== undefined) return Effect.void
+      this.problem = error
+      return this.publish
+    })
   }
 
   /** Reads the list of tools when it may have changed. Returns whether anything is different. Asks no person. */

@@ -21,6 +21,7 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Bounds from "../../internal/base/bounds.ts"
+import { begin } from "../../internal/base/effects.ts"
 import { isRecord, own, parseJson } from "../../internal/base/json.ts"
 import type { Limits } from "../../Limits.ts"
 
@@ -59,11 +60,14 @@ export const make = (options: {
     yield* settle(pending, message)
   })
 
-  // The protocol forbids cancelling the first request. A server that reads nothing any more is not waited for.
+  // The protocol forbids cancelling the first request. A server that reads nothing any more delays nobody.
   const cancel = ({ id, method }: McpSchema.JsonRpcRequest) =>
     method === "initialize" || !pending.has(id)
       ? Effect.void
-      : Effect.ignore(Effect.timeoutOption(send(cancelled(id)), Duration.times(limits.cleanUpTimeout, 1 / 5)))
+      : begin(
+          Effect.ignore(Effect.timeoutOption(send(cancelled(id)), Duration.times(limits.cleanUpTimeout, 1 / 5))),
+          () => Effect.void
+        )
 
   return {
     isOpen: Effect.sync(() => !closed),

@@ -34,6 +34,9 @@ export const open = Effect.fnUntraced(function* (
   const send = (text: string) => Effect.raceFirst(post(text), Deferred.await(ended))
   const line = JsonRpc.make({ send, onNotification, limits })
 
+  const end = (error: McpClientError) =>
+    Effect.all([Deferred.fail(endpoint, error), Deferred.fail(ended, error), line.close(error)], { discard: true })
+
   const get = HttpClientRequest.get(server.url).pipe(HttpClientRequest.setHeader("accept", "text/event-stream"))
   const response = yield* execute(client, get)
   if (!Http.isEventStream(response)) return yield* JsonRpc.broken("the server answered with no event stream")
@@ -43,12 +46,10 @@ export const open = Effect.fnUntraced(function* (
     return event.event === "message" && event.data !== "" ? line.receive(event.data) : Effect.void
   }).pipe(
     Effect.andThen(Effect.fail(JsonRpc.lost("the server closed the event stream"))),
-    Effect.catch((error) =>
-      Effect.all([Deferred.fail(endpoint, error), Deferred.fail(ended, error), line.close(error)], { discard: true })
-    ),
+    Effect.catch(end),
     Effect.forkScoped
   )
-  yield* Effect.addFinalizer(() => line.close(JsonRpc.lost("the connection was closed")))
+  yield* Effect.addFinalizer(() => end(JsonRpc.lost("the connection was closed")))
   yield* Deferred.await(endpoint)
   return line
 })

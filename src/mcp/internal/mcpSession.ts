@@ -24,6 +24,8 @@ import * as Http from "./http.ts"
 import * as JsonRpc from "./jsonRpc.ts"
 import * as LegacySse from "./legacySse.ts"
 import * as Listing from "./listing.ts"
+import * as Metrics from "./mcpMetrics.ts"
+import type { Measure } from "./mcpMetrics.ts"
 import { challengeOf } from "./requestFailure.ts"
 import * as Stdio from "./stdio.ts"
 import * as StreamableHttp from "./streamableHttp.ts"
@@ -48,6 +50,7 @@ export interface Session {
   readonly leftOut: ReadonlyMap<string, string>
   /** False once the line is known to be down. Over Streamable HTTP only a request can tell. */
   readonly isOpen: Effect.Effect<boolean>
+  readonly measure: Measure
   /** Finds out whether the server is there, before a call that must not be sent twice. */
   readonly probe: Effect.Effect<void, McpClientError>
 }
@@ -56,6 +59,7 @@ export interface Options {
   /** The client of an HTTP server, with its headers and token. */
   readonly httpClient: (server: HttpServer) => HttpClient.HttpClient
   readonly onChange: (change: Change) => void
+  readonly onErrorOutput: Stdio.OnErrorOutput
 }
 
 /** Connects. The session ends with the scope. */
@@ -86,7 +90,7 @@ const mayBeLegacySse = (server: McpServer, { reason }: McpClientError): server i
 
 const connect = Effect.fnUntraced(function* (server: McpServer, offer: ProtocolVersion, options: Options) {
   const scope = yield* Scope.fork(yield* Effect.scope)
-  return yield* attempt(server, Handshake.make(offer), options).pipe(
+  const opened = attempt(server, Handshake.make(offer), options).pipe(
     Effect.timeoutOrElse({
       duration: server.connectTimeout,
       orElse: () => Effect.fail(new McpClientError({ reason: new TimeoutError({ operation: "initialize" }) }))
@@ -94,12 +98,13 @@ const connect = Effect.fnUntraced(function* (server: McpServer, offer: ProtocolV
     Scope.provide(scope),
     Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
   )
+  return yield* Metrics.make(server)(offer === "2026-07-28" ? "server/discover" : "initialize", opened)
 })
 
 const attempt = Effect.fnUntraced(function* (server: McpServer, handshake: Handshake.Handshake, options: Options) {
   const limits = yield* Limits
   let session: Session | undefined
-  const wire = yield* openWire(server, handshake, options.httpClient, (method) => {
+  const wire = yield* openWire(server, handshake, options, (method) => {
     const change = /^notifications\/(tools|resources|prompts)\/list_changed$/.exec(method)?.[1]
     if (change !== "tools" && change !== "resources" && change !== "prompts") return Effect.void
     const forget = session === undefined ? Effect.void : forgetChanged(session.lists, change)
@@ -118,6 +123,8 @@ const attempt = Effect.fnUntraced(function* (server: McpServer, handshake: Hands
   )
   const { capabilities, offer, version } = handshake
   if (announcesChanges(capabilities)) yield* Effect.forkScoped(wire.listen)
+  const measure = Metrics.make(server)
+  yield* Metrics.inSession(server, version ?? offer)
   const templates = Listing.resourceTemplates(transport, server.connectTimeout)
   session = {
     client,
@@ -127,14 +134,17 @@ const attempt = Effect.fnUntraced(function* (server: McpServer, handshake: Hands
       tools: yield* listOf(
         Effect.suspend(() => {
           leftOut.clear()
-          return Effect.flatMap(client.listTools(), (tools) => usableTools(tools, leaveOut))
+          return Effect.flatMap(measure("tools/list", client.listTools()), (tools) => usableTools(tools, leaveOut))
         })
       ),
-      resources: yield* listOf(client.listResources()),
-      resourceTemplates: yield* listOf("resources" in capabilities ? templates : Effect.succeed([])),
-      prompts: yield* listOf(client.listPrompts())
+      resources: yield* listOf(measure("resources/list", client.listResources())),
+      resourceTemplates: yield* listOf(
+        "resources" in capabilities ? measure("resources/templates/list", templates) : Effect.succeed([])
+      ),
+      prompts: yield* listOf(measure("prompts/list", client.listPrompts()))
     },
     leftOut,
+    measure,
     isOpen: wire.isOpen,
     probe: wire.probe
   }
@@ -173,7 +183,7 @@ interface Wire extends Pick<Session, "isOpen" | "probe"> {
 const openWire = Effect.fnUntraced(function* (
   server: McpServer,
   handshake: Handshake.Handshake,
-  httpClient: Options["httpClient"],
+  { httpClient, onErrorOutput }: Options,
   onNotification: JsonRpc.OnNotification
 ): Effect.fn.Return<Wire, McpClientError, ChildProcessSpawner | Scope.Scope> {
   const badHeader = server.transport === "stdio" ? undefined : Http.badHeader(server)
@@ -183,7 +193,7 @@ const openWire = Effect.fnUntraced(function* (
   }
   switch (server.transport) {
     case "stdio":
-      return overLine(yield* Stdio.open(server, onNotification), handshake)
+      return overLine(yield* Stdio.open(server, onNotification, onErrorOutput), handshake)
     case "sse":
       return overLine(yield* LegacySse.open(server, httpClient(server), onNotification), handshake)
     case "streamable_http": {

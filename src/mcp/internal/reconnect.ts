@@ -12,6 +12,7 @@ import * as RcRef from "effect/RcRef"
 import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
+import { shorten, visible } from "../../internal/base/text.ts"
 import type { McpError } from "../../KernelError.ts"
 import type { Session } from "./mcpSession.ts"
 import { challengeOf, type Failures, fateOf } from "./requestFailure.ts"
@@ -32,7 +33,7 @@ export const make = Effect.fnUntraced(function* (options: {
   readonly renew: (challenge: string) => Effect.Effect<boolean, McpError>
 }): Effect.fn.Return<Use, never, Scope.Scope> {
   const { failures } = options
-  const sessions = yield* openSessions(options.open)
+  const sessions = yield* openSessions(noticed(options.open, `MCP server '${failures.server.name}' to connect`))
   let renewals = 0
   return Effect.fnUntraced(function* <A>(operation: string, mayRepeat: () => boolean, request: Request<A>) {
     // One repetition for a session that is gone, and one for a token that expired or allows too little.
@@ -42,7 +43,10 @@ export const make = Effect.fnUntraced(function* (options: {
       const attempt = yield* Effect.result(
         sessions.use((open) => {
           session = open
-          return request(open)
+          return noticed(
+            request(open),
+            `MCP server '${failures.server.name}' to answer ${visible(shorten(operation, 80))}`
+          )
         })
       )
       if (Result.isSuccess(attempt)) return attempt.success
@@ -65,6 +69,12 @@ export const make = Effect.fnUntraced(function* (options: {
     }
   })
 })
+
+/** Logs once, after a few seconds, what an effect waits for. */
+const noticed = <A, E, R>(effect: Effect.Effect<A, E, R>, what: string): Effect.Effect<A, E, R> =>
+  Effect.flatMap(Effect.forkChild(Effect.delay(Effect.logInfo(`waiting for ${what}`), "5 seconds")), (notice) =>
+    Effect.ensuring(effect, Fiber.interrupt(notice))
+  )
 
 /** The current session, shared by its users. */
 const openSessions = Effect.fnUntraced(function* (open: Effect.Effect<Session, McpClientError, Scope.Scope>) {

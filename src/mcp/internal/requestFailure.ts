@@ -71,6 +71,8 @@ export const challengeOf = ({ reason }: McpClientError): string | undefined => {
 
 export class Failures {
   readonly server: McpServer
+  /** The last error output of a local server, as the end of a sentence; "" when it wrote none. */
+  complaint: () => string = () => ""
   private readonly secrets: ReadonlyArray<string>
   private readonly tokens = new Set<string>()
 
@@ -89,12 +91,12 @@ export class Failures {
 
   /** A request failed. `operation` is its method, with the name of the tool. */
   of(operation: string, error: McpClientError): McpError {
-    return this.make(...describe(this.server, operation, error))
+    return this.make(...this.describe(operation, error))
   }
 
   /** The server cannot be connected to: no request was sent. */
   unreachable(error: McpClientError): McpError {
-    const [reason, detail] = describe(this.server, "initialize", error)
+    const [reason, detail] = this.describe("initialize", error)
     const { _tag, status } = { status: 0, ...error.reason }
     // A gateway answers for a server that is not there.
     const isAway = reason === "disconnected" || (_tag === "HttpError" && status >= 502 && status <= 504)
@@ -108,11 +110,16 @@ export class Failures {
   /** A call that may have had an effect was cut off, and is not repeated. */
   unknownOutcome(operation: string, error: McpClientError): McpError {
     const { name } = this.server
-    const [, cause] = describe(this.server, operation, error)
+    const [, cause] = this.describe(operation, error)
     return this.make(
       "outcome_unknown",
       `${operation} was cut off before MCP server '${name}' answered (${cause}); it may have been done, and was not repeated`
     )
+  }
+
+  private describe(operation: string, error: McpClientError): ReturnType<typeof describe> {
+    const [reason, detail] = describe(this.server, operation, error)
+    return [reason, reason === "timeout" ? `${detail}${this.complaint()}` : detail]
   }
 
   private make(reason: McpError["reason"], detail: string): McpError {

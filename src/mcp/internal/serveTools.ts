@@ -28,6 +28,7 @@ import * as Policy from "../../Policy.ts"
 import { Redaction } from "../../Redaction.ts"
 import * as Skill from "../../Skill.ts"
 import { SkillRegistry } from "../../SkillRegistry.ts"
+import * as CallProgress from "./callProgress.ts"
 
 export interface Tools {
   /** Registers the offered skills, and follows the registry as skills come and go. */
@@ -58,7 +59,7 @@ export const make: Effect.Effect<Tools, never, SkillRegistry> = Effect.gen(funct
     const callCounted = (name: string, input: unknown) =>
       Effect.acquireUseRelease(
         Effect.sync(() => running++),
-        () => Effect.provideService(call(registry, name, jsonObject(plain(input))), MediaStore, media),
+        () => Effect.provideService(call(registry, server, name, jsonObject(plain(input))), MediaStore, media),
         () => Effect.sync(() => running--)
       )
     const update = Effect.gen(function* () {
@@ -117,7 +118,12 @@ const scopeOf = (callId: string): Policy.PolicyScope => ({
 })
 
 /** Calls a skill as it is registered now. */
-const call = Effect.fnUntraced(function* (registry: SkillRegistry["Service"], name: string, input: JsonObject) {
+const call = Effect.fnUntraced(function* (
+  registry: SkillRegistry["Service"],
+  server: McpServer["Service"],
+  name: string,
+  input: JsonObject
+) {
   const found = registry.find(name)
   if (Option.isNone(found)) return failed(new ToolNotFound({ name }).message)
   const skill = found.value
@@ -131,6 +137,7 @@ const call = Effect.fnUntraced(function* (registry: SkillRegistry["Service"], na
 
   const redactor = yield* Redaction
   const media = yield* (yield* MediaStore).run(callId)
+  const report = yield* CallProgress.make(server, redactor)
   const limit = skill.timeout ?? limits.skillTimeout
   const body = Effect.gen(function* () {
     const value = yield* skill.call(input, {
@@ -140,7 +147,8 @@ const call = Effect.fnUntraced(function* (registry: SkillRegistry["Service"], na
       step: 0,
       taskId: undefined,
       runContext: null,
-      dialect: "tools"
+      dialect: "tools",
+      ...(report === undefined ? {} : { report })
     })
     const output = clean(yield* Effect.fromResult(Skill.toOutput(value)), redactor)
     return { output, content: yield* media.admit([...output.content, ...output.media]) }

@@ -21,10 +21,14 @@ import { Limits } from "../../Limits.ts"
 import type { StdioServer } from "../McpConfig.ts"
 import * as JsonRpc from "./jsonRpc.ts"
 
+/** Receives, when a server starts, what reads its last error output: the end of a sentence, "" when there is none. */
+export type OnErrorOutput = (last: () => string) => void
+
 /** Starts a server for the time of the scope. */
 export const open = Effect.fnUntraced(function* (
   server: StdioServer,
-  onNotification: JsonRpc.OnNotification
+  onNotification: JsonRpc.OnNotification,
+  onErrorOutput: OnErrorOutput
 ): Effect.fn.Return<JsonRpc.Line, McpClientError, ChildProcessSpawner | Scope.Scope> {
   const limits = yield* Limits
   // Most servers end by themselves when their input does; the rest of the time is for the others.
@@ -63,7 +67,9 @@ export const open = Effect.fnUntraced(function* (
     ),
     Effect.forkScoped
   )
-  yield* follow(process, { ...line, close }, grace)
+  const complaints = openComplaints()
+  onErrorOutput(complaints.last)
+  yield* follow(process, { ...line, close }, complaints, grace)
   yield* Effect.addFinalizer(() =>
     line
       .close(JsonRpc.lost("the connection was closed"))
@@ -91,9 +97,13 @@ const command = (server: StdioServer, forceKillAfter: Duration.Duration) => {
 }
 
 /** Reads what the process writes, and closes the line when the process ends. */
-const follow = Effect.fnUntraced(function* (process: ChildProcessHandle, line: JsonRpc.Line, grace: Duration.Duration) {
+const follow = Effect.fnUntraced(function* (
+  process: ChildProcessHandle,
+  line: JsonRpc.Line,
+  complaints: ReturnType<typeof openComplaints>,
+  grace: Duration.Duration
+) {
   const drained = yield* Deferred.make<void>()
-  const complaints = openComplaints()
   const complained = yield* process.stderr.pipe(
     Stream.decodeText(),
     Stream.runForEach((chunk) => Effect.sync(() => complaints.add(chunk))),

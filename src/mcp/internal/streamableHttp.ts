@@ -12,12 +12,14 @@ import * as HttpClientResponse from "effect/http/HttpClientResponse"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Bounds from "../../internal/base/bounds.ts"
+import { leavable } from "../../internal/base/effects.ts"
 import { isDeeper, parseJson } from "../../internal/base/json.ts"
 import { Limits } from "../../Limits.ts"
 import type { HttpServer } from "../McpConfig.ts"
 import * as Handshake from "./handshake.ts"
 import * as Http from "./http.ts"
 import * as JsonRpc from "./jsonRpc.ts"
+import { resumable } from "./resumedStream.ts"
 
 /** Prepares the transport. `listen` follows the server's own stream until it is interrupted or the server has none. */
 export const open = Effect.fnUntraced(function* (
@@ -38,23 +40,35 @@ export const open = Effect.fnUntraced(function* (
       })
     )
   )
+  const inSession = HttpClient.mapRequest(client, (request) =>
+    session === undefined ? request : HttpClientRequest.setHeader(request, "mcp-session-id", session)
+  )
+  const after = (lastEventId: string) =>
+    HttpClient.withScope(inSession).execute(
+      HttpClientRequest.setHeader(askFor(server, handshake), "last-event-id", lastEventId)
+    )
+  // The revision without a handshake takes a closed stream for a cancelled request.
+  const exchanged = modern
+    ? client
+    : HttpClient.transformResponse(
+        client,
+        Effect.map((response) => resumable(response, after))
+      )
   const inner = yield* McpClient.http({
     url: server.url,
     protocol: modern ? McpProtocol.v2026_07_28 : McpProtocol.v2025_11_25,
     maxMessageBytes: Bounds.frameLength
-  }).pipe(Effect.provideService(HttpClient.HttpClient, client))
+  }).pipe(Effect.provideService(HttpClient.HttpClient, exchanged))
   const transport: McpClient.Transport = {
     ...inner,
+    // A server that answers nothing any more is told of a cancelled request, but not waited for.
     request: (message, tool) =>
       Effect.filterOrFail(
-        inner.request(message, tool),
+        leavable(inner.request(message, tool)),
         (response) => !isDeeper(response, Bounds.jsonDepth),
         () => JsonRpc.broken(`the server sent JSON that nests deeper than ${Bounds.jsonDepth} levels`)
       )
   }
-  const inSession = HttpClient.mapRequest(client, (request) =>
-    session === undefined ? request : HttpClientRequest.setHeader(request, "mcp-session-id", session)
-  )
   const listen = follow({ url: server.url, client: inSession, limits, onNotification }, askFor(server, handshake))
   return { transport, listen }
 })

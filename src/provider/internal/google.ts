@@ -8,7 +8,7 @@
 
 import * as Redacted from "effect/Redacted"
 import type { ReportedUsage } from "../../StreamPart.ts"
-import type { Service } from "./httpCall.ts"
+import type { Vendor } from "./adapter.ts"
 import { type Fault, saysDayIsOver, saysTooLong, statusReason, type Told } from "./providerFault.ts"
 import { type Piece, wireId } from "./messageParts.ts"
 import { count, fields, isFields, list, string, sum, text } from "./readFields.ts"
@@ -17,21 +17,22 @@ import { promptTokens } from "./replyUsage.ts"
 /** Where the key is looked for, in this order. */
 export const variables = ["GEMINI_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY", "GOOGLE_API_KEY"] as const
 
-/** The default address. */
-export const baseUrl = "https://generativelanguage.googleapis.com"
-
-/** How to speak to Google under one of its names. */
-export const service = (
+/** Google under one of its names. */
+export const vendor = (
   name: string,
   options: {
     readonly apiKey: Redacted.Redacted
+    readonly baseUrl?: string | undefined
     readonly headers?: { readonly [name: string]: string } | undefined
   }
-): Service => ({
+): Vendor => ({
   name,
-  secrets: [options.apiKey],
+  apiKey: options.apiKey,
+  baseUrl: options.baseUrl ?? "https://generativelanguage.googleapis.com",
+  version: "/v1beta",
   headers: () => ({ ...options.headers, "x-goog-api-key": Redacted.value(options.apiKey) }),
-  fault
+  fault,
+  list: { path: "/models", key: "models", id: "name", query: "pageSize=1000" }
 })
 
 /** The signatures among the pieces of one message, by the id of their call. */

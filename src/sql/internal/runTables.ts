@@ -19,7 +19,10 @@ export const prepare = (sql: SqlClient.SqlClient): Effect.Effect<void, StoreErro
   migrate(sql, "kernai_migrations", {
     "0001_runs": sql.onDialectOrElse({ pg: () => postgres, orElse: () => sqlite }),
     // A row held one record before.
-    "0002_appends": ["ALTER TABLE kernai_journal ADD COLUMN records INTEGER NOT NULL DEFAULT 1"]
+    "0002_appends": ["ALTER TABLE kernai_journal ADD COLUMN records INTEGER NOT NULL DEFAULT 1"],
+    "0003_since": [
+      `ALTER TABLE kernai_runs ADD COLUMN since ${sql.onDialectOrElse({ pg: () => "DOUBLE PRECISION", orElse: () => "INTEGER" })}`
+    ]
   })
 
 /** The records of one append as a row, and the head that they lead to. */

@@ -63,7 +63,7 @@ const cancelled = (sql: SqlClient, keys: ReadonlyArray<string>): Effect.Effect<R
   )
 
 /** A head is the row of a run with the last row of its journal. */
-const columnsOf = (sql: SqlClient): string => `facts, worker, expires_at, turns, detail, at,
+const columnsOf = (sql: SqlClient): string => `facts, worker, expires_at, since, turns, detail, at,
   CASE WHEN expires_at > ${nowOf(sql)} THEN 1 ELSE 0 END AS live,
   CAST(entry + records - 1 - (CAST(r.run AS BIGINT) << 32) AS INTEGER) AS revision`
 
@@ -154,7 +154,8 @@ const acquire = Effect.fnUntraced(function* (
   const now = sql.literal(nowOf(sql))
   const expiry = millis === 0 ? sql`0` : sql`${now} + ${millis}`
   const taken = yield* sql`
-    UPDATE kernai_runs AS r SET worker = ${worker}, expires_at = ${expiry}
+    UPDATE kernai_runs AS r SET worker = ${worker}, expires_at = ${expiry},
+      since = CASE WHEN worker = ${worker} AND expires_at > ${now} AND since IS NOT NULL THEN since ELSE ${now} END
     WHERE id = ${Key.make(runId)}
       AND (worker IS NULL OR worker = ${worker} OR expires_at IS NULL OR expires_at <= ${now})
       AND ${claim.seen === undefined ? sql`1 = 1` : stands(sql, claim.seen)}
@@ -206,19 +207,25 @@ const readRow = Schema.decodeUnknownResult(
     at: Schema.Finite,
     worker: Schema.NullOr(Schema.String),
     expires_at: Schema.NullOr(Schema.Finite),
+    since: Schema.NullOr(Schema.Finite),
     live: Schema.Int
   })
 )
 
 const toHead = (row: unknown): Effect.Effect<RunHead, StoreError> =>
   Effect.fromResult(
-    Result.flatMap(readRow(row), ({ at, detail, expires_at, facts, live, revision, turns, worker }) =>
+    Result.flatMap(readRow(row), ({ at, detail, expires_at, facts, live, revision, since, turns, worker }) =>
       Result.map(RunCodec.decodeStatus(detail), (status) =>
         underLease(
           { ...facts, parentRunId: facts.parentRunId ?? undefined, revision, status, turns, updatedAt: at },
           worker === null || expires_at === null
             ? undefined
-            : { workerId: Key.unescape(worker), expiresAt: expires_at, isLive: live === 1 }
+            : {
+                workerId: Key.unescape(worker),
+                expiresAt: expires_at,
+                isLive: live === 1,
+                ...(since === null || expires_at === 0 ? {} : { since: Math.round(since) })
+              }
         )
       )
     )

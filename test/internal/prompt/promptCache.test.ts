@@ -1,7 +1,8 @@
 /** The forecast of a vendor's prompt cache, against a vendor that keeps the beginnings of prompts as texts. */
 import { assert, describe, it } from "@effect/vitest"
-import { Content, type Message, Model, type Provider } from "kernai"
+import { Content, Message, Model, type Provider } from "kernai"
 import * as PromptCache from "../../../src/internal/prompt/promptCache.ts"
+import { Growing } from "../../../src/internal/base/lists.ts"
 import { estimate, ofTools } from "../../../src/internal/prompt/tokenEstimate.ts"
 import { message, request } from "../../support/provider.ts"
 import { randomOf } from "../../support/random.ts"
@@ -32,6 +33,14 @@ const tools = (name: string): ReadonlyArray<Provider.ToolDefinition> => [
   { name, description: "x".repeat(400), inputSchema: { type: "object" } }
 ]
 
+/** The same prompt as the forecast reads it: a list that knows how it grew. */
+const promptOf = ({ messages: [first, ...rest], model, tools }: Provider.Request, log = Growing.of(rest)) => ({
+  model: model.id,
+  tools,
+  system: first === undefined ? null : Message.text(first),
+  messages: log
+})
+
 /** A conversation that grows, is shortened, waits, and changes its model, tools and instructions. */
 const conversation = (seed: number) => {
   const random = randomOf(seed)
@@ -40,8 +49,8 @@ const conversation = (seed: number) => {
   let model = "a"
   let named = "add"
   let instructions = "i".repeat(pick(2) === 0 ? 100 : 6_000)
-  let messages: ReadonlyArray<Message.Message> = [message("user", "q".repeat(pick(3_000)))]
-  const next = (): readonly [Provider.Request, number] => {
+  let log = Growing.of<Message.Message>([]).append([message("user", "q".repeat(pick(3_000)))])
+  const next = (): readonly [Provider.Request, Growing<Message.Message>, number] => {
     switch (pick(10)) {
       case 0:
         now += 4 * 60_000
@@ -59,18 +68,14 @@ const conversation = (seed: number) => {
         instructions = `${pick(2)}${"i".repeat(6_000)}`
         break
       case 5:
-        messages = [message("user", "summary"), ...messages.slice(-2)]
+        log = Growing.of([message("user", "summary"), ...log.recent(2)])
         break
       default:
-        messages = [
-          ...messages,
-          message("assistant", "a".repeat(pick(4_000))),
-          message("user", "q".repeat(pick(4_000)))
-        ]
+        log = log.append([message("assistant", "a".repeat(pick(4_000))), message("user", "q".repeat(pick(4_000)))])
     }
     now += 1_000
     const system = message("system", Content.text(instructions))
-    return [request({ model: Model.make(model), tools: tools(named), messages: [system, ...messages] }), now]
+    return [request({ model: Model.make(model), tools: tools(named), messages: log.after([system]) }), log, now]
   }
   return next
 }
@@ -84,11 +89,11 @@ describe("the forecast of what a vendor reads from its cache", () => {
       const vendor = new Vendor()
       let cache = PromptCache.empty
       for (let turn = 0; turn < 12; turn++) {
-        const [asked, now] = next()
-        const expected = PromptCache.forecast(cache, asked, now)
+        const [asked, log, now] = next()
+        const expected = PromptCache.send(cache, promptOf(asked, log), now)
         const read = vendor.read(asked, now)
         assert.strictEqual(expected.tokens, read, `seed ${seed}, turn ${turn}`)
-        cache = PromptCache.sent(cache, asked, now)
+        cache = expected.cache
         prompts++
         if (read > 0) hits++
       }
@@ -99,7 +104,7 @@ describe("the forecast of what a vendor reads from its cache", () => {
 
   const system = message("system", "i".repeat(8_000))
   const first = request({ messages: [system, message("user", "hi")], tools: tools("add"), model: Model.make("a") })
-  const cache = PromptCache.sent(PromptCache.empty, first, 0)
+  const { cache } = PromptCache.send(PromptCache.empty, promptOf(first), 0)
   const changes: ReadonlyArray<readonly [string, Partial<Provider.Request>, number, string]> = [
     ["another model", { model: Model.make("b") }, 1, "model"],
     ["other tools", { tools: tools("sub") }, 1, "tools"],
@@ -109,20 +114,18 @@ describe("the forecast of what a vendor reads from its cache", () => {
   ]
   for (const [what, change, now, lost] of changes) {
     it(`says what was lost, by ${what}`, () => {
-      const found = PromptCache.forecast(cache, { ...first, ...change }, now)
+      const found = PromptCache.send(cache, promptOf({ ...first, ...change }), now)
       assert.strictEqual(found.lost, lost)
       assert.isBelow(found.tokens, found.possible)
     })
   }
 
   it("expects nothing of a first prompt, of a short one, and all of the same once more", () => {
-    assert.deepStrictEqual(PromptCache.forecast(PromptCache.empty, first, 0), {
-      tokens: 0,
-      possible: 0,
-      lost: undefined
-    })
-    assert.deepStrictEqual(PromptCache.sent(PromptCache.empty, request(), 0), [])
-    const again = PromptCache.forecast(cache, { ...first, messages: [...first.messages, message("assistant", "a")] }, 1)
+    const { cache: _, ...expected } = PromptCache.send(PromptCache.empty, promptOf(first), 0)
+    assert.deepStrictEqual(expected, { tokens: 0, possible: 0, lost: undefined })
+    assert.deepStrictEqual(PromptCache.send(PromptCache.empty, promptOf(request()), 0).cache, [])
+    const longer = { ...first, messages: [...first.messages, message("assistant", "a")] }
+    const again = PromptCache.send(cache, promptOf(longer), 1)
     assert.strictEqual(again.tokens, again.possible)
     assert.isUndefined(again.lost)
   })

@@ -115,7 +115,10 @@ const tools = {
   env: (id) => send({ id, result: text(JSON.stringify(process.env)) }),
   cwd: (id) => send({ id, result: text(process.cwd()) }),
   argv: (id) => send({ id, result: text(JSON.stringify(process.argv.slice(2))) }),
-  wait: (id) => note(`waiting ${id}`),
+  wait: (id) => {
+    note(`waiting ${id}`)
+    if (mode === "hanging") process.stderr.write("waiting for a lock\n")
+  },
   shut: (id) => {
     process.stdin.destroy()
     closeSync(0)
@@ -198,6 +201,7 @@ const listed = () => {
 const methods = {
   initialize: (id, params) => {
     if (mode === "silent") return
+    if (mode === "hung") return void process.stderr.write("waiting for a port\n")
     if (mode === "dead") process.exit(3)
     if (mode === "complaining") return complain(complaint.split("\f"))
     if (mode === "early") for (let later = 1; later < 10; later++) send({ id: id + later, result: listed() })

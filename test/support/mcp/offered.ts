@@ -61,6 +61,12 @@ export const skills = [
         Effect.onInterrupt(Effect.never, () => Effect.sync(() => void noted.push("stopped")))
       )
   }),
+  Skill.make("reporting", {
+    description: "Reports",
+    input: Schema.Struct({ report: Schema.Json }),
+    effects: "read",
+    execute: ({ report }, { progress }) => Effect.as(progress(report), "reported")
+  }),
   Skill.make("hidden", { description: "", input: Schema.Struct({}), execute: () => Effect.succeed("") })
 ] as const
 

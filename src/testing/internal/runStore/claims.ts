@@ -149,9 +149,13 @@ export const claims: ReadonlyArray<Check> = [
       assert.deepEqual(yield* refused(two.acquire(runId, minute("b"))), busy)
       yield* two.release(runId, "b")
       yield* one.acquire(runId, { workerId: "a", lease: "30 millis" })
+      const renewed = yield* leaseIn(two)
+      assert.ok(held?.since !== undefined && held.since <= held.expiresAt - 59_999)
+      assert.equal(renewed?.since, held.since)
       // It is taken once it has expired, and renewed by nobody else then.
       yield* Effect.retry(two.acquire(runId, minute("b")), { while: ({ _tag }) => _tag === "RunBusy", schedule: poll })
       assert.equal(yield* tagOf(one.acquire(runId, minute("a"))), "RunBusy")
+      assert.ok(((yield* leaseIn(one))?.since ?? 0) > held.since)
       yield* one.release(runId, "a")
       assert.equal(yield* holder(one), "b")
       yield* two.acquire(runId, { workerId: "b", lease: 0 })

@@ -124,7 +124,10 @@ export const heads: ReadonlyArray<Check> = [
         Effect.map(two.head(`heads/status/${id}`), (head) => Option.getOrUndefined(head)?.status)
       const phase = "run_started"
       assert.deepEqual(yield* statusOf("free"), { type: "running", phase })
-      assert.deepEqual(yield* statusOf("running"), { type: "running", phase, by: "worker of running" })
+      const running = Option.getOrThrow(yield* two.head("heads/status/running"))
+      const since = (running.lease?.expiresAt ?? 0) - 3_600_000
+      assert.deepEqual(running.status, { type: "running", phase, by: "worker of running", since: running.lease?.since })
+      assert.ok(Math.abs((running.lease?.since ?? 0) - since) <= 1)
       assert.deepEqual(yield* statusOf("interrupted"), { type: "interrupted", phase, by: "worker of interrupted" })
       const cancelled = { type: "cancelled", phase, reason: "wrong", by: "Ada", createdAt: 1_001 }
       assert.deepEqual(yield* statusOf("cancelled"), cancelled)

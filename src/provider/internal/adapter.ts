@@ -1,0 +1,70 @@
+/**
+ * Makes the provider of a vendor from what is its own: an address, a key, and one or more formats.
+ */
+
+import * as Effect from "effect/Effect"
+import { HttpClient } from "effect/http/HttpClient"
+import type * as Redacted from "effect/Redacted"
+import type { Message } from "../../Message.ts"
+import type { ProviderShape, Request } from "../../Provider.ts"
+import { endpoint } from "./body.ts"
+import type { Decoder, Framing } from "./frames.ts"
+import * as Exchange from "./httpCall.ts"
+import { encoder, type Media, type Piece } from "./messageParts.ts"
+import { offer } from "./modelList.ts"
+import type { Reply } from "./replyParts.ts"
+
+/** Where a vendor is, how it is spoken to, and where it lists its models. */
+export interface Vendor extends Pick<Exchange.Service, "name" | "headers" | "fault"> {
+  readonly apiKey: Redacted.Redacted | undefined
+  /** The options that a model takes. Default: all. */
+  readonly takes?: ProviderShape["takes"]
+  readonly baseUrl: string
+  /** The version that an address may end with, as in `/v1`. */
+  readonly version: string
+  /** The path of the list of models, the key of the list in its document, and the key of an id. */
+  readonly list: { readonly path: string; readonly key: string; readonly id: string; readonly query?: string }
+}
+
+/** One format of requests and replies. `Wire` is what a message becomes. */
+export interface Format<Wire> {
+  readonly path: (request: Request) => string
+  readonly query?: string
+  /** Default: `sse`. */
+  readonly framing?: Framing
+  readonly startsSlowly?: boolean | undefined
+  readonly media: Media
+  readonly encode: (message: Message, pieces: ReadonlyArray<Piece>, model: string) => Wire
+  /** Writes the JSON text of a request. */
+  readonly body: (request: Request, messages: ReadonlyArray<Wire>) => string
+  readonly decoder: (reply: Reply) => Decoder
+}
+
+/** Speaks one format of a vendor. */
+export type Speak = <Wire>(format: Format<Wire>) => ProviderShape["stream"]
+
+/** Makes a provider. It uses the HTTP client in context. */
+export const adapter = (
+  vendor: Vendor,
+  stream: (speak: Speak) => ProviderShape["stream"]
+): Effect.Effect<ProviderShape, never, HttpClient> =>
+  Effect.map(HttpClient, (client) => {
+    const { apiKey, baseUrl, fault, headers, list, name, takes, version } = vendor
+    const service: Exchange.Service = { name, secrets: apiKey === undefined ? [] : [apiKey], headers, fault }
+    return {
+      name,
+      ...(takes === undefined ? {} : { takes }),
+      models: offer(client, service, endpoint(baseUrl, version, list.path, list.query), list.key, list.id),
+      stream: stream((format) => {
+        const encode = encoder({ provider: name, media: format.media }, format.encode)
+        return Exchange.stream(client, {
+          ...service,
+          framing: format.framing ?? "sse",
+          startsSlowly: format.startsSlowly,
+          url: (request) => endpoint(baseUrl, version, format.path(request), format.query),
+          body: (request) => Effect.map(encode(request), (messages) => format.body(request, messages)),
+          decoder: format.decoder
+        })
+      })
+    }
+  })

@@ -1,0 +1,20 @@
+/**
+ * The Chat Completions format, as a server of a dialect speaks it.
+ */
+
+import type { Format } from "./adapter.ts"
+import * as ChatReply from "./chatReply.ts"
+import * as ChatRequest from "./chatRequest.ts"
+
+/** The format of a dialect. */
+export const chatFormat = (
+  dialect: ChatRequest.Dialect,
+  options: { readonly imageUrls?: boolean | undefined; readonly startsSlowly?: boolean | undefined } = {}
+): Format<ReadonlyArray<ChatRequest.Written>> => ({
+  path: () => "/chat/completions",
+  startsSlowly: options.startsSlowly,
+  media: ChatRequest.mediaOf(options.imageUrls ?? true),
+  encode: ChatRequest.toMessages(dialect),
+  body: (request, messages) => ChatRequest.toBody(dialect, request, messages),
+  decoder: (reply) => ChatReply.decoder(dialect.name, reply)
+})

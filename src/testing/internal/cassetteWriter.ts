@@ -1,0 +1,95 @@
+/**
+ * Writes the exchanges of a recording into its file, one after the other.
+ *
+ * Writing belongs to a scope and not to the reader of a response: a reader that leaves early loses nothing, since the
+ * scope waits for what is still being written. What could not be written is logged, and the end of the scope dies with it.
+ */
+
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as FiberSet from "effect/FiberSet"
+import type * as FileSystem from "effect/FileSystem"
+import * as Semaphore from "effect/Semaphore"
+import { tooLarge } from "../../internal/base/files.ts"
+import { StoreError } from "../../KernelError.ts"
+import * as Limits from "../../Limits.ts"
+import type { Cassette, Exchange } from "../Cassette.ts"
+import * as Redaction from "./anonymize.ts"
+import * as Files from "./cassetteFile.ts"
+
+/** The file to write, what it holds already, and what is known about the recording. */
+export interface Recording {
+  readonly file: string
+  readonly old: Cassette | undefined
+  readonly vendor: string | undefined
+  readonly name: string | undefined
+}
+
+/** Returns a function that writes an exchange and waits until it is written. */
+export const make = Effect.fnUntraced(function* (files: FileSystem.FileSystem, recording: Recording) {
+  const append = appender(files, recording)
+  const lock = yield* Semaphore.make(1)
+  const { cleanUpTimeout } = yield* Limits.Limits
+  const writing = yield* FiberSet.make<void>()
+  let lost: StoreError | undefined
+  // The next exchange is written together with what was lost before it.
+  const finish = (exit: Exit.Exit<void, unknown>): Effect.Effect<void> => {
+    lost = Exit.isFailure(exit) ? unwritten(recording.file, exit.cause) : undefined
+    return lost === undefined ? Effect.void : Effect.logError(`an exchange was not recorded: ${lost.detail}`)
+  }
+  yield* Effect.addFinalizer(() =>
+    FiberSet.awaitEmpty(writing).pipe(
+      Effect.timeoutOption(cleanUpTimeout),
+      Effect.andThen(FiberSet.clear(writing)),
+      Effect.andThen(FiberSet.awaitEmpty(writing)),
+      Effect.andThen(Effect.suspend(() => (lost === undefined ? Effect.void : Effect.die(lost))))
+    )
+  )
+  return (exchange: Exchange): Effect.Effect<void> =>
+    lock
+      .withPermits(1)(append(exchange))
+      .pipe(
+        Effect.onExit(finish),
+        Effect.ignore,
+        (write) => FiberSet.run(writing, write),
+        Effect.flatMap(Fiber.await),
+        Effect.asVoid
+      )
+})
+
+const unwritten = (file: string, cause: Cause.Cause<unknown>) =>
+  new StoreError({
+    operation: "record an exchange",
+    reason: "unavailable",
+    detail: Cause.hasInterruptsOnly(cause) ? `'${file}' was not written in time` : `'${file}' cannot be written`
+  })
+
+/** Adds exchanges to the end of the file, or writes the whole file where it is not as it was left. */
+const appender = (files: FileSystem.FileSystem, { file, name, old, vendor }: Recording) => {
+  const exchanges = old?.interactions.slice() ?? []
+  // Where the next exchange belongs, once the file is known to be as it is written here.
+  let end: number | undefined
+  const shown = (exchange: Exchange): string =>
+    Files.shown({
+      vendor: vendor ?? old?.vendor ?? Redaction.hostOf(exchange.request.url),
+      name: name ?? old?.name ?? file.replace(/^.*[/\\]/, "").replace(/\.json$/, ""),
+      model: old?.model ?? Redaction.modelOf(exchange.request.body),
+      interactions: [...exchanges, exchange]
+    })
+  return Effect.fnUntraced(function* (exchange: Exchange) {
+    const { fetchedBytes } = yield* Limits.Limits
+    const at = end !== undefined && (yield* Files.sizeOf(files, file)) === end + Files.tail.length ? end : undefined
+    const bytes = new TextEncoder().encode(at === undefined ? `${shown(exchange)}\n` : Files.added(exchange))
+    const size = (at ?? 0) + bytes.length
+    if (size > fetchedBytes) return yield* notRecorded(`'${file}' would be ${tooLarge(fetchedBytes)}`)
+    exchanges.push(exchange)
+    end = undefined
+    yield* at === undefined ? Files.replace(files, file, bytes) : Files.writeAt(files, file, at, bytes)
+    end = size - Files.tail.length
+  })
+}
+
+/** Logs why an exchange is left out of a recording. */
+export const notRecorded = (why: string) => Effect.logWarning(`an exchange was not recorded: ${why}`)

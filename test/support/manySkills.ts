@@ -1,0 +1,136 @@
+/** Five hundred skills of fifty areas, and fifty wishes in the words of a user, each with the skill that fulfils it. */
+import { Effect, Schema } from "effect"
+import { Skill } from "kernai"
+
+/** The names of areas, each with the thing its skills work on. */
+const areas: ReadonlyArray<readonly [area: string, thing: string]> = [
+  ["calendar", "calendar event"],
+  ["mail", "email message"],
+  ["contacts", "address book contact"],
+  ["github", "GitHub issue"],
+  ["pulls", "pull request"],
+  ["wiki", "wiki page"],
+  ["files", "file in the cloud drive"],
+  ["invoices", "customer invoice"],
+  ["payments", "card payment"],
+  ["orders", "purchase order"],
+  ["products", "product of the shop"],
+  ["stock", "warehouse stock entry"],
+  ["shipments", "parcel shipment"],
+  ["tickets", "support ticket"],
+  ["surveys", "customer survey"],
+  ["leads", "sales lead"],
+  ["deals", "sales deal"],
+  ["campaigns", "advertising campaign"],
+  ["posts", "blog post"],
+  ["photos", "photo album"],
+  ["videos", "video clip"],
+  ["songs", "music playlist"],
+  ["recipes", "cooking recipe"],
+  ["meals", "meal plan"],
+  ["workouts", "fitness workout"],
+  ["flights", "flight booking"],
+  ["hotels", "hotel reservation"],
+  ["cars", "rental car"],
+  ["taxis", "taxi ride"],
+  ["maps", "route on a map"],
+  ["weather", "weather alert"],
+  ["sensors", "temperature sensor"],
+  ["lights", "smart light"],
+  ["doors", "door lock"],
+  ["servers", "virtual server"],
+  ["databases", "database backup"],
+  ["domains", "DNS record"],
+  ["certificates", "TLS certificate"],
+  ["users", "user account"],
+  ["roles", "permission role"],
+  ["payroll", "salary payment"],
+  ["holidays", "vacation request"],
+  ["interviews", "job interview"],
+  ["courses", "training course"],
+  ["exams", "school exam"],
+  ["patients", "patient record"],
+  ["appointments", "doctor's appointment"],
+  ["prescriptions", "medical prescription"],
+  ["contracts", "legal contract"],
+  ["taxes", "tax return"]
+]
+
+const verbs: ReadonlyArray<readonly [verb: string, text: (thing: string) => string]> = [
+  ["create", (thing) => `Creates a new ${thing}.`],
+  ["get", (thing) => `Reads one ${thing} with all of its details.`],
+  ["list", (thing) => `Lists every ${thing}, newest first.`],
+  ["update", (thing) => `Changes the fields of an existing ${thing}.`],
+  ["delete", (thing) => `Deletes a ${thing} for good.`],
+  ["search", (thing) => `Searches for a ${thing} by text.`],
+  ["share", (thing) => `Shares a ${thing} with another person.`],
+  ["archive", (thing) => `Moves an old ${thing} to the archive.`],
+  ["export", (thing) => `Exports a ${thing} as CSV or PDF.`],
+  ["comment", (thing) => `Adds a comment to a ${thing}.`]
+]
+
+/** Five hundred skills. */
+export const manySkills: ReadonlyArray<Skill.AnySkill> = areas.flatMap(([area, thing]) =>
+  verbs.map(([verb, text]) =>
+    Skill.make(`${area}_${verb}`, {
+      description: text(thing),
+      input: Schema.Struct({ id: Schema.String, details: Schema.optionalKey(Schema.String) }),
+      effects: "read",
+      execute: () => Effect.succeed(`${area} ${verb} done`)
+    })
+  )
+)
+
+/** What somebody wants, and the skill that does it. */
+export const wishes: ReadonlyArray<readonly [words: string, name: string]> = [
+  ["create a calendar event", "calendar_create"],
+  ["searching my emails for a text", "mail_search"],
+  ["share a contact from the address book", "contacts_share"],
+  ["open and create an issue on GitHub", "github_create"],
+  ["comment on the pull request", "pulls_comment"],
+  ["update a page of the wiki", "wiki_update"],
+  ["list the files in my drive", "files_list"],
+  ["export invoices of customers as PDF", "invoices_export"],
+  ["get details of a payment by card", "payments_get"],
+  ["deleting a purchase order", "orders_delete"],
+  ["create product in shop", "products_create"],
+  ["list warehouse stock", "stock_list"],
+  ["get parcel shipment details", "shipments_get"],
+  ["archive old support tickets", "tickets_archive"],
+  ["new customer survey create", "surveys_create"],
+  ["lead in sales: share with a person", "leads_share"],
+  ["sales deals, all of them, list", "deals_list"],
+  ["change an advertising campaign", "campaigns_update"],
+  ["delete the blog post", "posts_delete"],
+  ["photo albums sharing", "photos_share"],
+  ["search video clips", "videos_search"],
+  ["create a playlist of music", "songs_create"],
+  ["find and search cooking recipes", "recipes_search"],
+  ["export my meal plan", "meals_export"],
+  ["list fitness workouts", "workouts_list"],
+  ["change the flight booking", "flights_update"],
+  ["delete a hotel reservation", "hotels_delete"],
+  ["rental cars list", "cars_list"],
+  ["create taxi ride", "taxis_create"],
+  ["share the route on a map", "maps_share"],
+  ["weather alerts, list", "weather_list"],
+  ["read the temperature sensor", "sensors_get"],
+  ["update a smart light", "lights_update"],
+  ["door locks: list", "doors_list"],
+  ["create virtual servers", "servers_create"],
+  ["export a database backup", "databases_export"],
+  ["change a DNS record", "domains_update"],
+  ["archive a TLS certificate", "certificates_archive"],
+  ["delete user accounts", "users_delete"],
+  ["comment on a permission role", "roles_comment"],
+  ["salary payments list", "payroll_list"],
+  ["creating a vacation request", "holidays_create"],
+  ["update the job interview", "interviews_update"],
+  ["search training courses", "courses_search"],
+  ["get the school exam", "exams_get"],
+  ["export a patient's record as CSV", "patients_export"],
+  ["create an appointment with a doctor", "appointments_create"],
+  ["list medical prescriptions", "prescriptions_list"],
+  ["share a legal contract", "contracts_share"],
+  ["archive tax returns", "taxes_archive"]
+]
