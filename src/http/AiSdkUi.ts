@@ -13,7 +13,6 @@ import type * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
-import { NotFound } from "./HttpProblem.ts"
 import * as Routes from "./internal/callerRoute.ts"
 import * as Sse from "./internal/sse.ts"
 import * as Chats from "./internal/uiChats.ts"
@@ -41,8 +40,9 @@ export interface Options {
  *
  * - `POST path` answers the last message, or continues with the decisions of `addToolApprovalResponse`. With
  *   `onLeave: "cancel"` in the body, a page that leaves cancels the run, as `stop` of `useChat` does then.
- * - `GET path/:id/stream` sends the message under way again, for `resumeStream`; 204 when there is none.
- * - `POST path/:id/stop` cancels the run under way.
+ * - `GET path/:id/stream` sends the last message of the chat from its beginning, for `resumeStream`: also one that ended
+ *   while no page was there. 204 when there is none.
+ * - `POST path/:id/stop` cancels the run of the last message.
  *
  * @example
  * const Routes = AiSdkUi.layer().pipe(Layer.provideMerge(HttpKernel.layer({ agents: [librarian] })))
@@ -56,24 +56,24 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRout
     Effect.all([
       Routes.add("POST", path, (runs) => respond(runs, options)),
       Routes.add("GET", `${path}/:id/stream`, (runs) =>
-        Effect.flatMap(underway(runs), (runId) =>
-          runId === undefined
-            ? Effect.succeed(HttpServerResponse.empty({ status: 204 }))
-            : messageOf(runs, options, { runId, after: 0, onLeave: "continue" })
+        Effect.flatMap(chatId, (id) =>
+          Effect.flatMap(Chats.last(runs, id), (head) =>
+            head === undefined
+              ? Effect.succeed(nothing)
+              : messageOf(runs, options, { runId: head.runId, after: 0, onLeave: "continue" })
+          )
         )
       ),
       Routes.add("POST", `${path}/:id/stop`, (runs) =>
-        Effect.flatMap(underway(runs), (runId) =>
-          runId === undefined
-            ? Effect.fail(new NotFound({ what: "run", id: "" }))
-            : Effect.as(runs.cancel(runId, "stopped"), HttpServerResponse.empty({ status: 204 }))
-        )
+        Effect.flatMap(chatId, (id) => Effect.as(Chats.stop(runs, id), nothing))
       )
     ])
   )
 }
 
-const underway = (runs: CallerRuns) => Effect.flatMap(Routes.param("id"), (chatId) => Chats.underway(runs, chatId))
+const chatId = Routes.param("id")
+
+const nothing = HttpServerResponse.empty({ status: 204 })
 
 const respond = (runs: CallerRuns, options: Options) =>
   Effect.gen(function* () {

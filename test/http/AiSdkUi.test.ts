@@ -7,7 +7,7 @@ import { Agent, Model, Policy, Skill } from "kernai"
 import { AiSdkUi } from "kernai/http"
 import { MockProvider } from "kernai/testing"
 import { command, final } from "../support/blocks.ts"
-import { serve as serveHttp, type Setup, spoken } from "../support/http.ts"
+import { clientOf, serve as serveHttp, type Setup, spoken } from "../support/http.ts"
 
 const pay = Skill.make("pay", {
   description: "Pays",
@@ -129,8 +129,12 @@ describe("AiSdkUi", () => {
       yield* until(() => first.status === "ready" && second.status === "ready")
       assert.deepStrictEqual(partsOf(second), ["step-start", "text: Hello, world"])
       assert.strictEqual(second.lastMessage?.id, first.lastMessage?.id)
-      yield* Effect.promise(() => second.resumeStream())
-      assert.strictEqual(second.messages.length, 1)
+      // One that comes after the end receives the whole message.
+      const third = chatOf(url)
+      yield* Effect.promise(() => third.resumeStream())
+      assert.deepStrictEqual(partsOf(third), ["step-start", "text: Hello, world"])
+      yield* Effect.promise(() => third.resumeStream())
+      assert.strictEqual(third.messages.length, 1)
       sent.interruptUnsafe()
       resumed.interruptUnsafe()
     }).pipe(Effect.scoped)
@@ -147,15 +151,22 @@ describe("AiSdkUi", () => {
           yield* Queue.offer(pieces, "Hello")
           yield* until(() => partsOf(chat).includes("text: Hello"))
           yield* Effect.promise(() => chat.stop())
-          return Effect.promise(async () => (await fetch(`${url}/api/chat/${id}/stream`)).status)
         })
-      const stopped = yield* leaving("stops", { onLeave: "cancel" })
-      yield* Effect.repeat(stopped, { until: (status) => status === 204, schedule: Schedule.spaced("10 millis") })
-      const kept = yield* leaving("stays", {})
-      const stop = Effect.promise(async () => (await fetch(`${url}/api/chat/stays/stop`, { method: "POST" })).status)
-      assert.strictEqual(yield* stop, 204)
-      assert.strictEqual(yield* kept, 204)
-      assert.strictEqual(yield* stop, 404)
+      const client = yield* clientOf(url)
+      const statusOf = (id: string) =>
+        Effect.map(client.list(), ({ runs }) => runs.find(({ runId }) => runId.startsWith(id))?.status.type)
+      yield* leaving("stops", { onLeave: "cancel" })
+      yield* Effect.repeat(statusOf("stops"), {
+        until: (status) => status === "cancelled",
+        schedule: Schedule.spaced("10 millis")
+      })
+      yield* leaving("stays", {})
+      assert.strictEqual(yield* statusOf("stays"), "running")
+      const stop = (id: string) =>
+        Effect.promise(async () => (await fetch(`${url}/api/chat/${id}/stop`, { method: "POST" })).status)
+      assert.strictEqual(yield* stop("stays"), 204)
+      assert.strictEqual(yield* statusOf("stays"), "cancelled")
+      assert.strictEqual(yield* stop("other"), 404)
     }).pipe(Effect.scoped)
   )
 

@@ -10,7 +10,8 @@ import { whole } from "../../internal/chat/chatMedia.ts"
 import { randomId } from "../../internal/base/ids.ts"
 import type { Message } from "../../Message.ts"
 import * as RunState from "../../RunState.ts"
-import { Conflict, type HttpProblem } from "../HttpProblem.ts"
+import { Conflict, type HttpProblem, NotFound } from "../HttpProblem.ts"
+import type { Head } from "../RunBodies.ts"
 import type { CallerRuns } from "../ServedRuns.ts"
 import { askedIn, type Decision, inputOf, textOf, type UiMessage, type UiRequest } from "./uiRequest.ts"
 
@@ -74,17 +75,14 @@ const decide = Effect.fnUntraced(function* (
   return { runId, after: revision }
 })
 
-/** The run of a chat that is under way or waits, the newest first. */
-export const underway = (runs: CallerRuns, chatId: string): Effect.Effect<string | undefined, HttpProblem> =>
-  Effect.map(
-    Effect.forEach(["running", "queued", "waiting", "interrupted"] as const, (status) =>
-      runs.list({ status, limit: 100 })
-    ),
-    (pages) =>
-      pages
-        .flatMap((page) => page.runs)
-        .filter((head) => isOf(runs, chatId, head.runId))
-        .toSorted((a, b) => b.createdAt - a.createdAt)[0]?.runId
+/** The last run of a chat, among the newest of its caller. */
+export const last = (runs: CallerRuns, chatId: string): Effect.Effect<Head | undefined, HttpProblem> =>
+  Effect.map(runs.list({ limit: 100 }), (page) => page.runs.find(({ runId }) => isOf(runs, chatId, runId)))
+
+/** Cancels the last run of a chat. */
+export const stop = (runs: CallerRuns, chatId: string): Effect.Effect<void, HttpProblem> =>
+  Effect.flatMap(last(runs, chatId), (head) =>
+    head === undefined ? Effect.fail(new NotFound({ what: "run", id: chatId })) : runs.cancel(head.runId, "stopped")
   )
 
 const isOf = (runs: CallerRuns, chatId: string, runId: string): boolean =>
