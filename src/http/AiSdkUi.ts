@@ -108,7 +108,8 @@ const messageOf = (
           Stream.catch(() => Stream.make(framed("", { type: "error", errorText: "The stream broke off." }))),
           Stream.concat(Stream.make("data: [DONE]\n\n"))
         )
-        return onLeave === "continue" ? sent : Stream.onExit(sent, (exit) => Chats.leave(runs, runId, exit))
+        const bytes = Stream.encodeText(sent)
+        return onLeave === "continue" ? bytes : Stream.onExit(bytes, (exit) => Chats.leave(runs, runId, exit))
       }),
       { "x-vercel-ai-ui-message-stream": "v1" }
     )

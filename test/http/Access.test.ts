@@ -49,6 +49,7 @@ describe("Access", () => {
       const routes: ReadonlyArray<readonly [string, string]> = [
         ["GET", "/runs"],
         ["POST", "/runs"],
+        ["POST", "/runs/stream"],
         ["GET", "/runs/one"],
         ["GET", "/runs/one/events"],
         ["GET", "/runs/one/questions"],
