@@ -22,7 +22,7 @@ import * as ChatReply from "./internal/chatReply.ts"
 import * as ChatRequest from "./internal/chatRequest.ts"
 import { fromEnvironment, layerOf, requireKey } from "./internal/configured.ts"
 import { decoder } from "./internal/responsesReply.ts"
-import { media, toBody, toItems } from "./internal/responsesRequest.ts"
+import * as ResponsesRequest from "./internal/responsesRequest.ts"
 
 /**
  * How to reach OpenAI.
@@ -60,13 +60,8 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
       version: "/v1",
       headers: () => ({ ...options.headers, authorization: `Bearer ${Redacted.value(options.apiKey)}` }),
       fault: ChatReply.fault,
-      takes: (request) => {
-        const taken = ChatRequest.takes(dialect)(request)
-        if (!isResponses(request)) return taken
-        // The Responses format has neither.
-        const { seed: _, stopSequences: __, ...others } = taken
-        return others
-      },
+      takes: (request) =>
+        isResponses(request) ? ResponsesRequest.takes(request) : ChatRequest.takes(dialect)(request),
       list: { path: "/models", key: "data", id: "id" }
     },
     (speak) => {
@@ -112,9 +107,9 @@ export const layerConfig: (
 
 const responsesFormat: Format<ReadonlyArray<string>> = {
   path: () => "/responses",
-  media,
-  encode: toItems,
-  body: toBody,
+  media: ResponsesRequest.media,
+  encode: ResponsesRequest.toItems,
+  body: ResponsesRequest.toBody,
   decoder
 }
 

@@ -8,7 +8,7 @@
 import * as Grammar from "../../Grammar.ts"
 import { type Json, type JsonObject, jsonObject } from "../../internal/base/json.ts"
 import type { Message } from "../../Message.ts"
-import type { Request } from "../../Provider.ts"
+import type { ProviderShape, Request } from "../../Provider.ts"
 import { assemble, extras, isReasoner, laidOver, type Settings, toolsOf } from "./body.ts"
 import { apart, type Media, type MediaPiece, type Piece, spoken, standIn, textOf, wireId } from "./messageParts.ts"
 import { text } from "./readFields.ts"
@@ -94,20 +94,31 @@ const reasoningOf = (piece: Extract<Piece, { readonly kind: "thought" }>): JsonO
   }
 }
 
+/** The options that a model takes: a reasoner takes a level of thinking, the others are sampled. */
+export const takes: NonNullable<ProviderShape["takes"]> = ({ generation, model }) => {
+  const { maxTokens, temperature, thinking, topP } = generation
+  const common = maxTokens === undefined ? {} : { maxTokens }
+  if (isReasoner(model.id)) {
+    return { ...common, ...(thinking?.effort === undefined ? {} : { thinking: { effort: thinking.effort } }) }
+  }
+  return { ...common, ...(temperature === undefined ? {} : { temperature }), ...(topP === undefined ? {} : { topP }) }
+}
+
 /** The JSON text of a request. */
 export const toBody = (request: Request, messages: ReadonlyArray<ReadonlyArray<string>>): string => {
-  const { generation, model } = request
+  const { model } = request
+  const generation = takes(request)
   const own = extras(request, name)
   const reasons = isReasoner(model.id)
-  const thinks = reasons && generation.thinking !== undefined
+  const thinks = reasons && request.generation.thinking !== undefined
   return assemble(
     {
       model: model.id,
       stream: true,
       store: false,
       include: reasons ? ["reasoning.encrypted_content"] : undefined,
-      temperature: reasons ? undefined : generation.temperature,
-      top_p: reasons ? undefined : generation.topP,
+      temperature: generation.temperature,
+      top_p: generation.topP,
       max_output_tokens: generation.maxTokens,
       tools: toolsOf(request, (tool) => ({
         type: "function",
