@@ -11,7 +11,7 @@ import type { Json, JsonObject } from "../../internal/base/json.ts"
 import type { Generation } from "../../Generation.ts"
 import type { Message } from "../../Message.ts"
 import type { ProviderShape, Request } from "../../Provider.ts"
-import { assemble, extras, laidOver, type Settings } from "./body.ts"
+import { assemble, extras, laidOver, type Settings, toolsOf } from "./body.ts"
 import { apart, type Media, type MediaPiece, type Piece, standIn, spoken, textOf } from "./messageParts.ts"
 import { isFields, text } from "./readFields.ts"
 
@@ -137,14 +137,11 @@ export const toBody = (request: Request, messages: ReadonlyArray<WireMessage>): 
       temperature: generation.temperature,
       top_p: generation.topP,
       stop_sequences: generation.stopSequences,
-      tools:
-        request.tools.length === 0
-          ? undefined
-          : request.tools.map((tool) => ({
-              name: tool.name,
-              description: tool.description,
-              input_schema: tool.inputSchema
-            })),
+      tools: toolsOf(request, (tool) => ({
+        name: tool.name,
+        description: tool.description,
+        input_schema: tool.inputSchema
+      })),
       ...own,
       thinking: thinkingOf(isAdaptive(request.generation, known), budget, own["thinking"]),
       output_config: laidOver({ effort: generation.thinking?.effort }, own["output_config"])

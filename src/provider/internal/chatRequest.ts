@@ -7,9 +7,8 @@
 import * as Grammar from "../../Grammar.ts"
 import { type Json, type JsonObject, jsonObject } from "../../internal/base/json.ts"
 import type { Message } from "../../Message.ts"
-import type { Model } from "../../Model.ts"
 import type { ProviderShape, Request } from "../../Provider.ts"
-import { assemble, extras, functions, laidOver, type Settings } from "./body.ts"
+import { assemble, extras, functions, isReasoner, laidOver, type Settings } from "./body.ts"
 import { callSignatures } from "./google.ts"
 import {
   apart,
@@ -201,7 +200,7 @@ export const takes =
   ({ generation, model }) => {
     const { stopSequences, temperature, thinking, topP, ...others } = generation
     const effort = thinking?.effort === undefined ? {} : { thinking: { effort: thinking.effort } }
-    if (isReasoner(dialect, model)) return { ...others, ...effort }
+    if (dialect.reasoners && isReasoner(model.id)) return { ...others, ...effort }
     return {
       ...others,
       ...effort,
@@ -211,15 +210,12 @@ export const takes =
     }
   }
 
-const isReasoner = (dialect: Dialect, { id }: Model): boolean =>
-  dialect.reasoners && /^(o\d|gpt-[5-9])/.test(id) && !id.includes("chat")
-
 /** The JSON text of a request. */
 export const toBody = (dialect: Dialect, request: Request, messages: ReadonlyArray<ReadonlyArray<Written>>): string => {
   const { model } = request
   const generation = takes(dialect)(request)
   const own = extras(request, dialect.name)
-  const reasons = isReasoner(dialect, model)
+  const reasons = dialect.reasoners && isReasoner(model.id)
   return assemble(
     {
       model: model.id,
