@@ -18,20 +18,18 @@ export const response = <E>(
     headers: { "cache-control": "no-cache, no-transform", "x-accel-buffering": "no", ...headers }
   })
 
-/** One server-sent event for each event of a run, with the id by which a client continues after it. */
+/** One server-sent event for each event of a run, with the id by which a client continues after it. Read once. */
 export const frames = (
   events: Stream.Stream<RunEvent.RunEvent, HttpProblem>,
   position: Position
-): Stream.Stream<Uint8Array> =>
-  Stream.suspend(() => {
-    const ids = new Ids(position)
-    const framed = (text: string, event: RunEvent.RunEvent) =>
-      `${text}id: ${ids.next(event)}\ndata: ${jsonOf(event)}\n\n`
-    return events.pipe(
-      Stream.mapArray((batch) => [encode(batch.reduce(framed, ""))]),
-      Stream.catch(failed)
-    )
-  })
+): Stream.Stream<Uint8Array> => {
+  const ids = new Ids(position)
+  const framed = (text: string, event: RunEvent.RunEvent) => `${text}id: ${ids.next(event)}\ndata: ${jsonOf(event)}\n\n`
+  return events.pipe(
+    Stream.mapArray((batch) => [encode(batch.reduce(framed, ""))]),
+    Stream.catch(failed)
+  )
+}
 
 /** Pieces of text, of which there are many, hold nothing that JSON lacks. */
 const jsonOf = (event: RunEvent.RunEvent): string =>
