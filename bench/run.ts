@@ -23,7 +23,8 @@ const names: ReadonlyArray<string> = [
   "agents",
   "followers",
   "team",
-  "store"
+  "store",
+  "cluster"
 ]
 
 const install = () => {
