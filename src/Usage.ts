@@ -180,7 +180,7 @@ export const add = (self: Usage, that: Usage): Usage => ({
  * @category combinators
  * @since 0.1.0
  */
-export const Reducer: Reducer_.Reducer<Usage> = Reducer_.make(add, zero)
+export const Reducer: Reducer_.Reducer<Usage> = /* @__PURE__ */ Reducer_.make(add, zero)
 
 /**
  * Returns the cost of one call in US dollars. Input read from or written to a cache without its own price costs the same as other input.
