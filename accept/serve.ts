@@ -34,6 +34,9 @@ export const serve = (): Promise<ReadonlyArray<Line>> =>
     ofFiles(tested, "the AI SDK's own client holds a conversation with tools, approvals, files, stop and resume", [
       "test/http/AiSdkUi.test.ts"
     ]),
+    ofFiles(tested, "the AG-UI client holds a conversation with tools, interrupts, state and cancel", [
+      "test/http/AgUi.test.ts"
+    ]),
     ofFiles(tested, "a server is killed in the middle of a reply, and its clients continue after the restart", [
       "test/http/killed.test.ts"
     ]),
