@@ -37,6 +37,9 @@ export const serve = (): Promise<ReadonlyArray<Line>> =>
     ofFiles(tested, "the AG-UI client holds a conversation with tools, interrupts, state and cancel", [
       "test/http/AgUi.test.ts"
     ]),
+    ofFiles(tested, "the A2A client reads the card, sends and streams messages, answers, cancels and resubscribes", [
+      "test/http/A2a.test.ts"
+    ]),
     ofFiles(tested, "a server is killed in the middle of a reply, and its clients continue after the restart", [
       "test/http/killed.test.ts"
     ]),

@@ -4,6 +4,7 @@
  * @since 0.2.0
  */
 
+export * as A2a from "./A2a.ts"
 export * as Access from "./Access.ts"
 export * as AgUi from "./AgUi.ts"
 export * as AiSdkUi from "./AiSdkUi.ts"

@@ -1,0 +1,168 @@
+/**
+ * An agent as a server of the A2A protocol 1.0, over JSON-RPC.
+ *
+ * A task is a run, and its context a conversation: a message in the context of an earlier one continues it. A task that
+ * waits for a person is in state `INPUT_REQUIRED`, and a message to it answers.
+ *
+ * @since 0.2.0
+ */
+
+import * as Effect from "effect/Effect"
+import * as HttpRouter from "effect/http/HttpRouter"
+import * as HttpServerRequest from "effect/http/HttpServerRequest"
+import type * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import type { JsonObject } from "../internal/base/json.ts"
+import { Conflict, type HttpProblem } from "./HttpProblem.ts"
+import { A2aFold } from "./internal/a2aFold.ts"
+import * as Replies from "./internal/a2aReply.ts"
+import { read, receive, Rpc, Send, TaskOf } from "./internal/a2aRequest.ts"
+import * as Tasks from "./internal/a2aTask.ts"
+import * as Routes from "./internal/callerRoute.ts"
+import type { Answering } from "./internal/conversations.ts"
+import * as Sse from "./internal/sse.ts"
+import { type CallerRuns, ServedRuns } from "./ServedRuns.ts"
+
+/**
+ * Where the routes are, and what the agent card says.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Options {
+  /** The path of the JSON-RPC route. Default: `/a2a`. */
+  readonly path?: `/${string}` | undefined
+  /** The path of the agent card, which everybody may read. Default: `/.well-known/agent-card.json`. */
+  readonly cardPath?: `/${string}` | undefined
+  /** The agent that works on the tasks. Default: the first agent of the server. */
+  readonly agent?: string | undefined
+  /** The address of the JSON-RPC route in the card. Default: `path` under the host of the request for the card, as `http:`. */
+  readonly url?: string | undefined
+  /** Further fields of the card, such as `skills`, `version`, `provider` and `securitySchemes`. */
+  readonly card?: JsonObject | undefined
+}
+
+/**
+ * Adds the agent card, and one route with the methods `SendMessage`, `SendStreamingMessage`, `GetTask`, `CancelTask` and
+ * `SubscribeToTask`. There are no push notifications.
+ *
+ * - The answer is the artifact `answer`. In a stream, the text of each turn replaces that of the turn before.
+ * - A question is a data part `{ callId, name, input, reason }` of the status; a data part
+ *   `{ approved, callId?, reason?, input? }` of a message to the task answers it.
+ * - A client that leaves a stream stops nothing.
+ *
+ * @example
+ * const Routes = A2a.layer().pipe(Layer.provideMerge(HttpKernel.layer({ agents: [librarian] })))
+ *
+ * @category layers
+ * @since 0.2.0
+ */
+export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRouter.HttpRouter | ServedRuns> =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const router = yield* HttpRouter.HttpRouter
+      const { agents } = yield* ServedRuns
+      const { agent: name = agents[0]?.name ?? "", cardPath = "/.well-known/agent-card.json", path = "/a2a" } = options
+      const description = agents.find((agent) => agent.name === name)?.description ?? ""
+      yield* router.add("GET", cardPath, (request) =>
+        Effect.succeed(
+          Replies.json({
+            ...cardOf(name, description, options.url ?? `http://${request.headers["host"] ?? "localhost"}${path}`),
+            ...options.card
+          })
+        )
+      )
+      yield* Routes.add("POST", path, (runs) => respond(runs, name))
+    })
+  )
+
+const cardOf = (name: string, description: string, url: string): JsonObject => ({
+  name,
+  description,
+  version: "1.0.0",
+  supportedInterfaces: [{ url, protocolBinding: "JSONRPC", protocolVersion: "1.0" }],
+  capabilities: { streaming: true, pushNotifications: false },
+  defaultInputModes: ["text/plain"],
+  defaultOutputModes: ["text/plain"],
+  skills: [{ id: name, name, description, tags: [] }]
+})
+
+const respond = (runs: CallerRuns, agent: string) =>
+  Effect.gen(function* () {
+    const rpc = yield* Routes.body(Rpc)
+    const { headers } = yield* HttpServerRequest.HttpServerRequest
+    const version = headers["a2a-version"]
+    if (version !== undefined && version !== "" && !version.startsWith("1.")) {
+      return Replies.json(Replies.refusalOf(rpc, { code: -32009, message: "This server speaks version 1.0." }))
+    }
+    return yield* Effect.catch(called(runs, agent, rpc), (problem) => {
+      const error = Replies.errorOf(rpc.method, problem)
+      return error === undefined ? Effect.fail(problem) : Effect.succeed(Replies.json(Replies.refusalOf(rpc, error)))
+    })
+  })
+
+const called = Effect.fnUntraced(function* (
+  runs: CallerRuns,
+  agent: string,
+  rpc: Rpc
+): Effect.fn.Return<HttpServerResponse.HttpServerResponse, HttpProblem, Scope.Scope> {
+  switch (rpc.method) {
+    case "SendMessage": {
+      const sent = yield* read(Send, rpc.params)
+      const { runId } = yield* receive(runs, agent, sent)
+      if (sent.configuration?.returnImmediately !== true) {
+        yield* runs.place
+        yield* Stream.runDrain(runs.follow(runId))
+      }
+      return Replies.json(Replies.replyOf(rpc, { task: yield* Tasks.taskOf(runs, runId) }))
+    }
+    case "SendStreamingMessage":
+      return yield* streamed(runs, rpc, yield* receive(runs, agent, yield* read(Send, rpc.params)))
+    case "SubscribeToTask": {
+      const { id } = yield* read(TaskOf, rpc.params)
+      const head = yield* runs.summary(id)
+      if (Tasks.isOver(head)) return yield* new Conflict({ reason: "completed", id })
+      return yield* streamed(runs, rpc, { runId: head.runId, after: head.revision })
+    }
+    case "GetTask": {
+      const { id } = yield* read(TaskOf, rpc.params)
+      return Replies.json(Replies.replyOf(rpc, yield* Tasks.taskOf(runs, id)))
+    }
+    case "CancelTask": {
+      const { id } = yield* read(TaskOf, rpc.params)
+      if (Tasks.isOver(yield* runs.summary(id))) return yield* new Conflict({ reason: "completed", id })
+      yield* runs.cancel(id)
+      return Replies.json(Replies.replyOf(rpc, yield* Tasks.taskOf(runs, id)))
+    }
+    default:
+      return Replies.json(Replies.refusalOf(rpc, Replies.unknown(rpc.method)))
+  }
+})
+
+/** The task as it stands, and then what happens to it. */
+const streamed = Effect.fnUntraced(function* (
+  runs: CallerRuns,
+  rpc: Rpc,
+  { after, runId }: Answering
+): Effect.fn.Return<HttpServerResponse.HttpServerResponse, HttpProblem, Scope.Scope> {
+  yield* runs.place
+  const task = yield* Tasks.taskOf(runs, runId)
+  const framed = (text: string, result: JsonObject) =>
+    `${text}data: ${JSON.stringify(Replies.replyOf(rpc, result))}\n\n`
+  const broken = `data: ${JSON.stringify(Replies.refusalOf(rpc, { code: -32603, message: "The stream broke off." }))}\n\n`
+  return Sse.response(
+    Stream.suspend(() => {
+      const fold = new A2aFold(Tasks.idsOf(runs, runId), after)
+      const events = Stream.map(runs.follow(runId), (event) => fold.push(event))
+      return Stream.make([{ task }]).pipe(
+        Stream.concat(events),
+        Stream.filter((results) => results.length > 0),
+        Stream.map((results: ReadonlyArray<JsonObject>) => results.reduce(framed, "")),
+        Stream.catch(() => Stream.make(broken)),
+        Stream.encodeText
+      )
+    })
+  )
+})

@@ -1,0 +1,80 @@
+/**
+ * Folds the events of a run into the stream of an A2A task: how the task stands, and its answer as one artifact that
+ * grows. The text of each turn replaces that of the turn before, so the last one is the answer. Pure but for its own
+ * state.
+ */
+
+import type { JsonObject } from "../../internal/base/json.ts"
+import type { RunEvent } from "../../RunEvent.ts"
+import { artifactOf, asking, failure, messageOf, statusOf, type TaskIds } from "./a2aTask.ts"
+import { wordOf } from "./agEvent.ts"
+import { outward } from "./shownEvents.ts"
+import { questionsIn, UiFold } from "./uiFold.ts"
+
+/** The stream of one task. */
+export class A2aFold {
+  readonly #ids: TaskIds
+  readonly #after: number
+  readonly #ui = new UiFold({ urlOf: (id) => id })
+  #isNew = false
+  #answer = ""
+  /** Whether the next piece replaces what was sent. */
+  #replaces = true
+
+  /** Begins with a client that has the task up to a revision. */
+  constructor(ids: TaskIds, after: number) {
+    this.#ids = ids
+    this.#after = after
+  }
+
+  /** Returns what is sent for an event of the run. */
+  push(event: RunEvent): ReadonlyArray<JsonObject> {
+    this.#isNew ||= !("revision" in event) || event.revision > this.#after
+    const made: Array<JsonObject> = []
+    for (const chunk of this.#ui.push(event)) {
+      if (chunk.type === "start-step" || chunk.type === "reset-step") this.#replaces = true
+      else if (chunk.type === "text-delta" && this.#isNew) made.push(this.#piece(wordOf(chunk, "delta")))
+    }
+    if (event.type === "model_completed") {
+      const { outcome } = event
+      this.#answer = outcome.type === "final" || outcome.type === "prose" ? outcome.text : ""
+    }
+    made.push(...this.#standing(event))
+    return this.#isNew ? made : []
+  }
+
+  #standing(event: RunEvent): ReadonlyArray<JsonObject> {
+    const at = event.at
+    switch (event.type) {
+      case "run_started":
+        return [this.#status(statusOf("WORKING", at))]
+      case "paused": {
+        const questions = questionsIn(event.metadata).filter(({ answer }) => answer === undefined)
+        const message = messageOf(this.#ids, at, asking(questions, event.reason))
+        return [this.#status(statusOf("INPUT_REQUIRED", at, message))]
+      }
+      case "run_completed":
+        return [this.#artifact(this.#answer, false, true), this.#status(statusOf("COMPLETED", at))]
+      case "run_cancelled":
+        return [this.#status(statusOf("CANCELED", at))]
+      case "run_failed":
+        return [this.#status(failure(this.#ids, at, outward(event.error)))]
+      default:
+        return []
+    }
+  }
+
+  #piece(text: string): JsonObject {
+    const append = !this.#replaces
+    this.#replaces = false
+    return this.#artifact(text, append, false)
+  }
+
+  #artifact(text: string, append: boolean, lastChunk: boolean): JsonObject {
+    return { artifactUpdate: { ...this.#ids, artifact: artifactOf(text), append, lastChunk } }
+  }
+
+  #status(status: JsonObject): JsonObject {
+    return { statusUpdate: { ...this.#ids, status } }
+  }
+}

@@ -1,0 +1,57 @@
+/**
+ * Replies to A2A clients, as JSON-RPC.
+ */
+
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import type { JsonObject } from "../../internal/base/json.ts"
+import type { HttpProblem } from "../HttpProblem.ts"
+import type { Rpc } from "./a2aRequest.ts"
+
+/** An error of the protocol. */
+export interface RpcError {
+  readonly code: number
+  readonly message: string
+}
+
+/** The reply to a call. */
+export const replyOf = ({ id = null }: Pick<Rpc, "id">, result: JsonObject): JsonObject => ({
+  jsonrpc: "2.0",
+  id,
+  result
+})
+
+/** The reply to a call that failed. */
+export const refusalOf = ({ id = null }: Pick<Rpc, "id">, { code, message }: RpcError): JsonObject => ({
+  jsonrpc: "2.0",
+  id,
+  error: { code, message }
+})
+
+/** A reply as a response. */
+export const json = (body: JsonObject): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.text(JSON.stringify(body), { contentType: "application/json" })
+
+/** The error of the protocol for a problem; none for one that the status of the response tells. */
+export const errorOf = (method: string, problem: HttpProblem): RpcError | undefined => {
+  const message = problem.detail ?? problem.title
+  switch (problem._tag) {
+    case "NotFound":
+      return { code: problem.what === "run" ? -32001 : -32602, message: `There is no such ${problem.what}.` }
+    case "Conflict":
+      return method === "CancelTask"
+        ? { code: -32002, message: "The task is over." }
+        : { code: -32004, message: "The task takes no message and no follower now." }
+    case "Invalid":
+      return { code: -32602, message }
+    default:
+      return undefined
+  }
+}
+
+/** The error for a method that is not served. */
+export const unknown = (method: string): RpcError => {
+  if (method.includes("PushNotification")) return { code: -32003, message: "Push notifications are not supported." }
+  if (method === "GetExtendedAgentCard") return { code: -32007, message: "There is no extended agent card." }
+  if (method === "ListTasks") return { code: -32004, message: "Tasks are not listed." }
+  return { code: -32601, message: "There is no such method." }
+}

@@ -1,0 +1,118 @@
+/**
+ * Requests of A2A clients, as JSON-RPC.
+ */
+
+import * as Effect from "effect/Effect"
+import * as Random from "effect/Random"
+import * as Schema from "effect/Schema"
+import type { Content } from "../../Content.ts"
+import * as Contents from "../../Content.ts"
+import { randomId } from "../../internal/base/ids.ts"
+import { Conflict, type HttpProblem, Invalid } from "../HttpProblem.ts"
+import type { CallerRuns } from "../ServedRuns.ts"
+import * as Conversations from "./conversations.ts"
+import { fileOf } from "./uiRequest.ts"
+
+const Name = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{1,48}$/))
+
+/** A call of the protocol. */
+export const Rpc = Schema.Struct({
+  jsonrpc: Schema.Literal("2.0"),
+  id: Schema.optionalKey(Schema.NullOr(Schema.Union([Schema.String, Schema.Finite]))),
+  method: Schema.String,
+  params: Schema.optionalKey(Schema.Json)
+})
+
+/** A call of the protocol. */
+export type Rpc = typeof Rpc.Type
+
+const Part = Schema.Struct({
+  text: Schema.optionalKey(Schema.String),
+  raw: Schema.optionalKey(Schema.String),
+  url: Schema.optionalKey(Schema.String),
+  data: Schema.optionalKey(Schema.Json),
+  mediaType: Schema.optionalKey(Schema.String)
+})
+
+type Part = typeof Part.Type
+
+/** The parameters of a message. */
+export const Send = Schema.Struct({
+  message: Schema.Struct({
+    messageId: Name,
+    contextId: Schema.optionalKey(Schema.Union([Schema.Literal(""), Name])),
+    taskId: Schema.optionalKey(Schema.String),
+    parts: Schema.Array(Part)
+  }),
+  configuration: Schema.optionalKey(Schema.Struct({ returnImmediately: Schema.optionalKey(Schema.Boolean) }))
+})
+
+/** The parameters of a message. */
+export type Send = typeof Send.Type
+
+/** The parameters that name a task. */
+export const TaskOf = Schema.Struct({ id: Schema.String })
+
+/** Reads parameters. */
+export const read = <A>(schema: Schema.ConstraintDecoder<A>, params: Rpc["params"]): Effect.Effect<A, HttpProblem> =>
+  Effect.mapError(
+    Schema.decodeUnknownEffect(schema)(params),
+    ({ message }) => new Invalid({ detail: message.slice(0, 1_000) })
+  )
+
+/** Begins the task of a message, or answers the questions of one. */
+export const receive = Effect.fnUntraced(function* (
+  runs: CallerRuns,
+  agent: string,
+  { message: { contextId = "", messageId, parts, taskId = "" } }: Send
+): Effect.fn.Return<Conversations.Answering, HttpProblem> {
+  if (taskId !== "") return yield* decide(runs, taskId, parts)
+  const input = yield* Effect.forEach(parts, contentOf)
+  const context = contextId === "" ? randomId(yield* Random.Random, 3) : contextId
+  const last = contextId === "" ? undefined : yield* Conversations.last(runs, contextId)
+  const history = last === undefined ? undefined : yield* Conversations.messagesOf(runs, last.runId)
+  return yield* Conversations.begin(runs, Conversations.nameOf(context, messageId), {
+    agent,
+    input,
+    ...(history === undefined ? {} : { history })
+  })
+})
+
+/** Answers the questions of a task that waits. */
+const decide = Effect.fnUntraced(function* (
+  runs: CallerRuns,
+  taskId: string,
+  parts: ReadonlyArray<Part>
+): Effect.fn.Return<Conversations.Answering, HttpProblem> {
+  const { revision, runId, status } = yield* runs.summary(taskId)
+  if (status.type !== "waiting") return yield* new Conflict({ reason: "busy", id: runId })
+  const data = parts.flatMap((part) => (part.data === undefined ? [] : [part.data]))
+  if (data.length === 0) {
+    return yield* new Invalid({ detail: "an answer is a data part { approved, callId?, reason?, input? }" })
+  }
+  const decisions = yield* Effect.forEach(data, (one) => read(Decision, one))
+  const open = yield* runs.questions(runId)
+  const answers = open.flatMap(({ callId }) => {
+    const found = decisions.find((one) => one.callId === callId) ?? decisions.find((one) => one.callId === undefined)
+    return found === undefined ? [] : [{ ...found, callId }]
+  })
+  if (answers.length > 0) yield* runs.answer(runId, { answers })
+  return { runId, after: revision }
+})
+
+const Decision = Schema.Struct({
+  approved: Schema.Boolean,
+  /** Default: every open question of the task. */
+  callId: Schema.optionalKey(Schema.String),
+  reason: Schema.optionalKey(Schema.String),
+  input: Schema.optionalKey(Schema.Json)
+})
+
+const contentOf = ({ data, mediaType = "application/octet-stream", raw, text, url }: Part) => {
+  if (text !== undefined) return Effect.succeed<Content>(Contents.text(text))
+  if (raw !== undefined) return fileOf(`data:;base64,${raw}`, mediaType)
+  if (url !== undefined) return fileOf(url, mediaType)
+  return data === undefined
+    ? Effect.fail(new Invalid({ detail: "a part holds text, raw, url or data" }))
+    : Effect.succeed<Content>(Contents.text(JSON.stringify(data)))
+}

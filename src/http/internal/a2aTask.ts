@@ -1,0 +1,105 @@
+/**
+ * Runs as tasks of the A2A protocol.
+ */
+
+import * as Effect from "effect/Effect"
+import type { Json, JsonObject } from "../../internal/base/json.ts"
+import type { ErrorInfo, Question } from "../../RunModel.ts"
+import * as RunState from "../../RunState.ts"
+import type { HttpProblem } from "../HttpProblem.ts"
+import type { Head } from "../RunBodies.ts"
+import type { CallerRuns } from "../ServedRuns.ts"
+import { outward } from "./shownEvents.ts"
+
+/** The ids of a task and of its conversation. */
+export interface TaskIds {
+  readonly taskId: string
+  readonly contextId: string
+}
+
+/** The ids of a run of the caller. */
+export const idsOf = (runs: CallerRuns, runId: string): TaskIds => {
+  const [contextId = ""] = runId.slice(runs.idOf("").length).split(".")
+  return { taskId: runId, contextId }
+}
+
+/** How a task stands. `at` is milliseconds since the epoch. */
+export const statusOf = (state: string, at: number, message?: JsonObject): JsonObject => ({
+  state: `TASK_STATE_${state}`,
+  timestamp: new Date(at).toISOString(),
+  ...(message === undefined ? {} : { message })
+})
+
+/** A message of the agent about its task. */
+export const messageOf = ({ contextId, taskId }: TaskIds, at: number, parts: ReadonlyArray<Json>): JsonObject => ({
+  messageId: `${taskId}:${at}`,
+  contextId,
+  taskId,
+  role: "ROLE_AGENT",
+  parts
+})
+
+/** The answer of a task, or a piece of it, as an artifact. */
+export const artifactOf = (text: string): JsonObject => ({
+  artifactId: "answer",
+  name: "answer",
+  parts: text === "" ? [] : [{ text }]
+})
+
+/** The parts that ask: a text for people, and for programs the call, which an answer names by its `callId`. */
+export const asking = (questions: ReadonlyArray<Question>, reason: string): ReadonlyArray<Json> => [
+  { text: questions.length === 0 ? reason : questions.map((question) => question.reason).join("\n") },
+  ...questions.map(({ callId, input, name, reason }) => ({ data: { callId, name, input, reason } }))
+]
+
+/** The status of a task that failed. */
+export const failure = (ids: TaskIds, at: number, { message }: ErrorInfo): JsonObject =>
+  statusOf("FAILED", at, messageOf(ids, at, [{ text: message }]))
+
+/** Tells whether a task is over. */
+export const isOver = ({ status }: Head): boolean => over.has(status.type)
+
+const over: ReadonlySet<string> = new Set(["completed", "failed", "cancelled"])
+
+/** Returns a task as it stands. */
+export const taskOf = Effect.fnUntraced(function* (
+  runs: CallerRuns,
+  id: string
+): Effect.fn.Return<JsonObject, HttpProblem> {
+  const head = yield* runs.summary(id)
+  const ids = idsOf(runs, head.runId)
+  const task = { id: ids.taskId, contextId: ids.contextId }
+  const answer = head.status.type === "completed" ? RunState.answer(yield* runs.state(head.runId)) : undefined
+  return {
+    ...task,
+    status: yield* standing(runs, ids, head),
+    artifacts: answer === undefined ? [] : [artifactOf(answer)]
+  }
+})
+
+const standing = (
+  runs: CallerRuns,
+  ids: TaskIds,
+  { runId, status, updatedAt: at }: Head
+): Effect.Effect<JsonObject, HttpProblem> => {
+  switch (status.type) {
+    case "queued":
+      return Effect.succeed(statusOf("SUBMITTED", at))
+    // An interrupted run is continued by a worker.
+    case "running":
+    case "interrupted":
+      return Effect.succeed(statusOf("WORKING", at))
+    case "waiting":
+      return Effect.map(runs.questions(runId), (questions) =>
+        statusOf("INPUT_REQUIRED", at, messageOf(ids, at, asking(questions, status.reason ?? "")))
+      )
+    case "completed":
+      return Effect.succeed(statusOf("COMPLETED", at))
+    case "cancelled":
+      return Effect.succeed(statusOf("CANCELED", at))
+    case "failed":
+      return Effect.succeed(failure(ids, at, outward(status.error ?? unknown)))
+  }
+}
+
+const unknown: ErrorInfo = { tag: "Unknown", message: "" }
