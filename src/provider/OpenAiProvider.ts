@@ -15,7 +15,8 @@ import type * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import type { ProviderUnavailable } from "../KernelError.ts"
-import { Provider, type ProviderShape } from "../Provider.ts"
+import { Provider, type ProviderShape, type Request } from "../Provider.ts"
+import { hostedOf } from "./internal/body.ts"
 import { adapter, type Format } from "./internal/adapter.ts"
 import { chatFormat } from "./internal/chatFormat.ts"
 import * as ChatReply from "./internal/chatReply.ts"
@@ -64,7 +65,9 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
     (speak) => {
       const chat = speak(chatFormat(dialect))
       const responses = speak(responsesFormat)
-      return (request) => ((options.api ?? request.model.api) === "responses" ? responses(request) : chat(request))
+      // Only Responses has tools that OpenAI runs.
+      const usual = ({ model, tools }: Request) => (hostedOf(tools, dialect.name).length > 0 ? "responses" : model.api)
+      return (request) => ((options.api ?? usual(request)) === "responses" ? responses(request) : chat(request))
     }
   )
 

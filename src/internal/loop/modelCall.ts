@@ -164,7 +164,8 @@ const spend = (run: Run, { costUsd, usage }: { readonly costUsd: number; readonl
 const replyOf = (reader: Dialects.Reader, { call }: Reading) => {
   const reply = reader.end()
   const usage = reply.finish === undefined ? cutUsage(reply) : (Usage.fromAi(reply.finish.usage) ?? null)
-  return { reply, call, usage, costUsd: Usage.costOf(usage, call.request.model.price) }
+  const { price } = call.request.model
+  return { reply, call, usage, costUsd: Usage.costOf(usage, price) + Usage.hostedCost(reply.hosted, price) }
 }
 
 /** The span of a model call, when telemetry is on. */

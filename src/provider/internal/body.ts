@@ -30,15 +30,26 @@ export const laidOver = (ours: Settings, own: Json | undefined): Json | undefine
   return given.length === 0 ? undefined : Object.fromEntries(given)
 }
 
-/** The tools of a request as a format writes them; nothing where there are none. */
+/** The tools of a request that are run here, as a format writes them, and after them those that the vendor runs. */
 export const toolsOf = (
   { tools }: Request,
+  provider: string,
   write: (tool: ToolDefinition) => JsonObject
-): ReadonlyArray<JsonObject> | undefined => (tools.length === 0 ? undefined : tools.map(write))
+): ReadonlyArray<JsonObject> | undefined => {
+  const written = [...tools.filter(({ hosted }) => hosted === undefined).map(write), ...hostedOf(tools, provider)]
+  return written.length === 0 ? undefined : written
+}
+
+/** The definitions of the tools that a vendor runs itself. */
+export const hostedOf = (tools: Request["tools"], provider: string): ReadonlyArray<JsonObject> =>
+  tools.flatMap(({ hosted }) => {
+    const own = hosted?.[provider]
+    return own === undefined ? [] : [own]
+  })
 
 /** The tools of a request as functions of a chat. */
-export const functions = (request: Request): ReadonlyArray<JsonObject> | undefined =>
-  toolsOf(request, ({ description, inputSchema, name }) => ({
+export const functions = (request: Request, provider: string): ReadonlyArray<JsonObject> | undefined =>
+  toolsOf(request, provider, ({ description, inputSchema, name }) => ({
     type: "function",
     function: { name, description, parameters: inputSchema }
   }))

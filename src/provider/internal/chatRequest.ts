@@ -210,7 +210,7 @@ export const toBody = (dialect: Dialect, request: Request, messages: ReadonlyArr
       stop: reasons ? undefined : generation.stopSequences,
       [dialect.seedName]: generation.seed,
       reasoning_effort: generation.thinking?.effort,
-      tools: functions(request),
+      tools: functions(request, dialect.name),
       ...constraint(dialect, request),
       ...own,
       stream_options: laidOver(dialect.usageOption ? { include_usage: true } : {}, own["stream_options"])

@@ -9,8 +9,18 @@ import * as Grammar from "../../Grammar.ts"
 import { type Json, type JsonObject, jsonObject } from "../../internal/base/json.ts"
 import type { Message } from "../../Message.ts"
 import type { Request } from "../../Provider.ts"
-import { assemble, extras, isReasoner, laidOver, type Settings, toolsOf } from "./body.ts"
-import { apart, type Media, type MediaPiece, type Piece, spoken, standIn, textOf, wireId } from "./messageParts.ts"
+import { assemble, extras, hostedOf, isReasoner, laidOver, type Settings, toolsOf } from "./body.ts"
+import {
+  apart,
+  itemsOf,
+  type Media,
+  type MediaPiece,
+  type Piece,
+  spoken,
+  standIn,
+  textOf,
+  wireId
+} from "./messageParts.ts"
 import { text } from "./readFields.ts"
 
 /** The name under which reasoning is kept and extras are given. */
@@ -64,6 +74,7 @@ const modelItems = (pieces: ReadonlyArray<Piece>): ReadonlyArray<JsonObject> => 
       const content = [{ type: "output_text", text: piece.text, annotations: [] }]
       items.push({ type: "message", role: "assistant", content })
     } else if (piece.kind === "thought") {
+      items.push(...itemsOf(piece))
       const item = reasoningOf(piece)
       const callId = text(jsonObject(piece.signature), "callId")
       if (item === undefined) continue
@@ -105,11 +116,11 @@ export const toBody = (request: Request, messages: ReadonlyArray<ReadonlyArray<s
       model: model.id,
       stream: true,
       store: false,
-      include: reasons ? ["reasoning.encrypted_content"] : undefined,
+      include: includes(reasons, hostedOf(request.tools, name).length > 0),
       temperature: reasons ? undefined : generation.temperature,
       top_p: reasons ? undefined : generation.topP,
       max_output_tokens: generation.maxTokens,
-      tools: toolsOf(request, (tool) => ({
+      tools: toolsOf(request, name, (tool) => ({
         type: "function",
         name: tool.name,
         description: tool.description,
@@ -123,6 +134,15 @@ export const toBody = (request: Request, messages: ReadonlyArray<ReadonlyArray<s
     "input",
     messages.flat()
   )
+}
+
+/** What the service adds to a reply only when it is asked to. */
+const includes = (reasons: boolean, searches: boolean): ReadonlyArray<string> | undefined => {
+  const parts = [
+    ...(reasons ? ["reasoning.encrypted_content"] : []),
+    ...(searches ? ["web_search_call.action.sources"] : [])
+  ]
+  return parts.length === 0 ? undefined : parts
 }
 
 const formatOf = ({ grammar }: Request): Settings => {
