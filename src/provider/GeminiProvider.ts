@@ -17,7 +17,7 @@ import type { Message } from "../Message.ts"
 import { Provider, type ProviderShape, type Request } from "../Provider.ts"
 import type { FinishReason, ReportedUsage } from "../StreamPart.ts"
 import { adapter } from "./internal/adapter.ts"
-import { assemble, extras, hostedOf, laidOver, type Settings } from "./internal/body.ts"
+import { assemble, extras, hostedOf, laidOver, runHere, type Settings } from "./internal/body.ts"
 import { fromEnvironment, layerOf, requireKey } from "./internal/configured.ts"
 import type { Fault } from "./internal/providerFault.ts"
 import type { Decoder } from "./internal/frames.ts"
@@ -182,9 +182,11 @@ const toBody = (request: Request, messages: ReadonlyArray<WireMessage>): string 
 }
 
 const toTools = ({ tools }: Request): ReadonlyArray<JsonObject> | undefined => {
-  const functionDeclarations = tools
-    .filter(({ hosted }) => hosted === undefined)
-    .map((tool) => ({ name: tool.name, description: tool.description, parametersJsonSchema: tool.inputSchema }))
+  const functionDeclarations = runHere(tools).map((tool) => ({
+    name: tool.name,
+    description: tool.description,
+    parametersJsonSchema: tool.inputSchema
+  }))
   const written = [...(functionDeclarations.length === 0 ? [] : [{ functionDeclarations }]), ...hostedOf(tools, name)]
   return written.length === 0 ? undefined : written
 }

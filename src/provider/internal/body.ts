@@ -36,9 +36,12 @@ export const toolsOf = (
   provider: string,
   write: (tool: ToolDefinition) => JsonObject
 ): ReadonlyArray<JsonObject> | undefined => {
-  const written = [...tools.filter(({ hosted }) => hosted === undefined).map(write), ...hostedOf(tools, provider)]
+  const written = [...runHere(tools).map(write), ...hostedOf(tools, provider)]
   return written.length === 0 ? undefined : written
 }
+
+/** The tools that are run here. */
+export const runHere = (tools: Request["tools"]): Request["tools"] => tools.filter(({ hosted }) => hosted === undefined)
 
 /** The definitions of the tools that a vendor runs itself. */
 export const hostedOf = (tools: Request["tools"], provider: string): ReadonlyArray<JsonObject> =>
