@@ -81,6 +81,15 @@ export type TurnEvent =
     })
   /** The vendor read much less from its cache than was expected. */
   | (Event<"cache_missed"> & { readonly expected: number; readonly read: number })
+  /**
+   * Options of the agent that the model does not take, such as `temperature` or `thinking.budget`: the request is sent
+   * without them. Emitted when they change, not with every request.
+   */
+  | (Event<"options_dropped"> & {
+      readonly provider: string
+      readonly model: string
+      readonly options: ReadonlyArray<string>
+    })
   /** The model made a medium, which is stored now and named by its message. */
   | (Event<"media_made"> & { readonly kind: Kind; readonly fileId: string; readonly mediaType: string | null })
   | (Event<"output_rejected"> & { readonly detail: string })

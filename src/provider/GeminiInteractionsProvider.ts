@@ -47,7 +47,7 @@ export interface Options {
  * @since 0.1.0
  */
 export const make = (options: Options): Effect.Effect<ProviderShape, never, HttpClient.HttpClient> =>
-  adapter(Google.vendor(name, options), (speak) =>
+  adapter({ ...Google.vendor(name, options), takes }, (speak) =>
     speak({ path: () => "/interactions", media: allMedia, encode: toSteps, body: toBody, decoder })
   )
 
@@ -162,6 +162,12 @@ const toPart = (piece: Extract<Piece, { readonly kind: "text" | "media" }>): Jso
         mime_type: piece.mediaType,
         ...("url" in piece.source ? { uri: piece.source.url } : { data: piece.source.data })
       }
+
+// It takes a level of thinking, no budget.
+const takes: NonNullable<ProviderShape["takes"]> = ({ generation }) => {
+  const { budget: _, ...thinking } = generation.thinking ?? {}
+  return generation.thinking === undefined ? generation : { ...generation, thinking }
+}
 
 const toBody = (request: Request, messages: ReadonlyArray<WireSteps>): string => {
   const { generation } = request

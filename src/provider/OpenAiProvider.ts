@@ -20,10 +20,10 @@ import { hostedOf } from "./internal/body.ts"
 import { adapter, type Format } from "./internal/adapter.ts"
 import { chatFormat } from "./internal/chatFormat.ts"
 import * as ChatReply from "./internal/chatReply.ts"
-import type * as ChatRequest from "./internal/chatRequest.ts"
+import * as ChatRequest from "./internal/chatRequest.ts"
 import { fromEnvironment, layerOf, requireKey } from "./internal/configured.ts"
 import { decoder } from "./internal/responsesReply.ts"
-import { media, toBody, toItems } from "./internal/responsesRequest.ts"
+import { media, takes, toBody, toItems } from "./internal/responsesRequest.ts"
 
 /**
  * How to reach OpenAI.
@@ -60,6 +60,8 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
       version: "/v1",
       headers: () => ({ ...options.headers, authorization: `Bearer ${Redacted.value(options.apiKey)}` }),
       fault: ChatReply.fault,
+      takes: (asked) =>
+        (options.api ?? asked.model.api) === "responses" ? takes(asked) : ChatRequest.takes(dialect)(asked),
       list: { path: "/models", key: "data", id: "id" }
     },
     (speak) => {

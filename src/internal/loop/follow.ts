@@ -2,8 +2,9 @@
  * Follows a run by its id.
  *
  * A follower reads the journal to its end. If the run is under way in this process, it continues with the live events of
- * its tree, beginning with the reply under way; else it waits for records that another process stores. A follower that
- * falls behind the live events reads the journal again from where it stands, so it loses nothing and sees nothing twice.
+ * its tree, beginning with the reply under way; else it waits for records that another process stores, and for live
+ * events where the store can bring them. A follower that falls behind the live events reads the journal again from where
+ * it stands, so it loses nothing and sees nothing twice.
  */
 
 import * as Arr from "effect/Array"
@@ -21,6 +22,7 @@ import type { RunRecord } from "../../RunState.ts"
 import type * as RunStore from "../../RunStore.ts"
 import * as Streams from "../base/streams.ts"
 import { soundRuns } from "../store/soundStore.ts"
+import { Elsewhere, type LiveEvent, liveElsewhere } from "./liveElsewhere.ts"
 import { type LiveTree, type Trees, treesOf } from "./liveTree.ts"
 import { Said } from "./said.ts"
 
@@ -76,6 +78,7 @@ class Follower {
   readonly #said: Said
   #place: Place | undefined
   #tail: Tail | undefined
+  readonly #elsewhereLive: Elsewhere
 
   constructor(store: RunStore.RunStoreShape, runId: string, rootRunId: string, options: FollowOptions, received: Said) {
     this.#said = received
@@ -85,6 +88,7 @@ class Follower {
     this.#rootRunId = rootRunId
     this.#isOver = options.until === "end" ? isEnded : isAtRest
     this.#last = options.after ?? 0
+    this.#elsewhereLive = new Elsewhere(this.#said)
   }
 
   readonly next: Next = Effect.suspend((): Next => {
@@ -131,22 +135,37 @@ class Follower {
     Effect.flatMap(headOf(this.#store, this.#runId), (head): Next => {
       if (head.revision > this.#last) return this.#stored
       if (this.#isOver(head)) return Cause.done()
-      return Effect.flatMap(tailOf(this.#store, this.#runId, this.#last), (tail) => {
+      return Effect.flatMap(this.#openTail, (tail) => {
         this.#tail = tail
         return this.next
       })
     })
   )
 
-  /** Emits records as another process stores them, until the run is taken up in this process. */
+  /** Emits what another process stores, and its live events, until the run is taken up in this process. */
   #elsewhere(tail: Tail): Next {
     const opened = Effect.as(this.#trees.opened(this.#rootRunId), undefined)
-    return Effect.flatMap(Effect.raceFirst(tail.next, opened), (records): Next => {
-      const events = records === undefined ? [] : this.#eventsOf(records)
-      const isStill = records !== undefined && !events.some(isRest)
+    return Effect.flatMap(Effect.raceFirst(tail.next, opened), (news): Next => {
+      const events = news === undefined ? [] : news.flatMap((one) => this.#newsOf(one))
+      const isStill = news !== undefined && !events.some(isRest)
       return Effect.andThen(isStill ? Effect.void : this.#closeTail, this.#emit(events))
     })
   }
+
+  #newsOf(one: RunRecord | LiveEvent): ReadonlyArray<RunEvent> {
+    if ("event" in one) return this.#elsewhereLive.take(one, this.#last)
+    return [...this.#eventsOf([one]), ...this.#elsewhereLive.due(this.#last)]
+  }
+
+  /** Opens the tail of the journal, with live events of the process that runs the run where the store brings them. */
+  readonly #openTail: Effect.Effect<Tail> = Effect.suspend(() => {
+    const records = this.#store.tail(this.#runId, this.#last)
+    const live = liveElsewhere(this.#store)?.(this.#rootRunId, this.#runId, this.#last)
+    const news = live === undefined ? records : Stream.merge(records, live, { haltStrategy: "left" })
+    return Effect.flatMap(Scope.make(), (scope) =>
+      Effect.map(Scope.provide(Stream.toPull(news), scope), (next) => ({ scope, next }))
+    )
+  })
 
   readonly #closeTail = Effect.suspend(() => {
     const tail = this.#tail
@@ -204,13 +223,8 @@ const page = 256
 /** The tail of a journal, which is open until its scope is closed. */
 interface Tail {
   readonly scope: Scope.Closeable
-  readonly next: Pull.Pull<Arr.NonEmptyReadonlyArray<RunRecord>, StoreError>
+  readonly next: Pull.Pull<Arr.NonEmptyReadonlyArray<RunRecord | LiveEvent>, StoreError>
 }
-
-const tailOf = (store: RunStore.RunStoreShape, runId: string, after: number): Effect.Effect<Tail> =>
-  Effect.flatMap(Scope.make(), (scope) =>
-    Effect.map(Scope.provide(Stream.toPull(store.tail(runId, after)), scope), (next) => ({ scope, next }))
-  )
 
 const isRest = ({ type }: RunEvent): boolean => rests.has(type)
 

@@ -187,4 +187,9 @@ export const treesOf = (store: RunStore.RunStoreShape): Trees => {
   return trees
 }
 
+/** Shows the trees under way on one store to the followers of another one, which holds the same runs. */
+export const shareTrees = (store: RunStore.RunStoreShape, of: RunStore.RunStoreShape): void => {
+  known.set(store, treesOf(of))
+}
+
 const known = new WeakMap<RunStore.RunStoreShape, Trees>()

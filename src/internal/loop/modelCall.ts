@@ -29,6 +29,7 @@ import { shorten } from "../base/text.ts"
 import * as Streams from "../base/streams.ts"
 import { promptLog, stepOf } from "../state/state.ts"
 import { compareCache, forecastCache } from "./cacheEvents.ts"
+import { reportDropped } from "./droppedOptions.ts"
 import { carry } from "./nextDelta.ts"
 import { emit } from "./publish.ts"
 import { cutUsage } from "./cutUsage.ts"
@@ -349,7 +350,9 @@ const throughMiddleware = (run: Run, reading: Reading): ModelStream => {
     const inner = next ?? ((call: ModelCall): ModelStream => noted(run, reading, call))
     next = (call) => callModel(call, inner)
   }
-  return next === undefined ? call.provider.stream(call.request) : next(call)
+  if (next !== undefined) return next(call)
+  reportDropped(run, call)
+  return call.provider.stream(call.request)
 }
 
 /** Whatever code of others fails or dies with while a reply is read, and parts that cannot be read. */
@@ -380,6 +383,7 @@ const replyErrors: ReadonlySet<string> = new Set<ReplyError["_tag"]>([
 const noted = (run: Run, reading: Reading, call: ModelCall): ModelStream =>
   Stream.suspend(() => {
     const number = ++reading.calls
+    reportDropped(run, call)
     const reply = guardedStream(
       "a provider",
       () => call.provider.stream(call.request),

@@ -71,6 +71,12 @@ const ofReply = (event: RunEvent): Told | undefined => {
         ["expected", event.expected],
         ["read", event.read]
       ])
+    case "options_dropped":
+      return warn("llm.options_dropped", [
+        ["provider", event.provider],
+        ["model", event.model],
+        ["options", event.options.join(",")]
+      ])
     case "media_made":
       return info("llm.media_made", [
         ["kind", event.kind],

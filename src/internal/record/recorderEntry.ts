@@ -81,6 +81,8 @@ const replyData = (event: RunEvent, base: number): Json | undefined => {
       return { tokens: event.tokens, possible: event.possible, lost: event.lost }
     case "cache_missed":
       return { expected: event.expected, read: event.read }
+    case "options_dropped":
+      return { provider: event.provider, model: event.model, options: event.options }
     case "media_made":
       return { kind: event.kind, file_id: event.fileId, media_type: event.mediaType }
     case "output_rejected":

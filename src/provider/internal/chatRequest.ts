@@ -7,7 +7,8 @@
 import * as Grammar from "../../Grammar.ts"
 import { type Json, type JsonObject, jsonObject } from "../../internal/base/json.ts"
 import type { Message } from "../../Message.ts"
-import type { Request } from "../../Provider.ts"
+import type { Model } from "../../Model.ts"
+import type { ProviderShape, Request } from "../../Provider.ts"
 import { assemble, extras, functions, isReasoner, laidOver, type Settings } from "./body.ts"
 import { callSignatures } from "./google.ts"
 import {
@@ -194,20 +195,39 @@ export const mediaOf = (imageUrls: boolean): Media => ({
   document: { types: ["application/pdf"], urls: false }
 })
 
+/** The options that a model takes: reasoners are not sampled by options. */
+export const takes =
+  (dialect: Dialect): NonNullable<ProviderShape["takes"]> =>
+  ({ generation, model }) => {
+    const { stopSequences, temperature, thinking, topP, ...others } = generation
+    const effort = thinking?.effort === undefined ? {} : { thinking: { effort: thinking.effort } }
+    if (reasonsIn(dialect, model)) return { ...others, ...effort }
+    return {
+      ...others,
+      ...effort,
+      ...(temperature === undefined ? {} : { temperature }),
+      ...(topP === undefined ? {} : { topP }),
+      ...(stopSequences === undefined ? {} : { stopSequences })
+    }
+  }
+
+const reasonsIn = (dialect: Dialect, { id }: Model): boolean => dialect.reasoners && isReasoner(id)
+
 /** The JSON text of a request. */
 export const toBody = (dialect: Dialect, request: Request, messages: ReadonlyArray<ReadonlyArray<Written>>): string => {
-  const { generation, model } = request
+  const { model } = request
+  const generation = takes(dialect)(request)
   const own = extras(request, dialect.name)
-  const reasons = dialect.reasoners && isReasoner(model.id)
+  const reasons = reasonsIn(dialect, model)
   return assemble(
     {
       model: model.id,
       stream: true,
-      temperature: reasons ? undefined : generation.temperature,
-      top_p: reasons ? undefined : generation.topP,
+      temperature: generation.temperature,
+      top_p: generation.topP,
       max_tokens: reasons ? undefined : generation.maxTokens,
       max_completion_tokens: reasons ? generation.maxTokens : undefined,
-      stop: reasons ? undefined : generation.stopSequences,
+      stop: generation.stopSequences,
       [dialect.seedName]: generation.seed,
       reasoning_effort: generation.thinking?.effort,
       tools: functions(request, dialect.name),

@@ -7,8 +7,9 @@
 
 import * as Grammar from "../../Grammar.ts"
 import { type Json, type JsonObject, jsonObject } from "../../internal/base/json.ts"
+import type { Generation } from "../../Generation.ts"
 import type { Message } from "../../Message.ts"
-import type { Request } from "../../Provider.ts"
+import type { ProviderShape, Request } from "../../Provider.ts"
 import { assemble, extras, hostedOf, isReasoner, laidOver, type Settings, toolsOf } from "./body.ts"
 import {
   apart,
@@ -105,20 +106,34 @@ const reasoningOf = (piece: Extract<Piece, { readonly kind: "thought" }>): JsonO
   }
 }
 
+/** The options that a model takes: one that reasons is not sampled by options, and only it thinks. */
+export const takes: NonNullable<ProviderShape["takes"]> = ({ generation, model }) => {
+  const { seed: _, stopSequences: __, temperature, thinking, topP, ...others } = generation
+  if (isReasoner(model.id)) {
+    return thinking === undefined
+      ? others
+      : { ...others, thinking: thinking.effort === undefined ? {} : { effort: thinking.effort } }
+  }
+  return {
+    ...others,
+    ...(temperature === undefined ? {} : { temperature }),
+    ...(topP === undefined ? {} : { topP })
+  }
+}
+
 /** The JSON text of a request. */
 export const toBody = (request: Request, messages: ReadonlyArray<ReadonlyArray<string>>): string => {
-  const { generation, model } = request
+  const { model } = request
+  const generation = takes(request)
   const own = extras(request, name)
-  const reasons = isReasoner(model.id)
-  const thinks = reasons && generation.thinking !== undefined
   return assemble(
     {
       model: model.id,
       stream: true,
       store: false,
-      include: includes(reasons, hostedOf(request.tools, name).length > 0),
-      temperature: reasons ? undefined : generation.temperature,
-      top_p: reasons ? undefined : generation.topP,
+      include: includes(isReasoner(model.id), hostedOf(request.tools, name).length > 0),
+      temperature: generation.temperature,
+      top_p: generation.topP,
       max_output_tokens: generation.maxTokens,
       tools: toolsOf(request, name, (tool) => ({
         type: "function",
@@ -128,13 +143,16 @@ export const toBody = (request: Request, messages: ReadonlyArray<ReadonlyArray<s
         strict: false
       })),
       ...own,
-      reasoning: laidOver(thinks ? { effort: generation.thinking?.effort, summary: "auto" } : {}, own["reasoning"]),
+      reasoning: laidOver(thinkingOf(generation), own["reasoning"]),
       text: laidOver(formatOf(request), own["text"])
     },
     "input",
     messages.flat()
   )
 }
+
+const thinkingOf = ({ thinking }: Generation): Settings =>
+  thinking === undefined ? {} : { effort: thinking.effort, summary: "auto" }
 
 /** What the service adds to a reply only when it is asked to. */
 const includes = (reasons: boolean, searches: boolean): ReadonlyArray<string> | undefined => {

@@ -1,0 +1,174 @@
+/**
+ * Runs agents on many machines.
+ *
+ * `layer` makes a process a runner: it runs the runs whose shards it owns. `layerClient` makes it a client. Both provide
+ * a `Kernel` and a `RunStore` that are used as everywhere else: `Kernel.run`, `submit`, `stream`, `resume`, `answer`,
+ * `cancel` and `follow` work on every process, wherever a run is run.
+ *
+ * The store of runs is the only truth. The cluster places runs, delivers messages, wakes runs, and carries live events;
+ * losing all of its tables loses no run. Each append is accepted for one revision only, so two runners that both
+ * believe they own a run never both advance it.
+ *
+ * @since 0.2.0
+ */
+
+import * as Entity from "effect/cluster/Entity"
+import { MessageStorage } from "effect/cluster/MessageStorage"
+import { Sharding } from "effect/cluster/Sharding"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Random from "effect/Random"
+import * as Schedule from "effect/Schedule"
+import * as Semaphore from "effect/Semaphore"
+import * as Stream from "effect/Stream"
+import { inTime } from "../internal/base/effects.ts"
+import { randomId } from "../internal/base/ids.ts"
+import { Kernel } from "../Kernel.ts"
+import { StoreError } from "../KernelError.ts"
+import { Limits } from "../Limits.ts"
+import { RunStore } from "../RunStore.ts"
+import * as RunWorker from "../RunWorker.ts"
+import { make as makeKernel } from "./internal/clusterVerbs.ts"
+import { drive } from "./internal/driveRun.ts"
+import type { Driver } from "./internal/driver.ts"
+import { liveOf } from "./internal/liveOf.ts"
+import * as Messages from "./internal/messenger.ts"
+import * as OfferedRuns from "./internal/offeredRuns.ts"
+import * as Pulse from "./internal/pulse.ts"
+import * as Sweeper from "./internal/sweeper.ts"
+import { RunEntity } from "./RunEntity.ts"
+import { encodeLive } from "./internal/wire.ts"
+
+// ---------------------------------------------------------------- models
+
+/**
+ * The options of a runner.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Options<R = never> extends Pick<
+  RunWorker.Options<R>,
+  "agents" | "workerId" | "retry" | "retries" | "resume" | "onRun"
+> {
+  /**
+   * How long a run may take to finish its step, with the calls it started, when the runner shuts down or gives its shard
+   * to another one. Runs that take longer are interrupted. Give less than the locks of shards last. Default: 3 seconds.
+   */
+  readonly drain?: Duration.Input | undefined
+  /**
+   * How often runs are looked for that no message brings on, and how long such a run must have stood still: twice the
+   * time that locks of shards last. Queued runs are looked for every two seconds. Default: 20 seconds.
+   */
+  readonly sweep?: Duration.Input | undefined
+}
+
+/** Options of agents that may need different services, and of a `resume` that may. */
+type Given<A extends RunWorker.Runnable<unknown>, R> = Options<RunWorker.Services<A> | R> & {
+  readonly agents: ReadonlyArray<A>
+}
+
+// ---------------------------------------------------------------- layers
+
+/**
+ * Makes this process a client of a cluster: runs that it starts, resumes or answers are run by runners.
+ *
+ * Give it the kernel and the store as they are without a cluster. It provides both anew. Leaving `Kernel.run` or a stream
+ * stops nothing: `Kernel.cancel` does. Options that only the process of a run can use (`stop`, `signal`, `steering`,
+ * `prove`, `parts`, `address`, `allowedSkills`, `onTaskComplete`) fail with `AgentConfigInvalid`.
+ *
+ * @example
+ * const Client = ClusterKernel.layerClient.pipe(
+ *   Layer.provide([KernelLive, ClusterNode.layerClient()]),
+ *   Layer.provide(PgClient.layer({ url }))
+ * )
+ *
+ * @category layers
+ * @since 0.2.0
+ */
+export const layerClient: Layer.Layer<Kernel | RunStore, never, Kernel | RunStore | Sharding | MessageStorage> =
+  Layer.effectContext(
+    Effect.gen(function* () {
+      const store = yield* RunStore
+      const messenger = yield* Messages.make
+      const forget = OfferedRuns.forgetter(yield* Sharding, yield* MessageStorage)
+      const shared = OfferedRuns.make(store, messenger, forget)
+      const kernel = makeKernel({ kernel: yield* Kernel, store, shared, messenger })
+      return Context.make(Kernel, kernel).pipe(Context.add(RunStore, shared))
+    })
+  )
+
+/**
+ * Makes this process a runner of a cluster, and a client of it.
+ *
+ * A run is resumed as a `RunWorker` resumes it: calls of `write` skills that were in flight when a runner died are
+ * decided by `resume`, or by a person. A run of an agent that no runner here has waits for one that has it.
+ *
+ * @example
+ * const Runner = ClusterKernel.layer({ agents: [writer] }).pipe(
+ *   Layer.provide([KernelLive, ClusterNode.layer({ host: "10.0.0.5", port: 34431 })]),
+ *   Layer.provide(PgClient.layer({ url }))
+ * )
+ *
+ * @category layers
+ * @since 0.2.0
+ */
+export const layer = <A extends RunWorker.Runnable<unknown>, R = never>(
+  options: Given<A, R>
+): Layer.Layer<Kernel | RunStore, never, Kernel | RunStore | Sharding | MessageStorage | RunWorker.Services<A> | R> =>
+  Layer.merge(layerClient, runner<RunWorker.Services<A> | R>(options))
+
+// ---------------------------------------------------------------- making
+
+/** The entity of runs, and the sweeper. */
+const runner = <R>(options: Options<R>): Layer.Layer<never, never, Kernel | RunStore | Sharding | R> =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      const messenger = yield* Messages.make
+      const store = yield* RunStore
+      const driver = yield* driverOf(options, messenger)
+      const sweep = Duration.fromInputUnsafe(options.sweep ?? "20 seconds")
+      return Layer.merge(entityOf(driver), Sweeper.layer(store, messenger, sweep))
+    })
+  )
+
+const driverOf = Effect.fnUntraced(function* <R>(options: Options<R>, { later }: Messages.Messenger) {
+  const { appendTimeout, cleanUpTimeout } = yield* Limits
+  const patienceMs = 6 * Duration.toMillis(appendTimeout)
+  const late = new StoreError({ operation: "bring a run to rest", reason: "timeout", detail: `${patienceMs} ms` })
+  const driver: Driver<R> = {
+    store: yield* RunStore,
+    kernel: yield* Kernel,
+    services: yield* Effect.context<RunStore | R>(),
+    workerId: options.workerId ?? `runner-${randomId(yield* Random.Random)}`,
+    leaseMs: 30_000,
+    soon: (asked) => inTime(asked, patienceMs, () => Effect.fail(late)),
+    agents: new Map(options.agents.map((agent) => [agent.name, agent])),
+    resume: options.resume,
+    onRun: options.onRun,
+    retries: options.retries ?? RunWorker.isPassing,
+    retry: options.retry ?? Schedule.upTo(Schedule.exponential("1 second"), { times: 5 }),
+    drain: Duration.fromInputUnsafe(options.drain ?? "3 seconds"),
+    cleanUp: cleanUpTimeout,
+    pulse: yield* Pulse.make,
+    later
+  }
+  return driver
+})
+
+const entityOf = <R>(driver: Driver<R>) =>
+  RunEntity.toLayer(
+    Effect.gen(function* () {
+      const { host, port } = yield* Entity.CurrentRunnerAddress
+      // A message that is repeated, and one for a run that was answered meanwhile, wait until the run is at rest.
+      const one = Semaphore.makeUnsafe(1)
+      return RunEntity.of({
+        Drive: ({ payload }) => one.withPermits(1)(drive(driver, payload)),
+        Follow: ({ payload: { after, runId } }) => Stream.map(liveOf(driver.store, runId, after), encodeLive),
+        Ping: () => Effect.succeed(`${host}:${port}`)
+      })
+    }),
+    { concurrency: "unbounded", maxIdleTime: "30 seconds" }
+  )

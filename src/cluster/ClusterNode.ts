@@ -1,0 +1,176 @@
+/**
+ * The place of a process in a cluster: its address, its shards, and its connections to other processes.
+ *
+ * Runners find each other, their shards and their messages in PostgreSQL, and talk over TCP. Every process of a cluster
+ * uses the same database, and the same number of shards, which never changes while the cluster runs.
+ *
+ * Each layer uses the `SqlClient` in context, with one connection more for the locks of its shards. Between a runner and
+ * the database there must be no pooler that shares connections between transactions.
+ *
+ * @since 0.2.0
+ */
+
+import { layerDigest } from "@effect/platform-node/NodeCrypto"
+import { layerK8sHttpClient } from "@effect/platform-node/NodeClusterSocket"
+import * as NodeSocket from "@effect/platform-node/NodeSocket"
+import * as NodeSocketServer from "@effect/platform-node/NodeSocketServer"
+import type { MessageStorage } from "effect/cluster/MessageStorage"
+import { make as makeAddress } from "effect/cluster/RunnerAddress"
+import * as RunnerHealth from "effect/cluster/RunnerHealth"
+import * as Runners from "effect/cluster/Runners"
+import type { Sharding } from "effect/cluster/Sharding"
+import * as ShardingConfig from "effect/cluster/ShardingConfig"
+import * as SocketRunner from "effect/cluster/SocketRunner"
+import * as SqlMessageStorage from "effect/cluster/SqlMessageStorage"
+import * as SqlRunnerStorage from "effect/cluster/SqlRunnerStorage"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as RpcClient from "effect/rpc/RpcClient"
+import * as RpcSerialization from "effect/rpc/RpcSerialization"
+import { Socket } from "effect/socket/Socket"
+import type { SocketServerError } from "effect/socket/SocketServer"
+import type { SqlClient } from "effect/sql/SqlClient"
+
+// ---------------------------------------------------------------- models
+
+/**
+ * The options of a client.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface ClientOptions {
+  /** The groups of shards that exist. Default: `default`. */
+  readonly groups?: ReadonlyArray<string> | undefined
+  /** How many shards a group has. Never change it while the cluster runs. Default: 300. */
+  readonly shardsPerGroup?: number | undefined
+  /**
+   * How long the locks of a runner last that does not renew them: the longest time until another runner continues the
+   * runs of one that died. Less than the longest pause of a process or the database moves runs without need. Default:
+   * 10 seconds.
+   */
+  readonly lockExpiration?: Duration.Input | undefined
+}
+
+/**
+ * The options of a runner.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Options extends ClientOptions {
+  /** The host by which other processes reach this one. */
+  readonly host: string
+  /** The port by which other processes reach this one. */
+  readonly port: number
+  /** The host to listen on, where it differs from `host`. */
+  readonly listenHost?: string | undefined
+  /** The port to listen on, where it differs from `port`. */
+  readonly listenPort?: number | undefined
+  /** The groups of shards whose runs it takes. Default: `default`. */
+  readonly takes?: ReadonlyArray<string> | undefined
+  /** How many runs may be under way at once. More wait in the database. Default: 10,000. */
+  readonly maxRuns?: number | undefined
+  /** How many messages may wait for one run. Default: 4,096. */
+  readonly mailbox?: number | undefined
+  /** How runners that died are noticed before their locks expire: by a ping, or by Kubernetes. Default: `ping`. */
+  readonly health?: "ping" | "k8s" | undefined
+  /**
+   * How long runners that joined wait for others before shards move to them, so that a rollout moves each shard once.
+   * Default: 2 seconds.
+   */
+  readonly joinDelay?: Duration.Input | undefined
+}
+
+// ---------------------------------------------------------------- layers
+
+/**
+ * Makes this process a runner of the cluster in the database in context.
+ *
+ * @example
+ * const Node = ClusterNode.layer({ host: "10.0.0.5", port: 34431 })
+ *
+ * @category layers
+ * @since 0.2.0
+ */
+export const layer = (options: Options): Layer.Layer<Sharding | MessageStorage, SocketServerError, SqlClient> => {
+  const { health = "ping", host, listenHost = host, listenPort = options.port, port } = options
+  const server = NodeSocketServer.layer({ host: listenHost, port: listenPort, noDelay: true })
+  const healthy =
+    health === "k8s"
+      ? Layer.provide(RunnerHealth.layerK8s(), layerK8sHttpClient)
+      : Layer.provide(RunnerHealth.layerPing, Layer.provide(Runners.layerRpc, protocol))
+  const config = configOf(options, {
+    runnerAddress: Option.some(makeAddress(host, port)),
+    assignedShardGroups: options.takes ?? ["default"],
+    maxResidentEntities: options.maxRuns ?? 10_000,
+    entityMailboxCapacity: options.mailbox ?? 4_096,
+    runnerJoinDebounce: options.joinDelay ?? Duration.seconds(2)
+  })
+  return SocketRunner.layer
+    .pipe(
+      Layer.provide([server, protocol, healthy]),
+      Layer.provideMerge(messages),
+      Layer.provide([Layer.orDie(SqlRunnerStorage.layer), config, serialization])
+    )
+    .pipe(Layer.provide([config, serialization]))
+}
+
+/**
+ * Makes this process a client of the cluster in the database in context. It listens on no port.
+ *
+ * @category layers
+ * @since 0.2.0
+ */
+export const layerClient = (options: ClientOptions = {}): Layer.Layer<Sharding | MessageStorage, never, SqlClient> => {
+  const config = configOf(options, { runnerAddress: Option.none() })
+  return SocketRunner.layerClientOnly.pipe(
+    Layer.provide(protocol),
+    Layer.provideMerge(messages),
+    Layer.provide(Layer.orDie(SqlRunnerStorage.layer)),
+    Layer.provide([config, serialization])
+  )
+}
+
+// ---------------------------------------------------------------- parts
+
+type Config = Partial<ShardingConfig.ShardingConfig["Service"]>
+
+const configOf = (options: ClientOptions, own: Config): Layer.Layer<ShardingConfig.ShardingConfig> => {
+  const expiration = Duration.fromInputUnsafe(options.lockExpiration ?? "10 seconds")
+  return ShardingConfig.layer({
+    availableShardGroups: options.groups ?? ["default"],
+    shardsPerGroup: options.shardsPerGroup ?? 300,
+    shardLockExpiration: expiration,
+    shardLockRefreshInterval: Duration.times(expiration, 0.3),
+    // A run that is given up finishes its step and cleans up before its lock is given away.
+    entityTerminationTimeout: expiration,
+    refreshAssignmentsInterval: Duration.millis(500),
+    runnerHealthCheckInterval: Duration.seconds(15),
+    entityMessagePollInterval: Duration.seconds(2),
+    entityReplyPollInterval: Duration.millis(200),
+    simulateRemoteSerialization: false,
+    ...own
+  })
+}
+
+const messages = Layer.provide(SqlMessageStorage.layer, layerDigest)
+
+const serialization = RpcSerialization.layerSchemaBinary()
+
+/** Connections to other runners. Without TCP_NODELAY a live event waits up to a tenth of a second on the way. */
+const protocol: Layer.Layer<Runners.RpcClientProtocol, never, RpcSerialization.RpcSerialization> = Layer.effect(
+  Runners.RpcClientProtocol,
+  Effect.map(RpcSerialization.RpcSerialization, (serialization) => ({
+    codecFor: serialization.codecFor,
+    make: ({ host, port }) =>
+      Effect.flatMap(NodeSocket.makeNet({ host, port, noDelay: true, openTimeout: 1_000, timeout: 5_500 }), (socket) =>
+        RpcClient.makeProtocolSocket().pipe(
+          Effect.provideService(Socket, socket),
+          Effect.provideService(RpcSerialization.RpcSerialization, serialization)
+        )
+      )
+  }))
+)

@@ -1,0 +1,101 @@
+/**
+ * The messages of a run in a cluster.
+ *
+ * A run under way is an entity: the runner that owns its shard runs it. The entity keeps nothing that the store of runs
+ * does not keep, so losing a message, a runner or every table of the cluster loses no run. A run at rest has no entity.
+ *
+ * @since 0.2.0
+ */
+
+import * as ClusterSchema from "effect/cluster/ClusterSchema"
+import * as DeliverAt from "effect/cluster/DeliverAt"
+import * as Entity from "effect/cluster/Entity"
+import * as DateTime from "effect/DateTime"
+import * as PrimaryKey from "effect/PrimaryKey"
+import * as Rpc from "effect/rpc/Rpc"
+import * as Schema from "effect/Schema"
+import { createHash } from "node:crypto"
+import { Resumption } from "./internal/wire.ts"
+
+// ---------------------------------------------------------------- models
+
+/**
+ * Brings a run to rest: a new run, an answered one, and one whose runner died.
+ *
+ * The answer means that the run is at rest in the store. A run that is at rest already stays so, unless `how` says how to
+ * resume it. A message for a revision that the run has left behind changes nothing.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export class Drive extends Schema.Class<Drive>("kernai/Run/Drive")({
+  runId: Schema.String,
+  /** The revision of the run that the sender saw. The same message for the same revision is one message. */
+  revision: Schema.Int,
+  /** Resumes a run at rest, and how. */
+  how: Schema.optionalKey(Resumption),
+  /** Tells two resumes of one revision apart. */
+  nonce: Schema.optionalKey(Schema.String),
+  /** When the message is delivered, in milliseconds since the epoch. Default: at once. */
+  at: Schema.optionalKey(Schema.Finite)
+}) {
+  [PrimaryKey.symbol](): string {
+    return [this.revision, this.at ?? "", this.nonce ?? ""].join("/")
+  }
+  [DeliverAt.symbol](): DateTime.DateTime {
+    return DateTime.makeUnsafe(this.at ?? 0)
+  }
+}
+
+/**
+ * How a run was brought to rest. `refused` is the error of a resume that the run did not take.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export const Driven = Schema.Struct({ refused: Schema.optionalKey(Schema.Json) })
+
+/**
+ * A live event of a run, as JSON, with the last revision published before it.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export const Live = Schema.Struct({ after: Schema.Int, isFirst: Schema.Boolean, event: Schema.String })
+
+// ---------------------------------------------------------------- entity
+
+/**
+ * The entity of a run. Its id is `idOf` the root run.
+ *
+ * - `Drive` is stored until it is answered. The runner that answers it brought the run to rest.
+ * - `Follow` emits the live events of a run of the tree after a revision, until that run is at rest. Stored events are
+ *   read from the store, which every process has.
+ * - `Ping` returns the address of the runner.
+ *
+ * A cancellation needs no message: it is stored, which fences the runner out and stops it.
+ *
+ * @category entities
+ * @since 0.2.0
+ */
+export const RunEntity = Entity.make("kernai/Run", [
+  Rpc.make("Drive", { payload: Drive, success: Driven })
+    .annotate(ClusterSchema.Persisted, true)
+    .annotate(ClusterSchema.InterruptOnTermination, true)
+    .annotate(ClusterSchema.Uninterruptible, "client"),
+  Rpc.make("Follow", {
+    payload: { runId: Schema.String, after: Schema.Int },
+    success: Live,
+    stream: true
+  }).annotate(ClusterSchema.InterruptOnTermination, true),
+  Rpc.make("Ping", { success: Schema.String })
+]).annotate(ClusterSchema.ClientTracingEnabled, false)
+
+/**
+ * Returns the id of a run's entity: the id of the run, or its digest where a table of messages could not hold it.
+ *
+ * @category entities
+ * @since 0.2.0
+ */
+export const idOf = (runId: string): string =>
+  /^[\x21-\x7e]{1,200}$/.test(runId) ? runId : `#${createHash("sha256").update(runId).digest("hex")}`

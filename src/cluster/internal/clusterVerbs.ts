@@ -1,0 +1,180 @@
+/**
+ * The verbs of a kernel whose runs are run by a cluster.
+ */
+
+import * as Effect from "effect/Effect"
+import * as Random from "effect/Random"
+import * as Stream from "effect/Stream"
+import type { Agent } from "../../Agent.ts"
+import { randomId } from "../../internal/base/ids.ts"
+import { follow } from "../../internal/loop/follow.ts"
+import { partsOf, remember } from "../../internal/loop/kernelParts.ts"
+import { stored } from "../../internal/store/stored.ts"
+import type { KernelShape, Needs } from "../../Kernel.ts"
+import {
+  AgentConfigInvalid,
+  ConcurrentAppendError,
+  type ResumeError,
+  type RunError,
+  StoreError
+} from "../../KernelError.ts"
+import type { RunEvent } from "../../RunEvent.ts"
+import type { CommonOptions, Input, ResumeOptions, RunOptions } from "../../RunOptions.ts"
+import type { RunResult } from "../../RunState.ts"
+import type { RunStoreShape } from "../../RunStore.ts"
+import type { AnySkill } from "../../Skill.ts"
+import { Drive } from "../RunEntity.ts"
+import type { Messenger } from "./messenger.ts"
+import { offered } from "./offeredRuns.ts"
+import { failRefused, failureOf } from "./runEnd.ts"
+import { resumption } from "./wire.ts"
+
+/** A process of the cluster: a kernel that stores and reads runs, and the way to whoever runs them. */
+export interface Office {
+  readonly kernel: KernelShape
+  /** The store as it is. */
+  readonly store: RunStoreShape
+  /** The store whose followers receive live events of other processes. */
+  readonly shared: RunStoreShape
+  readonly messenger: Messenger
+}
+
+/** Options of a new run, whose context has not been encoded. */
+type Starting = Omit<RunOptions, "context"> & { readonly context?: unknown }
+
+type AnyAgent<Output, S extends AnySkill<unknown>, R> = Agent<Output, S, R, unknown>
+
+/** The verbs of a kernel. Leaving a run or its stream stops nothing. */
+export const make = (office: Office): KernelShape => {
+  const { kernel, messenger, store } = office
+  const begin = <Output, S extends AnySkill<unknown>, R>(
+    agent: AnyAgent<Output, S, R>,
+    input: Input,
+    options: Starting
+  ) =>
+    Effect.tap(Effect.andThen(travels(options), kernel.submit<Output, S, R, unknown>(agent, input, options)), (runId) =>
+      offered(messenger, store, runId)
+    )
+  const verbs: KernelShape = {
+    submit: (agent, input, ...[options = {}]) => begin(agent, input, options),
+    run: (agent, input, ...[options = {}]) =>
+      Effect.flatMap(begin(agent, input, options), (runId) =>
+        Effect.andThen(Stream.runDrain(eventsOf(office, runId)), resultOf(office, agent, runId))
+      ),
+    stream: (agent, input, ...[options = {}]) =>
+      typed(
+        agent,
+        Stream.unwrap(
+          Effect.map(begin(agent, input, options), (runId) =>
+            concluded(eventsOf(office, runId), runId, resultOf(office, agent, runId))
+          )
+        ).pipe(Stream.catchTags(atRest))
+      ),
+    resume: (agent, runId, options = {}) =>
+      Effect.andThen(resume(office, runId, options), resumedOf(office, agent, runId)),
+    resumeStream: (agent, runId, options = {}) => typed(agent, resumeStream(office, agent, runId, options))
+  }
+  const parts = partsOf(kernel)
+  return parts === undefined ? verbs : remember(verbs, parts)
+}
+
+/** Fails for an option that cannot reach the process that runs the run. */
+const travels = (options: Pick<CommonOptions, (typeof here)[number]>): Effect.Effect<void, AgentConfigInvalid> => {
+  const fixed = here.find((name) => options[name] !== undefined)
+  return fixed === undefined
+    ? Effect.void
+    : Effect.fail(
+        new AgentConfigInvalid({
+          path: `options.${fixed}`,
+          reason: "another process runs the run, and this option does not reach it; set it on the runners"
+        })
+      )
+}
+
+const here = ["allowedSkills", "parts", "address", "stop", "signal", "prove", "steering", "onTaskComplete"] as const
+
+// ---------------------------------------------------------------- starting
+
+const eventsOf = ({ shared }: Office, runId: string) =>
+  Stream.catchTag(follow(shared, runId, {}), "RunNotFound", (error) => Stream.fail(lost(error.message)))
+
+/** The events of a run with its result in the last one. Fails as the run failed. */
+const concluded = <E, E2, R>(
+  events: Stream.Stream<RunEvent, E>,
+  runId: string,
+  result: Effect.Effect<RunResult<unknown>, E2, R>
+) => {
+  const withResult = (event: RunEvent) =>
+    event.type === "run_completed" && event.runId === runId
+      ? Effect.map(result, (result): RunEvent => ({ ...event, result }))
+      : Effect.succeed(event)
+  return Stream.concat(Stream.mapEffect(events, withResult), Stream.fromEffectDrain(result))
+}
+
+/** A pause or a cancellation is the last event of a stream, and no failure. */
+const atRest = { RunPaused: () => Stream.empty, RunCancelled: () => Stream.empty }
+
+/** The result of a run at rest, or its error. */
+const resultOf = <Output, S extends AnySkill<unknown>, R>(
+  office: Office,
+  agent: AnyAgent<Output, S, R>,
+  runId: string
+): Effect.Effect<RunResult<Output>, RunError, Needs<R>> =>
+  Effect.catchTags(resumedOf(office, agent, runId), {
+    RunNotFound: (error) => Effect.fail(lost(error.message)),
+    OutputInvalid: (error) => Effect.fail(lost(error.message)),
+    ApprovalNotFound: Effect.die,
+    RewindNotAllowed: Effect.die
+  })
+
+const lost = (detail: string): StoreError => new StoreError({ operation: "read a result", reason: "invalid", detail })
+
+/** The same for a resumed run. A run that completed is read by the kernel of this process, which stores nothing then. */
+const resumedOf = <Output, S extends AnySkill<unknown>, R>(
+  { kernel, store }: Office,
+  agent: AnyAgent<Output, S, R>,
+  runId: string
+): Effect.Effect<RunResult<Output>, ResumeError, Needs<R>> =>
+  Effect.flatMap(stored(store, runId), (state) => failureOf(state) ?? kernel.resume(agent, runId))
+
+// ---------------------------------------------------------------- resuming
+
+/** Sends a resume, and waits until the run is at rest. Returns the revision it stood at before. */
+const resume = Effect.fnUntraced(function* ({ messenger, store }: Office, runId: string, options: ResumeOptions) {
+  yield* travels(options)
+  const { revision } = yield* stored(store, runId)
+  if (options.revision !== undefined && options.revision !== revision) {
+    return yield* new ConcurrentAppendError({ runId, expectedSeq: options.revision, actualSeq: revision })
+  }
+  const nonce = randomId(yield* Random.Random)
+  const { refused } = yield* messenger.ask(new Drive({ runId, revision, how: resumption(options), nonce }))
+  if (refused !== undefined) yield* failRefused(refused)
+})
+
+/** The events of a run from its resume to its next rest. A completed run emits its end again. */
+const resumeStream = <Output, S extends AnySkill<unknown>, R>(
+  office: Office,
+  agent: AnyAgent<Output, S, R>,
+  runId: string,
+  options: ResumeOptions
+) =>
+  Stream.unwrap(
+    Effect.map(stored(office.store, runId), ({ revision, status }) => {
+      const after = status.type === "completed" ? revision - 1 : revision
+      const events = Stream.takeUntil(follow(office.shared, runId, { after, until: "end" }), isRestOf(runId))
+      const resumed = Stream.fromEffectDrain(resume(office, runId, options))
+      const both = Stream.merge(events, resumed, { haltStrategy: "left" })
+      return concluded(both, runId, resumedOf(office, agent, runId))
+    })
+  ).pipe(Stream.catchTags(atRest))
+
+const isRestOf =
+  (runId: string) =>
+  ({ type, ...event }: RunEvent): boolean =>
+    event.runId === runId && (type === "paused" || type === "run_failed" || type === "run_cancelled")
+
+/** Events are made from the agent's skills and output schema, so they have the types of these. */
+const typed = <Output, S extends AnySkill<unknown>, E, R>(
+  _agent: Agent<Output, S, unknown, unknown>,
+  events: Stream.Stream<RunEvent, E, R>
+): Stream.Stream<RunEvent<Output, S>, E, R> => events as Stream.Stream<RunEvent<Output, S>, E, R>

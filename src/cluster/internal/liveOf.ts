@@ -1,0 +1,27 @@
+/**
+ * The live events of a run on its runner, for followers elsewhere.
+ */
+
+import * as Stream from "effect/Stream"
+import { follow } from "../../internal/loop/follow.ts"
+import type { LiveEvent } from "../../internal/loop/liveElsewhere.ts"
+import type { RunStoreShape } from "../../RunStore.ts"
+
+/** Emits what a follower cannot read in the store, until the run is at rest. Ends where the store fails. */
+export const liveOf = (store: RunStoreShape, runId: string, after: number): Stream.Stream<LiveEvent> =>
+  follow(store, runId, { after }).pipe(
+    Stream.mapAccum(
+      (): Place => ({ last: after, isFirst: true }),
+      (place, event): readonly [Place, ReadonlyArray<LiveEvent>] => {
+        if ("revision" in event) return [{ ...place, last: event.revision }, []]
+        return [{ ...place, isFirst: false }, [{ after: place.last, isFirst: place.isFirst, event }]]
+      }
+    ),
+    Stream.catchCause(() => Stream.empty)
+  )
+
+/** Where a follower stands. */
+interface Place {
+  readonly last: number
+  readonly isFirst: boolean
+}

@@ -1,0 +1,73 @@
+/**
+ * A store whose offered runs are taken up by the cluster.
+ *
+ * A run that is submitted or answered is offered by a lease that has expired. The store is the same otherwise: the offer
+ * is stored first, and a message that does not reach the cluster is made up for by its sweeper.
+ */
+
+import * as EntityAddress from "effect/cluster/EntityAddress"
+import * as EntityId from "effect/cluster/EntityId"
+import type { MessageStorage } from "effect/cluster/MessageStorage"
+import type { Sharding } from "effect/cluster/Sharding"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { passedOver } from "../../internal/base/effects.ts"
+import { flat } from "../../internal/base/text.ts"
+import { connectLive } from "../../internal/loop/liveElsewhere.ts"
+import { shareTrees } from "../../internal/loop/liveTree.ts"
+import { soundRuns } from "../../internal/store/soundStore.ts"
+import type { RunStoreShape } from "../../RunStore.ts"
+import { Drive, idOf, RunEntity } from "../RunEntity.ts"
+import type { Messenger } from "./messenger.ts"
+
+/** Sends a run that is offered to the cluster. A message that is not stored is left to the sweeper. */
+export const offered = ({ send }: Messenger, { head }: RunStoreShape, runId: string): Effect.Effect<void> =>
+  Effect.catchCause(
+    Effect.flatMap(head(runId), (found) =>
+      Option.match(found, {
+        onNone: () => Effect.void,
+        onSome: ({ revision, rootRunId }) => (rootRunId === runId ? send(new Drive({ runId, revision })) : Effect.void)
+      })
+    ),
+    passedOver(`run ${flat(runId)} was not sent to the cluster`)
+  )
+
+/** Wraps a store. */
+export const make = (
+  store: RunStoreShape,
+  messenger: Messenger,
+  forget: (runIds: ReadonlyArray<string>) => Effect.Effect<void>
+): RunStoreShape => {
+  const shared: RunStoreShape = {
+    ...store,
+    acquire: (runId, claim) =>
+      isOffer(claim.lease)
+        ? Effect.andThen(store.acquire(runId, claim), offered(messenger, store, runId))
+        : store.acquire(runId, claim),
+    remove: (runIds) => Effect.andThen(store.remove(runIds), forget(runIds))
+  }
+  shareTrees(soundRuns(shared), soundRuns(store))
+  connectLive(soundRuns(shared), messenger.live)
+  return shared
+}
+
+const isOffer = (lease: Duration.Input): boolean => Option.exists(Duration.fromInput(lease), Duration.isZero)
+
+/** Deletes the messages and answers that storage still holds for runs that were removed. */
+export const forgetter =
+  (sharding: Sharding["Service"], storage: MessageStorage["Service"]) =>
+  (runIds: ReadonlyArray<string>): Effect.Effect<void> =>
+    Effect.forEach(
+      runIds,
+      (runId) => {
+        const entityId = EntityId.make(idOf(runId))
+        const shardId = sharding.getShardId(entityId, RunEntity.getShardGroup(entityId))
+        const address = EntityAddress.make({ entityType: RunEntity.type, entityId, shardId })
+        return Effect.catchCause(
+          storage.clearAddress(address),
+          passedOver(`the messages of run ${flat(runId)} stay stored`)
+        )
+      },
+      { discard: true, concurrency: 4 }
+    )

@@ -1,0 +1,89 @@
+/**
+ * How a run of a cluster ended, as its typed result or error in another process.
+ */
+
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import { cancelled } from "../../internal/loop/conclude.ts"
+import { jsonObject, plain } from "../../internal/base/json.ts"
+import * as Errors from "../../KernelError.ts"
+import type { RunState } from "../../RunState.ts"
+import type { TakeUpError } from "../../RunWorker.ts"
+
+const Failed = Schema.Union([
+  Errors.AgentConfigInvalid,
+  Errors.InvalidModel,
+  Errors.UnsupportedProvider,
+  Errors.ProviderUnavailable,
+  Errors.ProviderError,
+  Errors.MediaConflict,
+  Errors.LimitExceeded,
+  Errors.StoreError,
+  Errors.ContextWindowExceeded,
+  Errors.TemplateError,
+  Errors.SkillPackInvalid,
+  Errors.ExtensionFailed,
+  Errors.MiddlewareTermination,
+  Errors.AgentCrashError,
+  Errors.EmptyReplies,
+  Errors.LoopDetected,
+  Errors.MaxStepsReached,
+  Errors.BudgetExhaustedError,
+  Errors.DeadlineExceeded,
+  Errors.InFlightToolCalls
+])
+
+/** Errors of a resume that a run did not take. */
+const Refused = Schema.Union([
+  ...Failed.members,
+  Errors.ConcurrentAppendError,
+  Errors.RunBusy,
+  Errors.ApprovalNotFound,
+  Errors.RewindNotAllowed,
+  Errors.OutputInvalid
+])
+
+const decodeFailed = Schema.decodeUnknownOption(Failed)
+const decodeRefused = Schema.decodeUnknownOption(Refused)
+const encodeRefused = Schema.encodeUnknownOption(Refused)
+
+/** The error of a resume, to send it to its caller. Undefined for a defect, or an interruption. */
+export const refusal = (exit: Exit.Exit<unknown, TakeUpError>): Schema.Json | undefined => {
+  const error = Option.flatMap(Exit.findErrorOption(exit), encodeRefused)
+  return Option.getOrUndefined(Option.map(error, (error) => plain(error)))
+}
+
+/** Fails with the error of a resume that a run did not take. */
+export const failRefused = (refused: Schema.Json): Effect.Effect<never, typeof Refused.Type> =>
+  Option.match(decodeRefused(refused), {
+    onNone: () => Effect.die(new Error("the resume was refused for an unknown reason")),
+    onSome: Effect.fail
+  })
+
+/** Why a run at rest has no answer. Undefined for a run that completed. */
+export const failureOf = ({
+  runId,
+  status
+}: Pick<RunState, "runId" | "status">):
+  | Effect.Effect<never, typeof Failed.Type | Errors.RunPaused | Errors.RunCancelled>
+  | undefined => {
+  switch (status.type) {
+    case "completed":
+      return undefined
+    case "paused":
+      return Effect.fail(new Errors.RunPaused({ runId, ...status }))
+    case "cancelled":
+      return Effect.fail(cancelled(runId, status))
+    case "failed": {
+      const { fields, message, tag } = status.error
+      return Option.match(decodeFailed({ ...jsonObject(fields), _tag: tag }), {
+        onNone: () => Effect.die(new Error(message)),
+        onSome: Effect.fail
+      })
+    }
+    case "running":
+      return Effect.die(new Error(`run ${runId} is not at rest`))
+  }
+}

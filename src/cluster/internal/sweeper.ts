@@ -1,0 +1,32 @@
+/**
+ * Finds runs that no message brings on: of processes that only know the store, and of messages that were lost.
+ */
+
+import * as Singleton from "effect/cluster/Singleton"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type { RunHead, RunStoreShape } from "../../RunStore.ts"
+import * as Pages from "../../internal/worker/runPages.ts"
+import { Drive } from "../RunEntity.ts"
+import type { Messenger } from "./messenger.ts"
+
+/** A sweeper on one runner of the cluster. Messages for a run under way change nothing. */
+export const layer = (store: RunStoreShape, { send }: Messenger, interval: Duration.Duration) => {
+  const millis = Duration.toMillis(interval)
+  const bring = ({ revision, runId }: RunHead) => send(new Drive({ runId, revision }))
+  const looking = { list: store.list, isFull: () => false }
+  const queued = Pages.make(["queued"], { ...looking, consider: bring })
+  const lost = Pages.make(["running", "interrupted"], {
+    ...looking,
+    consider: (head, now) => (head.updatedAt < now - millis ? bring(head) : Effect.void)
+  })
+  const often = Duration.min(interval, Duration.seconds(2))
+  const both = Effect.all(
+    [
+      Effect.forever(Effect.andThen(queued.next, Effect.sleep(often))),
+      Effect.forever(Effect.andThen(lost.all, Effect.sleep(interval)))
+    ],
+    { concurrency: "unbounded", discard: true }
+  )
+  return Singleton.make("kernai/sweeper", both)
+}

@@ -1,0 +1,78 @@
+/**
+ * The form of what runners and clients of a cluster send to each other, beside what the store keeps.
+ */
+
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import { Content } from "../../Content.ts"
+import { plain } from "../../internal/base/json.ts"
+import type { LiveEvent } from "../../internal/loop/liveElsewhere.ts"
+import type { RunEvent } from "../../RunEvent.ts"
+import type { Resumption as HowToResume } from "../../RunOptions.ts"
+
+const Answer = Schema.Struct({
+  callId: Schema.String,
+  approved: Schema.Boolean,
+  reason: Schema.optionalKey(Schema.String),
+  by: Schema.optionalKey(Schema.String),
+  input: Schema.optionalKey(Schema.Json)
+})
+
+const CallError = Schema.Struct({ name: Schema.String, message: Schema.String, recoverable: Schema.Boolean })
+
+const Recovery = Schema.Union([
+  Schema.Literals(["retry", "fail"]),
+  Schema.Struct({
+    resolve: Schema.Struct({
+      output: Schema.optionalKey(Schema.Array(Content)),
+      error: Schema.optionalKey(CallError)
+    })
+  })
+])
+
+/** How a run at rest is resumed. */
+export const Resumption = Schema.Struct({
+  answers: Schema.optionalKey(Schema.Array(Answer)),
+  recover: Schema.optionalKey(Schema.Record(Schema.String, Recovery)),
+  context: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
+  rewind: Schema.optionalKey(Schema.Boolean)
+})
+
+/** The options of a resume as a message. Options that are not set are left out. */
+export const resumption = ({ answers, context, recover, rewind }: HowToResume): typeof Resumption.Type => ({
+  ...(answers === undefined ? {} : { answers }),
+  ...(context === undefined ? {} : { context }),
+  ...(recover === undefined ? {} : { recover }),
+  ...(rewind === undefined ? {} : { rewind })
+})
+
+// ---------------------------------------------------------------- live events
+
+/** Tells whether a value of a peer is a live event: an object with a scope and a type, and without a revision. */
+const isEvent = (value: unknown): value is RunEvent =>
+  Schema.is(
+    Schema.Struct({
+      type: Schema.String,
+      runId: Schema.String,
+      rootRunId: Schema.String,
+      step: Schema.Finite,
+      depth: Schema.Finite,
+      at: Schema.Finite,
+      revision: Schema.optionalKey(Schema.Never)
+    })
+  )(value)
+
+const decode = Schema.decodeUnknownOption(
+  Schema.fromJsonString(Schema.declare(isEvent, { expected: "a live event of a run" }))
+)
+
+/** A live event as it is sent. */
+export const encodeLive = ({ after, event, isFirst }: LiveEvent) => ({
+  after,
+  isFirst,
+  event: JSON.stringify(plain(event))
+})
+
+/** A live event as it was received. None if it is of a version that this one does not read. */
+export const decodeLive = (live: ReturnType<typeof encodeLive>): Option.Option<LiveEvent> =>
+  Option.map(decode(live.event), (event) => ({ ...live, event }))

@@ -1,0 +1,362 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Deferred, Effect, Exit, Fiber, Layer, Option, Queue, Schema, Scope, Stream } from "effect"
+import { MessageStorage, ShardingConfig, TestRunner } from "effect/cluster"
+import { TestClock } from "effect/testing"
+import { Agent, Kernel, KernelError, Policy, Provider, type RunEvent, RunStore } from "kernai"
+import { MockProvider } from "kernai/testing"
+import { client, clerk, desk, kernelOn, machine, pay, runner, soon } from "./support.ts"
+
+const headOf = (store: RunStore.RunStoreShape, runId: string) => Effect.map(store.head(runId), Option.getOrThrow)
+
+const statusOf = (store: RunStore.RunStoreShape, runId: string) =>
+  Effect.map(headOf(store, runId), ({ status }) => status.type)
+
+const revisionsIn = (store: RunStore.RunStoreShape, runId: string) =>
+  Effect.map(Stream.runCollect(store.read(runId)), (records) => records.map(({ revision }) => revision))
+
+const onOneMachine = <A, E>(test: Effect.Effect<A, E, Scope.Scope | Layer.Success<typeof TestRunner.layer>>) =>
+  test.pipe(Effect.scoped, Effect.provide(TestRunner.layer))
+
+/** Machines of their own, which share the messages. */
+const onMachines = <A, E>(test: Effect.Effect<A, E, Scope.Scope | Layer.Success<typeof MessageStorage.layerMemory>>) =>
+  test.pipe(Effect.scoped, Effect.provide(Layer.provide(MessageStorage.layerMemory, ShardingConfig.layer())))
+
+/** Pauses before each payment. */
+const confirms = Policy.layer(({ name }) =>
+  Effect.succeed(name === "pay" ? Policy.confirm("it costs") : Policy.allowed)
+)
+
+describe("ClusterKernel", () => {
+  it.effect("runs the runs of a client on a runner, and returns their results", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const runs: Array<string> = []
+      yield* runner(store, {}, { onRun: ({ runId }) => Effect.sync(() => runs.push(runId)) })
+      const here = yield* client(store)
+      const result = yield* soon(
+        yield* Effect.forkChild(Effect.provideContext(Kernel.run(clerk, "pay eva", { runId: "r" }), here))
+      )
+      assert.strictEqual(result.text, "paid")
+      assert.deepStrictEqual(runs, ["r"])
+      const id = yield* Effect.provideContext(Kernel.submit(clerk, "pay eva"), here)
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual(yield* statusOf(store, id), "completed")
+    }).pipe(onOneMachine)
+  )
+
+  it.effect("decodes the answer of an agent with an output schema", () =>
+    Effect.gen(function* () {
+      const agent = Agent.make({ instructions: "", model: "m", output: Schema.Struct({ sum: Schema.Number }) })
+      const provider = MockProvider.make('{"sum":3}')
+      const store = yield* RunStore.makeMemory
+      yield* runner(store, { provider }, { agents: [agent] })
+      const here = yield* client(store)
+      const running = yield* Effect.forkChild(Effect.provideContext(Kernel.run(agent, "1 + 2"), here))
+      assert.deepStrictEqual((yield* soon(running)).output, { sum: 3 })
+    }).pipe(onOneMachine)
+  )
+
+  it.effect("fails a run with the error that it has in its own process", () =>
+    Effect.gen(function* () {
+      const refused = new KernelError.ProviderError({ provider: "p", reason: "authentication", detail: "no key" })
+      const provider: Provider.ProviderShape = { name: "p", stream: () => Stream.fail(refused) }
+      const store = yield* RunStore.makeMemory
+      yield* runner(store, { provider })
+      const here = yield* client(store)
+      const running = yield* Effect.forkChild(Effect.exit(Effect.provideContext(Kernel.run(clerk, "go"), here)))
+      const error = Option.getOrThrow(Exit.findErrorOption(yield* soon(running)))
+      assert.instanceOf(error, KernelError.ProviderError)
+      assert.deepInclude({ ...error }, { provider: "p", reason: "authentication", detail: "no key" })
+    }).pipe(onOneMachine)
+  )
+
+  it.effect("refuses options that do not reach the process of the run", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const here = yield* client(store)
+      const error = yield* Effect.flip(
+        Effect.provideContext(Kernel.run(clerk, "go", { runId: "r", stop: () => undefined }), here)
+      )
+      assert.deepInclude({ ...error }, { _tag: "AgentConfigInvalid", path: "options.stop" })
+      assert.isTrue(Option.isNone(yield* store.head("r")))
+    }).pipe(onOneMachine)
+  )
+
+  it.effect("continues when the caller of a run leaves", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const gate = yield* Deferred.make<string>()
+      yield* runner(store, { skills: [pay(Deferred.await(gate))] })
+      const here = yield* client(store)
+      const running = yield* Effect.forkChild(Effect.provideContext(Kernel.run(clerk, "pay eva", { runId: "r" }), here))
+      yield* TestClock.adjust("2 seconds")
+      yield* Fiber.interrupt(running)
+      assert.strictEqual(yield* statusOf(store, "r"), "running")
+      yield* Deferred.succeed(gate, "ok")
+      yield* TestClock.adjust("2 seconds")
+      assert.strictEqual(yield* statusOf(store, "r"), "completed")
+    }).pipe(onOneMachine)
+  )
+
+  it.effect("pauses for a person, and continues once on a runner when two processes answer at once (R-6)", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      let paid = 0
+      const skills = [pay(Effect.sync(() => `${++paid}`))]
+      yield* Layer.build(confirms).pipe(
+        Effect.flatMap((policy) => Effect.provideContext(runner(store, { skills }), policy))
+      )
+      const [here, there] = [yield* client(store), yield* client(store)]
+      const running = yield* Effect.forkChild(
+        Effect.exit(Effect.provideContext(Kernel.run(clerk, "pay eva", { runId: "r" }), here))
+      )
+      const paused = Option.getOrThrow(Exit.findErrorOption(yield* soon(running)))
+      assert.strictEqual(paused._tag, "RunPaused")
+      const [question] = yield* Effect.provideContext(Kernel.questions("r"), here)
+      const answers = [{ callId: question?.callId ?? "", approved: true }]
+      const { revision } = yield* headOf(store, "r")
+      const both = yield* Effect.forEach(
+        [here, there],
+        (one) => Effect.exit(Effect.provideContext(Kernel.answer("r", answers, { revision }), one)),
+        { concurrency: 2 }
+      )
+      assert.strictEqual(both.filter(Exit.isSuccess).length, 1)
+      yield* TestClock.adjust("10 seconds")
+      assert.strictEqual(yield* statusOf(store, "r"), "completed")
+      assert.strictEqual(paid, 1)
+    }).pipe(onOneMachine)
+  )
+
+  it.effect("resumes a waiting run with its answers, and returns the error of answers that fit no question", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      yield* Layer.build(confirms).pipe(Effect.flatMap((policy) => Effect.provideContext(runner(store), policy)))
+      const here = yield* client(store)
+      yield* soon(
+        yield* Effect.forkChild(Effect.exit(Effect.provideContext(Kernel.run(clerk, "go", { runId: "r" }), here)))
+      )
+      const resume = (callId: string) =>
+        Effect.flatMap(
+          Effect.forkChild(
+            Effect.exit(
+              Effect.provideContext(Kernel.resume(clerk, "r", { answers: [{ callId, approved: true }] }), here)
+            )
+          ),
+          soon
+        )
+      const wrong = Option.getOrThrow(Exit.findErrorOption(yield* resume("another")))
+      assert.deepInclude({ ...wrong }, { _tag: "ApprovalNotFound", callId: "another" })
+      assert.strictEqual(yield* statusOf(store, "r"), "waiting")
+      const [question] = yield* Effect.provideContext(Kernel.questions("r"), here)
+      const right = yield* resume(question?.callId ?? "")
+      assert.strictEqual(Exit.isSuccess(right) ? right.value.text : right.cause, "paid")
+    }).pipe(onOneMachine)
+  )
+
+  it.effect("sends the text of a reply to the stream of another process as it arrives", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const pieces = yield* Queue.unbounded<string>()
+      const usage = {
+        inputTokens: { total: 1, uncached: 1, cacheRead: 0, cacheWrite: 0 },
+        outputTokens: { total: 1, text: 1, reasoning: 0 }
+      }
+      const provider: Provider.ProviderShape = {
+        name: "spoken",
+        stream: () =>
+          Stream.fromQueue(pieces).pipe(
+            Stream.takeUntil((piece) => piece === "end"),
+            Stream.map((piece) =>
+              piece === "end"
+                ? { type: "finish" as const, reason: "stop" as const, usage }
+                : { type: "text-delta" as const, id: "0", delta: piece }
+            )
+          )
+      }
+      yield* runner(store, { provider })
+      const here = yield* client(store)
+      const events: Array<RunEvent.RunEvent> = []
+      const text = () => events.map((event) => (event.type === "text_chunk" ? event.text : "")).join("")
+      const streaming = yield* Effect.forkChild(
+        Stream.runForEach(Kernel.stream(clerk, "go", { runId: "r" }), (event) =>
+          Effect.sync(() => events.push(event))
+        ).pipe(Effect.provideContext(here))
+      )
+      yield* TestClock.adjust("2 seconds")
+      yield* Queue.offerAll(pieces, ["one ", "two "])
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual(text(), "one two ")
+      yield* Queue.offerAll(pieces, ["three", "end"])
+      yield* soon(streaming)
+      assert.strictEqual(text(), "one two three")
+      const revisions = events.flatMap((event) => ("revision" in event ? [event.revision] : []))
+      const stored = (yield* Stream.runCollect(store.read("r"))).flatMap(({ events }) => events)
+      assert.deepStrictEqual(
+        revisions,
+        stored.map(({ revision }) => revision)
+      )
+      const last = events.at(-1)
+      assert.strictEqual(last?.type === "run_completed" ? last.result?.text : last?.type, "one two three")
+    }).pipe(onOneMachine)
+  )
+
+  it.effect("cancels a run on its runner from another process", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      let stopped = 0
+      const skills = [pay(Effect.onInterrupt(Effect.never, () => Effect.sync(() => stopped++)))]
+      yield* runner(store, { skills })
+      const here = yield* client(store)
+      const running = yield* Effect.forkChild(
+        Effect.exit(Effect.provideContext(Kernel.run(clerk, "go", { runId: "r" }), here))
+      )
+      yield* TestClock.adjust("2 seconds")
+      yield* Effect.provideContext(Kernel.cancel("r", { reason: "enough" }), here)
+      const error = Option.getOrThrow(Exit.findErrorOption(yield* soon(running)))
+      assert.deepInclude({ ...error }, { _tag: "RunCancelled", reason: "enough" })
+      assert.strictEqual(stopped, 1)
+    }).pipe(onOneMachine)
+  )
+
+  it.effect("leaves a run at rest that was cancelled while no runner was there", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const here = yield* client(store)
+      yield* Effect.provideContext(Effect.andThen(Kernel.submit(clerk, "go", { runId: "r" }), Kernel.cancel("r")), here)
+      const { revision } = yield* headOf(store, "r")
+      const runs: Array<string> = []
+      yield* runner(store, {}, { onRun: ({ runId }) => Effect.sync(() => runs.push(runId)) })
+      yield* TestClock.adjust("2 minutes")
+      assert.deepStrictEqual(runs, [])
+      assert.deepInclude(yield* headOf(store, "r"), { revision })
+      assert.strictEqual(yield* statusOf(store, "r"), "cancelled")
+    }).pipe(onOneMachine)
+  )
+
+  it.effect("finds runs that a process without the cluster submitted, and runs whose message was lost", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const plain = yield* Layer.build(kernelOn(store))
+      yield* runner(store)
+      yield* Effect.provideContext(Kernel.submit(clerk, "go", { runId: "queued" }), plain)
+      yield* TestClock.adjust("5 seconds")
+      assert.strictEqual(yield* statusOf(store, "queued"), "completed")
+      yield* Effect.provideContext(Kernel.submit(clerk, "go", { runId: "lost" }), plain)
+      yield* store.release("lost", "local")
+      const head = yield* headOf(store, "lost")
+      if (head.lease !== undefined) yield* store.release("lost", head.lease.workerId)
+      yield* TestClock.adjust("10 seconds")
+      assert.strictEqual(yield* statusOf(store, "lost"), "running")
+      yield* TestClock.adjust("1 minute")
+      assert.strictEqual(yield* statusOf(store, "lost"), "completed")
+    }).pipe(onOneMachine)
+  )
+
+  it.effect("tries a run again at the time that its provider names", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      let calls = 0
+      const busy = new KernelError.ProviderError({
+        provider: "p",
+        reason: "rate_limited",
+        detail: "later",
+        retryAt: 60_000
+      })
+      const provider: Provider.ProviderShape = {
+        name: "p",
+        stream: (request) => (calls++ === 0 ? Stream.fail(busy) : MockProvider.make("at last").stream(request))
+      }
+      yield* runner(store, { provider })
+      const here = yield* client(store)
+      yield* Effect.provideContext(Kernel.submit(clerk, "go", { runId: "r" }), here)
+      yield* TestClock.adjust("50 seconds")
+      assert.deepStrictEqual([calls, yield* statusOf(store, "r")], [1, "failed"])
+      yield* TestClock.adjust("30 seconds")
+      assert.deepStrictEqual([calls, yield* statusOf(store, "r")], [2, "completed"])
+    }).pipe(onOneMachine)
+  )
+
+  it.effect("leaves a run of an agent that no runner has, until one has it", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const scope = yield* Scope.make()
+      const first = yield* Scope.provide(machine, scope)
+      const others = runner(store, {}, { agents: [Agent.make({ instructions: "", model: "m" })] })
+      yield* Scope.provide(Effect.provide(others, first), scope)
+      const here = yield* Effect.provide(client(store), yield* desk)
+      yield* Effect.provideContext(Kernel.submit(clerk, "go", { runId: "r" }), here)
+      yield* TestClock.adjust("30 seconds")
+      assert.strictEqual(yield* statusOf(store, "r"), "queued")
+      yield* soon(yield* Effect.forkChild(Scope.close(scope, Exit.void)))
+      yield* Effect.provide(runner(store), yield* machine)
+      yield* TestClock.adjust("30 seconds")
+      assert.strictEqual(yield* statusOf(store, "r"), "completed")
+    }).pipe(onMachines)
+  )
+
+  it.effect("leaves a run to others whose journal a newer version wrote", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      let isOld = true
+      const newer = new RunStore.StoreError({ operation: "read", reason: "format", detail: "format 9" })
+      const old: RunStore.RunStoreShape = {
+        ...store,
+        load: (runId) => Effect.suspend(() => (isOld ? Effect.fail(newer) : store.load(runId)))
+      }
+      yield* runner(old)
+      const here = yield* client(store)
+      yield* Effect.provideContext(Kernel.submit(clerk, "go", { runId: "r" }), here)
+      yield* TestClock.adjust("2 minutes")
+      assert.deepStrictEqual(yield* revisionsIn(store, "r"), [1])
+      assert.strictEqual(yield* statusOf(store, "r"), "queued")
+      isOld = false
+      yield* TestClock.adjust("2 minutes")
+      assert.strictEqual(yield* statusOf(store, "r"), "completed")
+    }).pipe(onOneMachine)
+  )
+
+  it.effect("finishes the call it started when its runner is stopped, and continues on the next", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const gate = yield* Deferred.make<string>()
+      let entered = 0
+      const skills = [
+        pay(
+          Effect.andThen(
+            Effect.sync(() => entered++),
+            Deferred.await(gate)
+          )
+        )
+      ]
+      const scope = yield* Scope.make()
+      const first = yield* Scope.provide(machine, scope)
+      yield* Scope.provide(Effect.provide(runner(store, { skills }), first), scope)
+      const here = yield* Effect.provide(client(store), yield* desk)
+      const running = yield* Effect.forkChild(Effect.provideContext(Kernel.run(clerk, "go", { runId: "r" }), here))
+      yield* TestClock.adjust("2 seconds")
+      assert.strictEqual(entered, 1)
+      const closing = yield* Effect.forkChild(Scope.close(scope, Exit.void))
+      yield* TestClock.adjust("1 second")
+      yield* Deferred.succeed(gate, "ok")
+      yield* soon(closing)
+      assert.strictEqual(yield* statusOf(store, "r"), "running")
+      yield* Effect.provide(runner(store, { skills }), yield* machine)
+      yield* TestClock.adjust("1 minute")
+      assert.strictEqual((yield* soon(running)).text, "paid")
+      assert.strictEqual(entered, 1)
+    }).pipe(onMachines)
+  )
+
+  it.effect("deletes the messages of runs that are removed", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      yield* runner(store)
+      const here = yield* client(store)
+      yield* soon(yield* Effect.forkChild(Effect.provideContext(Kernel.run(clerk, "go", { runId: "r" }), here)))
+      const { journal } = yield* MessageStorage.MemoryDriver
+      assert.isAbove(journal.length, 0)
+      yield* Context.get(here, RunStore.RunStore).remove(["r"])
+      assert.strictEqual(journal.length, 0)
+    }).pipe(onOneMachine)
+  )
+})
