@@ -24,7 +24,8 @@ const names: ReadonlyArray<string> = [
   "followers",
   "http",
   "team",
-  "store"
+  "store",
+  "cluster"
 ]
 
 const install = () => {

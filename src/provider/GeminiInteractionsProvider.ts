@@ -188,7 +188,7 @@ const toBody = (request: Request, messages: ReadonlyArray<WireSteps>): string =>
       stream: true,
       store: false,
       system_instruction: system.length === 0 ? undefined : system.join("\n\n"),
-      tools: toolsOf(request, (tool) => ({
+      tools: toolsOf(request, name, (tool) => ({
         type: "function",
         name: tool.name,
         description: tool.description,

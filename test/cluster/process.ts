@@ -41,7 +41,14 @@ export interface Place {
   readonly turns: number
 }
 
-export const agent = Agent.make({ name: "clerk", instructions: "", model: "scripted", skills: "all", dialect: "tools" })
+export const agent = Agent.make({
+  name: "clerk",
+  instructions: "",
+  model: "scripted",
+  skills: "all",
+  dialect: "tools",
+  maxSteps: 100
+})
 
 /** A model that pays for some turns, then answers. It streams its answer word by word when the input asks for words. */
 export const provider = ({ model, turns }: Pick<Place, "model" | "turns">): Provider.ProviderShape => ({

@@ -66,7 +66,7 @@ describe("an option that a model does not take", () => {
     ["anthropic", "claude-3-7-sonnet", [...sampling, "seed", "thinking.effort"]],
     ["openai", "gpt-4.1", ["thinking.budget"]],
     ["openai", "o3", [...sampling, "stopSequences", "thinking.budget"]],
-    ["openai", "gpt-4.1", ["seed", "stopSequences", "thinking.budget"], "responses"],
+    ["openai", "gpt-4.1", ["seed", "stopSequences", "thinking.budget", "thinking.effort"], "responses"],
     ["compatible", "llama", ["thinking.budget"]],
     ["ollama", "llama", ["thinking.budget", "thinking.effort"]],
     ["google", "gemini", ["thinking.effort"]],
