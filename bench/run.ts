@@ -22,6 +22,7 @@ const names: ReadonlyArray<string> = [
   "start",
   "agents",
   "followers",
+  "http",
   "team",
   "store",
   "cluster"

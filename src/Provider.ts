@@ -100,6 +100,13 @@ export interface ProviderShape {
   /** The key in model strings, such as `anthropic` or `openai`. */
   readonly name: string
   readonly stream: (request: Request) => Stream.Stream<StreamPart, ProviderError>
+  /**
+   * Returns the options of a request that its model takes. The others are not sent, and `options_dropped` names them.
+   * Absent: all are taken.
+   *
+   * @since 0.2.0
+   */
+  readonly takes?: (request: Pick<Request, "generation" | "model">) => Generation
   /** The models on offer, if the vendor lists them. */
   readonly models?: Effect.Effect<ReadonlyArray<Model>, ProviderError>
 }

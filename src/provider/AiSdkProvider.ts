@@ -105,6 +105,7 @@ export const fromModel = (
 
   return {
     name,
+    takes,
     stream: (request) =>
       Stream.unwrap(
         Clock.clockWith((clock) => Effect.succeed(Foreign.stream(name, ask(request, clock), reader(name, clock))))
@@ -163,6 +164,12 @@ const readerOf =
       )
     })
   }
+
+// It takes a level of thinking, no budget.
+const takes: NonNullable<ProviderShape["takes"]> = ({ generation }) => {
+  const { budget: _, ...thinking } = generation.thinking ?? {}
+  return generation.thinking === undefined ? generation : { ...generation, thinking }
+}
 
 const toOptions = (
   request: Request,

@@ -18,7 +18,7 @@ import type { Message } from "../Message.ts"
 import { Provider, type ProviderShape, type Request } from "../Provider.ts"
 import type { FinishReason, ReportedUsage } from "../StreamPart.ts"
 import { adapter } from "./internal/adapter.ts"
-import { assemble, extras, laidOver, type Settings } from "./internal/body.ts"
+import { assemble, extras, laidOver, type Settings, toolsOf } from "./internal/body.ts"
 import { fromEnvironment, layerOf, requireKey } from "./internal/configured.ts"
 import type { Fault } from "./internal/providerFault.ts"
 import type { Decoder } from "./internal/frames.ts"
@@ -47,7 +47,7 @@ export interface Options {
  * @since 0.1.0
  */
 export const make = (options: Options): Effect.Effect<ProviderShape, never, HttpClient.HttpClient> =>
-  adapter(Google.vendor(name, options), (speak) =>
+  adapter({ ...Google.vendor(name, options), takes }, (speak) =>
     speak({ path: () => "/interactions", media: allMedia, encode: toSteps, body: toBody, decoder })
   )
 
@@ -163,6 +163,12 @@ const toPart = (piece: Extract<Piece, { readonly kind: "text" | "media" }>): Jso
         ...("url" in piece.source ? { uri: piece.source.url } : { data: piece.source.data })
       }
 
+// It takes a level of thinking, no budget.
+const takes: NonNullable<ProviderShape["takes"]> = ({ generation }) => {
+  const { budget: _, ...thinking } = generation.thinking ?? {}
+  return generation.thinking === undefined ? generation : { ...generation, thinking }
+}
+
 const toBody = (request: Request, messages: ReadonlyArray<WireSteps>): string => {
   const { generation } = request
   const own = extras(request, name)
@@ -182,15 +188,12 @@ const toBody = (request: Request, messages: ReadonlyArray<WireSteps>): string =>
       stream: true,
       store: false,
       system_instruction: system.length === 0 ? undefined : system.join("\n\n"),
-      tools:
-        request.tools.length === 0
-          ? undefined
-          : request.tools.map((tool) => ({
-              type: "function",
-              name: tool.name,
-              description: tool.description,
-              parameters: tool.inputSchema
-            })),
+      tools: toolsOf(request, (tool) => ({
+        type: "function",
+        name: tool.name,
+        description: tool.description,
+        parameters: tool.inputSchema
+      })),
       ...own,
       generation_config: laidOver(config, own["generation_config"])
     },

@@ -46,7 +46,7 @@ export interface Options {
  * @since 0.1.0
  */
 export const make = (options: Options): Effect.Effect<ProviderShape, never, HttpClient.HttpClient> =>
-  adapter(Google.vendor(name, options), (speak) =>
+  adapter({ ...Google.vendor(name, options), takes }, (speak) =>
     speak({
       path: ({ model }) => `/models/${encodeURIComponent(model.id)}:streamGenerateContent`,
       query: "alt=sse",
@@ -192,9 +192,14 @@ const toBody = (request: Request, messages: ReadonlyArray<WireMessage>): string 
   )
 }
 
-const thinkingConfig = ({ generation }: Request, own: Fields | undefined): Json | undefined => {
-  const { budget, effort } = generation.thinking ?? {}
-  // The API refuses a budget together with a level.
+// The API refuses a budget together with a level.
+const takes: NonNullable<ProviderShape["takes"]> = ({ generation }) => {
+  const { budget } = generation.thinking ?? {}
+  return budget === undefined ? generation : { ...generation, thinking: { budget } }
+}
+
+const thinkingConfig = (request: Request, own: Fields | undefined): Json | undefined => {
+  const { budget, effort } = takes(request).thinking ?? {}
   const isOwn = own?.["thinkingBudget"] !== undefined || own?.["thinkingLevel"] !== undefined
   const shown = { includeThoughts: true }
   if (budget !== undefined) return isOwn ? shown : { ...shown, thinkingBudget: budget }

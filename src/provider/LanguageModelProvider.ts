@@ -19,6 +19,7 @@ import * as Tool from "effect/ai/Tool"
 import * as Toolkit from "effect/ai/Toolkit"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
+import * as Generation from "../Generation.ts"
 import type { Message } from "../Message.ts"
 import { Provider, type ProviderShape, type Request } from "../Provider.ts"
 import { type Fault, saysTooLong } from "./internal/providerFault.ts"
@@ -64,7 +65,11 @@ export const fromModel = (
         : model.streamText({ ...options, toolkit: toToolkit(request) })
     return Stream.catch(asked, (error) => Stream.fromEffect(Effect.flatMap(toFault(error), Effect.fail)))
   })
-  return { name, stream: (request) => Foreign.stream(name, ask(request), reader(name)) }
+  return {
+    name,
+    ...(typeof model === "function" ? {} : { takes: () => Generation.empty }),
+    stream: (request) => Foreign.stream(name, ask(request), reader(name))
+  }
 }
 
 /**

@@ -60,6 +60,7 @@ export const make = (options: Options = {}): Effect.Effect<ProviderShape, never,
         ...(apiKey === undefined ? {} : { authorization: `Bearer ${Redacted.value(apiKey)}` })
       }),
       fault,
+      takes,
       list: { path: "/api/tags", key: "models", id: "name" }
     },
     (speak) =>
@@ -157,6 +158,12 @@ const toCalls = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Json> => {
     if (piece.kind === "call") calls.push({ function: { name: piece.name, arguments: piece.input } })
   }
   return calls
+}
+
+// It thinks by an option of its own.
+const takes: NonNullable<ProviderShape["takes"]> = ({ generation }) => {
+  const { thinking: _, ...others } = generation
+  return others
 }
 
 const toBody = (request: Request, messages: ReadonlyArray<ReadonlyArray<string>>): string => {

@@ -1,5 +1,8 @@
 /**
- * OpenAI, over Chat Completions.
+ * OpenAI, over Responses or Chat Completions.
+ *
+ * A model says by `Model.api` over which API it is asked; those of the catalogue that reason are asked over Responses,
+ * which takes their encrypted reasoning back. Nothing is stored at the service.
  *
  * Use `OpenAiCompatibleProvider` for other servers that speak the same format.
  *
@@ -12,12 +15,14 @@ import type * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import type { ProviderUnavailable } from "../KernelError.ts"
-import { Provider, type ProviderShape } from "../Provider.ts"
-import { adapter } from "./internal/adapter.ts"
+import { Provider, type ProviderShape, type Request } from "../Provider.ts"
+import { adapter, type Format } from "./internal/adapter.ts"
 import { chatFormat } from "./internal/chatFormat.ts"
 import * as ChatReply from "./internal/chatReply.ts"
-import type * as ChatRequest from "./internal/chatRequest.ts"
+import * as ChatRequest from "./internal/chatRequest.ts"
 import { fromEnvironment, layerOf, requireKey } from "./internal/configured.ts"
+import { decoder } from "./internal/responsesReply.ts"
+import * as ResponsesRequest from "./internal/responsesRequest.ts"
 
 /**
  * How to reach OpenAI.
@@ -29,6 +34,12 @@ export interface Options {
   readonly apiKey: Redacted.Redacted
   /** With or without `/v1` at its end. Default: `https://api.openai.com`. */
   readonly baseUrl?: string | undefined
+  /**
+   * The API for all models, as where a server between offers only one. Default: as `Model.api` says, else `chat`.
+   *
+   * @since 0.2.0
+   */
+  readonly api?: "chat" | "responses" | undefined
   /** Additional headers, such as `openai-organization`. */
   readonly headers?: { readonly [name: string]: string } | undefined
 }
@@ -39,8 +50,9 @@ export interface Options {
  * @category constructors
  * @since 0.1.0
  */
-export const make = (options: Options): Effect.Effect<ProviderShape, never, HttpClient.HttpClient> =>
-  adapter(
+export const make = (options: Options): Effect.Effect<ProviderShape, never, HttpClient.HttpClient> => {
+  const isResponses = ({ model }: Pick<Request, "model">) => (options.api ?? model.api) === "responses"
+  return adapter(
     {
       name: dialect.name,
       apiKey: options.apiKey,
@@ -48,10 +60,17 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
       version: "/v1",
       headers: () => ({ ...options.headers, authorization: `Bearer ${Redacted.value(options.apiKey)}` }),
       fault: ChatReply.fault,
+      takes: (request) =>
+        isResponses(request) ? ResponsesRequest.takes(request) : ChatRequest.takes(dialect)(request),
       list: { path: "/models", key: "data", id: "id" }
     },
-    (speak) => speak(chatFormat(dialect))
+    (speak) => {
+      const chat = speak(chatFormat(dialect))
+      const responses = speak(responsesFormat)
+      return (request) => (isResponses(request) ? responses(request) : chat(request))
+    }
   )
+}
 
 /**
  * Creates the provider from the environment: `OPENAI_API_KEY`, and optionally `OPENAI_BASE_URL`.
@@ -85,6 +104,14 @@ export const layer: Layer.Layer<Provider, ProviderUnavailable, HttpClient.HttpCl
 export const layerConfig: (
   options: Config.Wrap<Options>
 ) => Layer.Layer<Provider, Config.ConfigError, HttpClient.HttpClient> = layerOf<Options>(make)
+
+const responsesFormat: Format<ReadonlyArray<string>> = {
+  path: () => "/responses",
+  media: ResponsesRequest.media,
+  encode: ResponsesRequest.toItems,
+  body: ResponsesRequest.toBody,
+  decoder
+}
 
 const dialect: ChatRequest.Dialect = {
   name: "openai",

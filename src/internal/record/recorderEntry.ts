@@ -72,6 +72,8 @@ const replyData = (event: RunEvent, base: number): Json | undefined => {
       return { kinds: event.kinds, reason: event.reason }
     case "block_unclosed":
       return { type: event.blockType, name: event.name, content: event.content, finish_reason: event.finishReason }
+    case "partial_usage":
+      return tokensOf(event.usage)
     case "reply_cut":
       return { finish_reason: event.finishReason }
     case "loop_detected":
@@ -80,6 +82,8 @@ const replyData = (event: RunEvent, base: number): Json | undefined => {
       return { tokens: event.tokens, possible: event.possible, lost: event.lost }
     case "cache_missed":
       return { expected: event.expected, read: event.read }
+    case "options_dropped":
+      return { provider: event.provider, model: event.model, options: event.options }
     case "media_made":
       return { kind: event.kind, file_id: event.fileId, media_type: event.mediaType }
     case "output_rejected":

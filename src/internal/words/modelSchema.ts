@@ -75,6 +75,12 @@ export interface Model {
   readonly maxOutputTokens?: number
   /** How the model is best asked to call skills: in blocks of text, or by native calls of its vendor. */
   readonly dialect?: "blocks" | "tools"
+  /**
+   * The API of its vendor over which it is asked, where there are several (OpenAI). Default: that of the provider.
+   *
+   * @since 0.2.0
+   */
+  readonly api?: "chat" | "responses"
   /** Without a price no cost is counted, and a cost budget cannot be enforced. */
   readonly price?: Price
 }
@@ -100,6 +106,7 @@ export const Model: Schema.Codec<Model> = (() => {
     contextWindow: Schema.optionalKey(Schema.Natural),
     maxOutputTokens: Schema.optionalKey(Schema.Natural),
     dialect: Schema.optionalKey(Schema.Literals(["blocks", "tools"])),
+    api: Schema.optionalKey(Schema.Literals(["chat", "responses"])),
     price: Schema.optionalKey(
       Schema.Struct({ ...rates, longPrompt: Schema.optionalKey(Schema.Struct({ ...rates, above: Schema.Natural })) })
     )

@@ -6,7 +6,7 @@
  */
 
 import { isJsonObject, type Json, type JsonObject } from "../../internal/base/json.ts"
-import type { Request } from "../../Provider.ts"
+import type { Request, ToolDefinition } from "../../Provider.ts"
 import { isFields } from "./readFields.ts"
 
 /** JSON fields of which some are absent. */
@@ -30,14 +30,21 @@ export const laidOver = (ours: Settings, own: Json | undefined): Json | undefine
   return given.length === 0 ? undefined : Object.fromEntries(given)
 }
 
-/** The tools of a request as functions of a chat; nothing where there are none. */
-export const functions = ({ tools }: Request): ReadonlyArray<JsonObject> | undefined =>
-  tools.length === 0
-    ? undefined
-    : tools.map(({ description, inputSchema, name }) => ({
-        type: "function",
-        function: { name, description, parameters: inputSchema }
-      }))
+/** The tools of a request as a format writes them; nothing where there are none. */
+export const toolsOf = (
+  { tools }: Request,
+  write: (tool: ToolDefinition) => JsonObject
+): ReadonlyArray<JsonObject> | undefined => (tools.length === 0 ? undefined : tools.map(write))
+
+/** The tools of a request as functions of a chat. */
+export const functions = (request: Request): ReadonlyArray<JsonObject> | undefined =>
+  toolsOf(request, ({ description, inputSchema, name }) => ({
+    type: "function",
+    function: { name, description, parameters: inputSchema }
+  }))
+
+/** Is this one of OpenAI's models that reason, which take no sampling options? */
+export const isReasoner = (model: string): boolean => /^(o\d|gpt-[5-9])/.test(model) && !model.includes("chat")
 
 /** A JSON object of `settings` (absent ones left out) and a list whose items are JSON text. */
 export const assemble = (settings: Settings, listKey: string, items: ReadonlyArray<string>): string => {
