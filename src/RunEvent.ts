@@ -67,6 +67,8 @@ export type TurnEvent =
   | (Event<"blocks_ignored"> & { readonly kinds: ReadonlyArray<string>; readonly reason: string })
   | (Event<"informational_only"> & { readonly kinds: ReadonlyArray<string> })
   | (Event<"no_blocks_stall"> & { readonly prosePreview: string; readonly kinds: ReadonlyArray<string> })
+  /** A reply was cut before its vendor reported its usage. This usage, which is partial, is counted for it. */
+  | (Event<"partial_usage"> & { readonly usage: Usage })
   | (Event<"reply_cut"> & { readonly finishReason: FinishReason })
   /** The model repeats itself. It was sent a correction; the next repetition fails the run. */
   | (Event<"loop_detected"> & { readonly repeats: number; readonly names: ReadonlyArray<string> })

@@ -49,6 +49,7 @@ describe("Access", () => {
       const routes: ReadonlyArray<readonly [string, string]> = [
         ["GET", "/runs"],
         ["POST", "/runs"],
+        ["POST", "/runs/stream"],
         ["GET", "/runs/one"],
         ["GET", "/runs/one/events"],
         ["GET", "/runs/one/questions"],
@@ -187,7 +188,10 @@ describe("Access", () => {
       )
       assert.deepInclude(left, { _tag: "Some" })
       if (Option.isSome(left)) assert.isTrue(left.value[0])
-      const again = yield* Effect.retry(Stream.runHead(ada.follow(runId)), { times: 250, schedule: Schedule.spaced("20 millis") })
+      const again = yield* Effect.retry(Stream.runHead(ada.follow(runId)), {
+        times: 250,
+        schedule: Schedule.spaced("20 millis")
+      })
       assert.isTrue(Option.isSome(again))
     }).pipe(Effect.scoped)
   )

@@ -59,11 +59,14 @@ describe("an option that a model does not take", () => {
   )
 
   const sampling = ["temperature", "topP"]
-  const cases: ReadonlyArray<readonly [vendor: string, model: string, missing: ReadonlyArray<string>]> = [
+  const cases: ReadonlyArray<
+    readonly [vendor: string, model: string, missing: ReadonlyArray<string>, api?: Model.Model["api"]]
+  > = [
     ["anthropic", "claude-opus-4-7", [...sampling, "seed", "thinking.budget"]],
     ["anthropic", "claude-3-7-sonnet", [...sampling, "seed", "thinking.effort"]],
     ["openai", "gpt-4.1", ["thinking.budget"]],
     ["openai", "o3", [...sampling, "stopSequences", "thinking.budget"]],
+    ["openai", "gpt-4.1", ["seed", "stopSequences", "thinking.budget", "thinking.effort"], "responses"],
     ["compatible", "llama", ["thinking.budget"]],
     ["ollama", "llama", ["thinking.budget", "thinking.effort"]],
     ["google", "gemini", ["thinking.effort"]],
@@ -78,9 +81,9 @@ describe("an option that a model does not take", () => {
     "thinking.budget": 1_000,
     "thinking.effort": "low"
   }
-  it.effect.each(cases)("is told of %s and %s exactly where it is not in the request", ([name, id, missing]) =>
+  it.effect.each(cases)("is told of %s and %s exactly where it is not in the request", ([name, id, missing, api]) =>
     Effect.gen(function* () {
-      const model = Model.make(id)
+      const model = { ...Model.make(id), ...(api && { api }) }
       const text = JSON.stringify(yield* bodyOf(name, request({ model, generation: all })))
       const sent = Object.keys(marks).filter((option) => text.includes(JSON.stringify(marks[option])))
       assert.sameMembers(

@@ -103,6 +103,7 @@ const callWith = (
   return Effect.matchCauseEffect(run.restore(reply), {
     onFailure: (cause) => {
       const arrived = reader().end()
+      emitPartial(run, replyOf(reader(), reading).usage)
       if (arrived.finish === undefined && (!hasBegun(arrived) || Cause.hasInterruptsOnly(cause))) {
         spend(run, replyOf(reader(), reading))
         return Effect.failCause(cause)
@@ -112,6 +113,7 @@ const callWith = (
     onSuccess: () =>
       Effect.map(whole(), (reply) => {
         compareCache(run, expected, reply.usage)
+        emitPartial(run, reply.usage)
         return reply
       })
   })
@@ -159,6 +161,10 @@ const spend = (run: Run, { costUsd, usage }: { readonly costUsd: number; readonl
   if (usage === null) return
   carry(run, { spent: { usage, costUsd } })
   if (Budget.isBounded(run.budget)) Budget.count(run.budget, Budget.spentOf({ usage, costUsd }))
+}
+
+const emitPartial = (run: Run, usage: Usage.Usage | null): void => {
+  if (usage?.partial === true) emit(run, { type: "partial_usage", usage })
 }
 
 /** A reply as far as it arrived. Its usage is null when its provider reported none. */

@@ -73,6 +73,8 @@ const replyData = (event: RunEvent, base: number): Json | undefined => {
       return { kinds: event.kinds, reason: event.reason }
     case "block_unclosed":
       return { type: event.blockType, name: event.name, content: event.content, finish_reason: event.finishReason }
+    case "partial_usage":
+      return tokensOf(event.usage)
     case "reply_cut":
       return { finish_reason: event.finishReason }
     case "loop_detected":

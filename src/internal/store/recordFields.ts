@@ -309,7 +309,8 @@ const usageOf = (input: unknown): Usage.Usage | undefined => {
     inputTokens: count("input_tokens"),
     cachedTokens: count("cached_tokens"),
     outputTokens: count("output_tokens"),
-    reasoningTokens: count("reasoning_tokens")
+    reasoningTokens: count("reasoning_tokens"),
+    ...(Reflect.get(input, "partial") === true ? ({ partial: true } as const) : {})
   }
   if (Number.isNaN(Usage.total(usage) + usage.cachedTokens + usage.reasoningTokens)) return undefined
   const writes = count("cache_write_tokens")

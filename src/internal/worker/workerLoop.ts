@@ -290,7 +290,8 @@ const stands = ({ soon, store }: Holder, head: RunHead): Effect.Effect<RunHead> 
     Option.getOrElse(() => head)
   )
 
-const tell = (runId: string, exit: Exit.Exit<unknown, TakeUpError>): Effect.Effect<void> =>
+/** Logs why a run stopped. */
+export const tell = (runId: string, exit: Exit.Exit<unknown, TakeUpError>): Effect.Effect<void> =>
   Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)
     ? Effect.void
     : Effect.logInfo(`run ${flat(runId)} stopped`, logText(why(exit.cause)))
