@@ -49,6 +49,14 @@ describe("a hosted tool", () => {
         { code_execution: {} }
       ]
     ],
+    [
+      "google-interactions",
+      [
+        { type: "function", name: "add", description: "Adds", parameters: { type: "object" } },
+        { type: "google_search" },
+        { type: "code_execution" }
+      ]
+    ],
     ["ollama", [{ type: "function", function: { name: "add", description: "Adds", parameters: { type: "object" } } }]],
     [
       "compatible",
@@ -195,7 +203,8 @@ describe("the calls of hosted tools", () => {
 
   it.effect.each([
     ["anthropic_web_search", "anthropic", ["server_tool_use", "web_search_tool_result"]],
-    ["openai_hosted", "openai-responses", ["web_search_call"]]
+    ["openai_hosted", "openai-responses", ["web_search_call"]],
+    ["interactions_hosted", "google-interactions", ["google_search_call", "google_search_result"]]
   ] as const)("of %s go back to the model that made them, and not where the tool is gone", ([fixture, wire, types]) =>
     Effect.gen(function* () {
       const events = yield* eventsOf(agentOf("m"), yield* playing(fixture))
