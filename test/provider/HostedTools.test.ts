@@ -277,7 +277,7 @@ describe("an agent with hosted tools", () => {
   it.effect.each(refusals)("does not offer them where a policy %s", ([, policy]) =>
     Effect.gen(function* () {
       assert.deepStrictEqual(names(yield* offered(agentOf("m"))), ["code_execution"])
-    }).pipe(Effect.provide(Layer.merge(kernel(), Layer.orDie(policy))))
+    }).pipe(Effect.provide([kernel(), Layer.orDie(policy)]))
   )
 
   it.effect("gets an error when the model calls one as a skill of its own", () =>
