@@ -93,11 +93,12 @@ export const start = Effect.fnUntraced(function* <A extends Runnable<unknown>, R
 })
 
 /** Looks for runs until it is interrupted, and then brings those under way to the end of their step. */
-const working = (worker: Worker.Worker, { pollInterval = "1 second" }: Pick<Options, "pollInterval">) =>
-  Effect.onInterrupt(
-    Effect.forever(Effect.andThen(worker.look, Effect.sleep(Duration.toMillis(pollInterval)))),
-    () => worker.drain
-  )
+const working = (worker: Worker.Worker, { pollInterval = "1 second" }: Pick<Options, "pollInterval">) => {
+  // A run that waits takes a place as soon as it is free.
+  const refill = Effect.forever(Effect.andThen(worker.freed, worker.lookOn))
+  const poll = Effect.andThen(worker.look, Effect.raceFirst(Effect.sleep(Duration.toMillis(pollInterval)), refill))
+  return Effect.onInterrupt(Effect.forever(poll), () => worker.drain)
+}
 
 /**
  * Works until no run is left to claim. Returns how many runs it claimed. Fails with `ConfigInvalid` for options that

@@ -9,6 +9,7 @@ import {
   Layer,
   Logger,
   Option,
+  Queue,
   Ref,
   Schedule,
   Scope,
@@ -98,6 +99,26 @@ describe("RunWorker", () => {
       const count = yield* Effect.provide(RunWorker.runOnce({ agents: [agent] }), process(store))
       assert.strictEqual(count, 1)
       assert.strictEqual(yield* statusOf(store, "r"), "completed")
+    })
+  )
+
+  it.effect("starts the next run that waits as soon as a place is free, without waiting for its next look", () =>
+    Effect.gen(function* () {
+      const { layer, store, submit } = yield* crowded
+      const ids = Array.from({ length: 20 }, (_, number) => `r${number}`)
+      yield* Effect.forEach(ids, (runId) => submit(agent, runId), { discard: true })
+      const ended = yield* Queue.unbounded<string>()
+      const worker = RunWorker.run({
+        agents: [agent],
+        concurrency: 3,
+        pollInterval: "1 hour",
+        onRun: ({ runId }) => Effect.asVoid(Queue.offer(ended, runId))
+      })
+      yield* Effect.forkChild(Effect.provide(worker, layer))
+      const first = yield* Effect.forEach(ids, () => Queue.take(ended))
+      assert.sameMembers(first, ids)
+      assert.strictEqual(yield* Clock.currentTimeMillis, 0)
+      assert.strictEqual((yield* store.list({ status: ["completed"] })).length, 20)
     })
   )
 

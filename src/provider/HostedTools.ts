@@ -34,7 +34,8 @@ export const webSearch = (options: Options = {}): HostedTool<"web_search"> =>
     tools: {
       anthropic: { type: "web_search_20250305", name: "web_search", ...options.anthropic },
       openai: { type: "web_search", ...options.openai },
-      google: { google_search: { ...options.google } }
+      google: { google_search: { ...options.google } },
+      "google-interactions": { type: "google_search", ...options.google }
     }
   })
 
@@ -53,7 +54,8 @@ export const codeExecution = (options: Options = {}): HostedTool<"code_execution
     tools: {
       anthropic: { type: "code_execution_20250825", name: "code_execution", ...options.anthropic },
       openai: { type: "code_interpreter", container: { type: "auto" }, ...options.openai },
-      google: { code_execution: { ...options.google } }
+      google: { code_execution: { ...options.google } },
+      "google-interactions": { type: "code_execution", ...options.google }
     }
   })
 

@@ -49,6 +49,14 @@ describe("a hosted tool", () => {
         { code_execution: {} }
       ]
     ],
+    [
+      "google-interactions",
+      [
+        { type: "function", name: "add", description: "Adds", parameters: { type: "object" } },
+        { type: "google_search" },
+        { type: "code_execution" }
+      ]
+    ],
     ["ollama", [{ type: "function", function: { name: "add", description: "Adds", parameters: { type: "object" } } }]],
     [
       "compatible",
@@ -195,7 +203,8 @@ describe("the calls of hosted tools", () => {
 
   it.effect.each([
     ["anthropic_web_search", "anthropic", ["server_tool_use", "web_search_tool_result"]],
-    ["openai_hosted", "openai-responses", ["web_search_call"]]
+    ["openai_hosted", "openai-responses", ["web_search_call"]],
+    ["interactions_hosted", "google-interactions", ["google_search_call", "google_search_result"]]
   ] as const)("of %s go back to the model that made them, and not where the tool is gone", ([fixture, wire, types]) =>
     Effect.gen(function* () {
       const events = yield* eventsOf(agentOf("m"), yield* playing(fixture))
@@ -268,7 +277,7 @@ describe("an agent with hosted tools", () => {
   it.effect.each(refusals)("does not offer them where a policy %s", ([, policy]) =>
     Effect.gen(function* () {
       assert.deepStrictEqual(names(yield* offered(agentOf("m"))), ["code_execution"])
-    }).pipe(Effect.provide(kernel()), Effect.provide(Layer.orDie(policy)))
+    }).pipe(Effect.provide(Layer.merge(kernel(), Layer.orDie(policy))))
   )
 
   it.effect("gets an error when the model calls one as a skill of its own", () =>

@@ -78,17 +78,26 @@ const makeBlocks = (reply: Reply) => {
   }
 }
 
+interface Use {
+  readonly block: Fields
+  params: string
+}
+
 /** The calls that Anthropic runs: a block with the call, and one with its result. */
 class Hosted {
   readonly #reply: Reply
-  readonly #uses = new Map<number, { readonly block: Fields; params: string }>()
+  readonly #uses = new Map<number, Use>()
+  readonly #byId = new Map<string, Use>()
 
   constructor(reply: Reply) {
     this.#reply = reply
   }
 
   begin(index: number, block: Fields | undefined): void {
-    if (block !== undefined) this.#uses.set(index, { block, params: "" })
+    if (block === undefined) return
+    const use = { block, params: "" }
+    this.#uses.set(index, use)
+    this.#byId.set(text(block, "id") ?? "", use)
   }
 
   params(index: number, fragment: string): void {
@@ -100,7 +109,7 @@ class Hosted {
 
   end(result: Fields | undefined): void {
     const id = text(result, "tool_use_id")
-    const use = [...this.#uses.values()].find(({ block }) => block["id"] === id)
+    const use = this.#byId.get(id ?? "")
     if (result === undefined || use === undefined) return
     const input = jsonObject(use.params === "" ? use.block["input"] : parse(use.params))
     const isError = string(fields(result, "content"), "type")?.endsWith("_error") === true
