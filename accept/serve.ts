@@ -32,7 +32,9 @@ export const serve = (): Promise<ReadonlyArray<Line>> =>
       "test/http/Access.test.ts"
     ]),
     ofFiles(tested, "the AI SDK's own client holds a conversation with tools, approvals, files, stop and resume", [
-      "test/http/AiSdkUi.test.ts"
+      "test/http/AiSdkUi.test.ts",
+      "test/http/uiFold.test.ts",
+      "test/http/alive.test.ts"
     ]),
     ofFiles(tested, "a server is killed in the middle of a reply, and its clients continue after the restart", [
       "test/http/killed.test.ts"

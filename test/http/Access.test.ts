@@ -69,6 +69,8 @@ describe("Access", () => {
           )
         }
       }
+      const refused = yield* Effect.promise(() => fetch(`${url}/runs`))
+      assert.strictEqual(refused.headers.get("www-authenticate"), "Bearer")
       assert.strictEqual((yield* ask(`${url}/health`)).status, 200)
     }).pipe(Effect.scoped)
   )
