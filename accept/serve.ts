@@ -15,7 +15,7 @@ const browser = (): ReadonlyArray<Line> => {
     timeout: 300_000
   })
   const none = /^no browser at .*$/m.exec(stdout)?.[0]
-  if (none !== undefined) return [{ line: "useChat in a browser", pass: true, figure: `not run: ${none}` }]
+  if (none !== undefined) return [{ line: "useChat in a browser", pass: false, figure: `not run: ${none}` }]
   return steps.map((step) => {
     const pass = status === 0 && stdout.includes(`ok ${step}`)
     const figure = pass ? `in ${seconds.toFixed(1)} s for all` : (stderr.trim().split("\n").at(-1) ?? "no figure")
