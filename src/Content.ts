@@ -54,7 +54,7 @@ export type Content = Type.Content
  * @category schemas
  * @since 0.1.0
  */
-export const Content: Schema.Codec<Content, Json> = Codec.schema(() => undefined)
+export const Content: Schema.Codec<Content, Json> = /* @__PURE__ */ Codec.schema(() => undefined)
 
 /**
  * Exactly one source of a medium: a URL, bytes, or the id of a stored medium.

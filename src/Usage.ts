@@ -180,7 +180,7 @@ export const add = (self: Usage, that: Usage): Usage => ({
  * @category combinators
  * @since 0.1.0
  */
-export const Reducer: Reducer_.Reducer<Usage> = Reducer_.make(add, zero)
+export const Reducer: Reducer_.Reducer<Usage> = /* @__PURE__ */ Reducer_.make(add, zero)
 
 /**
  * Returns the cost of one call in US dollars. Input read from or written to a cache without its own price costs the same as other input.
@@ -209,6 +209,15 @@ export const costOf = (usage: Usage | null | undefined, price: Price | undefined
   // A journal holds finite numbers only.
   return found < Infinity ? found : 0
 }
+
+/**
+ * Returns the cost in US dollars of the calls that a vendor ran itself.
+ *
+ * @category combinators
+ * @since 0.2.0
+ */
+export const hostedCost = (calls: ReadonlyArray<{ readonly name: string }>, price: Price | undefined): number =>
+  calls.reduce((sum, { name }) => sum + (price?.hosted?.[name] ?? 0), 0)
 
 /**
  * Decodes the wire form.

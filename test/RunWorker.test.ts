@@ -1640,4 +1640,25 @@ describe("RunWorker", () => {
       assert.strictEqual(late._tag, "ApprovalNotFound")
     })
   )
+
+  it.effect("takes a run at once when its host names it, and none after it has ended", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const scope = yield* Scope.make()
+      const work = Effect.gen(function* () {
+        const { take } = yield* Scope.provide(RunWorker.start({ agents: [agent], pollInterval: "1 hour" }), scope)
+        // The poll at the start finds nothing, and the next one is far.
+        yield* Effect.yieldNow
+        const submit = (runId: string) => Kernel.submit(agent, "pay eva", { runId })
+        yield* Effect.flatMap(submit("r"), take)
+        yield* Stream.runDrain(Kernel.follow("r"))
+        assert.strictEqual(yield* statusOf(store, "r"), "completed")
+        yield* take("none")
+        yield* Scope.close(scope, Exit.void)
+        yield* Effect.flatMap(submit("late"), take)
+        assert.strictEqual(yield* statusOf(store, "late"), "queued")
+      })
+      yield* Effect.provide(work, process(store))
+    })
+  )
 })

@@ -15,6 +15,7 @@ import { mcp } from "./commands/mcpCommand.ts"
 import { run } from "./commands/runCommand.ts"
 import { runs } from "./commands/runsCommand.ts"
 import { scenario } from "./commands/scenarioCommand.ts"
+import { studio } from "./commands/studioCommand.ts"
 import { worker } from "./commands/workerCommand.ts"
 import { CommandFailed, help } from "./exit.ts"
 import { Screen, type Shape } from "./screen.ts"
@@ -22,7 +23,7 @@ import * as Text from "./terminalText.ts"
 
 const root = Command.make("kernai").pipe(
   Command.withDescription(`An agent kernel: a model speaks in blocks, kernai runs what they ask for. ${help}`),
-  Command.withSubcommands([run, chat, runs, worker, scenario, mcp, doctor])
+  Command.withSubcommands([run, chat, runs, studio, worker, scenario, mcp, doctor])
 )
 
 /**

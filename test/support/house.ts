@@ -51,10 +51,12 @@ export const doors: ReadonlyArray<string> = [
   ...readFileSync(join(root, "AGENTS.md"), "utf8").matchAll(/^\| `src\/([a-z]+)\/` \| door/gm)
 ].map(([, name = ""]) => name)
 
-/** The application on top of everything. */
-export const application = "cli"
+/** The applications on top of everything, each after those it may import. */
+export const applications: ReadonlyArray<string> = [
+  ...readFileSync(join(root, "AGENTS.md"), "utf8").matchAll(/^\| `src\/([a-z]+)\/` \| application/gm)
+].map(([, name = ""]) => name)
 
-/** Where a file stands: the name of its room, its door, or `cli`. Undefined for a public module that no room names. */
+/** Where a file stands: the name of its room, its door, or its application. Undefined for a public module that no room names. */
 export const placeOf = (file: string): string | undefined => {
   const [first = "", second = ""] = file.split("/")
   if (first === "internal") return second

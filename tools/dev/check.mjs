@@ -5,4 +5,8 @@ import { existsSync } from "node:fs"
 
 const effectTsc = `node_modules/@effect/tsgo-${process.platform}-${process.arch}/artifacts/typescript/7.0.2/tsc`
 const [command, ...first] = existsSync(effectTsc) ? [effectTsc] : [process.execPath, "node_modules/typescript/bin/tsc"]
-process.exit(spawnSync(command, [...first, "-p", "tsconfig.json", "--incremental"], { stdio: "inherit" }).status ?? 1)
+// The page of the studio runs in a browser and has a check of its own.
+for (const project of ["tsconfig.json", "src/studio/page/tsconfig.json"]) {
+  const { status } = spawnSync(command, [...first, "-p", project, "--incremental"], { stdio: "inherit" })
+  if (status !== 0) process.exit(status ?? 1)
+}

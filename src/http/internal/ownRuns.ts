@@ -47,8 +47,8 @@ export const make = (desk: Desk, caller: Caller): CallerRuns => {
     state,
     start: (request) => start(desk, caller, request),
     list: (query) => listOf(desk, caller, query),
-    follow: (name, options = {}) =>
-      Stream.unwrap(Effect.map(head(name), ({ runId }) => following(desk, runId, options, shown))),
+    // The id is the caller's own, and a run that does not exist fails the stream.
+    follow: (name, options = {}) => following(desk, idOf(name), options, shown),
     place: desk.places(caller.id),
     questions: (name) => on(name, ({ runId }) => asProblem(runId)(Offers.questions(store, runId))),
     answer: (name, body) => on(name, ({ runId }) => answer(desk, caller, runId, body)),

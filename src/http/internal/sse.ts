@@ -18,20 +18,18 @@ export const response = <E>(
     headers: { "cache-control": "no-cache, no-transform", "x-accel-buffering": "no", ...headers }
   })
 
-/** One server-sent event for each event of a run, with the id by which a client continues after it. */
+/** One server-sent event for each event of a run, with the id by which a client continues after it. Read once. */
 export const frames = (
   events: Stream.Stream<RunEvent.RunEvent, HttpProblem>,
   position: Position
-): Stream.Stream<Uint8Array> =>
-  Stream.suspend(() => {
-    const ids = new Ids(position)
-    const framed = (text: string, event: RunEvent.RunEvent) =>
-      `${text}id: ${ids.next(event)}\ndata: ${jsonOf(event)}\n\n`
-    return events.pipe(
-      Stream.mapArray((batch) => [encode(batch.reduce(framed, ""))]),
-      Stream.catch(failed)
-    )
-  })
+): Stream.Stream<Uint8Array> => {
+  const ids = new Ids(position)
+  const framed = (text: string, event: RunEvent.RunEvent) => `${text}id: ${ids.next(event)}\ndata: ${jsonOf(event)}\n\n`
+  return events.pipe(
+    Stream.mapArray((batch) => [encode(batch.reduce(framed, ""))]),
+    Stream.catch(failed)
+  )
+}
 
 /** Pieces of text, of which there are many, hold nothing that JSON lacks. */
 const jsonOf = (event: RunEvent.RunEvent): string =>
@@ -40,6 +38,19 @@ const jsonOf = (event: RunEvent.RunEvent): string =>
 /** The problem that ended a stream, as its last server-sent event: it is named `problem`. */
 const failed = (problem: HttpProblem): Stream.Stream<Uint8Array> =>
   Stream.make(encode(`event: problem\ndata: ${JSON.stringify(problem)}\n\n`))
+
+/**
+ * Sends a comment whenever nothing else was due for a while, so that a proxy keeps the connection. A page that cannot
+ * open its stream again by itself needs it.
+ */
+export const alive = <E>(frames: Stream.Stream<Uint8Array, E>): Stream.Stream<Uint8Array, E> =>
+  Stream.merge(
+    frames,
+    Stream.map(Stream.drop(Stream.tick("15 seconds"), 1), () => comment),
+    { haltStrategy: "left" }
+  )
+
+const comment = new TextEncoder().encode(": waiting\n\n")
 
 /** A text as bytes. */
 export const encode = (text: string): Uint8Array => encoder.encode(text)

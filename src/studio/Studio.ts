@@ -1,0 +1,97 @@
+/**
+ * The studio: a page that shows runs, answers their questions, forks them and talks to agents.
+ *
+ * `layer` mounts it in any Effect server, together with the routes of the HTTP door that the page uses. The page draws
+ * the state of a run at a revision, folded from the journal in the browser; the server keeps no second model of a run.
+ * The page asks only its own server.
+ *
+ * @since 0.2.0
+ */
+
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type * as HttpRouter from "effect/http/HttpRouter"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as Access from "../http/Access.ts"
+import * as HttpKernel from "../http/HttpKernel.ts"
+import type * as ServedRuns from "../http/ServedRuns.ts"
+import type { Kernel } from "../Kernel.ts"
+import type { ConfigInvalid } from "../KernelError.ts"
+import type { MediaStore } from "../MediaStore.ts"
+import type { RunStore } from "../RunStore.ts"
+import type * as RunWorker from "../RunWorker.ts"
+import * as DataRoutes from "./internal/dataRoutes.ts"
+import * as PageRoutes from "./internal/pageRoutes.ts"
+import * as Secrets from "./internal/studioAccess.ts"
+
+/**
+ * Where the studio is, and who may use it.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface PageOptions extends Access.Options {
+  /** The path below which the page and its data are. Default: `/`. */
+  readonly path?: `/${string}` | undefined
+  /** The secret in the address of the page. Default: 256 random bits for each start. */
+  readonly token?: Redacted.Redacted | undefined
+  /** Refuses to start, answer, cancel and fork runs. Default: false. */
+  readonly readOnly?: boolean | undefined
+}
+
+/**
+ * The studio of a server.
+ *
+ * @category services
+ * @since 0.2.0
+ */
+export class Studio extends Context.Service<
+  Studio,
+  {
+    readonly path: `/${string}`
+    readonly token: Redacted.Redacted
+  }
+>()("kernai/studio/Studio") {}
+
+/**
+ * Adds the page and its data to the router in context, and works on the runs of `agents` for the lifetime of the layer.
+ *
+ * A page is admitted with the token of this start, under a name of this machine or one of `hosts`, and sees all runs of
+ * the store.
+ *
+ * @example
+ * const Server = HttpRouter.serve(Studio.layer({ agents: [librarian], path: "/studio" })).pipe(
+ *   Layer.provide([KernelLive, NodeHttpServer.layer(createServer, { port: 3000, host: "127.0.0.1" })])
+ * )
+ *
+ * @category layers
+ * @since 0.2.0
+ */
+export const layer = <A extends RunWorker.Runnable<unknown>, R = never>(
+  options: ServedRuns.Given<A, R> & PageOptions
+): Layer.Layer<
+  Studio,
+  ConfigInvalid,
+  HttpRouter.HttpRouter | Kernel | RunStore | MediaStore | RunWorker.Services<A> | R
+> => {
+  const { path = "/", readOnly = false, token = Secrets.random() } = options
+  const prefix = path === "/" ? "" : path
+  const secrets = Secrets.make(token, readOnly)
+  const worker = readOnly || options.agents.length === 0 ? { worker: false as const } : {}
+  const door = HttpKernel.layer<A, R>({ ...options, ...worker, path: `${prefix}/api`, openapi: false })
+  return Layer.effect(Studio, Effect.succeed({ path, token })).pipe(
+    Layer.merge(PageRoutes.layer(path, secrets, options)),
+    Layer.merge(Layer.provide(DataRoutes.layer(`${prefix}/data`, { readOnly }), door)),
+    Layer.provide(Access.layer(secrets.authenticate, options))
+  )
+}
+
+/**
+ * Returns the address to open, which contains the token, at an origin such as `http://127.0.0.1:3000`.
+ *
+ * @category getters
+ * @since 0.2.0
+ */
+export const urlOf = ({ path, token }: Studio["Service"], origin: string): string =>
+  `${origin}${path}#token=${Redacted.value(token)}`

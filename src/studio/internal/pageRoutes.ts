@@ -1,0 +1,73 @@
+/**
+ * The routes of the page itself: its document, its files, and the exchange of the token for a cookie.
+ */
+
+import * as Effect from "effect/Effect"
+import * as HttpRouter from "effect/http/HttpRouter"
+import { toResponse } from "effect/http/HttpServerRespondable"
+import * as HttpServerRequest from "effect/http/HttpServerRequest"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import { Forbidden, type HttpProblem, Unauthorized } from "../../http/HttpProblem.ts"
+import { foreign, type Names } from "../../http/internal/sameMachine.ts"
+import * as PageFiles from "./pageFiles.ts"
+import type { Secrets } from "./studioAccess.ts"
+
+/** Adds the routes of the page below a path. */
+export const layer = (path: string, secrets: Secrets, names: Names): Layer.Layer<never, never, HttpRouter.HttpRouter> =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const router = yield* HttpRouter.HttpRouter
+      const base = path === "/" ? "/" : `${path}/`
+      const document = HttpServerResponse.html(PageFiles.documentOf(base))
+      const add = (method: "GET" | "POST", route: string, respond: Respond) =>
+        router.add(method, route as `/${string}`, admitted(names, respond))
+      yield* add("GET", path, Effect.succeed(document))
+      yield* add("GET", `${base}page.js`, file("page.js", "text/javascript; charset=utf-8"))
+      yield* add("GET", `${base}page.css`, file("page.css", "text/css; charset=utf-8"))
+      yield* add("GET", `${base}icon.svg`, file("icon.svg", "image/svg+xml"))
+      yield* add("POST", `${base}session`, session(base, secrets))
+    })
+  )
+
+type Respond = Effect.Effect<HttpServerResponse.HttpServerResponse, HttpProblem, HttpServerRequest.HttpServerRequest>
+
+const file = (name: "page.js" | "page.css" | "icon.svg", contentType: string): Respond =>
+  Effect.sync(() => HttpServerResponse.text(PageFiles.read(name), { contentType }))
+
+/** Looks at host and origin before anything else, and adds the headers that bound a page. */
+const admitted = (names: Names, respond: Respond) =>
+  Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+    const detail = foreign(request, names)
+    return detail === undefined ? respond : Effect.fail(new Forbidden({ detail }))
+  }).pipe(Effect.catch(toResponse), Effect.map(HttpServerResponse.setHeaders(headers)))
+
+const headers = {
+  "content-security-policy": PageFiles.policy,
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+  "cache-control": "no-cache"
+}
+
+const Token = Schema.fromJsonString(Schema.Struct({ token: Schema.String.check(Schema.isMaxLength(200)) }))
+
+const session = (base: string, { cookie, cookieName, isToken }: Secrets): Respond =>
+  HttpServerRequest.HttpServerRequest.use(({ headers, text }) =>
+    Number(headers["content-length"] ?? Infinity) > 1_000 ? Effect.fail(new Unauthorized()) : Effect.orDie(text)
+  ).pipe(
+    Effect.flatMap(Schema.decodeUnknownEffect(Token)),
+    Effect.filterOrFail(({ token }) => isToken(token)),
+    Effect.mapError(() => new Unauthorized()),
+    Effect.map(() =>
+      HttpServerResponse.setCookieUnsafe(
+        HttpServerResponse.empty({ status: 204 }),
+        cookieName,
+        Redacted.value(cookie),
+        { httpOnly: true, sameSite: "strict", path: base }
+      )
+    )
+  )

@@ -1,0 +1,137 @@
+/**
+ * What the page reads of a store, as plain JSON.
+ */
+
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import { plain, type Json } from "../../internal/base/json.ts"
+import { questions } from "../../internal/loop/queue.ts"
+import { RunNotFound, type StoreError } from "../../KernelError.ts"
+import * as Messages from "../../Message.ts"
+import type { OpenQuestion, RunRecord } from "../../RunState.ts"
+import type { RunFilter, RunHead, RunStatus, RunStoreShape } from "../../RunStore.ts"
+
+/** A run in a list, with the first words of its question. */
+export interface RunLine extends Omit<RunHead, "lease"> {
+  readonly words: string
+}
+
+/** A page of runs. `next` is absent on the last one. */
+export interface RunPage {
+  readonly runs: ReadonlyArray<RunLine>
+  readonly next?: string
+}
+
+/** Selects runs. Statuses are separated by commas. */
+export interface ListQuery {
+  readonly status?: string
+  readonly agent?: string
+  readonly search?: string
+  readonly rootRunId?: string
+  /** `next` of the page before. */
+  readonly after?: string
+}
+
+const pageSize = 100
+
+/** Returns a page of runs, the newest first. */
+export const pageOf = Effect.fnUntraced(function* (
+  store: RunStoreShape,
+  { after, agent, rootRunId, search, status }: ListQuery
+): Effect.fn.Return<RunPage, StoreError> {
+  const filter: RunFilter = {
+    agent,
+    search,
+    limit: pageSize,
+    after: after === undefined ? undefined : placeOf(after),
+    status: status === undefined ? undefined : statuses.filter((type) => status.split(",").includes(type)),
+    ...(rootRunId === undefined ? { roots: true } : { rootRunId })
+  }
+  const heads = yield* store.list(filter)
+  const runs = yield* Effect.forEach(heads, (head) => lineOf(store, head), { concurrency: 8 })
+  const last = runs.at(-1)
+  return {
+    runs,
+    ...(runs.length === pageSize && last !== undefined ? { next: `${last.createdAt}.${last.runId}` } : {})
+  }
+})
+
+const statuses: ReadonlyArray<RunStatus["type"]> = [
+  "queued",
+  "running",
+  "waiting",
+  "interrupted",
+  "cancelled",
+  "completed",
+  "failed"
+]
+
+const placeOf = (text: string): Pick<RunHead, "createdAt" | "runId"> | undefined => {
+  const [, createdAt, runId] = /^(\d{1,15})\.(.+)$/.exec(text) ?? []
+  return createdAt === undefined || runId === undefined ? undefined : { createdAt: Number(createdAt), runId }
+}
+
+const lineOf = (store: RunStoreShape, { lease: _lease, ...head }: RunHead): Effect.Effect<RunLine> =>
+  Stream.runHead(store.read(head.runId)).pipe(
+    Effect.map((first) => ({ ...head, words: Option.match(first, { onNone: () => "", onSome: wordsOf }) })),
+    // A journal that cannot be read is still listed: its own screen says what is wrong.
+    Effect.orElseSucceed(() => ({ ...head, words: "(the journal cannot be read)" }))
+  )
+
+const wordsOf = ({ events: [first] }: RunRecord): string => {
+  const message = first?.type === "run_started" ? first.messages.at(-1) : undefined
+  return message === undefined ? "" : Messages.text(message).slice(0, 200)
+}
+
+/** A part of a journal. `damage` says why what follows cannot be read. */
+export interface Records {
+  readonly records: ReadonlyArray<Json>
+  readonly revision: number
+  readonly damage?: string
+}
+
+/** Returns up to 1,000 records after a revision, and the revision of the run. */
+export const recordsAfter = Effect.fnUntraced(function* (
+  store: RunStoreShape,
+  runId: string,
+  after: number
+): Effect.fn.Return<Records, StoreError | RunNotFound> {
+  const head = Option.getOrUndefined(yield* store.head(runId))
+  if (head === undefined) return yield* new RunNotFound({ runId })
+  const records: Array<Json> = []
+  const damage = yield* Stream.runForEach(Stream.take(store.read(runId, after), 1_000), (record) =>
+    Effect.sync(() => void records.push(plain(record)))
+  ).pipe(
+    Effect.as(undefined),
+    Effect.catchIf(
+      ({ reason }) => reason === "corrupt" || reason === "format",
+      ({ message }) => Effect.succeed(message)
+    )
+  )
+  return { records, revision: head.revision, ...(damage === undefined ? {} : { damage }) }
+})
+
+/** An open question, with the run a person answers. */
+export interface Approval extends OpenQuestion {
+  readonly rootRunId: string
+  readonly revision: number
+  readonly since: number
+}
+
+/** Returns the open questions of all runs, the oldest first. */
+export const approvals = Effect.fnUntraced(function* (
+  store: RunStoreShape
+): Effect.fn.Return<ReadonlyArray<Approval>, StoreError> {
+  const waiting = yield* store.list({ status: ["waiting"], roots: true, order: "oldest", limit: 1_000 })
+  const found = yield* Effect.forEach(
+    waiting,
+    ({ revision, runId, updatedAt }) =>
+      questions(store, runId).pipe(
+        Effect.map((list) => list.map((one) => ({ ...one, rootRunId: runId, revision, since: updatedAt }))),
+        Effect.catchTag("RunNotFound", () => Effect.succeed([]))
+      ),
+    { concurrency: 8 }
+  )
+  return found.flat()
+})

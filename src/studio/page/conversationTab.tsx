@@ -1,0 +1,59 @@
+/** The prompt of the turn at the revision, and how it differs from the one before. */
+
+import type { Message } from "../../Message.ts"
+import { Json } from "./jsonText.tsx"
+import { run, state } from "./pageStore.ts"
+
+export const ConversationTab = () => {
+  const shown = state.value
+  if (shown === undefined) return null
+  const turn = shown.currentTurn?.turn ?? shown.turns.length
+  const prepared = run.value?.journal.rows.findLast(
+    ({ event, revision }) => event?.type === "turn_prepared" && revision <= shown.revision
+  )
+  const { event } = prepared ?? {}
+  const delta = event?.type === "turn_prepared" ? event.prompt : undefined
+  const before = prepared === undefined ? undefined : run.value?.journal.stateAt(prepared.revision - 1)
+  // Messages that were kept are the cached beginning of the prompt; a changed beginning is not read from the cache.
+  const kept = delta?.base ?? 0
+  const lost = before === undefined ? 0 : before.prompt.length - kept
+  return (
+    <section aria-label={`Prompt of turn ${turn}`}>
+      <p class="quiet">
+        turn {turn}: {shown.prompt.length} messages, {kept} as in the turn before
+        {lost > 0 && <b class="error"> {lost} changed: the cache is lost from there</b>}
+        {delta?.system !== undefined && turn > 1 && <b class="error"> the instructions changed</b>}
+      </p>
+      {shown.system !== null && (
+        <details>
+          <summary>system</summary>
+          <pre>{shown.system}</pre>
+        </details>
+      )}
+      {shown.prompt.map((message, index) => (
+        <MessageBox key={index} message={message} isNew={index >= kept} />
+      ))}
+      {shown.currentTurn?.message !== undefined && <MessageBox message={shown.currentTurn.message} isNew />}
+    </section>
+  )
+}
+
+const MessageBox = ({ isNew, message }: { message: Message; isNew: boolean }) => (
+  <article class={`message ${message.role} ${isNew ? "new" : ""}`}>
+    <h4>
+      {message.role} {isNew && <span class="badge">new</span>}
+    </h4>
+    {message.content.map((part, index) =>
+      part.type === "text" ? (
+        <pre key={index}>{part.text}</pre>
+      ) : part.type === "thinking" ? (
+        <details key={index}>
+          <summary>thinking</summary>
+          <pre>{part.content}</pre>
+        </details>
+      ) : (
+        <Json key={index} value={part} />
+      )
+    )}
+  </article>
+)

@@ -1,0 +1,52 @@
+/** Why a run failed or stands still, and what to do next. */
+
+import { causeOf, ofCall, ofDamage, type FailureCause } from "../../internal/state/failureCause.ts"
+import { run, setRevision, state } from "./pageStore.ts"
+
+export const ExplainTab = () => {
+  const open = run.value
+  const shown = state.value
+  if (open === undefined || shown === undefined) return null
+  const cause = open.damage === undefined ? causeOf(shown) : ofDamage(open.damage)
+  const failed = open.journal.rows.flatMap(({ event, revision }) =>
+    event?.type === "tool_call_completed" && event.result.error !== undefined
+      ? [{ revision, cause: ofCall(nameOf(event.callId), event.result.error) }]
+      : []
+  )
+  if (cause === undefined && failed.length === 0) return <p class="empty">Nothing failed up to this revision.</p>
+  return (
+    <section aria-label="Explain">
+      {cause !== undefined && <CauseBox cause={cause} />}
+      {failed.length > 0 && <h3>Calls that failed</h3>}
+      {failed.map(({ cause, revision }) => (
+        <div key={revision}>
+          <CauseBox cause={cause} />
+          <button onClick={() => setRevision(revision)}>go to rev {revision}</button>
+        </div>
+      ))}
+    </section>
+  )
+}
+
+const nameOf = (callId: string): string => {
+  const turns = state.value === undefined ? [] : [...state.value.turns, state.value.currentTurn]
+  return turns.flatMap((turn) => turn?.completed ?? []).find((result) => result.callId === callId)?.name ?? callId
+}
+
+const CauseBox = ({ cause }: { cause: FailureCause }) => (
+  <div class="card error">
+    <h3>✕ {cause.name}</h3>
+    <p>{cause.cause}</p>
+    <p class="quiet">
+      in {cause.part}
+      {cause.attempts !== undefined && `, ${cause.attempts} attempts`}
+    </p>
+    <p>
+      <b>Next:</b> {cause.fix}
+    </p>
+    <button onClick={() => void navigator.clipboard?.writeText(promptOf(cause))}>copy as prompt</button>
+  </div>
+)
+
+const promptOf = ({ cause, fix, name, part }: FailureCause): string =>
+  `An agent run failed: ${name}, in ${part}.\nThe error: ${cause}\nA likely fix: ${fix}\nFind the cause in the code and repair it.`

@@ -1,0 +1,78 @@
+/** The data of an exported file: compressed records and media in inert elements. */
+
+import type { RunRecord } from "../../RunState.ts"
+import * as Fold from "../../internal/state/advance.ts"
+import type { RunState } from "../../RunState.ts"
+import type { RunLine } from "../internal/studioData.ts"
+import type { Source } from "./source.ts"
+
+const unpack = async (text: string): Promise<unknown> => {
+  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0))
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))
+  return new Response(stream).json()
+}
+
+const isRecords = (value: unknown): value is ReadonlyArray<RunRecord> => Array.isArray(value)
+
+const isMedia = (value: unknown): value is ReadonlyArray<{ readonly id: string; readonly url: string }> =>
+  Array.isArray(value)
+
+/** Reads the data of this document. */
+export const open = async (): Promise<Source> => {
+  const journals = new Map<string, Array<RunRecord>>()
+  const media = new Map<string, string>()
+  for (const element of document.querySelectorAll<HTMLElement>("script[data-kind]")) {
+    const value = await unpack(element.textContent ?? "")
+    if (element.dataset["kind"] === "media" && isMedia(value)) for (const one of value) media.set(one.id, one.url)
+    else if (isRecords(value)) {
+      for (const record of value) {
+        const journal = journals.get(record.runId) ?? []
+        journal.push(record)
+        journals.set(record.runId, journal)
+      }
+    }
+  }
+  const lines = [...journals.values()].map(lineOf)
+  const none = () => Promise.reject(new Error("an exported run cannot be changed"))
+  return {
+    isFile: true,
+    info: async () => ({ readOnly: true, agents: [] }),
+    runs: async ({ rootRunId }) => ({
+      runs: rootRunId === undefined ? lines.filter(({ parentRunId }) => parentRunId === undefined) : lines
+    }),
+    records: async (runId, after) => {
+      const records = journals.get(runId) ?? []
+      return { records: records.filter(({ revision }) => revision > after), revision: records.at(-1)?.revision ?? 0 }
+    },
+    mediaUrl: (_, id) => media.get(id) ?? "",
+    exportUrl: () => "",
+    approvals: async () => [],
+    questions: async () => [],
+    answer: none,
+    cancel: none,
+    fork: none,
+    start: none,
+    upload: none,
+    messages: none,
+    follow: () => () => undefined
+  }
+}
+
+const lineOf = (records: ReadonlyArray<RunRecord>): RunLine => {
+  let state: RunState | undefined
+  for (const record of records) state = Fold.advance(state, record)
+  if (state === undefined) throw new Error("an exported journal has a record")
+  const { agent, createdAt, parentRunId, revision, rootRunId, runId, status, updatedAt } = state
+  return {
+    runId,
+    rootRunId,
+    parentRunId,
+    agent,
+    revision,
+    createdAt,
+    updatedAt,
+    turns: state.turns.length,
+    words: "",
+    status: status.type === "paused" ? { ...status, type: "waiting" } : status
+  }
+}

@@ -1,0 +1,45 @@
+/** Numbers, times and statuses in words. */
+
+import type { Usage } from "../../Usage.ts"
+
+export const duration = (ms: number): string => {
+  if (ms < 1_000) return `${Math.round(ms)} ms`
+  if (ms < 60_000) return `${(ms / 1_000).toFixed(1)} s`
+  if (ms < 3_600_000) return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1_000)} s`
+  return `${Math.floor(ms / 3_600_000)} h ${Math.round((ms % 3_600_000) / 60_000)} min`
+}
+
+export const ago = (at: number): string => `${duration(Math.max(0, Date.now() - at))} ago`
+
+export const clock = (at: number): string => new Date(at).toLocaleTimeString()
+
+export const cost = (usd: number): string => (usd === 0 ? "unknown cost" : `$${usd.toFixed(usd < 0.1 ? 4 : 2)}`)
+
+export const tokens = (usage: Usage | null | undefined): string =>
+  usage === null || usage === undefined
+    ? "tokens unknown"
+    : `${usage.inputTokens} in (${usage.cachedTokens} cached), ${usage.outputTokens} out`
+
+/** The start of a text on one line. */
+export const excerpt = (text: string, length = 80): string => {
+  const flat = text
+    .slice(0, length * 2)
+    .replace(/\s+/g, " ")
+    .trim()
+  return flat.length > length ? `${flat.slice(0, length - 1)}…` : flat
+}
+
+export const json = (value: unknown): string =>
+  typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "")
+
+/** A shape for each status: color is never the only sign. */
+export const shapeOf = (status: string): string =>
+  status === "completed" || status === "ok"
+    ? "●"
+    : status === "failed" || status === "error"
+      ? "✕"
+      : status === "waiting"
+        ? "◐"
+        : status === "cancelled" || status === "interrupted"
+          ? "■"
+          : "○"

@@ -1,0 +1,96 @@
+/** The keys of the page. Each does what a control or an address does. */
+
+import {
+  state as stateAt,
+  goLive,
+  isLive,
+  place,
+  playing,
+  revision,
+  run,
+  setQuery,
+  setRevision,
+  showKeys,
+  tabs
+} from "./pageStore.ts"
+import { moveFocus } from "./rowFocus.ts"
+
+/** The keys, for the list of keys. */
+export const keys: ReadonlyArray<readonly [key: string, what: string]> = [
+  ["j k", "next, previous row"],
+  ["Enter", "open the row"],
+  [", .", "previous, next revision"],
+  ["[ ]", "previous, next turn"],
+  ["e w", "next error, next wait"],
+  ["Space", "play, stop"],
+  ["L", "back to live"],
+  ["1-7", "tabs of a run"],
+  ["/", "filter"],
+  ["g r, g a, g c", "runs, approvals, chat"],
+  ["y", "copy the address"],
+  ["?", "this list"]
+]
+
+let before = ""
+
+export const onKey = (event: KeyboardEvent): void => {
+  const { target } = event
+  const isTyping = target instanceof HTMLElement && target.matches("input:not([type=range]), textarea, select")
+  if (event.key === "Escape") {
+    showKeys.value = false
+    if (isTyping) target.blur()
+    return
+  }
+  if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return
+  const act = before === "g" ? going[event.key] : (actions[event.key] ?? tabAction(event.key))
+  before = event.key
+  if (act === undefined) return
+  // A button keeps its own space and return.
+  if (target instanceof HTMLButtonElement && event.key === " ") return
+  event.preventDefault()
+  act()
+}
+
+type Actions = { readonly [key: string]: (() => void) | undefined }
+
+const go = (address: string) => () => {
+  location.hash = address
+}
+
+const going: Actions = { r: go("#/"), a: go("#/approvals"), c: go("#/chat/") }
+
+const actions: Actions = {
+  "?": () => (showKeys.value = !showKeys.value),
+  "/": () => document.querySelector<HTMLInputElement>("[data-filter]")?.focus(),
+  j: () => moveFocus(1),
+  k: () => moveFocus(-1),
+  ",": () => setRevision(revision.value - 1),
+  ".": () => setRevision(revision.value + 1),
+  "[": () => toTurn(-1),
+  "]": () => toTurn(1),
+  e: () => toNext("error"),
+  w: () => toNext("waiting"),
+  " ": () => (playing.value = playing.value === 0 ? 4 : 0),
+  L: goLive,
+  y: () => void navigator.clipboard?.writeText(location.href)
+}
+
+const tabAction = (key: string) => {
+  const name = tabs[Number(key) - 1]
+  return name === undefined || place.value.screen !== "run" ? undefined : () => setQuery("tab", name)
+}
+
+/** Goes to the next row of a tone, from the first one again after the last. */
+export const toNext = (tone: "error" | "waiting"): void => {
+  const rows = (run.value?.journal.rows ?? []).filter((row) => row.tone === tone)
+  const from = isLive.value ? 0 : revision.value
+  const found = rows.find((row) => row.revision > from) ?? rows[0]
+  if (found !== undefined) setRevision(found.revision)
+}
+
+const toTurn = (by: number): void => {
+  const starts = (run.value?.journal.rows ?? []).filter(({ type }) => type === "turn_started")
+  const at = (stateAt.value?.turns.length ?? 0) - (stateAt.value?.currentTurn === undefined ? 1 : 0)
+  const start = starts[Math.max(0, Math.min(at + by, starts.length - 1))]
+  if (start !== undefined) setRevision(start.revision)
+}

@@ -1,0 +1,61 @@
+/** The media that the messages of a run name. Pictures come from the run's own store only. */
+
+import type { Content, MediaContent } from "../../Content.ts"
+import { data, state } from "./pageStore.ts"
+
+export const MediaTab = () => {
+  const shown = state.value
+  if (shown === undefined) return null
+  const replies = shown.currentTurn?.message === undefined ? [] : [shown.currentTurn.message]
+  const results = (shown.currentTurn?.completed ?? []).map(({ name, output = [] }) => ({
+    role: name ?? "call",
+    content: output
+  }))
+  const found = new Map<string, readonly [MediaContent, string]>()
+  for (const { content, role } of [...shown.prompt, ...replies, ...results]) {
+    for (const part of content.flatMap(mediaIn)) if (part.fileId !== undefined) found.set(part.fileId, [part, role])
+  }
+  if (found.size === 0) return <p class="empty">The run has no media. A user, a skill or the model can add some.</p>
+  return (
+    <ul class="media">
+      {[...found].map(([id, [part, role]]) => (
+        <li key={id}>
+          <Preview id={id} part={part} runId={shown.rootRunId} />
+          <p>
+            {id}
+            <br />
+            <span class="quiet">
+              {part.type}, {part.mediaType ?? "type unknown"}, from {role}
+            </span>
+          </p>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+const mediaIn = (part: Content): ReadonlyArray<MediaContent> => {
+  switch (part.type) {
+    case "image":
+    case "audio":
+    case "video":
+    case "document":
+      return [part]
+    case "tool_result":
+      return part.content.flatMap(mediaIn)
+    default:
+      return []
+  }
+}
+
+const Preview = ({ id, part, runId }: { id: string; part: MediaContent; runId: string }) => {
+  const url = data().mediaUrl(runId, id)
+  if (part.type === "image" && part.mediaType !== "image/svg+xml") return <img src={url} alt={id} loading="lazy" />
+  if (part.type === "audio") return <audio src={url} controls />
+  if (part.type === "video") return <video src={url} controls />
+  return (
+    <a href={url} download>
+      download
+    </a>
+  )
+}

@@ -1,0 +1,185 @@
+/** Records as rows, as a tree of turns and calls, and as spans of time. */
+
+import type { Call, CallOutcome } from "../../Call.ts"
+import type { PhaseEvent, RunRecord } from "../../RunRecord.ts"
+import { excerpt, json } from "./format.ts"
+
+export type Tone = "error" | "waiting" | "plain"
+
+/** One line of the events tab. */
+export interface Row {
+  readonly revision: number
+  readonly type: string
+  readonly at: number
+  readonly text: string
+  readonly tone: Tone
+  readonly event?: PhaseEvent
+  readonly record: RunRecord
+}
+
+/** The rows of a record: its events, or what it changes without one. */
+export const rowsOf = (record: RunRecord): ReadonlyArray<Row> => {
+  const { createdAt, delta, events, op, revision } = record
+  if (events.length === 0) {
+    const text = excerpt(json(delta).replace(/[{}"\n]/g, " "))
+    return [{ revision, type: op, at: createdAt, text, tone: "plain", record }]
+  }
+  return events.map((event) => ({
+    revision,
+    type: event.type,
+    at: event.at,
+    text: excerpt(textOf(event)),
+    tone: toneOf(event),
+    event,
+    record
+  }))
+}
+
+const toneOf = (event: PhaseEvent): Tone => {
+  if (event.type === "run_failed") return "error"
+  if (event.type === "tool_call_completed" && event.result.error !== undefined) return "error"
+  return event.type === "paused" ? "waiting" : "plain"
+}
+
+const textOf = (event: PhaseEvent): string => {
+  switch (event.type) {
+    case "run_started":
+      return event.agent
+    case "turn_prepared":
+      return `${event.model}, ${event.prompt.append.length} new messages`
+    case "model_started":
+    case "model_restarted":
+      return event.attempt > 1 ? `attempt ${event.attempt}` : ""
+    case "model_completed":
+      return `${event.outcome.type}, ${event.calls.map(({ name }) => name ?? "?").join(", ") || "no calls"}`
+    case "tool_call_started":
+      return event.change === undefined ? event.callId : `${event.callId} (${event.change.type})`
+    case "tool_call_completed":
+      return `${event.callId} ${event.result.error === undefined ? "ok" : event.result.error.message}`
+    case "paused":
+    case "run_cancelled":
+      return event.reason ?? ""
+    case "run_failed":
+      return `${event.error.tag}: ${event.error.message}`
+    case "agent_changed":
+      return `${event.from} to ${event.to}`
+    default:
+      return ""
+  }
+}
+
+/** A line of the tree: a turn, or a call of it with its whole life. */
+export interface Node {
+  readonly key: string
+  readonly level: number
+  readonly label: string
+  readonly revision: number
+  status: string
+  error?: string
+  childRunId?: string
+  durationMs?: number
+  errors: number
+  waits: number
+}
+
+/** The turns and calls up to a revision. */
+export const treeOf = (rows: ReadonlyArray<Row>, upTo: number): ReadonlyArray<Node> => {
+  const tree: Array<Node> = []
+  const calls = new Map<string, Node>()
+  let turn: Node | undefined
+  for (const { event, record, revision } of rows) {
+    if (revision > upTo) break
+    for (const id of record.delta.launched ?? []) setStatus(calls.get(id), "running")
+    switch (event?.type) {
+      case "turn_started":
+        turn = node(`t${event.step}`, 1, `turn ${event.step + 1}`, revision, "running")
+        tree.push(turn)
+        break
+      case "model_completed":
+        if (turn !== undefined) turn.durationMs = event.latencyMs
+        for (const call of event.calls) addCall(tree, calls, call, revision)
+        break
+      case "tool_calls_started":
+        for (const { answer, callId } of event.questions ?? []) {
+          setStatus(calls.get(callId), answer === undefined ? "waiting" : "denied")
+          if (turn !== undefined && answer === undefined) turn.waits++
+        }
+        break
+      case "tool_call_completed":
+        finish(calls.get(event.callId), turn, event.result)
+        break
+      case "turn_completed":
+        setStatus(turn, "ok")
+        break
+      case "run_failed":
+        setStatus(turn, "error")
+        if (turn !== undefined) turn.errors++
+        break
+    }
+  }
+  return tree
+}
+
+const node = (key: string, level: number, label: string, revision: number, status: string): Node => ({
+  key,
+  level,
+  label,
+  revision,
+  status,
+  errors: 0,
+  waits: 0
+})
+
+const addCall = (tree: Array<Node>, calls: Map<string, Node>, call: Call, revision: number): void => {
+  const made = node(
+    call.callId,
+    2,
+    `${call.kind === "skill" ? "" : `${call.kind} `}${call.name ?? "?"}`,
+    revision,
+    "pending"
+  )
+  if (call.kind === "task" || call.kind === "agent") made.childRunId = call.callId
+  calls.set(call.callId, made)
+  tree.push(made)
+}
+
+const finish = (call: Node | undefined, turn: Node | undefined, result: CallOutcome): void => {
+  if (call === undefined) return
+  call.status = result.error === undefined ? "ok" : "error"
+  if (result.durationMs !== undefined) call.durationMs = result.durationMs
+  if (result.error === undefined) return
+  call.error = result.error.message
+  if (turn !== undefined) turn.errors++
+}
+
+const setStatus = (node: Node | undefined, status: string): void => {
+  if (node !== undefined) node.status = status
+}
+
+/** A span of the film strip. */
+export interface Span {
+  readonly kind: "model" | "skill" | "waiting" | "error" | "other"
+  readonly from: number
+  readonly to: number
+  readonly revision: number
+}
+
+/** The time between rows, by what it was spent on. A long wait is drawn short. */
+export const spansOf = (rows: ReadonlyArray<Row>): ReadonlyArray<Span> => {
+  const spans: Array<Span> = []
+  let place = 0
+  rows.forEach(({ at, revision, tone, type }, index) => {
+    const before = rows[index - 1]
+    const length = Math.min(Math.max(1, at - (before?.at ?? at)), before?.type === "paused" ? 500 : 30_000)
+    const kind = tone === "error" ? "error" : spanKinds[before?.type === "paused" ? "paused" : type]
+    spans.push({ kind: kind ?? "other", from: place, to: place + length, revision })
+    place += length
+  })
+  return spans
+}
+
+const spanKinds: { readonly [type: string]: Span["kind"] } = {
+  model_completed: "model",
+  tool_call_completed: "skill",
+  paused: "waiting"
+}

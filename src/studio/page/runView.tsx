@@ -1,0 +1,165 @@
+/** A run at a revision: banner, film strip, tree, tabs and inspector. */
+
+import { useEffect } from "preact/hooks"
+import { causeOf, ofDamage } from "../../internal/state/failureCause.ts"
+import { ApprovalCard } from "./approvalCard.tsx"
+import { FilmStrip } from "./filmStrip.tsx"
+import { cost, excerpt, shapeOf } from "./format.ts"
+import { Inspector } from "./inspector.tsx"
+import {
+  attempt,
+  canChange,
+  closeRun,
+  data,
+  go,
+  openRun,
+  problem,
+  revision,
+  run,
+  runAddress,
+  said,
+  setQuery,
+  setRevision,
+  state,
+  tab,
+  tabs
+} from "./pageStore.ts"
+import { TabBody } from "./tabBody.tsx"
+import { TreePanel } from "./treePanel.tsx"
+
+export const RunView = ({ runId }: { runId: string }) => {
+  useEffect(() => {
+    void openRun(runId)
+    return closeRun
+  }, [runId])
+  if (problem.value !== "") return <p class="notice error">{problem.value}</p>
+  if (run.value === undefined || state.value === undefined) return <p class="quiet">reading the journal</p>
+  return (
+    <div class="run">
+      <Heading />
+      <Questions />
+      <FilmStrip />
+      <div class="columns">
+        <TreePanel />
+        <section class="body" aria-label="Run">
+          <Tabs />
+          <div role="tabpanel" aria-label={tab.value}>
+            <TabBody />
+          </div>
+          <p class="said" role="status" aria-live="polite" aria-busy={said.value !== ""}>
+            {said.value}
+          </p>
+        </section>
+        <Inspector />
+      </div>
+    </div>
+  )
+}
+
+const Heading = () => {
+  const shown = state.value
+  const open = run.value
+  if (shown === undefined || open === undefined) return null
+  const { agent, costUsd, forkedFrom, runId, status } = shown
+  return (
+    <div class={`heading ${status.type}`}>
+      <h1>
+        <span class="status">
+          {shapeOf(status.type === "paused" ? "waiting" : status.type)}{" "}
+          {status.type === "paused" ? "waiting" : status.type}
+        </span>{" "}
+        {agent} <small class="quiet">{runId}</small>
+      </h1>
+      {forkedFrom !== undefined && (
+        <p>
+          fork of <a href={`${runAddress(forkedFrom.runId)}?rev=${forkedFrom.revision}`}>{forkedFrom.runId}</a> at
+          revision {forkedFrom.revision}
+        </p>
+      )}
+      <Banner />
+      <p class="actions">
+        <span class="quiet">{cost(costUsd)}</span>
+        {canChange.value && status.type === "running" && (
+          <button onClick={() => void attempt(() => data().cancel(shown.rootRunId))}>stop</button>
+        )}
+        {canChange.value && <ForkButton />}
+        {!data().isFile && (
+          <a href={data().exportUrl(runId)} download>
+            export
+          </a>
+        )}
+      </p>
+    </div>
+  )
+}
+
+const Banner = () => {
+  const open = run.value
+  const shown = state.value
+  if (open === undefined || shown === undefined) return null
+  const cause = open.damage === undefined ? causeOf(shown) : ofDamage(open.damage)
+  if (cause === undefined) return null
+  const row = open.journal.rows.findLast(({ tone }) => tone === "error")
+  return (
+    <p class="banner error" role="alert">
+      <b>{cause.name}</b>: {excerpt(cause.cause, 200)}{" "}
+      {row !== undefined && <button onClick={() => setRevision(row.revision)}>go to rev {row.revision}</button>}{" "}
+      <button onClick={() => setQuery("tab", "Explain")}>explain</button>
+    </p>
+  )
+}
+
+/** Says what a fork replays and what it runs again, before it is made. */
+const ForkButton = () => {
+  const open = run.value
+  const at = revision.value
+  if (open === undefined || state.value === undefined) return null
+  const calls = (state.value.currentTurn?.pending ?? []).map(({ name }) => name ?? "?")
+  const again = open.journal.rows.filter(
+    ({ event, revision }) => revision > at && event?.type === "tool_call_completed"
+  )
+  const note =
+    `keeps 1-${at}` +
+    (again.length + calls.length === 0
+      ? ""
+      : `, may run again: ${[...new Set([...calls, ...again.map(nameOf)])].join(", ")}`)
+  const fork = () => void attempt(async () => go(runAddress(await data().fork(state.value?.runId ?? "", at))))
+  return (
+    <button title={note} onClick={fork}>
+      fork from rev {at} <small>({excerpt(note, 60)})</small>
+    </button>
+  )
+}
+
+const nameOf = ({ event }: { event?: { readonly type: string; readonly callId?: string } }): string =>
+  event?.callId ?? ""
+
+const Questions = () => {
+  const shown = state.value
+  const open = run.value
+  if (shown === undefined || open === undefined || revision.value !== open.journal.revision) return null
+  const asked = shown.questions.filter(({ answer }) => answer === undefined)
+  return (
+    <>
+      {asked.map((question) => (
+        <ApprovalCard key={question.callId} rootRunId={shown.rootRunId} question={question} />
+      ))}
+    </>
+  )
+}
+
+const Tabs = () => {
+  const rows = run.value?.journal.rows ?? []
+  const errors = rows.filter(({ tone }) => tone === "error").length
+  return (
+    <div class="tabs" role="tablist">
+      {tabs.map((name) => (
+        <button key={name} role="tab" aria-selected={tab.value === name} onClick={() => setQuery("tab", name)}>
+          {name}
+          {name === "Events" && <span class="badge">{rows.length}</span>}
+          {name === "Explain" && errors > 0 && <span class="badge error">{errors}</span>}
+        </button>
+      ))}
+    </div>
+  )
+}

@@ -1,0 +1,99 @@
+/** The list of runs: those that wait for a person first. */
+
+import { useEffect } from "preact/hooks"
+import type { RunLine } from "../internal/studioData.ts"
+import { ago, excerpt, shapeOf } from "./format.ts"
+import { attempt, data, filter, next, readRuns, runAddress, runs, runsRead } from "./pageStore.ts"
+
+export const RunsView = () => {
+  useEffect(() => {
+    void attempt(readRuns)
+    if (data().isFile) return
+    const timer = setInterval(() => {
+      if (next.value === undefined || runs.value.length <= 100) void attempt(readRuns)
+    }, 2_000)
+    return () => clearInterval(timer)
+  }, [])
+  const waiting = runs.value.filter(({ status }) => status.type === "waiting")
+  const others = runs.value.filter(({ status }) => status.type !== "waiting")
+  return (
+    <section aria-label="Runs">
+      <Filter />
+      {waiting.length > 0 && <List title="Needs you" lines={waiting} />}
+      {others.length > 0 && <List title="Runs" lines={others} />}
+      {runs.value.length === 0 && runsRead.value && <Empty />}
+      {next.value !== undefined && <button onClick={() => void attempt(() => readRuns(true))}>more runs</button>}
+    </section>
+  )
+}
+
+const change = (text: string) => {
+  filter.value = text
+  void attempt(readRuns)
+}
+
+const Filter = () => (
+  <p class="filter">
+    <input
+      data-filter
+      type="search"
+      aria-label="Filter runs"
+      placeholder="filter: status:failed agent:clerk words   ( / )"
+      value={filter.value}
+      onInput={(event) => change(event.currentTarget.value)}
+    />
+  </p>
+)
+
+const Empty = () =>
+  filter.value === "" ? (
+    <div class="empty">
+      <h2>No runs yet</h2>
+      <p>
+        <code>kernai run --store runs.db "a question"</code> stores one. Without a key, start <code>kernai studio</code>{" "}
+        without a store: it plays a recorded run.
+      </p>
+    </div>
+  ) : (
+    <div class="empty">
+      <h2>No run fits the filter</h2>
+      <button onClick={() => change("")}>{filter.value} ×</button>
+    </div>
+  )
+
+const List = ({ lines, title }: { title: string; lines: ReadonlyArray<RunLine> }) => (
+  <>
+    <h2>{title}</h2>
+    <ul class="list">
+      {lines.map((line) => (
+        <li key={line.runId}>
+          <a data-row href={runAddress(line.runId)} class={`row ${line.status.type}`}>
+            <span class="status">
+              {shapeOf(line.status.type)} {line.status.type}
+            </span>
+            <span class="agent">{line.agent}</span>
+            <span class="words">
+              {excerpt(line.words, 120)}
+              <em>{reasonOf(line)}</em>
+            </span>
+            <span class="quiet">{line.turns} turns</span>
+            <time class="quiet" dateTime={new Date(line.updatedAt).toISOString()}>
+              {ago(line.updatedAt)}
+            </time>
+          </a>
+        </li>
+      ))}
+    </ul>
+  </>
+)
+
+const reasonOf = ({ status }: RunLine): string => {
+  switch (status.type) {
+    case "failed":
+      return ` ${status.error.tag}: ${excerpt(status.error.message, 120)}`
+    case "waiting":
+      return ` ${status.reason}`
+    default:
+      return ""
+  }
+}

@@ -1,0 +1,109 @@
+/** Where the page gets its data: a server, or the exported file it is part of. */
+
+import type { OpenQuestion, RunRecord } from "../../RunState.ts"
+import type { Approval, ListQuery, Records, RunPage } from "../internal/studioData.ts"
+
+export interface Info {
+  readonly readOnly: boolean
+  readonly agents: ReadonlyArray<{ readonly name: string; readonly description?: string }>
+}
+
+/** The records of a run after a revision. */
+export interface Part extends Omit<Records, "records"> {
+  readonly records: ReadonlyArray<RunRecord>
+}
+
+export interface Decision {
+  readonly callId: string
+  readonly approved: boolean
+  readonly reason?: string
+  readonly input?: unknown
+}
+
+export interface Source {
+  readonly isFile: boolean
+  readonly info: () => Promise<Info>
+  readonly runs: (query: ListQuery) => Promise<RunPage>
+  readonly records: (runId: string, after: number) => Promise<Part>
+  readonly mediaUrl: (runId: string, mediaId: string) => string
+  readonly exportUrl: (runId: string) => string
+  readonly approvals: () => Promise<ReadonlyArray<Approval>>
+  readonly questions: (runId: string) => Promise<ReadonlyArray<OpenQuestion>>
+  readonly answer: (runId: string, decision: Decision) => Promise<void>
+  readonly cancel: (runId: string) => Promise<void>
+  readonly fork: (runId: string, revision: number) => Promise<string>
+  readonly start: (body: unknown) => Promise<string>
+  readonly upload: (runId: string, file: File) => Promise<{ id: string; kind: string; mimeType: string }>
+  readonly messages: (runId: string) => Promise<ReadonlyArray<unknown>>
+  /** Calls back for each event until the returned function is called. */
+  readonly follow: (runId: string, onEvent: (event: LiveEvent) => void) => () => void
+}
+
+export interface LiveEvent {
+  readonly type: string
+  readonly runId: string
+  readonly revision?: number
+  readonly text?: string
+  readonly blockType?: string
+}
+
+/** A problem of the server, in its own words. */
+export class Refused extends Error {
+  readonly status: number
+  constructor(status: number, message: string) {
+    super(message)
+    this.status = status
+  }
+}
+
+/** The path of the page, without a slash at its end. */
+const base = () => location.pathname.replace(/\/$/, "")
+
+const request = async (method: string, path: string, body?: BodyInit, type = "application/json") => {
+  const change = method === "GET" ? {} : { "x-kernai-studio": "1", "content-type": type }
+  const response = await fetch(base() + path, { method, headers: change, ...(body === undefined ? {} : { body }) })
+  if (response.ok) return response
+  const problem = await response.json().catch(() => ({}))
+  throw new Refused(response.status, problem.detail ?? problem.title ?? `the server responded ${response.status}`)
+}
+
+const get = async <A>(path: string): Promise<A> => (await request("GET", path)).json()
+
+const send = (path: string, body: unknown): Promise<Response> => request("POST", path, JSON.stringify(body))
+
+const post = async <A>(path: string, body: unknown): Promise<A> => (await send(path, body)).json()
+
+const of = (runId: string) => `/runs/${encodeURIComponent(runId)}`
+
+/** Exchanges the token in the address for a cookie, and removes it from the address. */
+export const enter = async (): Promise<void> => {
+  const token = /^#token=([\w-]+)$/.exec(location.hash)?.[1]
+  if (token === undefined) return
+  history.replaceState(null, "", `${location.pathname}#/`)
+  await request("POST", "/session", JSON.stringify({ token }))
+}
+
+const queryOf = (query: ListQuery): string =>
+  new URLSearchParams(Object.entries(query).filter(([, value]) => value !== undefined && value !== "")).toString()
+
+export const server: Source = {
+  isFile: false,
+  info: () => get("/data/info"),
+  runs: (query) => get(`/data/runs?${queryOf(query)}`),
+  records: (runId, after) => get(`/data${of(runId)}/records?after=${after}`),
+  mediaUrl: (runId, mediaId) => `${base()}/api${of(runId)}/media/${encodeURIComponent(mediaId)}`,
+  exportUrl: (runId) => `${base()}/data${of(runId)}/export`,
+  approvals: () => get("/data/approvals"),
+  questions: (runId) => get(`/api${of(runId)}/questions`),
+  answer: async (runId, decision) => void (await send(`/api${of(runId)}/answers`, { answers: [decision] })),
+  cancel: async (runId) => void (await send(`/api${of(runId)}/cancel`, { reason: "stopped in the studio" })),
+  fork: async (runId, revision) => (await post<{ runId: string }>(`/data${of(runId)}/fork`, { revision })).runId,
+  start: async (body) => (await post<{ runId: string }>("/api/runs", body)).runId,
+  upload: async (runId, file) => (await request("POST", `/api${of(runId)}/media`, file, file.type)).json(),
+  messages: async (runId) => (await get<{ messages: ReadonlyArray<unknown> }>(`/api${of(runId)}/result`)).messages,
+  follow: (runId, onEvent) => {
+    const stream = new EventSource(`${base()}/api${of(runId)}/events?until=end`)
+    stream.onmessage = ({ data }) => onEvent(JSON.parse(data))
+    return () => stream.close()
+  }
+}

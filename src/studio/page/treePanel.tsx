@@ -1,0 +1,60 @@
+/** The turns and calls of a run, with the runs below it. Only the rows in sight are in the document. */
+
+import { useComputed } from "@preact/signals"
+import type { RunLine } from "../internal/studioData.ts"
+import { duration, shapeOf } from "./format.ts"
+import { isLive, revision, run, runAddress, setRevision } from "./pageStore.ts"
+import { type Node, treeOf } from "./rows.ts"
+import { VirtualRows } from "./virtualRows.tsx"
+
+export const TreePanel = () => {
+  const tree = useComputed(() => {
+    void run.value?.version
+    return treeOf(run.value?.journal.rows ?? [], isLive.value ? Infinity : revision.value)
+  })
+  const family = run.value?.family ?? []
+  const parent = run.value?.journal.stateAt(1)?.parentRunId
+  return (
+    <aside class="tree" aria-label="Tree">
+      {parent !== undefined && <a href={runAddress(parent)}>↑ run above</a>}
+      <VirtualRows
+        label="Turns and calls"
+        rows={tree.value}
+        selected={tree.value.findLastIndex((node) => node.revision <= revision.value)}
+        onSelect={(node) => setRevision(node.revision)}
+        draw={(node) => <TreeRow node={node} />}
+        level={(node) => node.level}
+      />
+      <Children lines={family.filter(({ parentRunId }) => parentRunId === run.value?.runId)} />
+    </aside>
+  )
+}
+
+const TreeRow = ({ node }: { node: Node }) => (
+  <span class={`node level${node.level} ${node.status}`}>
+    <span>
+      {shapeOf(node.status)} {node.label}
+    </span>
+    <span class="quiet">
+      {node.errors > 0 && <span class="badge error">{node.errors} failed</span>}
+      {node.waits > 0 && <span class="badge waiting">{node.waits} asked</span>}
+      {node.level === 2 && node.status} {node.durationMs !== undefined && duration(node.durationMs)}
+    </span>
+  </span>
+)
+
+const Children = ({ lines }: { lines: ReadonlyArray<RunLine> }) =>
+  lines.length === 0 ? null : (
+    <>
+      <h3>Runs below</h3>
+      <ul>
+        {lines.map(({ agent, runId, status }) => (
+          <li key={runId}>
+            <a data-row href={runAddress(runId)}>
+              {shapeOf(status.type)} {agent} <span class="quiet">{status.type}</span>
+            </a>
+          </li>
+        ))}
+      </ul>
+    </>
+  )

@@ -1,0 +1,79 @@
+/** Rows of one height, of which only those in sight are in the document. The focus stays on the list. */
+
+import type { ComponentChildren } from "preact"
+import { useSignal } from "@preact/signals"
+import { useEffect, useRef } from "preact/hooks"
+
+interface Props<A> {
+  readonly label: string
+  readonly rows: ReadonlyArray<A>
+  /** The index of the selected row; -1 for none. */
+  readonly selected: number
+  readonly onSelect: (row: A) => void
+  readonly draw: (row: A) => ComponentChildren
+  readonly level: (row: A) => number
+}
+
+const height = 28
+const spare = 8
+
+export const VirtualRows = <A,>({ draw, label, level, onSelect, rows, selected }: Props<A>) => {
+  const list = useRef<HTMLDivElement>(null)
+  const top = useSignal(0)
+  const room = useSignal(600)
+  useEffect(() => {
+    const element = list.current
+    if (element === null) return
+    room.value = element.clientHeight
+    const y = selected * height
+    if (selected >= 0 && (y < element.scrollTop || y + height > element.scrollTop + element.clientHeight)) {
+      element.scrollTop = Math.max(0, y - element.clientHeight / 2)
+    }
+  }, [selected, rows.length])
+  const first = Math.max(0, Math.floor(top.value / height) - spare)
+  const shown = rows.slice(first, first + Math.ceil(room.value / height) + 2 * spare)
+  const move = (event: KeyboardEvent) => {
+    const by = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0
+    const row = rows[selected + by]
+    if (by === 0 || row === undefined) return
+    event.preventDefault()
+    onSelect(row)
+  }
+  const active =
+    selected >= first && selected < first + shown.length ? { "aria-activedescendant": `${label}-${selected}` } : {}
+  return (
+    <div
+      ref={list}
+      class="rows"
+      role="treegrid"
+      tabIndex={0}
+      aria-label={label}
+      aria-rowcount={rows.length}
+      {...active}
+      onKeyDown={move}
+      onScroll={(event) => {
+        top.value = event.currentTarget.scrollTop
+        room.value = event.currentTarget.clientHeight
+      }}
+    >
+      <div class="space" role="presentation" style={{ height: rows.length * height }}>
+        <div role="presentation" style={{ transform: `translateY(${first * height}px)` }}>
+          {shown.map((row, index) => (
+            <div
+              key={first + index}
+              id={`${label}-${first + index}`}
+              class="virtual"
+              role="row"
+              aria-rowindex={first + index + 1}
+              aria-level={level(row)}
+              aria-selected={first + index === selected}
+              onClick={() => onSelect(row)}
+            >
+              <span role="gridcell">{draw(row)}</span>
+            </div>
+          ))}
+        </div>
+      </div>
+    </div>
+  )
+}
