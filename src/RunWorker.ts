@@ -13,6 +13,7 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Queue from "effect/Queue"
 import type * as Scope from "effect/Scope"
 import { isPassing } from "./internal/worker/pollBackoff.ts"
 import * as Worker from "./internal/worker/workerLoop.ts"
@@ -96,8 +97,19 @@ export const start = Effect.fnUntraced(function* <A extends Runnable<unknown>, R
 const working = (worker: Worker.Worker, { pollInterval = "1 second" }: Pick<Options, "pollInterval">) => {
   // A run that waits takes a place as soon as it is free.
   const refill = Effect.forever(Effect.andThen(worker.freed, worker.lookOn))
-  const poll = Effect.andThen(worker.look, Effect.raceFirst(Effect.sleep(Duration.toMillis(pollInterval)), refill))
-  return Effect.onInterrupt(Effect.forever(poll), () => worker.drain)
+  const work = (offered: Queue.Dequeue<string>) => {
+    const taking = Effect.forever(Effect.flatMap(Queue.take(offered), worker.take))
+    const waiting = Effect.raceAllFirst([Effect.sleep(Duration.toMillis(pollInterval)), refill, taking])
+    return Effect.onInterrupt(Effect.forever(Effect.andThen(worker.look, waiting)), () => worker.drain)
+  }
+  // Of very many runs that are offered during a look, the rest waits for the next one.
+  return Effect.flatMap(Queue.sliding<string>(1_000), (offered) =>
+    Effect.acquireUseRelease(
+      Effect.sync(() => worker.onOffer((runId) => Queue.offerUnsafe(offered, runId))),
+      () => work(offered),
+      (leave) => Effect.sync(leave)
+    )
+  )
 }
 
 /**

@@ -122,6 +122,30 @@ describe("RunWorker", () => {
     })
   )
 
+  it.effect("claims a run at once that its own process submits or answers, without waiting for its next look", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const asks = Policy.layer(() => Effect.succeed(Policy.confirm("it costs")))
+      const layer = Layer.provide(process(store), asks)
+      const exits = yield* Queue.unbounded<boolean>()
+      yield* Effect.gen(function* () {
+        const worker = RunWorker.run({
+          agents: [agent],
+          pollInterval: "1 hour",
+          onRun: (_, exit) => Effect.asVoid(Queue.offer(exits, Exit.isSuccess(exit)))
+        })
+        yield* Effect.forkChild(worker)
+        yield* Effect.repeat(Effect.yieldNow, { times: 100 })
+        yield* Kernel.submit(agent, "pay eva", { runId: "r" })
+        assert.isFalse(yield* Queue.take(exits))
+        assert.strictEqual(yield* statusOf(store, "r"), "waiting")
+        yield* Kernel.answer("r", [{ callId: (yield* Kernel.questions("r"))[0]?.callId ?? "", approved: true }])
+        assert.isTrue(yield* Queue.take(exits))
+        assert.strictEqual(yield* Clock.currentTimeMillis, 0)
+      }).pipe(Effect.provide(Layer.merge(layer, Layer.succeed(RunStore.RunStore, store))))
+    })
+  )
+
   it.effect("runs a submitted run that is stored, although the store never confirmed the offer (R-1, R-6)", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
@@ -802,7 +826,8 @@ describe("RunWorker", () => {
         orphanAfter: "1 minute"
       })
       const worker = yield* Effect.forkChild(Effect.provide(work, slow), { startImmediately: true })
-      yield* submit(agent, "r")
+      // Another process submits it, of which this one learns when it looks.
+      yield* Effect.provide(Kernel.submit(agent, "pay eva", { runId: "r" }), process({ ...store }))
       const holder = Effect.map(store.head("r"), (head) => Option.getOrThrow(head).lease?.workerId)
       yield* TestClock.adjust("9 seconds")
       assert.notStrictEqual(yield* holder, "me")

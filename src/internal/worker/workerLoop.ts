@@ -22,6 +22,7 @@ import { leaseDefault, type Options, problem, type Runnable, type TakeUpError } 
 import { isOverdue } from "../loop/deadline.ts"
 import { giveUp } from "./giveUp.ts"
 import { giveBack, type Held, type Holder, isTaken, letGo, now, proves, renew } from "./lease.ts"
+import { onOffer } from "../store/offers.ts"
 import { inTime, passedOver } from "../base/effects.ts"
 import { flat, logText } from "../base/text.ts"
 import { causeText, messageOf, tagOf } from "../base/foreignValue.ts"
@@ -38,6 +39,8 @@ export interface Worker {
   readonly freed: Effect.Effect<void>
   /** Claims what can be claimed now of the runs that come next, apart from those that came no further since `look`. */
   readonly lookOn: Effect.Effect<void>
+  /** Calls a listener for each run that this process offers. Returns how to end that. */
+  readonly onOffer: (listener: (runId: string) => void) => () => void
   /** Claims what can be claimed now, of all. */
   readonly lookAtAll: Effect.Effect<void>
   /** Claims one run if it can be claimed now. */
@@ -107,7 +110,17 @@ export const make = Effect.fnUntraced(function* <R>(
     desk.freed.await,
     Effect.sync(() => void desk.freed.closeUnsafe())
   )
-  return { look, freed, lookOn: running.next, lookAtAll: Effect.andThen(running.all, failed.all), take, settled, drain }
+  const offers = (listener: (runId: string) => void) => onOffer(desk.store, listener)
+  return {
+    look,
+    freed,
+    lookOn: running.next,
+    onOffer: offers,
+    lookAtAll: Effect.andThen(running.all, failed.all),
+    take,
+    settled,
+    drain
+  }
 })
 
 /** Claims a run if it can be claimed now. If its store fails, a later look finds it. */
