@@ -1,7 +1,7 @@
 /**
  * The acceptance: every promise of a part, one line each, with pass or fail and its figure.
  *
- * `npm run accept -- house` (or kernel, workflows, mcp, durable, toolbox, models, agents; several, or
+ * `npm run accept -- house` (or kernel, workflows, mcp, durable, toolbox, models, agents, studio; several, or
  * none for all). Ends with 0 only when every line passes.
  */
 import type { Line } from "./support.ts"
@@ -15,7 +15,8 @@ const parts: ReadonlyArray<string> = [
   "toolbox",
   "attack",
   "agents",
-  "models"
+  "models",
+  "studio"
 ]
 
 /** Each part is a file of its name that exports a function of its name. */
