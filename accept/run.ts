@@ -17,7 +17,8 @@ const parts: ReadonlyArray<string> = [
   "agents",
   "models",
   "cluster",
-  "serve"
+  "serve",
+  "studio"
 ]
 
 /** Each part is a file of its name that exports a function of its name. */
