@@ -34,6 +34,13 @@ export interface ToolDefinition {
   readonly description: string
   /** JSON Schema (2020-12) of the input, always an object. */
   readonly inputSchema: JsonObject
+  /**
+   * The definition of a tool that vendors run themselves, by provider name. A provider that is not among them sends
+   * nothing for it.
+   *
+   * @since 0.2.0
+   */
+  readonly hosted?: { readonly [provider: string]: JsonObject }
 }
 
 /**

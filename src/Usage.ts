@@ -211,6 +211,15 @@ export const costOf = (usage: Usage | null | undefined, price: Price | undefined
 }
 
 /**
+ * Returns the cost in US dollars of the calls that a vendor ran itself.
+ *
+ * @category combinators
+ * @since 0.2.0
+ */
+export const hostedCost = (calls: ReadonlyArray<{ readonly name: string }>, price: Price | undefined): number =>
+  calls.reduce((sum, { name }) => sum + (price?.hosted?.[name] ?? 0), 0)
+
+/**
  * Decodes the wire form.
  *
  * @category codecs

@@ -109,7 +109,7 @@ const messageOf = (
           Stream.catch(() => Stream.make(framed("", { type: "error", errorText: "The stream broke off." }))),
           Stream.concat(Stream.make("data: [DONE]\n\n"))
         )
-        const bytes = Stream.encodeText(sent)
+        const bytes = Sse.alive(Stream.encodeText(sent))
         return onLeave === "continue" ? bytes : Stream.onExit(bytes, (exit) => Conversations.leave(runs, runId, exit))
       }),
       { "x-vercel-ai-ui-message-stream": "v1" }

@@ -21,7 +21,7 @@ import { Provider, type ProviderShape, type Request } from "../Provider.ts"
 import type { FinishReason, ReportedUsage } from "../StreamPart.ts"
 import * as Packages from "./internal/aiSdkPackages.ts"
 import { toMessages, type Version, type Written } from "./internal/aiSdkPrompt.ts"
-import { extras } from "./internal/body.ts"
+import { extras, runHere } from "./internal/body.ts"
 import * as ChatReply from "./internal/chatReply.ts"
 import { type Fault, refusal, retryAt } from "./internal/providerFault.ts"
 import * as Foreign from "./internal/foreign.ts"
@@ -177,7 +177,8 @@ const toOptions = (
   prompt: ReadonlyArray<Written>,
   abortSignal: AbortSignal
 ): Packages.CallOptions => {
-  const { generation, tools } = request
+  const { generation } = request
+  const tools = runHere(request.tools)
   const options = {
     prompt,
     abortSignal,

@@ -180,7 +180,7 @@ const toBody = (request: Request, messages: ReadonlyArray<ReadonlyArray<string>>
     {
       model: request.model.id,
       stream: true,
-      tools: functions(request),
+      tools: functions(request, name),
       // With tools, the server would have to choose between the two.
       format:
         request.tools.length === 0 && request.grammar !== undefined ? Grammar.jsonSchemaOf(request.grammar) : undefined,

@@ -16,13 +16,14 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import type { ProviderUnavailable } from "../KernelError.ts"
 import { Provider, type ProviderShape, type Request } from "../Provider.ts"
+import { hostedOf } from "./internal/body.ts"
 import { adapter, type Format } from "./internal/adapter.ts"
 import { chatFormat } from "./internal/chatFormat.ts"
 import * as ChatReply from "./internal/chatReply.ts"
 import * as ChatRequest from "./internal/chatRequest.ts"
 import { fromEnvironment, layerOf, requireKey } from "./internal/configured.ts"
 import { decoder } from "./internal/responsesReply.ts"
-import * as ResponsesRequest from "./internal/responsesRequest.ts"
+import { media, takes, toBody, toItems } from "./internal/responsesRequest.ts"
 
 /**
  * How to reach OpenAI.
@@ -50,9 +51,8 @@ export interface Options {
  * @category constructors
  * @since 0.1.0
  */
-export const make = (options: Options): Effect.Effect<ProviderShape, never, HttpClient.HttpClient> => {
-  const isResponses = ({ model }: Pick<Request, "model">) => (options.api ?? model.api) === "responses"
-  return adapter(
+export const make = (options: Options): Effect.Effect<ProviderShape, never, HttpClient.HttpClient> =>
+  adapter(
     {
       name: dialect.name,
       apiKey: options.apiKey,
@@ -60,17 +60,18 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
       version: "/v1",
       headers: () => ({ ...options.headers, authorization: `Bearer ${Redacted.value(options.apiKey)}` }),
       fault: ChatReply.fault,
-      takes: (request) =>
-        isResponses(request) ? ResponsesRequest.takes(request) : ChatRequest.takes(dialect)(request),
+      takes: (asked) =>
+        (options.api ?? asked.model.api) === "responses" ? takes(asked) : ChatRequest.takes(dialect)(asked),
       list: { path: "/models", key: "data", id: "id" }
     },
     (speak) => {
       const chat = speak(chatFormat(dialect))
       const responses = speak(responsesFormat)
-      return (request) => (isResponses(request) ? responses(request) : chat(request))
+      // Only Responses has tools that OpenAI runs.
+      const usual = ({ model, tools }: Request) => (hostedOf(tools, dialect.name).length > 0 ? "responses" : model.api)
+      return (request) => ((options.api ?? usual(request)) === "responses" ? responses(request) : chat(request))
     }
   )
-}
 
 /**
  * Creates the provider from the environment: `OPENAI_API_KEY`, and optionally `OPENAI_BASE_URL`.
@@ -107,9 +108,9 @@ export const layerConfig: (
 
 const responsesFormat: Format<ReadonlyArray<string>> = {
   path: () => "/responses",
-  media: ResponsesRequest.media,
-  encode: ResponsesRequest.toItems,
-  body: ResponsesRequest.toBody,
+  media,
+  encode: toItems,
+  body: toBody,
   decoder
 }
 

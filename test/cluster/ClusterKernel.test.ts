@@ -334,7 +334,7 @@ describe("ClusterKernel", () => {
 
   it("gives runs to the group of shards that their id names", () => {
     const groupOf = (runId: string) => RunEntity.RunEntity.getShardGroup(EntityId.make(RunEntity.idOf(runId)))
-    assert.deepStrictEqual(["gpu~run_1", "run_1", "Any ~ text", "x".repeat(300)].map(groupOf), [
+    assert.deepStrictEqual(["gpu!run_1", "ada~run_1", "Any ! text", "x".repeat(300)].map(groupOf), [
       "gpu",
       "default",
       "default",

@@ -99,6 +99,23 @@ describe("a request over Responses", () => {
     })
   )
 
+  it.effect("leaves out the options that its model does not take, and says which those are", () =>
+    Effect.gen(function* () {
+      const provider = yield* Effect.provide(vendor(wire)({}), stub(() => Effect.fail("refused")).layer)
+      const generation = {
+        temperature: 0.2,
+        topP: 0.5,
+        seed: 7,
+        stopSequences: ["."],
+        maxTokens: 9,
+        thinking: { effort: "low" }
+      }
+      const taken = (id: string) => Object.keys(provider.takes?.({ generation, model: Model.make(id) }) ?? {})
+      assert.deepStrictEqual(taken("gpt-5.1"), ["maxTokens", "thinking"])
+      assert.deepStrictEqual(taken("gpt-4o"), ["maxTokens", "temperature", "topP"])
+    })
+  )
+
   it.effect("lays the host's own options over these", () =>
     Effect.gen(function* () {
       const generation = {

@@ -48,9 +48,11 @@ const show = Command.make("show", { id, store, json }, (input) =>
 
 const file = Shared.optionalArgument("file", "A new file (default: the output)")
 
-const exported = Command.make("export", { id, file, store }, (input) =>
+const page = Shared.toggle("html", "Write one page that plays the run without a network")
+
+const exported = Command.make("export", { id, file, html: page, store }, (input) =>
   Effect.flatMap(showing, (module) => module.exported(input))
-).pipe(Command.withDescription("Write the records of a run and of its tasks, a JSON line each."))
+).pipe(Command.withDescription("Write the records of a run and of its tasks, a JSON line each, or as a page."))
 
 const answerFlags = {
   id,

@@ -3,13 +3,16 @@
  */
 
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import type { CallResult } from "../../Call.ts"
 import * as Calls from "../../Call.ts"
+import { causeOf } from "../../internal/state/failureCause.ts"
 import { plain } from "../../internal/base/json.ts"
 import * as Kernel from "../../Kernel.ts"
+import { MediaStore } from "../../MediaStore.ts"
 import * as Replay from "../../Replay.ts"
 import * as Messages from "../../Message.ts"
 import * as RunCodec from "../../RunCodec.ts"
@@ -83,9 +86,19 @@ const headOf = (state: RunState, status: RunStatus): ReadonlyArray<string> => {
     ...(forkedFrom === undefined ? [] : [`fork of   ${Text.flat(forkedFrom.runId)}, revision ${forkedFrom.revision}`]),
     `agent     ${Text.excerpt(agent, 80)}`,
     `status    ${statusOf(status)}`,
+    ...explained(state),
     `started   ${timeOf(createdAt)}, last change ${timeOf(updatedAt)}`,
     `question  ${question === undefined ? "" : Text.excerpt(Messages.text(question), 400)}`
   ]
+}
+
+/** Says what failed, where, and what to do next. */
+const explained = (state: RunState): ReadonlyArray<string> => {
+  const found = causeOf(state)
+  if (found === undefined) return []
+  const { attempts, fix, name, part } = found
+  const tries = attempts === undefined || attempts < 2 ? "" : `, after ${attempts} attempts`
+  return [`cause     ${name}, in ${Text.excerpt(part, 80)}${tries}`, `next      ${fix}`]
 }
 
 const statusOf = (status: RunStatus): string => {
@@ -151,21 +164,39 @@ export const exported = Effect.fnUntraced(function* (options: {
   readonly store: string
   readonly id: string
   readonly file: string | undefined
+  readonly html: boolean
 }) {
-  const screen = yield* Screen
   const store = yield* Store.openExisting(options.store)
+  if (options.html) return yield* exportPage(store, options)
   const lines = yield* Replay.recordsOf(options.id).pipe(
     Effect.flatMap(Effect.forEach((record) => Effect.fromResult(RunCodec.encodeRecord(record)))),
     Effect.mapError(asFailure),
     Effect.provide(store.runs)
   )
   const text = lines.map((line) => `${Text.escaped(line)}\n`).join("")
-  if (options.file === undefined) return screen.out(text)
+  yield* writeNew(options.file, text, `${lines.length} records`)
+})
+
+/** Writes a run as one page that needs no network. */
+const exportPage = Effect.fnUntraced(function* (
+  store: Store.Store,
+  { file, id }: { readonly id: string; readonly file: string | undefined }
+) {
+  const { htmlOf } = yield* Effect.promise(() => import("../../studio/internal/exportPage.ts"))
+  const html = yield* Effect.gen(function* () {
+    return yield* htmlOf(yield* RunStore, yield* MediaStore, id)
+  }).pipe(Effect.mapError(asFailure), Effect.provide(Layer.merge(store.runs, store.media)))
+  yield* writeNew(file, html, "the run")
+})
+
+/** Writes a new file that only its owner reads, or to the output. An existing file is not replaced. */
+const writeNew = Effect.fnUntraced(function* (file: string | undefined, text: string, what: string) {
+  const screen = yield* Screen
+  if (file === undefined) return screen.out(text)
   const fs = yield* FileSystem.FileSystem
-  const name = Text.excerpt(options.file, 80)
-  // Readable by its owner only; an existing file is not replaced.
-  yield* Effect.mapError(fs.writeFileString(options.file, text, { flag: "wx", mode: 0o600 }), (error) =>
+  const name = Text.excerpt(file, 80)
+  yield* Effect.mapError(fs.writeFileString(file, text, { flag: "wx", mode: 0o600 }), (error) =>
     usage(error.reason._tag === "AlreadyExists" ? `${name} already exists` : `${name} cannot be written`)
   )
-  screen.progress(`${lines.length} records in ${name}\n`)
+  screen.progress(`${what} in ${name}\n`)
 })

@@ -39,6 +39,19 @@ const jsonOf = (event: RunEvent.RunEvent): string =>
 const failed = (problem: HttpProblem): Stream.Stream<Uint8Array> =>
   Stream.make(encode(`event: problem\ndata: ${JSON.stringify(problem)}\n\n`))
 
+/**
+ * Sends a comment whenever nothing else was due for a while, so that a proxy keeps the connection. A page that cannot
+ * open its stream again by itself needs it.
+ */
+export const alive = <E>(frames: Stream.Stream<Uint8Array, E>): Stream.Stream<Uint8Array, E> =>
+  Stream.merge(
+    frames,
+    Stream.map(Stream.drop(Stream.tick("15 seconds"), 1), () => comment),
+    { haltStrategy: "left" }
+  )
+
+const comment = new TextEncoder().encode(": waiting\n\n")
+
 /** A text as bytes. */
 export const encode = (text: string): Uint8Array => encoder.encode(text)
 

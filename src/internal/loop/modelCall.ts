@@ -171,7 +171,8 @@ const emitPartial = (run: Run, usage: Usage.Usage | null): void => {
 const replyOf = (reader: Dialects.Reader, { call }: Reading) => {
   const reply = reader.end()
   const usage = reply.finish === undefined ? cutUsage(reply) : (Usage.fromAi(reply.finish.usage) ?? null)
-  return { reply, call, usage, costUsd: Usage.costOf(usage, call.request.model.price) }
+  const { price } = call.request.model
+  return { reply, call, usage, costUsd: Usage.costOf(usage, price) + Usage.hostedCost(reply.hosted, price) }
 }
 
 /** The span of a model call, when telemetry is on. */

@@ -5,6 +5,7 @@
  * entries of phases leave out what other entries already hold.
  */
 
+import type { HostedCall } from "../../Call.ts"
 import * as Content from "../../Content.ts"
 import type { Message } from "../../Message.ts"
 import type { RunEvent } from "../../RunEvent.ts"
@@ -209,6 +210,7 @@ export const phaseOf = (event: RunEvent): JsonObject | undefined => {
         finish_reason: event.finishReason,
         outcome: event.outcome.type,
         calls: event.calls.length,
+        ...(event.hosted === undefined ? {} : { hosted: event.hosted.map(hostedEntry) }),
         ...(event.costUsd === undefined ? {} : { cost_usd: event.costUsd })
       }
     case "model_call_failed":
@@ -325,3 +327,11 @@ const short = (error: string, name: string | null): string => {
       return error
   }
 }
+
+const hostedEntry = ({ callId, input, isError, name, sources }: HostedCall): JsonObject => ({
+  call_id: callId,
+  name,
+  input,
+  is_error: isError === true,
+  sources: sources.map((source) => ({ ...source }))
+})

@@ -40,7 +40,10 @@ export const causeOf = (state: Pick<RunState, "status" | "turns" | "currentTurn"
   const { status } = state
   const turn = state.currentTurn ?? state.turns.at(-1)
   if (status.type === "failed") return ofError(status.error, turn)
-  if (status.type === "completed") return undefined
+  if (status.type === "completed") {
+    const limit = { tag: "MaxStepsReached", message: "The run took as many turns as it may, without an answer." }
+    return status.source === "max_turns" ? ofError(limit) : undefined
+  }
   const failed = turn?.completed.findLast(({ error }) => error !== undefined)
   if (failed?.error !== undefined) return ofCall(failed.name ?? failed.kind, failed.error)
   return turn?.outcome?.type === "corrective" ? ofReply(turn) : undefined

@@ -116,6 +116,16 @@ const makeCalls = ({ kind }: Words) => {
     fault: Schema.optionalKey(callError)
   })
 
+  const hosted = exactly<Calls.HostedCall>()({
+    callId: Schema.String,
+    name: Schema.String,
+    input: Storable.Json,
+    isError: Schema.optionalKey(Schema.Literal(true)),
+    sources: Schema.Array(
+      exactly<Calls.HostedSource>()({ url: Schema.String, title: Schema.optionalKey(Schema.String) })
+    )
+  })
+
   const answer = exactly<Run.Answer>()({
     callId: Schema.String,
     approved: Schema.Boolean,
@@ -132,7 +142,7 @@ const makeCalls = ({ kind }: Words) => {
     answer: Schema.optionalKey(answer)
   })
 
-  return { callError, call, answer, question }
+  return { callError, call, hosted, answer, question }
 }
 
 /** How a run pauses, ends and fails, and its status. */
@@ -243,7 +253,8 @@ const makeModelArgs = ({ strings }: Words) => {
     price: Schema.optionalKey(
       exactly<Price>()({
         ...rates,
-        longPrompt: Schema.optionalKey(exactly<NonNullable<Price["longPrompt"]>>()({ ...rates, above: Schema.Finite }))
+        longPrompt: Schema.optionalKey(exactly<NonNullable<Price["longPrompt"]>>()({ ...rates, above: Schema.Finite })),
+        hosted: Schema.optionalKey(Schema.Record(Schema.String, Schema.Finite))
       })
     )
   })

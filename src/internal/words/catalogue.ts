@@ -52,7 +52,8 @@ const claude = (id: string, contextWindow: number, maxOutputTokens: number, pric
   capabilities: takes,
   contextWindow,
   maxOutputTokens,
-  price
+  // Ten dollars for a thousand searches.
+  price: { ...price, hosted: { web_search: 0.01 } }
 })
 
 export const anthropic = from(

@@ -52,6 +52,13 @@ export interface Rates {
 export interface Price extends Rates {
   /** The prices of a call, its output included, whose prompt has more tokens than `above`. */
   readonly longPrompt?: Rates & { readonly above: number }
+  /**
+   * US dollars for each call that the vendor runs itself, by the name of the tool, as `{ web_search: 0.01 }`. A tool
+   * without a price adds nothing.
+   *
+   * @since 0.2.0
+   */
+  readonly hosted?: { readonly [tool: string]: number }
 }
 
 /**
@@ -108,7 +115,11 @@ export const Model: Schema.Codec<Model> = (() => {
     dialect: Schema.optionalKey(Schema.Literals(["blocks", "tools"])),
     api: Schema.optionalKey(Schema.Literals(["chat", "responses"])),
     price: Schema.optionalKey(
-      Schema.Struct({ ...rates, longPrompt: Schema.optionalKey(Schema.Struct({ ...rates, above: Schema.Natural })) })
+      Schema.Struct({
+        ...rates,
+        longPrompt: Schema.optionalKey(Schema.Struct({ ...rates, above: Schema.Natural })),
+        hosted: Schema.optionalKey(Schema.Record(Schema.String, Amount))
+      })
     )
   })
 })()

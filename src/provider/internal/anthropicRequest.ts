@@ -12,7 +12,7 @@ import type { Generation } from "../../Generation.ts"
 import type { Message } from "../../Message.ts"
 import type { ProviderShape, Request } from "../../Provider.ts"
 import { assemble, extras, laidOver, type Settings, toolsOf } from "./body.ts"
-import { apart, type Media, type MediaPiece, type Piece, standIn, spoken, textOf } from "./messageParts.ts"
+import { apart, itemsOf, type Media, type MediaPiece, type Piece, standIn, spoken, textOf } from "./messageParts.ts"
 import { isFields, text } from "./readFields.ts"
 
 /** The name under which thinking is signed and extras are given. */
@@ -55,6 +55,7 @@ const written = (pieces: ReadonlyArray<Piece>): ReadonlyArray<string> =>
 const toBlocks = (pieces: ReadonlyArray<Piece>): ReadonlyArray<JsonObject> => {
   const blocks: Array<JsonObject> = []
   for (const piece of pieces) {
+    if (piece.kind === "thought") blocks.push(...itemsOf(piece))
     const block = toBlock(piece)
     if (block !== undefined) blocks.push(block)
   }
@@ -137,7 +138,7 @@ export const toBody = (request: Request, messages: ReadonlyArray<WireMessage>): 
       temperature: generation.temperature,
       top_p: generation.topP,
       stop_sequences: generation.stopSequences,
-      tools: toolsOf(request, (tool) => ({
+      tools: toolsOf(request, name, (tool) => ({
         name: tool.name,
         description: tool.description,
         input_schema: tool.inputSchema

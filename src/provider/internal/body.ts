@@ -30,15 +30,29 @@ export const laidOver = (ours: Settings, own: Json | undefined): Json | undefine
   return given.length === 0 ? undefined : Object.fromEntries(given)
 }
 
-/** The tools of a request as a format writes them; nothing where there are none. */
+/** The tools of a request that are run here, as a format writes them, and after them those that the vendor runs. */
 export const toolsOf = (
   { tools }: Request,
+  provider: string,
   write: (tool: ToolDefinition) => JsonObject
-): ReadonlyArray<JsonObject> | undefined => (tools.length === 0 ? undefined : tools.map(write))
+): ReadonlyArray<JsonObject> | undefined => {
+  const written = [...runHere(tools).map(write), ...hostedOf(tools, provider)]
+  return written.length === 0 ? undefined : written
+}
+
+/** The tools that are run here. */
+export const runHere = (tools: Request["tools"]): Request["tools"] => tools.filter(({ hosted }) => hosted === undefined)
+
+/** The definitions of the tools that a vendor runs itself. */
+export const hostedOf = (tools: Request["tools"], provider: string): ReadonlyArray<JsonObject> =>
+  tools.flatMap(({ hosted }) => {
+    const own = hosted?.[provider]
+    return own === undefined ? [] : [own]
+  })
 
 /** The tools of a request as functions of a chat. */
-export const functions = (request: Request): ReadonlyArray<JsonObject> | undefined =>
-  toolsOf(request, ({ description, inputSchema, name }) => ({
+export const functions = (request: Request, provider: string): ReadonlyArray<JsonObject> | undefined =>
+  toolsOf(request, provider, ({ description, inputSchema, name }) => ({
     type: "function",
     function: { name, description, parameters: inputSchema }
   }))

@@ -7,6 +7,7 @@
 import * as Grammar from "../../Grammar.ts"
 import { type Json, type JsonObject, jsonObject } from "../../internal/base/json.ts"
 import type { Message } from "../../Message.ts"
+import type { Model } from "../../Model.ts"
 import type { ProviderShape, Request } from "../../Provider.ts"
 import { assemble, extras, functions, isReasoner, laidOver, type Settings } from "./body.ts"
 import { callSignatures } from "./google.ts"
@@ -200,7 +201,7 @@ export const takes =
   ({ generation, model }) => {
     const { stopSequences, temperature, thinking, topP, ...others } = generation
     const effort = thinking?.effort === undefined ? {} : { thinking: { effort: thinking.effort } }
-    if (dialect.reasoners && isReasoner(model.id)) return { ...others, ...effort }
+    if (reasonsIn(dialect, model)) return { ...others, ...effort }
     return {
       ...others,
       ...effort,
@@ -210,12 +211,14 @@ export const takes =
     }
   }
 
+const reasonsIn = (dialect: Dialect, { id }: Model): boolean => dialect.reasoners && isReasoner(id)
+
 /** The JSON text of a request. */
 export const toBody = (dialect: Dialect, request: Request, messages: ReadonlyArray<ReadonlyArray<Written>>): string => {
   const { model } = request
   const generation = takes(dialect)(request)
   const own = extras(request, dialect.name)
-  const reasons = dialect.reasoners && isReasoner(model.id)
+  const reasons = reasonsIn(dialect, model)
   return assemble(
     {
       model: model.id,
@@ -227,7 +230,7 @@ export const toBody = (dialect: Dialect, request: Request, messages: ReadonlyArr
       stop: generation.stopSequences,
       [dialect.seedName]: generation.seed,
       reasoning_effort: generation.thinking?.effort,
-      tools: functions(request),
+      tools: functions(request, dialect.name),
       ...constraint(dialect, request),
       ...own,
       stream_options: laidOver(dialect.usageOption ? { include_usage: true } : {}, own["stream_options"])

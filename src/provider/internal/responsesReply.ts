@@ -2,12 +2,13 @@
  * Replies in OpenAI's Responses format: events about items, and whole responses.
  */
 
+import { jsonObject, type JsonObject } from "../../internal/base/json.ts"
 import type { FinishReason, ReportedUsage } from "../../StreamPart.ts"
 import { inStream } from "./chatReply.ts"
 import type { Decoder } from "./frames.ts"
 import type { Fault } from "./providerFault.ts"
 import { count, type Fields, fields, list, string, text } from "./readFields.ts"
-import type { Reply } from "./replyParts.ts"
+import type { Ran, Reply } from "./replyParts.ts"
 import { promptTokens } from "./replyUsage.ts"
 import { name } from "./responsesRequest.ts"
 
@@ -66,6 +67,10 @@ class Items {
       case "function_call":
         if (isNew) this.params(key, string(item, "arguments") ?? "")
         return this.#reply.endCall(key)
+      case "web_search_call":
+        return this.#search(item)
+      case "code_interpreter_call":
+        return this.#code(item)
       case "image_generation_call":
         return this.#reply.file(`image/${text(item, "output_format") ?? "png"}`, string(item, "result") ?? "")
     }
@@ -73,6 +78,23 @@ class Items {
 
   end(): void {
     this.#endReasoning()
+  }
+
+  #search(item: Fields | undefined): void {
+    const action = fields(item, "action")
+    const { sources: _, ...input } = jsonObject(action)
+    const sources = list(action, "sources").map((page) => ({ url: text(page, "url"), title: text(page, "title") }))
+    this.#ran("web_search", item, input, sources)
+  }
+
+  #code(item: Fields | undefined): void {
+    this.#ran("code_execution", item, { code: string(item, "code") ?? "" }, [])
+  }
+
+  #ran(tool: string, item: Fields | undefined, input: JsonObject, sources: NonNullable<Ran["sources"]>): void {
+    const isError = string(item, "status") === "failed"
+    const items = item === undefined ? [] : [item]
+    this.#reply.hosted({ id: text(item, "id"), name: tool, input, isError, sources }, name, items)
   }
 
   #part(key: string, part: Fields): void {

@@ -7,10 +7,21 @@
 
 import * as Grammar from "../../Grammar.ts"
 import { type Json, type JsonObject, jsonObject } from "../../internal/base/json.ts"
+import type { Generation } from "../../Generation.ts"
 import type { Message } from "../../Message.ts"
 import type { ProviderShape, Request } from "../../Provider.ts"
-import { assemble, extras, isReasoner, laidOver, type Settings, toolsOf } from "./body.ts"
-import { apart, type Media, type MediaPiece, type Piece, spoken, standIn, textOf, wireId } from "./messageParts.ts"
+import { assemble, extras, hostedOf, isReasoner, laidOver, type Settings, toolsOf } from "./body.ts"
+import {
+  apart,
+  itemsOf,
+  type Media,
+  type MediaPiece,
+  type Piece,
+  spoken,
+  standIn,
+  textOf,
+  wireId
+} from "./messageParts.ts"
 import { text } from "./readFields.ts"
 
 /** The name under which reasoning is kept and extras are given. */
@@ -64,6 +75,7 @@ const modelItems = (pieces: ReadonlyArray<Piece>): ReadonlyArray<JsonObject> => 
       const content = [{ type: "output_text", text: piece.text, annotations: [] }]
       items.push({ type: "message", role: "assistant", content })
     } else if (piece.kind === "thought") {
+      items.push(...itemsOf(piece))
       const item = reasoningOf(piece)
       const callId = text(jsonObject(piece.signature), "callId")
       if (item === undefined) continue
@@ -94,14 +106,19 @@ const reasoningOf = (piece: Extract<Piece, { readonly kind: "thought" }>): JsonO
   }
 }
 
-/** The options that a model takes: a reasoner takes a level of thinking, the others are sampled. */
+/** The options that a model takes: one that reasons is not sampled by options, and only it thinks. */
 export const takes: NonNullable<ProviderShape["takes"]> = ({ generation, model }) => {
-  const { maxTokens, temperature, thinking, topP } = generation
-  const common = maxTokens === undefined ? {} : { maxTokens }
+  const { seed: _, stopSequences: __, temperature, thinking, topP, ...others } = generation
   if (isReasoner(model.id)) {
-    return { ...common, ...(thinking?.effort === undefined ? {} : { thinking: { effort: thinking.effort } }) }
+    return thinking === undefined
+      ? others
+      : { ...others, thinking: thinking.effort === undefined ? {} : { effort: thinking.effort } }
   }
-  return { ...common, ...(temperature === undefined ? {} : { temperature }), ...(topP === undefined ? {} : { topP }) }
+  return {
+    ...others,
+    ...(temperature === undefined ? {} : { temperature }),
+    ...(topP === undefined ? {} : { topP })
+  }
 }
 
 /** The JSON text of a request. */
@@ -109,18 +126,16 @@ export const toBody = (request: Request, messages: ReadonlyArray<ReadonlyArray<s
   const { model } = request
   const generation = takes(request)
   const own = extras(request, name)
-  const reasons = isReasoner(model.id)
-  const thinks = reasons && request.generation.thinking !== undefined
   return assemble(
     {
       model: model.id,
       stream: true,
       store: false,
-      include: reasons ? ["reasoning.encrypted_content"] : undefined,
+      include: includes(isReasoner(model.id), hostedOf(request.tools, name).length > 0),
       temperature: generation.temperature,
       top_p: generation.topP,
       max_output_tokens: generation.maxTokens,
-      tools: toolsOf(request, (tool) => ({
+      tools: toolsOf(request, name, (tool) => ({
         type: "function",
         name: tool.name,
         description: tool.description,
@@ -128,12 +143,24 @@ export const toBody = (request: Request, messages: ReadonlyArray<ReadonlyArray<s
         strict: false
       })),
       ...own,
-      reasoning: laidOver(thinks ? { effort: generation.thinking?.effort, summary: "auto" } : {}, own["reasoning"]),
+      reasoning: laidOver(thinkingOf(generation), own["reasoning"]),
       text: laidOver(formatOf(request), own["text"])
     },
     "input",
     messages.flat()
   )
+}
+
+const thinkingOf = ({ thinking }: Generation): Settings =>
+  thinking === undefined ? {} : { effort: thinking.effort, summary: "auto" }
+
+/** What the service adds to a reply only when it is asked to. */
+const includes = (reasons: boolean, searches: boolean): ReadonlyArray<string> | undefined => {
+  const parts = [
+    ...(reasons ? ["reasoning.encrypted_content"] : []),
+    ...(searches ? ["web_search_call.action.sources"] : [])
+  ]
+  return parts.length === 0 ? undefined : parts
 }
 
 const formatOf = ({ grammar }: Request): Settings => {

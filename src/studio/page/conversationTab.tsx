@@ -8,15 +8,16 @@ export const ConversationTab = () => {
   const shown = state.value
   if (shown === undefined) return null
   const turn = shown.currentTurn?.turn ?? shown.turns.length
-  const prepared = run.value?.journal.rows.findLast(
+  const { journal } = run.value ?? {}
+  const prepared = journal?.rows.filter(
     ({ event, revision }) => event?.type === "turn_prepared" && revision <= shown.revision
   )
-  const { event } = prepared ?? {}
-  const delta = event?.type === "turn_prepared" ? event.prompt : undefined
-  const before = prepared === undefined ? undefined : run.value?.journal.stateAt(prepared.revision - 1)
-  // Messages that were kept are the cached beginning of the prompt; a changed beginning is not read from the cache.
-  const kept = delta?.base ?? 0
-  const lost = before === undefined ? 0 : before.prompt.length - kept
+  const [earlier, last] = prepared?.length === 1 ? [undefined, prepared[0]] : (prepared?.slice(-2) ?? [])
+  const delta = last?.event?.type === "turn_prepared" ? last.event.prompt : undefined
+  // The messages that the model saw before, byte for byte: a changed beginning is not read from the cache.
+  const seen = earlier === undefined ? 0 : (journal?.stateAt(earlier.revision)?.prompt.length ?? 0)
+  const kept = Math.min(seen, delta?.base ?? seen)
+  const lost = seen - kept
   return (
     <section aria-label={`Prompt of turn ${turn}`}>
       <p class="quiet">

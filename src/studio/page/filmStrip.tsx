@@ -2,7 +2,7 @@
 
 import { useEffect, useRef } from "preact/hooks"
 import { goLive, isLive, playing, revision, run, setRevision } from "./pageStore.ts"
-import { spansOf } from "./rows.ts"
+import { type Span, spansOf } from "./rows.ts"
 
 export const FilmStrip = () => {
   const last = run.value?.journal.revision ?? 0
@@ -92,12 +92,21 @@ const draw = (canvas: HTMLCanvasElement, at: number): void => {
   canvas.width = canvas.clientWidth
   const pen = canvas.getContext("2d")
   if (pen === null) return
-  const style = getComputedStyle(canvas)
+  const colors = colorsOf(canvas)
   for (const { from, kind, revision, to } of spans) {
     const x = (from / whole) * canvas.width
     const width = Math.max(kind === "error" ? 3 : 1, ((to - from) / whole) * canvas.width)
     pen.globalAlpha = revision <= at ? 1 : 0.3
-    pen.fillStyle = style.getPropertyValue(`--${kind}`)
+    pen.fillStyle = colors[kind]
     pen.fillRect(x, kind === "waiting" ? 8 : 2, width, kind === "waiting" ? 6 : 18)
   }
+}
+
+/** The colors of the theme. A canvas knows no `light-dark()`, so each is computed as the color of the element. */
+const colorsOf = (canvas: HTMLCanvasElement): Readonly<Record<Span["kind"], string>> => {
+  const of = (kind: string) => {
+    canvas.style.color = `var(--${kind})`
+    return getComputedStyle(canvas).color
+  }
+  return { model: of("model"), skill: of("skill"), waiting: of("waiting"), error: of("error"), other: of("other") }
 }

@@ -1,6 +1,7 @@
 /** The journal of a run in the page, and the state of the run at any of its revisions. */
 
 import * as Fold from "../../internal/state/advance.ts"
+import { open } from "../../internal/state/state.ts"
 import type { RunRecord, RunState } from "../../RunState.ts"
 import { type Row, rowsOf } from "./rows.ts"
 
@@ -39,7 +40,7 @@ export class Journal {
       state = Fold.advance(state, record)
       if (record.revision % every === 0) this.#keep(record.revision, state)
     }
-    return state
+    return state === undefined ? undefined : open(state)
   }
 
   /** The revision at which the prompt of a turn was ready. */

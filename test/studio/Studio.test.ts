@@ -1,0 +1,233 @@
+/** The studio's server: who may read and change runs, and what it sends. */
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Effect, Layer, Redacted, Schema, type Scope } from "effect"
+import { HttpRouter, HttpServer } from "effect/http"
+import { createServer, request } from "node:http"
+import { Agent, Kernel, MediaStore, Policy, ProtocolRegistry, Provider, RunStore, Skill, SkillRegistry } from "kernai"
+import { Studio } from "kernai/studio"
+import { MockProvider } from "kernai/testing"
+import { command, final } from "../support/blocks.ts"
+
+const pay = Skill.make("pay", {
+  description: "Pays",
+  input: Schema.Struct({ to: Schema.String }),
+  execute: ({ to }) => Effect.succeed(`paid ${to}`)
+})
+
+const agent = Agent.make({ name: "clerk", instructions: "", model: "scripted", skills: "all" })
+
+const serve = (options: Partial<Studio.PageOptions> = {}): Effect.Effect<Site, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const kernel = Kernel.layer.pipe(
+      Layer.provide([
+        Layer.succeed(Provider.Provider, MockProvider.make(command("pay", { to: "Eva" }), final("Done."))),
+        SkillRegistry.layer(pay),
+        ProtocolRegistry.layer(),
+        Layer.orDie(Policy.layerRules({ confirm: [{ tool: "pay" }] }))
+      ]),
+      Layer.provideMerge(Layer.merge(RunStore.layerMemory, MediaStore.layerMemory))
+    )
+    const server = HttpRouter.serve(Studio.layer({ agents: [agent], ...options }), {
+      disableLogger: true,
+      disableListenLog: true
+    }).pipe(
+      Layer.provide(kernel),
+      Layer.provideMerge(
+        NodeHttpServer.layer(createServer, { port: 0, host: "127.0.0.1", gracefulShutdownTimeout: 100 })
+      ),
+      Layer.orDie
+    )
+    const context = yield* Layer.build(server)
+    const { address } = Context.get(context, HttpServer.HttpServer)
+    const port = "port" in address ? address.port : 0
+    const studio = Context.get(context, Studio.Studio)
+    return { port, studio, prefix: studio.path === "/" ? "" : studio.path }
+  })
+
+interface Site {
+  readonly port: number
+  readonly studio: Studio.Studio["Service"]
+  readonly prefix: string
+}
+
+interface Reply {
+  readonly status: number
+  readonly headers: NodeJS.Dict<string | ReadonlyArray<string>>
+  readonly text: string
+}
+
+/** Sends a request with headers that `fetch` would not send. */
+const send = (
+  { port, prefix }: Site,
+  method: string,
+  path: string,
+  headers: Readonly<Record<string, string>> = {},
+  body?: unknown
+) =>
+  Effect.callback<Reply>((resume) => {
+    const type = { "content-type": "application/json" }
+    const sent = request({ port, host: "127.0.0.1", method, path: prefix + path, headers: { ...type, ...headers } })
+    sent.on("response", (response) => {
+      let text = ""
+      response.setEncoding("utf8").on("data", (chunk: string) => (text += chunk))
+      response.on("end", () =>
+        resume(Effect.succeed({ status: response.statusCode ?? 0, headers: response.headers, text }))
+      )
+    })
+    sent.end(body === undefined ? undefined : JSON.stringify(body))
+  })
+
+/** Exchanges the token for a cookie. */
+const enter = (site: Site) =>
+  Effect.map(send(site, "POST", "/session", {}, { token: Redacted.value(site.studio.token) }), ({ headers }) => ({
+    cookie: String(headers["set-cookie"]).split(";")[0] ?? ""
+  }))
+
+const change = { "x-kernai-studio": "1" }
+
+const started = (site: Site, cookie: { readonly cookie: string }) =>
+  Effect.gen(function* () {
+    const { text } = yield* send(site, "POST", "/api/runs", { ...cookie, ...change }, { input: "Pay Eva." })
+    const { runId } = JSON.parse(text)
+    // The stream of its events ends once the run waits.
+    yield* send(site, "GET", `/api/runs/${runId}/events`, cookie)
+    return String(runId)
+  })
+
+describe("Studio", () => {
+  it.live("admits only pages that brought the token of this start", () =>
+    Effect.gen(function* () {
+      const site = yield* serve()
+      const routes = ["/data/info", "/data/runs", "/data/approvals", "/data/runs/x/records", "/data/runs/x/export"]
+      for (const route of [...routes, "/api/runs", "/api/runs/x/events", "/api/agents"]) {
+        assert.strictEqual((yield* send(site, "GET", route)).status, 401, route)
+      }
+      assert.strictEqual((yield* send(site, "POST", "/session", {}, { token: "guessed" })).status, 401)
+      const { headers, status } = yield* send(
+        site,
+        "POST",
+        "/session",
+        {},
+        { token: Redacted.value(site.studio.token) }
+      )
+      assert.strictEqual(status, 204)
+      assert.match(String(headers["set-cookie"]), /HttpOnly/i)
+      assert.match(String(headers["set-cookie"]), /SameSite=Strict/i)
+      assert.strictEqual((yield* send(site, "GET", "/data/info", yield* enter(site))).status, 200)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("refuses requests of foreign pages and names on every route", () =>
+    Effect.gen(function* () {
+      const site = yield* serve()
+      const cookie = yield* enter(site)
+      const routes = ["/", "/page.js", "/page.css", "/icon.svg", "/data/info", "/data/runs", "/api/runs", "/api/agents"]
+      for (const route of routes) {
+        for (const header of [{ host: "evil.example" }, { origin: "https://evil.example" }]) {
+          const { status } = yield* send(site, "GET", route, { ...cookie, ...header })
+          assert.strictEqual(status, 403, `${route} ${JSON.stringify(header)}`)
+        }
+      }
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("changes nothing for a form, which cannot send the header of the page", () =>
+    Effect.gen(function* () {
+      const site = yield* serve()
+      const cookie = yield* enter(site)
+      assert.strictEqual((yield* send(site, "POST", "/api/runs", cookie, { input: "Hi" })).status, 403)
+      assert.strictEqual((yield* send(site, "POST", "/data/runs/x/fork", cookie, { revision: 1 })).status, 403)
+      assert.deepStrictEqual(JSON.parse((yield* send(site, "GET", "/data/runs", cookie)).text).runs, [])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("starts, answers, cancels and forks nothing when it is read-only", () =>
+    Effect.gen(function* () {
+      const site = yield* serve({ readOnly: true })
+      const headers = { ...(yield* enter(site)), ...change }
+      const bodies: ReadonlyArray<readonly [string, unknown]> = [
+        ["/api/runs", { input: "Hi" }],
+        ["/api/runs/x/answers", { answers: [] }],
+        ["/api/runs/x/cancel", {}],
+        ["/data/runs/x/fork", { revision: 1 }]
+      ]
+      for (const [route, body] of bodies) {
+        assert.strictEqual((yield* send(site, "POST", route, headers, body)).status, 403, route)
+      }
+      assert.isTrue(JSON.parse((yield* send(site, "GET", "/data/info", headers)).text).readOnly)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("sends its page with a policy that lets only its own script run", () =>
+    Effect.gen(function* () {
+      const site = yield* serve({ path: "/studio" })
+      const { headers, text } = yield* send(site, "GET", "")
+      const policy = String(headers["content-security-policy"])
+      assert.include(policy, "default-src 'none'")
+      assert.include(policy, "require-trusted-types-for 'script'")
+      assert.include(policy, "frame-ancestors 'none'")
+      assert.notInclude(policy, "unsafe")
+      assert.include(text, 'src="/studio/page.js"')
+      assert.match(Studio.urlOf(site.studio, "http://localhost:1"), /^http:\/\/localhost:1\/studio#token=[\w-]{43}$/)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("lists open questions, and refuses the second of two answers", () =>
+    Effect.gen(function* () {
+      const site = yield* serve()
+      const cookie = yield* enter(site)
+      const runId = yield* started(site, cookie)
+      const [question] = JSON.parse((yield* send(site, "GET", "/data/approvals", cookie)).text)
+      assert.deepInclude(question, { name: "pay", input: { to: "Eva" }, rootRunId: runId })
+      const body = { answers: [{ callId: question.callId, approved: true }] }
+      const path = `/api/runs/${runId}/answers`
+      assert.strictEqual((yield* send(site, "POST", path, { ...cookie, ...change }, body)).status, 204)
+      assert.include([404, 409], (yield* send(site, "POST", path, { ...cookie, ...change }, body)).status)
+      assert.deepStrictEqual(JSON.parse((yield* send(site, "GET", "/data/approvals", cookie)).text), [])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("sends the records of a run after a revision", () =>
+    Effect.gen(function* () {
+      const site = yield* serve()
+      const cookie = yield* enter(site)
+      const runId = yield* started(site, cookie)
+      const all = JSON.parse((yield* send(site, "GET", `/data/runs/${runId}/records`, cookie)).text)
+      assert.strictEqual(all.records.at(-1).revision, all.revision)
+      const rest = JSON.parse((yield* send(site, "GET", `/data/runs/${runId}/records?after=3`, cookie)).text)
+      assert.deepStrictEqual(rest.records, all.records.slice(3))
+      const [line] = JSON.parse((yield* send(site, "GET", "/data/runs?status=waiting&search=eva", cookie)).text).runs
+      assert.deepInclude(line, { runId, words: "Pay Eva." })
+      assert.strictEqual((yield* send(site, "GET", "/data/runs/none/records", cookie)).status, 404)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("forks a run at a revision and continues the fork", () =>
+    Effect.gen(function* () {
+      const site = yield* serve()
+      const cookie = yield* enter(site)
+      const runId = yield* started(site, cookie)
+      const forked = yield* send(site, "POST", `/data/runs/${runId}/fork`, { ...cookie, ...change }, { revision: 2 })
+      const { runId: forkId } = JSON.parse(forked.text)
+      yield* send(site, "GET", `/api/runs/${forkId}/events`, cookie)
+      const { records } = JSON.parse((yield* send(site, "GET", `/data/runs/${forkId}/records`, cookie)).text)
+      assert.deepInclude(records[0].events[0], { forkedFrom: { runId, revision: 2 } })
+      assert.isAbove(records.length, 2)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("exports a run as one file that can reach nothing", () =>
+    Effect.gen(function* () {
+      const site = yield* serve()
+      const cookie = yield* enter(site)
+      const runId = yield* started(site, cookie)
+      const { headers, text } = yield* send(site, "GET", `/data/runs/${runId}/export`, cookie)
+      assert.match(String(headers["content-disposition"]), /^attachment/)
+      assert.include(text, "default-src 'none'")
+      assert.notInclude(text, "connect-src")
+      assert.include(text, 'data-kind="records"')
+      assert.notInclude(text, Redacted.value(site.studio.token))
+    }).pipe(Effect.scoped)
+  )
+})

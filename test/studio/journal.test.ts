@@ -1,0 +1,123 @@
+/** The journal as the page draws it. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer, Schema, Stream } from "effect"
+import {
+  Agent,
+  BlockParser,
+  Kernel,
+  MediaStore,
+  ProtocolRegistry,
+  Provider,
+  RunState,
+  RunStore,
+  Skill,
+  SkillRegistry
+} from "kernai"
+import { MockProvider } from "kernai/testing"
+import { Journal } from "../../src/studio/page/journal.ts"
+import { readReply } from "../../src/studio/page/readReply.ts"
+import { spansOf, treeOf } from "../../src/studio/page/rows.ts"
+import { command, final } from "../support/blocks.ts"
+
+const look = Skill.make("look", {
+  description: "Looks",
+  effects: "read",
+  input: Schema.Struct({ at: Schema.String }),
+  execute: ({ at }) => (at === "taken" ? Effect.fail("seat taken") : Effect.succeed(`free: ${at}`))
+})
+
+const agent = Agent.make({ name: "clerk", instructions: "", model: "scripted", skills: "all", maxSteps: 400 })
+
+const recorded = (...replies: ReadonlyArray<string>) =>
+  Effect.gen(function* () {
+    const { runId } = yield* Kernel.run(agent, "A seat, please.")
+    const store = yield* RunStore.RunStore
+    return Array.from(yield* Stream.runCollect(store.read(runId)))
+  }).pipe(
+    Effect.provide(
+      Kernel.layer.pipe(
+        Layer.provide([
+          Layer.succeed(Provider.Provider, MockProvider.make(...replies)),
+          SkillRegistry.layer(look),
+          ProtocolRegistry.layer(),
+          MediaStore.layerMemory
+        ]),
+        Layer.provideMerge(RunStore.layerMemory)
+      )
+    )
+  )
+
+const journalOf = (records: ReadonlyArray<RunState.RunRecord>) => {
+  const journal = new Journal()
+  journal.add(JSON.parse(JSON.stringify(records)))
+  return journal
+}
+
+const plain = (state: RunState.RunState | undefined) => JSON.parse(JSON.stringify(state))
+
+describe("Journal", () => {
+  it.effect("has at every revision the state that the kernel folds", () =>
+    Effect.gen(function* () {
+      const turns = Array.from({ length: 60 }, (_, at) => command("look", { at: `${at}` }))
+      const records = yield* recorded(...turns, final("Done."))
+      assert.isAbove(records.length, 512)
+      const journal = journalOf(records)
+      for (let at = records.length; at > 0; at -= 7) {
+        const expected = plain(RunState.fold(records.slice(0, at)))
+        assert.deepStrictEqual(plain(journal.stateAt(at)), expected)
+      }
+      assert.deepStrictEqual(plain(journal.stateAt(300)), plain(RunState.fold(records.slice(0, 300))))
+    })
+  )
+
+  it.effect("adds records once and in order", () =>
+    Effect.gen(function* () {
+      const records = yield* recorded(final("Done."))
+      const journal = journalOf(records)
+      journal.add(records)
+      journal.add(records.slice(2))
+      assert.strictEqual(journal.revision, records.length)
+    })
+  )
+
+  it.effect("shows a failed call in the tree and in the film strip", () =>
+    Effect.gen(function* () {
+      const records = yield* recorded(command("look", { at: "taken" }), final("Sorry."))
+      const { rows } = journalOf(records)
+      const [turn, call] = treeOf(rows, Infinity)
+      assert.deepInclude(turn, { label: "turn 1", status: "ok", errors: 1 })
+      assert.deepInclude(call, { label: "look", status: "error" })
+      assert.include(call?.error, "seat taken")
+      assert.deepStrictEqual(
+        spansOf(rows)
+          .filter(({ kind }) => kind === "error")
+          .map(({ revision }) => revision),
+        rows.filter(({ tone }) => tone === "error").map(({ revision }) => revision)
+      )
+    })
+  )
+})
+
+describe("readReply", () => {
+  const replies = [
+    "no block",
+    `Hi ${command("look", { at: "1" })} and ${final("yes <b>")} rest`,
+    `<block type="command" name="a">{"x": "<block type=\\"final\\">no</block>"}</block>`,
+    "text <final>never closed",
+    "<final>&lt;/final></final><command>x</command>"
+  ]
+  for (const reply of replies) {
+    it(`finds the place of each block in ${JSON.stringify(reply.slice(0, 40))}`, () => {
+      const { blocks, pieces } = readReply(reply)
+      const { blocks: expected, unclosed } = BlockParser.parse(reply)
+      assert.strictEqual(pieces.map(({ text }) => text).join(""), reply)
+      assert.deepStrictEqual(
+        blocks.map(({ content, name, type }) => ({ type, name, content })),
+        unclosed === undefined ? [...expected] : [...expected, unclosed]
+      )
+      const marked = pieces.filter(({ block }) => block !== undefined)
+      assert.strictEqual(marked.length, blocks.length)
+      for (const { block = 0, text } of marked) assert.isTrue(text.startsWith("<"), `${block}: ${text}`)
+    })
+  }
+})
