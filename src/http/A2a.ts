@@ -161,7 +161,8 @@ const streamed = Effect.fnUntraced(function* (
         Stream.filter((results) => results.length > 0),
         Stream.map((results: ReadonlyArray<JsonObject>) => results.reduce(framed, "")),
         Stream.catch(() => Stream.make(broken)),
-        Stream.encodeText
+        Stream.encodeText,
+        Sse.alive
       )
     })
   )

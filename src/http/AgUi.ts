@@ -68,7 +68,7 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRout
         const request = yield* Routes.body(AgRequest)
         const answering = yield* answer(runs, options.agent, request)
         yield* runs.place
-        const bytes = Stream.encodeText(framesOf(runs, options, request, answering))
+        const bytes = Sse.alive(Stream.encodeText(framesOf(runs, options, request, answering)))
         return Sse.response(
           request.forwardedProps?.onLeave === "cancel"
             ? Stream.onExit(bytes, (exit) => Conversations.leave(runs, answering.runId, exit))

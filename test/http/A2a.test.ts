@@ -117,11 +117,13 @@ const readRefusal = Schema.decodeUnknownSync(
   Schema.fromJsonString(Schema.Struct({ error: Schema.Struct({ code: Schema.Int }) }))
 )
 
+const json = { "content-type": "application/json" }
+
 /** The code of the error that a call without a client gets. */
 const codeOf = (url: string, method: string, headers: Record<string, string>) =>
   Effect.promise(async () => {
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params: {} })
-    const response = await fetch(`${url}/a2a`, { method: "POST", body, headers })
+    const response = await fetch(`${url}/a2a`, { method: "POST", body, headers: { ...json, ...headers } })
     return readRefusal(await response.text()).error.code
   })
 

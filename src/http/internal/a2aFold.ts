@@ -7,8 +7,8 @@
 import type { JsonObject } from "../../internal/base/json.ts"
 import type { RunEvent } from "../../RunEvent.ts"
 import { artifactOf, asking, failure, messageOf, statusOf, type TaskIds } from "./a2aTask.ts"
-import { wordOf } from "./agEvent.ts"
 import { outward } from "./shownEvents.ts"
+import { wordOf } from "./uiChunk.ts"
 import { questionsIn, UiFold } from "./uiFold.ts"
 
 /** The stream of one task. */

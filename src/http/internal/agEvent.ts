@@ -3,19 +3,16 @@
  */
 
 import type { Call } from "../../Call.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../internal/base/json.ts"
+import type { Json, JsonObject } from "../../internal/base/json.ts"
 import type { Question } from "../../RunModel.ts"
 import type { Usage } from "../../Usage.ts"
+import { type Chunk, chunk } from "./uiChunk.ts"
 
 /** An event, as the protocol names it. */
-export type AgEvent = JsonObject & { readonly type: string }
+export type AgEvent = Chunk
 
 /** An event without the fields that are undefined. */
-export const make = (type: string, fields: { readonly [key: string]: Json | undefined } = {}): AgEvent => {
-  const made: { [key: string]: Json; type: string } = { type }
-  for (const [key, value] of Object.entries(fields)) if (value !== undefined) made[key] = value
-  return made
-}
+export const make: typeof chunk = chunk
 
 /** A value as the text of a message. */
 export const textOf = (value: Json | undefined): string =>
@@ -59,16 +56,4 @@ export const usageOf = (key: string, usage: Usage): JsonObject => {
     cachedInputTokens: cachedTokens,
     ...(cacheWriteTokens === undefined ? {} : { cacheWriteInputTokens: cacheWriteTokens })
   }
-}
-
-/** The value of a field as a text. */
-export const wordOf = (from: JsonObject, key: string): string => {
-  const value = from[key]
-  return typeof value === "string" ? value : ""
-}
-
-/** The value of a field as an object. */
-export const objectOf = (from: JsonObject, key: string): JsonObject => {
-  const value = from[key]
-  return isJsonObject(value) ? value : {}
 }

@@ -3,9 +3,9 @@
  */
 
 import type { Json, JsonObject } from "../../internal/base/json.ts"
-import { type AgEvent, make, objectOf, textOf, wordOf } from "./agEvent.ts"
+import { type AgEvent, make, textOf } from "./agEvent.ts"
 import { Transcript } from "./agTranscript.ts"
-import type { Chunk } from "./uiChunk.ts"
+import { type Chunk, objectOf, wordOf } from "./uiChunk.ts"
 
 /** The parts of one run. Its functions change it in place. */
 export class AgParts {

@@ -4,7 +4,8 @@
  */
 
 import type { Json, JsonObject } from "../../internal/base/json.ts"
-import { type AgEvent, make, wordOf } from "./agEvent.ts"
+import { type AgEvent, make } from "./agEvent.ts"
+import { wordOf } from "./uiChunk.ts"
 
 type Message = { [key: string]: Json; readonly id: string; readonly role: string }
 

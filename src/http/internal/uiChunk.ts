@@ -5,7 +5,7 @@
 import type { Content, MediaContent } from "../../Content.ts"
 import * as Contents from "../../Content.ts"
 import type { CallOutcome } from "../../Call.ts"
-import { type Json, type JsonObject, plain } from "../../internal/base/json.ts"
+import { isJsonObject, type Json, type JsonObject, plain } from "../../internal/base/json.ts"
 
 /** A chunk, as the protocol names it. */
 export type Chunk = JsonObject & { readonly type: string }
@@ -58,3 +58,15 @@ export const finishReason = (reason: string | undefined): string =>
   reason !== undefined && known.has(reason) ? reason : "other"
 
 const known: ReadonlySet<string> = new Set(["stop", "length", "content-filter", "tool-calls", "error"])
+
+/** The value of a field as a text. */
+export const wordOf = (from: JsonObject, key: string): string => {
+  const value = from[key]
+  return typeof value === "string" ? value : ""
+}
+
+/** The value of a field as an object. */
+export const objectOf = (from: JsonObject, key: string): JsonObject => {
+  const value = from[key]
+  return isJsonObject(value) ? value : {}
+}
