@@ -66,6 +66,7 @@ const failedRun = (browser: Browser, site: Site) =>
     await page.keyboard.press("e")
     const at = await page.locator(".film output").textContent()
     await page.locator(".banner", { hasText: "skill failed" }).waitFor()
+    await page.locator(".node.error", { hasText: "book" }).waitFor()
     await picture(page, "run")
     for (const name of ["Blocks", "Events", "State", "Usage", "Explain"]) {
       await page.getByRole("tab", { name: new RegExp(`^${name}`) }).click()
@@ -252,7 +253,7 @@ const firstRun = (browser: Browser) =>
   attempt("'kernai studio' without a store shows a recorded run, without a key", async () => {
     const script = `
       const { spawn } = require("node:child_process")
-      const child = spawn(process.execPath, ["--conditions=kernai-source", "src/cli/main.ts", "studio"], { stdio: ["ignore", "pipe", "inherit"] })
+      const child = spawn(process.execPath, ["--conditions=kernai-source", "src/cli/main.ts", "studio"], { stdio: ["ignore", "pipe", "ignore"], detached: true })
       child.stdout.once("data", (text) => { console.log(String(text).trim()); console.log(child.pid); child.unref(); child.stdout.destroy(); process.exit(0) })`
     const [url = "", pid = ""] = node(["--eval", script]).stdout.trim().split("\n")
     try {
