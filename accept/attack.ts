@@ -1,11 +1,7 @@
 /**
  * The promises under attack: hostile values, texts, files, clocks, servers and frozen processes.
- *
- * A line of `missing` is a promise that is not kept yet. It fails until a test proves it.
  */
 import { existing, type Line } from "./support.ts"
-
-const missing = (line: string): Line => ({ line, pass: false, figure: "not kept yet" })
 
 export const attack = async (): Promise<ReadonlyArray<Line>> => [
   existing("1. values that code of a host throws, fails or dies with end a run typed", [
@@ -53,15 +49,23 @@ export const attack = async (): Promise<ReadonlyArray<Line>> => [
   existing("16, 18. /skills shows media inputs; produces is held; hooks choose providers; /tasks is live", [
     "test/toolbox/promises.test.ts"
   ]),
-  missing("17. no verdict of a test depends on time"),
+  existing("17. tests of processes wait for facts, not for a while", [
+    "test/mcp/Hostile.test.ts",
+    "test/mcp/McpConnection.test.ts",
+    "test/examples/recovery.test.ts",
+    "test/reliability/kills.test.ts"
+  ]),
   existing("18. skill files by globs; a tree bounded over its life and at once", [
     "test/file/SkillFileLoader.test.ts",
     "test/workflow/budget.test.ts"
   ]),
-  missing("18. generation options that a model does not take are dropped with an event"),
+  existing("18. generation options that a model does not take are dropped with an event", [
+    "test/provider/droppedOptions.test.ts"
+  ]),
   existing("19. traces say what the vendor sent", ["test/Telemetry.test.ts"]),
-  existing("20. dates are date-time, and lost patterns are named", [
+  existing("20. dates are date-time, lost patterns are named, and usage lines show types", [
     "test/internal/base/dateFormat.test.ts",
+    "test/toolbox/results.test.ts",
     "test/SkillRegistry.test.ts"
   ]),
   existing("21. suites for stores run twice over one database", ["test/testing/again.test.ts"]),

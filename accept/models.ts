@@ -12,9 +12,21 @@ export const models = async (): Promise<ReadonlyArray<Line>> => [
     "test/provider/media.test.ts"
   ]),
   ofFiles(tested, "every state of random conversations is a request that each adapter's format takes", [
-    "test/property/conversation.test.ts"
+    "test/property/conversation.test.ts",
+    "test/property/responses.test.ts"
   ]),
-  ofFiles(tested, "ProviderSuite passes five adapters over recorded and synthetic replies, and finds eight mistakes", [
+  ofFiles(tested, "OpenAI over Responses: encrypted reasoning goes back to its model, in its place (synthetic)", [
+    "test/provider/openAiResponses.test.ts"
+  ]),
+  ofFiles(
+    tested,
+    "hosted tools of three vendors: offered as the policy allows, in events, journal and cost (synthetic)",
+    ["test/provider/HostedTools.test.ts"]
+  ),
+  ofFiles(tested, "recorded and synthetic replies of every format read the same, however the network cuts them", [
+    "test/provider/cassettes.test.ts"
+  ]),
+  ofFiles(tested, "ProviderSuite passes six formats over recorded and synthetic replies, and finds eight mistakes", [
     "test/testing/ProviderSuite.test.ts"
   ]),
   ofFiles(tested, "500 skills: a prompt under 8 KB, the right one found in 50 of 50 cases, in blocks and natively", [

@@ -1,7 +1,7 @@
 /**
  * The acceptance: every promise of a part, one line each, with pass or fail and its figure.
  *
- * `npm run accept -- house` (or kernel, workflows, mcp, durable, toolbox, models, agents, studio; several, or
+ * `npm run accept -- house` (or kernel, workflows, mcp, durable, toolbox, models, agents, cluster, serve; several, or
  * none for all). Ends with 0 only when every line passes.
  */
 import type { Line } from "./support.ts"
@@ -16,6 +16,8 @@ const parts: ReadonlyArray<string> = [
   "attack",
   "agents",
   "models",
+  "cluster",
+  "serve",
   "studio"
 ]
 

@@ -22,8 +22,10 @@ const names: ReadonlyArray<string> = [
   "start",
   "agents",
   "followers",
+  "http",
   "team",
-  "store"
+  "store",
+  "cluster"
 ]
 
 const install = () => {

@@ -28,7 +28,8 @@ const member = (name: string, below: ReadonlyArray<Agent.Agent> = []): Agent.Age
     instructions: "You test.",
     model: { id: name, capabilities: ["text"] },
     agents: below,
-    concurrency: 8
+    concurrency: 8,
+    spawn: { maxAgents: agents + 1, maxDepth: 3 }
   })
 
 const root = member("root", [member("upper", [member("middle", [member("leaf")])])])

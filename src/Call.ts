@@ -75,6 +75,35 @@ export interface CallError {
 }
 
 /**
+ * A call that the vendor of the model ran itself, such as a web search. It is never reviewed or run here.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface HostedCall {
+  readonly callId: string
+  /** The name of the tool, such as `web_search` or `code_execution`. */
+  readonly name: string
+  /** What the model asked for: the query, or the code. */
+  readonly input: Json
+  /** Whether it failed at the vendor. Absent: it did not. */
+  readonly isError?: true
+  /** The pages that were found. */
+  readonly sources: ReadonlyArray<HostedSource>
+}
+
+/**
+ * A page that a hosted search found. Its text comes from outside.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface HostedSource {
+  readonly url: string
+  readonly title?: string
+}
+
+/**
  * The outcome of a call, without the call: `output`, or `error` and the media in `output` that the failure carries.
  *
  * @category models

@@ -14,6 +14,7 @@ import * as Bounds from "./internal/base/bounds.ts"
 import type { Block } from "./Block.ts"
 import * as Blocks from "./Block.ts"
 import type * as BlockParser from "./BlockParser.ts"
+import type { HostedCall } from "./Call.ts"
 import type { Content, Thinking } from "./Content.ts"
 import * as Contents from "./Content.ts"
 import { BlockFold } from "./internal/words/blockFold.ts"
@@ -24,7 +25,7 @@ import * as Snapshot from "./internal/base/snapshot.ts"
 import { LimitExceeded } from "./KernelError.ts"
 import type { Limits } from "./Limits.ts"
 import { kindOf } from "./Media.ts"
-import type { File, Finish, Metadata, ReportedUsage, StreamPart, ToolCall } from "./StreamPart.ts"
+import type { File, Finish, HostedResult, Metadata, ReportedUsage, StreamPart, ToolCall } from "./StreamPart.ts"
 
 /**
  * A whole reply.
@@ -42,6 +43,8 @@ export interface Reply {
   /** The block the reply ended in. Never act on it. */
   readonly unclosed: Block | undefined
   readonly calls: ReadonlyArray<ToolCall>
+  /** The calls that the vendor ran itself. */
+  readonly hosted: ReadonlyArray<HostedCall>
   /** The contents of the assistant message: thinking where it occurred, text, media, then native calls. */
   readonly content: ReadonlyArray<Content>
   /** Undefined when the stream was cut. */
@@ -244,6 +247,26 @@ const readable = ({ blocksPerReply }: Limits): number => Math.max(1, blocksPerRe
 const written = (call: ToolCall): ToolCall =>
   Result.isSuccess(Snapshot.take(call.params)) ? call : { ...call, params: "" }
 
+/** The calls of a reply that its vendor ran. */
+class HostedCalls {
+  readonly #calls = new Map<string, HostedCall>()
+
+  begin({ id, name, params }: ToolCall): void {
+    if (this.#calls.size >= Bounds.nativeCallsBeyond) return
+    const input = Snapshot.take(params)
+    this.#calls.set(id, { callId: id, name, input: Result.getOrElse(input, () => ({})), sources: [] })
+  }
+
+  end({ id, isFailure, result }: HostedResult): void {
+    const call = this.#calls.get(id)
+    if (call !== undefined) this.#calls.set(id, { ...call, ...(isFailure && { isError: true }), ...result })
+  }
+
+  all(): ReadonlyArray<HostedCall> {
+    return [...this.#calls.values()]
+  }
+}
+
 class ReplyReader implements Reader {
   readonly #listener: Listener
   readonly #origin: { readonly provider: string; readonly model: string }
@@ -252,6 +275,7 @@ class ReplyReader implements Reader {
   readonly #text = new Pieces()
   readonly #blocks: Array<Block> = []
   readonly #calls: Array<ToolCall> = []
+  readonly #hosted = new HostedCalls()
   readonly #media: Array<Content> = []
   readonly #thinking = new Map<string, Thought>()
   /** How many thoughts precede the text. */
@@ -303,8 +327,18 @@ class ReplyReader implements Reader {
           this.#listener.part(part)
           break
         case "tool-call":
+          if (part.providerExecuted === true) {
+            this.#hosted.begin(part)
+            this.#listener.part(part)
+            break
+          }
           if (this.#calls.length >= this.#limits.blocksPerReply + Bounds.nativeCallsBeyond) break
           this.#calls.push(written(part))
+          this.#listener.part(part)
+          break
+        case "tool-result":
+          this.#hosted.end(part)
+          this.#grow(part.result.sources.reduce((sum, { title = "", url }) => sum + url.length + title.length, 0))
           this.#listener.part(part)
           break
         case "file":
@@ -351,6 +385,7 @@ class ReplyReader implements Reader {
       blocks: this.#blocks,
       unclosed: this.#unclosed,
       calls: this.#calls,
+      hosted: this.#hosted.all(),
       content: this.#content(text),
       finish: this.#finish,
       reported: this.#reported,

@@ -1,7 +1,8 @@
 /**
  * Options for generating a reply.
  *
- * A plain value. Absent options are left to the model, and each provider leaves out those it does not support.
+ * A plain value. Absent options are left to the model. Options that a model does not take are not sent, and the event
+ * `options_dropped` names them.
  *
  * @since 0.1.0
  */

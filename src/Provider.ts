@@ -34,6 +34,13 @@ export interface ToolDefinition {
   readonly description: string
   /** JSON Schema (2020-12) of the input, always an object. */
   readonly inputSchema: JsonObject
+  /**
+   * The definition of a tool that vendors run themselves, by provider name. A provider that is not among them sends
+   * nothing for it.
+   *
+   * @since 0.2.0
+   */
+  readonly hosted?: { readonly [provider: string]: JsonObject }
 }
 
 /**
@@ -100,6 +107,13 @@ export interface ProviderShape {
   /** The key in model strings, such as `anthropic` or `openai`. */
   readonly name: string
   readonly stream: (request: Request) => Stream.Stream<StreamPart, ProviderError>
+  /**
+   * Returns the options of a request that its model takes. The others are not sent, and `options_dropped` names them.
+   * Absent: all are taken.
+   *
+   * @since 0.2.0
+   */
+  readonly takes?: (request: Pick<Request, "generation" | "model">) => Generation
   /** The models on offer, if the vendor lists them. */
   readonly models?: Effect.Effect<ReadonlyArray<Model>, ProviderError>
 }

@@ -67,6 +67,8 @@ export type TurnEvent =
   | (Event<"blocks_ignored"> & { readonly kinds: ReadonlyArray<string>; readonly reason: string })
   | (Event<"informational_only"> & { readonly kinds: ReadonlyArray<string> })
   | (Event<"no_blocks_stall"> & { readonly prosePreview: string; readonly kinds: ReadonlyArray<string> })
+  /** A reply was cut before its vendor reported its usage. This usage, which is partial, is counted for it. */
+  | (Event<"partial_usage"> & { readonly usage: Usage })
   | (Event<"reply_cut"> & { readonly finishReason: FinishReason })
   /** The model repeats itself. It was sent a correction; the next repetition fails the run. */
   | (Event<"loop_detected"> & { readonly repeats: number; readonly names: ReadonlyArray<string> })
@@ -81,6 +83,15 @@ export type TurnEvent =
     })
   /** The vendor read much less from its cache than was expected. */
   | (Event<"cache_missed"> & { readonly expected: number; readonly read: number })
+  /**
+   * Options of the agent that the model does not take, such as `temperature` or `thinking.budget`: the request is sent
+   * without them. Emitted when they change, not with every request.
+   */
+  | (Event<"options_dropped"> & {
+      readonly provider: string
+      readonly model: string
+      readonly options: ReadonlyArray<string>
+    })
   /** The model made a medium, which is stored now and named by its message. */
   | (Event<"media_made"> & { readonly kind: Kind; readonly fileId: string; readonly mediaType: string | null })
   | (Event<"output_rejected"> & { readonly detail: string })

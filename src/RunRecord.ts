@@ -7,7 +7,7 @@
  */
 
 import type { DialectName } from "./Dialect.ts"
-import type { Call, CallOutcome } from "./Call.ts"
+import type { Call, HostedCall, CallOutcome } from "./Call.ts"
 import type { Message } from "./Message.ts"
 import type {
   CallLeft,
@@ -106,6 +106,8 @@ export interface ModelCompleted extends Phase<"model_completed"> {
   readonly latencyMs: number
   readonly outcome: Outcome
   readonly calls: ReadonlyArray<Call>
+  /** The calls that the vendor ran itself. Absent: none. */
+  readonly hosted?: ReadonlyArray<HostedCall>
 }
 
 /**

@@ -144,6 +144,12 @@ export interface AnySkill<out R = never> {
    * @since 0.2.0
    */
   readonly lostPatterns?: ReadonlyArray<string>
+  /**
+   * The tool as the vendors that run it define it, by provider name. Absent: the skill runs here.
+   *
+   * @since 0.2.0
+   */
+  readonly hosted?: { readonly [provider: string]: JsonObject }
   /** The entry in `/skills`. Computed on first access. */
   readonly listing: string
   /** Reads the text of a command block as parameters. Never fails. */
@@ -323,6 +329,32 @@ export function make<const Name extends string, S extends Schema.Constraint, A, 
     (params) => Effect.flatMap(decode(params), (value) => Effect.orElseSucceed(input.encode(value), () => params))
   )
 }
+
+/**
+ * Creates a tool that the vendor of the model runs itself, from its definitions by provider name. `HostedTools` of
+ * `kernai/provider` has the usual ones.
+ *
+ * It is sent to a model in both dialects, unless its provider is not among `tools` or a policy does not allow it: a
+ * policy is asked before each request, with an empty input, since the vendor asks nobody. A call that needs a person's
+ * confirmation is therefore not offered. Its calls are part of `model_completed`, and cost what the price of the model
+ * says.
+ *
+ * @category constructors
+ * @since 0.2.0
+ */
+export const hosted = <const Name extends string>(
+  name: Name,
+  options: { readonly description: string; readonly tools: { readonly [provider: string]: JsonObject } }
+): AnySkill & { readonly name: Name } => ({
+  ...dynamic(name, {
+    description: options.description,
+    inputSchema: { type: "object", properties: {} },
+    effects: "read",
+    execute: () => Effect.fail(`'${name}' is run by the vendor of the model`)
+  }),
+  name,
+  hosted: options.tools
+})
 
 /**
  * Creates a skill whose input is described by a JSON Schema, such as one of a foreign source. The input reaches

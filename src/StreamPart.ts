@@ -154,6 +154,26 @@ export interface ToolCall extends Base<"tool-call"> {
   readonly id: string
   readonly name: string
   readonly params: unknown
+  /**
+   * Did the vendor run the call itself? Then it is not run here.
+   *
+   * @since 0.2.0
+   */
+  readonly providerExecuted?: boolean
+}
+
+/**
+ * The result of a call that the vendor ran itself, with the pages it found. It is for hosts to see: nothing is run.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface HostedResult extends Base<"tool-result"> {
+  readonly id: string
+  readonly name: string
+  readonly result: { readonly sources: ReadonlyArray<{ readonly url: string; readonly title?: string }> }
+  readonly isFailure: boolean
+  readonly providerExecuted: true
 }
 
 /**
@@ -212,6 +232,7 @@ export type StreamPart =
   | ToolParamsDelta
   | ToolParamsEnd
   | ToolCall
+  | HostedResult
   | File
   | ResponseMetadata
   | Finish

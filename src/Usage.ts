@@ -34,6 +34,13 @@ export interface Usage {
   readonly outputTokens: number
   /** Output tokens that were spent on thinking. */
   readonly reasoningTokens: number
+  /**
+   * A reply was cut before its vendor reported its usage: the output is estimated from what arrived. A sum is partial
+   * as soon as one of its usages is.
+   *
+   * @since 0.2.0
+   */
+  readonly partial?: true
 }
 
 /**
@@ -60,6 +67,7 @@ export interface Encoded {
   readonly cache_write_tokens?: number
   readonly output_tokens?: number
   readonly reasoning_tokens?: number
+  readonly partial?: true
 }
 
 /**
@@ -76,7 +84,8 @@ export const Usage: Schema.Codec<Usage, Encoded> = (() => {
     cachedTokens: Count,
     cacheWriteTokens: Schema.optionalKey(Schema.Natural),
     outputTokens: Count,
-    reasoningTokens: Count
+    reasoningTokens: Count,
+    partial: Schema.optionalKey(Schema.Literal(true))
   })
     .check(
       Schema.makeFilter((usage) => {
@@ -161,7 +170,8 @@ export const add = (self: Usage, that: Usage): Usage => ({
   cachedTokens: self.cachedTokens + that.cachedTokens,
   ...writes((self.cacheWriteTokens ?? 0) + (that.cacheWriteTokens ?? 0)),
   outputTokens: self.outputTokens + that.outputTokens,
-  reasoningTokens: self.reasoningTokens + that.reasoningTokens
+  reasoningTokens: self.reasoningTokens + that.reasoningTokens,
+  ...(self.partial === true || that.partial === true ? { partial: true } : {})
 })
 
 /**
@@ -201,6 +211,15 @@ export const costOf = (usage: Usage | null | undefined, price: Price | undefined
 }
 
 /**
+ * Returns the cost in US dollars of the calls that a vendor ran itself.
+ *
+ * @category combinators
+ * @since 0.2.0
+ */
+export const hostedCost = (calls: ReadonlyArray<{ readonly name: string }>, price: Price | undefined): number =>
+  calls.reduce((sum, { name }) => sum + (price?.hosted?.[name] ?? 0), 0)
+
+/**
  * Decodes the wire form.
  *
  * @category codecs
@@ -215,12 +234,13 @@ export const decode = (input: unknown): Result.Result<Usage, UsageInvalid> =>
  * @category codecs
  * @since 0.1.0
  */
-export const encode = (usage: Usage): Required<Omit<Encoded, "cache_write_tokens">> & Encoded => ({
+export const encode = (usage: Usage): Required<Omit<Encoded, "cache_write_tokens" | "partial">> & Encoded => ({
   input_tokens: usage.inputTokens,
   cached_tokens: usage.cachedTokens,
   ...(usage.cacheWriteTokens === undefined ? {} : { cache_write_tokens: usage.cacheWriteTokens }),
   output_tokens: usage.outputTokens,
-  reasoning_tokens: usage.reasoningTokens
+  reasoning_tokens: usage.reasoningTokens,
+  ...(usage.partial === true ? { partial: true } : {})
 })
 
 // Some providers send `null` for counts they do not report, whatever their types say.

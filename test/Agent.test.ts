@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Result, Schema } from "effect"
 import { Agent, Kernel, Model, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
-import { Config } from "../src/internal/agent/agentConfig.ts"
+import { Config, unknownKey } from "../src/internal/agent/agentConfig.ts"
 import { canonical } from "./support/canonical.ts"
 import { kernel } from "./support/kernel.ts"
 import { cases } from "./support/property.ts"
@@ -63,6 +63,16 @@ describe("Agent.toConfig and fromConfig (AC-23)", () => {
     for (const agent of [full, small]) {
       const again = Result.getOrThrow(Agent.fromConfig(Result.getOrThrow(Agent.toConfig(agent))))
       assert.deepStrictEqual(comparable(again), comparable(agent))
+    }
+  })
+
+  it("round-trip every model of the catalogue, which a file then takes without an unknown key", () => {
+    for (const model of Model.catalogue.flatMap(({ models }) => models)) {
+      const config = Result.getOrThrow(Agent.toConfig({ ...small, model, dialect: "auto" }))
+      const again = Result.getOrThrow(Agent.fromConfig(config))
+      assert.deepStrictEqual(again.model, model)
+      assert.strictEqual(again.dialect, "auto")
+      assert.isUndefined(unknownKey(config))
     }
   })
 

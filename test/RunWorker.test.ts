@@ -9,6 +9,7 @@ import {
   Layer,
   Logger,
   Option,
+  Queue,
   Ref,
   Schedule,
   Scope,
@@ -98,6 +99,50 @@ describe("RunWorker", () => {
       const count = yield* Effect.provide(RunWorker.runOnce({ agents: [agent] }), process(store))
       assert.strictEqual(count, 1)
       assert.strictEqual(yield* statusOf(store, "r"), "completed")
+    })
+  )
+
+  it.effect("starts the next run that waits as soon as a place is free, without waiting for its next look", () =>
+    Effect.gen(function* () {
+      const { layer, store, submit } = yield* crowded
+      const ids = Array.from({ length: 20 }, (_, number) => `r${number}`)
+      yield* Effect.forEach(ids, (runId) => submit(agent, runId), { discard: true })
+      const ended = yield* Queue.unbounded<string>()
+      const worker = RunWorker.run({
+        agents: [agent],
+        concurrency: 3,
+        pollInterval: "1 hour",
+        onRun: ({ runId }) => Effect.asVoid(Queue.offer(ended, runId))
+      })
+      yield* Effect.forkChild(Effect.provide(worker, layer))
+      const first = yield* Effect.forEach(ids, () => Queue.take(ended))
+      assert.sameMembers(first, ids)
+      assert.strictEqual(yield* Clock.currentTimeMillis, 0)
+      assert.strictEqual((yield* store.list({ status: ["completed"] })).length, 20)
+    })
+  )
+
+  it.effect("claims a run at once that its own process submits or answers, without waiting for its next look", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const asks = Policy.layer(() => Effect.succeed(Policy.confirm("it costs")))
+      const layer = Layer.provide(process(store), asks)
+      const exits = yield* Queue.unbounded<boolean>()
+      yield* Effect.gen(function* () {
+        const worker = RunWorker.run({
+          agents: [agent],
+          pollInterval: "1 hour",
+          onRun: (_, exit) => Effect.asVoid(Queue.offer(exits, Exit.isSuccess(exit)))
+        })
+        yield* Effect.forkChild(worker)
+        yield* Effect.repeat(Effect.yieldNow, { times: 100 })
+        yield* Kernel.submit(agent, "pay eva", { runId: "r" })
+        assert.isFalse(yield* Queue.take(exits))
+        assert.strictEqual(yield* statusOf(store, "r"), "waiting")
+        yield* Kernel.answer("r", [{ callId: (yield* Kernel.questions("r"))[0]?.callId ?? "", approved: true }])
+        assert.isTrue(yield* Queue.take(exits))
+        assert.strictEqual(yield* Clock.currentTimeMillis, 0)
+      }).pipe(Effect.provide(Layer.merge(layer, Layer.succeed(RunStore.RunStore, store))))
     })
   )
 
@@ -781,7 +826,8 @@ describe("RunWorker", () => {
         orphanAfter: "1 minute"
       })
       const worker = yield* Effect.forkChild(Effect.provide(work, slow), { startImmediately: true })
-      yield* submit(agent, "r")
+      // Another process submits it, of which this one learns when it looks.
+      yield* Effect.provide(Kernel.submit(agent, "pay eva", { runId: "r" }), process({ ...store }))
       const holder = Effect.map(store.head("r"), (head) => Option.getOrThrow(head).lease?.workerId)
       yield* TestClock.adjust("9 seconds")
       assert.notStrictEqual(yield* holder, "me")
@@ -1592,6 +1638,27 @@ describe("RunWorker", () => {
       assert.strictEqual(yield* statusOf(store, "r"), "completed")
       const late = yield* Effect.flip(Effect.provide(said, Layer.succeed(RunStore.RunStore, store)))
       assert.strictEqual(late._tag, "ApprovalNotFound")
+    })
+  )
+
+  it.effect("takes a run at once when its host names it, and none after it has ended", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const scope = yield* Scope.make()
+      const work = Effect.gen(function* () {
+        const { take } = yield* Scope.provide(RunWorker.start({ agents: [agent], pollInterval: "1 hour" }), scope)
+        // The poll at the start finds nothing, and the next one is far.
+        yield* Effect.yieldNow
+        const submit = (runId: string) => Kernel.submit(agent, "pay eva", { runId })
+        yield* Effect.flatMap(submit("r"), take)
+        yield* Stream.runDrain(Kernel.follow("r"))
+        assert.strictEqual(yield* statusOf(store, "r"), "completed")
+        yield* take("none")
+        yield* Scope.close(scope, Exit.void)
+        yield* Effect.flatMap(submit("late"), take)
+        assert.strictEqual(yield* statusOf(store, "late"), "queued")
+      })
+      yield* Effect.provide(work, process(store))
     })
   )
 })

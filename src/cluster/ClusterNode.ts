@@ -42,7 +42,7 @@ import type { SqlClient } from "effect/sql/SqlClient"
  * @since 0.2.0
  */
 export interface ClientOptions {
-  /** The groups of shards that exist. Default: `default`. */
+  /** The groups of shards that exist, on every process the same. See `RunEntity`. Default: `default`. */
   readonly groups?: ReadonlyArray<string> | undefined
   /** How many shards a group has. Never change it while the cluster runs. Default: 300. */
   readonly shardsPerGroup?: number | undefined

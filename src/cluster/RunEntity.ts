@@ -73,6 +73,9 @@ export const Live = Schema.Struct({ after: Schema.Int, isFirst: Schema.Boolean, 
  *   read from the store, which every process has.
  * - `Ping` returns the address of the runner.
  *
+ * A run whose id is `<group>!<rest>` belongs to a group of shards, so that runners may take the runs of one tenant or the
+ * runs that need one machine. All others belong to the group `default`.
+ *
  * A cancellation needs no message: it is stored, which fences the runner out and stops it.
  *
  * @category entities
@@ -89,7 +92,9 @@ export const RunEntity = Entity.make("kernai/Run", [
     stream: true
   }).annotate(ClusterSchema.InterruptOnTermination, true),
   Rpc.make("Ping", { success: Schema.String })
-]).annotate(ClusterSchema.ClientTracingEnabled, false)
+])
+  .annotate(ClusterSchema.ClientTracingEnabled, false)
+  .annotate(ClusterSchema.ShardGroup, (entityId) => /^([a-z0-9-]{1,32})!/.exec(entityId)?.[1] ?? "default")
 
 /**
  * Returns the id of a run's entity: the id of the run, or its digest where a table of messages could not hold it.

@@ -104,7 +104,7 @@ export const openApi = (path: `/${string}` = "/"): OpenApi.OpenAPISpec => OpenAp
  * @since 0.2.0
  */
 export const toWebHandler = <A, E>(
-  app: Layer.Layer<A, E, HttpRouter.HttpRouter>
+  app: Layer.Layer<A, E, HttpRouter.HttpRouter | HttpRouter.Request<"Error" | "GlobalError", unknown>>
 ): {
   readonly handler: (request: Request) => Promise<Response>
   readonly dispose: () => Promise<void>
@@ -136,6 +136,7 @@ const runsLayer = (api: HttpKernelApi.HttpKernelApi) =>
       return handlers
         .handleAll({
           start: ({ payload }) => own((runs) => Effect.map(runs.start(payload), (runId) => ({ runId }))),
+          stream: ({ payload }) => Handlers.stream(own, payload),
           list: ({ query }) => own((runs) => runs.list(query)),
           head: ({ params }) => own((runs) => runs.summary(params.runId)),
           follow: ({ headers, params, query }) =>

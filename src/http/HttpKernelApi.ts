@@ -36,6 +36,14 @@ const start = HttpApiEndpoint.post("start", "/runs", { payload: Bodies.Start, su
   "Starts a run. It continues when the client leaves; follow it by its id."
 )
 
+const stream = HttpApiEndpoint.post("stream", "/runs/stream", {
+  payload: Bodies.Start,
+  success: HttpApiSchema.StreamSse({ data: Bodies.Event })
+}).annotate(
+  OpenApi.Description,
+  "Starts a run and sends its events, without another request. The header x-run-id has its id. Leaving stops nothing."
+)
+
 const list = HttpApiEndpoint.get("list", "/runs", { query: Bodies.ListQuery, success: Bodies.RunList })
 
 const head = HttpApiEndpoint.get("head", "/runs/:runId", { params: run, success: Bodies.Head })
@@ -90,7 +98,7 @@ const agents = HttpApiEndpoint.get("agents", "/agents", { success: Schema.Array(
 const health = HttpApiEndpoint.get("health", "/health", { success: Bodies.Health, error: HttpProblem.Unavailable })
 
 const Runs = HttpApiGroup.make("runs", { topLevel: true })
-  .add(start, list, head, follow, questions, answer, cancel, result, putMedia, getMedia, agents)
+  .add(start, stream, list, head, follow, questions, answer, cancel, result, putMedia, getMedia, agents)
   .middleware(Authorization)
 
 const Server = HttpApiGroup.make("server", { topLevel: true }).add(health)

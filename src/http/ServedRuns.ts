@@ -18,7 +18,7 @@ import type { JsonObject } from "../internal/base/json.ts"
 import type { Kernel } from "../Kernel.ts"
 import type { ConfigInvalid } from "../KernelError.ts"
 import type { Media } from "../Media.ts"
-import type { MediaStore, StoredMedia } from "../MediaStore.ts"
+import type { MediaStore, MediaStoreShape, StoredMedia } from "../MediaStore.ts"
 import type { RunEvent } from "../RunEvent.ts"
 import type { FollowOptions } from "../RunOptions.ts"
 import type { OpenQuestion, RunState } from "../RunState.ts"
@@ -121,6 +121,8 @@ export interface CallerRuns {
   readonly result: (runId: string) => Effect.Effect<Bodies.Result, HttpProblem>
   /** Stores a medium of a run, which may start later. */
   readonly putMedia: (runId: string, media: Media) => Effect.Effect<StoredMedia, HttpProblem>
+  /** Opens the media of a root run of the caller. */
+  readonly mediaOf: (rootRunId: string) => Effect.Effect<MediaStoreShape, HttpProblem, Scope.Scope>
   readonly getMedia: (
     runId: string,
     id: string

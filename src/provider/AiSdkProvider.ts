@@ -21,7 +21,7 @@ import { Provider, type ProviderShape, type Request } from "../Provider.ts"
 import type { FinishReason, ReportedUsage } from "../StreamPart.ts"
 import * as Packages from "./internal/aiSdkPackages.ts"
 import { toMessages, type Version, type Written } from "./internal/aiSdkPrompt.ts"
-import { extras } from "./internal/body.ts"
+import { extras, runHere } from "./internal/body.ts"
 import * as ChatReply from "./internal/chatReply.ts"
 import { type Fault, refusal, retryAt } from "./internal/providerFault.ts"
 import * as Foreign from "./internal/foreign.ts"
@@ -105,6 +105,7 @@ export const fromModel = (
 
   return {
     name,
+    takes,
     stream: (request) =>
       Stream.unwrap(
         Clock.clockWith((clock) => Effect.succeed(Foreign.stream(name, ask(request, clock), reader(name, clock))))
@@ -164,13 +165,20 @@ const readerOf =
     })
   }
 
+// It takes a level of thinking, no budget.
+const takes: NonNullable<ProviderShape["takes"]> = ({ generation }) => {
+  const { budget: _, ...thinking } = generation.thinking ?? {}
+  return generation.thinking === undefined ? generation : { ...generation, thinking }
+}
+
 const toOptions = (
   request: Request,
   name: string,
   prompt: ReadonlyArray<Written>,
   abortSignal: AbortSignal
 ): Packages.CallOptions => {
-  const { generation, tools } = request
+  const { generation } = request
+  const tools = runHere(request.tools)
   const options = {
     prompt,
     abortSignal,

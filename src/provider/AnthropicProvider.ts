@@ -17,7 +17,7 @@ import type { ProviderUnavailable } from "../KernelError.ts"
 import { Provider, type ProviderShape } from "../Provider.ts"
 import { adapter } from "./internal/adapter.ts"
 import { decoder, fault } from "./internal/anthropicReply.ts"
-import { media, name, toBody, toMessage } from "./internal/anthropicRequest.ts"
+import { media, name, takes, toBody, toMessage } from "./internal/anthropicRequest.ts"
 import { fromEnvironment, layerOf, requireKey } from "./internal/configured.ts"
 
 /**
@@ -53,6 +53,7 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
         "x-api-key": Redacted.value(options.apiKey)
       }),
       fault,
+      takes,
       list: { path: "/models", key: "data", id: "id", query: "limit=1000" }
     },
     (speak) => speak({ path: () => "/messages", media, encode: toMessage, body: toBody, decoder })

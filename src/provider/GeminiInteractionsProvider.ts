@@ -12,18 +12,18 @@ import type * as Effect from "effect/Effect"
 import type * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
-import type { JsonObject } from "../internal/base/json.ts"
+import { jsonObject, type JsonObject } from "../internal/base/json.ts"
 import type { ProviderUnavailable } from "../KernelError.ts"
 import type { Message } from "../Message.ts"
 import { Provider, type ProviderShape, type Request } from "../Provider.ts"
 import type { FinishReason, ReportedUsage } from "../StreamPart.ts"
 import { adapter } from "./internal/adapter.ts"
-import { assemble, extras, laidOver, type Settings } from "./internal/body.ts"
+import { assemble, extras, laidOver, type Settings, toolsOf } from "./internal/body.ts"
 import { fromEnvironment, layerOf, requireKey } from "./internal/configured.ts"
 import type { Fault } from "./internal/providerFault.ts"
 import type { Decoder } from "./internal/frames.ts"
 import * as Google from "./internal/google.ts"
-import { allMedia, type Piece, spoken, textOf } from "./internal/messageParts.ts"
+import { allMedia, itemsOf, type Piece, spoken, textOf } from "./internal/messageParts.ts"
 import { count, type Fields, fields, isFields, list, string, text } from "./internal/readFields.ts"
 import type { Reply } from "./internal/replyParts.ts"
 
@@ -47,7 +47,7 @@ export interface Options {
  * @since 0.1.0
  */
 export const make = (options: Options): Effect.Effect<ProviderShape, never, HttpClient.HttpClient> =>
-  adapter(Google.vendor(name, options), (speak) =>
+  adapter({ ...Google.vendor(name, options), takes }, (speak) =>
     speak({ path: () => "/interactions", media: allMedia, encode: toSteps, body: toBody, decoder })
   )
 
@@ -138,10 +138,11 @@ const toSteps = (message: Message, pieces: ReadonlyArray<Piece>): WireSteps => {
         })
         break
       case "thought": {
+        close()
+        steps.push(...itemsOf(piece))
         const kept = isFields(piece.signature) ? piece.signature : undefined
         const signature = text(kept, "signature")
         if (signature === undefined || text(kept, "callId") !== undefined) break
-        close()
         steps.push({
           type: "thought",
           signature,
@@ -163,6 +164,12 @@ const toPart = (piece: Extract<Piece, { readonly kind: "text" | "media" }>): Jso
         ...("url" in piece.source ? { uri: piece.source.url } : { data: piece.source.data })
       }
 
+// It takes a level of thinking, no budget.
+const takes: NonNullable<ProviderShape["takes"]> = ({ generation }) => {
+  const { budget: _, ...thinking } = generation.thinking ?? {}
+  return generation.thinking === undefined ? generation : { ...generation, thinking }
+}
+
 const toBody = (request: Request, messages: ReadonlyArray<WireSteps>): string => {
   const { generation } = request
   const own = extras(request, name)
@@ -182,15 +189,12 @@ const toBody = (request: Request, messages: ReadonlyArray<WireSteps>): string =>
       stream: true,
       store: false,
       system_instruction: system.length === 0 ? undefined : system.join("\n\n"),
-      tools:
-        request.tools.length === 0
-          ? undefined
-          : request.tools.map((tool) => ({
-              type: "function",
-              name: tool.name,
-              description: tool.description,
-              parameters: tool.inputSchema
-            })),
+      tools: toolsOf(request, name, (tool) => ({
+        type: "function",
+        name: tool.name,
+        description: tool.description,
+        parameters: tool.inputSchema
+      })),
       ...own,
       generation_config: laidOver(config, own["generation_config"])
     },
@@ -203,8 +207,47 @@ const toBody = (request: Request, messages: ReadonlyArray<WireSteps>): string =>
 
 const failed = (told: Fields | undefined): Fault => Google.fault(told, 500)
 
+/** The calls that Google runs: a step with the call, and one with its result. */
+class Hosted {
+  readonly #reply: Reply
+  readonly #steps = new Map<string, Fields>()
+  readonly #calls = new Map<string, Fields>()
+
+  constructor(reply: Reply) {
+    this.#reply = reply
+  }
+
+  /** Takes a step, or more of it. Returns false for a step of another kind. */
+  take(key: string, piece: Fields | undefined): boolean {
+    if (piece === undefined || !hostedNames.has(toolOf(piece))) return false
+    this.#steps.set(key, { ...this.#steps.get(key), ...piece })
+    return true
+  }
+
+  stop(key: string): void {
+    const result = this.#steps.get(key)
+    const called = text(result, "id")
+    if (result !== undefined && called !== undefined) this.#calls.set(called, result)
+    const id = text(result, "call_id")
+    const call = this.#calls.get(id ?? "")
+    if (result === undefined || call === undefined) return
+    const sources = list(result, "result").map((page) => ({ url: text(page, "url"), title: text(page, "title") }))
+    const isError = result["is_error"] === true
+    const input = jsonObject(call["arguments"])
+    this.#reply.hosted({ id, name: hostedNames.get(toolOf(call)) ?? "", input, isError, sources }, name, [call, result])
+  }
+}
+
+const toolOf = (step: Fields): string => (string(step, "type") ?? "").replace(/_(call|result)$/, "")
+
+const hostedNames: ReadonlyMap<string, string> = new Map([
+  ["google_search", "web_search"],
+  ["code_execution", "code_execution"]
+])
+
 /** Reads the steps of an interaction, by their index. */
 const makeSteps = (reply: Reply) => {
+  const hosted = new Hosted(reply)
   const signatures = new Map<string, string>()
   const media = new Map<string, { readonly mediaType: string | undefined; readonly data: string }>()
 
@@ -214,6 +257,7 @@ const makeSteps = (reply: Reply) => {
   }
 
   const start = (key: string, step: Fields | undefined) => {
+    if (hosted.take(key, step)) return
     switch (string(step, "type")) {
       case "function_call": {
         const callId = reply.call(key, text(step, "id"), string(step, "name") ?? "")
@@ -261,6 +305,7 @@ const makeSteps = (reply: Reply) => {
   }
 
   const delta = (key: string, part: Fields | undefined) => {
+    if (hosted.take(key, part)) return
     switch (string(part, "type")) {
       case "text":
         return reply.text(string(part, "text") ?? "")
@@ -280,6 +325,7 @@ const makeSteps = (reply: Reply) => {
     endMedium(key)
     if (signature !== undefined && signature !== "") reply.endThinking({ [name]: { signature } })
     reply.endCall(key)
+    hosted.stop(key)
   }
 
   /** Reports media whose steps never stopped. */

@@ -11,19 +11,19 @@ import type * as Effect from "effect/Effect"
 import type * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
-import type { Json, JsonObject } from "../internal/base/json.ts"
+import { type Json, jsonObject, type JsonObject } from "../internal/base/json.ts"
 import type { ProviderUnavailable } from "../KernelError.ts"
 import type { Message } from "../Message.ts"
 import { Provider, type ProviderShape, type Request } from "../Provider.ts"
 import type { FinishReason, ReportedUsage } from "../StreamPart.ts"
 import { adapter } from "./internal/adapter.ts"
-import { assemble, extras, laidOver, type Settings } from "./internal/body.ts"
+import { assemble, extras, hostedOf, laidOver, runHere, type Settings } from "./internal/body.ts"
 import { fromEnvironment, layerOf, requireKey } from "./internal/configured.ts"
 import type { Fault } from "./internal/providerFault.ts"
 import type { Decoder } from "./internal/frames.ts"
 import * as Google from "./internal/google.ts"
-import { allMedia, type Piece, spoken, textOf } from "./internal/messageParts.ts"
-import { count, type Fields, fields, firstAnswer, list, string, text } from "./internal/readFields.ts"
+import { allMedia, itemsOf, type Piece, spoken, textOf } from "./internal/messageParts.ts"
+import { count, type Fields, fields, firstAnswer, list, string, strings, text } from "./internal/readFields.ts"
 import type { Reply } from "./internal/replyParts.ts"
 
 /**
@@ -46,7 +46,7 @@ export interface Options {
  * @since 0.1.0
  */
 export const make = (options: Options): Effect.Effect<ProviderShape, never, HttpClient.HttpClient> =>
-  adapter(Google.vendor(name, options), (speak) =>
+  adapter({ ...Google.vendor(name, options), takes }, (speak) =>
     speak({
       path: ({ model }) => `/models/${encodeURIComponent(model.id)}:streamGenerateContent`,
       query: "alt=sse",
@@ -151,7 +151,7 @@ const toParts = (piece: Piece, signatures: ReadonlyMap<string, string>): Readonl
       return [{ functionResponse: { id: piece.id, name: piece.name ?? "unknown", response } }, ...shown]
     }
     case "thought":
-      return []
+      return itemsOf(piece)
   }
 }
 
@@ -172,18 +172,7 @@ const toBody = (request: Request, messages: ReadonlyArray<WireMessage>): string 
   return assemble(
     {
       systemInstruction: system.length === 0 ? undefined : { parts: system },
-      tools:
-        request.tools.length === 0
-          ? undefined
-          : [
-              {
-                functionDeclarations: request.tools.map((tool) => ({
-                  name: tool.name,
-                  description: tool.description,
-                  parametersJsonSchema: tool.inputSchema
-                }))
-              }
-            ],
+      tools: toTools(request),
       ...own,
       generationConfig: laidOver(config, own["generationConfig"])
     },
@@ -192,9 +181,24 @@ const toBody = (request: Request, messages: ReadonlyArray<WireMessage>): string 
   )
 }
 
-const thinkingConfig = ({ generation }: Request, own: Fields | undefined): Json | undefined => {
-  const { budget, effort } = generation.thinking ?? {}
-  // The API refuses a budget together with a level.
+const toTools = ({ tools }: Request): ReadonlyArray<JsonObject> | undefined => {
+  const functionDeclarations = runHere(tools).map((tool) => ({
+    name: tool.name,
+    description: tool.description,
+    parametersJsonSchema: tool.inputSchema
+  }))
+  const written = [...(functionDeclarations.length === 0 ? [] : [{ functionDeclarations }]), ...hostedOf(tools, name)]
+  return written.length === 0 ? undefined : written
+}
+
+// The API refuses a budget together with a level.
+const takes: NonNullable<ProviderShape["takes"]> = ({ generation }) => {
+  const { budget } = generation.thinking ?? {}
+  return budget === undefined ? generation : { ...generation, thinking: { budget } }
+}
+
+const thinkingConfig = (request: Request, own: Fields | undefined): Json | undefined => {
+  const { budget, effort } = takes(request).thinking ?? {}
   const isOwn = own?.["thinkingBudget"] !== undefined || own?.["thinkingLevel"] !== undefined
   const shown = { includeThoughts: true }
   if (budget !== undefined) return isOwn ? shown : { ...shown, thinkingBudget: budget }
@@ -230,10 +234,38 @@ const decoder = (reply: Reply): Decoder => {
   let isKnown = false
   let calls = 0
 
-  const finish = (given: FinishReason) =>
+  const finish = (given: FinishReason) => {
+    if (!reply.isFinished) readGrounding()
     reply.finish(given === "stop" && reply.hasCalls ? "tool-calls" : given, toUsage(usage))
+  }
+
+  let code: Fields | undefined
+
+  // What was run is told in two parts, which go back together.
+  const readCode = (part: Fields, ran: Fields) => {
+    const isError = string(ran, "outcome") !== "OUTCOME_OK"
+    const input = jsonObject(fields(code, "executableCode"))
+    reply.hosted({ name: "code_execution", input, isError }, name, code === undefined ? [part] : [code, part])
+    code = undefined
+  }
+
+  // Told again in each chunk from the search on.
+  let grounding: Fields | undefined
+
+  const readGrounding = () => {
+    const queries = strings(grounding, "webSearchQueries")
+    if (queries.length === 0) return
+    const sources = list(grounding, "groundingChunks").map((chunk) => {
+      const web = fields(chunk, "web")
+      return { url: text(web, "uri"), title: text(web, "title") }
+    })
+    reply.hosted({ name: "web_search", input: { queries }, sources }, name, [])
+  }
 
   const readPart = (part: Fields) => {
+    const ran = fields(part, "codeExecutionResult")
+    if (ran !== undefined) return readCode(part, ran)
+    if (fields(part, "executableCode") !== undefined) return void (code = part)
     const call = fields(part, "functionCall")
     if (call !== undefined) {
       const key = String(calls++)
@@ -260,6 +292,7 @@ const decoder = (reply: Reply): Decoder => {
     }
     const candidate = firstAnswer(piece, "candidates")
     list(fields(candidate, "content"), "parts").forEach(readPart)
+    grounding = fields(candidate, "groundingMetadata") ?? grounding
     const given = text(candidate, "finishReason")
     if (given !== undefined) reason = finishReason(given)
     else if (text(fields(piece, "promptFeedback"), "blockReason") !== undefined) reason = "content-filter"

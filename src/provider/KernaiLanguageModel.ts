@@ -56,7 +56,9 @@ export interface Options {
 export const fromProvider = (provider: ProviderShape, options: Options): Effect.Effect<LanguageModel.LanguageModel> => {
   const model = typeof options.model === "string" ? modelOf(provider.name, options.model) : options.model
   const ask = (asked: LanguageModel.ProviderOptions, method: Method) => {
-    const parts = Stream.suspend(() => provider.stream(toRequest(provider, model, options.generation ?? {}, asked)))
+    const said = Stream.suspend(() => provider.stream(toRequest(provider, model, options.generation ?? {}, asked)))
+    // A toolkit knows no tool that the vendor ran itself.
+    const parts = Stream.filter(said, (part) => !("providerExecuted" in part && part.providerExecuted === true))
     const failing = Stream.catch(finished(parts, provider), (error) =>
       Stream.fromEffect(Effect.flatMap(toAiError(provider, error, method), Effect.fail))
     )

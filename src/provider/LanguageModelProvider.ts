@@ -19,8 +19,10 @@ import * as Tool from "effect/ai/Tool"
 import * as Toolkit from "effect/ai/Toolkit"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
+import * as Generation from "../Generation.ts"
 import type { Message } from "../Message.ts"
 import { Provider, type ProviderShape, type Request } from "../Provider.ts"
+import { runHere } from "./internal/body.ts"
 import { type Fault, saysTooLong } from "./internal/providerFault.ts"
 import * as Foreign from "./internal/foreign.ts"
 import { allMedia, encoder, type Piece, spoken, standIn, textOf } from "./internal/messageParts.ts"
@@ -59,12 +61,16 @@ export const fromModel = (
       toolCallValidation: "deferred"
     } as const
     const asked: Stream.Stream<Part, AiError.AiError> =
-      request.tools.length === 0
+      runHere(request.tools).length === 0
         ? model.streamText(options)
         : model.streamText({ ...options, toolkit: toToolkit(request) })
     return Stream.catch(asked, (error) => Stream.fromEffect(Effect.flatMap(toFault(error), Effect.fail)))
   })
-  return { name, stream: (request) => Foreign.stream(name, ask(request), reader(name)) }
+  return {
+    name,
+    ...(typeof model === "function" ? {} : { takes: () => Generation.empty }),
+    stream: (request) => Foreign.stream(name, ask(request), reader(name))
+  }
 }
 
 /**
@@ -89,7 +95,7 @@ export const layer = (options?: Options): Layer.Layer<Provider, never, LanguageM
 
 const toToolkit = (request: Request) =>
   Toolkit.make(
-    ...request.tools.map(({ description, inputSchema, name }) =>
+    ...runHere(request.tools).map(({ description, inputSchema, name }) =>
       Tool.dynamic(name, { description, parameters: inputSchema })
     )
   )

@@ -60,6 +60,7 @@ export const make = (options: Options = {}): Effect.Effect<ProviderShape, never,
         ...(apiKey === undefined ? {} : { authorization: `Bearer ${Redacted.value(apiKey)}` })
       }),
       fault,
+      takes,
       list: { path: "/api/tags", key: "models", id: "name" }
     },
     (speak) =>
@@ -159,6 +160,12 @@ const toCalls = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Json> => {
   return calls
 }
 
+// It thinks by an option of its own.
+const takes: NonNullable<ProviderShape["takes"]> = ({ generation }) => {
+  const { thinking: _, ...others } = generation
+  return others
+}
+
 const toBody = (request: Request, messages: ReadonlyArray<ReadonlyArray<string>>): string => {
   const { generation } = request
   const own = extras(request, name)
@@ -173,7 +180,7 @@ const toBody = (request: Request, messages: ReadonlyArray<ReadonlyArray<string>>
     {
       model: request.model.id,
       stream: true,
-      tools: functions(request),
+      tools: functions(request, name),
       // With tools, the server would have to choose between the two.
       format:
         request.tools.length === 0 && request.grammar !== undefined ? Grammar.jsonSchemaOf(request.grammar) : undefined,

@@ -16,7 +16,7 @@ import { Provider, type ProviderShape } from "../Provider.ts"
 import { adapter } from "./internal/adapter.ts"
 import { chatFormat } from "./internal/chatFormat.ts"
 import * as ChatReply from "./internal/chatReply.ts"
-import type * as ChatRequest from "./internal/chatRequest.ts"
+import * as ChatRequest from "./internal/chatRequest.ts"
 import { findKey, findText, fromEnvironment, layerOf, requireKey } from "./internal/configured.ts"
 
 /**
@@ -175,6 +175,7 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
       version: "",
       headers: () => ({ ...options.headers, ...keyHeaders() }),
       fault: ChatReply.fault,
+      takes: ChatRequest.takes(dialectOf(options)),
       list: { path: "/models", key: "data", id: "id" }
     },
     (speak) => speak(chatFormat(dialectOf(options), options))

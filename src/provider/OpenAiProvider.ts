@@ -1,5 +1,8 @@
 /**
- * OpenAI, over Chat Completions.
+ * OpenAI, over Responses or Chat Completions.
+ *
+ * A model says by `Model.api` over which API it is asked; those of the catalogue that reason are asked over Responses,
+ * which takes their encrypted reasoning back. Nothing is stored at the service.
  *
  * Use `OpenAiCompatibleProvider` for other servers that speak the same format.
  *
@@ -12,12 +15,15 @@ import type * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import type { ProviderUnavailable } from "../KernelError.ts"
-import { Provider, type ProviderShape } from "../Provider.ts"
-import { adapter } from "./internal/adapter.ts"
+import { Provider, type ProviderShape, type Request } from "../Provider.ts"
+import { hostedOf } from "./internal/body.ts"
+import { adapter, type Format } from "./internal/adapter.ts"
 import { chatFormat } from "./internal/chatFormat.ts"
 import * as ChatReply from "./internal/chatReply.ts"
-import type * as ChatRequest from "./internal/chatRequest.ts"
+import * as ChatRequest from "./internal/chatRequest.ts"
 import { fromEnvironment, layerOf, requireKey } from "./internal/configured.ts"
+import { decoder } from "./internal/responsesReply.ts"
+import { media, takes, toBody, toItems } from "./internal/responsesRequest.ts"
 
 /**
  * How to reach OpenAI.
@@ -29,6 +35,12 @@ export interface Options {
   readonly apiKey: Redacted.Redacted
   /** With or without `/v1` at its end. Default: `https://api.openai.com`. */
   readonly baseUrl?: string | undefined
+  /**
+   * The API for all models, as where a server between offers only one. Default: as `Model.api` says, else `chat`.
+   *
+   * @since 0.2.0
+   */
+  readonly api?: "chat" | "responses" | undefined
   /** Additional headers, such as `openai-organization`. */
   readonly headers?: { readonly [name: string]: string } | undefined
 }
@@ -48,9 +60,17 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
       version: "/v1",
       headers: () => ({ ...options.headers, authorization: `Bearer ${Redacted.value(options.apiKey)}` }),
       fault: ChatReply.fault,
+      takes: (asked) =>
+        (options.api ?? asked.model.api) === "responses" ? takes(asked) : ChatRequest.takes(dialect)(asked),
       list: { path: "/models", key: "data", id: "id" }
     },
-    (speak) => speak(chatFormat(dialect))
+    (speak) => {
+      const chat = speak(chatFormat(dialect))
+      const responses = speak(responsesFormat)
+      // Only Responses has tools that OpenAI runs.
+      const usual = ({ model, tools }: Request) => (hostedOf(tools, dialect.name).length > 0 ? "responses" : model.api)
+      return (request) => ((options.api ?? usual(request)) === "responses" ? responses(request) : chat(request))
+    }
   )
 
 /**
@@ -85,6 +105,14 @@ export const layer: Layer.Layer<Provider, ProviderUnavailable, HttpClient.HttpCl
 export const layerConfig: (
   options: Config.Wrap<Options>
 ) => Layer.Layer<Provider, Config.ConfigError, HttpClient.HttpClient> = layerOf<Options>(make)
+
+const responsesFormat: Format<ReadonlyArray<string>> = {
+  path: () => "/responses",
+  media,
+  encode: toItems,
+  body: toBody,
+  decoder
+}
 
 const dialect: ChatRequest.Dialect = {
   name: "openai",

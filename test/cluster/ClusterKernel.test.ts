@@ -1,10 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Deferred, Effect, Exit, Fiber, Layer, Option, Queue, Schema, Scope, Stream } from "effect"
-import { MessageStorage, ShardingConfig, TestRunner } from "effect/cluster"
+import { EntityId, MessageStorage, ShardingConfig, TestRunner } from "effect/cluster"
 import { TestClock } from "effect/testing"
 import { Agent, Kernel, KernelError, Policy, Provider, type RunEvent, RunStore } from "kernai"
+import { RunEntity } from "kernai/cluster"
 import { MockProvider } from "kernai/testing"
-import { client, clerk, desk, kernelOn, machine, pay, runner, soon } from "./support.ts"
+import { client, clerk, desk, kernelOn, machine, pay, runner, soon, spoken } from "./support.ts"
 
 const headOf = (store: RunStore.RunStoreShape, runId: string) => Effect.map(store.head(runId), Option.getOrThrow)
 
@@ -157,23 +158,7 @@ describe("ClusterKernel", () => {
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       const pieces = yield* Queue.unbounded<string>()
-      const usage = {
-        inputTokens: { total: 1, uncached: 1, cacheRead: 0, cacheWrite: 0 },
-        outputTokens: { total: 1, text: 1, reasoning: 0 }
-      }
-      const provider: Provider.ProviderShape = {
-        name: "spoken",
-        stream: () =>
-          Stream.fromQueue(pieces).pipe(
-            Stream.takeUntil((piece) => piece === "end"),
-            Stream.map((piece) =>
-              piece === "end"
-                ? { type: "finish" as const, reason: "stop" as const, usage }
-                : { type: "text-delta" as const, id: "0", delta: piece }
-            )
-          )
-      }
-      yield* runner(store, { provider })
+      yield* runner(store, { provider: spoken(pieces) })
       const here = yield* client(store)
       const events: Array<RunEvent.RunEvent> = []
       const text = () => events.map((event) => (event.type === "text_chunk" ? event.text : "")).join("")
@@ -346,6 +331,16 @@ describe("ClusterKernel", () => {
       assert.strictEqual(entered, 1)
     }).pipe(onMachines)
   )
+
+  it("gives runs to the group of shards that their id names", () => {
+    const groupOf = (runId: string) => RunEntity.RunEntity.getShardGroup(EntityId.make(RunEntity.idOf(runId)))
+    assert.deepStrictEqual(["gpu!run_1", "ada~run_1", "Any ! text", "x".repeat(300)].map(groupOf), [
+      "gpu",
+      "default",
+      "default",
+      "default"
+    ])
+  })
 
   it.effect("deletes the messages of runs that are removed", () =>
     Effect.gen(function* () {

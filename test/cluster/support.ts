@@ -1,8 +1,18 @@
 /** Processes of a cluster in this process: each has a kernel and a store object of its own, on the same runs. */
-import { Effect, Fiber, Layer, Option } from "effect"
+import { Effect, Fiber, Layer, Option, type Queue, Stream } from "effect"
 import { RunnerHealth, Runners, RunnerStorage, Sharding, ShardingConfig } from "effect/cluster"
 import { TestClock } from "effect/testing"
-import { Agent, Kernel, MediaStore, ProtocolRegistry, Provider, RunStore, Skill, SkillRegistry } from "kernai"
+import {
+  Agent,
+  Kernel,
+  MediaStore,
+  ProtocolRegistry,
+  Provider,
+  RunStore,
+  Skill,
+  SkillRegistry,
+  StreamPart
+} from "kernai"
 import { ClusterKernel } from "kernai/cluster"
 import { MockProvider } from "kernai/testing"
 
@@ -16,10 +26,20 @@ export const scripted = MockProvider.make().onCall((request: Provider.Request) =
     : { calls: [{ id: "call-a", name: "pay", params: { to: "eva" } }] }
 )
 
+/** A model whose replies are sent piece by piece, as the test says; each text ends with `end`. */
+export const spoken = (pieces: Queue.Dequeue<string>): Provider.ProviderShape => ({
+  name: "spoken",
+  stream: () =>
+    Stream.fromQueue(pieces).pipe(
+      Stream.takeUntil((piece) => piece === "end"),
+      Stream.map((piece) => (piece === "end" ? StreamPart.finish() : StreamPart.text(piece)))
+    )
+})
+
 export const pay = (execute: Effect.Effect<string> = Effect.succeed("ok"), effects: Skill.Effects = "write") =>
   Skill.dynamic("pay", { description: "pays", effects, inputSchema: { type: "object" }, execute: () => execute })
 
-interface Setting {
+export interface Setting {
   readonly skills?: ReadonlyArray<Skill.AnySkill>
   readonly provider?: Provider.ProviderShape
   /** A kernel that breaks a promise, instead of the real one. */

@@ -51,8 +51,7 @@ describe("json-session-recovery", () => {
       assert.include(answered, '  user: "What is a fiber?"\n  user: "And in short?"\n')
       // The journal only grows.
       assert.isTrue(readFileSync(join(folder, `${id}.jsonl`), "utf8").startsWith(before))
-    },
-    30_000
+    }
   )
 
   it("says how it is called, and that there is no such session", () => {

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Queue, Redacted, Schedule, Stream } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
 import { request } from "node:http"
-import { Access } from "kernai/http"
+import { Access, AiSdkUi } from "kernai/http"
 import { final } from "../support/blocks.ts"
 import { clientOf, serve, spoken } from "../support/http.ts"
 
@@ -49,6 +49,7 @@ describe("Access", () => {
       const routes: ReadonlyArray<readonly [string, string]> = [
         ["GET", "/runs"],
         ["POST", "/runs"],
+        ["POST", "/runs/stream"],
         ["GET", "/runs/one"],
         ["GET", "/runs/one/events"],
         ["GET", "/runs/one/questions"],
@@ -68,6 +69,8 @@ describe("Access", () => {
           )
         }
       }
+      const refused = yield* Effect.promise(() => fetch(`${url}/runs`))
+      assert.strictEqual(refused.headers.get("www-authenticate"), "Bearer")
       assert.strictEqual((yield* ask(`${url}/health`)).status, 200)
     }).pipe(Effect.scoped)
   )
@@ -153,6 +156,32 @@ describe("Access", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("refuses what a foreign page can send without asking, on every route", () =>
+    Effect.gen(function* () {
+      const { url } = yield* serve({ replies: [final("Done.")], routes: AiSdkUi.layer() })
+      const origin = "https://evil.example"
+      const tries: ReadonlyArray<readonly [string, string]> = [
+        ["POST", "/runs"],
+        ["POST", "/runs/stream"],
+        ["GET", "/runs/one/events"],
+        ["POST", "/runs/one/cancel"],
+        ["POST", "/runs/one/media"],
+        ["POST", "/api/chat"],
+        ["GET", "/api/chat/one/stream"],
+        ["POST", "/api/chat/one/stop"]
+      ]
+      for (const [method, path] of tries) {
+        const headers = { origin, "content-type": "text/plain" }
+        assert.strictEqual((yield* ask(url + path, { method, headers })).status, 403, path)
+      }
+      const body = [JSON.stringify({ input: "Work.", id: "one", messages: [], trigger: "submit-message" })]
+      const plain = { "content-type": "text/plain" }
+      assert.strictEqual((yield* ask(`${url}/runs`, { method: "POST", headers: plain, body })).status, 415)
+      assert.strictEqual((yield* ask(`${url}/api/chat`, { method: "POST", headers: plain, body })).status, 400)
+      assert.strictEqual(JSON.parse((yield* ask(`${url}/runs`)).text).runs.length, 0)
+    }).pipe(Effect.scoped)
+  )
+
   it.live("refuses bodies that are too large, with and without a length", () =>
     Effect.gen(function* () {
       const { url } = yield* serve({ options: { limits: { bodyBytes: 1_000 } }, replies: [final("Done.")] })
@@ -187,7 +216,10 @@ describe("Access", () => {
       )
       assert.deepInclude(left, { _tag: "Some" })
       if (Option.isSome(left)) assert.isTrue(left.value[0])
-      const again = yield* Effect.retry(Stream.runHead(ada.follow(runId)), { times: 250, schedule: Schedule.spaced("20 millis") })
+      const again = yield* Effect.retry(Stream.runHead(ada.follow(runId)), {
+        times: 250,
+        schedule: Schedule.spaced("20 millis")
+      })
       assert.isTrue(Option.isSome(again))
     }).pipe(Effect.scoped)
   )

@@ -100,6 +100,19 @@ describe("HttpKernel", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("starts a run and sends its events in one request", () =>
+    Effect.gen(function* () {
+      const { url } = yield* serve({ replies: [final("Yes.")] })
+      const { id, text } = yield* Effect.promise(async () => {
+        const headers = { "content-type": "application/json" }
+        const response = await fetch(`${url}/runs/stream`, { method: "POST", headers, body: `{"input":"Ready?"}` })
+        return { id: response.headers.get("x-run-id") ?? "", text: await response.text() }
+      })
+      assert.include(text, `"type":"run_completed"`)
+      assert.include(text, id)
+    }).pipe(Effect.scoped)
+  )
+
   it.live("cancels a run only on request, and leaves it alone when its page leaves", () =>
     Effect.gen(function* () {
       const { url } = yield* serve({ model: spoken(yield* Queue.unbounded<string>()) })

@@ -1,6 +1,19 @@
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { assert, describe, layer } from "@effect/vitest"
-import { Cause, Effect, Exit, Fiber, Layer, Redacted, Result, Scheduler, Schema } from "effect"
+import {
+  Cause,
+  Clock,
+  Deferred,
+  Duration,
+  Effect,
+  Exit,
+  Fiber,
+  Layer,
+  Redacted,
+  Result,
+  Scheduler,
+  Schema
+} from "effect"
 import { McpProtocol, McpServer, Tool, Toolkit } from "effect/ai"
 import { HttpRouter } from "effect/http"
 import { spawn } from "node:child_process"
@@ -302,9 +315,24 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
         const connection = yield* Support.connect({ url: server.url() })
         yield* connection.tools
         yield* server.stop
-        const writing = yield* Effect.forkChild(connection.callTool("write", {}))
-        yield* Effect.sleep("30 millis")
+        const refused = yield* Deferred.make<void>()
+        const isBack = yield* Deferred.make<void>()
+        const clock = yield* Clock.Clock
+        // The first pause between two attempts ends when the server is back.
+        const sleep: Clock.Clock["sleep"] = (duration) =>
+          Duration.toMillis(duration) === 100
+            ? Effect.andThen(Deferred.succeed(refused, undefined), Deferred.await(isBack))
+            : clock.sleep(duration)
+        const writing = yield* Effect.forkChild(
+          Effect.provideService(
+            connection.callTool("write", {}),
+            Clock.Clock,
+            Object.assign(Object.create(clock), { sleep })
+          )
+        )
+        yield* Deferred.await(refused)
         yield* Http.serve(Http.mcp(notebook), server.port)
+        yield* Deferred.succeed(isBack, undefined)
         assert.strictEqual(Support.textOf(yield* Fiber.join(writing)), "1")
       })
     )

@@ -3,7 +3,7 @@ import { Duration, Effect, Fiber, Schema, Stream } from "effect"
 import { AiError, LanguageModel, type Response } from "effect/ai"
 import { TestClock } from "effect/testing"
 import { Agent, Content, Model, Skill } from "kernai"
-import { KernaiLanguageModel, LanguageModelProvider } from "kernai/provider"
+import { HostedTools, KernaiLanguageModel, LanguageModelProvider } from "kernai/provider"
 import { MockProvider } from "kernai/testing"
 import { kernel, of } from "../support/kernel.ts"
 import { told } from "../support/toolbox.ts"
@@ -76,6 +76,16 @@ describe("LanguageModelProvider", () => {
       assert.strictEqual(run.text, "ok")
       assert.include(JSON.stringify(asked[0]?.prompt.content), '"mediaType":"image/png","data":"AQID"')
       assert.include(JSON.stringify(asked[0]?.prompt.content), "[image unavailable: image/png]")
+    }).pipe(Effect.provide(kernel()))
+  )
+
+  it.effect("sends no tool that a vendor would run: a toolkit has no place for it", () =>
+    Effect.gen(function* () {
+      const { asked, model } = yield* scripted([say("ok"), finish])
+      const skills = [HostedTools.webSearch()]
+      const agent = Agent.make({ instructions: "", model: "m", skills, dialect: "tools" })
+      yield* told(agent, "go", { provider: LanguageModelProvider.fromModel(model, { name: "openai" }) })
+      assert.deepStrictEqual(asked[0]?.tools, [])
     }).pipe(Effect.provide(kernel()))
   )
 

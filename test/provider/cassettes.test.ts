@@ -14,9 +14,22 @@ interface Expected {
   readonly usage: { readonly prompt_tokens: number | null; readonly completion_tokens: number | null } | null
   readonly reason?: string
   readonly calls?: ReadonlyArray<{ readonly name: string; readonly params: unknown }>
+  /** The calls that the vendor ran, and the addresses of the pages they found. */
+  readonly hosted?: ReturnType<typeof hostedIn>
   readonly thinking?: string
   readonly blocks: ReadonlyArray<{ readonly type: string; readonly name?: string; readonly content: string }>
 }
+
+const isOurs = (part: StreamPart.StreamPart): part is StreamPart.ToolCall =>
+  part.type === "tool-call" && part.providerExecuted !== true
+
+const hostedIn = (parts: ReadonlyArray<StreamPart.StreamPart>) =>
+  parts.flatMap((part) => {
+    if (part.type !== "tool-call" || part.providerExecuted !== true) return []
+    const result = parts.find((other) => other.type === "tool-result" && other.id === part.id)
+    const sources = result?.type === "tool-result" ? result.result.sources.map(({ url }) => url) : []
+    return [{ name: part.name, params: part.params, sources }]
+  })
 
 const cuts = (size: number): ReadonlyArray<Cassette.Cut> => [
   "whole",
@@ -53,9 +66,10 @@ for (const folder of ["cassettes", "synthetic"]) {
               assert.strictEqual(finish?.usage.inputTokens.total, expected.usage?.prompt_tokens ?? undefined)
               assert.strictEqual(finish?.usage.outputTokens.total, expected.usage?.completion_tokens ?? undefined)
               assert.deepStrictEqual(
-                parts.flatMap((part) => (part.type === "tool-call" ? [{ name: part.name, params: part.params }] : [])),
+                parts.flatMap((part) => (isOurs(part) ? [{ name: part.name, params: part.params }] : [])),
                 expected.calls ?? []
               )
+              assert.deepStrictEqual(hostedIn(parts), expected.hosted ?? [])
               assert.strictEqual(
                 parts.map((part) => (part.type === "reasoning-delta" ? part.delta : "")).join(""),
                 expected.thinking ?? ""

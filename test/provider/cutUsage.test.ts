@@ -1,11 +1,12 @@
 /** What a run counts for a reply that was cut. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Stream } from "effect"
+import { Effect, Fiber, Result, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { Agent, Kernel, KernelError, Model, type Provider, RunStore, type StreamPart } from "kernai"
+import { Agent, Kernel, KernelError, Model, type Provider, RunCodec, RunStore, type StreamPart } from "kernai"
 import { MockProvider } from "kernai/testing"
-import { kernel } from "../support/kernel.ts"
+import { kernel, of } from "../support/kernel.ts"
 import { readingOf } from "../support/provider.ts"
+import { told } from "../support/toolbox.ts"
 
 const model = Model.make("m", { price: { inputPerMillion: 1_000_000, outputPerMillion: 2_000_000 } })
 const agent = Agent.make({ instructions: "Answer.", model })
@@ -28,7 +29,7 @@ const hanging: Provider.ProviderShape = {
   stream: () => Stream.concat(Stream.fromIterable(beginning), Stream.never)
 }
 
-const usage = { inputTokens: 50, cachedTokens: 20, outputTokens: 14, reasoningTokens: 0 }
+const usage = { inputTokens: 50, cachedTokens: 20, outputTokens: 14, reasoningTokens: 0, partial: true } as const
 
 const lost = new KernelError.ProviderError({ provider: "cut", reason: "disconnected", detail: "" })
 
@@ -47,7 +48,25 @@ describe("a reply that is cut", () => {
         const result = yield* Kernel.resume(agent, "run", { provider: MockProvider.make("here") })
         assert.strictEqual(result.text, "here")
         assert.isAtLeast(result.usage.inputTokens, 50)
+        // What was cut stays unknown, whatever is reported later.
+        assert.isTrue(result.usage.partial)
       }).pipe(Effect.provide(kernel()))
+  )
+
+  it.effect("after its first words is marked partial in its event and in its journal", () =>
+    Effect.gen(function* () {
+      const provider: Provider.ProviderShape = {
+        name: "cut",
+        stream: () => Stream.concat(Stream.fromIterable(beginning), Stream.fail(lost))
+      }
+      const { events } = yield* told(agent, "hi", { provider, runId: "run" })
+      assert.deepStrictEqual(
+        of(events, "partial_usage").map((event) => event.usage),
+        [usage]
+      )
+      const text = Result.getOrThrow(RunCodec.encodeState(yield* stored))
+      assert.include(text, '"partial":true')
+    }).pipe(Effect.provide(kernel()))
   )
 
   it.effect("by a lost connection or an early end counts the same", () =>

@@ -13,6 +13,7 @@ import { CrashMatrix } from "kernai/testing"
 import * as Broken from "../support/brokenKernels.ts"
 import * as Stores from "../support/brokenStores.ts"
 import { subjects } from "../support/crashScripts.ts"
+import * as Faults from "../cluster/faults.ts"
 import * as Postgres from "../support/postgres.ts"
 import { kernelOneByOne } from "../support/oneByOne.ts"
 import { file, memory, type Place, postgres, sqlite } from "../support/stores.ts"
@@ -76,6 +77,19 @@ const worn = async (): Promise<ReadonlyArray<Line>> => {
   const note = `${runs} runs, ${entered} skills entered, ${slope.toFixed(2)} MB a minute (less than 1): ${heap}`
   const least = Math.floor((minutes * 60) / killEvery) - 2
   return [{ what: `kills in ${minutes} minutes of two workers`, count: rounds, least, findings, note }]
+}
+
+/** Two runners of a cluster, of which one meets a fault while both have runs under way. */
+const clustered = async (): Promise<ReadonlyArray<Line>> => {
+  const lines: Array<Line> = []
+  const put = (what: string, { findings, runs, takeover }: Faults.Outcome, least: number) => {
+    const note = takeover === undefined ? {} : { note: `they went on elsewhere within ${takeover} ms` }
+    lines.push({ what: `runs of a cluster: ${what}`, count: runs, least, findings, ...note })
+  }
+  for (const [name, fault] of Object.entries(Faults.faults)) put(name, await Faults.meet(fault), 100)
+  put("a question answered twice at once", await Faults.answeredTwice(), 100)
+  put("cancelled while their runner is dead", await Faults.cancelledWhileDown(), 20)
+  return lines
 }
 
 // ---------------------------------------------------------------- virtual time
@@ -250,6 +264,7 @@ const parts: { readonly [name: string]: () => Promise<ReadonlyArray<Line>> } = {
   kills: onAll("kills", kills, 200, 25),
   stops: onAll("stops", stops, 50, 10),
   freezes: onAll("freezes", freezes, 50, 10),
+  cluster: clustered,
   contentions: onAll("contentions", contentions, 100, 25),
   matrix,
   fates,

@@ -185,7 +185,8 @@ const grown = async (file: string, bytes: number): Promise<void> => {
 /** Brings what is there to its end, in a process that nobody disturbs; tells what kept it from that. */
 export const finish = async (order: Omit<Order, "task">): Promise<ReadonlyArray<string>> => {
   const child = await start({ ...order, task: "finish" })
-  const limit = 60
+  // For what hangs, not for what is slow.
+  const limit = 300
   const timer = setTimeout(() => child.signal("SIGKILL"), limit * 1_000)
   const said: Array<string> = []
   for (let line = await child.line(); line !== undefined; line = await child.line()) said.push(line)
@@ -263,7 +264,7 @@ export const freezes = (count: number, settings: Settings = {}): Promise<Outcome
     const findings: Array<string> = []
     /** Waits until a process says something, and says what is missing otherwise. */
     const said = async (line: RegExp) => {
-      const end = Date.now() + 60_000
+      const end = Date.now() + 300_000
       for (;;) {
         const found = lines.findIndex((said) => line.test(said))
         if (found >= 0) return lines.splice(found, 1)[0]
@@ -316,10 +317,11 @@ export const stops = (count: number, settings: Settings = {}): Promise<Outcome> 
       while (!(await isSo()) && Date.now() < end) await sleep(5)
     }
     let rounds = 0
-    for (let number = 0; rounds < count && number < 3 * count; number++) {
+    // A run that is over before its worker is stopped shows nothing: the next one is tried.
+    for (let number = 0; rounds < count && number < 50 * count; number++) {
       const runId = `r${number}`
       await place.submit(runId)
-      await until(async () => (await headOf(runId)).revision > 1, 5_000)
+      await until(async () => (await headOf(runId)).revision > 1, 300_000)
       await sleep(random() * 60)
       const { lease, status } = await headOf(runId)
       const worker = workers.get(lease?.workerId ?? "")
@@ -328,7 +330,7 @@ export const stops = (count: number, settings: Settings = {}): Promise<Outcome> 
       // Stopped in the middle of a commit, it may hold the lock of a file: then nobody goes on before it does.
       await until(() => isOver(runId), 4_000)
       worker.signal("SIGCONT")
-      await until(() => isOver(runId), 10_000)
+      await until(() => isOver(runId), 300_000)
       // Time for a zombie to do what it must not.
       await sleep(50)
       rounds++

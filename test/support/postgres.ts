@@ -27,6 +27,8 @@ export interface Server {
   readonly port: number
   readonly username: string
   readonly password: string
+  /** Its folder, where this process started it. */
+  readonly home?: string
 }
 
 /**
@@ -125,8 +127,14 @@ const startOnce = Effect.fnUntraced(function* (durable: boolean) {
     ...(durable ? [] : ["fsync=off", "synchronous_commit=off", "full_page_writes=off"])
   ].flatMap((setting) => ["-c", setting])
   yield* launch(home, [path.join(folder, "postgres"), "-D", data, ...settings])
-  return { host: "127.0.0.1", port, username: "postgres", password }
+  return { host: "127.0.0.1", port, username: "postgres", password, home }
 })
+
+/** Restarts a server that this process started. `immediate` ends it as a crash would. */
+export const restart = ({ home = "" }: Server, mode: "fast" | "immediate"): void => {
+  fs.writeFileSync(path.join(home, "again"), "")
+  process.kill(Number(fs.readFileSync(path.join(home, "pid"), "utf8")), mode === "fast" ? "SIGINT" : "SIGQUIT")
+}
 
 const freePort = Effect.callback<number, PostgresError>((resume) => {
   const probe = net.createServer()
@@ -142,10 +150,14 @@ const freePort = Effect.callback<number, PostgresError>((resume) => {
 const guard = `
 exec 3<&0
 home=$1; shift
-"$@" & server=$!
-{ read -r line <&3; kill -QUIT $server; } 2>/dev/null & watch=$!
-wait $server
-kill $watch 2>/dev/null
+while
+  "$@" & server=$!
+  echo $server > "$home/pid"
+  { read -r line <&3; kill -QUIT $server; } 2>/dev/null & watch=$!
+  wait $server
+  kill $watch 2>/dev/null
+  [ -e "$home/again" ]
+do rm "$home/again"; done
 rm -rf "$home"
 `
 

@@ -27,6 +27,7 @@ type Make = (options: { readonly baseUrl?: string }) => Effect.Effect<ProviderSh
 export const vendors: { readonly [vendor: string]: Make } = {
   anthropic: (options) => AnthropicProvider.make({ ...options, apiKey: key }),
   openai: (options) => OpenAiProvider.make({ ...options, apiKey: key }),
+  "openai-responses": (options) => OpenAiProvider.make({ ...options, api: "responses", apiKey: key }),
   compatible: (options) =>
     OpenAiCompatibleProvider.make({ name: "local", baseUrl: "http://localhost:8080/v1", ...options, apiKey: key }),
   ollama: (options) => OllamaProvider.make({ ...options, apiKey: key }),

@@ -57,6 +57,13 @@ const readers: { readonly [vendor: string]: (body: Fields) => ReadonlyArray<Grou
         return content["role"] === "model" ? assistant : user
       })
     ),
+  "openai-responses": (body) =>
+    list(body["input"]).flatMap((item): ReadonlyArray<Group> => {
+      if (item["role"] === "system") return []
+      if (item["type"] === "function_call") return [[{ kind: "call", id: text(item["call_id"]) }]]
+      if (item["type"] === "function_call_output") return [[{ kind: "result", id: text(item["call_id"]) }]]
+      return [[item["role"] === "user" ? user : assistant]]
+    }),
   "google-interactions": (body) =>
     list(body["input"]).map((step): Group => {
       if (step["type"] === "function_call") return [{ kind: "call", id: text(step["id"]) }]

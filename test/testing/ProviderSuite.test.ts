@@ -27,7 +27,7 @@ const replyOf = Effect.fnUntraced(function* (name: string) {
   return assert.fail(`no reply of ${name}`)
 })
 
-for (const name of ["anthropic", "openai", "ollama", "google", "google-interactions"]) {
+for (const name of ["anthropic", "openai", "openai-responses", "ollama", "google", "google-interactions"]) {
   describe(name, () => {
     const names = ProviderSuite.checks({ open: vendor(name)({}), reply: { body: "", text: "" }, secret })
     names.forEach((check, index) => {

@@ -25,7 +25,7 @@ export const studio = Command.make(
   flags,
   Effect.fnUntraced(function* (input) {
     const { open } = yield* Effect.promise(() => import("../studio/openStudio.ts"))
-    yield* open(input)
+    return yield* open(input)
   })
 ).pipe(
   Command.withDescription(

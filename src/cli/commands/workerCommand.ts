@@ -3,12 +3,13 @@
  */
 
 import { Command, Flag } from "effect/cli"
+import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import { help, usage } from "../exit.ts"
 import * as Shared from "./flags.ts"
 
 const flags = {
-  store: Shared.store,
+  store: Shared.store.pipe(Flag.withFallbackConfig(Config.String("KERNAI_STORE"))),
   ...Shared.source,
   ...Shared.agent,
   agentName: Shared.text("agent-name", "name", "Run runs of this agent; repeatable (agent, as 'kernai run')").pipe(
@@ -21,6 +22,19 @@ const flags = {
   once: Shared.toggle(
     "once",
     "Run what can run now, then end: with 1 if a run failed, else with 3 if one waits for a person, else with 0"
+  ),
+  cluster: Shared.toggle("cluster", "Be a runner of the cluster in a PostgreSQL store; the next flags are for it"),
+  host: Shared.text("host", "name", "How other runners reach this one (KERNAI_CLUSTER_HOST, else 127.0.0.1)").pipe(
+    Flag.withFallbackConfig(Config.String("KERNAI_CLUSTER_HOST")),
+    Flag.withDefault("127.0.0.1")
+  ),
+  port: Shared.positive("port", "number", "The port of this runner (KERNAI_CLUSTER_PORT, else 34431)").pipe(
+    Flag.withFallbackConfig(Config.Int("KERNAI_CLUSTER_PORT")),
+    Flag.withDefault(34431)
+  ),
+  shardGroup: Shared.text("shard-group", "name", "Whose runs it takes (KERNAI_CLUSTER_GROUP, else default)").pipe(
+    Flag.withFallbackConfig(Config.String("KERNAI_CLUSTER_GROUP")),
+    Flag.withDefault("default")
   )
 }
 
@@ -34,6 +48,8 @@ export const worker = Command.make(
       return yield* usage("--agent-name is the name of an agent, not its file")
     }
     const agent = yield* Shared.agentOf(input, Shared.sourceOf(input))
+    if (input.cluster && input.once) return yield* usage("--once is for a worker without --cluster")
+    if (input.cluster && !input.store.startsWith("pg:")) return yield* usage("--cluster needs --store pg:URL")
     const { work } = yield* Effect.promise(() => import("../runs/workerProcess.ts"))
     yield* work(agent, input)
   })
@@ -46,6 +62,10 @@ export const worker = Command.make(
     {
       command: "kernai worker --store sqlite:runs.db --model ollama/llama3.1",
       description: "Run what 'kernai run --detach' stored"
+    },
+    {
+      command: "kernai worker --cluster --port 34432 --store pg:postgres://host/runs --model ollama/llama3.1",
+      description: "Be one of several runners, which take over from each other"
     }
   ])
 )

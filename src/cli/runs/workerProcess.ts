@@ -10,6 +10,7 @@ import { type KernelError, ToolNotFound } from "../../KernelError.ts"
 import * as RunWorker from "../../RunWorker.ts"
 import type { SkillRegistry } from "../../SkillRegistry.ts"
 import * as CliAgent from "../cliAgent.ts"
+import * as Cluster from "./clusterProcess.ts"
 import type { Agent } from "../commands/flags.ts"
 import type { WorkerFlags } from "../commands/workerCommand.ts"
 import { Codes, CommandFailed, failed } from "../exit.ts"
@@ -42,6 +43,7 @@ export const work = Effect.fnUntraced(function* (described: Agent, options: Work
       })
   }
   yield* Effect.gen(function* () {
+    if (options.cluster) return yield* Cluster.serve(settings, options)
     if (!options.once) {
       screen.progress(`waiting for runs of ${names.map((name) => Text.excerpt(name, 40)).join(", ")}\n`)
       return yield* RunWorker.run(settings)

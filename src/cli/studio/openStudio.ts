@@ -25,7 +25,7 @@ import * as Store from "../storeFlag.ts"
 /** Prints the address of the studio, and serves it. */
 export const open = Effect.fnUntraced(function* (input: StudioFlags) {
   const screen = yield* Screen
-  yield* Effect.gen(function* () {
+  return yield* Effect.gen(function* () {
     const { port = 0, readOnly } = input
     const opened = input.store === undefined ? Store.memory : yield* Store.openOrCreate(input.store)
     const store = yield* builtOf(opened)

@@ -148,7 +148,7 @@ const resume = Effect.fnUntraced(function* ({ messenger, store }: Office, runId:
   }
   const nonce = randomId(yield* Random.Random)
   const { refused } = yield* messenger.ask(new Drive({ runId, revision, how: resumption(options), nonce }))
-  if (refused !== undefined) yield* failRefused(refused)
+  if (refused !== undefined) return yield* failRefused(refused)
 })
 
 /** The events of a run from its resume to its next rest. A completed run emits its end again. */

@@ -12,9 +12,10 @@ import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
-import { flat, logText } from "../../internal/base/text.ts"
+import { flat } from "../../internal/base/text.ts"
 import { giveUp } from "../../internal/worker/giveUp.ts"
 import { patience } from "../../internal/worker/pollBackoff.ts"
+import { tell } from "../../internal/worker/workerLoop.ts"
 import { AgentCrashError, CancellationError, type StopError } from "../../KernelError.ts"
 import type { ResumeOptions } from "../../RunOptions.ts"
 import type { RunHead, RunStore } from "../../RunStore.ts"
@@ -88,7 +89,7 @@ const bring = Effect.fnUntraced(function* <R>(
   // Neither a new run nor one that a person resumes has crashed.
   if (how === undefined && head.revision > 1 && !(yield* isDue(driver, head, agent))) return undefined
   const exit = yield* Effect.exit(toItsRest(driver, head, agent, how))
-  yield* driver.onRun?.(head, exit) ?? told(runId, exit)
+  yield* driver.onRun?.(head, exit) ?? tell(runId, exit)
   return exit
 })
 
@@ -158,11 +159,6 @@ const resume = <R>(
     services
   )
 }
-
-const told = (runId: string, exit: Exit.Exit<unknown, TakeUpError>): Effect.Effect<void> =>
-  Exit.isSuccess(exit) || Exit.hasInterrupts(exit)
-    ? Effect.void
-    : Effect.logInfo(`run ${flat(runId)} stopped`, logText(String(exit.cause)))
 
 // ---------------------------------------------------------------- at rest
 

@@ -4,9 +4,11 @@
 
 import * as ByteSize from "effect/ByteSize"
 import * as Effect from "effect/Effect"
+import * as HttpEffect from "effect/http/HttpEffect"
 import { MaxBodySize } from "effect/http/HttpIncomingMessage"
 import { HttpServerError } from "effect/http/HttpServerError"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import { Access, type Caller, CurrentCaller } from "../Access.ts"
 import { type HttpProblem, TooLarge } from "../HttpProblem.ts"
 
@@ -18,7 +20,15 @@ export const admit = <A, E, R>(
   Effect.flatMap(callerOf, (caller) => bounded(Effect.provideService(handler, CurrentCaller, caller), bodyBytes))
 
 /** The caller of the current request. */
-const callerOf: Effect.Effect<Caller, HttpProblem, HttpServerRequest.HttpServerRequest> = Effect.flatten(Access)
+const callerOf: Effect.Effect<Caller, HttpProblem, HttpServerRequest.HttpServerRequest> = Effect.tapError(
+  Effect.flatten(Access),
+  ({ _tag }) => (_tag === "Unauthorized" ? challenged : Effect.void)
+)
+
+/** A response of status 401 names a way to authenticate. */
+const challenged = HttpEffect.appendPreResponseHandler((_, response) =>
+  Effect.succeed(HttpServerResponse.setHeader(response, "www-authenticate", "Bearer"))
+)
 
 const bounded = <A, E, R>(
   handler: Effect.Effect<A, E, R>,

@@ -42,11 +42,19 @@ export const body = <A>(
   schema: Schema.ConstraintDecoder<A>
 ): Effect.Effect<A, HttpProblem, HttpServerRequest.HttpServerRequest> => {
   const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(schema))
-  return HttpServerRequest.HttpServerRequest.use(({ text }) => Effect.orDie(text)).pipe(
-    Effect.flatMap(decode),
-    Effect.catchTag("SchemaError", ({ message }) => Effect.fail(new Invalid({ detail: message.slice(0, 1_000) })))
+  return Effect.flatMap(jsonText, (text) =>
+    Effect.mapError(decode(text), ({ message }) => new Invalid({ detail: message.slice(0, 1_000) }))
   )
 }
+
+/** The body of the request, which is JSON: other types a page may send anywhere without asking beforehand. */
+const jsonText: Effect.Effect<string, HttpProblem, HttpServerRequest.HttpServerRequest> = Effect.flatMap(
+  HttpServerRequest.HttpServerRequest,
+  ({ headers, text }) =>
+    /^application\/json\s*(?:;|$)/i.test(headers["content-type"] ?? "")
+      ? Effect.orDie(text)
+      : Effect.fail(new Invalid({ detail: "the body has to be application/json" }))
+)
 
 /** A parameter of the path. */
 export const param = (name: string): Effect.Effect<string, never, HttpRouter.RouteContext> =>

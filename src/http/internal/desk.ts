@@ -47,10 +47,9 @@ export const make = Effect.fnUntraced(function* <A extends RunWorker.Runnable<un
   const media = yield* MediaStore
   const services = yield* Effect.context<RunWorker.Services<A> | R>()
   const limits = { ...defaults, ...options.limits }
-  const take =
-    worker === false
-      ? () => Effect.void
-      : (yield* RunWorker.start<A, R>({ concurrency: 64, ...worker, agents: options.agents })).take
+  const scope = yield* Effect.scope
+  const running =
+    worker === false ? undefined : yield* RunWorker.start<A, R>({ concurrency: 64, ...worker, agents: options.agents })
   return {
     agents,
     store: yield* RunStore,
@@ -64,7 +63,8 @@ export const make = Effect.fnUntraced(function* <A extends RunWorker.Runnable<un
       if (agent === undefined) return Effect.fail(new AgentNotFoundError({ agentId: name }))
       return Effect.provideContext(kernel.submit(agent, input, given), services)
     },
-    take
+    // A client does not wait for a claim: its run is stored.
+    take: (runId) => (running === undefined ? Effect.void : Effect.asVoid(Effect.forkIn(running.take(runId), scope)))
   }
 })
 

@@ -34,6 +34,16 @@ export const positionOf = (id: string | undefined): Effect.Effect<Positions.Posi
     : Effect.succeed(position)
 }
 
+/** Starts a run and sends its events. */
+export const stream = (own: Own, request: Bodies.Start) =>
+  own((runs) =>
+    Effect.gen(function* () {
+      yield* runs.place
+      const runId = yield* runs.start(request)
+      return Sse.response(Sse.frames(runs.follow(runId), Positions.start), { "x-run-id": runId })
+    })
+  )
+
 /** Sends the events of a run after the last one that a client received. */
 export const follow = (own: Own, name: string, lastId: string | undefined, until: "rest" | "end" | undefined) =>
   own((runs) =>

@@ -47,8 +47,8 @@ export const make = (desk: Desk, caller: Caller): CallerRuns => {
     state,
     start: (request) => start(desk, caller, request),
     list: (query) => listOf(desk, caller, query),
-    follow: (name, options = {}) =>
-      Stream.unwrap(Effect.map(head(name), ({ runId }) => following(desk, runId, options, shown))),
+    // The id is the caller's own, and a run that does not exist fails the stream.
+    follow: (name, options = {}) => following(desk, idOf(name), options, shown),
     place: desk.places(caller.id),
     questions: (name) => on(name, ({ runId }) => asProblem(runId)(Offers.questions(store, runId))),
     answer: (name, body) => on(name, ({ runId }) => answer(desk, caller, runId, body)),
@@ -58,6 +58,7 @@ export const make = (desk: Desk, caller: Caller): CallerRuns => {
       ),
     result: (name) => Effect.flatMap(state(name), (state) => resultOf(state, desk.agents)),
     putMedia: (name, media) => putMedia(desk, idOf(name), media),
+    mediaOf: (name) => Effect.flatMap(head(name), ({ rootRunId }) => desk.uploads(rootRunId)),
     getMedia: (name, id) => on(name, ({ rootRunId }) => getMedia(desk, rootRunId, id))
   }
 }
@@ -82,12 +83,15 @@ const following = (
   { store }: Desk,
   runId: string,
   { position = Positions.start, until }: FollowAt,
-  shown: (event: RunEvent) => RunEvent | undefined
-): Stream.Stream<RunEvent, HttpProblem> =>
-  follow(store, runId, { after: position.after, until }, new Said(position.said)).pipe(
-    Stream.catch((error) => Stream.fromEffect(asProblem(runId)(Effect.fail(error)))),
-    Stream.filterMap((event) => Result.fromNullishOr(shown(event), () => undefined))
+  shown: ((event: RunEvent) => RunEvent | undefined) | undefined
+): Stream.Stream<RunEvent, HttpProblem> => {
+  const events = follow(store, runId, { after: position.after, until }, new Said(position.said)).pipe(
+    Stream.catch((error) => Stream.fromEffect(asProblem(runId)(Effect.fail(error))))
   )
+  return shown === undefined
+    ? events
+    : Stream.filterMap(events, (event) => Result.fromNullishOr(shown(event), () => undefined))
+}
 
 const answer = (
   desk: Desk,

@@ -7,10 +7,11 @@ import type { ErrorInfo } from "../../RunModel.ts"
 import type { RunEvent } from "../../RunEvent.ts"
 import type { Caller } from "../Access.ts"
 
-/** Returns the event for a caller, or undefined for one that the caller may not see. */
-export const shownTo = ({ isOperator = false }: Caller): ((event: RunEvent) => RunEvent | undefined) =>
-  isOperator ? (event) => event : forCaller
+/** Returns what shows events to a caller: undefined where the caller sees all, as they are. */
+export const shownTo = ({ isOperator = false }: Caller): ((event: RunEvent) => RunEvent | undefined) | undefined =>
+  isOperator ? undefined : forCaller
 
+/** Returns the event for a caller, or undefined for one that the caller may not see. */
 const forCaller = (event: RunEvent): RunEvent | undefined => {
   switch (event.type) {
     case "messages_sent":

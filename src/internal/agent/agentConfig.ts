@@ -11,7 +11,7 @@ import * as Strings from "effect/String"
 import { type ExecutionBudget, type SpawnBudget, spawnDefaults } from "../../Budget.ts"
 import type { Generation } from "../../Generation.ts"
 import { AgentConfigInvalid } from "../../KernelError.ts"
-import type { Model } from "../../Model.ts"
+import type { Model, Price } from "../../Model.ts"
 import { Capability } from "../../Model.ts"
 import * as Fault from "../base/fault.ts"
 import type { JsonObject } from "../base/json.ts"
@@ -24,10 +24,19 @@ const strings = Schema.Array(Schema.String)
 const atLeast = (minimum: number) => Schema.Int.check(Schema.isGreaterThanOrEqualTo(minimum))
 const amount = Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0))
 
-const PriceConfig = Schema.Struct({
+const rates = {
   input_per_million: amount,
   output_per_million: amount,
-  cached_per_million: Schema.optionalKey(amount)
+  cached_per_million: Schema.optionalKey(amount),
+  cache_write_per_million: Schema.optionalKey(amount)
+}
+
+const LongPromptConfig = Schema.Struct({ ...rates, above: Schema.Natural })
+
+const PriceConfig = Schema.Struct({
+  ...rates,
+  long_prompt: Schema.optionalKey(LongPromptConfig),
+  hosted: Schema.optionalKey(Schema.Record(Schema.String, amount))
 })
 
 const ModelConfig = Schema.Struct({
@@ -36,6 +45,8 @@ const ModelConfig = Schema.Struct({
   capabilities: Schema.optionalKey(Schema.Array(Capability)),
   context_window: Schema.optionalKey(Schema.Natural),
   max_output_tokens: Schema.optionalKey(Schema.Natural),
+  dialect: Schema.optionalKey(Schema.Literals(["blocks", "tools"])),
+  api: Schema.optionalKey(Schema.Literals(["chat", "responses"])),
   price: Schema.optionalKey(PriceConfig)
 })
 
@@ -185,6 +196,7 @@ const explained: ReadonlySet<string> = new Set(["$schema", "instructions"])
 const nested: ReadonlyMap<string, { readonly fields: object }> = new Map<string, { readonly fields: object }>([
   ["model", ModelConfig],
   ["model/price", PriceConfig],
+  ["model/price/long_prompt", LongPromptConfig],
   ["thinking", ThinkingConfig],
   ["budget", BudgetConfig],
   ["spawn", SpawnConfig]
@@ -242,7 +254,14 @@ const budgetOf = (fields: NonNullable<Fields["budget"]>): ExecutionBudget => {
 }
 
 const modelOf = ({ price, ...rest }: Exclude<Fields["model"], string>): Model =>
-  present({ capabilities: textOnly, ...camel(rest), price: price === undefined ? undefined : camel(price) })
+  present({ capabilities: textOnly, ...camel(rest), price: price === undefined ? undefined : priceOf(price) })
+
+const priceOf = ({ hosted, long_prompt, ...price }: typeof PriceConfig.Type): Price =>
+  present<Price>({
+    ...camel(price),
+    longPrompt: long_prompt === undefined ? undefined : camel(long_prompt),
+    hosted
+  })
 
 const textOnly: Model["capabilities"] = ["text"]
 
@@ -351,4 +370,7 @@ const writeBudget = ({ deadline = "Infinity", ...limits }: ExecutionBudget): obj
   return Object.fromEntries(Object.entries({ ...snake(limits), deadline_s }).filter(([, limit]) => limit !== Infinity))
 }
 
-const writeModel = ({ price, ...model }: Model): object => snake({ ...model, price: price && snake(price) })
+const writeModel = ({ price, ...model }: Model): object => snake({ ...model, price: price && writePrice(price) })
+
+const writePrice = ({ longPrompt, ...price }: Price): object =>
+  snake({ ...price, longPrompt: longPrompt && snake(longPrompt) })

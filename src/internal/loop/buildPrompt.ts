@@ -45,7 +45,7 @@ const build = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<Prompt, P
     provider: run.provider,
     canAct: canAct(run, protocols),
     protocols: protocols.length === 0 ? none : protocols.map((protocol) => protocol.name),
-    tools: agent.dialect === "tools" ? yield* definitions(run) : none,
+    tools: yield* definitions(run),
     listing: run.isListed ? listingOf(run, yield* visibleSkills(run)) : undefined,
     outputSchema: outputSchema(agent),
     builder: run.builder,

@@ -30,7 +30,17 @@ export const callablesOf = (agent: AnyAgent, team: ReadonlyMap<string, AnyAgent>
 
 const none: Callables = new Map()
 
-const asSkill = (agent: AnyAgent): AnySkill => {
+/** One skill per agent, so that the schema of its input is written once. */
+const perAgent = (make: (agent: AnyAgent) => AnySkill): ((agent: AnyAgent) => AnySkill) => {
+  const made = new WeakMap<AnyAgent, AnySkill>()
+  return (agent) => {
+    let skill = made.get(agent)
+    if (skill === undefined) made.set(agent, (skill = make(agent)))
+    return skill
+  }
+}
+
+const asSkill = perAgent((agent) => {
   const input = agent.input ?? Schema.String
   const encode = Schema.encodeUnknownEffect(Schema.toCodecJson(input))
   return Skills.make(agent.name, {
@@ -40,12 +50,13 @@ const asSkill = (agent: AnyAgent): AnySkill => {
     execute: (value) =>
       typeof value === "string" ? Effect.succeed(value) : Effect.map(encode(value), (json) => JSON.stringify(json))
   })
-}
+})
 
-const asTransfer = ({ description, name }: AnyAgent): AnySkill =>
+const asTransfer = perAgent(({ description, name }) =>
   Skills.make(transferTo(name), {
     description: `Hands the conversation over to the agent '${name}', who answers from then on.${description === undefined ? "" : ` ${description}`}`,
     input: Schema.Struct({ reason: Schema.optionalKey(Schema.String) }),
     effects: "idempotent",
     execute: () => Effect.succeed(`The conversation is handed over to '${name}'.`)
   })
+)

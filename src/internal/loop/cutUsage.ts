@@ -2,7 +2,7 @@
  * The usage of a reply that was cut: by an interruption, a lost connection, or a reader that stopped.
  *
  * Vendors charge for such a reply. Some report the prompt before the first word: then it counts, with the output that
- * arrived, about. Nothing is known of a reply whose vendor reports only at the end.
+ * arrived, about, and the usage is marked partial. Nothing is known of a reply whose vendor reports only at the end.
  */
 
 import type { Reply } from "../../Dialect.ts"
@@ -17,5 +17,6 @@ export const cutUsage = (reply: Reply): Usage.Usage | null => {
   const { inputTokens, outputTokens } = reported
   const arrived = !hasBegun(reply) ? 0 : estimate({ role: "assistant", content })
   const total = Math.max(arrived, outputTokens.total ?? 0)
-  return Usage.fromAi({ inputTokens, outputTokens: { ...outputTokens, total } }) ?? null
+  const usage = Usage.fromAi({ inputTokens, outputTokens: { ...outputTokens, total } })
+  return usage === undefined ? null : { ...usage, partial: true }
 }

@@ -25,6 +25,7 @@ export const make = (environment: Environment, state: RunState, output: unknown)
   lock: undefined,
   output,
   cache: PromptCache.empty,
+  dropped: "",
   restore: Effect.interruptible,
   isUsed: usedIds(state.input)
 })

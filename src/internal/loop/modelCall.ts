@@ -29,6 +29,7 @@ import { shorten } from "../base/text.ts"
 import * as Streams from "../base/streams.ts"
 import { promptLog, stepOf } from "../state/state.ts"
 import { compareCache, forecastCache } from "./cacheEvents.ts"
+import { reportDropped } from "./droppedOptions.ts"
 import { carry } from "./nextDelta.ts"
 import { emit } from "./publish.ts"
 import { cutUsage } from "./cutUsage.ts"
@@ -102,6 +103,7 @@ const callWith = (
   return Effect.matchCauseEffect(run.restore(reply), {
     onFailure: (cause) => {
       const arrived = reader().end()
+      emitPartial(run, replyOf(reader(), reading).usage)
       if (arrived.finish === undefined && (!hasBegun(arrived) || Cause.hasInterruptsOnly(cause))) {
         spend(run, replyOf(reader(), reading))
         return Effect.failCause(cause)
@@ -111,6 +113,7 @@ const callWith = (
     onSuccess: () =>
       Effect.map(whole(), (reply) => {
         compareCache(run, expected, reply.usage)
+        emitPartial(run, reply.usage)
         return reply
       })
   })
@@ -160,11 +163,16 @@ const spend = (run: Run, { costUsd, usage }: { readonly costUsd: number; readonl
   if (Budget.isBounded(run.budget)) Budget.count(run.budget, Budget.spentOf({ usage, costUsd }))
 }
 
+const emitPartial = (run: Run, usage: Usage.Usage | null): void => {
+  if (usage?.partial === true) emit(run, { type: "partial_usage", usage })
+}
+
 /** A reply as far as it arrived. Its usage is null when its provider reported none. */
 const replyOf = (reader: Dialects.Reader, { call }: Reading) => {
   const reply = reader.end()
   const usage = reply.finish === undefined ? cutUsage(reply) : (Usage.fromAi(reply.finish.usage) ?? null)
-  return { reply, call, usage, costUsd: Usage.costOf(usage, call.request.model.price) }
+  const { price } = call.request.model
+  return { reply, call, usage, costUsd: Usage.costOf(usage, price) + Usage.hostedCost(reply.hosted, price) }
 }
 
 /** The span of a model call, when telemetry is on. */
@@ -348,7 +356,9 @@ const throughMiddleware = (run: Run, reading: Reading): ModelStream => {
     const inner = next ?? ((call: ModelCall): ModelStream => noted(run, reading, call))
     next = (call) => callModel(call, inner)
   }
-  return next === undefined ? call.provider.stream(call.request) : next(call)
+  if (next !== undefined) return next(call)
+  reportDropped(run, call)
+  return call.provider.stream(call.request)
 }
 
 /** Whatever code of others fails or dies with while a reply is read, and parts that cannot be read. */
@@ -379,6 +389,7 @@ const replyErrors: ReadonlySet<string> = new Set<ReplyError["_tag"]>([
 const noted = (run: Run, reading: Reading, call: ModelCall): ModelStream =>
   Stream.suspend(() => {
     const number = ++reading.calls
+    reportDropped(run, call)
     const reply = guardedStream(
       "a provider",
       () => call.provider.stream(call.request),

@@ -62,6 +62,7 @@ export const completedDraft = ({ call, costUsd, latencyMs, reply, usage }: Model
     latencyMs,
     outcome: meaning.outcome,
     calls: meaning.calls,
+    ...(reply.hosted.length === 0 ? undefined : { hosted: reply.hosted }),
     ...(costUsd === 0 ? undefined : { costUsd })
   }
 }

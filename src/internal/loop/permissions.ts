@@ -13,21 +13,50 @@ import type { AnyProtocol } from "../../Protocol.ts"
 import * as ProtocolRegistry from "../../ProtocolRegistry.ts"
 import type { AnySkill } from "../../Skill.ts"
 import * as SkillRegistry from "../../SkillRegistry.ts"
-import { shows } from "../policy/askPolicy.ts"
+import { askPolicy, shows } from "../policy/askPolicy.ts"
 import { jsonObject, type JsonObject } from "../base/json.ts"
 import { type AnyAgent, type Callable, policyScope, type Run } from "./run.ts"
 import { toolsOf } from "./skillOffer.ts"
 
 /** The skills the agent may call, in listing order, and after them its agents. An agent hides a skill of its name. */
 export const visibleSkills = (run: Run): Effect.Effect<ReadonlyArray<AnySkill>> =>
-  Effect.map(run.skills.all, (skills) => {
-    const access = { agentSkills: Agents.skillNames(run.agent), model: run.model, allowed: run.allowed }
-    const visible = SkillRegistry.visible(skills, access)
+  Effect.map(listedSkills(run), (listed) => {
+    const visible = listed.filter(({ hosted }) => hosted === undefined)
     const { callables } = run
     if (callables.size === 0) return visible.filter((skill) => isShown(run, skill))
     const own = visible.filter(({ name }) => !callables.has(name))
     return [...own, ...Array.from(callables.values(), ({ skill }) => skill)].filter((skill) => isShown(run, skill))
   })
+
+const listedSkills = (run: Run): Effect.Effect<ReadonlyArray<AnySkill>> =>
+  Effect.map(run.skills.all, (skills) =>
+    SkillRegistry.visible(skills, {
+      agentSkills: Agents.skillNames(run.agent),
+      model: run.model,
+      allowed: run.allowed
+    })
+  )
+
+/** The tools that the vendor runs itself and that the policy allows. Only the policy is asked: the vendor asks nobody. */
+const hostedTools = (run: Run): Effect.Effect<ReadonlyArray<ToolDefinition>> =>
+  Effect.flatMap(listedSkills(run), (listed) => {
+    const hosted = listed.filter((skill) => skill.hosted?.[run.provider.name] !== undefined && isShown(run, skill))
+    return hosted.length === 0 ? Effect.succeed(none) : Effect.map(Effect.filter(hosted, allowsHosted(run)), hostedOf)
+  })
+
+const none: ReadonlyArray<never> = []
+
+const hostedOf = (skills: ReadonlyArray<AnySkill>): ReadonlyArray<ToolDefinition> =>
+  skills.map(({ description, hosted = {}, inputSchema, name }) => ({ name, description, inputSchema, hosted }))
+
+const allowsHosted =
+  (run: Run) =>
+  ({ effects, name }: AnySkill): Effect.Effect<boolean> => {
+    if (run.policy === undefined) return Effect.succeed(true)
+    const callId = `${run.state.currentTurn?.turnId ?? ""}.${name}`
+    const call = { ...policyScope(run), callId, name, kind: "skill", input: {}, effects } as const
+    return Effect.map(run.restore(askPolicy(run.policy, call)), ({ _tag }) => _tag === "Allowed")
+  }
 
 /** The names of the agents that the agent may call. */
 export const agentNames = (run: Run): ReadonlyArray<string> =>
@@ -103,8 +132,14 @@ export const parametersOf = (run: Run, name: string, text: string): JsonObject =
   return Option.isSome(skill) ? skill.value.parameters(text) : { input: text }
 }
 
-/** Skills and protocols as native tools. A protocol takes the content of its block as `request`. */
+/** The tools of a request: in the native dialect skills and protocols, and in both those that the vendor runs. */
 export const definitions = (run: Run): Effect.Effect<ReadonlyArray<ToolDefinition>> =>
+  run.agent.dialect === "tools"
+    ? Effect.zipWith(nativeTools(run), hostedTools(run), (native, hosted) => [...native, ...hosted])
+    : hostedTools(run)
+
+/** Skills and protocols as native tools. A protocol takes the content of its block as `request`. */
+const nativeTools = (run: Run): Effect.Effect<ReadonlyArray<ToolDefinition>> =>
   Effect.map(Effect.zip(visibleSkills(run), visibleProtocols(run)), ([skills, protocols]) => [
     ...toolsOf(run, skills),
     ...protocols.map((protocol) => ({

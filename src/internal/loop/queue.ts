@@ -23,6 +23,7 @@ import type * as RunStore from "../../RunStore.ts"
 import type { AnswerOptions } from "../../RunOptions.ts"
 import { randomId } from "../base/ids.ts"
 import { agentName, type Environment } from "./run.ts"
+import { tellOffer } from "../store/offers.ts"
 import { patient } from "../store/patientStore.ts"
 import { type RunTree as Tree, treeOf } from "../store/family.ts"
 import { stored, storedAt } from "../store/stored.ts"
@@ -102,6 +103,7 @@ export const answer = Effect.fnUntraced(function* (
   const acquired = patientStore.acquire(runId, { workerId, lease })
   const answered = Effect.andThen(acquired, Effect.andThen(tasks, record(writer, root, own)))
   yield* Effect.uninterruptible(Effect.ensuring(answered, Effect.ignore(givenBack)))
+  tellOffer(store, runId)
 })
 
 /**

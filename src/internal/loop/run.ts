@@ -175,6 +175,8 @@ export interface Run extends Environment {
   output: unknown
   /** What vendors keep of this run's prompts, as far as it is known. Replaced by `cacheEvents.ts` alone. */
   cache: PromptCache
+  /** The options that the last model call was sent without. Replaced by `droppedOptions.ts` alone. */
+  dropped: string
   /** Makes foreign code interruptible again: the loop itself is not. */
   restore: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   /** Did an earlier call of this run have this id? */

@@ -11,6 +11,7 @@ import type { RunRecord, RunResult } from "../../RunState.ts"
 import type { JsonObject } from "../base/json.ts"
 import { advance } from "../state/advance.ts"
 import { ownContext } from "./askHooks.ts"
+import { tellOffer } from "../store/offers.ts"
 import type { AppendError } from "./commit.ts"
 import { conclude } from "./conclude.ts"
 import { drive } from "./loop.ts"
@@ -40,7 +41,10 @@ export const submit = (environment: Environment, beginning: Beginning): Effect.E
   // A stored run is queued even while its submission is being interrupted.
   Effect.uninterruptible(
     Effect.flatMap(create(environment, beginning), ({ holder, state, store }) =>
-      Effect.as(Effect.ignore(offer(store, state.runId, holder)), state.runId)
+      Effect.map(Effect.ignore(offer(store, state.runId, holder)), () => {
+        tellOffer(store, state.runId)
+        return state.runId
+      })
     )
   )
 

@@ -51,6 +51,11 @@ const ofReply = (event: RunEvent): Told | undefined => {
         ["kinds", event.kinds.join(",")],
         ["reason", event.reason]
       ])
+    case "partial_usage":
+      return warn("llm.partial_usage", [
+        ["prompt_tokens", event.usage.inputTokens],
+        ["completion_tokens", event.usage.outputTokens]
+      ])
     case "reply_cut":
       return warn("agent.reply_cut", [["finish_reason", event.finishReason]])
     case "loop_detected":
@@ -70,6 +75,12 @@ const ofReply = (event: RunEvent): Told | undefined => {
       return warn("llm.cache_missed", [
         ["expected", event.expected],
         ["read", event.read]
+      ])
+    case "options_dropped":
+      return warn("llm.options_dropped", [
+        ["provider", event.provider],
+        ["model", event.model],
+        ["options", event.options.join(",")]
       ])
     case "media_made":
       return info("llm.media_made", [

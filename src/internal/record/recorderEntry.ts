@@ -5,6 +5,7 @@
  * entries of phases leave out what other entries already hold.
  */
 
+import type { HostedCall } from "../../Call.ts"
 import * as Content from "../../Content.ts"
 import type { Message } from "../../Message.ts"
 import type { RunEvent } from "../../RunEvent.ts"
@@ -72,6 +73,8 @@ const replyData = (event: RunEvent, base: number): Json | undefined => {
       return { kinds: event.kinds, reason: event.reason }
     case "block_unclosed":
       return { type: event.blockType, name: event.name, content: event.content, finish_reason: event.finishReason }
+    case "partial_usage":
+      return tokensOf(event.usage)
     case "reply_cut":
       return { finish_reason: event.finishReason }
     case "loop_detected":
@@ -80,6 +83,8 @@ const replyData = (event: RunEvent, base: number): Json | undefined => {
       return { tokens: event.tokens, possible: event.possible, lost: event.lost }
     case "cache_missed":
       return { expected: event.expected, read: event.read }
+    case "options_dropped":
+      return { provider: event.provider, model: event.model, options: event.options }
     case "media_made":
       return { kind: event.kind, file_id: event.fileId, media_type: event.mediaType }
     case "output_rejected":
@@ -205,6 +210,7 @@ export const phaseOf = (event: RunEvent): JsonObject | undefined => {
         finish_reason: event.finishReason,
         outcome: event.outcome.type,
         calls: event.calls.length,
+        ...(event.hosted === undefined ? {} : { hosted: event.hosted.map(hostedEntry) }),
         ...(event.costUsd === undefined ? {} : { cost_usd: event.costUsd })
       }
     case "model_call_failed":
@@ -321,3 +327,11 @@ const short = (error: string, name: string | null): string => {
       return error
   }
 }
+
+const hostedEntry = ({ callId, input, isError, name, sources }: HostedCall): JsonObject => ({
+  call_id: callId,
+  name,
+  input,
+  is_error: isError === true,
+  sources: sources.map((source) => ({ ...source }))
+})

@@ -11,7 +11,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { Spent } from "../../Budget.ts"
-import type { CallResult } from "../../Call.ts"
+import type { CallResult, HostedCall } from "../../Call.ts"
 import type { Content } from "../../Content.ts"
 import type { ReplayDiverged, ResumeError, StoreError } from "../../KernelError.ts"
 import {
@@ -343,6 +343,7 @@ const partsOf = (event: Extract<PhaseEvent, { type: "model_completed" }>): Reado
   const { usage } = event
   return [
     ...event.message.content.flatMap((part, index) => partsOfContent(part, String(index), provider, faulty)),
+    ...(event.hosted ?? []).flatMap(hostedParts),
     StreamParts.finish(
       event.finishReason,
       usage === null
@@ -358,6 +359,11 @@ const partsOf = (event: Extract<PhaseEvent, { type: "model_completed" }>): Reado
     )
   ]
 }
+
+const hostedParts = ({ callId: id, input: params, isError, name, sources }: HostedCall): ReadonlyArray<StreamPart> => [
+  { type: "tool-call", id, name, params, providerExecuted: true },
+  { type: "tool-result", id, name, result: { sources }, isFailure: isError === true, providerExecuted: true }
+]
 
 const partsOfContent = (
   part: Content,

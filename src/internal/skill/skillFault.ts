@@ -15,7 +15,7 @@ import type { JsonObject } from "../base/json.ts"
 import { at, mediaId, typeNames } from "../base/jsonSchema.ts"
 import { pathText } from "../base/fault.ts"
 import type { Input } from "./skillInput.ts"
-import { command, usage } from "./skillInput.ts"
+import { command, nativeUsage, usage } from "./skillInput.ts"
 import { isRecord, own, parseJson } from "../base/json.ts"
 
 /** A call whose parameters do not fit its skill. */
@@ -85,7 +85,7 @@ const reminder = (misfit: Misfit): string => {
   return [
     `Got params:      ${received === "" ? "(none)" : shorten(received, 500)}`,
     `Expected params: ${names.join(", ")}`,
-    `Usage:           ${usage(misfit.skill, names, misfit.dialect)}`
+    `Usage:           ${misfit.dialect === "tools" ? nativeUsage(misfit.input) : usage(misfit.skill, names)}`
   ].join("\n")
 }
 

@@ -74,15 +74,19 @@ export const fromSchema = <S extends Schema.Constraint>(
 export const paramsOf = ({ parameters }: Pick<Input, "parameters">, given: Json): JsonObject =>
   isJsonObject(given) ? given : parameters(requestOf(given))
 
-/** Returns an example call of a skill. */
-export const usage = (skill: string, names: ReadonlyArray<string>, dialect?: DialectName): string =>
+/** Returns an example call of a skill in a block. */
+export const usage = (skill: string, names: ReadonlyArray<string>): string =>
   command(
     skill,
-    names.length === 1 && dialect !== "tools"
-      ? `${names[0]} value`
-      : `{${names.map((name) => `${JSON.stringify(name)}: "..."`).join(", ")}}`,
-    dialect
+    names.length === 1 ? `${names[0]} value` : `{${names.map((name) => `${JSON.stringify(name)}: "..."`).join(", ")}}`
   )
+
+/** Returns the arguments of a native call, each with its type in the place of its value. */
+export const nativeUsage = (input: Input): string => {
+  const root = input.schema()
+  const fields = properties(root).map(([name, part]) => `${JSON.stringify(name)}: <${typeName(part, root)}>`)
+  return visible(`{${fields.join(", ")}}`)
+}
 
 /** Returns a command block, or only the arguments for a native call, whose form depends on the vendor. */
 export const command = (skill: string, content: string, dialect?: DialectName): string =>

@@ -45,6 +45,7 @@ export const withCall = (
     return skill.listing
   },
   parameters: skill.parameters,
+  ...(skill.hosted === undefined ? {} : { hosted: skill.hosted }),
   ...(normalize === undefined ? {} : { normalize }),
   ...(skill.encodeFailure === undefined ? {} : { encodeFailure: skill.encodeFailure }),
   call

@@ -13,6 +13,7 @@ import type { Limits } from "../../Limits.ts"
 import type * as RunStore from "../../RunStore.ts"
 import { inTime } from "../base/effects.ts"
 import { isHiccup } from "../base/transient.ts"
+import { shareOffers } from "./offers.ts"
 import { soundRuns } from "./soundStore.ts"
 
 type Failure = ConcurrentAppendError | StoreError
@@ -43,6 +44,7 @@ export const patient = (
     acquire: (runId, claim) => retried("acquire", () => store.acquire(runId, claim), Effect.void),
     release: (runId, workerId) => retried("release", () => store.release(runId, workerId), Effect.void)
   }
+  shareOffers(made, store)
   patientStores.set(store, { appendTimeout, store: made })
   return made
 }

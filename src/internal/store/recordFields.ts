@@ -116,6 +116,16 @@ const makeCalls = ({ kind }: Words) => {
     fault: Schema.optionalKey(callError)
   })
 
+  const hosted = exactly<Calls.HostedCall>()({
+    callId: Schema.String,
+    name: Schema.String,
+    input: Storable.Json,
+    isError: Schema.optionalKey(Schema.Literal(true)),
+    sources: Schema.Array(
+      exactly<Calls.HostedSource>()({ url: Schema.String, title: Schema.optionalKey(Schema.String) })
+    )
+  })
+
   const answer = exactly<Run.Answer>()({
     callId: Schema.String,
     approved: Schema.Boolean,
@@ -132,7 +142,7 @@ const makeCalls = ({ kind }: Words) => {
     answer: Schema.optionalKey(answer)
   })
 
-  return { callError, call, answer, question }
+  return { callError, call, hosted, answer, question }
 }
 
 /** How a run pauses, ends and fails, and its status. */
@@ -239,10 +249,12 @@ const makeModelArgs = ({ strings }: Words) => {
     contextWindow: Schema.optionalKey(Schema.Finite),
     maxOutputTokens: Schema.optionalKey(Schema.Finite),
     dialect: Schema.optionalKey(Schema.Literals(["blocks", "tools"])),
+    api: Schema.optionalKey(Schema.Literals(["chat", "responses"])),
     price: Schema.optionalKey(
       exactly<Price>()({
         ...rates,
-        longPrompt: Schema.optionalKey(exactly<NonNullable<Price["longPrompt"]>>()({ ...rates, above: Schema.Finite }))
+        longPrompt: Schema.optionalKey(exactly<NonNullable<Price["longPrompt"]>>()({ ...rates, above: Schema.Finite })),
+        hosted: Schema.optionalKey(Schema.Record(Schema.String, Schema.Finite))
       })
     )
   })
@@ -297,7 +309,8 @@ const usageOf = (input: unknown): Usage.Usage | undefined => {
     inputTokens: count("input_tokens"),
     cachedTokens: count("cached_tokens"),
     outputTokens: count("output_tokens"),
-    reasoningTokens: count("reasoning_tokens")
+    reasoningTokens: count("reasoning_tokens"),
+    ...(Reflect.get(input, "partial") === true ? ({ partial: true } as const) : {})
   }
   if (Number.isNaN(Usage.total(usage) + usage.cachedTokens + usage.reasoningTokens)) return undefined
   const writes = count("cache_write_tokens")

@@ -125,7 +125,8 @@ const makeContents = ({ call, callError, kind, usage }: Fields, content: Schema.
 }
 
 const makeEvents = (fields: Fields, { change, expense, gave, message, messages, prompt, spent }: Contents) => {
-  const { call, dialect, errorInfo, finishReason, forkedFrom, modelArgs, outcome, question, source, strings } = fields
+  const { call, dialect, errorInfo, hosted, finishReason, forkedFrom, modelArgs, outcome, question, source, strings } =
+    fields
   const { usage } = fields
   const event = <T extends EventBody["type"]>(type: T) => {
     type Rest = Omit<Extract<EventBody, { readonly type: T }>, "type">
@@ -161,7 +162,8 @@ const makeEvents = (fields: Fields, { change, expense, gave, message, messages, 
       finishReason,
       latencyMs: Schema.Finite,
       outcome,
-      calls: Schema.Array(call)
+      calls: Schema.Array(call),
+      hosted: Schema.optionalKey(Schema.Array(hosted))
     }),
     event("tool_calls_started")({
       calls: Schema.optionalKey(Schema.Array(call)),

@@ -138,6 +138,7 @@ const isOwnEvent = (event: PhaseEvent): boolean => {
     case "model_completed":
       return (
         event.outcome.type !== "workflow" &&
+        event.hosted === undefined &&
         event.message.content.every(isBareText) &&
         event.calls.every((call) => grade(call.input) === 1)
       )

@@ -8,6 +8,7 @@ import type * as Stream from "effect/Stream"
 import { type KernelError, StoreError } from "../../KernelError.ts"
 import type * as MediaStore from "../../MediaStore.ts"
 import type * as RunStore from "../../RunStore.ts"
+import { shareOffers } from "./offers.ts"
 import { guarded, guardedStream, isSound, passedOver } from "../base/effects.ts"
 
 /** Wraps a store of runs. */
@@ -30,6 +31,7 @@ export const soundRuns = (store: RunStore.RunStoreShape): RunStore.RunStoreShape
       ),
     remove: (runIds) => call("remove", () => store.remove(runIds))
   }
+  shareOffers(sound, store)
   soundStores.set(store, sound)
   soundStores.set(sound, sound)
   return sound

@@ -52,7 +52,8 @@ const claude = (id: string, contextWindow: number, maxOutputTokens: number, pric
   capabilities: takes,
   contextWindow,
   maxOutputTokens,
-  price
+  // Ten dollars for a thousand searches.
+  price: { ...price, hosted: { web_search: 0.01 } }
 })
 
 export const anthropic = from(
@@ -88,6 +89,9 @@ const gpt = (id: string, contextWindow: number, maxOutputTokens: number, price: 
   price
 })
 
+/** A model that takes its encrypted reasoning back, which only Responses does. */
+const reasoner = (...facts: Parameters<typeof gpt>): Facts => ({ ...gpt(...facts), api: "responses" })
+
 export const openai = from(
   {
     provider: "openai",
@@ -99,16 +103,16 @@ export const openai = from(
     gpt4oMini: gpt("gpt-4o-mini", 128_000, 16_384, price(0.15, 0.6, 0.075), sees),
     gpt41: gpt("gpt-4.1", 1_047_576, 32_768, price(2, 8, 0.5)),
     gpt41Mini: gpt("gpt-4.1-mini", 1_047_576, 32_768, price(0.4, 1.6, 0.1)),
-    gpt5: gpt("gpt-5", 400_000, 128_000, price(1.25, 10, 0.125)),
-    gpt5Mini: gpt("gpt-5-mini", 400_000, 128_000, price(0.25, 2, 0.025)),
-    gpt5Nano: gpt("gpt-5-nano", 400_000, 128_000, price(0.05, 0.4, 0.005)),
-    gpt51: gpt("gpt-5.1", 400_000, 128_000, price(1.25, 10, 0.125)),
-    gpt52: gpt("gpt-5.2", 400_000, 128_000, price(1.75, 14, 0.175)),
-    gpt54: gpt("gpt-5.4", 272_000, 128_000, price(2.5, 15, 0.25)),
-    gpt54Mini: gpt("gpt-5.4-mini", 400_000, 128_000, price(0.75, 4.5, 0.075)),
-    gpt55: gpt("gpt-5.5", 272_000, 128_000, price(5, 30, 0.5)),
-    o3: gpt("o3", 200_000, 100_000, price(2, 8, 0.5)),
-    o4Mini: gpt("o4-mini", 200_000, 100_000, price(1.1, 4.4, 0.275))
+    gpt5: reasoner("gpt-5", 400_000, 128_000, price(1.25, 10, 0.125)),
+    gpt5Mini: reasoner("gpt-5-mini", 400_000, 128_000, price(0.25, 2, 0.025)),
+    gpt5Nano: reasoner("gpt-5-nano", 400_000, 128_000, price(0.05, 0.4, 0.005)),
+    gpt51: reasoner("gpt-5.1", 400_000, 128_000, price(1.25, 10, 0.125)),
+    gpt52: reasoner("gpt-5.2", 400_000, 128_000, price(1.75, 14, 0.175)),
+    gpt54: reasoner("gpt-5.4", 272_000, 128_000, price(2.5, 15, 0.25)),
+    gpt54Mini: reasoner("gpt-5.4-mini", 400_000, 128_000, price(0.75, 4.5, 0.075)),
+    gpt55: reasoner("gpt-5.5", 272_000, 128_000, price(5, 30, 0.5)),
+    o3: reasoner("o3", 200_000, 100_000, price(2, 8, 0.5)),
+    o4Mini: reasoner("o4-mini", 200_000, 100_000, price(1.1, 4.4, 0.275))
   }
 )
 

@@ -52,6 +52,13 @@ export interface Rates {
 export interface Price extends Rates {
   /** The prices of a call, its output included, whose prompt has more tokens than `above`. */
   readonly longPrompt?: Rates & { readonly above: number }
+  /**
+   * US dollars for each call that the vendor runs itself, by the name of the tool, as `{ web_search: 0.01 }`. A tool
+   * without a price adds nothing.
+   *
+   * @since 0.2.0
+   */
+  readonly hosted?: { readonly [tool: string]: number }
 }
 
 /**
@@ -75,6 +82,12 @@ export interface Model {
   readonly maxOutputTokens?: number
   /** How the model is best asked to call skills: in blocks of text, or by native calls of its vendor. */
   readonly dialect?: "blocks" | "tools"
+  /**
+   * The API of its vendor over which it is asked, where there are several (OpenAI). Default: that of the provider.
+   *
+   * @since 0.2.0
+   */
+  readonly api?: "chat" | "responses"
   /** Without a price no cost is counted, and a cost budget cannot be enforced. */
   readonly price?: Price
 }
@@ -100,8 +113,13 @@ export const Model: Schema.Codec<Model> = (() => {
     contextWindow: Schema.optionalKey(Schema.Natural),
     maxOutputTokens: Schema.optionalKey(Schema.Natural),
     dialect: Schema.optionalKey(Schema.Literals(["blocks", "tools"])),
+    api: Schema.optionalKey(Schema.Literals(["chat", "responses"])),
     price: Schema.optionalKey(
-      Schema.Struct({ ...rates, longPrompt: Schema.optionalKey(Schema.Struct({ ...rates, above: Schema.Natural })) })
+      Schema.Struct({
+        ...rates,
+        longPrompt: Schema.optionalKey(Schema.Struct({ ...rates, above: Schema.Natural })),
+        hosted: Schema.optionalKey(Schema.Record(Schema.String, Amount))
+      })
     )
   })
 })()

@@ -10,6 +10,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Latch from "effect/Latch"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
@@ -21,6 +22,7 @@ import { leaseDefault, type Options, problem, type Runnable, type TakeUpError } 
 import { isOverdue } from "../loop/deadline.ts"
 import { giveUp } from "./giveUp.ts"
 import { giveBack, type Held, type Holder, isTaken, letGo, now, proves, renew } from "./lease.ts"
+import { onOffer } from "../store/offers.ts"
 import { inTime, passedOver } from "../base/effects.ts"
 import { flat, logText } from "../base/text.ts"
 import { causeText, messageOf, tagOf } from "../base/foreignValue.ts"
@@ -33,6 +35,12 @@ import * as Pages from "./runPages.ts"
 export interface Worker {
   /** Claims what can be claimed now of the runs that come next: a page, the oldest first, in turn with the newest. */
   readonly look: Effect.Effect<void>
+  /** Waits until a worker that was full has a place again. */
+  readonly freed: Effect.Effect<void>
+  /** Claims what can be claimed now of the runs that come next, apart from those that came no further since `look`. */
+  readonly lookOn: Effect.Effect<void>
+  /** Calls a listener for each run that this process offers. Returns how to end that. */
+  readonly onOffer: (listener: (runId: string) => void) => () => void
   /** Claims what can be claimed now, of all. */
   readonly lookAtAll: Effect.Effect<void>
   /** Claims one run if it can be claimed now. */
@@ -57,6 +65,9 @@ interface Desk<R> extends Holder {
   readonly tried: Map<string, number>
   /** Where runs stood that cannot be taken up yet or any more, and until when they are left alone. */
   readonly leftAlone: Map<string, { readonly revision: number; readonly until: number }>
+  /** Opened when a worker that was full has a place again. */
+  readonly freed: Latch.Latch
+  readonly concurrency: number
   isDraining: boolean
   taken: number
 }
@@ -71,7 +82,7 @@ export const make = Effect.fnUntraced(function* <R>(
   const looking: Pages.Looking = {
     list: (filter) => desk.soon(desk.store.list(filter)),
     consider: (head, now) => desk.soon(consider(desk, head, now)),
-    isFull: () => desk.active.size >= (options.concurrency ?? 1)
+    isFull: () => desk.active.size >= desk.concurrency
   }
   // A run that goes on is found among thousands that failed.
   const running = Pages.make(["queued", "running", "interrupted"], looking)
@@ -94,7 +105,22 @@ export const make = Effect.fnUntraced(function* <R>(
   })
   const take = (runId: string) =>
     Effect.suspend(() => (desk.isDraining || looking.isFull() ? Effect.void : takeOne(desk, runId)))
-  return { look, lookAtAll: Effect.andThen(running.all, failed.all), take, settled, drain }
+  // What becomes free during a look is noticed after it.
+  const freed = Effect.andThen(
+    desk.freed.await,
+    Effect.sync(() => void desk.freed.closeUnsafe())
+  )
+  const offers = (listener: (runId: string) => void) => onOffer(desk.store, listener)
+  return {
+    look,
+    freed,
+    lookOn: running.next,
+    onOffer: offers,
+    lookAtAll: Effect.andThen(running.all, failed.all),
+    take,
+    settled,
+    drain
+  }
 })
 
 /** Claims a run if it can be claimed now. If its store fails, a later look finds it. */
@@ -125,6 +151,8 @@ const deskOf = Effect.fnUntraced(function* <R>(
     active: new Map(),
     tried: new Map(),
     leftAlone: new Map(),
+    freed: Latch.makeUnsafe(),
+    concurrency: options.concurrency ?? 1,
     isDraining: false,
     taken: 0
   }
@@ -210,6 +238,7 @@ const claim = Effect.fnUntraced(function* <R>(desk: Desk<R>, head: RunHead, agen
   const begun = Effect.map(Effect.forkDetach(Effect.provideContext(claimed, desk.services)), (fiber) => {
     desk.active.set(runId, fiber)
     fiber.addObserver(() => {
+      if (desk.active.size >= desk.concurrency) desk.freed.openUnsafe()
       desk.active.delete(runId)
       answer()
     })
@@ -290,7 +319,8 @@ const stands = ({ soon, store }: Holder, head: RunHead): Effect.Effect<RunHead> 
     Option.getOrElse(() => head)
   )
 
-const tell = (runId: string, exit: Exit.Exit<unknown, TakeUpError>): Effect.Effect<void> =>
+/** Logs why a run stopped. */
+export const tell = (runId: string, exit: Exit.Exit<unknown, TakeUpError>): Effect.Effect<void> =>
   Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)
     ? Effect.void
     : Effect.logInfo(`run ${flat(runId)} stopped`, logText(why(exit.cause)))

@@ -17,6 +17,8 @@ import type { Reply } from "./replyParts.ts"
 /** Where a vendor is, how it is spoken to, and where it lists its models. */
 export interface Vendor extends Pick<Exchange.Service, "name" | "headers" | "fault"> {
   readonly apiKey: Redacted.Redacted | undefined
+  /** The options that a model takes. Default: all. */
+  readonly takes?: ProviderShape["takes"]
   readonly baseUrl: string
   /** The version that an address may end with, as in `/v1`. */
   readonly version: string
@@ -47,10 +49,11 @@ export const adapter = (
   stream: (speak: Speak) => ProviderShape["stream"]
 ): Effect.Effect<ProviderShape, never, HttpClient> =>
   Effect.map(HttpClient, (client) => {
-    const { apiKey, baseUrl, fault, headers, list, name, version } = vendor
+    const { apiKey, baseUrl, fault, headers, list, name, takes, version } = vendor
     const service: Exchange.Service = { name, secrets: apiKey === undefined ? [] : [apiKey], headers, fault }
     return {
       name,
+      ...(takes === undefined ? {} : { takes }),
       models: offer(client, service, endpoint(baseUrl, version, list.path, list.query), list.key, list.id),
       stream: stream((format) => {
         const encode = encoder({ provider: name, media: format.media }, format.encode)

@@ -2,16 +2,18 @@
  * Reads replies and errors of the Messages API.
  */
 
+import { jsonObject } from "../../internal/base/json.ts"
 import type { FinishReason, ReportedUsage } from "../../StreamPart.ts"
 import { name } from "./anthropicRequest.ts"
 import { type Fault, saysTooLong, statusReason } from "./providerFault.ts"
 import type { Decoder } from "./frames.ts"
-import { count, type Fields, fields, isFields, list, string, sum, text } from "./readFields.ts"
+import { count, type Fields, fields, isFields, list, parse, string, sum, text } from "./readFields.ts"
 import type { Reply } from "./replyParts.ts"
 
 /** Reads the blocks of a message, by their index. */
 const makeBlocks = (reply: Reply) => {
   const signatures = new Map<number, string>()
+  const hosted = new Hosted(reply)
 
   const start = (index: number, block: Fields | undefined) => {
     switch (string(block, "type")) {
@@ -26,8 +28,12 @@ const makeBlocks = (reply: Reply) => {
         reply.call(String(index), text(block, "id"), string(block, "name") ?? "")
         const input = fields(block, "input")
         if (input !== undefined && Object.keys(input).length > 0) reply.input(String(index), input)
+        return
       }
+      case "server_tool_use":
+        return hosted.begin(index, block)
     }
+    if (text(block, "tool_use_id") !== undefined) hosted.end(block)
   }
 
   const sign = (index: number, part: Fields | undefined) => {
@@ -43,6 +49,7 @@ const makeBlocks = (reply: Reply) => {
       case "signature_delta":
         return sign(index, part)
       case "input_json_delta":
+        hosted.params(index, string(part, "partial_json") ?? "")
         return reply.params(String(index), string(part, "partial_json") ?? "")
       default:
         return reply.text(string(part, "text") ?? "")
@@ -68,6 +75,47 @@ const makeBlocks = (reply: Reply) => {
         start(index, block)
         stop(index)
       })
+  }
+}
+
+interface Use {
+  readonly block: Fields
+  params: string
+}
+
+/** The calls that Anthropic runs: a block with the call, and one with its result. */
+class Hosted {
+  readonly #reply: Reply
+  readonly #uses = new Map<number, Use>()
+  readonly #byId = new Map<string, Use>()
+
+  constructor(reply: Reply) {
+    this.#reply = reply
+  }
+
+  begin(index: number, block: Fields | undefined): void {
+    if (block === undefined) return
+    const use = { block, params: "" }
+    this.#uses.set(index, use)
+    this.#byId.set(text(block, "id") ?? "", use)
+  }
+
+  params(index: number, fragment: string): void {
+    const use = this.#uses.get(index)
+    if (use === undefined) return
+    use.params += fragment
+    this.#reply.keep(fragment.length)
+  }
+
+  end(result: Fields | undefined): void {
+    const id = text(result, "tool_use_id")
+    const use = this.#byId.get(id ?? "")
+    if (result === undefined || use === undefined) return
+    const input = jsonObject(use.params === "" ? use.block["input"] : parse(use.params))
+    const isError = string(fields(result, "content"), "type")?.endsWith("_error") === true
+    const sources = list(result, "content").map((page) => ({ url: text(page, "url"), title: text(page, "title") }))
+    const call = { id, name: string(use.block, "name") ?? "", input, isError, sources }
+    this.#reply.hosted(call, name, [{ ...use.block, input }, result])
   }
 }
 

@@ -8,10 +8,11 @@
 import * as Base64 from "effect/encoding/Base64"
 import * as Result from "effect/Result"
 import type { Json, JsonObject } from "../../internal/base/json.ts"
+import type { Generation } from "../../Generation.ts"
 import type { Message } from "../../Message.ts"
-import type { Request } from "../../Provider.ts"
-import { assemble, extras, laidOver, type Settings } from "./body.ts"
-import { apart, type Media, type MediaPiece, type Piece, standIn, spoken, textOf } from "./messageParts.ts"
+import type { ProviderShape, Request } from "../../Provider.ts"
+import { assemble, extras, laidOver, type Settings, toolsOf } from "./body.ts"
+import { apart, itemsOf, type Media, type MediaPiece, type Piece, standIn, spoken, textOf } from "./messageParts.ts"
 import { isFields, text } from "./readFields.ts"
 
 /** The name under which thinking is signed and extras are given. */
@@ -54,6 +55,7 @@ const written = (pieces: ReadonlyArray<Piece>): ReadonlyArray<string> =>
 const toBlocks = (pieces: ReadonlyArray<Piece>): ReadonlyArray<JsonObject> => {
   const blocks: Array<JsonObject> = []
   for (const piece of pieces) {
+    if (piece.kind === "thought") blocks.push(...itemsOf(piece))
     const block = toBlock(piece)
     if (block !== undefined) blocks.push(block)
   }
@@ -97,16 +99,35 @@ const sourceOf = ({ mediaType, source }: MediaPiece): JsonObject => {
   return { type: "text", media_type: mediaType, data: Result.getOrElse(Base64.decodeString(source.data), () => "") }
 }
 
+/** The options that a model takes: newer ones think adaptively and are not sampled by options, nor are any that think. */
+export const takes: NonNullable<ProviderShape["takes"]> = ({ generation, model }) => {
+  const known = traits(model.id)
+  const { seed: _, temperature, thinking, topP, ...others } = generation
+  const samples = known.sampling && !thinks(generation, known)
+  return {
+    ...others,
+    ...(samples && temperature !== undefined ? { temperature } : {}),
+    ...(samples && topP !== undefined && (known.bothSamplings || temperature === undefined) ? { topP } : {}),
+    thinking: {
+      ...(thinking?.budget === undefined || isAdaptive(generation, known) ? {} : { budget: thinking.budget }),
+      ...(thinking?.effort === undefined || !known.effort ? {} : { effort: thinking.effort })
+    }
+  }
+}
+
+const thinks = ({ thinking }: Generation, known: Traits): boolean =>
+  known.isClaude && (thinking?.budget !== undefined || (known.adaptive && thinking?.effort !== undefined))
+
+const isAdaptive = (generation: Generation, known: Traits): boolean => known.adaptive && thinks(generation, known)
+
 /** Writes the request around its messages. */
 export const toBody = (request: Request, messages: ReadonlyArray<WireMessage>): string => {
-  const { generation, model } = request
+  const { model } = request
   const own = extras(request, name)
   const known = traits(model.id)
+  const generation = takes(request)
   const marks = new Set((request.cacheBreakpoints ?? []).slice(-4))
   const budget = generation.thinking?.budget
-  const thinks =
-    known.isClaude && (budget !== undefined || (known.adaptive && generation.thinking?.effort !== undefined))
-  const samples = known.sampling && !thinks
   return assemble(
     {
       model: model.id,
@@ -114,28 +135,25 @@ export const toBody = (request: Request, messages: ReadonlyArray<WireMessage>): 
         generation.maxTokens ?? (known.isClaude && known.budget && budget !== undefined ? 4096 + budget : 4096),
       system: toSystem(messages, marks),
       stream: true,
-      temperature: samples ? generation.temperature : undefined,
-      top_p: samples && (known.bothSamplings || generation.temperature === undefined) ? generation.topP : undefined,
+      temperature: generation.temperature,
+      top_p: generation.topP,
       stop_sequences: generation.stopSequences,
-      tools:
-        request.tools.length === 0
-          ? undefined
-          : request.tools.map((tool) => ({
-              name: tool.name,
-              description: tool.description,
-              input_schema: tool.inputSchema
-            })),
+      tools: toolsOf(request, name, (tool) => ({
+        name: tool.name,
+        description: tool.description,
+        input_schema: tool.inputSchema
+      })),
       ...own,
-      thinking: thinkingOf(thinks && known.adaptive, budget, own["thinking"]),
-      output_config: laidOver(known.effort ? { effort: generation.thinking?.effort } : {}, own["output_config"])
+      thinking: thinkingOf(isAdaptive(request.generation, known), budget, own["thinking"]),
+      output_config: laidOver({ effort: generation.thinking?.effort }, own["output_config"])
     },
     "messages",
     toMessages(messages, marks)
   )
 }
 
-const thinkingOf = (isAdaptive: boolean, budget: number | undefined, own: Json | undefined): Json | undefined => {
-  const ours: Settings = isAdaptive
+const thinkingOf = (adapts: boolean, budget: number | undefined, own: Json | undefined): Json | undefined => {
+  const ours: Settings = adapts
     ? { type: "adaptive", display: "summarized" }
     : budget === undefined
       ? {}
@@ -186,6 +204,8 @@ const emptyText = JSON.stringify({ type: "text", text: "" })
 const marked = (block = "{}"): string => `${block.slice(0, -1)},"cache_control":{"type":"ephemeral"}}`
 
 /** What a model takes, by its id: newer Claude models have other thinking and no sampling options. */
+type Traits = ReturnType<typeof traits>
+
 const traits = (id: string) => {
   const isClaude = id.startsWith("claude-")
   const version = /^claude-([a-z]+)-(\d{1,2})(?:-(\d{1,2}))?(?!\d)/.exec(id)

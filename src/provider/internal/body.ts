@@ -6,7 +6,7 @@
  */
 
 import { isJsonObject, type Json, type JsonObject } from "../../internal/base/json.ts"
-import type { Request } from "../../Provider.ts"
+import type { Request, ToolDefinition } from "../../Provider.ts"
 import { isFields } from "./readFields.ts"
 
 /** JSON fields of which some are absent. */
@@ -30,14 +30,35 @@ export const laidOver = (ours: Settings, own: Json | undefined): Json | undefine
   return given.length === 0 ? undefined : Object.fromEntries(given)
 }
 
-/** The tools of a request as functions of a chat; nothing where there are none. */
-export const functions = ({ tools }: Request): ReadonlyArray<JsonObject> | undefined =>
-  tools.length === 0
-    ? undefined
-    : tools.map(({ description, inputSchema, name }) => ({
-        type: "function",
-        function: { name, description, parameters: inputSchema }
-      }))
+/** The tools of a request that are run here, as a format writes them, and after them those that the vendor runs. */
+export const toolsOf = (
+  { tools }: Request,
+  provider: string,
+  write: (tool: ToolDefinition) => JsonObject
+): ReadonlyArray<JsonObject> | undefined => {
+  const written = [...runHere(tools).map(write), ...hostedOf(tools, provider)]
+  return written.length === 0 ? undefined : written
+}
+
+/** The tools that are run here. */
+export const runHere = (tools: Request["tools"]): Request["tools"] => tools.filter(({ hosted }) => hosted === undefined)
+
+/** The definitions of the tools that a vendor runs itself. */
+export const hostedOf = (tools: Request["tools"], provider: string): ReadonlyArray<JsonObject> =>
+  tools.flatMap(({ hosted }) => {
+    const own = hosted?.[provider]
+    return own === undefined ? [] : [own]
+  })
+
+/** The tools of a request as functions of a chat. */
+export const functions = (request: Request, provider: string): ReadonlyArray<JsonObject> | undefined =>
+  toolsOf(request, provider, ({ description, inputSchema, name }) => ({
+    type: "function",
+    function: { name, description, parameters: inputSchema }
+  }))
+
+/** Is this one of OpenAI's models that reason, which take no sampling options? */
+export const isReasoner = (model: string): boolean => /^(o\d|gpt-[5-9])/.test(model) && !model.includes("chat")
 
 /** A JSON object of `settings` (absent ones left out) and a list whose items are JSON text. */
 export const assemble = (settings: Settings, listKey: string, items: ReadonlyArray<string>): string => {

@@ -331,7 +331,8 @@ export const fault = (document: unknown, status: number): Told => {
   return { reason: isPrecise ? known : reason, code, isReply }
 }
 
-const inStream = (chunk: Fields): Fault => {
+/** What an error within a reply says. */
+export const inStream = (chunk: Fields): Fault => {
   const { code, known, status } = errorOf(chunk)
   return { reason: known ?? (status === undefined ? "server_error" : statusReason(status)), code }
 }

@@ -7,8 +7,9 @@
 import * as Grammar from "../../Grammar.ts"
 import { type Json, type JsonObject, jsonObject } from "../../internal/base/json.ts"
 import type { Message } from "../../Message.ts"
-import type { Request } from "../../Provider.ts"
-import { assemble, extras, functions, laidOver, type Settings } from "./body.ts"
+import type { Model } from "../../Model.ts"
+import type { ProviderShape, Request } from "../../Provider.ts"
+import { assemble, extras, functions, isReasoner, laidOver, type Settings } from "./body.ts"
 import { callSignatures } from "./google.ts"
 import {
   apart,
@@ -194,23 +195,42 @@ export const mediaOf = (imageUrls: boolean): Media => ({
   document: { types: ["application/pdf"], urls: false }
 })
 
+/** The options that a model takes: reasoners are not sampled by options. */
+export const takes =
+  (dialect: Dialect): NonNullable<ProviderShape["takes"]> =>
+  ({ generation, model }) => {
+    const { stopSequences, temperature, thinking, topP, ...others } = generation
+    const effort = thinking?.effort === undefined ? {} : { thinking: { effort: thinking.effort } }
+    if (reasonsIn(dialect, model)) return { ...others, ...effort }
+    return {
+      ...others,
+      ...effort,
+      ...(temperature === undefined ? {} : { temperature }),
+      ...(topP === undefined ? {} : { topP }),
+      ...(stopSequences === undefined ? {} : { stopSequences })
+    }
+  }
+
+const reasonsIn = (dialect: Dialect, { id }: Model): boolean => dialect.reasoners && isReasoner(id)
+
 /** The JSON text of a request. */
 export const toBody = (dialect: Dialect, request: Request, messages: ReadonlyArray<ReadonlyArray<Written>>): string => {
-  const { generation, model } = request
+  const { model } = request
+  const generation = takes(dialect)(request)
   const own = extras(request, dialect.name)
-  const isReasoner = dialect.reasoners && /^(o\d|gpt-[5-9])/.test(model.id) && !model.id.includes("chat")
+  const reasons = reasonsIn(dialect, model)
   return assemble(
     {
       model: model.id,
       stream: true,
-      temperature: isReasoner ? undefined : generation.temperature,
-      top_p: isReasoner ? undefined : generation.topP,
-      max_tokens: isReasoner ? undefined : generation.maxTokens,
-      max_completion_tokens: isReasoner ? generation.maxTokens : undefined,
-      stop: isReasoner ? undefined : generation.stopSequences,
+      temperature: generation.temperature,
+      top_p: generation.topP,
+      max_tokens: reasons ? undefined : generation.maxTokens,
+      max_completion_tokens: reasons ? generation.maxTokens : undefined,
+      stop: generation.stopSequences,
       [dialect.seedName]: generation.seed,
       reasoning_effort: generation.thinking?.effort,
-      tools: functions(request),
+      tools: functions(request, dialect.name),
       ...constraint(dialect, request),
       ...own,
       stream_options: laidOver(dialect.usageOption ? { include_usage: true } : {}, own["stream_options"])

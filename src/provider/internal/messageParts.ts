@@ -13,7 +13,7 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import type { Content, MediaContent } from "../../Content.ts"
 import * as Contents from "../../Content.ts"
-import type { Json, JsonObject } from "../../internal/base/json.ts"
+import { isJsonObject, type Json, jsonObject, type JsonObject } from "../../internal/base/json.ts"
 import { ProviderError, type StoreError } from "../../KernelError.ts"
 import { kindOf } from "../../Media.ts"
 import type { Message } from "../../Message.ts"
@@ -78,7 +78,7 @@ export const encoder = <A>(
 ) => {
   const kept = new WeakMap<Message, { readonly key: string; readonly value: A }>()
   return Effect.fnUntraced(function* (request: Request): Effect.fn.Return<ReadonlyArray<A>, ProviderError> {
-    const key = `${request.tools.length > 0} ${request.model.id} ${request.model.capabilities.join(" ")}`
+    const key = `${request.tools.length > 0} ${hasHosted(request)} ${request.model.id} ${request.model.capabilities.join(" ")}`
     const encoded: Array<A> = []
     for (let index = 0; index < request.messages.length; index++) {
       const message = request.messages[index]
@@ -98,6 +98,8 @@ export const encoder = <A>(
     return encoded
   })
 }
+
+const hasHosted = ({ tools }: Request): boolean => tools.some(({ hosted }) => hosted !== undefined)
 
 /** The text pieces of a message, joined. */
 export const textOf = (pieces: ReadonlyArray<Piece>, separator = ""): string => {
@@ -121,6 +123,12 @@ export const apart = (
     said: pieces.filter(({ kind }) => kind !== "media"),
     made: pieces.filter(({ kind }) => kind === "media")
   }
+}
+
+/** What a vendor wants back of calls that it ran itself: parts of its own format, kept as a thought without words. */
+export const itemsOf = ({ signature }: Extract<Piece, { readonly kind: "thought" }>): ReadonlyArray<JsonObject> => {
+  const items = jsonObject(signature)["items"]
+  return Array.isArray(items) ? items.filter(isJsonObject) : []
 }
 
 /** A text piece that says what a medium would have been. */
@@ -186,8 +194,12 @@ class Reader {
       case "video":
       case "document":
         return this.#media(part)
-      case "thinking":
-        return this.#isOwn(part.origin) ? { kind: "thought", text: part.content, signature: part.signature } : undefined
+      case "thinking": {
+        if (!this.#isOwn(part.origin)) return undefined
+        const piece = { kind: "thought", text: part.content, signature: part.signature } as const
+        // A vendor refuses calls of a tool that the request does not have.
+        return itemsOf(piece).length > 0 && !hasHosted(this.#request) ? undefined : piece
+      }
       case "tool_use":
         // A request without tools may not show calls: they are told instead.
         return this.#request.tools.length === 0

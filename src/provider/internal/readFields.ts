@@ -42,6 +42,12 @@ export const list = (of: Fields | undefined, key: string): ReadonlyArray<Fields>
   return Array.isArray(value) ? value.filter(isFields) : []
 }
 
+/** The texts of a list in a field; other elements are passed over. */
+export const strings = (of: Fields | undefined, key: string): ReadonlyArray<string> => {
+  const value = of?.[key]
+  return Array.isArray(value) ? value.filter((item) => typeof item === "string") : []
+}
+
 /** The first of several answers in a list, which may come alone: those with another index are other answers. */
 export const firstAnswer = (of: Fields | undefined, key: string): Fields | undefined =>
   list(of, key).find(({ index }) => index === undefined || index === null || index === 0)

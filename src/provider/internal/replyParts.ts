@@ -8,13 +8,23 @@
 import * as Base64 from "effect/encoding/Base64"
 import * as Result from "effect/Result"
 import * as Bounds from "../../internal/base/bounds.ts"
-import { isDeeper } from "../../internal/base/json.ts"
+import { isDeeper, jsonObject, type JsonObject } from "../../internal/base/json.ts"
 import type { Limits } from "../../Limits.ts"
 import type * as StreamPart from "../../StreamPart.ts"
 import type { FinishReason, Metadata, ReportedUsage } from "../../StreamPart.ts"
 import { madeOf, unknownType } from "./messageParts.ts"
 import { type Fault, limitFault } from "./providerFault.ts"
 import { NativeCall, textOf } from "./nativeCall.ts"
+import type { Fields } from "./readFields.ts"
+
+/** A call that a vendor ran. */
+export interface Ran {
+  readonly id?: string | undefined
+  readonly name: string
+  readonly input: JsonObject
+  readonly isError?: boolean
+  readonly sources?: ReadonlyArray<{ readonly url: string | undefined; readonly title: string | undefined }>
+}
 
 /** One reply being read. */
 export class Reply {
@@ -120,6 +130,25 @@ export class Reply {
       id,
       ...(metadata === undefined ? {} : { metadata })
     })
+  }
+
+  /** A call that the vendor ran itself, and the items of its format that it wants back. */
+  hosted(ran: Ran, provider: string, items: ReadonlyArray<Fields>): void {
+    const { id = `hosted_${this.#opened++}`, input, isError = false, name } = ran
+    if (isDeeper(input, Bounds.jsonDepth) || isDeeper(items, Bounds.jsonDepth)) {
+      this.#isTooDeep = true
+      return
+    }
+    const sources = (ran.sources ?? []).flatMap(({ title, url }) =>
+      url === undefined ? [] : [{ url, ...(title === undefined ? {} : { title }) }]
+    )
+    this.#size += JSON.stringify([input, items, sources]).length
+    this.#close()
+    this.out.push(
+      { type: "tool-call", id, name, params: input, providerExecuted: true },
+      { type: "tool-result", id, name, result: { sources }, isFailure: isError, providerExecuted: true }
+    )
+    if (items.length > 0) this.endThinking({ [provider]: { items: items.map(jsonObject) } })
   }
 
   // -------------------------------------------------------------- native calls

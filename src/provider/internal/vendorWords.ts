@@ -11,7 +11,8 @@ import { type Fields, fields, isFields, list, text } from "./readFields.ts"
 export const wordsOf = (document: unknown): VendorWords => {
   if (typeof document === "string") return plainWords(document)
   const outer = isFields(document) ? document : undefined
-  const error = fields(outer, "error") ?? outer
+  // A response that failed holds its error.
+  const error = fields(outer, "error") ?? fields(fields(outer, "response"), "error") ?? outer
   return defined({
     message: messageOf(outer, error),
     code: wordOf(error, "code"),

@@ -95,7 +95,7 @@ export const make = Effect.fnUntraced(
 )
 
 /** Adds the password in `PGPASSWORD` to a URL that has none, so that no command line needs one. */
-const withPassword = Effect.fnUntraced(function* (url: Redacted.Redacted) {
+export const withPassword = Effect.fnUntraced(function* (url: Redacted.Redacted) {
   const password = yield* Effect.orElseSucceed(Config.option(Config.Redacted("PGPASSWORD")), Option.none)
   if (Option.isNone(password) || !URL.canParse(Redacted.value(url))) return url
   const whole = new URL(Redacted.value(url))

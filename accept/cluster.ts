@@ -1,0 +1,70 @@
+/**
+ * The promises of many machines: what each process may do, the figures, and the faults that a cluster meets.
+ */
+import { existing, type Line, node } from "./support.ts"
+
+/** The figures, each with its bar. */
+const figures = (): ReadonlyArray<Line> => {
+  const { status, stderr, stdout } = node(["bench/run.ts", "--rows", "cluster"])
+  const rows: ReadonlyArray<{ readonly name: string; readonly value: number; readonly bound: number | null }> = stdout
+    .split("\n")
+    .flatMap((line) => (line.startsWith("[") ? JSON.parse(line) : []))
+  if (rows.length === 0) {
+    return [{ line: "the figures of a cluster", pass: false, figure: `exit ${status}: ${stderr.trim().slice(-300)}` }]
+  }
+  return rows.map(({ bound, name, value }) => ({
+    line: name,
+    pass: bound !== null && value <= bound,
+    figure: `${value.toFixed(2)} (at most ${bound})`
+  }))
+}
+
+/** Faults, each of which meets 100 runs under way on two runners. */
+const expected = 12
+
+const faults = (): ReadonlyArray<Line> => {
+  const { stderr, stdout } = node(["--conditions=kernai-source", "test/reliability/long.ts", "cluster"])
+  const lines = [...stdout.matchAll(/^(pass|FAIL) {2}runs of a cluster: (.*?): (\d+ \(.*)$/gm)].map(
+    ([, verdict, line = "", figure = ""]): Line => ({
+      line: `none lost, doubled or gapped: ${line}`,
+      pass: verdict === "pass",
+      figure
+    })
+  )
+  const missing = expected - lines.length
+  return missing === 0
+    ? lines
+    : [
+        ...lines,
+        { line: "faults that a cluster meets", pass: false, figure: `${missing} missing: ${stderr.slice(-300)}` }
+      ]
+}
+
+/** A promise that is not kept yet. */
+const missing = (line: string, figure: string): Line => ({ line, pass: false, figure })
+
+export const cluster = async (): Promise<ReadonlyArray<Line>> => [
+  existing("1, 5. start, resume, answer, cancel and follow work from any process; newer journals are left to others", [
+    "test/cluster/ClusterKernel.test.ts"
+  ]),
+  existing("a cluster without the revision check, and one that answers early, are found", [
+    "test/cluster/ownership.test.ts"
+  ]),
+  existing("two runners and a client on PostgreSQL, over sockets", ["test/cluster/postgres.test.ts"]),
+  existing("3. kernai worker --cluster runs, drains at SIGTERM, and serves the commands", ["test/cli/cluster.test.ts"]),
+  existing("2. a worker fills a place that becomes free, and claims what its own process submits or answers, at once", [
+    "test/RunWorker.test.ts"
+  ]),
+  missing("2. a run that another process submits starts within 20 ms on every store", "found at the next look"),
+  missing("2. one machine runs on effect/cluster, without offers, polls and leases of our own", "not built"),
+  missing(
+    "1. runs start at a time or by cron, and questions have deadlines",
+    "only a provider's retry-after is delivered"
+  ),
+  ...figures(),
+  ...faults(),
+  missing(
+    "cuts between exactly two machines, in network namespaces",
+    "links of one runner are cut, for all others at once"
+  )
+]

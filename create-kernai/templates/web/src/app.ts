@@ -1,0 +1,50 @@
+import { Effect, Layer, Schema } from "effect"
+import { HttpRouter, HttpServerResponse } from "effect/http"
+import { Agent, Kernel, MediaStore, Policy, ProtocolRegistry, Skill, SkillRegistry } from "kernai"
+import { HttpKernel } from "kernai/http"
+import { SqlRunStore } from "kernai/sql"
+import { MockProvider } from "kernai/testing"
+import { page } from "./page.ts"
+
+/** Sending cannot be taken back, so the page asks before it. */
+const send = Skill.make("send", {
+  description: "Sends a letter",
+  input: Schema.Struct({ to: Schema.String }),
+  execute: ({ to }) => Effect.succeed(`sent to ${to}`)
+})
+
+export const agent = Agent.make({
+  name: "clerk",
+  instructions: "You write letters.",
+  model: "scripted",
+  skills: [send]
+})
+
+const careful = Policy.layer((call) =>
+  Effect.succeed(call.effects === "write" ? Policy.confirm("a letter cannot be taken back") : Policy.allowed)
+)
+
+// A scripted model: it writes one letter, and then says what came of it.
+const model = MockProvider.layerOf(
+  MockProvider.make().onCall(({ messages }) =>
+    messages.some(({ role }) => role === "assistant")
+      ? "<final>That is all.</final>"
+      : `<block type="command" name="send">{"to": "Oslo"}</block>`
+  )
+)
+
+const kernel = (file: string) =>
+  Kernel.layer.pipe(
+    Layer.provide([SkillRegistry.layer(send), ProtocolRegistry.layer(), model, careful]),
+    Layer.provideMerge([SqlRunStore.layerSqlite(file), MediaStore.layerMemory])
+  )
+
+/**
+ * The page, and the routes it uses. Runs are kept in a file: the page finds them again after a restart.
+ *
+ * Only this machine is admitted. `Access.bearer` and `Access.cookie` of `kernai/http` admit others by their credentials.
+ */
+export const app = (file: string) =>
+  Layer.merge(HttpRouter.add("GET", "/", HttpServerResponse.html(page)), HttpKernel.layer({ agents: [agent] })).pipe(
+    Layer.provide(kernel(file))
+  )

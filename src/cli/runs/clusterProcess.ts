@@ -1,0 +1,36 @@
+/**
+ * A runner of a cluster as a process.
+ */
+
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import type * as RunWorker from "../../RunWorker.ts"
+import type { SkillRegistry } from "../../SkillRegistry.ts"
+import { withPassword } from "../../sql/internal/postgres.ts"
+import type { WorkerFlags } from "../commands/workerCommand.ts"
+import { orUsage } from "../exit.ts"
+import { Screen } from "../screen.ts"
+import * as Text from "../terminalText.ts"
+
+/** Runs the runs of its shards until it is interrupted; then each finishes its step, and another runner has it. */
+export const serve = Effect.fnUntraced(function* (
+  settings: RunWorker.Options<SkillRegistry>,
+  { host, port, shardGroup, store }: Pick<WorkerFlags, "host" | "port" | "shardGroup" | "store">
+) {
+  const screen = yield* Screen
+  const { ClusterKernel, ClusterNode } = yield* Effect.promise(() => import("../../cluster/index.ts"))
+  const PgClient = yield* Effect.promise(() => import("@effect/sql-pg/PgClient"))
+  const url = yield* withPassword(Redacted.make(store.slice("pg:".length)))
+  const { agents, onRun, resume } = settings
+  const groups = [...new Set(["default", shardGroup])]
+  const node = ClusterNode.layer({ host, port, groups, takes: [shardGroup] })
+  const runner = ClusterKernel.layer({ agents, onRun, resume }).pipe(
+    Layer.provide(node),
+    Layer.provide(PgClient.layer({ url, applicationName: "kernai" }))
+  )
+  const ready = Layer.effectDiscard(
+    Effect.sync(() => screen.progress(`a runner of the cluster at ${Text.excerpt(host, 80)}:${port}\n`))
+  )
+  return yield* Layer.launch(orUsage(Layer.provideMerge(ready, runner), "the runner cannot start: "))
+})

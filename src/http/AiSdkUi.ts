@@ -1,0 +1,118 @@
+/**
+ * A route for `useChat` of `@ai-sdk/react`, and for every client of the AI SDK's UI message stream.
+ *
+ * Each message of a user is one run, whose id begins with the id of the chat and is the id of the message that answers.
+ * The conversation before is read from the run that answered last, not from the page. A page that comes back, or a second
+ * one, receives the message under way from its beginning.
+ *
+ * @since 0.2.0
+ */
+
+import * as Effect from "effect/Effect"
+import type * as HttpRouter from "effect/http/HttpRouter"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Layer from "effect/Layer"
+import * as Stream from "effect/Stream"
+import * as Routes from "./internal/callerRoute.ts"
+import * as Sse from "./internal/sse.ts"
+import * as Chats from "./internal/uiChats.ts"
+import { UiFold } from "./internal/uiFold.ts"
+import { UiRequest } from "./internal/uiRequest.ts"
+import type { CallerRuns, ServedRuns } from "./ServedRuns.ts"
+
+/**
+ * Where the routes are.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Options {
+  /** The path of the route; give it to the page as `api`. Default: `/api/chat`. */
+  readonly path?: `/${string}` | undefined
+  /** The agent that answers, unless the body of a request names one. Default: the only agent of the server. */
+  readonly agent?: string | undefined
+  /** Returns the address of a stored medium for the page. Default: the route of `HttpKernel` at `/runs`. */
+  readonly mediaUrl?: ((runId: string, mediaId: string) => string) | undefined
+}
+
+/**
+ * Adds three routes:
+ *
+ * - `POST path` answers the last message, or continues with the decisions of `addToolApprovalResponse`. With
+ *   `onLeave: "cancel"` in the body, a page that leaves cancels the run, as `stop` of `useChat` does then.
+ * - `GET path/:id/stream` sends the last message of the chat from its beginning, for `resumeStream`: also one that ended
+ *   while no page was there. 204 when there is none.
+ * - `POST path/:id/stop` cancels the run of the last message.
+ *
+ * @example
+ * const Routes = AiSdkUi.layer().pipe(Layer.provideMerge(HttpKernel.layer({ agents: [librarian] })))
+ *
+ * @category layers
+ * @since 0.2.0
+ */
+export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRouter.HttpRouter | ServedRuns> => {
+  const { path = "/api/chat" } = options
+  return Layer.effectDiscard(
+    Effect.all([
+      Routes.add("POST", path, (runs) => respond(runs, options)),
+      Routes.add("GET", `${path}/:id/stream`, (runs) =>
+        Effect.flatMap(chatId, (id) =>
+          Effect.flatMap(Chats.last(runs, id), (head) =>
+            head === undefined
+              ? Effect.succeed(nothing)
+              : messageOf(runs, options, { runId: head.runId, after: 0, onLeave: "continue" })
+          )
+        )
+      ),
+      Routes.add("POST", `${path}/:id/stop`, (runs) =>
+        Effect.flatMap(chatId, (id) => Effect.as(Chats.stop(runs, id), nothing))
+      )
+    ])
+  )
+}
+
+const chatId = Routes.param("id")
+
+const nothing = HttpServerResponse.empty({ status: 204 })
+
+const respond = (runs: CallerRuns, options: Options) =>
+  Effect.gen(function* () {
+    const request = yield* Routes.body(UiRequest)
+    const answer = yield* Chats.answer(runs, { agent: options.agent, ...request })
+    return yield* messageOf(runs, options, { ...answer, onLeave: request.onLeave ?? "continue" })
+  })
+
+/** The message of a run, or what follows in it after a revision. */
+interface Answering extends Chats.Answer {
+  readonly onLeave: "continue" | "cancel"
+}
+
+const messageOf = (
+  runs: CallerRuns,
+  { mediaUrl = (runId, id) => `/runs/${encodeURIComponent(runId)}/media/${id}` }: Options,
+  { after, onLeave, runId }: Answering
+) =>
+  Effect.as(
+    runs.place,
+    Sse.response(
+      Stream.suspend(() => {
+        const fold = new UiFold({ urlOf: (id) => mediaUrl(runId, id) })
+        // What the page has was stored before its decisions: it is read again for what follows from it.
+        let isNew = false
+        const chunks = Stream.map(runs.follow(runId), (event) => {
+          isNew ||= !("revision" in event) || event.revision > after
+          const made = fold.push(event)
+          return isNew || event.type === "run_started" ? made.reduce(framed, "") : ""
+        })
+        const sent = Stream.filter(chunks, (text) => text !== "").pipe(
+          Stream.catch(() => Stream.make(framed("", { type: "error", errorText: "The stream broke off." }))),
+          Stream.concat(Stream.make("data: [DONE]\n\n"))
+        )
+        const bytes = Sse.alive(Stream.encodeText(sent))
+        return onLeave === "continue" ? bytes : Stream.onExit(bytes, (exit) => Chats.leave(runs, runId, exit))
+      }),
+      { "x-vercel-ai-ui-message-stream": "v1" }
+    )
+  )
+
+const framed = (text: string, chunk: object): string => `${text}data: ${JSON.stringify(chunk)}\n\n`

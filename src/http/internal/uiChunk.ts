@@ -1,0 +1,60 @@
+/**
+ * Chunks of an AI SDK UI message stream, and what they are made of.
+ */
+
+import type { Content, MediaContent } from "../../Content.ts"
+import * as Contents from "../../Content.ts"
+import type { CallOutcome } from "../../Call.ts"
+import { type Json, type JsonObject, plain } from "../../internal/base/json.ts"
+
+/** A chunk, as the protocol names it. */
+export type Chunk = JsonObject & { readonly type: string }
+
+/** A chunk without the fields that are undefined. */
+export const chunk = (type: string, fields: { readonly [key: string]: Json | undefined } = {}): Chunk => {
+  const made: { [key: string]: Json; type: string } = { type }
+  for (const [key, value] of Object.entries(fields)) if (value !== undefined) made[key] = value
+  return made
+}
+
+/** A data part of the message. A later one with the same id replaces it. */
+export const data = (name: string, id: string, value: JsonObject): Chunk => chunk(`data-${name}`, { id, data: value })
+
+/** The chunk that ends a call, or withdraws a part of it. */
+export const ofOutcome = (
+  toolCallId: string,
+  { error, output = [], skipped }: CallOutcome,
+  wasAsked: boolean
+): Chunk => {
+  if (error === undefined) return chunk("tool-output-available", { toolCallId, output: outputOf(output) })
+  return wasAsked && skipped === true
+    ? chunk("tool-output-denied", { toolCallId })
+    : chunk("tool-output-error", { toolCallId, errorText: error.message })
+}
+
+/** The output of a call as a page uses it: a value or a text alone, else all contents. */
+const outputOf = (output: ReadonlyArray<Content>): Json => {
+  const [first] = output
+  if (output.length === 1 && first?.type === "data") return first.data
+  if (output.length === 1 && first?.type === "text") return first.text
+  return output.map((content) => plain(content))
+}
+
+/** The media among contents: documents on the web as sources, others as files. `urlOf` returns the address of a stored medium. */
+export const filesOf = (contents: ReadonlyArray<Content>, urlOf: (fileId: string) => string): ReadonlyArray<Chunk> =>
+  contents.filter(Contents.isMedia).flatMap((medium) => {
+    if (medium.type === "document" && medium.url !== undefined) {
+      return [chunk("source-url", { sourceId: medium.url, url: medium.url, title: medium.filename })]
+    }
+    const url = addressOf(medium, urlOf)
+    return url === undefined ? [] : [chunk("file", { url, mediaType: medium.mediaType ?? "application/octet-stream" })]
+  })
+
+const addressOf = ({ fileId, url }: MediaContent, urlOf: (fileId: string) => string): string | undefined =>
+  url ?? (fileId === undefined ? undefined : urlOf(fileId))
+
+/** The reason for which a message ends, as the protocol names it. */
+export const finishReason = (reason: string | undefined): string =>
+  reason !== undefined && known.has(reason) ? reason : "other"
+
+const known: ReadonlySet<string> = new Set(["stop", "length", "content-filter", "tool-calls", "error"])

@@ -1,0 +1,203 @@
+/**
+ * Folds the events of a run into the chunks of an AI SDK UI message stream.
+ *
+ * Stored events alone give a whole message, and live events let it grow piece by piece: what was streamed of a reply is
+ * not repeated when the reply is stored. Pure but for its own state: the same events give the same chunks.
+ */
+
+import type { Call } from "../../Call.ts"
+import type { Content } from "../../Content.ts"
+import type { DialectName } from "../../Dialect.ts"
+import type { Json } from "../../internal/base/json.ts"
+import { isJsonObject, plain } from "../../internal/base/json.ts"
+import type { ModelCompleted, RunEvent, ToolCallStarted } from "../../RunEvent.ts"
+import type { Question } from "../../RunModel.ts"
+import * as Usage from "../../Usage.ts"
+import { type Chunk, chunk, data, filesOf, finishReason, ofOutcome } from "./uiChunk.ts"
+import { outward } from "./shownEvents.ts"
+import { UiReply } from "./uiReply.ts"
+
+/** How a message is made. */
+export interface Options {
+  /** The address of a stored medium of the run. */
+  readonly urlOf: (fileId: string) => string
+}
+
+/** The message of one run. */
+export class UiFold {
+  readonly #urlOf: (fileId: string) => string
+  readonly #reply = new UiReply()
+  /** Calls that a person was asked about. */
+  readonly #asked = new Set<string>()
+  /** Calls that the page knows as tool parts. */
+  readonly #known = new Set<string>()
+  /** Tasks of plans: the page knows them as data. */
+  readonly #tasks = new Map<string, Call>()
+  #dialect: DialectName = "blocks"
+  #usage = Usage.zero
+  #costUsd = 0
+  #turns = 0
+  #reason: string | undefined
+
+  constructor({ urlOf }: Options) {
+    this.#urlOf = urlOf
+  }
+
+  /** Returns the chunks of an event. */
+  push(event: RunEvent): ReadonlyArray<Chunk> {
+    switch (event.type) {
+      case "run_started":
+        return [chunk("start", { messageId: event.runId, messageMetadata: { runId: event.runId, agent: event.agent } })]
+      case "turn_started":
+        return [chunk("start-step")]
+      case "turn_prepared":
+        this.#dialect = event.dialect
+        return []
+      case "model_restarted":
+        this.#reply.reset()
+        return [chunk("reset-step")]
+      case "model_completed":
+        return this.#completed(event)
+      case "tool_calls_started":
+        return [...(event.calls ?? []).flatMap((call) => this.#called(call)), ...this.#questions(event.questions ?? [])]
+      case "tool_call_started":
+        return this.#reviewed(event)
+      case "tool_call_completed":
+        return this.#ended(event.callId, event.result)
+      case "turn_completed":
+        return [chunk("finish-step")]
+      case "agent_changed":
+        return [data("agent", event.callId, { from: event.from, to: event.to, status: "handed over" })]
+      case "paused":
+        return [...this.#questions(questionsIn(event.metadata)), this.#finish("tool-calls")]
+      case "run_completed":
+        return [this.#finish(finishReason(this.#reason))]
+      case "run_failed":
+        return [...this.#reply.close(), chunk("error", { errorText: outward(event.error).message })]
+      case "run_cancelled":
+        return [...this.#reply.close(), chunk("abort", { reason: event.reason }), this.#finish("interrupted")]
+      default:
+        return this.#live(event)
+    }
+  }
+
+  /** Events that only arrive live. */
+  #live(event: RunEvent): ReadonlyArray<Chunk> {
+    switch (event.type) {
+      case "text_chunk":
+      case "block_start":
+      case "block_content":
+      case "block_complete":
+      case "stream_part":
+        return this.#reply.push(event)
+      case "skill_progress":
+        return [chunk("data-progress", { id: event.callId, data: plain(event.progress), transient: true })]
+      case "skill_preliminary":
+        if (!this.#known.has(event.callId)) return []
+        return [
+          chunk("tool-output-available", { toolCallId: event.callId, output: plain(event.output), preliminary: true })
+        ]
+      case "agent_start":
+        return [data("agent", event.callId, { agent: event.agent, runId: event.childRunId, status: "running" })]
+      case "agent_complete":
+        return [data("agent", event.callId, { agent: event.agent, runId: event.childRunId, status: "completed" })]
+      case "agent_error":
+        return [data("agent", event.callId, { agent: event.agent, runId: event.childRunId, status: "failed" })]
+      case "task_start":
+        return this.#taskIs(event.id, "running")
+      default:
+        return []
+    }
+  }
+
+  #completed(event: ModelCompleted): ReadonlyArray<Chunk> {
+    const { calls, finishReason: reason, message, outcome, usage } = event
+    this.#turns++
+    this.#reason = reason
+    this.#usage = usage === null ? this.#usage : Usage.add(this.#usage, usage)
+    this.#costUsd += event.costUsd ?? 0
+    // The model is asked again, and the refused reply is no part of the conversation.
+    if (outcome.type === "corrective") {
+      this.#reply.reset()
+      return [chunk("reset-step")]
+    }
+    // A call may have another id than it was streamed under.
+    const isRefused = this.#reply.started.some((id) => !calls.some(({ callId }) => callId === id))
+    const before = isRefused ? [chunk("reset-step")] : []
+    if (isRefused) this.#reply.reset()
+    return [
+      ...before,
+      ...this.#reply.complete(message.content, this.#dialect),
+      ...filesOf(message.content, this.#urlOf),
+      ...(outcome.type === "workflow"
+        ? [data("plan", event.runId, { goal: outcome.plan.goal, tasks: calls.map(({ name }) => name ?? "") })]
+        : []),
+      ...calls.flatMap((call) => this.#called(call))
+    ]
+  }
+
+  #called(call: Call): ReadonlyArray<Chunk> {
+    if (call.kind === "task") {
+      this.#tasks.set(call.callId, call)
+      return [task(call, "pending")]
+    }
+    this.#known.add(call.callId)
+    return [input(call.callId, call.name, call.input)]
+  }
+
+  #questions(questions: ReadonlyArray<Question>): ReadonlyArray<Chunk> {
+    return questions.flatMap((question) => {
+      const { answer, callId, name, reason } = question
+      if (answer !== undefined || this.#asked.has(callId)) return []
+      this.#asked.add(callId)
+      const isKnown = this.#known.has(callId)
+      this.#known.add(callId)
+      const request = chunk("tool-approval-request", { approvalId: callId, toolCallId: callId, reason })
+      return isKnown ? [request] : [input(callId, name, question.input), request]
+    })
+  }
+
+  #reviewed({ callId, change }: ToolCallStarted): ReadonlyArray<Chunk> {
+    if (change === undefined) return []
+    return change.type === "rewrite" ? this.#called(change.call) : this.#ended(callId, change.result)
+  }
+
+  #ended(callId: string, result: Parameters<typeof ofOutcome>[1]): ReadonlyArray<Chunk> {
+    const done = this.#tasks.get(callId)
+    if (done !== undefined) return [task(done, result.error === undefined ? "completed" : "failed")]
+    if (!this.#known.has(callId)) return []
+    return [ofOutcome(callId, result, this.#asked.has(callId)), ...filesOf(contentsOf(result.output), this.#urlOf)]
+  }
+
+  #taskIs(id: string, status: string): ReadonlyArray<Chunk> {
+    return [...this.#tasks.values()].filter(({ name }) => name === id).map((call) => task(call, status))
+  }
+
+  #finish(reason: string): Chunk {
+    const { inputTokens, outputTokens } = this.#usage
+    const usage = { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens }
+    const messageMetadata = { usage, costUsd: this.#costUsd, turns: this.#turns }
+    return chunk("finish", { finishReason: reason, messageMetadata })
+  }
+}
+
+const input = (toolCallId: string, name: string | null, value: Json): Chunk =>
+  chunk("tool-input-available", { toolCallId, toolName: name ?? "unknown", input: value })
+
+const task = ({ callId, input: given, name }: Call, status: string): Chunk =>
+  data("task", callId, { name: name ?? "", status, input: isJsonObject(given) ? (given["input"] ?? null) : given })
+
+const contentsOf = (output: ReadonlyArray<Content> = []): ReadonlyArray<Content> =>
+  output.flatMap((content) => (content.type === "tool_result" ? content.content : [content]))
+
+/** The questions of a pause, which come from the journal. */
+const questionsIn = (metadata: Json): ReadonlyArray<Question> => {
+  const questions = isJsonObject(metadata) ? metadata["questions"] : undefined
+  return Array.isArray(questions) ? questions.filter(isQuestion) : []
+}
+
+const isQuestion = (value: unknown): value is Question =>
+  isJsonObject(value) &&
+  typeof value["callId"] === "string" &&
+  typeof value["name"] === "string" &&
+  typeof value["reason"] === "string"

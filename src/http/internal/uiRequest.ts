@@ -1,0 +1,113 @@
+/**
+ * Requests of `useChat`: the message that asks, the decisions about calls, and the conversation before.
+ */
+
+import * as Base64 from "effect/encoding/Base64"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import type { Content } from "../../Content.ts"
+import * as Contents from "../../Content.ts"
+import { kindOf } from "../../Media.ts"
+import * as Messages from "../../Message.ts"
+import { type HttpProblem, Invalid } from "../HttpProblem.ts"
+
+const Part = Schema.Struct({
+  type: Schema.String,
+  text: Schema.optionalKey(Schema.String),
+  url: Schema.optionalKey(Schema.String),
+  mediaType: Schema.optionalKey(Schema.String),
+  filename: Schema.optionalKey(Schema.NullishOr(Schema.String)),
+  state: Schema.optionalKey(Schema.String),
+  approval: Schema.optionalKey(
+    Schema.Struct({
+      id: Schema.String,
+      approved: Schema.optionalKey(Schema.Boolean),
+      reason: Schema.optionalKey(Schema.NullishOr(Schema.String))
+    })
+  )
+})
+
+const UiMessage = Schema.Struct({
+  id: Schema.String,
+  role: Schema.Literals(["user", "assistant"]),
+  parts: Schema.Array(Part)
+})
+
+/** The message of a page. */
+export type UiMessage = typeof UiMessage.Type
+
+/** The body of a request. */
+export const UiRequest = Schema.Struct({
+  /** The id of the conversation. */
+  id: Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{1,40}$/)),
+  messages: Schema.Array(UiMessage),
+  trigger: Schema.Literals(["submit-message", "regenerate-message"]),
+  agent: Schema.optionalKey(Schema.String),
+  context: Schema.optionalKey(Schema.JsonObject),
+  /** What becomes of the run when the page leaves. Default: `continue`. */
+  onLeave: Schema.optionalKey(Schema.Literals(["continue", "cancel"]))
+})
+
+/** The body of a request. */
+export type UiRequest = typeof UiRequest.Type
+
+/** What a page asks for: an answer to a message, or that a run continues with decisions. */
+export type Asked =
+  | { readonly _tag: "Message"; readonly message: UiMessage; readonly before: ReadonlyArray<UiMessage> }
+  | { readonly _tag: "Decisions"; readonly runId: string; readonly decisions: ReadonlyArray<Decision> }
+
+/** A decision about a call. */
+export interface Decision {
+  readonly callId: string
+  readonly approved: boolean
+  readonly reason?: string
+}
+
+/** What a page asks for. */
+export const askedIn = (messages: UiRequest["messages"]): Effect.Effect<Asked, HttpProblem> => {
+  const last = messages.at(-1)
+  if (last === undefined) return Effect.fail(new Invalid({ detail: "there is no message" }))
+  if (last.role === "user") return Effect.succeed({ _tag: "Message", message: last, before: messages.slice(0, -1) })
+  const decisions = last.parts.flatMap(decisionOf)
+  return decisions.length > 0
+    ? Effect.succeed({ _tag: "Decisions", runId: last.id, decisions })
+    : Effect.fail(new Invalid({ detail: "the last message asks nothing" }))
+}
+
+const decisionOf = ({ approval, state }: typeof Part.Type): ReadonlyArray<Decision> => {
+  if (state !== "approval-responded" || approval?.approved === undefined) return []
+  const { approved, id, reason } = approval
+  return [{ callId: id, approved, ...(typeof reason === "string" ? { reason } : {}) }]
+}
+
+/** The contents of a user's message. */
+export const inputOf = ({ parts }: UiMessage): Effect.Effect<ReadonlyArray<Content>, HttpProblem> =>
+  Effect.forEach(
+    parts.filter(({ type }) => type === "text" || type === "file"),
+    ({ mediaType = "application/octet-stream", text = "", type, url = "" }) =>
+      type === "text" ? Effect.succeed<Content>(Contents.text(text)) : fileOf(url, mediaType)
+  )
+
+const fileOf = (url: string, mediaType: string): Effect.Effect<Content, HttpProblem> => {
+  if (!url.startsWith("data:")) {
+    return /^https?:\/\//.test(url)
+      ? Effect.succeed(medium({ url, mediaType }))
+      : Effect.fail(new Invalid({ detail: "a file has a data: or http: address" }))
+  }
+  const encoded = /^data:[^,]*;base64,(.*)$/s.exec(url)?.[1]
+  const bytes = encoded === undefined ? undefined : Result.getOrUndefined(Base64.decode(encoded))
+  return bytes === undefined
+    ? Effect.fail(new Invalid({ detail: "a file in a message is base64" }))
+    : Effect.succeed(medium({ data: bytes, mediaType }))
+}
+
+const medium = (source: Contents.OneSource & { readonly mediaType: string }): Content =>
+  Contents[kindOf(source.mediaType)](source)
+
+/** The messages of a page as text, for a conversation whose runs are not known here. */
+export const textOf = (messages: ReadonlyArray<UiMessage>): ReadonlyArray<Messages.Message> =>
+  messages.flatMap(({ parts, role }) => {
+    const text = parts.flatMap((part) => (part.type === "text" ? [part.text ?? ""] : [])).join("\n\n")
+    return text === "" ? [] : [role === "user" ? Messages.user(text) : Messages.assistant(text)]
+  })

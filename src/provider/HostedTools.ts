@@ -1,0 +1,72 @@
+/**
+ * Tools that vendors run themselves, as values for the `skills` of an agent.
+ *
+ * Each is sent to the vendors that have it, in both dialects, as long as the policy of the run allows it. Its calls and
+ * the pages it found are part of `model_completed`, and cost what the price of the model says of them (`Price.hosted`).
+ * `Skill.hosted` defines others.
+ *
+ * @since 0.2.0
+ */
+
+import type { JsonObject } from "../internal/base/json.ts"
+import * as Skills from "../Skill.ts"
+
+/**
+ * A tool that a vendor runs.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export type HostedTool<Name extends string> = ReturnType<typeof Skills.hosted<Name>>
+
+/**
+ * Creates a search of the web: of Anthropic, OpenAI (over Responses) and Gemini. Options are laid over the definition of
+ * each vendor by its provider name, as `{ anthropic: { max_uses: 3 } }`.
+ *
+ * Gemini 2 refuses it beside skills.
+ *
+ * @category constructors
+ * @since 0.2.0
+ */
+export const webSearch = (options: Options = {}): HostedTool<"web_search"> =>
+  Skills.hosted("web_search", {
+    description: "Searches the web.",
+    tools: {
+      anthropic: { type: "web_search_20250305", name: "web_search", ...options.anthropic },
+      openai: { type: "web_search", ...options.openai },
+      google: { google_search: { ...options.google } },
+      "google-interactions": { type: "google_search", ...options.google }
+    }
+  })
+
+/**
+ * Creates a sandbox of the vendor in which the model runs code: of Anthropic, OpenAI (over Responses) and Gemini.
+ * Anthropic also wants the header `anthropic-beta: code-execution-2025-08-25`.
+ *
+ * Gemini 2 refuses it beside skills.
+ *
+ * @category constructors
+ * @since 0.2.0
+ */
+export const codeExecution = (options: Options = {}): HostedTool<"code_execution"> =>
+  Skills.hosted("code_execution", {
+    description: "Runs code in a sandbox of the vendor.",
+    tools: {
+      anthropic: { type: "code_execution_20250825", name: "code_execution", ...options.anthropic },
+      openai: { type: "code_interpreter", container: { type: "auto" }, ...options.openai },
+      google: { code_execution: { ...options.google } },
+      "google-interactions": { type: "code_execution", ...options.google }
+    }
+  })
+
+/**
+ * A vendor's own options of a tool.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Options {
+  readonly anthropic?: JsonObject
+  readonly openai?: JsonObject
+  readonly google?: JsonObject
+}
