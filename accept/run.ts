@@ -1,8 +1,8 @@
 /**
  * The acceptance: every promise of a part, one line each, with pass or fail and its figure.
  *
- * `npm run accept -- house` (or kernel, workflows, mcp, durable, toolbox, models, agents, cluster, serve; several, or
- * none for all). Ends with 0 only when every line passes.
+ * `npm run accept -- house` (or kernel, workflows, mcp, durable, toolbox, models, agents, cluster, serve, studio; several,
+ * or none for all). Ends with 0 only when every line passes.
  */
 import type { Line } from "./support.ts"
 

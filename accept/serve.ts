@@ -36,6 +36,9 @@ export const serve = (): Promise<ReadonlyArray<Line>> =>
       "test/http/uiFold.test.ts",
       "test/http/alive.test.ts"
     ]),
+    ofFiles(tested, "the AG-UI client holds a conversation with tools, interrupts, state and cancel", [
+      "test/http/AgUi.test.ts"
+    ]),
     ofFiles(tested, "a server is killed in the middle of a reply, and its clients continue after the restart", [
       "test/http/killed.test.ts"
     ]),

@@ -57,7 +57,7 @@ export const withSite = <A>(folder: string, body: (site: Site) => Promise<A>): P
       description: "Books a seat",
       effects: "read",
       input: Schema.Struct({ seat: Schema.String }),
-      execute: () => Effect.fail(new Error("seat taken"))
+      execute: () => Effect.fail("seat taken")
     }),
     Skill.make("pay", {
       description: "Pays",

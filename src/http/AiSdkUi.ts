@@ -14,6 +14,7 @@ import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import * as Routes from "./internal/callerRoute.ts"
+import * as Conversations from "./internal/conversations.ts"
 import * as Sse from "./internal/sse.ts"
 import * as Chats from "./internal/uiChats.ts"
 import { UiFold } from "./internal/uiFold.ts"
@@ -57,7 +58,7 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRout
       Routes.add("POST", path, (runs) => respond(runs, options)),
       Routes.add("GET", `${path}/:id/stream`, (runs) =>
         Effect.flatMap(chatId, (id) =>
-          Effect.flatMap(Chats.last(runs, id), (head) =>
+          Effect.flatMap(Conversations.last(runs, id), (head) =>
             head === undefined
               ? Effect.succeed(nothing)
               : messageOf(runs, options, { runId: head.runId, after: 0, onLeave: "continue" })
@@ -65,7 +66,7 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRout
         )
       ),
       Routes.add("POST", `${path}/:id/stop`, (runs) =>
-        Effect.flatMap(chatId, (id) => Effect.as(Chats.stop(runs, id), nothing))
+        Effect.flatMap(chatId, (id) => Effect.as(Conversations.stop(runs, id), nothing))
       )
     ])
   )
@@ -83,7 +84,7 @@ const respond = (runs: CallerRuns, options: Options) =>
   })
 
 /** The message of a run, or what follows in it after a revision. */
-interface Answering extends Chats.Answer {
+interface Answering extends Conversations.Answering {
   readonly onLeave: "continue" | "cancel"
 }
 
@@ -109,7 +110,7 @@ const messageOf = (
           Stream.concat(Stream.make("data: [DONE]\n\n"))
         )
         const bytes = Sse.alive(Stream.encodeText(sent))
-        return onLeave === "continue" ? bytes : Stream.onExit(bytes, (exit) => Chats.leave(runs, runId, exit))
+        return onLeave === "continue" ? bytes : Stream.onExit(bytes, (exit) => Conversations.leave(runs, runId, exit))
       }),
       { "x-vercel-ai-ui-message-stream": "v1" }
     )

@@ -5,6 +5,7 @@
  */
 
 export * as Access from "./Access.ts"
+export * as AgUi from "./AgUi.ts"
 export * as AiSdkUi from "./AiSdkUi.ts"
 export * as HttpKernel from "./HttpKernel.ts"
 export * as HttpKernelApi from "./HttpKernelApi.ts"

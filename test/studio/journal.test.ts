@@ -23,7 +23,7 @@ const look = Skill.make("look", {
   description: "Looks",
   effects: "read",
   input: Schema.Struct({ at: Schema.String }),
-  execute: ({ at }) => (at === "taken" ? Effect.fail(new Error("seat taken")) : Effect.succeed(`free: ${at}`))
+  execute: ({ at }) => (at === "taken" ? Effect.fail("seat taken") : Effect.succeed(`free: ${at}`))
 })
 
 const agent = Agent.make({ name: "clerk", instructions: "", model: "scripted", skills: "all", maxSteps: 400 })

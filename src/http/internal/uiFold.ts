@@ -191,7 +191,7 @@ const contentsOf = (output: ReadonlyArray<Content> = []): ReadonlyArray<Content>
   output.flatMap((content) => (content.type === "tool_result" ? content.content : [content]))
 
 /** The questions of a pause, which come from the journal. */
-const questionsIn = (metadata: Json): ReadonlyArray<Question> => {
+export const questionsIn = (metadata: Json): ReadonlyArray<Question> => {
   const questions = isJsonObject(metadata) ? metadata["questions"] : undefined
   return Array.isArray(questions) ? questions.filter(isQuestion) : []
 }

@@ -11,6 +11,7 @@ import * as Contents from "../../Content.ts"
 import { kindOf } from "../../Media.ts"
 import * as Messages from "../../Message.ts"
 import { type HttpProblem, Invalid } from "../HttpProblem.ts"
+import type { Decision } from "./conversations.ts"
 
 const Part = Schema.Struct({
   type: Schema.String,
@@ -57,13 +58,6 @@ export type Asked =
   | { readonly _tag: "Message"; readonly message: UiMessage; readonly before: ReadonlyArray<UiMessage> }
   | { readonly _tag: "Decisions"; readonly runId: string; readonly decisions: ReadonlyArray<Decision> }
 
-/** A decision about a call. */
-export interface Decision {
-  readonly callId: string
-  readonly approved: boolean
-  readonly reason?: string
-}
-
 /** What a page asks for. */
 export const askedIn = (messages: UiRequest["messages"]): Effect.Effect<Asked, HttpProblem> => {
   const last = messages.at(-1)
@@ -89,7 +83,8 @@ export const inputOf = ({ parts }: UiMessage): Effect.Effect<ReadonlyArray<Conte
       type === "text" ? Effect.succeed<Content>(Contents.text(text)) : fileOf(url, mediaType)
   )
 
-const fileOf = (url: string, mediaType: string): Effect.Effect<Content, HttpProblem> => {
+/** The medium at an address, which may hold its bytes. */
+export const fileOf = (url: string, mediaType: string): Effect.Effect<Content, HttpProblem> => {
   if (!url.startsWith("data:")) {
     return /^https?:\/\//.test(url)
       ? Effect.succeed(medium({ url, mediaType }))

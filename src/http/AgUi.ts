@@ -1,0 +1,124 @@
+/**
+ * A route for `HttpAgent` of `@ag-ui/client`, and for every other client of the AG-UI protocol.
+ *
+ * Each message of a user is one run of the kernel. When it waits for a person, the run of the protocol ends with its
+ * questions as interrupts, and the next one answers them. The conversation before is read from the run that answered
+ * last, not from the page.
+ *
+ * @since 0.2.0
+ */
+
+import * as Effect from "effect/Effect"
+import type * as HttpRouter from "effect/http/HttpRouter"
+import * as Layer from "effect/Layer"
+import * as Stream from "effect/Stream"
+import type { Json, JsonObject } from "../internal/base/json.ts"
+import type { RunEvent } from "../RunEvent.ts"
+import type { Caller } from "./Access.ts"
+import type { HttpProblem } from "./HttpProblem.ts"
+import type { AgEvent } from "./internal/agEvent.ts"
+import { AgFold, broken } from "./internal/agFold.ts"
+import { AgRequest, answer } from "./internal/agRequest.ts"
+import * as Routes from "./internal/callerRoute.ts"
+import * as Conversations from "./internal/conversations.ts"
+import * as Sse from "./internal/sse.ts"
+import type { CallerRuns, ServedRuns } from "./ServedRuns.ts"
+
+/**
+ * Where the route is, and what it shows.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Options {
+  /** The path of the route; its address is the `url` of the client. Default: `/agui`. */
+  readonly path?: `/${string}` | undefined
+  /** The agent that answers, unless `forwardedProps.agent` names one. Default: the only agent of the server. */
+  readonly agent?: string | undefined
+  /**
+   * Returns the state that a page sees of the context of its run, in its encoded form. Default: pages see no state, since
+   * a context may hold what only the application may read.
+   */
+  readonly state?: ((context: JsonObject, caller: Caller) => JsonObject) | undefined
+  /** Returns the address of a stored medium for the page. Default: the route of `HttpKernel` at `/runs`. */
+  readonly mediaUrl?: ((runId: string, mediaId: string) => string) | undefined
+}
+
+/**
+ * Adds `POST path`, which answers the last message or continues with the answers in `resume`.
+ *
+ * - Turns are steps; text, reasoning and calls are streamed. Plans, tasks and agents are activities; files, sources and
+ *   progress are custom events.
+ * - A call that waits for a person is an interrupt, answered by `{ approved, reason?, input? }`.
+ * - A state that is not empty is the `context` of a new run, which `HttpKernel.layer({ context })` accepts. Its changes are
+ *   sent at the end of each turn and of the run.
+ * - A page that leaves stops nothing, unless its `forwardedProps` hold `onLeave: "cancel"`.
+ * - Tools and `context` of the page are not given to the agent.
+ *
+ * @example
+ * const Routes = AgUi.layer().pipe(Layer.provideMerge(HttpKernel.layer({ agents: [librarian] })))
+ *
+ * @category layers
+ * @since 0.2.0
+ */
+export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRouter.HttpRouter | ServedRuns> =>
+  Layer.effectDiscard(
+    Routes.add("POST", options.path ?? "/agui", (runs) =>
+      Effect.gen(function* () {
+        const request = yield* Routes.body(AgRequest)
+        const answering = yield* answer(runs, options.agent, request)
+        yield* runs.place
+        const bytes = Stream.encodeText(framesOf(runs, options, request, answering))
+        return Sse.response(
+          request.forwardedProps?.onLeave === "cancel"
+            ? Stream.onExit(bytes, (exit) => Conversations.leave(runs, answering.runId, exit))
+            : bytes
+        )
+      })
+    )
+  )
+
+/** The server-sent events of one run of the protocol. */
+const framesOf = (
+  runs: CallerRuns,
+  { mediaUrl = (runId, id) => `/runs/${encodeURIComponent(runId)}/media/${id}`, state }: Options,
+  { messages, runId, threadId }: AgRequest,
+  answering: Conversations.Answering
+): Stream.Stream<string> => {
+  const { after, runId: of } = answering
+  const shown: Effect.Effect<Json | undefined, HttpProblem> =
+    state === undefined ? Effect.undefined : Effect.map(runs.state(of), ({ context }) => state(context, runs.caller))
+  return Stream.suspend(() => {
+    const fold = new AgFold({ threadId, runId, of, after, messages, urlOf: (id) => mediaUrl(of, id) })
+    const opened = Stream.fromEffect(Effect.map(shown, (state) => fold.open(state)))
+    const events = runs.follow(of)
+    const folded =
+      state === undefined
+        ? Stream.map(events, (event) => fold.push(event))
+        : Stream.mapEffect(events, (event) =>
+            changesState(event) && fold.isNew(event)
+              ? Effect.map(shown, (state) => [...fold.state(state), ...fold.push(event)])
+              : Effect.succeed(fold.push(event))
+          )
+    return opened.pipe(
+      Stream.concat(folded),
+      Stream.concat(Stream.sync(() => fold.finish())),
+      Stream.catch(() => Stream.make([broken])),
+      Stream.filter((made) => made.length > 0),
+      Stream.map((made) => made.reduce(framed, ""))
+    )
+  })
+}
+
+/** The events after which the state of a page is brought up to date. */
+const changesState = ({ type }: RunEvent): boolean => states.has(type)
+
+const states: ReadonlySet<string> = new Set([
+  "turn_completed",
+  "paused",
+  "run_completed",
+  "run_failed",
+  "run_cancelled"
+])
+
+const framed = (text: string, event: AgEvent): string => `${text}data: ${JSON.stringify(event)}\n\n`

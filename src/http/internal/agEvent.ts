@@ -1,0 +1,74 @@
+/**
+ * Events of the AG-UI protocol.
+ */
+
+import type { Call } from "../../Call.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../internal/base/json.ts"
+import type { Question } from "../../RunModel.ts"
+import type { Usage } from "../../Usage.ts"
+
+/** An event, as the protocol names it. */
+export type AgEvent = JsonObject & { readonly type: string }
+
+/** An event without the fields that are undefined. */
+export const make = (type: string, fields: { readonly [key: string]: Json | undefined } = {}): AgEvent => {
+  const made: { [key: string]: Json; type: string } = { type }
+  for (const [key, value] of Object.entries(fields)) if (value !== undefined) made[key] = value
+  return made
+}
+
+/** A value as the text of a message. */
+export const textOf = (value: Json | undefined): string =>
+  typeof value === "string" ? value : JSON.stringify(value ?? null)
+
+/** A question as an interrupt. Its id names the run and the call. */
+export const interruptOf = (runId: string, { callId, reason }: Pick<Question, "callId" | "reason">): JsonObject => ({
+  id: `${runId}/${callId}`,
+  reason: "tool_call",
+  message: reason,
+  toolCallId: callId,
+  responseSchema
+})
+
+/** An interrupt of a run that its host paused, without a question. */
+export const pauseOf = (runId: string, reason: string): JsonObject => ({ id: `${runId}/`, reason })
+
+/** The run and the call of an interrupt. */
+export const askedBy = (interruptId: string): { readonly runId: string; readonly callId: Call["callId"] } => {
+  const at = interruptId.indexOf("/")
+  return { runId: interruptId.slice(0, Math.max(0, at)), callId: interruptId.slice(at + 1) }
+}
+
+const responseSchema = {
+  type: "object",
+  properties: { approved: { type: "boolean" }, reason: { type: "string" }, input: {} },
+  required: ["approved"]
+}
+
+/** The usage of a model, given as `provider/model`. */
+export const usageOf = (key: string, usage: Usage): JsonObject => {
+  const at = key.indexOf("/")
+  const { cacheWriteTokens, cachedTokens, inputTokens, outputTokens, reasoningTokens } = usage
+  return {
+    ...(at < 0 ? {} : { provider: key.slice(0, at) }),
+    model: key.slice(at + 1),
+    inputTokens,
+    outputTokens,
+    totalTokens: inputTokens + outputTokens,
+    reasoningTokens,
+    cachedInputTokens: cachedTokens,
+    ...(cacheWriteTokens === undefined ? {} : { cacheWriteInputTokens: cacheWriteTokens })
+  }
+}
+
+/** The value of a field as a text. */
+export const wordOf = (from: JsonObject, key: string): string => {
+  const value = from[key]
+  return typeof value === "string" ? value : ""
+}
+
+/** The value of a field as an object. */
+export const objectOf = (from: JsonObject, key: string): JsonObject => {
+  const value = from[key]
+  return isJsonObject(value) ? value : {}
+}

@@ -1,0 +1,136 @@
+/**
+ * Folds the events of a run into AG-UI events.
+ *
+ * The parts of a message are those of the UI fold, in the words of this protocol. A run of the protocol is one request of
+ * a page: it ends when the run of the kernel pauses for a person, and the next one continues it. Pure but for its own
+ * state: the same events give the same AG-UI events.
+ */
+
+import * as JsonPatch from "effect/JsonPatch"
+import { type Json, type JsonObject, plain } from "../../internal/base/json.ts"
+import type { ModelCompleted, RunEvent } from "../../RunEvent.ts"
+import * as Usage from "../../Usage.ts"
+import { type AgEvent, interruptOf, make, pauseOf, usageOf } from "./agEvent.ts"
+import { AgParts } from "./agParts.ts"
+import { outward } from "./shownEvents.ts"
+import { questionsIn, UiFold } from "./uiFold.ts"
+
+/** How a run of the protocol is made. */
+export interface Options {
+  readonly threadId: string
+  /** The id that the page gave to this run of the protocol. */
+  readonly runId: string
+  /** The run of the kernel. */
+  readonly of: string
+  /** The revision up to which the page has the run. */
+  readonly after: number
+  /** The messages of the page. */
+  readonly messages: ReadonlyArray<JsonObject>
+  /** The address of a stored medium of the run. */
+  readonly urlOf: (fileId: string) => string
+}
+
+/** One run of the protocol. */
+export class AgFold {
+  readonly #options: Options
+  readonly #ui: UiFold
+  readonly #parts: AgParts
+  readonly #usage = new Map<string, Usage.Usage>()
+  #state: Json | undefined
+  /** The last answer of the model, as a text. */
+  #answer: string | undefined
+  #isNew = false
+  /** How the run ended, or paused, as far as it was read. */
+  #end: AgEvent | undefined
+
+  constructor(options: Options) {
+    this.#options = options
+    this.#ui = new UiFold(options)
+    this.#parts = new AgParts(options.of, options.messages)
+  }
+
+  /** Tells whether the page does not have an event yet. */
+  isNew(event: RunEvent): boolean {
+    return this.#isNew || !("revision" in event) || event.revision > this.#options.after
+  }
+
+  /** The events that begin the run, with the state of the page if it is shown one. */
+  open(state?: Json): ReadonlyArray<AgEvent> {
+    const { runId, threadId } = this.#options
+    return [make("RUN_STARTED", { threadId, runId, protocolVersion: "1.0" }), ...this.state(state)]
+  }
+
+  /** The event for a state: whole at first, then the change. */
+  state(state: Json | undefined): ReadonlyArray<AgEvent> {
+    const before = this.#state
+    this.#state = state
+    if (state === undefined) return []
+    if (before === undefined) return [make("STATE_SNAPSHOT", { snapshot: state })]
+    const delta = JsonPatch.get(before, state)
+    return delta.length === 0 ? [] : [make("STATE_DELTA", { delta: plain(delta) })]
+  }
+
+  /** Returns the events for an event of the run. */
+  push(event: RunEvent): ReadonlyArray<AgEvent> {
+    const isFirst = !this.#isNew && this.isNew(event)
+    const begun = isFirst ? this.#begin() : []
+    if (event.type === "model_completed") this.#replied(event)
+    const made = this.#ui.push(event).flatMap((chunk) => this.#parts.push(chunk))
+    const end = this.#endOf(event)
+    if (end === undefined) return this.#isNew ? [...begun, ...made] : []
+    const ended = [...begun, ...made, ...this.#parts.close(), end]
+    this.#end = end
+    return this.#isNew ? ended : []
+  }
+
+  /** The event that ends a stream in which nothing new did: how the run stands. */
+  finish(): ReadonlyArray<AgEvent> {
+    if (this.#isNew && this.#end !== undefined) return []
+    return [...this.#parts.close(), this.#end ?? broken]
+  }
+
+  #begin(): ReadonlyArray<AgEvent> {
+    this.#isNew = true
+    this.#end = undefined
+    this.#usage.clear()
+    return this.#parts.begin()
+  }
+
+  #replied({ model, outcome, usage }: ModelCompleted): void {
+    this.#answer = outcome.type === "final" || outcome.type === "prose" ? outcome.text : undefined
+    if (usage !== null) this.#usage.set(model, Usage.add(this.#usage.get(model) ?? Usage.zero, usage))
+  }
+
+  #endOf(event: RunEvent): AgEvent | undefined {
+    const usage = [...this.#usage].map(([model, usage]) => usageOf(model, usage))
+    switch (event.type) {
+      case "paused": {
+        const open = questionsIn(event.metadata).filter(({ answer }) => answer === undefined)
+        const interrupts = open.map((question) => interruptOf(event.runId, question))
+        const outcome = {
+          type: "interrupt",
+          interrupts: interrupts.length === 0 ? [pauseOf(event.runId, event.reason)] : interrupts
+        }
+        return this.#finished({ outcome, usage })
+      }
+      case "run_completed":
+        return this.#finished({ outcome: { type: "success" }, result: this.#answer, usage })
+      case "run_cancelled":
+        return this.#finished({ outcome: { type: "cancelled" }, usage })
+      case "run_failed": {
+        const { message, tag } = outward(event.error)
+        return make("RUN_ERROR", { message, code: tag, usage })
+      }
+      default:
+        return undefined
+    }
+  }
+
+  #finished(fields: { readonly [key: string]: Json | undefined }): AgEvent {
+    const { runId, threadId } = this.#options
+    return make("RUN_FINISHED", { threadId, runId, ...fields })
+  }
+}
+
+/** The event that ends a stream which broke off. */
+export const broken = make("RUN_ERROR", { message: "The stream broke off." })

@@ -1,0 +1,163 @@
+/**
+ * Requests of AG-UI clients: the message that asks, the answers to interrupts, and the conversation before.
+ */
+
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type { Content } from "../../Content.ts"
+import * as Contents from "../../Content.ts"
+import * as Messages from "../../Message.ts"
+import { type HttpProblem, Invalid } from "../HttpProblem.ts"
+import type { CallerRuns } from "../ServedRuns.ts"
+import { askedBy } from "./agEvent.ts"
+import * as Conversations from "./conversations.ts"
+import { fileOf } from "./uiRequest.ts"
+
+const Name = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{1,48}$/))
+
+const Message = Schema.StructWithRest(Schema.Struct({ id: Schema.String, role: Schema.String }), [
+  Schema.Record(Schema.String, Schema.Json)
+])
+
+type Message = typeof Message.Type
+
+const Resume = Schema.Struct({
+  interruptId: Schema.String,
+  status: Schema.Literals(["resolved", "cancelled"]),
+  payload: Schema.optionalKey(Schema.Json)
+})
+
+/** The body of a request. */
+export const AgRequest = Schema.Struct({
+  threadId: Name,
+  runId: Name,
+  messages: Schema.Array(Message),
+  /** The context of the run, for servers that accept one. */
+  state: Schema.optionalKey(Schema.NullOr(Schema.JsonObject)),
+  resume: Schema.optionalKey(Schema.NullOr(Schema.Array(Resume))),
+  forwardedProps: Schema.optionalKey(
+    Schema.NullOr(
+      Schema.Struct({
+        agent: Schema.optionalKey(Schema.String),
+        /** What becomes of the run when the page leaves. Default: `continue`. */
+        onLeave: Schema.optionalKey(Schema.Literals(["continue", "cancel"]))
+      })
+    )
+  )
+})
+
+/** The body of a request. */
+export type AgRequest = typeof AgRequest.Type
+
+/** Answers what a page asks. `agent` answers unless the page names one. */
+export const answer = (
+  runs: CallerRuns,
+  agent: string | undefined,
+  request: AgRequest
+): Effect.Effect<Conversations.Answering, HttpProblem> => {
+  const { messages, resume } = request
+  const last = messages.at(-1)
+  if (resume !== undefined && resume !== null && resume.length > 0) return decide(runs, request, resume)
+  return last?.role === "user"
+    ? start(runs, agent, request, last)
+    : Effect.fail(new Invalid({ detail: "the last message is none of the user, and no interrupt is answered" }))
+}
+
+const start = Effect.fnUntraced(function* (
+  runs: CallerRuns,
+  agent: string | undefined,
+  { forwardedProps, messages, runId, state, threadId }: AgRequest,
+  last: Message
+): Effect.fn.Return<Conversations.Answering, HttpProblem> {
+  const [input, history] = yield* Effect.all([contentOf(last), historyOf(runs, threadId, messages.slice(0, -1))])
+  // Every page has a state, and most have an empty one.
+  const context = state === undefined || state === null || Object.keys(state).length === 0 ? undefined : state
+  const name = Conversations.nameOf(threadId, runId)
+  return yield* Conversations.begin(runs, name, { agent: forwardedProps?.agent ?? agent, context, input, history })
+})
+
+const decide = Effect.fnUntraced(function* (
+  runs: CallerRuns,
+  { threadId }: AgRequest,
+  resume: ReadonlyArray<typeof Resume.Type>
+): Effect.fn.Return<Conversations.Answering, HttpProblem> {
+  const [first = "", ...others] = new Set(resume.map(({ interruptId }) => askedBy(interruptId).runId))
+  if (others.length > 0) return yield* new Invalid({ detail: "the interrupts are of more than one run" })
+  const decisions = yield* Effect.forEach(resume, decisionOf)
+  return yield* Conversations.decide(runs, threadId, first, decisions)
+})
+
+const Payload = Schema.Struct({
+  approved: Schema.Boolean,
+  reason: Schema.optionalKey(Schema.String),
+  input: Schema.optionalKey(Schema.Json)
+})
+
+const decisionOf = ({
+  interruptId,
+  payload,
+  status
+}: typeof Resume.Type): Effect.Effect<Conversations.Decision, HttpProblem> => {
+  const { callId } = askedBy(interruptId)
+  if (status === "cancelled" || callId === "") return Effect.succeed({ callId, approved: false })
+  return Schema.decodeUnknownEffect(Payload)(payload).pipe(
+    Effect.map((decided) => ({ callId, ...decided })),
+    Effect.mapError(() => new Invalid({ detail: "the payload of an answer is { approved, reason?, input? }" }))
+  )
+}
+
+const Source = Schema.Union([
+  Schema.Struct({ type: Schema.Literal("data"), value: Schema.String, mimeType: Schema.String }),
+  Schema.Struct({
+    type: Schema.Literal("url"),
+    value: Schema.String,
+    mimeType: Schema.optionalKey(Schema.String)
+  })
+])
+
+const Part = Schema.Union([
+  Schema.Struct({ type: Schema.Literal("text"), text: Schema.String }),
+  Schema.Struct({ type: Schema.Literals(["image", "audio", "video", "document"]), source: Source })
+])
+
+/** The content of a message. */
+const Parts = Schema.Union([Schema.String, Schema.Array(Part)])
+
+const contentOf = (message: Message): Effect.Effect<ReadonlyArray<Content>, HttpProblem> =>
+  Schema.decodeUnknownEffect(Parts)(message["content"]).pipe(
+    Effect.mapError(({ message }) => new Invalid({ detail: `the content of the message: ${message}`.slice(0, 1_000) })),
+    Effect.flatMap((parts) =>
+      typeof parts === "string"
+        ? Effect.succeed([Contents.text(parts)])
+        : Effect.forEach(parts, (part) =>
+            part.type === "text" ? Effect.succeed<Content>(Contents.text(part.text)) : mediumOf(part.type, part.source)
+          )
+    )
+  )
+
+const mediumOf = (kind: string, source: typeof Source.Type): Effect.Effect<Content, HttpProblem> =>
+  source.type === "data"
+    ? fileOf(`data:;base64,${source.value}`, source.mimeType)
+    : fileOf(source.value, source.mimeType ?? (kind === "document" ? "application/pdf" : `${kind}/*`))
+
+/** The conversation before a message, as the run that answered last has it. */
+const historyOf = Effect.fnUntraced(function* (
+  runs: CallerRuns,
+  threadId: string,
+  before: ReadonlyArray<Message>
+): Effect.fn.Return<ReadonlyArray<Messages.Message>, HttpProblem> {
+  const runIdOf = ({ id }: Message) => id.slice(0, Math.max(0, id.lastIndexOf(":")))
+  const at = before.findLastIndex(({ role }) => role === "assistant")
+  const last = before[at]
+  if (last === undefined || !Conversations.isOf(runs, threadId, runIdOf(last))) return textOf(before)
+  const held = yield* Conversations.messagesOf(runs, runIdOf(last))
+  return held === undefined ? textOf(before) : [...held, ...textOf(before.slice(at + 1))]
+})
+
+/** The words of messages, for a conversation whose runs are not known here. */
+const textOf = (messages: ReadonlyArray<Message>): ReadonlyArray<Messages.Message> =>
+  messages.flatMap(({ content, role }) => {
+    if (typeof content !== "string" || content === "") return []
+    if (role === "user") return [Messages.user(content)]
+    return role === "assistant" ? [Messages.assistant(content)] : []
+  })
