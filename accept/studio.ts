@@ -66,6 +66,9 @@ const failedRun = (browser: Browser, site: Site) =>
     await page.keyboard.press("e")
     const at = await page.locator(".film output").textContent()
     await page.locator(".banner", { hasText: "skill failed" }).waitFor()
+    await page.locator(".node.error", { hasText: "book" }).waitFor()
+    // Two rows of 28 pixels: the list has the room that its rows need.
+    const room = await page.locator(".tree .space").boundingBox()
     await picture(page, "run")
     for (const name of ["Blocks", "Events", "State", "Usage", "Explain"]) {
       await page.getByRole("tab", { name: new RegExp(`^${name}`) }).click()
@@ -75,7 +78,7 @@ const failedRun = (browser: Browser, site: Site) =>
     const state = await site.stateOf(runId)
     await page.close()
     return {
-      pass: wrong.length === 0 && state?.status.type === "completed",
+      pass: wrong.length === 0 && state?.status.type === "completed" && room?.height === 56,
       figure: `${at}; ${wrong.join("; ") || "no violation"}`
     }
   })
@@ -252,7 +255,7 @@ const firstRun = (browser: Browser) =>
   attempt("'kernai studio' without a store shows a recorded run, without a key", async () => {
     const script = `
       const { spawn } = require("node:child_process")
-      const child = spawn(process.execPath, ["--conditions=kernai-source", "src/cli/main.ts", "studio"], { stdio: ["ignore", "pipe", "inherit"] })
+      const child = spawn(process.execPath, ["--conditions=kernai-source", "src/cli/main.ts", "studio"], { stdio: ["ignore", "pipe", "ignore"], detached: true })
       child.stdout.once("data", (text) => { console.log(String(text).trim()); console.log(child.pid); child.unref(); child.stdout.destroy(); process.exit(0) })`
     const [url = "", pid = ""] = node(["--eval", script]).stdout.trim().split("\n")
     try {

@@ -94,7 +94,10 @@ const Composer = ({ agent, conversation }: { agent: string; conversation: string
   const submit = async (event: Event) => {
     event.preventDefault()
     if (text.value.trim() === "" || isUnderWay) return
-    if (await attempt(() => send(agent, conversation, text.value))) text.value = ""
+    if (!(await attempt(() => send(agent, conversation, text.value)))) return
+    text.value = ""
+    // A chosen file is sent once.
+    if (event.target instanceof Element) event.target.closest("form")?.reset()
   }
   return (
     <form class="composer" onSubmit={(event) => void submit(event)}>

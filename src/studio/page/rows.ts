@@ -170,13 +170,16 @@ export const spansOf = (rows: ReadonlyArray<Row>): ReadonlyArray<Span> => {
   let place = 0
   rows.forEach(({ at, revision, tone, type }, index) => {
     const before = rows[index - 1]
-    const length = Math.min(Math.max(1, at - (before?.at ?? at)), before?.type === "paused" ? 500 : 30_000)
+    const length = Math.min(Math.max(1, at - (before?.at ?? at)), working.has(type) ? 30_000 : 500)
     const kind = tone === "error" ? "error" : spanKinds[before?.type === "paused" ? "paused" : type]
     spans.push({ kind: kind ?? "other", from: place, to: place + length, revision })
     place += length
   })
   return spans
 }
+
+/** What takes time of its own; all else is a wait, and drawn short. */
+const working: ReadonlySet<string> = new Set(["model_completed", "tool_call_completed"])
 
 const spanKinds: { readonly [type: string]: Span["kind"] } = {
   model_completed: "model",

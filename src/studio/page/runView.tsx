@@ -79,7 +79,7 @@ const Heading = () => {
       <Banner />
       <p class="actions">
         <span class="quiet">{cost(costUsd)}</span>
-        {canChange.value && status.type === "running" && (
+        {canChange.value && revision.value === open.journal.revision && status.type === "running" && (
           <button onClick={() => void attempt(() => data().cancel(shown.rootRunId))}>stop</button>
         )}
         {canChange.value && <ForkButton />}

@@ -1,6 +1,5 @@
 /** The turns and calls of a run, with the runs below it. Only the rows in sight are in the document. */
 
-import { useComputed } from "@preact/signals"
 import type { RunLine } from "../internal/studioData.ts"
 import { duration, shapeOf } from "./format.ts"
 import { isLive, revision, run, runAddress, setRevision } from "./pageStore.ts"
@@ -8,10 +7,7 @@ import { type Node, treeOf } from "./rows.ts"
 import { VirtualRows } from "./virtualRows.tsx"
 
 export const TreePanel = () => {
-  const tree = useComputed(() => {
-    void run.value?.version
-    return treeOf(run.value?.journal.rows ?? [], isLive.value ? Infinity : revision.value)
-  })
+  const tree = treeOf(run.value?.journal.rows ?? [], isLive.value ? Infinity : revision.value)
   const family = run.value?.family ?? []
   const parent = run.value?.journal.stateAt(1)?.parentRunId
   return (
@@ -19,8 +15,8 @@ export const TreePanel = () => {
       {parent !== undefined && <a href={runAddress(parent)}>↑ run above</a>}
       <VirtualRows
         label="Turns and calls"
-        rows={tree.value}
-        selected={tree.value.findLastIndex((node) => node.revision <= revision.value)}
+        rows={tree}
+        selected={tree.findLastIndex((node) => node.revision <= revision.value)}
         onSelect={(node) => setRevision(node.revision)}
         draw={(node) => <TreeRow node={node} />}
         level={(node) => node.level}

@@ -56,7 +56,7 @@ export const VirtualRows = <A,>({ draw, label, level, onSelect, rows, selected }
         room.value = event.currentTarget.clientHeight
       }}
     >
-      <div class="space" role="presentation" style={{ height: rows.length * height }}>
+      <div class="space" role="presentation" style={{ height: `${rows.length * height}px` }}>
         <div role="presentation" style={{ transform: `translateY(${first * height}px)` }}>
           {shown.map((row, index) => (
             <div
