@@ -1,7 +1,7 @@
 /**
  * The promises of agents that work together, are stopped and are followed by id.
  */
-import { type Line, node, ofFiles, tested } from "./support.ts"
+import { benched, type Line, node, ofFiles, tested } from "./support.ts"
 import { team } from "./team.ts"
 
 /** The most that a cancellation may take until the last call of a tree in another process has stopped. */
@@ -33,5 +33,6 @@ export const agents = async (): Promise<ReadonlyArray<Line>> => [
   ofFiles(tested, "another process cancels and follows, over SQLite and files", ["test/durable/elsewhere.test.ts"]),
   ofFiles(tested, "skills report progress and preliminary results", ["test/internal/loop/reports.test.ts"]),
   ...cancelled(),
+  ...benched("followers"),
   ...(await team())
 ]
