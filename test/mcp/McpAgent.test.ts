@@ -206,7 +206,7 @@ describe("an agent with MCP servers", () => {
       assert.deepInclude(mock.calls[0]?.tools?.[0], { name: "mcp_s__add", description: "Adds", inputSchema })
       assert.deepStrictEqual(
         server.calls().map((line) => JSON.parse(line)),
-        [{ name: "add", arguments: { a: 1 } }]
+        [{ name: "add", arguments: { a: 1 }, _meta: { progressToken: "call-1" } }]
       )
       assert.strictEqual(mock.calls[1]?.messages.at(-1)?.role, "tool")
     })

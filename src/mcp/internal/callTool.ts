@@ -17,6 +17,7 @@ import type { Answer } from "../McpProtocol.ts"
 import * as Definition from "./definition.ts"
 import type { HubServer, HubTool } from "./hubServer.ts"
 import * as Render from "./renderResult.ts"
+import { Listener, type Progress } from "./serverProgress.ts"
 
 /** A tool counts as `write` unless its server's annotations are trusted. */
 export const effectsOf = ({ config }: HubServer, { tool }: HubTool): Effects => {
@@ -29,14 +30,17 @@ export const effectsOf = ({ config }: HubServer, { tool }: HubTool): Effects => 
 export const callTool = Effect.fnUntraced(function* (
   server: HubServer,
   tool: HubTool,
-  input: { readonly [key: string]: unknown }
+  input: { readonly [key: string]: unknown },
+  onProgress?: (progress: Progress) => Effect.Effect<void>
 ) {
-  const result = yield* server.request((connection) =>
-    connection.callTool(tool.tool.name, input, {
-      repeatable: effectsOf(server, tool) !== "write",
-      accepts: (now) => Definition.textOf(now) === tool.text
-    })
-  )
+  const result = yield* server
+    .request((connection) =>
+      connection.callTool(tool.tool.name, input, {
+        repeatable: effectsOf(server, tool) !== "write",
+        accepts: (now) => Definition.textOf(now) === tool.text
+      })
+    )
+    .pipe(Effect.provideService(Listener, onProgress))
   const page = Definition.pageOf(tool.tool)
   const { content, isError, structuredContent } = result
   const answer = Render.render(page === undefined ? result : { content, isError })

@@ -25,8 +25,8 @@ import { begin } from "../../internal/base/effects.ts"
 import { isRecord, own, parseJson } from "../../internal/base/json.ts"
 import type { Limits } from "../../Limits.ts"
 
-/** Receives the method of every notification. */
-export type OnNotification = (method: string) => Effect.Effect<void>
+/** Receives every notification. */
+export type OnNotification = (method: string, params?: unknown) => Effect.Effect<void>
 
 export interface Line extends Pick<McpClient.Transport, "request" | "notify"> {
   /** Takes one message, or one batch, as it was received. */
@@ -56,7 +56,7 @@ export const make = (options: {
     const message = decoded.value
     // Answers may still arrive on a line that sends no more.
     if (isRequest(message)) return yield* Effect.catchIf(send(reply(message)), isNotSent, () => Effect.void)
-    if ("method" in message) return yield* onNotification(message.method)
+    if ("method" in message) return yield* onNotification(message.method, message.params)
     yield* settle(pending, message)
   })
 

@@ -27,6 +27,7 @@ import * as Listing from "./listing.ts"
 import * as Metrics from "./mcpMetrics.ts"
 import type { Measure } from "./mcpMetrics.ts"
 import { challengeOf } from "./requestFailure.ts"
+import * as ServerProgress from "./serverProgress.ts"
 import * as Stdio from "./stdio.ts"
 import * as StreamableHttp from "./streamableHttp.ts"
 
@@ -104,19 +105,21 @@ const connect = Effect.fnUntraced(function* (server: McpServer, offer: ProtocolV
 const attempt = Effect.fnUntraced(function* (server: McpServer, handshake: Handshake.Handshake, options: Options) {
   const limits = yield* Limits
   let session: Session | undefined
-  const wire = yield* openWire(server, handshake, options, (method) => {
+  const calls = ServerProgress.make()
+  const onNotification: JsonRpc.OnNotification = (method, params) => {
     const change = /^notifications\/(tools|resources|prompts)\/list_changed$/.exec(method)?.[1]
-    if (change !== "tools" && change !== "resources" && change !== "prompts") return Effect.void
+    if (change !== "tools" && change !== "resources" && change !== "prompts") return calls.receive(method, params)
     const forget = session === undefined ? Effect.void : forgetChanged(session.lists, change)
     return Effect.map(forget, () => options.onChange(change))
-  })
+  }
+  const wire = yield* openWire(server, handshake, options, onNotification, calls)
   const leftOut = new Map<string, string>()
   const leaveOut: Listing.LeaveOut = (list, names, why) => {
     if (list === "tools") for (const name of names) leftOut.set(name, why)
     const few = firstOf(names)
     return Effect.logWarning(`MCP server '${server.name}' has ${list} that are left out (${few}): ${why}`)
   }
-  const agreed = complete(Handshake.over(wire.transport, handshake))
+  const agreed = complete(Handshake.over(calls.over(wire.transport), handshake))
   const transport = Listing.bounded(agreed, limits.fetchedBytes, leaveOut)
   const client = yield* McpClient.make({ ...Handshake.clientInfo, timeout: server.connectTimeout }).pipe(
     Effect.provideService(McpClient.Transport, transport)
@@ -184,7 +187,8 @@ const openWire = Effect.fnUntraced(function* (
   server: McpServer,
   handshake: Handshake.Handshake,
   { httpClient, onErrorOutput }: Options,
-  onNotification: JsonRpc.OnNotification
+  onNotification: JsonRpc.OnNotification,
+  calls: ServerProgress.Calls
 ): Effect.fn.Return<Wire, McpClientError, ChildProcessSpawner | Scope.Scope> {
   const badHeader = server.transport === "stdio" ? undefined : Http.badHeader(server)
   if (badHeader !== undefined) {
@@ -197,7 +201,7 @@ const openWire = Effect.fnUntraced(function* (
     case "sse":
       return overLine(yield* LegacySse.open(server, httpClient(server), onNotification), handshake)
     case "streamable_http": {
-      const http = yield* StreamableHttp.open(server, httpClient(server), onNotification, handshake)
+      const http = yield* StreamableHttp.open(server, httpClient(server), onNotification, handshake, calls)
       return { ...http, isOpen: Effect.succeed(true), probe: readArrivals }
     }
   }

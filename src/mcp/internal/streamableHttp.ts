@@ -20,13 +20,15 @@ import * as Handshake from "./handshake.ts"
 import * as Http from "./http.ts"
 import * as JsonRpc from "./jsonRpc.ts"
 import { resumable } from "./resumedStream.ts"
+import type * as ServerProgress from "./serverProgress.ts"
 
 /** Prepares the transport. `listen` follows the server's own stream until it is interrupted or the server has none. */
 export const open = Effect.fnUntraced(function* (
   server: HttpServer,
   base: HttpClient.HttpClient,
   onNotification: JsonRpc.OnNotification,
-  handshake: Handshake.Handshake
+  handshake: Handshake.Handshake,
+  { within }: Pick<ServerProgress.Calls, "within">
 ) {
   const limits = yield* Limits
   const modern = handshake.offer === "2026-07-28"
@@ -48,12 +50,10 @@ export const open = Effect.fnUntraced(function* (
       HttpClientRequest.setHeader(askFor(server, handshake), "last-event-id", lastEventId)
     )
   // The revision without a handshake takes a closed stream for a cancelled request.
-  const exchanged = modern
-    ? client
-    : HttpClient.transformResponse(
-        client,
-        Effect.map((response) => resumable(response, after))
-      )
+  const exchanged = HttpClient.transformResponse(
+    client,
+    Effect.map((response) => within(modern ? response : resumable(response, after)))
+  )
   const inner = yield* McpClient.http({
     url: server.url,
     protocol: modern ? McpProtocol.v2026_07_28 : McpProtocol.v2025_11_25,
@@ -151,7 +151,7 @@ const follow = Effect.fnUntraced(function* (listening: Listening, ask: HttpClien
 const receive = ({ client, limits, onNotification, url }: Listening, text: string): Effect.Effect<void> => {
   const message = Option.flatMap(Result.getSuccess(parseJson(text, Bounds.jsonDepth)), JsonRpc.decodeMessage)
   if (Option.isNone(message) || !("method" in message.value)) return Effect.void
-  if (!JsonRpc.isRequest(message.value)) return onNotification(message.value.method)
+  if (!JsonRpc.isRequest(message.value)) return onNotification(message.value.method, message.value.params)
   const answer = HttpClientRequest.post(url).pipe(
     HttpClientRequest.setHeader("accept", "application/json, text/event-stream"),
     HttpClientRequest.bodyJsonUnsafe(JsonRpc.reply(message.value))

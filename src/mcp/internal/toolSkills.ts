@@ -120,7 +120,8 @@ const skillOfTool = (server: HubServer, tool: HubTool, name: string, limits: Lim
       ...(label === undefined ? {} : { title: Definition.line(label, limits.descriptionLength) })
     },
     timeout: server.timeout(limits),
-    execute: (input) => Effect.flatMap(Call.callTool(server, tool, input), Call.contentOf(server.name))
+    execute: (input, { progress }) =>
+      Effect.flatMap(Call.callTool(server, tool, input, progress), Call.contentOf(server.name))
   })
 }
 

@@ -1,0 +1,117 @@
+/**
+ * The progress that a server reports of the calls under way.
+ *
+ * A call that somebody listens to is sent with a token, and the server's reports name it. Reports of other calls, and
+ * those that are not what the protocol says, are ignored.
+ */
+
+import type * as McpClient from "effect/ai/McpClient"
+import type * as McpSchema from "effect/ai/McpSchema"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Sse from "effect/encoding/Sse"
+import type { HttpClientResponse } from "effect/http/HttpClientResponse"
+import * as Option from "effect/Option"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import * as Bounds from "../../internal/base/bounds.ts"
+import { isRecord, own, parseJson } from "../../internal/base/json.ts"
+import { shorten } from "../../internal/base/text.ts"
+import * as Http from "./http.ts"
+
+/** A report of a call. `total` is where `progress` ends, if the server knows. */
+export type Progress = Omit<typeof Report.Type, "progressToken">
+
+/** Receives the progress of the calls that a fiber makes. Undefined: nobody asks for it. */
+export const Listener = Context.Reference<((progress: Progress) => Effect.Effect<void>) | undefined>(
+  "kernai/mcp/Listener",
+  { defaultValue: () => undefined }
+)
+
+const Report = Schema.Struct({
+  progressToken: Schema.String,
+  progress: Schema.Finite,
+  total: Schema.optionalKey(Schema.Finite),
+  message: Schema.optionalKey(Schema.String)
+})
+
+const decode = Schema.decodeUnknownOption(Report)
+
+/** The calls of a session whose progress somebody listens to. */
+export interface Calls {
+  /** Sends calls with a token. */
+  readonly over: (inner: McpClient.Transport) => McpClient.Transport
+  /** Takes a notification of the server. */
+  readonly receive: (method: string, params: unknown) => Effect.Effect<void>
+  /** Takes the notifications out of the event stream that answers a request. */
+  readonly within: (response: HttpClientResponse) => HttpClientResponse
+}
+
+/** Knows no call yet. */
+export const make = (): Calls => {
+  const listeners = new Map<string, (progress: Progress) => Effect.Effect<void>>()
+  let calls = 0
+  const receive = (method: string, params: unknown): Effect.Effect<void> => {
+    const report = method === "notifications/progress" ? decode(params) : Option.none()
+    if (Option.isNone(report)) return Effect.void
+    const { progressToken, ...progress } = report.value
+    const message = progress.message === undefined ? {} : { message: shorten(progress.message, longest) }
+    return listeners.get(progressToken)?.({ ...progress, ...message }) ?? Effect.void
+  }
+  return {
+    receive,
+    over: (inner) => ({
+      ...inner,
+      request: (message, tool) =>
+        Effect.flatMap(Listener, (listener) => {
+          if (listener === undefined || message.method !== "tools/call") return inner.request(message, tool)
+          const token = `call-${++calls}`
+          listeners.set(token, listener)
+          return Effect.ensuring(
+            inner.request(withToken(message, token), tool),
+            Effect.sync(() => listeners.delete(token))
+          )
+        })
+    }),
+    within: (response) =>
+      listeners.size === 0 || !Http.isEventStream(response)
+        ? response
+        : Object.create(response, { stream: { get: () => tapped(response, receive) } })
+  }
+}
+
+const longest = 1_000
+
+const withToken = (message: McpSchema.JsonRpcRequest, progressToken: string): McpSchema.JsonRpcRequest => {
+  const meta = message.params?.["_meta"]
+  return {
+    ...message,
+    params: { ...message.params, _meta: { ...(isRecord(meta) ? meta : {}), progressToken } }
+  }
+}
+
+/** The same stream. Its reader skips notifications. */
+const tapped = ({ stream }: HttpClientResponse, receive: Calls["receive"]) =>
+  Stream.suspend(() => {
+    let reports: Array<readonly [method: string, params: unknown]> = []
+    const parser = Sse.makeParser(
+      (event) => {
+        const message = event._tag === "Event" ? Result.getOrNull(parseJson(event.data, Bounds.jsonDepth)) : null
+        if (!isRecord(message)) return
+        const method = own(message, "method")
+        if (typeof method === "string") reports.push([method, own(message, "params")])
+      },
+      { maxEventSize: Infinity }
+    )
+    return stream.pipe(
+      Stream.decodeText(),
+      Stream.tap((text) => {
+        parser.feed(text)
+        const arrived = reports
+        reports = []
+        return Effect.forEach(arrived, ([method, params]) => receive(method, params), { discard: true })
+      }),
+      Stream.encodeText
+    )
+  })
