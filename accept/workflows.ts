@@ -53,7 +53,7 @@ const promises: ReadonlyArray<readonly [line: string, file: string, titles: RegE
   ["topics, addresses, messages from agent to agent", "EventBus", /./],
   ["a workflow cut off half-way goes on with what is left", "resume", /./],
   ["a scenario is a value with a script, a report, a log of its own, a locked manifest", "Scenario", /./],
-  ["the catalogue passes offline; a failure, a skip and a crash are told apart", "scenario", /./]
+  ["the catalogue passes offline; a failure, a skip and a crash are told apart", "runScenarios", /./]
 ]
 
 const proven = (all: ReadonlyArray<Test>): ReadonlyArray<Line> =>
