@@ -7,6 +7,7 @@ import { Access, AgUi } from "kernai/http"
 import { MockProvider } from "kernai/testing"
 import { command, final } from "../support/blocks.ts"
 import { clientOf, serve as serveHttp, type Setup, spoken } from "../support/http.ts"
+import { until } from "../support/until.ts"
 
 const pay = Skill.make("pay", {
   description: "Pays",
@@ -88,12 +89,6 @@ const interruptsOf = (agent: HttpAgent): ReadonlyArray<Interrupt> => agent.pendi
 
 const answers = (agent: HttpAgent, payload: object): Array<ResumeEntry> =>
   interruptsOf(agent).map(({ id }) => ({ interruptId: id, status: "resolved", payload }))
-
-const until = (what: () => boolean) =>
-  Effect.retry(
-    Effect.suspend(() => (what() ? Effect.void : Effect.fail("not yet"))),
-    { schedule: Schedule.spaced("10 millis"), times: 1_000 }
-  )
 
 describe("AgUi", () => {
   it.live("streams text, reasoning and tool calls to HttpAgent, step by step", () =>

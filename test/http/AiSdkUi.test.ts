@@ -8,6 +8,7 @@ import { AiSdkUi } from "kernai/http"
 import { MockProvider } from "kernai/testing"
 import { command, final } from "../support/blocks.ts"
 import { clientOf, serve as serveHttp, type Setup, spoken } from "../support/http.ts"
+import { until } from "../support/until.ts"
 
 const pay = Skill.make("pay", {
   description: "Pays",
@@ -37,13 +38,6 @@ const partsOf = (chat: Chat<UIMessage>) =>
     if (part.type === "text" || part.type === "reasoning") return `${part.type}: ${part.text}`
     return "state" in part ? `${part.type}: ${part.state}` : part.type
   })
-
-/** Waits until a chat is so. */
-const until = (what: () => boolean) =>
-  Effect.retry(
-    Effect.suspend(() => (what() ? Effect.void : Effect.fail("not yet"))),
-    { schedule: Schedule.spaced("10 millis"), times: 1_000 }
-  )
 
 describe("AiSdkUi", () => {
   it.live("streams text, reasoning and tool calls to useChat, step by step", () =>

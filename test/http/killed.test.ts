@@ -9,6 +9,7 @@ import { once } from "node:events"
 import { join } from "node:path"
 import { clientOf } from "../support/http.ts"
 import { folder } from "../support/folder.ts"
+import { until } from "../support/until.ts"
 
 interface Served {
   readonly port: number
@@ -39,12 +40,6 @@ const started = (
     const own = Number(/listening on (\d+)/.exec(line)?.[1])
     return { port: own, url: `http://127.0.0.1:${own}`, kill: gone(child) }
   })
-
-const until = (what: () => boolean) =>
-  Effect.retry(
-    Effect.suspend(() => (what() ? Effect.void : Effect.fail("not yet"))),
-    { schedule: Schedule.spaced("10 millis"), times: 6_000 }
-  )
 
 describe("a server killed in the middle of a reply", () => {
   it.live("is continued after its restart, for the typed client and for useChat", () =>

@@ -1,6 +1,6 @@
 /** Connections to the servers of the tests. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Effect, Layer, Schedule } from "effect"
+import { Effect, Layer } from "effect"
 import type { McpSchema } from "effect/ai"
 import { FetchHttpClient } from "effect/http"
 import * as fs from "node:fs"
@@ -61,6 +61,4 @@ export const isAlive = (pid: number): boolean => {
   }
 }
 
-/** Waits until something holds, looking often. */
-export const until = (holds: () => boolean) =>
-  Effect.repeat(Effect.sync(holds), { while: (done) => !done, schedule: Schedule.spaced("5 millis") })
+export { until } from "../until.ts"
