@@ -102,10 +102,11 @@ const callWith = (
   )
   return Effect.matchCauseEffect(run.restore(reply), {
     onFailure: (cause) => {
-      const arrived = reader().end()
-      emitPartial(run, replyOf(reader(), reading).usage)
-      if (arrived.finish === undefined && (!hasBegun(arrived) || Cause.hasInterruptsOnly(cause))) {
-        spend(run, replyOf(reader(), reading))
+      const arrived = replyOf(reader(), reading)
+      emitPartial(run, arrived.usage)
+      const isWhole = arrived.reply.finish !== undefined
+      if (!isWhole && (!hasBegun(arrived.reply) || Cause.hasInterruptsOnly(cause))) {
+        spend(run, arrived)
         return Effect.failCause(cause)
       }
       return whole(Cause.hasInterruptsOnly(cause) ? undefined : cause)

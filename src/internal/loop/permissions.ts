@@ -28,21 +28,26 @@ export const visibleSkills = (run: Run): Effect.Effect<ReadonlyArray<AnySkill>> 
     return [...own, ...Array.from(callables.values(), ({ skill }) => skill)].filter((skill) => isShown(run, skill))
   })
 
-const listedSkills = (run: Run): Effect.Effect<ReadonlyArray<AnySkill>> =>
-  Effect.map(run.skills.all, (skills) =>
-    SkillRegistry.visible(skills, {
+const listedSkills = (run: Run, isWanted?: (skill: AnySkill) => boolean): Effect.Effect<ReadonlyArray<AnySkill>> =>
+  Effect.map(run.skills.all, (all) => {
+    const skills = isWanted === undefined ? all : all.filter(isWanted)
+    if (skills.length === 0) return none
+    return SkillRegistry.visible(skills, {
       agentSkills: Agents.skillNames(run.agent),
       model: run.model,
       allowed: run.allowed
     })
-  )
-
-/** The tools that the vendor runs itself and that the policy allows. Only the policy is asked: the vendor asks nobody. */
-const hostedTools = (run: Run): Effect.Effect<ReadonlyArray<ToolDefinition>> =>
-  Effect.flatMap(listedSkills(run), (listed) => {
-    const hosted = listed.filter((skill) => skill.hosted?.[run.provider.name] !== undefined && isShown(run, skill))
-    return hosted.length === 0 ? Effect.succeed(none) : Effect.map(Effect.filter(hosted, allowsHosted(run)), hostedOf)
   })
+
+/** The tools that the vendor runs itself and that the policy allows. It is asked in advance, since the vendor runs them without asking. */
+const hostedTools = (run: Run): Effect.Effect<ReadonlyArray<ToolDefinition>> =>
+  Effect.flatMap(
+    listedSkills(run, ({ hosted }) => hosted?.[run.provider.name] !== undefined),
+    (listed) => {
+      const hosted = listed.filter((skill) => isShown(run, skill))
+      return hosted.length === 0 ? Effect.succeed(none) : Effect.map(Effect.filter(hosted, allowsHosted(run)), hostedOf)
+    }
+  )
 
 const none: ReadonlyArray<never> = []
 
