@@ -149,9 +149,8 @@ const streamed = Effect.fnUntraced(function* (
 ): Effect.fn.Return<HttpServerResponse.HttpServerResponse, HttpProblem, Scope.Scope> {
   yield* runs.place
   const task = yield* Tasks.taskOf(runs, runId)
-  const framed = (text: string, result: JsonObject) =>
-    `${text}data: ${JSON.stringify(Replies.replyOf(rpc, result))}\n\n`
-  const broken = `data: ${JSON.stringify(Replies.refusalOf(rpc, { code: -32603, message: "The stream broke off." }))}\n\n`
+  const framed = (text: string, result: JsonObject) => text + Sse.dataOf(Replies.replyOf(rpc, result))
+  const broken = Sse.dataOf(Replies.refusalOf(rpc, { code: -32603, message: "The stream broke off." }))
   return Sse.response(
     Stream.suspend(() => {
       const fold = new A2aFold(Tasks.idsOf(runs, runId), after)

@@ -13,6 +13,7 @@ import type * as HttpRouter from "effect/http/HttpRouter"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import type { Json, JsonObject } from "../internal/base/json.ts"
+import { isRest } from "../internal/state/restEvents.ts"
 import type { RunEvent } from "../RunEvent.ts"
 import type { Caller } from "./Access.ts"
 import type { HttpProblem } from "./HttpProblem.ts"
@@ -81,7 +82,7 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRout
 /** The server-sent events of one run of the protocol. */
 const framesOf = (
   runs: CallerRuns,
-  { mediaUrl = (runId, id) => `/runs/${encodeURIComponent(runId)}/media/${id}`, state }: Options,
+  { mediaUrl = Conversations.mediaUrl, state }: Options,
   { messages, runId, threadId }: AgRequest,
   answering: Conversations.Answering
 ): Stream.Stream<string> => {
@@ -111,14 +112,6 @@ const framesOf = (
 }
 
 /** The events after which the state of a page is brought up to date. */
-const changesState = ({ type }: RunEvent): boolean => states.has(type)
+const changesState = (event: RunEvent): boolean => event.type === "turn_completed" || isRest(event)
 
-const states: ReadonlySet<string> = new Set([
-  "turn_completed",
-  "paused",
-  "run_completed",
-  "run_failed",
-  "run_cancelled"
-])
-
-const framed = (text: string, event: AgEvent): string => `${text}data: ${JSON.stringify(event)}\n\n`
+const framed = (text: string, event: AgEvent): string => text + Sse.dataOf(event)

@@ -90,7 +90,7 @@ interface Answering extends Conversations.Answering {
 
 const messageOf = (
   runs: CallerRuns,
-  { mediaUrl = (runId, id) => `/runs/${encodeURIComponent(runId)}/media/${id}` }: Options,
+  { mediaUrl = Conversations.mediaUrl }: Options,
   { after, onLeave, runId }: Answering
 ) =>
   Effect.as(
@@ -116,4 +116,4 @@ const messageOf = (
     )
   )
 
-const framed = (text: string, chunk: object): string => `${text}data: ${JSON.stringify(chunk)}\n\n`
+const framed = (text: string, chunk: object): string => text + Sse.dataOf(chunk)

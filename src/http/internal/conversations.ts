@@ -30,6 +30,10 @@ export interface Decision {
 /** The name of a run in a conversation. */
 export const nameOf = (id: string, name: string): string => `${id}.${name}`
 
+/** The address of a stored medium, unless a route says otherwise: that of `HttpKernel` at `/runs`. */
+export const mediaUrl = (runId: string, mediaId: string): string =>
+  `/runs/${encodeURIComponent(runId)}/media/${mediaId}`
+
 /** Tells whether a run belongs to a conversation of the caller. */
 export const isOf = (runs: CallerRuns, id: string, runId: string): boolean =>
   runs.idOf(runId).startsWith(runs.idOf(nameOf(id, "")))

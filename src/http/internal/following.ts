@@ -10,6 +10,7 @@ import type * as HttpApiError from "effect/http-api/HttpApiError"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import { isRest } from "../../internal/state/restEvents.ts"
 import type { RunEvent } from "../../RunEvent.ts"
 import * as HttpProblem from "../HttpProblem.ts"
 import * as Bodies from "../RunBodies.ts"
@@ -40,13 +41,11 @@ export const follow = (
         return event
       })
       // A proxy may end a stream like any other response, while the run continues.
-      const rest = Stream.suspend(() => (last === undefined || rests.has(last) ? Stream.empty : once))
+      const rest = Stream.suspend(() => (last === undefined || isRest({ type: last }) ? Stream.empty : once))
       return Stream.concat(received, rest)
     })
     return Stream.retry(once, ($) => Schedule.while($(reconnect), ({ input }) => isBroken(input)))
   })
-
-const rests: ReadonlySet<string> = new Set(["paused", "run_completed", "run_failed", "run_cancelled"])
 
 /** May another connection help? */
 const isBroken = (error: Failure): boolean =>

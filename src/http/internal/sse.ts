@@ -18,6 +18,9 @@ export const response = <E>(
     headers: { "cache-control": "no-cache, no-transform", "x-accel-buffering": "no", ...headers }
   })
 
+/** A value as a server-sent event. */
+export const dataOf = (value: object): string => `data: ${JSON.stringify(value)}\n\n`
+
 /** One server-sent event for each event of a run, with the id by which a client continues after it. Read once. */
 export const frames = (
   events: Stream.Stream<RunEvent.RunEvent, HttpProblem>,

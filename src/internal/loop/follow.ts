@@ -16,6 +16,7 @@ import type * as Pull from "effect/Pull"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { RunNotFound, type StoreError } from "../../KernelError.ts"
+import { isRest } from "../state/restEvents.ts"
 import type { RunEvent } from "../../RunEvent.ts"
 import type { FollowOptions } from "../../RunOptions.ts"
 import type { RunRecord } from "../../RunState.ts"
@@ -225,15 +226,6 @@ interface Tail {
   readonly scope: Scope.Closeable
   readonly next: Pull.Pull<Arr.NonEmptyReadonlyArray<RunRecord | LiveEvent>, StoreError>
 }
-
-const isRest = ({ type }: RunEvent): boolean => rests.has(type)
-
-const rests: ReadonlySet<RunEvent["type"]> = new Set<RunEvent["type"]>([
-  "paused",
-  "run_completed",
-  "run_failed",
-  "run_cancelled"
-])
 
 const isAtRest = ({ status: { type } }: RunStore.RunHead): boolean =>
   type === "waiting" || type === "failed" || isOver(type)

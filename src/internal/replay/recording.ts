@@ -8,6 +8,7 @@
 
 import { type Call, type CallResult, resultOf } from "../../Call.ts"
 import { ReplayDiverged } from "../../KernelError.ts"
+import { isRest } from "../state/restEvents.ts"
 import type { PhaseEvent } from "../../RunEvent.ts"
 import { isCopied, type RunRecord } from "../../RunState.ts"
 import { redact } from "../base/redact.ts"
@@ -52,7 +53,7 @@ export class Tape {
         for (const event of events) {
           const key = endOfRun(workerId, runId)
           // A call whose result was lost comes last; otherwise it would have had its result at once.
-          if (isEndOfRun(event) && event.type !== "run_completed" && !this.#ends.has(key)) this.#ends.set(key, record)
+          if (isRest(event) && event.type !== "run_completed" && !this.#ends.has(key)) this.#ends.set(key, record)
           if (event.type !== "tool_call_completed") continue
           this.#ends.set(endOfCall(workerId, runId, event.step, event.callId), record)
           for (const kind of ["task", "agent"] as const) {
@@ -219,10 +220,6 @@ const endOfCall = (life: string, runId: string, step: number, callId: string): s
 
 const endOfRun = (life: string, runId: string): string => JSON.stringify([life, runId])
 
-/** Whether an event ends a run, for the time being. */
-export const isEndOfRun = ({ type }: PhaseEvent): boolean =>
-  type === "run_completed" || type === "run_failed" || type === "run_cancelled" || type === "paused"
-
 /**
  * All records in the order of time. Within a run that is the order of its journal, whatever its clock did. At the same
  * instant, tasks come before the runs that wait for them. Tasks that ended at the same instant share a position, since
@@ -240,7 +237,7 @@ const placesOf = (runs: ReadonlyArray<ReadonlyArray<RunRecord>>): ReadonlyMap<Ru
     placed.map(({ at, depth, record }, place) => {
       const before = placed[place - 1]
       if (before?.at !== at || before.depth !== depth) instant = place
-      return [record, record.events.some(isEndOfRun) ? instant : place]
+      return [record, record.events.some(isRest) ? instant : place]
     })
   )
 }

@@ -41,7 +41,8 @@ import type { Environment } from "../loop/run.ts"
 import type { Recovery } from "../../RunOptions.ts"
 import type { Replayed } from "./replayTypes.ts"
 import { stored } from "../store/stored.ts"
-import { isEndOfRun, Tape } from "./recording.ts"
+import { isRest } from "../state/restEvents.ts"
+import { Tape } from "./recording.ts"
 import * as Tree from "../loop/sharedBudget.ts"
 
 /** The name of the provider that replied first, for an agent whose model string names none. */
@@ -189,7 +190,7 @@ const staged = (
       machine.world.now = tape.timeOf(record.runId) ?? machine.world.now
       return Effect.orDie(append(store, record))
     })
-    const ends = record.events.some(isEndOfRun)
+    const ends = record.events.some(isRest)
     return Effect.suspend(() => inTurn(machine, ends ? tape.placeOfRun(record.runId) : undefined, play))
   }
   // A task that had already ended reports its end again without storing anything.
