@@ -84,7 +84,7 @@ export interface HostedCall {
   readonly callId: string
   /** The name of the tool, such as `web_search` or `code_execution`. */
   readonly name: string
-  /** What the model asked for: the query, or the code. */
+  /** The request of the model: the query, or the code. */
   readonly input: Json
   /** Whether it failed at the vendor. Absent: it did not. */
   readonly isError?: true

@@ -165,7 +165,7 @@ export interface RunFailed extends Phase<"run_failed"> {
 /** The run was cancelled, by any process. It is at rest, and can be resumed on purpose. */
 export interface RunCancelled extends Phase<"run_cancelled"> {
   readonly reason?: string
-  /** Who cancelled it. */
+  /** The person or program that cancelled it. */
   readonly by?: string
   /** The calls of this run that were in flight, with their effects: a `write` call may have acted. */
   readonly inFlight: ReadonlyArray<CallLeft>

@@ -80,7 +80,7 @@ export interface CallScope {
 }
 
 /**
- * What a call reports before its result: its progress, or a result that a later one replaces.
+ * A report of a call before its result: its progress, or a result that a later one replaces.
  *
  * @category models
  * @since 0.2.0
@@ -335,8 +335,8 @@ export function make<const Name extends string, S extends Schema.Constraint, A, 
  * `kernai/provider` has the usual ones.
  *
  * It is sent to a model in both dialects, unless its provider is not among `tools` or a policy does not allow it: a
- * policy is asked before each request, with an empty input, since the vendor asks nobody. A call that needs a person's
- * confirmation is therefore not offered. Its calls are part of `model_completed`, and cost what the price of the model
+ * policy is asked before each request, with an empty input, because the vendor runs the calls without asking. A tool that
+ * needs a person's confirmation is therefore not offered. Its calls are part of `model_completed`, and cost what the price of the model
  * says.
  *
  * @category constructors

@@ -28,7 +28,7 @@ export interface Measure {
   readonly tokens: number | null
 }
 
-/** What was measured, and the dialect that each model speaks better. */
+/** The measurements, and the dialect that each model speaks better. */
 export interface Choice {
   readonly measures: ReadonlyArray<Measure>
   /** The models with their dialect, as `Model.Model` decodes them. One that succeeded in neither dialect is left out. */

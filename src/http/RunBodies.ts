@@ -10,6 +10,7 @@ import * as Message from "../Message.ts"
 import * as RunEvent from "../RunEvent.ts"
 import * as Usage from "../Usage.ts"
 import { isRecord } from "../internal/base/json.ts"
+import { statusWords } from "../internal/store/runStoreTypes.ts"
 
 /**
  * The name of a run that a client chooses.
@@ -62,7 +63,7 @@ const ErrorInfo = Schema.Struct({ tag: Schema.String, message: Schema.String })
  * @since 0.2.0
  */
 export const Status = Schema.Struct({
-  type: Schema.Literals(["queued", "running", "waiting", "interrupted", "cancelled", "completed", "failed"]),
+  type: Schema.Literals(statusWords),
   reason: Schema.optionalKey(Schema.String),
   error: Schema.optionalKey(ErrorInfo)
 })

@@ -5,6 +5,7 @@
 import { Argument, Command, Flag } from "effect/cli"
 import * as Effect from "effect/Effect"
 import { help } from "../exit.ts"
+import { statusWords } from "../../internal/store/runStoreTypes.ts"
 import * as Shared from "./flags.ts"
 
 const showing = Effect.promise(() => import("../runs/showRuns.ts"))
@@ -21,15 +22,11 @@ const revision = Flag.Int("revision").pipe(
 
 const listFlags = {
   store,
-  status: Flag.Literals("status", [
-    "queued",
-    "running",
-    "waiting",
-    "interrupted",
-    "cancelled",
-    "completed",
-    "failed"
-  ]).pipe(Flag.withMetavar("<status>"), Flag.withDescription("Only runs with this status"), Shared.optional),
+  status: Flag.Literals("status", statusWords).pipe(
+    Flag.withMetavar("<status>"),
+    Flag.withDescription("Only runs with this status"),
+    Shared.optional
+  ),
   search: Shared.optionalText("search", "words", "Only runs with all these words in their question or answer"),
   limit: Shared.positive("limit", "number", "How many (50)").pipe(Flag.withDefault(50)),
   json

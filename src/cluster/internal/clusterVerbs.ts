@@ -29,7 +29,7 @@ import { offered } from "./offeredRuns.ts"
 import { failRefused, failureOf } from "./runEnd.ts"
 import { resumption } from "./wire.ts"
 
-/** A process of the cluster: a kernel that stores and reads runs, and the way to whoever runs them. */
+/** A process of the cluster: a kernel that stores and reads runs, and the messages to their runners. */
 export interface Office {
   readonly kernel: KernelShape
   /** The store as it is. */

@@ -3,6 +3,7 @@
  */
 
 import * as Effect from "effect/Effect"
+import { placeIn, placeText } from "../../internal/store/runHead.ts"
 import type { RunFilter, RunHead } from "../../RunStore.ts"
 import type { Caller } from "../Access.ts"
 import { type HttpProblem, Invalid } from "../HttpProblem.ts"
@@ -23,7 +24,7 @@ export const listOf = Effect.fnUntraced(function* (
     ...(rootRunId === undefined ? { roots: true } : { rootRunId: runIdOf(caller, rootRunId) }),
     ...(status === undefined ? {} : { status: [status] })
   }
-  let place = after === undefined ? undefined : placeOf(after)
+  let place = after === undefined ? undefined : placeIn(after)
   if (after !== undefined && place === undefined) return yield* new Invalid({ detail: "'after' is no page" })
   const found: Array<RunHead> = []
   for (;;) {
@@ -36,16 +37,11 @@ export const listOf = Effect.fnUntraced(function* (
   const last = runs.at(-1)
   return {
     runs: runs.map((head) => bodyOf(caller, head)),
-    ...(found.length > limit && last !== undefined ? { next: `${last.createdAt}.${last.runId}` } : {})
+    ...(found.length > limit && last !== undefined ? { next: placeText(last) } : {})
   }
 })
 
 const pageSize = 100
-
-const placeOf = (next: string): Pick<RunHead, "createdAt" | "runId"> | undefined => {
-  const [, createdAt, runId] = /^(\d{1,15})\.(.+)$/.exec(next) ?? []
-  return createdAt === undefined || runId === undefined ? undefined : { createdAt: Number(createdAt), runId }
-}
 
 /** A head for a caller, without the workers of the server. */
 export const bodyOf = (

@@ -1,5 +1,5 @@
 /**
- * What a call reports before its result, as events that are not too many.
+ * Emits the reports of a call before its result, as events that are not too many.
  */
 
 import * as Effect from "effect/Effect"

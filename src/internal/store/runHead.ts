@@ -61,6 +61,18 @@ export const matches = (head: RunHead, filter: RunFilter): boolean =>
   (filter.after === undefined || inOrder(filter)(filter.after, head) < 0) &&
   (filter.unleased !== true || head.lease?.isLive !== true)
 
+/** The place of a head in a list. */
+export type Place = Pick<RunHead, "createdAt" | "runId">
+
+/** The place after a page, as a text for clients. */
+export const placeText = ({ createdAt, runId }: Place): string => `${createdAt}.${runId}`
+
+/** Reads the place after a page. Undefined for a text that is none. */
+export const placeIn = (text: string): Place | undefined => {
+  const [, createdAt, runId] = /^(\d{1,15})\.(.+)$/.exec(text) ?? []
+  return createdAt === undefined || runId === undefined ? undefined : { createdAt: Number(createdAt), runId }
+}
+
 /** How many heads a filter takes: all without a limit, none for less than one. */
 export const atMost = ({ limit = Infinity }: RunFilter): number =>
   limit >= 1 ? Math.min(Math.floor(limit), Number.MAX_SAFE_INTEGER) : 0
@@ -68,6 +80,6 @@ export const atMost = ({ limit = Infinity }: RunFilter): number =>
 /** The order a filter asks for, as a comparison. */
 export const inOrder =
   ({ order }: RunFilter) =>
-  (a: Pick<RunHead, "createdAt" | "runId">, b: Pick<RunHead, "createdAt" | "runId">): number =>
+  (a: Place, b: Place): number =>
     (order === "oldest" ? a.createdAt - b.createdAt : b.createdAt - a.createdAt) ||
     (a.runId < b.runId ? -1 : a.runId > b.runId ? 1 : 0)

@@ -66,6 +66,17 @@ export type RunStatus =
   | { readonly type: "interrupted"; readonly phase: Phase; readonly by: string }
   | Extract<Status, { readonly type: "cancelled" | "completed" | "failed" }>
 
+/** The words for how a run stands. */
+export const statusWords = [
+  "queued",
+  "running",
+  "waiting",
+  "interrupted",
+  "cancelled",
+  "completed",
+  "failed"
+] as const satisfies ReadonlyArray<RunStatus["type"]>
+
 /**
  * The summary of a run that a store returns without reading the run's journal. Instants are milliseconds since the epoch.
  *

@@ -7,10 +7,12 @@ import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import { plain, type Json } from "../../internal/base/json.ts"
 import { questions } from "../../internal/loop/queue.ts"
+import { placeIn, placeText } from "../../internal/store/runHead.ts"
+import { statusWords } from "../../internal/store/runStoreTypes.ts"
 import { RunNotFound, type StoreError } from "../../KernelError.ts"
 import * as Messages from "../../Message.ts"
 import type { OpenQuestion, RunRecord } from "../../RunState.ts"
-import type { RunFilter, RunHead, RunStatus, RunStoreShape } from "../../RunStore.ts"
+import type { RunFilter, RunHead, RunStoreShape } from "../../RunStore.ts"
 
 /** A run in a list, with the first words of its question. */
 export interface RunLine extends Omit<RunHead, "lease"> {
@@ -44,8 +46,8 @@ export const pageOf = Effect.fnUntraced(function* (
     agent,
     search,
     limit: pageSize,
-    after: after === undefined ? undefined : placeOf(after),
-    status: status === undefined ? undefined : statuses.filter((type) => status.split(",").includes(type)),
+    after: after === undefined ? undefined : placeIn(after),
+    status: status === undefined ? undefined : statusWords.filter((type) => status.split(",").includes(type)),
     ...(rootRunId === undefined ? { roots: true } : { rootRunId })
   }
   const heads = yield* store.list(filter)
@@ -53,24 +55,9 @@ export const pageOf = Effect.fnUntraced(function* (
   const last = runs.at(-1)
   return {
     runs,
-    ...(runs.length === pageSize && last !== undefined ? { next: `${last.createdAt}.${last.runId}` } : {})
+    ...(runs.length === pageSize && last !== undefined ? { next: placeText(last) } : {})
   }
 })
-
-const statuses: ReadonlyArray<RunStatus["type"]> = [
-  "queued",
-  "running",
-  "waiting",
-  "interrupted",
-  "cancelled",
-  "completed",
-  "failed"
-]
-
-const placeOf = (text: string): Pick<RunHead, "createdAt" | "runId"> | undefined => {
-  const [, createdAt, runId] = /^(\d{1,15})\.(.+)$/.exec(text) ?? []
-  return createdAt === undefined || runId === undefined ? undefined : { createdAt: Number(createdAt), runId }
-}
 
 const lineOf = (store: RunStoreShape, { lease: _lease, ...head }: RunHead): Effect.Effect<RunLine> =>
   Stream.runHead(store.read(head.runId)).pipe(
