@@ -77,5 +77,9 @@ export const tryProperties = async (count: number): Promise<Outcome & { readonly
   return { properties, ...(await runFiles(files, { [Property.variable]: String(count) })) }
 }
 
-/** Runs the test files of which `npm test` runs only a part, as a whole. */
-export const runWhole = (): Promise<Outcome> => runFiles(filesWith(/\/support\/longRun\.ts"/g).files, {})
+/** Test files that `npm test` leaves to the long run. */
+const longFiles = (): ReadonlyArray<string> => JSON.parse(readFileSync(join(root, "tools", "dev", "long.json"), "utf8"))
+
+/** Runs the test files of which `npm test` runs only a part or nothing, as a whole. */
+export const runWhole = (): Promise<Outcome> =>
+  runFiles([...new Set([...filesWith(/\/support\/longRun\.ts"/g).files, ...longFiles()])], {})

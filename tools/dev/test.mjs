@@ -2,7 +2,10 @@
 //
 // Prints one line for a step that passes, everything for one that fails, and of the tests failures,
 // skips and a summary. `--verbose` prints every test and every log. All other arguments are vitest's.
+// Files in long.json start many processes or try thousands of cases: `npm run reliability` runs them,
+// `npm test -- --long` too, and so does every command that names one.
 import { spawn } from "node:child_process"
+import { readFileSync } from "node:fs"
 
 /** Runs a command and resolves to its exit code; with `capture`, its output is kept instead of printed. */
 const run = (command, args, { capture = false } = {}) =>
@@ -29,9 +32,13 @@ const step = async (name) => {
 }
 
 const isVerbose = process.argv.includes("--verbose")
-const asked = process.argv.slice(2).filter((word) => word !== "--verbose")
+const isLong = process.argv.includes("--long")
+const asked = process.argv.slice(2).filter((word) => word !== "--verbose" && word !== "--long")
+const long = JSON.parse(readFileSync(new URL("long.json", import.meta.url), "utf8"))
+const left = isLong || asked.some((word) => !word.startsWith("-")) ? [] : long.map((file) => `--exclude=${file}`)
 const details = isVerbose ? ["--reporter=verbose", "--silent=false"] : []
 
 for (const name of ["check", "lint"]) if (!(await step(name))) process.exit(1)
-const { passed } = await run(process.execPath, ["node_modules/vitest/vitest.mjs", "run", ...details, ...asked])
+const { passed } = await run(process.execPath, ["node_modules/vitest/vitest.mjs", "run", ...details, ...left, ...asked])
+if (left.length > 0) console.log(`${left.length} long files are left to npm run reliability`)
 process.exit(passed ? 0 : 1)
