@@ -1,7 +1,63 @@
 /**
  * The promises about models: what a vendor said, what a model can take, and what it costs.
  */
-import { type Line, ofFiles, tested } from "./support.ts"
+import { join } from "node:path"
+import { attempt, type Line, node, ofFiles, root, run, tested } from "./support.ts"
+
+/** Installs the packages of a folder beside this file, as its lock says, without their scripts. */
+const install = (folder: string) => {
+  const { status, stderr } = run("npm", ["ci", "--ignore-scripts", "--omit=optional", "--no-audit", "--no-fund"], {
+    cwd: join(root, "accept", folder)
+  })
+  if (status !== 0) throw new Error(`the packages of accept/${folder} cannot be installed: ${stderr.slice(0, 200)}`)
+}
+
+interface Sampled {
+  readonly replies: number
+  readonly ended: number
+  readonly cut: number
+  readonly blocks: number
+  readonly kinds: number
+  readonly faults: ReadonlyArray<string>
+  readonly agents: number
+  readonly kernel: { readonly runs: number; readonly calls: number; readonly faults: ReadonlyArray<string> }
+}
+
+/** Replies of llama.cpp by grammar. Most must end by themselves, and all that do must fit. */
+const sampled = (): Promise<Line> =>
+  attempt("a llama.cpp server takes the grammars of five agents, and 500 replies of a random model parse", () => {
+    install("llama")
+    const ran = node(["--conditions=kernai-source", "accept/llama/sample.ts"])
+    const line = ran.stdout.split("\n").findLast((line) => line.startsWith("{"))
+    if (ran.status !== 0 || line === undefined) throw new Error(ran.stderr.trim().split("\n").at(-1))
+    const { agents, blocks, cut, ended, faults, kernel, kinds, replies }: Sampled = JSON.parse(line)
+    const all = [...faults, ...kernel.faults]
+    return {
+      pass: replies === 500 && ended >= 450 && agents === 5 && kernel.calls > 0 && all.length === 0,
+      figure: `${ended} of ${replies} ended and ${ended - faults.length} of them fit, ${cut} were cut; ${blocks} blocks of ${kinds} kinds; ${kernel.runs} runs with ${kernel.calls} calls; ${all[0] ?? "no fault"}; ${ran.seconds.toFixed(0)} s`
+    }
+  })
+
+/** Requests as the vendors' own packages declare them. One that is wrong on purpose must be found. */
+const declared = (): Promise<Line> =>
+  attempt("150 random requests of each of seven formats are what the vendors' packages declare", () => {
+    install("vendors")
+    const ran = node(["--conditions=kernai-source", "accept/vendors/requests.ts"])
+    const line = ran.stdout.split("\n").findLast((line) => line.startsWith("{"))
+    if (ran.status !== 0 || line === undefined) throw new Error(ran.stderr.trim().split("\n").at(-1))
+    const { control, faults, requests }: Declared = JSON.parse(line)
+    const made = Object.values(requests)
+    return {
+      pass: faults.length === 0 && control === 1 && made.length === 7 && made.every((count) => count >= 100),
+      figure: `${made.reduce((a, b) => a + b, 0)} requests, ${faults.length} refused by the compiler; ${faults[0] ?? "no fault"}`
+    }
+  })
+
+interface Declared {
+  readonly requests: { readonly [vendor: string]: number }
+  readonly control: number
+  readonly faults: ReadonlyArray<string>
+}
 
 export const models = async (): Promise<ReadonlyArray<Line>> => [
   ofFiles(tested, "the vendor's own words reach the developer, of every adapter, and no model (synthetic refusals)", [
@@ -49,5 +105,7 @@ export const models = async (): Promise<ReadonlyArray<Line>> => [
   ofFiles(tested, "the catalogue has its form and dated sources; doctor and registry agree", [
     "test/internal/words/catalogue.test.ts"
   ]),
-  ofFiles(tested, "Provider.forbidReal: no request of any adapter is sent", ["test/provider/forbidReal.test.ts"])
+  ofFiles(tested, "Provider.forbidReal: no request of any adapter is sent", ["test/provider/forbidReal.test.ts"]),
+  await declared(),
+  await sampled()
 ]

@@ -6,7 +6,7 @@ import { Agent, type Call, Kernel, Model, Policy, type Provider, Replay, type Ru
 import { HostedTools } from "kernai/provider"
 import { Cassette, MockProvider } from "kernai/testing"
 import { kernel, of } from "../support/kernel.ts"
-import { bodyOf, cassettes, message, request, tool, vendor } from "../support/provider.ts"
+import { bodyOf, cassettes, message, request, serverSent, stub, tool, vendor } from "../support/provider.ts"
 
 const search = HostedTools.webSearch({ anthropic: { max_uses: 3 } })
 const code = HostedTools.codeExecution()
@@ -226,6 +226,59 @@ describe("the calls of hosted tools", () => {
 })
 
 const typesIn = (body: unknown) => Array.from(JSON.stringify(body).matchAll(/"type":"(\w+)"/g), ([, type = ""]) => type)
+
+/** Synthetic, after the public description of `pause_turn` in Anthropic's Messages API (read on 2026-11-24). */
+const anthropicTurn = (blocks: ReadonlyArray<object>, stop_reason: string) =>
+  serverSent([
+    { type: "message_start", message: { id: "msg", model: "m", content: [], usage: { input_tokens: 1 } } },
+    ...blocks.flatMap((content_block, index) => [
+      { type: "content_block_start", index, content_block },
+      { type: "content_block_stop", index }
+    ]),
+    { type: "message_delta", delta: { stop_reason }, usage: { output_tokens: 1 } },
+    { type: "message_stop" }
+  ])
+
+const searched = [
+  { type: "text", text: "I search." },
+  { type: "server_tool_use", id: "srv_1", name: "web_search", input: { query: "effect" } },
+  { type: "web_search_tool_result", tool_use_id: "srv_1", content: [] },
+  { type: "server_tool_use", id: "srv_2", name: "web_search", input: { query: "fibers" } }
+]
+
+describe("a turn that its vendor pauses", () => {
+  it.effect("continues with what its tools returned so far, and ends with its answer", () =>
+    Effect.gen(function* () {
+      const http = stub((_, call) =>
+        Effect.succeed(
+          call === 0
+            ? anthropicTurn(searched, "pause_turn")
+            : anthropicTurn([{ type: "text", text: "Found." }], "end_turn")
+        )
+      )
+      const provider = yield* Effect.provide(vendor("anthropic")({}), http.layer)
+      const result = yield* Kernel.run(agentOf("m"), "go", { provider })
+      assert.strictEqual(result.text, "Found.")
+      const sent = JSON.stringify(http.asked[1]?.body)
+      assert.include(sent, "srv_1")
+      // A call without its result would be refused.
+      assert.notInclude(sent, "srv_2")
+      assert.include(sent, "Continue from there")
+      assert.notInclude(sent, "Write it again")
+    }).pipe(Effect.provide(kernel()))
+  )
+
+  it.effect("ends at the limit of turns if it is paused each time", () =>
+    Effect.gen(function* () {
+      const http = stub(() => Effect.succeed(anthropicTurn(searched, "pause_turn")))
+      const provider = yield* Effect.provide(vendor("anthropic")({}), http.layer)
+      const agent = { ...agentOf("m"), maxSteps: 3 }
+      const error = yield* Effect.flip(Kernel.run(agent, "go", { provider }))
+      assert.strictEqual(error._tag, "MaxStepsReached")
+      assert.strictEqual(http.asked.length, 3)
+    }).pipe(Effect.provide(kernel()))
+  )
+})
 
 describe("an agent with hosted tools", () => {
   const reply = MockProvider.make().onCall(() => "done")

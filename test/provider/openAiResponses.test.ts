@@ -154,7 +154,7 @@ describe("a request over Responses", () => {
       assert.deepStrictEqual(input, [
         { type: "message", role: "system", content: [{ type: "input_text", text: "Be brief." }] },
         { type: "message", role: "user", content: [{ type: "input_text", text: "look" }, image] },
-        { type: "message", role: "assistant", content: [{ type: "output_text", text: "I add.", annotations: [] }] },
+        { type: "message", role: "assistant", content: "I add." },
         { type: "function_call", call_id: "a", name: "add", arguments: '{"x":1}' },
         { type: "function_call", call_id: "b", name: "add", arguments: "{}" },
         { type: "function_call_output", call_id: "a", output: "2\n3" },

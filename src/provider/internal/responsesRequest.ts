@@ -72,8 +72,7 @@ const modelItems = (pieces: ReadonlyArray<Piece>): ReadonlyArray<JsonObject> => 
   const before = new Map<string, Array<JsonObject>>()
   for (const piece of pieces) {
     if (piece.kind === "text" && piece.text !== "") {
-      const content = [{ type: "output_text", text: piece.text, annotations: [] }]
-      items.push({ type: "message", role: "assistant", content })
+      items.push({ type: "message", role: "assistant", content: piece.text })
     } else if (piece.kind === "thought") {
       items.push(...itemsOf(piece))
       const item = reasoningOf(piece)
