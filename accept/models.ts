@@ -4,9 +4,13 @@
 import { join } from "node:path"
 import { attempt, type Line, node, ofFiles, root, run, tested } from "./support.ts"
 
-/** Installs the packages of a folder beside this file, as its lock says, without their scripts. */
+/**
+ * Installs the packages of a folder beside this file without their scripts. Those of llama.cpp have no lock: npm makes
+ * none that it accepts while some of its systems' packages are not published.
+ */
 const install = (folder: string) => {
-  const { status, stderr } = run("npm", ["ci", "--ignore-scripts", "--omit=optional", "--no-audit", "--no-fund"], {
+  const verb = folder === "llama" ? ["install", "--no-package-lock"] : ["ci"]
+  const { status, stderr } = run("npm", [...verb, "--ignore-scripts", "--omit=optional", "--no-audit", "--no-fund"], {
     cwd: join(root, "accept", folder)
   })
   if (status !== 0) throw new Error(`the packages of accept/${folder} cannot be installed: ${stderr.slice(0, 200)}`)

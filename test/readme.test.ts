@@ -1,14 +1,45 @@
 /**
- * Every sample of the README compiles and runs, and declarations of user code need no internal module.
+ * Every sample of the README and the documentation compiles and runs, every link leads somewhere, and declarations of
+ * user code need no internal module.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { spawnSync } from "node:child_process"
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { join } from "node:path"
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
 
 const root = join(import.meta.dirname, "..")
-const readme = readFileSync(join(root, "README.md"), "utf8")
-const samples = [...readme.matchAll(/```ts\n([\s\S]*?)```/g)].map((match) => match[1] ?? "")
+const read = (page: string) => readFileSync(join(root, page), "utf8")
+const docs = readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" })
+  .filter((file) => file.endsWith(".md"))
+  .map((file) => join("docs", file))
+const pages = ["README.md", "AGENTS.md", "CONTRIBUTING.md", "llms.txt", ...docs]
+const samples = pages.flatMap((page) =>
+  [...read(page).matchAll(/```ts\n([\s\S]*?)```/g)].map(([, text = ""], index) => ({
+    name: `${page.replace(/\W+/g, "-")}-${index + 1}`,
+    text
+  }))
+)
+
+/** The anchors of a page: its headings, as they are linked to. */
+const anchors = (page: string): ReadonlyArray<string> =>
+  [...read(page).matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\w\- ]/g, "")
+      .replaceAll(" ", "-")
+  )
+
+/** Links that lead to no file, or to no heading of a page. */
+const broken = (page: string): ReadonlyArray<string> =>
+  [...read(page).matchAll(/\]\(([^)]+)\)/g)]
+    .map(([, link = ""]) => link)
+    .filter((link) => !/^\w+:/.test(link))
+    .filter((link) => {
+      const [file = "", anchor] = link.split("#")
+      const target = file === "" ? page : join(dirname(page), file)
+      if (!existsSync(join(root, target))) return true
+      return anchor !== undefined && !anchors(target).includes(anchor)
+    })
 // Inside the project, so that the samples find it by its name; git does not see the folder.
 const folder = join(root, ".kernai", `readme-${process.pid}`)
 
@@ -56,12 +87,12 @@ const oneByOne = `for (const file of process.argv.slice(1)) {
   process.stdout.write(${JSON.stringify(end)})
 }`
 
-const files = samples.map((_, index) => join(folder, `sample-${index + 1}.ts`))
+const files = samples.map(({ name }) => join(folder, `${name}.ts`))
 let compiled: ReturnType<typeof node>
 
 beforeAll(() => {
   mkdirSync(folder, { recursive: true })
-  for (const [index, sample] of samples.entries()) writeFileSync(files[index] ?? "", sample)
+  for (const [index, { text }] of samples.entries()) writeFileSync(files[index] ?? "", text)
   writeFileSync(join(folder, "exported.ts"), exported)
   const settings = {
     extends: "../../tsconfig.json",
@@ -80,23 +111,22 @@ beforeAll(() => {
 }, 60_000)
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-describe("README", () => {
-  it("has samples that compile and run", { timeout: 60_000 }, () => {
-    assert.isAtLeast(samples.length, 4)
+describe("README and documentation", () => {
+  it("have samples that compile and run", { timeout: 60_000 }, () => {
+    assert.isAtLeast(samples.length, 25)
     assert.strictEqual(compiled.status, 0, compiled.stdout)
-    const ran = node(["--conditions=kernai-source", "--input-type=module", "-e", oneByOne, ...files])
+    // One that says what it needs is compiled only.
+    const alone = files.filter((_, index) => !samples[index]?.text.startsWith("// Needs "))
+    assert.isAtMost(files.length - alone.length, 1)
+    const ran = node(["--conditions=kernai-source", "--input-type=module", "-e", oneByOne, ...alone])
     assert.strictEqual(ran.status, 0, `${ran.stdout}\n${ran.stderr}`)
     const printed = ran.stdout.split(end)
-    assert.strictEqual(printed.length, files.length + 1)
-    for (const [index, file] of files.entries()) assert.notStrictEqual(printed[index]?.trim(), "", file)
+    assert.strictEqual(printed.length, alone.length + 1)
+    for (const [index, file] of alone.entries()) assert.notStrictEqual(printed[index]?.trim(), "", file)
   })
 
-  it("links to existing files", () => {
-    const links = [...readme.matchAll(/\]\(([^)#:]+)\)/g)].map((match) => match[1] ?? "")
-    assert.deepStrictEqual(
-      links.filter((link) => !existsSync(join(root, link))),
-      []
-    )
+  it.each(pages)("%s links to existing files and headings", (page) => {
+    assert.deepStrictEqual(broken(page), [])
   })
 })
 
