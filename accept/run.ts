@@ -1,8 +1,8 @@
 /**
  * The acceptance: every promise of a part, one line each, with pass or fail and its figure.
  *
- * `npm run accept -- house` (or kernel, workflows, mcp, durable, toolbox, models, agents, cluster, serve, studio; several,
- * or none for all). Ends with 0 only when every line passes.
+ * `npm run accept -- house` (or kernel, workflows, mcp, durable, toolbox, models, agents, cluster, serve, studio,
+ * front-door; several, or none for all). Ends with 0 only when every line passes.
  */
 import type { Line } from "./support.ts"
 
@@ -18,16 +18,18 @@ const parts: ReadonlyArray<string> = [
   "models",
   "cluster",
   "serve",
-  "studio"
+  "studio",
+  "front-door"
 ]
 
-/** Each part is a file of its name that exports a function of its name. */
+/** Each part is a file of its name that exports a function of its name, written in camel case. */
 const linesOf = async (name: string): Promise<ReadonlyArray<Line>> => {
   const loaded: { readonly [name: string]: (() => Promise<ReadonlyArray<Line>>) | undefined } = await import(
     new URL(`./${name}.ts`, import.meta.url).href
   )
-  const part = loaded[name]
-  if (part === undefined) throw new Error(`accept/${name}.ts exports no '${name}'`)
+  const exported = name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
+  const part = loaded[exported]
+  if (part === undefined) throw new Error(`accept/${name}.ts exports no '${exported}'`)
   return part()
 }
 

@@ -2,14 +2,14 @@
  * The promises of the toolbox: dialects, providers, windows, grammars, a chat that survives, templates that start.
  */
 import { spawn } from "node:child_process"
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
-import { delimiter, dirname, join } from "node:path"
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
+import { declared, ofPackage, templates } from "./packed.ts"
 import {
   attempt,
   inFolder,
   type Line,
-  node,
   ofFiles,
   provenBy,
   reported,
@@ -177,134 +177,6 @@ export default Skill.make("send", {
     }
   })
 
-// ---------------------------------------------------------------- templates
-
-/** Commands of a user's project, with the Node that runs this. */
-const userEnv = { PATH: `${dirname(process.execPath)}${delimiter}${process.env["PATH"] ?? ""}` }
-
-const templates = async (): Promise<ReadonlyArray<Line>> =>
-  inFolder(async (folder) => {
-    const own = { cwd: join(folder, "clone"), env: userEnv }
-    const steps = [
-      run("git", ["clone", "--quiet", "--no-hardlinks", root, own.cwd]),
-      run("npm", ["ci", "--no-audit", "--no-fund"], own),
-      run("npm", ["run", "build"], own),
-      run("npm", ["pack", "--ignore-scripts", "--pack-destination", folder], own)
-    ]
-    const failed = steps.find(({ status }) => status !== 0)
-    const tarball = readdirSync(folder).find((file) => file.endsWith(".tgz"))
-    const packed: Line = {
-      line: "the library is built and packed from a fresh clone",
-      pass: failed === undefined && tarball !== undefined,
-      figure: failed === undefined ? (tarball ?? "no package") : (failed.stdout + failed.stderr).trim().slice(-300)
-    }
-    if (tarball === undefined || !packed.pass) return [packed]
-    const names = readdirSync(join(root, "create-kernai/templates")).filter((name) => name !== "shared")
-    const lines: Array<Line> = [packed]
-    lines.push(
-      await attempt("what a project infers from the package has names the project can write", () =>
-        nameable(folder, own.cwd, tarball)
-      )
-    )
-    lines.push(
-      await attempt("every module says in its declarations what it is, as it does in its source", () =>
-        described(own.cwd)
-      )
-    )
-    for (const name of names) {
-      lines.push(await attempt(`the template ${name} passes npm ci && npm test`, () => started(folder, name, tarball)))
-    }
-    return lines
-  })
-
-/** The modules that can be imported, of a folder of declarations. */
-const modulesOf = (dist: string): ReadonlyArray<string> =>
-  readdirSync(dist, { recursive: true, encoding: "utf8" })
-    .filter((file) => /^(?!.*\binternal\/|cli\/|(.*\/)?index\.).*\.d\.ts$/.test(file))
-    .map((file) => file.replace(/\.d\.ts$/, ""))
-
-/**
- * Looks for the first comment of each module in its declarations: the compiler drops it with the import below it, where
- * no type needs that one, unless there is an empty line between them.
- */
-const described = (clone: string): Omit<Line, "line"> => {
-  const modules = modulesOf(join(clone, "dist"))
-  const missing = modules.filter((module) => {
-    const [about] = /^\/\*\*.*?\*\//s.exec(readFileSync(join(clone, "src", `${module}.ts`), "utf8")) ?? [" "]
-    return !readFileSync(join(clone, "dist", `${module}.d.ts`), "utf8").startsWith(about)
-  })
-  return {
-    pass: modules.length > 60 && missing.length === 0,
-    figure: missing.length === 0 ? `${modules.length} modules` : missing.join(", ").slice(0, 300)
-  }
-}
-
-/**
- * Declares everything the package has in a strict project of its own, which has none of its optional packages, and looks
- * for types that only the package can name.
- */
-const nameable = (folder: string, clone: string, tarball: string): Omit<Line, "line"> => {
-  const target = join(folder, "consumer")
-  const home = join(target, "node_modules/kernai")
-  mkdirSync(home, { recursive: true })
-  const unpacked = run("tar", ["xzf", join(folder, tarball), "--strip-components=1", "-C", home])
-  if (unpacked.status !== 0) return { pass: false, figure: unpacked.stderr.trim().slice(-300) }
-  mkdirSync(join(target, "node_modules/@effect"))
-  for (const name of ["effect", "@effect/platform-node", "@types"]) {
-    symlinkSync(join(clone, "node_modules", name), join(target, "node_modules", name))
-  }
-  const modules = modulesOf(join(home, "dist"))
-  const lines = modules.flatMap((module, index) => [
-    `import * as module${index} from "kernai/${module}"`,
-    `export const all${index} = { ...module${index} }`
-  ])
-  const compilerOptions = {
-    target: "es2024",
-    lib: ["es2024", "esnext.disposable", "dom"],
-    module: "nodenext",
-    strict: true,
-    exactOptionalPropertyTypes: true,
-    declaration: true,
-    skipLibCheck: false
-  }
-  writeFileSync(join(target, "package.json"), JSON.stringify({ type: "module" }))
-  writeFileSync(join(target, "all.ts"), lines.join("\n"))
-  writeFileSync(
-    join(target, "tsconfig.json"),
-    JSON.stringify({ compilerOptions: { ...compilerOptions, types: ["node"], outDir: "out" } })
-  )
-  const compiled = node([join(clone, "node_modules/typescript/bin/tsc"), "-p", target])
-  if (compiled.status !== 0) return { pass: false, figure: compiled.stdout.trim().slice(0, 300) }
-  const declared = readFileSync(join(target, "out/all.d.ts"), "utf8")
-  const foreign = [...declared.matchAll(/import\("(kernai\/[^"]*|\.[^"]*)"[^)]*\)\.\w+/g)]
-    .filter(([, module]) => !modules.some((name) => module === `kernai/${name}`))
-    .map(([type]) => type)
-  return {
-    pass: modules.length > 60 && foreign.length === 0,
-    figure: foreign.length === 0 ? `${modules.length} modules` : [...new Set(foreign)].join(", ").slice(0, 300)
-  }
-}
-
-const started = (folder: string, name: string, tarball: string): Omit<Line, "line"> => {
-  const target = join(folder, name)
-  const own = { cwd: target, env: userEnv }
-  const create = join(root, "create-kernai/create.mjs")
-  const made = node([create, target, "--template", name, "--kernai", `file:${join(folder, tarball)}`], {
-    cwd: folder,
-    env: userEnv
-  })
-  if (made.status !== 0) return { pass: false, figure: (made.stdout + made.stderr).trim().slice(-300) }
-  rmSync(join(target, "node_modules"), { recursive: true, force: true })
-  const installed = run("npm", ["ci", "--no-audit", "--no-fund"], own)
-  const ran = installed.status === 0 ? run("npm", ["test"], own) : installed
-  const figure =
-    ran.status === 0
-      ? `installed in ${installed.seconds.toFixed(0)} s, tested in ${ran.seconds.toFixed(0)} s`
-      : (ran.stdout + ran.stderr).trim().slice(-300)
-  rmSync(target, { recursive: true, force: true })
-  return { pass: ran.status === 0, figure }
-}
-
 export const toolbox = async (): Promise<ReadonlyArray<Line>> => [
   ofFiles(vectors, "vectors of skill packs and of policies and the registry", [
     "test/conformance/skillPacks.test.ts",
@@ -317,5 +189,5 @@ export const toolbox = async (): Promise<ReadonlyArray<Line>> => [
     "test/cli/chat/lineReader.test.ts"
   ]),
   await attempt("kernai chat approves a call, is killed, and goes on where it was", chat),
-  ...(await templates())
+  ...(await ofPackage(async (packed) => [...(await declared(packed)), ...(await templates(packed))]))
 ]

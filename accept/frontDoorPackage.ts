@@ -1,0 +1,94 @@
+/**
+ * The package of the front door: ready to publish, and enough to begin with.
+ */
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { ofPackage, type Packed, templates, userEnv } from "./packed.ts"
+import { attempt, type Line, node, root, run } from "./support.ts"
+
+const tool = (name: string, ...args: ReadonlyArray<string>) => run(join(root, "accept/node_modules/.bin", name), args)
+
+const tail = ({ stderr, stdout }: { readonly stdout: string; readonly stderr: string }): string =>
+  (stdout + stderr).trim().replaceAll(/\s+/g, " ").slice(-300)
+
+interface Manifest {
+  readonly name: string
+  readonly size: number
+  readonly unpackedSize: number
+  readonly files: ReadonlyArray<{ readonly path: string }>
+}
+
+const manifestOf = (folder: string): Manifest => {
+  const { stdout } = run("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], { cwd: folder, env: userEnv })
+  const [manifest]: ReadonlyArray<Manifest | undefined> = JSON.parse(stdout)
+  if (manifest === undefined) throw new Error("npm pack lists no package")
+  return manifest
+}
+
+/** Files that a user looks for, and folders that only developers of kernai need. */
+const needed = ["README.md", "LICENSE", "CHANGELOG.md", "AGENTS.md", "llms.txt", "docs/README.md", "dist/index.d.ts"]
+const foreign = /^(?:test|typetest|bench|accept|scratchpad|tools|site|create-kernai|node_modules|\.)/
+
+const holds = ({ clone }: Packed) => {
+  const { files, size, unpackedSize } = manifestOf(clone)
+  const paths = files.map(({ path }) => path)
+  const missing = needed.filter((file) => !paths.includes(file))
+  const superfluous = paths.filter((path) => foreign.test(path) || /\.test\.|tsbuildinfo/.test(path))
+  const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`
+  return {
+    pass: missing.length === 0 && superfluous.length === 0 && size < 4e6,
+    figure: `${paths.length} files, ${megabytes(size)} packed (under 4), ${megabytes(unpackedSize)} unpacked; missing: ${missing.join(", ") || "none"}; superfluous: ${superfluous.join(", ") || "none"}`
+  }
+}
+
+const dryRun = (folder: string) => {
+  const ran = run("npm", ["publish", "--dry-run", "--ignore-scripts"], { cwd: folder, env: userEnv })
+  const warnings = [...ran.stderr.matchAll(/npm (?:warn|error) .*/gi)].map(([line]) => line)
+  // Without an account of the registry, npm only notes that nobody is logged in.
+  const own = warnings.filter((line) => !/logged in/.test(line))
+  return {
+    pass: ran.status === 0 && own.length === 0,
+    figure: own.join("; ").slice(0, 300) || `exit ${ran.status}, no warning`
+  }
+}
+
+const checked = async (packed: Packed): Promise<ReadonlyArray<Line>> => {
+  const tarball = join(packed.folder, packed.tarball)
+  return [
+    await attempt("publint finds nothing in the tarball", () => {
+      const ran = tool("publint", "run", tarball, "--strict")
+      return { pass: ran.status === 0 && !/warning|suggestion/i.test(ran.stdout), figure: tail(ran) }
+    }),
+    await attempt("attw resolves every entry of the tarball, as modules", () => {
+      const ran = tool("attw", tarball, "--profile", "esm-only", "--format", "ascii", "--no-color", "--no-emoji")
+      return {
+        pass: ran.status === 0,
+        figure: ran.status === 0 ? "no problems found" : tail(ran)
+      }
+    })
+  ]
+}
+
+const packageLines = async (packed: Packed): Promise<ReadonlyArray<Line>> => [
+  await attempt("npm publish --dry-run of kernai is clean", () => dryRun(packed.clone)),
+  await attempt("npm publish --dry-run of create-kernai is clean", () => dryRun(join(packed.clone, "create-kernai"))),
+  ...(await checked(packed)),
+  await attempt("the tarball holds what a user needs and no more", () => holds(packed)),
+  await attempt("create-kernai has the eight templates", () => {
+    const { stdout } = node([join(packed.clone, "create-kernai/create.mjs"), "--help"])
+    const names = ["hello", "chat", "approval", "mcp", "workflow", "multimodal", "web", "agents"]
+    const missing = names.filter((name) => !stdout.includes(name))
+    return { pass: missing.length === 0, figure: missing.length === 0 ? names.join(", ") : `missing: ${missing}` }
+  }),
+  await attempt("provenance and the steps of a release are documented", () => {
+    const text = readFileSync(join(packed.clone, "docs/releasing.md"), "utf8")
+    const manifest = readFileSync(join(packed.clone, "package.json"), "utf8")
+    return {
+      pass: /--provenance/.test(text) && /"provenance": true/.test(manifest),
+      figure: "docs/releasing.md, publishConfig"
+    }
+  }),
+  ...(await templates(packed))
+]
+
+export const published = (): Promise<ReadonlyArray<Line>> => ofPackage(packageLines)
