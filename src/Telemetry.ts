@@ -1,8 +1,9 @@
 /**
  * Traces and measures runs by OpenTelemetry's conventions for generative AI.
  *
- * Off by default, at no cost. It uses Effect's own Tracer and Metric; the application chooses the exporter. Prompts,
- * replies, inputs and results are left out unless `captureContent` is set.
+ * A run is traced if the fiber that starts it has a `Tracer`, such as one of `effect/observability`. Without a `Tracer`
+ * nothing is traced or measured, at no cost. `layerOff` turns telemetry off. Prompts, replies, inputs and results are
+ * left out of spans unless `captureContent` is set.
  *
  * @since 0.1.0
  */
@@ -179,7 +180,9 @@ export interface Options {
 // ---------------------------------------------------------------- service
 
 /**
- * The telemetry of a run. None by default.
+ * The telemetry of a run. If none is provided, a run is traced without contents as soon as its fiber has a `Tracer`.
+ *
+ * A provided `undefined` turns telemetry off.
  *
  * @category references
  * @since 0.1.0
@@ -257,12 +260,20 @@ export const make = (options: Options = {}): TelemetryShape => {
 }
 
 /**
- * Turns telemetry on, with the Tracer and metric exporter in context.
+ * Sets the options of telemetry. Runs below it are also measured if they have no `Tracer`.
  *
  * @category layers
  * @since 0.1.0
  */
 export const layer = (options?: Options): Layer.Layer<never> => Layer.sync(Telemetry, () => make(options))
+
+/**
+ * Turns telemetry off, also where there is a `Tracer`.
+ *
+ * @category layers
+ * @since 0.2.0
+ */
+export const layerOff: Layer.Layer<never> = Layer.succeed(Telemetry, undefined)
 
 // ---------------------------------------------------------------- helpers
 

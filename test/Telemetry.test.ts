@@ -70,8 +70,6 @@ const secret = "Bearer sk-SECRET-0123456789abcdef"
 class Refused extends Schema.TaggedError<Refused>()("Refused", { detail: Schema.String }) {}
 
 describe("Telemetry", () => {
-  it.effect("is off by default", () => Effect.map(Telemetry.Telemetry, (telemetry) => assert.isUndefined(telemetry)))
-
   it.effect("is enabled by its layer", () =>
     Effect.gen(function* () {
       const telemetry = yield* Telemetry.Telemetry
@@ -341,6 +339,48 @@ describe("Telemetry", () => {
       )
       assert.isTrue(spans.every((span) => span.status._tag === "Ended"))
       assert.strictEqual(attributesOf(spans[2])["error.type"], "interrupted")
+    })
+  )
+})
+
+describe("a run", () => {
+  const agent = Agent.make({ name: "helper", instructions: "", model: "m" })
+  const run = Effect.suspend(() => Kernel.run(agent, "my secret", { provider: MockProvider.make(final("ok")) }))
+  const names = (spans: ReadonlyArray<Tracer.NativeSpan>) => spans.map(({ name }) => name)
+
+  it.effect("is traced without its contents if its fiber has a Tracer", () =>
+    Effect.gen(function* () {
+      const { metrics, spans } = yield* observed(run)
+      assert.deepStrictEqual(names(spans), ["invoke_agent helper", "chat m"])
+      assert.include(
+        metrics.map(({ id }) => id),
+        "gen_ai.client.operation.duration"
+      )
+      assert.notInclude(JSON.stringify(spans.map(attributesOf)), "secret")
+    }).pipe(Effect.provide(kernel()))
+  )
+
+  it.effect("is not traced if only its kernel was built under a Tracer", () =>
+    Effect.gen(function* () {
+      const { exit, spans } = yield* observed(Layer.build(kernel()))
+      yield* Effect.provideContext(run, yield* exit)
+      assert.deepStrictEqual(names(spans), [])
+    })
+  )
+
+  it.effect("is neither traced nor measured without a Tracer", () =>
+    Effect.gen(function* () {
+      const registry: Metric.MetricRegistry = new Map()
+      yield* Effect.provideService(run, Metric.MetricRegistry, registry)
+      assert.strictEqual(registry.size, 0)
+    }).pipe(Effect.provide(kernel()))
+  )
+
+  it.effect("is not traced with layerOff, at the kernel or at the fiber", () =>
+    Effect.gen(function* () {
+      const atKernel = yield* observed(run.pipe(Effect.provide(kernel().pipe(Layer.provide(Telemetry.layerOff)))))
+      const atFiber = yield* observed(run.pipe(Effect.provide([kernel(), Telemetry.layerOff])))
+      assert.deepStrictEqual([names(atKernel.spans), names(atFiber.spans)], [[], []])
     })
   )
 })

@@ -25,7 +25,6 @@ import type { RunState } from "../../RunState.ts"
 import * as RunStore from "../../RunStore.ts"
 import type { AnySkill } from "../../Skill.ts"
 import type { SkillRegistry } from "../../SkillRegistry.ts"
-import { Telemetry } from "../../Telemetry.ts"
 import { levelsOf } from "../agent/team.ts"
 import { randomId } from "../base/ids.ts"
 import { extensionError, guarded, isSound } from "../base/effects.ts"
@@ -42,6 +41,7 @@ import { chooser } from "./resolveModel.ts"
 import * as Budget from "./sharedBudget.ts"
 import { soundRedactor } from "./soundRedactor.ts"
 import { spawner } from "./task.ts"
+import { telemetryOf } from "./tracing.ts"
 
 /** Stores and registries that a kernel needs. */
 export type Parts = SkillRegistry | ProtocolRegistry.ProtocolRegistry | MediaStore.MediaStore | RunStore.RunStore
@@ -85,7 +85,7 @@ export const withEnvironment = <Output, S extends AnySkill<unknown>, R, A, E>(
         pipeline: reference(built, current, PromptPipeline),
         builder: reference(built, current, InstructionBuilder),
         counter: reference(built, current, TokenCounter),
-        telemetry: reference(built, current, Telemetry),
+        telemetry: telemetryOf(built, current),
         redactor: soundRedactor(reference(built, current, Redaction)),
         limits,
         clock: Context.get(current, Clock.Clock),
