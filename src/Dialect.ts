@@ -327,13 +327,9 @@ class ReplyReader implements Reader {
           this.#listener.part(part)
           break
         case "tool-call":
-          if (part.providerExecuted === true) {
-            this.#hosted.begin(part)
-            this.#listener.part(part)
-            break
-          }
-          if (this.#calls.length >= this.#limits.blocksPerReply + Bounds.nativeCallsBeyond) break
-          this.#calls.push(written(part))
+          if (part.providerExecuted === true) this.#hosted.begin(part)
+          else if (this.#calls.length >= this.#limits.blocksPerReply + Bounds.nativeCallsBeyond) break
+          else this.#calls.push(written(part))
           this.#listener.part(part)
           break
         case "tool-result":

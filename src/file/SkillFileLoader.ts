@@ -87,10 +87,7 @@ export const source = (
     })
 
     const loadAll = Effect.gen(function* () {
-      const { matches } = yield* Effect.mapError(
-        Effect.fromResult(chosen),
-        ({ glob, reason }) => new SkillFilesInvalid({ problems: [{ file: glob, reason }] })
-      )
+      const { matches } = yield* Effect.mapError(Effect.fromResult(chosen), ({ glob, reason }) => invalid(glob, reason))
       const names = (yield* fs.readDirectory(directory, { recursive: isDeep }))
         .map((name) => name.replaceAll(path.sep, "/"))
         .filter((name) => isSkillFile(name) && matches(name))
@@ -112,14 +109,14 @@ export const source = (
     })
 
     return {
-      load: Effect.catchTag(loadAll, "PlatformError", (error) =>
-        Effect.fail(
-          new SkillFilesInvalid({ problems: [{ file: directory, reason: `cannot be read (${error.reason._tag})` }] })
-        )
+      load: Effect.catchTag(loadAll, "PlatformError", ({ reason }) =>
+        Effect.fail(invalid(directory, `cannot be read (${reason._tag})`))
       ),
       changes: follow(fs, directory, isDeep)
     }
   })
+
+const invalid = (file: string, reason: string) => new SkillFilesInvalid({ problems: [{ file, reason }] })
 
 /** Emits when a folder changes. If it is removed or moved, it is awaited until it is back. */
 const follow = (fs: FileSystem.FileSystem, directory: string, recursive: boolean): Stream.Stream<unknown> =>

@@ -41,18 +41,11 @@ export const files: (
 
   const folders = (root: string) =>
     fs.readDirectoryEntries(root).pipe(
-      Effect.map((entries) =>
-        entries.flatMap(({ name, type }) => (type === "File" || name.startsWith(".") ? [] : [name]))
-      ),
+      Effect.map(foldersIn),
       Effect.mapError((error) => error.message)
     )
 
-  /** The real path of a skill's folder, which is inside that of the root. */
-  const placeOf = Effect.fnUntraced(function* (folder: SkillPack.Folder, asked: string) {
-    const root = yield* fs.realPath(folder.root)
-    const real = yield* fs.realPath(path.join(folder.root, folder.name))
-    return Read.isInside(root, real) ? real : yield* refused(asked, "the folder of the skill is outside of its root")
-  })
+  const placeOf = (folder: SkillPack.Folder, asked: string) => placeIn(fs, path, folder, asked)
 
   /** Opens a plain file inside its skill. */
   const open = Effect.fnUntraced(function* (folder: SkillPack.Folder, asked: string) {
@@ -74,9 +67,7 @@ export const files: (
       Effect.scoped,
       Effect.catch((error) => {
         if (error instanceof SkillPack.InvalidSkillPath) return Effect.fail(error)
-        if (typeof error === "string") {
-          return Effect.fail(refused(asked, error === Read.outside ? "it leads out of the skill" : `it is ${error}`))
-        }
+        if (typeof error === "string") return Effect.fail(refused(asked, whyNot(error)))
         return Read.isAbsent(error) ? Effect.succeedNone : Effect.fail(refused(asked, "it cannot be read"))
       })
     )
@@ -89,7 +80,7 @@ export const files: (
       const here = left.shift()
       if (here === undefined) break
       const entries = yield* Effect.orElseSucceed(entriesOf(folder, here), () => [])
-      for (const { name, type } of entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+      for (const { name, type } of entries.toSorted(byName)) {
         if (found.length === limit) break
         const inner = `${here}/${name}`
         if (type === "Directory") left.push(inner)
@@ -116,5 +107,24 @@ export const layer = (
     SkillPack.SkillPackStore,
     Effect.map(files(options.roots), (found) => SkillPack.make(found, options))
   )
+
+/** The real path of a skill's folder, which is inside that of the root. */
+const placeIn = Effect.fnUntraced(function* (
+  fs: FileSystem.FileSystem,
+  path: Path.Path,
+  folder: SkillPack.Folder,
+  asked: string
+) {
+  const root = yield* fs.realPath(folder.root)
+  const real = yield* fs.realPath(path.join(folder.root, folder.name))
+  return Read.isInside(root, real) ? real : yield* refused(asked, "the folder of the skill is outside of its root")
+})
+
+const whyNot = (refusal: string) => (refusal === Read.outside ? "it leads out of the skill" : `it is ${refusal}`)
+
+const byName = (a: { readonly name: string }, b: { readonly name: string }) => (a.name < b.name ? -1 : 1)
+
+const foldersIn = (entries: ReadonlyArray<FileSystem.DirectoryEntry>) =>
+  entries.flatMap(({ name, type }) => (type === "File" || name.startsWith(".") ? [] : [name]))
 
 const refused = (path: string, reason: string) => new SkillPack.InvalidSkillPath({ path, reason })

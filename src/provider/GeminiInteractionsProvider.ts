@@ -26,6 +26,7 @@ import * as Google from "./internal/google.ts"
 import { allMedia, itemsOf, type Piece, spoken, textOf } from "./internal/messageParts.ts"
 import { count, type Fields, fields, isFields, list, string, text } from "./internal/readFields.ts"
 import type { Reply } from "./internal/replyParts.ts"
+import { Signatures } from "./internal/signatures.ts"
 
 /**
  * How to reach Gemini.
@@ -248,60 +249,29 @@ const hostedNames: ReadonlyMap<string, string> = new Map([
 /** Reads the steps of an interaction, by their index. */
 const makeSteps = (reply: Reply) => {
   const hosted = new Hosted(reply)
-  const signatures = new Map<string, string>()
-  const media = new Map<string, { readonly mediaType: string | undefined; readonly data: string }>()
-
-  const sign = (key: string, signature: string) => {
-    signatures.set(key, (signatures.get(key) ?? "") + signature)
-    reply.keep(signature.length)
-  }
+  const signatures = new Signatures(name, reply)
+  const media = new MediaPieces(reply)
 
   const start = (key: string, step: Fields | undefined) => {
     if (hosted.take(key, step)) return
     switch (string(step, "type")) {
-      case "function_call": {
-        const callId = reply.call(key, text(step, "id"), string(step, "name") ?? "")
-        const given = fields(step, "arguments")
-        if (given !== undefined && Object.keys(given).length > 0) reply.input(key, given)
-        else reply.params(key, string(step, "arguments") ?? "")
-        const signature = text(step, "signature")
-        if (signature !== undefined) reply.endThinking({ [name]: { signature, callId } })
-        return
-      }
-      case "thought": {
+      case "function_call":
+        return beginCall(reply, key, step)
+      case "thought":
         list(step, "summary").forEach((part) => reply.thinking(string(part, "text") ?? ""))
-        const signature = text(step, "signature")
-        if (signature !== undefined) sign(key, signature)
-        return
-      }
+        return signatures.add(key, text(step, "signature"))
       case "text":
         return reply.text(string(step, "text") ?? "")
       case "user_input":
         return
       default:
-        medium(key, step)
+        media.take(key, step)
         list(step, "content").forEach((part) => {
-          endMedium(key)
+          media.end(key)
           reply.text(string(part, "text") ?? "")
-          medium(key, part)
+          media.take(key, part)
         })
     }
-  }
-
-  // A medium may arrive in pieces after it was announced.
-  const medium = (key: string, part: Fields | undefined) => {
-    if (!Object.hasOwn(allMedia, string(part, "type") ?? "")) return
-    const known = media.get(key)
-    const mediaType = text(part, "mime_type") ?? known?.mediaType
-    if (known !== undefined && known.mediaType !== mediaType) endMedium(key)
-    const data = (media.get(key)?.data ?? "") + (string(part, "data") ?? "")
-    media.set(key, { mediaType, data })
-  }
-
-  const endMedium = (key: string) => {
-    const made = media.get(key)
-    media.delete(key)
-    if (made !== undefined) reply.file(made.mediaType, made.data)
   }
 
   const delta = (key: string, part: Fields | undefined) => {
@@ -312,28 +282,66 @@ const makeSteps = (reply: Reply) => {
       case "thought_summary":
         return reply.thinking(string(fields(part, "content"), "text") ?? string(part, "text") ?? "")
       case "thought_signature":
-        return sign(key, string(part, "signature") ?? "")
+        return signatures.add(key, text(part, "signature"))
       case "arguments_delta":
         return reply.params(key, string(part, "arguments") ?? "")
     }
-    medium(key, part)
+    media.take(key, part)
   }
 
   const stop = (key: string) => {
-    const signature = signatures.get(key)
-    signatures.delete(key)
-    endMedium(key)
-    if (signature !== undefined && signature !== "") reply.endThinking({ [name]: { signature } })
+    media.end(key)
+    signatures.end(key)
     reply.endCall(key)
     hosted.stop(key)
   }
 
-  /** Reports media whose steps never stopped. */
-  const end = () => {
-    for (const key of media.keys()) endMedium(key)
+  const whole = (steps: ReadonlyArray<Fields>) =>
+    steps.forEach((step, index) => {
+      start(String(index), step)
+      stop(String(index))
+    })
+
+  return { start, delta, stop, whole, end: () => media.endAll() }
+}
+
+const beginCall = (reply: Reply, key: string, step: Fields | undefined): void => {
+  const callId = reply.call(key, text(step, "id"), string(step, "name") ?? "")
+  const given = fields(step, "arguments")
+  if (given !== undefined && Object.keys(given).length > 0) reply.input(key, given)
+  else reply.params(key, string(step, "arguments") ?? "")
+  const signature = text(step, "signature")
+  if (signature !== undefined) reply.endThinking({ [name]: { signature, callId } })
+}
+
+/** Media, which may arrive in pieces after they were announced. */
+class MediaPieces {
+  readonly #reply: Reply
+  readonly #media = new Map<string, { readonly mediaType: string | undefined; readonly data: string }>()
+
+  constructor(reply: Reply) {
+    this.#reply = reply
   }
 
-  return { start, delta, stop, end }
+  take(key: string, part: Fields | undefined): void {
+    if (!Object.hasOwn(allMedia, string(part, "type") ?? "")) return
+    const known = this.#media.get(key)
+    const mediaType = text(part, "mime_type") ?? known?.mediaType
+    if (known !== undefined && known.mediaType !== mediaType) this.end(key)
+    const data = (this.#media.get(key)?.data ?? "") + (string(part, "data") ?? "")
+    this.#media.set(key, { mediaType, data })
+  }
+
+  end(key: string): void {
+    const made = this.#media.get(key)
+    this.#media.delete(key)
+    if (made !== undefined) this.#reply.file(made.mediaType, made.data)
+  }
+
+  /** Reports media whose steps never stopped. */
+  endAll(): void {
+    for (const key of this.#media.keys()) this.end(key)
+  }
 }
 
 const decoder = (reply: Reply): Decoder => {
@@ -356,13 +364,14 @@ const decoder = (reply: Reply): Decoder => {
 
   return {
     event: (event) => {
+      const key = String(count(event, "index") ?? 0)
       switch (string(event, "event_type")) {
         case "step.delta":
-          return void steps.delta(String(count(event, "index") ?? 0), fields(event, "delta"))
+          return void steps.delta(key, fields(event, "delta"))
         case "step.start":
-          return void steps.start(String(count(event, "index") ?? 0), fields(event, "step"))
+          return void steps.start(key, fields(event, "step"))
         case "step.stop":
-          return void steps.stop(String(count(event, "index") ?? 0))
+          return void steps.stop(key)
         case "interaction.created": {
           const interaction = fields(event, "interaction")
           return void reply.about(text(interaction, "id"), text(interaction, "model"))
@@ -383,11 +392,7 @@ const decoder = (reply: Reply): Decoder => {
     whole: (interaction) => {
       if (interaction["error"] !== undefined && interaction["error"] !== null) return failed(interaction)
       reply.about(text(interaction, "id"), text(interaction, "model"))
-      const all = [...list(interaction, "steps"), ...list(interaction, "outputs")]
-      all.forEach((step, index) => {
-        steps.start(String(index), step)
-        steps.stop(String(index))
-      })
+      steps.whole([...list(interaction, "steps"), ...list(interaction, "outputs")])
       const fault = concluded(interaction)
       if (fault === undefined && reason !== undefined) finish(reason)
       return fault

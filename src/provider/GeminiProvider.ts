@@ -228,44 +228,63 @@ const emptyText = JSON.stringify({ text: "" })
 
 const failed = (piece: Fields): Fault => Google.fault(piece, 500)
 
+/** The calls that Google runs: code, and searches, which ground the reply. */
+class Hosted {
+  readonly #reply: Reply
+  #code: Fields | undefined
+  #grounding: Fields | undefined
+
+  constructor(reply: Reply) {
+    this.#reply = reply
+  }
+
+  /** Takes a part about code that was run: first the code, then its result, which go back together. */
+  take(part: Fields): boolean {
+    const ran = fields(part, "codeExecutionResult")
+    if (ran === undefined) {
+      if (fields(part, "executableCode") === undefined) return false
+      this.#code = part
+      return true
+    }
+    const code = this.#code
+    const isError = string(ran, "outcome") !== "OUTCOME_OK"
+    const input = jsonObject(fields(code, "executableCode"))
+    this.#reply.hosted({ name: "code_execution", input, isError }, name, code === undefined ? [part] : [code, part])
+    this.#code = undefined
+    return true
+  }
+
+  /** Every chunk from the search on holds the whole grounding. */
+  grounded(candidate: Fields | undefined): void {
+    this.#grounding = fields(candidate, "groundingMetadata") ?? this.#grounding
+  }
+
+  end(): void {
+    const queries = strings(this.#grounding, "webSearchQueries")
+    if (queries.length === 0) return
+    const sources = list(this.#grounding, "groundingChunks").map((chunk) => {
+      const web = fields(chunk, "web")
+      return { url: text(web, "uri"), title: text(web, "title") }
+    })
+    this.#reply.hosted({ name: "web_search", input: { queries }, sources }, name, [])
+  }
+}
+
 const decoder = (reply: Reply): Decoder => {
   let usage: Fields | undefined
   let reason: FinishReason | undefined
   let isKnown = false
   let calls = 0
 
+  const hosted = new Hosted(reply)
+
   const finish = (given: FinishReason) => {
-    if (!reply.isFinished) readGrounding()
+    if (!reply.isFinished) hosted.end()
     reply.finish(given === "stop" && reply.hasCalls ? "tool-calls" : given, toUsage(usage))
   }
 
-  let code: Fields | undefined
-
-  // What was run is told in two parts, which go back together.
-  const readCode = (part: Fields, ran: Fields) => {
-    const isError = string(ran, "outcome") !== "OUTCOME_OK"
-    const input = jsonObject(fields(code, "executableCode"))
-    reply.hosted({ name: "code_execution", input, isError }, name, code === undefined ? [part] : [code, part])
-    code = undefined
-  }
-
-  // Told again in each chunk from the search on.
-  let grounding: Fields | undefined
-
-  const readGrounding = () => {
-    const queries = strings(grounding, "webSearchQueries")
-    if (queries.length === 0) return
-    const sources = list(grounding, "groundingChunks").map((chunk) => {
-      const web = fields(chunk, "web")
-      return { url: text(web, "uri"), title: text(web, "title") }
-    })
-    reply.hosted({ name: "web_search", input: { queries }, sources }, name, [])
-  }
-
   const readPart = (part: Fields) => {
-    const ran = fields(part, "codeExecutionResult")
-    if (ran !== undefined) return readCode(part, ran)
-    if (fields(part, "executableCode") !== undefined) return void (code = part)
+    if (hosted.take(part)) return
     const call = fields(part, "functionCall")
     if (call !== undefined) {
       const key = String(calls++)
@@ -292,7 +311,7 @@ const decoder = (reply: Reply): Decoder => {
     }
     const candidate = firstAnswer(piece, "candidates")
     list(fields(candidate, "content"), "parts").forEach(readPart)
-    grounding = fields(candidate, "groundingMetadata") ?? grounding
+    hosted.grounded(candidate)
     const given = text(candidate, "finishReason")
     if (given !== undefined) reason = finishReason(given)
     else if (text(fields(piece, "promptFeedback"), "blockReason") !== undefined) reason = "content-filter"

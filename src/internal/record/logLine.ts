@@ -27,9 +27,9 @@ interface Told {
   readonly fields: ReadonlyArray<readonly [key: string, value: Value]>
 }
 
-const tell = (event: RunEvent): Told | undefined => ofReply(event) ?? ofWork(event) ?? ofRun(event)
+const tell = (event: RunEvent): Told | undefined => ofReply(event) ?? ofBlocks(event) ?? ofWork(event) ?? ofRun(event)
 
-/** Requests, replies, and what their blocks mean. */
+/** Requests and what they cost. */
 const ofReply = (event: RunEvent): Told | undefined => {
   switch (event.type) {
     case "messages_sent":
@@ -39,17 +39,6 @@ const ofReply = (event: RunEvent): Told | undefined => {
         ["latency_ms", event.latencyMs],
         ["prompt_tokens", event.usage?.inputTokens ?? null],
         ["completion_tokens", event.usage?.outputTokens ?? null]
-      ])
-    case "block_start":
-      return debug("block.detected", block(event.blockType, event.name))
-    case "block_complete":
-      return debug("block.complete", block(event.block.type, event.block.name))
-    case "block_unclosed":
-      return warn("block.unclosed", [...block(event.blockType, event.name), ["finish_reason", event.finishReason]])
-    case "blocks_ignored":
-      return warn("agent.blocks_ignored", [
-        ["kinds", event.kinds.join(",")],
-        ["reason", event.reason]
       ])
     case "partial_usage":
       return warn("llm.partial_usage", [
@@ -87,6 +76,25 @@ const ofReply = (event: RunEvent): Told | undefined => {
         ["kind", event.kind],
         ["file_id", event.fileId],
         ["media_type", event.mediaType]
+      ])
+    default:
+      return undefined
+  }
+}
+
+/** What the blocks of a reply mean. */
+const ofBlocks = (event: RunEvent): Told | undefined => {
+  switch (event.type) {
+    case "block_start":
+      return debug("block.detected", block(event.blockType, event.name))
+    case "block_complete":
+      return debug("block.complete", block(event.block.type, event.block.name))
+    case "block_unclosed":
+      return warn("block.unclosed", [...block(event.blockType, event.name), ["finish_reason", event.finishReason]])
+    case "blocks_ignored":
+      return warn("agent.blocks_ignored", [
+        ["kinds", event.kinds.join(",")],
+        ["reason", event.reason]
       ])
     case "output_rejected":
       return warn("agent.output_rejected", [["detail", event.detail]])

@@ -191,8 +191,20 @@ const workflowData = (event: RunEvent): JsonObject | undefined => {
 /** Returns the data of the events that `dataOf` leaves out, or undefined for stream parts. */
 export const phaseOf = (event: RunEvent): JsonObject | undefined => {
   switch (event.type) {
-    case "run_started":
-      return { revision: event.revision, agent: event.agent, parent_run_id: event.parentRunId ?? null }
+    case "block_start":
+      return { type: event.blockType, name: event.name }
+    case "block_complete":
+      return { type: event.block.type, name: event.block.name }
+    case "final":
+      return { text: event.text }
+    default:
+      return ofTurn(event) ?? ofRun(event)
+  }
+}
+
+/** The data of the events of a turn. */
+const ofTurn = (event: RunEvent): JsonObject | undefined => {
+  switch (event.type) {
     case "turn_started":
     case "turn_completed":
       return { revision: event.revision, turn_id: event.turnId }
@@ -235,6 +247,16 @@ export const phaseOf = (event: RunEvent): JsonObject | undefined => {
         skipped: event.result.skipped ?? false,
         ...mediaOf(references([...(event.result.output ?? []), ...(event.result.message?.content ?? [])]))
       }
+    default:
+      return undefined
+  }
+}
+
+/** The data of the events at which a run starts, rests or ends. */
+const ofRun = (event: RunEvent): JsonObject | undefined => {
+  switch (event.type) {
+    case "run_started":
+      return { revision: event.revision, agent: event.agent, parent_run_id: event.parentRunId ?? null }
     case "paused":
       return { revision: event.revision, reason: event.reason, metadata: plain(event.metadata) }
     case "run_completed":
@@ -252,12 +274,6 @@ export const phaseOf = (event: RunEvent): JsonObject | undefined => {
           ...(effects === undefined ? {} : { effects })
         }))
       }
-    case "block_start":
-      return { type: event.blockType, name: event.name }
-    case "block_complete":
-      return { type: event.block.type, name: event.block.name }
-    case "final":
-      return { text: event.text }
     default:
       return undefined
   }

@@ -92,19 +92,24 @@ const apply = (next: State, event: PhaseEvent, record: RunRecord): void => {
     case "run_failed":
       next.status = { type: "failed", phase: next.status.phase, error: event.error, createdAt: record.createdAt }
       return
-    case "run_cancelled": {
-      const { by, reason } = event
-      next.status = {
-        type: "cancelled",
-        phase: next.status.phase,
-        ...(reason === undefined ? {} : { reason }),
-        ...(by === undefined ? {} : { by }),
-        createdAt: record.createdAt
-      }
-      return
-    }
+    case "run_cancelled":
+      return cancel(next, event, record)
   }
   enter(next, event.type, record)
+}
+
+const cancel = (
+  next: State,
+  { by, reason }: Extract<PhaseEvent, { type: "run_cancelled" }>,
+  { createdAt }: RunRecord
+): void => {
+  next.status = {
+    type: "cancelled",
+    phase: next.status.phase,
+    ...(reason === undefined ? {} : { reason }),
+    ...(by === undefined ? {} : { by }),
+    createdAt
+  }
 }
 
 const end = (

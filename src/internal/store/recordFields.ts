@@ -146,7 +146,8 @@ const makeCalls = ({ kind }: Words) => {
 }
 
 /** How a run pauses, ends and fails, and its status. */
-const makeStops = ({ phase, source }: Words) => {
+const makeStops = (words: Words) => {
+  const { source } = words
   const completing = exactly<NonNullable<Run.RunState["completing"]>>()({
     source,
     reason: Schema.optionalKey(Schema.String),
@@ -176,7 +177,17 @@ const makeStops = ({ phase, source }: Words) => {
     fields: Schema.optionalKey(Storable.JsonObject)
   })
 
-  const status = Schema.Union([
+  const callLeft = exactly<Run.CallLeft>()({
+    callId: Schema.String,
+    name: Schema.NullOr(Schema.String),
+    effects: Schema.optionalKey(effects)
+  })
+
+  return { callLeft, completing, forkedFrom, handed, stop, errorInfo, status: makeStatus(words, errorInfo) }
+}
+
+const makeStatus = ({ phase, source }: Words, error: Schema.Codec<Run.ErrorInfo, unknown>) =>
+  Schema.Union([
     exactly<Extract<Run.Status, { type: "running" }>>()({ type: Schema.Literal("running"), phase }),
     exactly<Extract<Run.Status, { type: "paused" }>>()({
       type: Schema.Literal("paused"),
@@ -196,7 +207,7 @@ const makeStops = ({ phase, source }: Words) => {
     exactly<Extract<Run.Status, { type: "failed" }>>()({
       type: Schema.Literal("failed"),
       phase,
-      error: errorInfo,
+      error,
       createdAt: Schema.Finite
     }),
     exactly<Extract<Run.Status, { type: "cancelled" }>>()({
@@ -207,15 +218,6 @@ const makeStops = ({ phase, source }: Words) => {
       createdAt: Schema.Finite
     })
   ])
-
-  const callLeft = exactly<Run.CallLeft>()({
-    callId: Schema.String,
-    name: Schema.NullOr(Schema.String),
-    effects: Schema.optionalKey(effects)
-  })
-
-  return { callLeft, completing, forkedFrom, handed, stop, errorInfo, status }
-}
 
 const makeOutcome = () =>
   Schema.Union([

@@ -124,24 +124,18 @@ const makeContents = ({ call, callError, kind, usage }: Fields, content: Schema.
   return { message, messages, expense, spent, gave, results, change, prompt }
 }
 
-const makeEvents = (fields: Fields, { change, expense, gave, message, messages, prompt, spent }: Contents) => {
-  const { call, dialect, errorInfo, hosted, finishReason, forkedFrom, modelArgs, outcome, question, source, strings } =
-    fields
-  const { usage } = fields
-  const event = <T extends EventBody["type"]>(type: T) => {
-    type Rest = Omit<Extract<EventBody, { readonly type: T }>, "type">
-    return <F extends FieldsOf<Rest>>(fields: Takes<Rest, F>) =>
-      Schema.Struct({ type: Schema.Literal(type), ...fields })
-  }
-  return Schema.Union([
-    event("run_started")({
-      agent: Schema.String,
-      parentRunId: absent(Schema.String),
-      forkedFrom: Schema.optionalKey(forkedFrom),
-      messages,
-      history: Schema.Int,
-      context: Storable.JsonObject
-    }),
+const makeEvents = (fields: Fields, contents: Contents) =>
+  Schema.Union([...modelEvents(fields, contents), ...runEvents(fields, contents)])
+
+const event = <T extends EventBody["type"]>(type: T) => {
+  type Rest = Omit<Extract<EventBody, { readonly type: T }>, "type">
+  return <F extends FieldsOf<Rest>>(fields: Takes<Rest, F>) => Schema.Struct({ type: Schema.Literal(type), ...fields })
+}
+
+/** The events of a turn, up to the reply of the model. */
+const modelEvents = (fields: Fields, { expense, message, messages, prompt }: Contents) => {
+  const { call, dialect, finishReason, hosted, modelArgs, outcome, strings, usage } = fields
+  return [
     event("turn_started")({ turnId: Schema.String, steering: Schema.optionalKey(messages) }),
     event("agent_changed")({ from: Schema.String, to: Schema.String, callId: Schema.String, prompt }),
     event("turn_prepared")({
@@ -164,6 +158,21 @@ const makeEvents = (fields: Fields, { change, expense, gave, message, messages, 
       outcome,
       calls: Schema.Array(call),
       hosted: Schema.optionalKey(Schema.Array(hosted))
+    })
+  ] as const
+}
+
+/** The events of a run's start and end, and of its calls. */
+const runEvents = (fields: Fields, { change, gave, messages, spent }: Contents) => {
+  const { call, errorInfo, forkedFrom, question, source } = fields
+  return [
+    event("run_started")({
+      agent: Schema.String,
+      parentRunId: absent(Schema.String),
+      forkedFrom: Schema.optionalKey(forkedFrom),
+      messages,
+      history: Schema.Int,
+      context: Storable.JsonObject
     }),
     event("tool_calls_started")({
       calls: Schema.optionalKey(Schema.Array(call)),
@@ -189,7 +198,7 @@ const makeEvents = (fields: Fields, { change, expense, gave, message, messages, 
       by: Schema.optionalKey(Schema.String),
       inFlight: Schema.Array(fields.callLeft)
     })
-  ])
+  ] as const
 }
 
 const makeDelta = ({ answer, completing, question, stop, strings }: Fields, { expense, results }: Contents) =>

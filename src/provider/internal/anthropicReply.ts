@@ -9,10 +9,11 @@ import { type Fault, saysTooLong, statusReason } from "./providerFault.ts"
 import type { Decoder } from "./frames.ts"
 import { count, type Fields, fields, isFields, list, parse, string, sum, text } from "./readFields.ts"
 import type { Reply } from "./replyParts.ts"
+import { Signatures } from "./signatures.ts"
 
 /** Reads the blocks of a message, by their index. */
 const makeBlocks = (reply: Reply) => {
-  const signatures = new Map<number, string>()
+  const signatures = new Signatures(name, reply)
   const hosted = new Hosted(reply)
 
   const start = (index: number, block: Fields | undefined) => {
@@ -20,26 +21,16 @@ const makeBlocks = (reply: Reply) => {
       case "text":
         return reply.text(string(block, "text") ?? "")
       case "thinking":
-        sign(index, block)
+        signatures.add(String(index), text(block, "signature"))
         return reply.thinking(string(block, "thinking") ?? "")
       case "redacted_thinking":
         return reply.endThinking({ [name]: { redacted: string(block, "data") ?? "" } })
-      case "tool_use": {
-        reply.call(String(index), text(block, "id"), string(block, "name") ?? "")
-        const input = fields(block, "input")
-        if (input !== undefined && Object.keys(input).length > 0) reply.input(String(index), input)
-        return
-      }
+      case "tool_use":
+        return beginCall(reply, String(index), block)
       case "server_tool_use":
         return hosted.begin(index, block)
     }
     if (text(block, "tool_use_id") !== undefined) hosted.end(block)
-  }
-
-  const sign = (index: number, part: Fields | undefined) => {
-    const signature = text(part, "signature") ?? ""
-    if (signature !== "") signatures.set(index, (signatures.get(index) ?? "") + signature)
-    reply.keep(signature.length)
   }
 
   const delta = (index: number, part: Fields | undefined) => {
@@ -47,7 +38,7 @@ const makeBlocks = (reply: Reply) => {
       case "thinking_delta":
         return reply.thinking(string(part, "thinking") ?? "")
       case "signature_delta":
-        return sign(index, part)
+        return signatures.add(String(index), text(part, "signature"))
       case "input_json_delta":
         hosted.params(index, string(part, "partial_json") ?? "")
         return reply.params(String(index), string(part, "partial_json") ?? "")
@@ -57,9 +48,7 @@ const makeBlocks = (reply: Reply) => {
   }
 
   const stop = (index: number) => {
-    const signature = signatures.get(index)
-    if (signature !== undefined) reply.endThinking({ [name]: { signature } })
-    signatures.delete(index)
+    signatures.end(String(index))
     reply.endCall(String(index))
   }
 
@@ -76,6 +65,12 @@ const makeBlocks = (reply: Reply) => {
         stop(index)
       })
   }
+}
+
+const beginCall = (reply: Reply, key: string, block: Fields | undefined): void => {
+  reply.call(key, text(block, "id"), string(block, "name") ?? "")
+  const input = fields(block, "input")
+  if (input !== undefined && Object.keys(input).length > 0) reply.input(key, input)
 }
 
 interface Use {

@@ -22,26 +22,17 @@ export const decoder = (name: string, reply: Reply): Decoder => {
   let hasSpoken = false
   let hasDeltas = false
   const keys = new Map<number, string>()
-  const signed = new Set<string>()
-  const details: Array<Detail> = []
+  const signatures = new Signatures(name, reply)
 
   const finish = (given: FinishReason) => {
     if (reply.isFinished) return
-    // Only what is signed is wanted back.
-    if (details.some(({ data, signature }) => data !== undefined || signature !== undefined)) {
-      for (const detail of details) {
-        const key = reply.keyOfId(String(detail["id"]))
-        reply.endThinking({ [name]: key === undefined ? { detail } : { detail, callId: reply.ownId(key) } })
-      }
-    }
+    signatures.end()
     reply.finish(refused ? "content-filter" : given === "stop" && reply.hasCalls ? "tool-calls" : given, toUsage(usage))
   }
 
   const say = (message: Fields | undefined, isWhole: boolean) => {
     thoughtOf(reply, message)
-    if (message?.["reasoning_details"] !== undefined) {
-      for (const piece of list(message, "reasoning_details")) reply.keep(addDetail(details, piece))
-    }
+    signatures.thought(message)
     speak(reply, message?.["content"])
     const refusal = text(message, "refusal")
     if (refusal !== undefined) {
@@ -54,15 +45,8 @@ export const decoder = (name: string, reply: Reply): Decoder => {
     const hasAll = pieces.length > 1 && pieces.length === reply.callCount
     pieces.forEach((piece, place) => {
       const key = readCall(reply, keys, piece, isWhole, hasAll ? keyAt(place) : undefined)
-      if (key !== undefined) sign(key, text(fields(fields(piece, "extra_content"), "google"), "thought_signature"))
+      if (key !== undefined) signatures.call(key, piece)
     })
-  }
-
-  // Whoever speaks for Gemini signs a call as Google does, perhaps in each of its pieces.
-  const sign = (key: string, signature: string | undefined) => {
-    if (signature === undefined || signed.has(key)) return
-    signed.add(key)
-    reply.endThinking({ [name]: { signature, callId: reply.ownId(key) } })
   }
 
   const failed = (chunk: Fields): Fault | undefined => (errorOf(chunk).isReply ? void finish("error") : inStream(chunk))
@@ -70,13 +54,7 @@ export const decoder = (name: string, reply: Reply): Decoder => {
   const take = (chunk: Fields, isWhole: boolean): Fault | undefined => {
     if ((chunk["error"] !== undefined && chunk["error"] !== null) || chunk["object"] === "error") return failed(chunk)
     const choice = firstAnswer(chunk, "choices")
-    if (!isKnown) {
-      // Azure begins with a chunk that has no name yet, and tells there of its filters.
-      const id = text(chunk, "id")
-      const model = text(chunk, "model")
-      isKnown = id !== undefined || model !== undefined
-      reply.about(id, model)
-    }
+    isKnown ||= introduce(reply, chunk)
     usage = fields(chunk, "usage") ?? fields(fields(chunk, "x_groq"), "usage") ?? fields(choice, "usage") ?? usage
     if (choice === undefined) return undefined
     hasSpoken = true
@@ -100,6 +78,50 @@ export const decoder = (name: string, reply: Reply): Decoder => {
     end: (isMarked) => {
       if (reason !== undefined) finish(reason)
       else if (isMarked && hasSpoken) finish("unknown")
+    }
+  }
+}
+
+/** Reports the id and the model of a reply. Azure begins with a chunk that has neither: it tells of its filters. */
+const introduce = (reply: Reply, chunk: Fields): boolean => {
+  const id = text(chunk, "id")
+  const model = text(chunk, "model")
+  reply.about(id, model)
+  return id !== undefined || model !== undefined
+}
+
+/** What a vendor signs, and wants back with the next request: thoughts and calls. */
+class Signatures {
+  readonly #name: string
+  readonly #reply: Reply
+  readonly #calls = new Set<string>()
+  readonly #details: Array<Detail> = []
+
+  constructor(name: string, reply: Reply) {
+    this.#name = name
+    this.#reply = reply
+  }
+
+  thought(message: Fields | undefined): void {
+    if (message?.["reasoning_details"] === undefined) return
+    for (const piece of list(message, "reasoning_details")) this.#reply.keep(addDetail(this.#details, piece))
+  }
+
+  /** Servers that speak for Gemini sign a call as Google does, perhaps in each of its pieces. */
+  call(key: string, piece: Fields): void {
+    const signature = text(fields(fields(piece, "extra_content"), "google"), "thought_signature")
+    if (signature === undefined || this.#calls.has(key)) return
+    this.#calls.add(key)
+    this.#reply.endThinking({ [this.#name]: { signature, callId: this.#reply.ownId(key) } })
+  }
+
+  /** Reports the thoughts, if any is signed: only then does the vendor want them back. */
+  end(): void {
+    if (!this.#details.some(({ data, signature }) => data !== undefined || signature !== undefined)) return
+    for (const detail of this.#details) {
+      const key = this.#reply.keyOfId(String(detail["id"]))
+      const told = key === undefined ? { detail } : { detail, callId: this.#reply.ownId(key) }
+      this.#reply.endThinking({ [this.#name]: told })
     }
   }
 }

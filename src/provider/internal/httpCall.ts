@@ -198,7 +198,6 @@ const read = Effect.fnUntraced(function* (
   limits: Limits
 ) {
   const bytes = yield* Stream.toPull(response.stream)
-  const explained = (fault: Fault | undefined, value: unknown) => fault && { ...fault, vendor: wordsOf(value) }
   const named = (fault: Fault) => withRequestId(fault, response)
   const timely = Effect.timeoutOrElse(
     Effect.mapError(bytes, (error): Fault | Cause.Done =>
@@ -211,46 +210,7 @@ const read = Effect.fnUntraced(function* (
     }
   )
   const reply = new Reply(limits)
-  const decoder = vendor.decoder(reply)
-  const frames = makeFrames(
-    vendor.framing,
-    {
-      event: (value) => (reply.isFinished ? undefined : explained(decoder.event(value), value)),
-      failed: (value) => (reply.isFinished ? undefined : explained(decoder.failed(value), value)),
-      whole: (value) => explained(decoder.whole(value), value),
-      end: decoder.end
-    },
-    limits
-  )
-  const utf8 = new TextDecoder("utf-8", { fatal: true })
-  // What a packed body may become is bounded closely; a plain one only needs an end.
-  const bound: Bound =
-    response.headers["content-encoding"] === undefined
-      ? { most: 64 * limits.replyLength, by: "replyLength", value: limits.replyLength }
-      : unpacked(response, limits)
-  let received = 0
-
-  const take = (chunks: ReadonlyArray<Uint8Array>): Fault | undefined => {
-    for (const chunk of chunks) {
-      received += chunk.length
-      if (received > bound.most) return limitFault(bound.by, bound.value)
-      const text = decode(utf8, chunk)
-      if (text === undefined) return { reason: "invalid_response", note: "no UTF-8" }
-      const fault = frames.push(text)
-      if (fault !== undefined) return fault
-      if (reply.fault !== undefined) return reply.fault
-    }
-    return undefined
-  }
-
-  const finish = (): Fault | undefined => {
-    if (decode(utf8) === undefined) return { reason: "incomplete" }
-    const fault = frames.end()
-    if (fault !== undefined) return fault
-    decoder.end(false)
-    if (reply.fault !== undefined) return reply.fault
-    return reply.isFinished ? undefined : { reason: "incomplete" }
-  }
+  const { finish, take } = reader(vendor, reply, boundOf(response, limits), limits)
 
   // What was said before a fault is delivered first, wherever the network cut the two.
   let broken: Fault | undefined
@@ -275,6 +235,54 @@ const read = Effect.fnUntraced(function* (
   })
   return pull
 })
+
+/** Reads the bytes of a body into a reply. */
+const reader = (vendor: Vendor, reply: Reply, bound: Bound, limits: Limits) => {
+  const explained = (fault: Fault | undefined, value: unknown) => fault && { ...fault, vendor: wordsOf(value) }
+  const decoder = vendor.decoder(reply)
+  const frames = makeFrames(
+    vendor.framing,
+    {
+      event: (value) => (reply.isFinished ? undefined : explained(decoder.event(value), value)),
+      failed: (value) => (reply.isFinished ? undefined : explained(decoder.failed(value), value)),
+      whole: (value) => explained(decoder.whole(value), value),
+      end: decoder.end
+    },
+    limits
+  )
+  const utf8 = new TextDecoder("utf-8", { fatal: true })
+  let received = 0
+
+  const take = (chunks: ReadonlyArray<Uint8Array>): Fault | undefined => {
+    for (const chunk of chunks) {
+      received += chunk.length
+      if (received > bound.most) return limitFault(bound.by, bound.value)
+      const text = decode(utf8, chunk)
+      if (text === undefined) return { reason: "invalid_response", note: "no UTF-8" }
+      const fault = frames.push(text)
+      if (fault !== undefined) return fault
+      if (reply.fault !== undefined) return reply.fault
+    }
+    return undefined
+  }
+
+  const finish = (): Fault | undefined => {
+    if (decode(utf8) === undefined) return { reason: "incomplete" }
+    const fault = frames.end()
+    if (fault !== undefined) return fault
+    decoder.end(false)
+    if (reply.fault !== undefined) return reply.fault
+    return reply.isFinished ? undefined : { reason: "incomplete" }
+  }
+
+  return { take, finish }
+}
+
+/** What a packed body may become is bounded closely; a plain one only needs an end. */
+const boundOf = (response: HttpClientResponse.HttpClientResponse, limits: Limits): Bound =>
+  response.headers["content-encoding"] === undefined
+    ? { most: 64 * limits.replyLength, by: "replyLength", value: limits.replyLength }
+    : unpacked(response, limits)
 
 /** How many bytes a body may have, and the limit that says so, by its name and value. */
 interface Bound {

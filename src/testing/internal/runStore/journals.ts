@@ -50,85 +50,7 @@ export const journals: ReadonlyArray<Check> = [
     name: "keeps pauses, failures, resumes, answers and what hooks changed",
     body: Effect.fnUntraced(function* (one, two) {
       const run = Journal.begin("journals/pauses")
-      const turnId = "journals/pauses:t1"
-      const call = {
-        callId: "c",
-        name: "send",
-        input: { to: "a" },
-        kind: "skill",
-        review: "unreviewed"
-      } as const
-      const approval = { callId: "c", name: "send", input: { to: "a" }, reason: "effects: write" }
-      const commits = [
-        run.last(),
-        run.commit("phase", [{ type: "turn_started", turnId }], { settled: true, context: { seen: [] } }),
-        run.commit("phase", [
-          {
-            type: "turn_prepared",
-            model: "mock/a",
-            dialect: "tools",
-            prompt: { base: 1, append: [{ role: "user", content: [Contents.text("more")] }], system: "Be brief." },
-            tools: ["send"],
-            args: { generation: { temperature: 0.5 }, cacheBreakpoints: [0] },
-            spent: { usage: { inputTokens: 9, cachedTokens: 0, outputTokens: 3, reasoningTokens: 1 }, costUsd: 0.5 }
-          }
-        ]),
-        run.commit("phase", [{ type: "model_started", attempt: 1 }]),
-        run.commit(
-          "phase",
-          [{ type: "run_failed", error: { tag: "ProviderError", message: "no", fields: { status: 500 } } }],
-          { spent: { usage: { inputTokens: 7, cachedTokens: 2, outputTokens: 0, reasoningTokens: 0 }, costUsd: 0 } }
-        ),
-        run.commit("resume", [], { resumed: true, rewind: true, context: { again: true } }),
-        run.commit("phase", [
-          {
-            type: "turn_prepared",
-            model: "mock/b",
-            dialect: "blocks",
-            prompt: { base: 0, append: [{ role: "user", content: [Contents.text("other")] }], system: null },
-            tools: []
-          }
-        ]),
-        run.commit("phase", [{ type: "model_started", attempt: 1 }]),
-        run.commit("phase", [{ type: "model_restarted", attempt: 2 }]),
-        run.commit("phase", [
-          {
-            type: "model_completed",
-            message: { role: "assistant", content: [Contents.toolUse("c", "send", { to: "a" })] },
-            model: "mock/b",
-            usage: null,
-            finishReason: "tool-calls",
-            latencyMs: 1.5,
-            outcome: { type: "tools", note: "your final was ignored" },
-            calls: [call]
-          }
-        ]),
-        run.commit("phase", [
-          { type: "tool_calls_started", calls: [call], questions: [approval] },
-          { type: "paused", reason: "approval_required", metadata: { callIds: ["c"] } }
-        ]),
-        run.commit("resume", [], { answers: [{ callId: "c", approved: true, by: "ada", input: { to: "b" } }] }),
-        run.commit("phase", [
-          {
-            type: "tool_call_started",
-            callId: "c",
-            change: { type: "rewrite", call: { ...call, input: { to: "b" } } }
-          }
-        ]),
-        run.commit("launch", [], { launched: ["c"] }),
-        run.commit("resume", [], { retried: ["c"] }),
-        run.commit("launch", [], { launched: ["c"] }),
-        run.commit("resume", [], {
-          resolved: [{ callId: "c", name: "send", kind: "skill", input: { to: "b" }, output: [Contents.text("sent")] }]
-        }),
-        run.commit("phase", [{ type: "tool_calls_completed" }]),
-        run.commit("phase", [{ type: "turn_completed", turnId }]),
-        run.commit("pause", [{ type: "paused", reason: "wait", metadata: null }], {
-          completing: { source: "caller", reason: "enough" }
-        }),
-        run.commit("resume", []),
-        run.commit("phase", [{ type: "run_completed", source: "caller", reason: "enough", metadata: { ok: true } }])
-      ]
+      const commits = [run.last(), ...failing(run), ...asking(run), ...answered(run)]
       for (const commit of commits) {
         yield* put(one, [commit])
         yield* loads(two, commit)
@@ -192,4 +114,89 @@ export const journals: ReadonlyArray<Check> = [
       assert.equal(Option.getOrThrow(yield* two.head("journals/gone")).lease, undefined)
     })
   }
+]
+
+const turnId = "journals/pauses:t1"
+
+const call = { callId: "c", name: "send", input: { to: "a" }, kind: "skill", review: "unreviewed" } as const
+
+type Run = ReturnType<typeof Journal.begin>
+
+/** A turn whose model call fails. */
+const failing = (run: Run) => [
+  run.commit("phase", [{ type: "turn_started", turnId }], { settled: true, context: { seen: [] } }),
+  run.commit("phase", [
+    {
+      type: "turn_prepared",
+      model: "mock/a",
+      dialect: "tools",
+      prompt: { base: 1, append: [{ role: "user", content: [Contents.text("more")] }], system: "Be brief." },
+      tools: ["send"],
+      args: { generation: { temperature: 0.5 }, cacheBreakpoints: [0] },
+      spent: { usage: { inputTokens: 9, cachedTokens: 0, outputTokens: 3, reasoningTokens: 1 }, costUsd: 0.5 }
+    }
+  ]),
+  run.commit("phase", [{ type: "model_started", attempt: 1 }]),
+  run.commit(
+    "phase",
+    [{ type: "run_failed", error: { tag: "ProviderError", message: "no", fields: { status: 500 } } }],
+    { spent: { usage: { inputTokens: 7, cachedTokens: 2, outputTokens: 0, reasoningTokens: 0 }, costUsd: 0 } }
+  )
+]
+
+/** The turn again, after the failure, with a call that asks for an approval. */
+const asking = (run: Run) => [
+  run.commit("resume", [], { resumed: true, rewind: true, context: { again: true } }),
+  run.commit("phase", [
+    {
+      type: "turn_prepared",
+      model: "mock/b",
+      dialect: "blocks",
+      prompt: { base: 0, append: [{ role: "user", content: [Contents.text("other")] }], system: null },
+      tools: []
+    }
+  ]),
+  run.commit("phase", [{ type: "model_started", attempt: 1 }]),
+  run.commit("phase", [{ type: "model_restarted", attempt: 2 }]),
+  run.commit("phase", [
+    {
+      type: "model_completed",
+      message: { role: "assistant", content: [Contents.toolUse("c", "send", { to: "a" })] },
+      model: "mock/b",
+      usage: null,
+      finishReason: "tool-calls",
+      latencyMs: 1.5,
+      outcome: { type: "tools", note: "your final was ignored" },
+      calls: [call]
+    }
+  ]),
+  run.commit("phase", [
+    { type: "tool_calls_started", calls: [call], questions: [{ callId: "c", name: "send", input: { to: "a" }, reason: "effects: write" }] },
+    { type: "paused", reason: "approval_required", metadata: { callIds: ["c"] } }
+  ])
+]
+
+/** The approval, the call, and the rest of the run. */
+const answered = (run: Run) => [
+  run.commit("resume", [], { answers: [{ callId: "c", approved: true, by: "ada", input: { to: "b" } }] }),
+  run.commit("phase", [
+    {
+      type: "tool_call_started",
+      callId: "c",
+      change: { type: "rewrite", call: { ...call, input: { to: "b" } } }
+    }
+  ]),
+  run.commit("launch", [], { launched: ["c"] }),
+  run.commit("resume", [], { retried: ["c"] }),
+  run.commit("launch", [], { launched: ["c"] }),
+  run.commit("resume", [], {
+    resolved: [{ callId: "c", name: "send", kind: "skill", input: { to: "b" }, output: [Contents.text("sent")] }]
+  }),
+  run.commit("phase", [{ type: "tool_calls_completed" }]),
+  run.commit("phase", [{ type: "turn_completed", turnId }]),
+  run.commit("pause", [{ type: "paused", reason: "wait", metadata: null }], {
+    completing: { source: "caller", reason: "enough" }
+  }),
+  run.commit("resume", []),
+  run.commit("phase", [{ type: "run_completed", source: "caller", reason: "enough", metadata: { ok: true } }])
 ]
