@@ -146,7 +146,9 @@ const tail = ({ followers, interval, journals }: Directory, runId: string, fromR
   })
 
 const list = Effect.fnUntraced(function* ({ heads, journals }: Directory, filter: RunStore.RunFilter = {}) {
-  const found = (yield* heads.all).filter((head) => RunStore.matches(head, filter)).sort(RunStore.inOrder(filter))
+  const found = (yield* heads.all(filter.prefix))
+    .filter((head) => RunStore.matches(head, filter))
+    .sort(RunStore.inOrder(filter))
   const wanted = Search.wanted(filter.search)
   const most = atMost(filter)
   if (wanted.length === 0) return found.slice(0, most)

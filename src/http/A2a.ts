@@ -17,6 +17,7 @@ import * as Stream from "effect/Stream"
 import type { JsonObject } from "../internal/base/json.ts"
 import { Conflict, type HttpProblem } from "./HttpProblem.ts"
 import { A2aFold } from "./internal/a2aFold.ts"
+import { listOf, ListOf } from "./internal/a2aList.ts"
 import * as Replies from "./internal/a2aReply.ts"
 import { read, receive, Rpc, Send, TaskOf } from "./internal/a2aRequest.ts"
 import * as Tasks from "./internal/a2aTask.ts"
@@ -45,13 +46,15 @@ export interface Options {
 }
 
 /**
- * Adds the agent card, and one route with the methods `SendMessage`, `SendStreamingMessage`, `GetTask`, `CancelTask` and
- * `SubscribeToTask`. There are no push notifications.
+ * Adds the agent card, and one route with the methods `SendMessage`, `SendStreamingMessage`, `GetTask`, `ListTasks`,
+ * `CancelTask` and `SubscribeToTask`. There are no push notifications.
  *
  * - The answer is the artifact `answer`. In a stream, the text of each turn replaces that of the turn before.
  * - A question is a data part `{ callId, name, input, reason }` of the status; a data part
  *   `{ approved, callId?, reason?, input? }` of a message to the task answers it.
  * - A client that leaves a stream stops nothing.
+ * - A list shows the newest 1,000 tasks of the caller with this agent, those that changed last first. The history of a
+ *   task holds the messages that its client sent.
  *
  * @example
  * const Routes = A2a.layer().pipe(Layer.provideMerge(HttpKernel.layer({ agents: [librarian] })))
@@ -116,7 +119,7 @@ const called = Effect.fnUntraced(function* (
         yield* runs.place
         yield* Stream.runDrain(runs.follow(runId))
       }
-      return Replies.json(Replies.replyOf(rpc, { task: yield* Tasks.taskOf(runs, runId) }))
+      return Replies.json(Replies.replyOf(rpc, { task: yield* Tasks.taskOf(runs, runId, sent.configuration) }))
     }
     case "SendStreamingMessage":
       return yield* streamed(runs, rpc, yield* receive(runs, agent, yield* read(Send, rpc.params)))
@@ -127,9 +130,11 @@ const called = Effect.fnUntraced(function* (
       return yield* streamed(runs, rpc, { runId: head.runId, after: head.revision })
     }
     case "GetTask": {
-      const { id } = yield* read(TaskOf, rpc.params)
-      return Replies.json(Replies.replyOf(rpc, yield* Tasks.taskOf(runs, id)))
+      const { historyLength, id } = yield* read(TaskOf, rpc.params)
+      return Replies.json(Replies.replyOf(rpc, yield* Tasks.taskOf(runs, id, { historyLength })))
     }
+    case "ListTasks":
+      return Replies.json(Replies.replyOf(rpc, yield* listOf(runs, agent, yield* read(ListOf, rpc.params ?? {}))))
     case "CancelTask": {
       const { id } = yield* read(TaskOf, rpc.params)
       if (Tasks.isOver(yield* runs.summary(id))) return yield* new Conflict({ reason: "completed", id })

@@ -22,7 +22,7 @@ import type { MediaStore, MediaStoreShape, StoredMedia } from "../MediaStore.ts"
 import type { RunEvent } from "../RunEvent.ts"
 import type { FollowOptions } from "../RunOptions.ts"
 import type { OpenQuestion, RunState } from "../RunState.ts"
-import type { RunHead, RunStore } from "../RunStore.ts"
+import type { RunHead, RunStatus, RunStore } from "../RunStore.ts"
 import type * as RunWorker from "../RunWorker.ts"
 import type { Caller } from "./Access.ts"
 import type { HttpProblem, Unavailable } from "./HttpProblem.ts"
@@ -94,6 +94,18 @@ export interface FollowAt extends Pick<FollowOptions, "until"> {
 }
 
 /**
+ * Selects runs of the caller, the newest first.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Selection extends Omit<Bodies.ListQuery, "status"> {
+  readonly status?: RunStatus["type"] | ReadonlyArray<RunStatus["type"]> | undefined
+  /** Only runs without a parent whose names begin with this text, which the caller chose. */
+  readonly prefix?: string | undefined
+}
+
+/**
  * The runs of one caller. Runs of others do not exist here.
  *
  * @category models
@@ -109,7 +121,7 @@ export interface CallerRuns {
   /** Returns the head as the caller may see it. */
   readonly summary: (runId: string) => Effect.Effect<Bodies.Head, HttpProblem>
   readonly state: (runId: string) => Effect.Effect<RunState, HttpProblem>
-  readonly list: (query: Bodies.ListQuery) => Effect.Effect<Bodies.RunList, HttpProblem>
+  readonly list: (query: Selection) => Effect.Effect<Bodies.RunList, HttpProblem>
   /** Emits the events of a run that the caller may see, as `Kernel.follow` does. */
   readonly follow: (runId: string, options?: FollowAt) => Stream.Stream<RunEvent, HttpProblem>
   /** Takes a place among the followers of the caller, for the time of the scope. */

@@ -80,6 +80,17 @@ const named = (id: string) => ({ tenant: "", id, metadata: undefined })
 const answerOf = ({ artifacts }: Task) =>
   artifacts.flatMap(({ parts }) => parts.map(({ content }) => (content?.$case === "text" ? content.value : "")))
 
+const wordsOf = ({ history }: Task) =>
+  history.flatMap(({ parts }) => parts.map(({ content }) => (content?.$case === "text" ? content.value : "")))
+
+const anyTask = {
+  tenant: "",
+  contextId: "",
+  status: TaskState.TASK_STATE_UNSPECIFIED,
+  pageToken: "",
+  statusTimestampAfter: undefined
+}
+
 const stateOf = ({ status }: Task) => TaskState[status?.state ?? 0]
 
 /** What a client shows of a stream: the states, and the answer as it grew. */
@@ -229,6 +240,61 @@ describe("A2a", () => {
       assert.strictEqual(stateOf(failed), "TASK_STATE_FAILED")
       assert.include(JSON.stringify(failed), "The model is not available now.")
       assert.notInclude(JSON.stringify(failed), "sk-secret")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("lists the tasks of a caller, those that changed last first, by context and state and page by page", () =>
+    Effect.gen(function* () {
+      const verify = (token: Redacted.Redacted<string>) =>
+        Effect.succeed(Option.some({ id: Redacted.value(token) } satisfies Access.Caller))
+      const { url } = yield* serve({ with: Layer.merge(asks, Access.bearer(verify)), model: payAndSay() })
+      const [ada, bob] = [yield* clientOf(url, "ada"), yield* clientOf(url, "bob")]
+      const first = yield* send(ada, text("Pay Eva."))
+      const other = yield* send(ada, text("Pay Eva again."))
+      yield* send(bob, text("Pay me."))
+      yield* send(ada, message({ $case: "data", value: { approved: true } }, { taskId: first.id }))
+      const list = (asked: Partial<Parameters<Client["listTasks"]>[0]> = {}) =>
+        Effect.promise(() => ada.listTasks({ ...anyTask, ...asked }))
+      const ids = (asked?: Parameters<typeof list>[0]) =>
+        Effect.map(list(asked), ({ tasks }) => tasks.map(({ id }) => id))
+      assert.deepStrictEqual(yield* ids(), [first.id, other.id])
+      assert.deepStrictEqual(yield* ids({ contextId: other.contextId }), [other.id])
+      assert.deepStrictEqual(yield* ids({ contextId: other.contextId.slice(0, -1) }), [])
+      assert.deepStrictEqual(yield* ids({ status: TaskState.TASK_STATE_INPUT_REQUIRED }), [other.id])
+      assert.deepStrictEqual(yield* ids({ status: TaskState.TASK_STATE_REJECTED }), [])
+      assert.deepStrictEqual(yield* ids({ statusTimestampAfter: first.status?.timestamp }), [first.id, other.id])
+      assert.deepStrictEqual(yield* ids({ statusTimestampAfter: "2999-01-01T00:00:00Z" }), [])
+      const page = yield* list({ pageSize: 1 })
+      assert.deepInclude(page, { totalSize: 2, pageSize: 1 })
+      const next = yield* list({ pageSize: 1, pageToken: page.nextPageToken })
+      assert.deepStrictEqual(
+        [...page.tasks, ...next.tasks].map(({ id }) => id),
+        [first.id, other.id]
+      )
+      assert.strictEqual(next.nextPageToken, "")
+      const [bare] = page.tasks
+      assert.deepStrictEqual([bare?.artifacts, bare?.history], [[], []])
+      const [whole] = (yield* list({ includeArtifacts: true, historyLength: 1 })).tasks
+      assert.deepStrictEqual(whole && answerOf(whole), ["Done."])
+      assert.deepStrictEqual(whole && wordsOf(whole), ["Pay Eva."])
+      const refused = yield* failureOf(() => ada.listTasks({ ...anyTask, pageToken: "nonsense" }))
+      assert.include(refused, "'pageToken' is no page")
+      assert.include(yield* failureOf(() => ada.listTasks({ ...anyTask, pageSize: 1_000 })), "100")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("returns the messages of a task, as many as its client wants", () =>
+    Effect.gen(function* () {
+      const { url } = yield* serve({ replies: ["Hello."] })
+      const client = yield* clientOf(url)
+      const sent = text("Good day.")
+      const task = yield* send(client, sent)
+      assert.deepStrictEqual(wordsOf(task), ["Good day."])
+      assert.deepInclude(task.history[0], { messageId: sent.message.messageId, role: Role.ROLE_USER, taskId: task.id })
+      const get = (historyLength?: number) => Effect.promise(() => client.getTask({ ...named(task.id), historyLength }))
+      assert.deepStrictEqual(wordsOf(yield* get()), ["Good day."])
+      assert.deepStrictEqual(wordsOf(yield* get(1)), ["Good day."])
+      assert.deepStrictEqual(wordsOf(yield* get(0)), [])
     }).pipe(Effect.scoped)
   )
 

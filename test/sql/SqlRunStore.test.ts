@@ -5,6 +5,7 @@ import { RunCodec, type RunStore } from "kernai"
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { DatabaseSync } from "node:sqlite"
 import { SqliteClient, SqlRunStore } from "../../src/sql/index.ts"
+import * as Key from "../../src/sql/internal/key.ts"
 import * as Journal from "../../src/testing/internal/sampleJournal.ts"
 import { folder } from "../support/folder.ts"
 import { endsWithLayer, loads, open, put, putAll, race, resume, soundUpTo, suite, tagOf } from "../support/runStore.ts"
@@ -340,6 +341,20 @@ describe("SqlRunStore, in its tables", () => {
       assert.deepStrictEqual(yield* page({ limit: 2 }), ["e", "d"])
       assert.deepStrictEqual(yield* page({ limit: 3 }), ["e", "d", "b"])
       assert.deepStrictEqual(yield* page({ limit: 0 }), [])
+    })
+  )
+
+  it.effect("finds the runs whose ids begin with a text by the index of ids", () =>
+    Effect.gen(function* () {
+      const { db } = yield* stored
+      for (const range of Key.rangesOf("ada~").concat(Key.rangesOf("n".repeat(100)))) {
+        const plan = db
+          .prepare(
+            "EXPLAIN QUERY PLAN SELECT id FROM kernai_runs WHERE format <= 9 AND parent IS NULL AND (id >= ? AND id < ?) ORDER BY created_at + 0 DESC, id LIMIT 21"
+          )
+          .all(range.from, range.to ?? "")
+        assert.include(JSON.stringify(plan), "(id>? AND id<?)")
+      }
     })
   )
 

@@ -65,6 +65,7 @@ const mutations: { readonly [name: string]: Mutation } = {
   "lists every status": without("status"),
   "knows one order alone": without("order"),
   "begins each page anew": without("after"),
+  "lists every id": without("prefix"),
   "does not search": without("search"),
   "lists what is leased": without("unleased"),
   "lists the oldest first": (store) => ({

@@ -81,17 +81,20 @@ export const make = (
     })
   })
 
-  const all = Effect.gen(function* () {
+  /** The heads there are; with a prefix at least those of the runs whose ids begin with it. */
+  const all = Effect.fnUntraced(function* (prefix = "") {
     const now = yield* Clock.currentTimeMillis
     const at = Option.getOrUndefined((yield* files.stat(directory)).mtime)?.getTime()
     const before = last?.at === at ? last : undefined
-    const toRead = before?.unread ?? (yield* runs)
+    const unknown = before?.unread ?? (yield* runs)
+    const toRead = prefix === "" ? unknown : unknown.filter(({ name }) => Name.mayBegin(name, prefix))
     const found = yield* Effect.forEach(
       toRead,
       ({ hasLease, name }) => Effect.catch(kept(name, hasLease), leftOut(name)),
       { concurrency: 8 }
     )
     const heads = [...(before?.heads ?? []), ...found.flatMap((head) => head ?? [])]
+    if (prefix !== "") return yield* current(heads)
     const unread = toRead.filter((_, index) => found[index] === undefined)
     // What changed just now may change once more at the same time: disks tell it in steps, some of two seconds.
     last = at !== undefined && at < now - 2_500 && heads.length <= most ? { at, heads, unread } : undefined

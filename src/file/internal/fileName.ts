@@ -11,11 +11,23 @@ const unsafe = /[^a-z0-9_-]|^(?=(?:aux|con|nul|prn|(?:com|lpt)\d)$)./g
 
 /** The name of an id. */
 export const make = (id: string): string => {
-  const name = id.replace(unsafe, (char) => `%${char.charCodeAt(0).toString(16).padStart(4, "0")}`)
+  const name = id.replace(unsafe, escape)
   return name.length <= 128 && name !== ""
     ? name
-    : `${name.slice(0, 60)}%h${createHash("sha256").update(name).digest("hex")}`
+    : `${name.slice(0, kept)}%h${createHash("sha256").update(name).digest("hex")}`
 }
+
+/** Whether the id of a name may begin with a text. For a long name only its beginning is known. */
+export const mayBegin = (name: string, prefix: string): boolean => {
+  const start = prefix.replace(/[^a-z0-9_-]/g, escape)
+  if (name.startsWith(start.slice(0, kept)) && name.startsWith("%h", kept)) return true
+  // The first letter of a device is escaped.
+  return name.startsWith(start) || name.startsWith(escape(start) + start.slice(1))
+}
+
+const escape = (text: string): string => `%${text.charCodeAt(0).toString(16).padStart(4, "0")}`
+
+const kept = 60
 
 /** The name a file belongs to. */
 export const ofFile = (file: string): string => {

@@ -52,6 +52,5 @@ export const errorOf = (method: string, problem: HttpProblem): RpcError | undefi
 export const unknown = (method: string): RpcError => {
   if (method.includes("PushNotification")) return { code: -32003, message: "Push notifications are not supported." }
   if (method === "GetExtendedAgentCard") return { code: -32007, message: "There is no extended agent card." }
-  if (method === "ListTasks") return { code: -32004, message: "Tasks are not listed." }
   return { code: -32601, message: "There is no such method." }
 }

@@ -26,6 +26,8 @@ export const Rpc = Schema.Struct({
 /** A call of the protocol. */
 export type Rpc = typeof Rpc.Type
 
+const HistoryLength = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+
 const Part = Schema.Struct({
   text: Schema.optionalKey(Schema.String),
   raw: Schema.optionalKey(Schema.String),
@@ -44,14 +46,19 @@ export const Send = Schema.Struct({
     taskId: Schema.optionalKey(Schema.String),
     parts: Schema.Array(Part)
   }),
-  configuration: Schema.optionalKey(Schema.Struct({ returnImmediately: Schema.optionalKey(Schema.Boolean) }))
+  configuration: Schema.optionalKey(
+    Schema.Struct({
+      returnImmediately: Schema.optionalKey(Schema.Boolean),
+      historyLength: Schema.optionalKey(HistoryLength)
+    })
+  )
 })
 
 /** The parameters of a message. */
 export type Send = typeof Send.Type
 
 /** The parameters that name a task. */
-export const TaskOf = Schema.Struct({ id: Schema.String })
+export const TaskOf = Schema.Struct({ id: Schema.String, historyLength: Schema.optionalKey(HistoryLength) })
 
 /** Reads parameters. */
 export const read = <A>(schema: Schema.ConstraintDecoder<A>, params: Rpc["params"]): Effect.Effect<A, HttpProblem> =>

@@ -3,7 +3,9 @@
  */
 
 import * as Effect from "effect/Effect"
+import * as Contents from "../../Content.ts"
 import type { Json, JsonObject } from "../../internal/base/json.ts"
+import type { Message } from "../../Message.ts"
 import type { ErrorInfo, Question } from "../../RunModel.ts"
 import * as RunState from "../../RunState.ts"
 import type { HttpProblem } from "../HttpProblem.ts"
@@ -61,20 +63,56 @@ export const isOver = ({ status }: Head): boolean => over.has(status.type)
 
 const over: ReadonlySet<string> = new Set(["completed", "failed", "cancelled"])
 
+/** What is told of a task besides how it stands. */
+export interface Told {
+  /** How many of its last messages. Default: all. */
+  readonly historyLength?: number | undefined
+  readonly includeArtifacts?: boolean | undefined
+}
+
 /** Returns a task as it stands. */
-export const taskOf = Effect.fnUntraced(function* (
+export const taskOf = (
   runs: CallerRuns,
-  id: string
+  id: string,
+  { historyLength, includeArtifacts = true }: Told = {}
+): Effect.Effect<JsonObject, HttpProblem> =>
+  Effect.flatMap(runs.summary(id), (head) => ofHead(runs, head, { historyLength, includeArtifacts }))
+
+/** Returns the task of a head as it stands. */
+export const ofHead = Effect.fnUntraced(function* (
+  runs: CallerRuns,
+  head: Head,
+  { historyLength = Infinity, includeArtifacts = false }: Told
 ): Effect.fn.Return<JsonObject, HttpProblem> {
-  const head = yield* runs.summary(id)
   const ids = idsOf(runs, head.runId)
-  const task = { id: ids.taskId, contextId: ids.contextId }
-  const answer = head.status.type === "completed" ? RunState.answer(yield* runs.state(head.runId)) : undefined
+  const hasAnswer = includeArtifacts && head.status.type === "completed"
+  const state = hasAnswer || historyLength > 0 ? yield* runs.state(head.runId) : undefined
+  const answer = hasAnswer && state !== undefined ? RunState.answer(state) : undefined
   return {
-    ...task,
+    id: ids.taskId,
+    contextId: ids.contextId,
     status: yield* standing(runs, ids, head),
-    artifacts: answer === undefined ? [] : [artifactOf(answer)]
+    ...(includeArtifacts ? { artifacts: answer === undefined ? [] : [artifactOf(answer)] } : {}),
+    ...(state !== undefined && historyLength > 0 ? { history: historyOf(runs, ids, state).slice(-historyLength) } : {})
   }
+})
+
+/** The messages that the client sent to a task: the one that began it, and those that came while it was under way. */
+const historyOf = (runs: CallerRuns, ids: TaskIds, state: RunState.RunState): ReadonlyArray<JsonObject> => {
+  const name = ids.taskId.slice(runs.idOf("").length + ids.contextId.length + 1)
+  const sent = state.input.slice(state.history).filter(({ role }) => role === "user")
+  const steering = state.turns.concat(state.currentTurn ?? []).flatMap((turn) => turn.steering ?? [])
+  return [...sent, ...steering].map(({ content }, index) => ({
+    messageId: index === 0 && name !== "" ? name : `${ids.taskId}:${index}`,
+    contextId: ids.contextId,
+    taskId: ids.taskId,
+    role: "ROLE_USER",
+    parts: content.map(partOf)
+  }))
+}
+
+const partOf = (content: Message["content"][number]): JsonObject => ({
+  text: Contents.isMedia(content) ? Contents.placeholder(content) : Contents.toText(content)
 })
 
 const standing = (

@@ -82,9 +82,9 @@ export const decide = Effect.fnUntraced(function* (
   return { runId, after: revision }
 })
 
-/** The last run of a conversation, among the newest of its caller. */
+/** The last run of a conversation. */
 export const last = (runs: CallerRuns, id: string): Effect.Effect<Head | undefined, HttpProblem> =>
-  Effect.map(runs.list({ limit: 100 }), (page) => page.runs.find(({ runId }) => isOf(runs, id, runId)))
+  Effect.map(runs.list({ limit: 1, prefix: nameOf(id, "") }), ({ runs: [head] }) => head)
 
 /** Cancels the last run of a conversation. */
 export const stop = (runs: CallerRuns, id: string): Effect.Effect<void, HttpProblem> =>

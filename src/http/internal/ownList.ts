@@ -1,13 +1,15 @@
 /**
- * Pages of the runs of a caller.
+ * Pages of the runs of a caller. The ids of the runs begin with that of the caller, so the store reads no others.
  */
 
+import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import { placeIn, placeText } from "../../internal/store/runHead.ts"
-import type { RunFilter, RunHead } from "../../RunStore.ts"
+import type { RunHead } from "../../RunStore.ts"
 import type { Caller } from "../Access.ts"
 import { type HttpProblem, Invalid } from "../HttpProblem.ts"
 import type * as Bodies from "../RunBodies.ts"
+import type { Selection } from "../ServedRuns.ts"
 import type { Desk } from "./desk.ts"
 import { asProblem } from "./problems.ts"
 import { isOwn, runIdOf } from "./runNames.ts"
@@ -17,31 +19,29 @@ import { outward } from "./shownEvents.ts"
 export const listOf = Effect.fnUntraced(function* (
   { store }: Desk,
   caller: Caller,
-  { after, agent, limit = 20, rootRunId, status }: Bodies.ListQuery
+  { after, agent, limit = 20, prefix = "", rootRunId, status }: Selection
 ): Effect.fn.Return<Bodies.RunList, HttpProblem> {
-  const filter: RunFilter = {
-    agent,
-    ...(rootRunId === undefined ? { roots: true } : { rootRunId: runIdOf(caller, rootRunId) }),
-    ...(status === undefined ? {} : { status: [status] })
-  }
-  let place = after === undefined ? undefined : placeIn(after)
+  const place = after === undefined ? undefined : placeIn(after)
   if (after !== undefined && place === undefined) return yield* new Invalid({ detail: "'after' is no page" })
-  const found: Array<RunHead> = []
-  for (;;) {
-    const page = yield* asProblem("list")(store.list({ ...filter, after: place, limit: pageSize }))
-    found.push(...page.filter((head) => isOwn(caller, head.rootRunId)))
-    place = page.at(-1)
-    if (found.length > limit || page.length < pageSize) break
-  }
-  const runs = found.slice(0, limit)
-  const last = runs.at(-1)
+  const page = yield* asProblem("list")(
+    store.list({
+      agent,
+      after: place,
+      // One more says whether there is a next page.
+      limit: limit + 1,
+      ...(rootRunId === undefined
+        ? { roots: true, prefix: runIdOf(caller, prefix) }
+        : { rootRunId: runIdOf(caller, rootRunId) }),
+      ...(status === undefined ? {} : { status: Arr.ensure(status) })
+    })
+  )
+  const runs = page.slice(0, limit).filter((head) => isOwn(caller, head.rootRunId))
+  const last = page[limit - 1]
   return {
     runs: runs.map((head) => bodyOf(caller, head)),
-    ...(found.length > limit && last !== undefined ? { next: placeText(last) } : {})
+    ...(page.length > limit && last !== undefined ? { next: placeText(last) } : {})
   }
 })
-
-const pageSize = 100
 
 /** A head for a caller, without the workers of the server. */
 export const bodyOf = (

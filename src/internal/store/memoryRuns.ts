@@ -190,7 +190,9 @@ const offer = ({ from, mailbox }: Follower, records: ReadonlyArray<RunRecord>): 
 const list = (runs: Runs, filter: RunFilter): ReadonlyArray<RunHead> => {
   const found: Array<RunHead> = []
   const wanted = Search.wanted(filter.search)
-  for (const run of runs.kept.values()) {
+  const { prefix = "" } = filter
+  for (const [runId, run] of runs.kept) {
+    if (!runId.startsWith(prefix)) continue
     const head = headIn(runs, run)
     if (matches(head, filter) && Search.mentions(run.state, wanted)) found.push(head)
   }

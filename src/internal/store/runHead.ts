@@ -55,6 +55,7 @@ export const journalStatus = (word: RunStatus["type"]): Status["type"] => {
 export const matches = (head: RunHead, filter: RunFilter): boolean =>
   (filter.status === undefined || filter.status.includes(head.status.type)) &&
   (filter.agent === undefined || filter.agent === head.agent) &&
+  (filter.prefix === undefined || head.runId.startsWith(filter.prefix)) &&
   (filter.rootRunId === undefined || filter.rootRunId === head.rootRunId) &&
   (filter.roots !== true || head.parentRunId === undefined) &&
   (filter.updatedBefore === undefined || head.updatedAt < filter.updatedBefore) &&

@@ -110,6 +110,13 @@ export interface RunHead {
 export interface RunFilter {
   readonly status?: ReadonlyArray<RunStatus["type"]> | undefined
   readonly agent?: string | undefined
+  /**
+   * Only runs whose id begins with this text, as the ids of one caller or conversation do. A store finds them without
+   * reading the other runs.
+   *
+   * @since 0.2.0
+   */
+  readonly prefix?: string | undefined
   /** Only the runs of one tree. */
   readonly rootRunId?: string | undefined
   /** Only runs that have no parent. */

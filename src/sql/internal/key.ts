@@ -7,13 +7,43 @@
 
 import { Buffer } from "node:buffer"
 import { createHash } from "node:crypto"
+import { isHighSurrogate } from "../../internal/base/text.ts"
 
 /** The key of an id. */
 export const make = (id: string): string => {
   const escaped = escape(id)
   return escaped.length <= longest && Buffer.byteLength(escaped) <= 2 * longest
     ? escaped
-    : `${escaped.slice(0, 64).toWellFormed()}%h${createHash("sha256").update(escaped).digest("hex")}`
+    : `${beginning(escaped)}%h${createHash("sha256").update(escaped).digest("hex")}`
+}
+
+/** What the key of a long id keeps of it. */
+const beginning = (escaped: string): string => escaped.slice(0, kept).toWellFormed()
+
+/**
+ * The ranges of keys, each from a first key up to an excluded last one, that hold the keys of all ids that begin with a
+ * text. They may hold a few other keys of long ids.
+ */
+export const rangesOf = (prefix: string): ReadonlyArray<Range> => {
+  // An id may continue half of a character, which stands for itself only at an end.
+  const start = escape(isHighSurrogate(prefix.charCodeAt(prefix.length - 1)) ? prefix.slice(0, -1) : prefix)
+  const whole = rangeOf(start)
+  return start.length <= kept ? [whole] : [whole, rangeOf(`${beginning(start)}%h`)]
+}
+
+/** The keys from one up to another, which is excluded; without it up to the last one. */
+export interface Range {
+  readonly from: string
+  readonly to: string | undefined
+}
+
+const rangeOf = (from: string): Range => {
+  const chars = Array.from(from)
+  for (let last = chars.pop(); last !== undefined; last = chars.pop()) {
+    const code = last.codePointAt(0) ?? 0
+    if (code < 0x10ffff) return { from, to: chars.join("") + String.fromCodePoint(code === 0xd7ff ? 0xe000 : code + 1) }
+  }
+  return { from, to: undefined }
 }
 
 /** A text without what a database may refuse. */
@@ -30,3 +60,4 @@ export const unescape = (text: string): string =>
 
 // PostgreSQL has room for two of 1,024 bytes in an entry of an index.
 const longest = 512
+const kept = 64

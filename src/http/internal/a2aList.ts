@@ -1,0 +1,84 @@
+/**
+ * The list of a caller's tasks for A2A clients: those that changed last come first.
+ */
+
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type { JsonObject } from "../../internal/base/json.ts"
+import { inOrder, type Place, placeIn, placeText } from "../../internal/store/runHead.ts"
+import type { RunStatus } from "../../RunStore.ts"
+import { type HttpProblem, Invalid } from "../HttpProblem.ts"
+import type { Head } from "../RunBodies.ts"
+import type { CallerRuns } from "../ServedRuns.ts"
+import * as Tasks from "./a2aTask.ts"
+import * as Conversations from "./conversations.ts"
+
+const Length = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+
+/** The parameters of a list. */
+export const ListOf = Schema.Struct({
+  contextId: Schema.optionalKey(Schema.String),
+  status: Schema.optionalKey(Schema.String),
+  pageSize: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100 }))),
+  pageToken: Schema.optionalKey(Schema.String),
+  historyLength: Schema.optionalKey(Length),
+  statusTimestampAfter: Schema.optionalKey(Schema.DateFromString),
+  includeArtifacts: Schema.optionalKey(Schema.Boolean)
+})
+
+/** Returns a page of the caller's tasks, among the newest 1,000 that fit. */
+export const listOf = Effect.fnUntraced(function* (
+  runs: CallerRuns,
+  agent: string,
+  asked: typeof ListOf.Type
+): Effect.fn.Return<JsonObject, HttpProblem> {
+  const { contextId = "", historyLength = 0, includeArtifacts, pageSize = 50, pageToken = "" } = asked
+  const after = pageToken === "" ? undefined : placeIn(pageToken)
+  if (pageToken !== "" && after === undefined) return yield* new Invalid({ detail: "'pageToken' is no page" })
+  const since = asked.statusTimestampAfter?.getTime() ?? -Infinity
+  const found = yield* runs.list({
+    agent,
+    limit: most,
+    status: yield* wordsOf(asked.status),
+    ...(contextId === "" ? {} : { prefix: Conversations.nameOf(contextId, "") })
+  })
+  const heads = found.runs.filter((head) => head.updatedAt >= since).sort((a, b) => newest(placeOf(a), placeOf(b)))
+  const rest = after === undefined ? heads : heads.filter((head) => newest(after, placeOf(head)) < 0)
+  const page = rest.slice(0, pageSize)
+  const last = page.at(-1)
+  return {
+    tasks: yield* Effect.forEach(page, (head) => Tasks.ofHead(runs, head, { historyLength, includeArtifacts })),
+    nextPageToken: rest.length > pageSize && last !== undefined ? placeText(placeOf(last)) : "",
+    pageSize: page.length,
+    totalSize: heads.length
+  }
+})
+
+const most = 1_000
+
+const newest = inOrder({})
+
+/** The place of a task in the list: tasks are ordered by their last change. */
+const placeOf = ({ runId, updatedAt }: Head): Place => ({ createdAt: updatedAt, runId })
+
+/** How the runs of a state stand; undefined for any state. */
+const wordsOf = (
+  state: string | undefined
+): Effect.Effect<ReadonlyArray<RunStatus["type"]> | undefined, HttpProblem> => {
+  if (state === undefined || state === "TASK_STATE_UNSPECIFIED") return Effect.undefined
+  const words = states.get(state)
+  return words === undefined
+    ? Effect.fail(new Invalid({ detail: "'status' is no state of a task" }))
+    : Effect.succeed(words)
+}
+
+const states: ReadonlyMap<string, ReadonlyArray<RunStatus["type"]>> = new Map([
+  ["TASK_STATE_SUBMITTED", ["queued"]],
+  ["TASK_STATE_WORKING", ["running", "interrupted"]],
+  ["TASK_STATE_INPUT_REQUIRED", ["waiting"]],
+  ["TASK_STATE_COMPLETED", ["completed"]],
+  ["TASK_STATE_FAILED", ["failed"]],
+  ["TASK_STATE_CANCELED", ["cancelled"]],
+  ["TASK_STATE_REJECTED", []],
+  ["TASK_STATE_AUTH_REQUIRED", []]
+])
