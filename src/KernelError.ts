@@ -65,6 +65,8 @@ export const KernelError = Schema.Union([
   Callables.DefinitionInvalid,
   Callables.CredentialMissing,
   Callables.InvalidArguments,
+  Callables.AnswerPending,
+  Callables.SamplingRefused,
   Callables.SkillSettingInvalid,
   Callables.SkillResultInvalid,
   Files.SkillFilesInvalid,

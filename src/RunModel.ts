@@ -9,6 +9,7 @@
 import type { DialectName } from "./Dialect.ts"
 import type { Call, CallResult, Effects } from "./Call.ts"
 import type { Json, JsonObject } from "./internal/base/json.ts"
+import type { Asking } from "./internal/words/asking.ts"
 import type { Generation } from "./Generation.ts"
 import type { Message } from "./Message.ts"
 import type { Model } from "./Model.ts"
@@ -167,6 +168,12 @@ export interface Question {
   readonly name: string
   readonly input: Json
   readonly reason: string
+  /**
+   * What the call asks for, once it was allowed and ran up to its question. Absent: whether it may run.
+   *
+   * @since 0.2.0
+   */
+  readonly asking?: Asking
   readonly answer?: Answer
 }
 
@@ -196,6 +203,18 @@ export interface Answer {
   readonly by?: string
   /** The input to run the call with, instead of the requested one. */
   readonly input?: Json
+  /**
+   * The values of the form that the call asks for (`Question.asking`).
+   *
+   * @since 0.2.0
+   */
+  readonly values?: JsonObject
+  /**
+   * The person neither agreed nor refused what the call asks for; `approved` is false.
+   *
+   * @since 0.2.0
+   */
+  readonly dismissed?: boolean
 }
 
 /**
@@ -319,17 +338,22 @@ export interface Delta {
   readonly effects?: Effects
   /** Ids that move from in flight back to pending, already accepted. */
   readonly retried?: ReadonlyArray<string>
+  /** Ids that move from in flight back to pending, already accepted: these calls ask a person. */
+  readonly returned?: ReadonlyArray<string>
   /** Results that the caller gave for calls in flight. */
   readonly resolved?: ReadonlyArray<CallResult>
   /** A person's decisions: from `Kernel.answer` only those for this run, possibly none; from a resume all of them. */
   readonly answers?: ReadonlyArray<Answer>
-  /** Questions asked at review, after a hook changed a call. */
+  /** Questions asked at review, after a hook changed a call, or by calls that ran. */
   readonly asked?: ReadonlyArray<Question>
   /** Returns to turn_started, so that the turn is prepared again. */
   readonly rewind?: boolean
   readonly completing?: { readonly source: RunSource; readonly reason?: string; readonly metadata?: Json }
   readonly deferred?: Stop
-  /** Usage that no event reports: a refused reply, or the preparation of a prompt that was not stored. */
+  /**
+   * Usage that no event reports: a refused reply, the preparation of a prompt that was not stored, or a call that asks a
+   * person.
+   */
   readonly spent?: Usage.Expense
   /**
    * The run was resumed. Settings of the agent, such as a higher `maxSteps`, apply from the agent and are not stored.

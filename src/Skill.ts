@@ -23,13 +23,21 @@ import * as Input from "./internal/skill/skillInput.ts"
 import { listingOf } from "./internal/skill/skillListing.ts"
 import * as Outputs from "./internal/skill/skillOutput.ts"
 import * as Settings from "./internal/skill/skillSettings.ts"
-import { CredentialMissing, InvalidArguments, SkillResultInvalid, SkillSettingInvalid } from "./KernelError.ts"
+import type { Asking, Reply, Sampled, Sampling } from "./internal/words/asking.ts"
+import {
+  AnswerPending,
+  CredentialMissing,
+  InvalidArguments,
+  SamplingRefused,
+  SkillResultInvalid,
+  SkillSettingInvalid
+} from "./KernelError.ts"
 import type { Kind, Media } from "./Media.ts"
 import type { Capability } from "./Model.ts"
 
-export type { Effects }
+export type { Asking, Effects, Reply, Sampled, Sampling }
 
-export { CredentialMissing, InvalidArguments, SkillResultInvalid, SkillSettingInvalid }
+export { AnswerPending, CredentialMissing, InvalidArguments, SamplingRefused, SkillResultInvalid, SkillSettingInvalid }
 
 /**
  * Where a skill comes from.
@@ -77,6 +85,22 @@ export interface CallScope {
   readonly dialect?: DialectName
   /** Receives what the call reports before its result. Absent where nothing listens. */
   readonly report?: (report: Report) => Effect.Effect<void>
+  /**
+   * Asks a person while the call runs. Absent where nobody can be asked.
+   *
+   * In a run, the first call of `ask` fails with `AnswerPending`: the skill ends there, the run pauses with the question,
+   * and the answer makes the skill run again from its beginning, where `ask` returns it. Ask before you act. Where a
+   * person is present, as behind an MCP client, `ask` waits for the answer.
+   *
+   * @since 0.2.0
+   */
+  readonly ask?: (asking: Asking) => Effect.Effect<Reply, AnswerPending>
+  /**
+   * Asks the model of the run for one reply, which counts in the run's usage and budget. Absent where there is no model.
+   *
+   * @since 0.2.0
+   */
+  readonly sample?: (sampling: Sampling) => Effect.Effect<Sampled, AnswerPending | SamplingRefused>
 }
 
 /**

@@ -143,6 +143,15 @@ export const OpenQuestion = Schema.Struct({
   name: Schema.String,
   input: Schema.Json,
   reason: Schema.String,
+  /** What the call asks for while it runs. Absent: whether it may run. */
+  asking: Schema.optionalKey(
+    Schema.Struct({
+      message: Schema.String,
+      form: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
+      url: Schema.optionalKey(Schema.String),
+      name: Schema.optionalKey(Schema.String)
+    })
+  ),
   runId: Schema.String,
   agents: Schema.Array(Schema.String)
 })
@@ -159,7 +168,11 @@ export const Answers = Schema.Struct({
       callId: Schema.String,
       approved: Schema.Boolean,
       reason: Schema.optionalKey(Schema.String),
-      input: Schema.optionalKey(Schema.Json)
+      input: Schema.optionalKey(Schema.Json),
+      /** The values of the form that the call asks for. */
+      values: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
+      /** Neither agreed nor refused; `approved` is false. */
+      dismissed: Schema.optionalKey(Schema.Boolean)
     })
   ),
   revision: Schema.optionalKey(Schema.Int)

@@ -112,7 +112,9 @@ const Decision = Schema.Struct({
   /** Default: every open question of the task. */
   callId: Schema.optionalKey(Schema.String),
   reason: Schema.optionalKey(Schema.String),
-  input: Schema.optionalKey(Schema.Json)
+  input: Schema.optionalKey(Schema.Json),
+  values: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
+  dismissed: Schema.optionalKey(Schema.Boolean)
 })
 
 const contentOf = ({ data, mediaType = "application/octet-stream", raw, text, url }: Part) => {

@@ -51,7 +51,9 @@ export const artifactOf = (text: string): JsonObject => ({
 /** The parts that ask: a text for people, and for programs the call, which an answer names by its `callId`. */
 export const asking = (questions: ReadonlyArray<Question>, reason: string): ReadonlyArray<Json> => [
   { text: questions.length === 0 ? reason : questions.map((question) => question.reason).join("\n") },
-  ...questions.map(({ callId, input, name, reason }) => ({ data: { callId, name, input, reason } }))
+  ...questions.map(({ asking, callId, input, name, reason }) => ({
+    data: { callId, name, input, reason, ...(asking === undefined ? {} : { asking: { ...asking } }) }
+  }))
 ]
 
 /** The status of a task that failed. */

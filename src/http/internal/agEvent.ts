@@ -19,12 +19,16 @@ export const textOf = (value: Json | undefined): string =>
   typeof value === "string" ? value : JSON.stringify(value ?? null)
 
 /** A question as an interrupt. Its id names the run and the call. */
-export const interruptOf = (runId: string, { callId, reason }: Pick<Question, "callId" | "reason">): JsonObject => ({
+export const interruptOf = (
+  runId: string,
+  { asking, callId, reason }: Pick<Question, "asking" | "callId" | "reason">
+): JsonObject => ({
   id: `${runId}/${callId}`,
   reason: "tool_call",
   message: reason,
   toolCallId: callId,
-  responseSchema
+  responseSchema: asking === undefined ? responseSchema : replySchema(asking.form),
+  ...(asking?.url === undefined ? {} : { url: asking.url })
 })
 
 /** An interrupt of a run that its host paused, without a question. */
@@ -41,6 +45,18 @@ const responseSchema = {
   properties: { approved: { type: "boolean" }, reason: { type: "string" }, input: {} },
   required: ["approved"]
 }
+
+/** The reply to what a call asks for while it runs. */
+const replySchema = (form: JsonObject | undefined): JsonObject => ({
+  type: "object",
+  properties: {
+    approved: { type: "boolean" },
+    reason: { type: "string" },
+    dismissed: { type: "boolean" },
+    ...(form === undefined ? {} : { values: form })
+  },
+  required: ["approved"]
+})
 
 /** The usage of a model, given as `provider/model`. */
 export const usageOf = (key: string, usage: Usage): JsonObject => {

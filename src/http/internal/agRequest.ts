@@ -90,7 +90,9 @@ const decide = Effect.fnUntraced(function* (
 const Payload = Schema.Struct({
   approved: Schema.Boolean,
   reason: Schema.optionalKey(Schema.String),
-  input: Schema.optionalKey(Schema.Json)
+  input: Schema.optionalKey(Schema.Json),
+  values: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
+  dismissed: Schema.optionalKey(Schema.Boolean)
 })
 
 const decisionOf = ({

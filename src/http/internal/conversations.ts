@@ -5,7 +5,7 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
-import type { Json } from "../../internal/base/json.ts"
+import type { Json, JsonObject } from "../../internal/base/json.ts"
 import { whole } from "../../internal/chat/chatMedia.ts"
 import type { Message } from "../../Message.ts"
 import * as RunState from "../../RunState.ts"
@@ -25,6 +25,8 @@ export interface Decision {
   readonly approved: boolean
   readonly reason?: string
   readonly input?: Json
+  readonly values?: JsonObject
+  readonly dismissed?: boolean
 }
 
 /** The name of a run in a conversation. */

@@ -56,6 +56,28 @@ export class InvalidArguments extends Schema.TaggedError<InvalidArguments>()("In
   }
 }
 
+/**
+ * Nobody has answered yet what a call asked. The call ends here, the run pauses with its question, and the answer makes
+ * the call run again from its beginning.
+ */
+export class AnswerPending extends Schema.TaggedError<AnswerPending>()("AnswerPending", {
+  callId: Schema.String
+}) {
+  override get message() {
+    return `call '${this.callId}' waits for the answer of a person`
+  }
+}
+
+/** A call asked a model for a reply and got none: refused by a policy, beyond the budget, or the model failed. */
+export class SamplingRefused extends Schema.TaggedError<SamplingRefused>()("SamplingRefused", {
+  reason: Schema.Literals(["denied", "budget", "failed"]),
+  detail: Schema.String
+}) {
+  override get message() {
+    return this.detail
+  }
+}
+
 /** A skill asked for a setting it does not declare, or the value of a setting does not fit its type. */
 export class SkillSettingInvalid extends Schema.TaggedError<SkillSettingInvalid>()("SkillSettingInvalid", {
   skill: Schema.String,

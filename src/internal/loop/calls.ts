@@ -9,8 +9,9 @@ import * as Effect from "effect/Effect"
 import type { Call } from "../../Call.ts"
 import { unanswered, unreviewed } from "../state/turnFold.ts"
 import { defer, deferred, pause, settle, stopDeferred } from "./askHooks.ts"
+import { isAsking } from "./callAsks.ts"
 import { commit, flush, record } from "./commit.ts"
-import { isRecovered, recordResult, together } from "./concurrentCalls.ts"
+import { isRecovered, pauseAsking, recordResult, together } from "./concurrentCalls.ts"
 import { dispatch } from "./dispatch.ts"
 import { accept, openReview, questionMetadata, review } from "./review.ts"
 import { openTurn, type Run } from "./run.ts"
@@ -70,7 +71,8 @@ const launch = (run: Run): Effect.Effect<void, CallsError> => {
 const alone = (run: Run, call: Call): Effect.Effect<void, CallsError> =>
   Effect.suspend(() => {
     commit(run, "launch", [], { launched: [call.callId], effects: effectsOf(run, call) })
-    const entered = Effect.flatMap(run.restore(dispatch(run, call)), (result) => {
+    const entered = Effect.flatMap(run.restore(dispatch(run, call)), (result): Effect.Effect<void, CallsError> => {
+      if (isAsking(result)) return pauseAsking(run, [result])
       recordResult(run, result)
       return effectsOf(run, call) === "read" ? Effect.void : flush(run)
     })

@@ -5,13 +5,16 @@
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
 import type { Call, CallResult } from "../../Call.ts"
-import type { RunPaused } from "../../KernelError.ts"
-import type { Stop } from "../../RunState.ts"
+import { RunPaused } from "../../KernelError.ts"
+import type { Delta, Stop } from "../../RunState.ts"
+import * as Usage from "../../Usage.ts"
 import { isJsonObject, type Json } from "../base/json.ts"
-import { ask, defer, deferred, hookArgs, stopDeferred } from "./askHooks.ts"
+import { ask, defer, deferred, hookArgs, pause, stopDeferred } from "./askHooks.ts"
+import { type AskingResult, isAsking } from "./callAsks.ts"
 import { commit, flush, manyRecords, record } from "./commit.ts"
 import { carry } from "./nextDelta.ts"
 import { short } from "./explain.ts"
+import { questionMetadata } from "./review.ts"
 import { openTurn, type Run } from "./run.ts"
 import type { CallsError, HookError } from "./stepErrors.ts"
 import { effectsOf } from "./targets.ts"
@@ -25,7 +28,7 @@ export type Beside = (
   body: Effect.Effect<CallResult | undefined, CallsError>
 ) => Effect.Effect<CallResult | undefined, CallsError>
 
-/** The child runs that wait for a person, by the ids of their calls. */
+/** The calls that wait for a person, in a child run or themselves, by their ids. */
 export type Waits = ReadonlyMap<string, RunPaused>
 
 /** Runs several calls at once. A stop that a hook or a child asks for waits until all have ended. */
@@ -36,6 +39,7 @@ export const together = (
   Effect.suspend(() => {
     run.lock ??= Semaphore.makeUnsafe(1)
     const waits = new Map<string, RunPaused>()
+    const asking: Array<AskingResult> = []
     const waiting = (callId: string, body: Effect.Effect<CallResult | undefined, CallsError>) =>
       Effect.catchTag(body, "RunPaused", (error) =>
         Effect.sync(() => {
@@ -51,21 +55,51 @@ export const together = (
         return Effect.uninterruptible(
           Effect.andThen(
             flush(run),
-            Effect.tap(run.restore(waiting(call.callId, body)), (result) =>
-              result === undefined ? Effect.void : oneHook(finish(run, result))
-            )
+            Effect.tap(run.restore(waiting(call.callId, body)), (result) => {
+              if (result === undefined) return Effect.void
+              if (!isAsking(result)) return oneHook(finish(run, result))
+              asking.push(result)
+              return Effect.void
+            })
           )
         )
       })
     return Effect.andThen(
       Effect.andThen(flush(run), run.restore(calls(beside, waits))),
       Effect.suspend(() => {
+        for (const result of asking) waits.set(result.callId, pausedBy(run, result))
         const asked = questionsOf(openTurn(run).order, waits)
         if (asked !== undefined) defer(run, asked)
+        if (asking.length > 0) carry(run, returning(asking))
         return stopDeferred(run)
       })
     )
   })
+
+/** Pauses the run with the questions of its calls, which go back to those that wait. */
+export const pauseAsking = (run: Run, asking: ReadonlyArray<AskingResult>): Effect.Effect<void, HookError> =>
+  pause(run, "approval_required", questionMetadata(asking.map(({ asks }) => asks)), returning(asking))
+
+const pausedBy = (run: Run, { asks }: AskingResult): RunPaused =>
+  new RunPaused({ runId: run.state.runId, reason: "approval_required", metadata: questionMetadata([asks]) })
+
+const returning = (asking: ReadonlyArray<AskingResult>): Delta => {
+  const spent = asking.reduce<Usage.Expense | undefined>(
+    (sum, { spent }) =>
+      spent === undefined
+        ? sum
+        : {
+            usage: Usage.add(sum?.usage ?? Usage.zero, spent.usage),
+            costUsd: (sum?.costUsd ?? 0) + spent.costUsd
+          },
+    undefined
+  )
+  return {
+    returned: asking.map(({ callId }) => callId),
+    asked: asking.map(({ asks }) => asks),
+    ...(spent === undefined ? {} : { spent })
+  }
+}
 
 /** The pause of a run whose children wait, in the order of their calls. */
 const questionsOf = (order: ReadonlyArray<string>, waits: Waits): Stop | undefined =>

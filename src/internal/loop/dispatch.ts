@@ -15,6 +15,7 @@ import type { ExtensionFailed, MiddlewareTermination } from "../../KernelError.t
 import { failureIn } from "../base/foreignValue.ts"
 import { agentTarget } from "./childTarget.ts"
 import { throughMiddleware, traced } from "./aroundCall.ts"
+import { asking } from "./callAsks.ts"
 import { short } from "./explain.ts"
 import { ifOver, unlessLost } from "./ownership.ts"
 import { emit } from "./publish.ts"
@@ -49,7 +50,7 @@ const refuse = (run: Run, call: Call, reason: CallError): Effect.Effect<CallResu
   return Effect.succeed(Calls.failed(call, error))
 }
 
-/** Sends a call to its target, and makes a result of whatever comes back. */
+/** Sends a call to its target, and makes a result of whatever comes back; of a call that asks a person, one that says so. */
 export const send = Effect.fnUntraced(function* <A, E>(
   run: Run,
   call: Call,
@@ -64,6 +65,9 @@ export const send = Effect.fnUntraced(function* <A, E>(
   const startedAt = now(run)
   const exit = yield* withinTimeout(run, target.limit, traced(run, call, target))
   const durationMs = now(run) - startedAt
+  const spent = target.asks?.spent()
+  const question = target.asks?.open()
+  if (question !== undefined) return asking(call, question, spent)
   const kept: Exit.Exit<Answer, unknown> = Exit.isSuccess(exit)
     ? yield* Effect.exit(target.keep(exit.value, durationMs))
     : Exit.failCause(exit.cause)
@@ -71,12 +75,12 @@ export const send = Effect.fnUntraced(function* <A, E>(
     const { after, event, output, ...facts } = kept.value
     emit(run, event)
     if (after !== undefined) yield* after
-    return Calls.succeeded(call, output, { durationMs, ...facts })
+    return Calls.succeeded(call, output, { durationMs, ...(spent && { spent }), ...facts })
   }
   const failure = failureIn(kept.cause)
   if (target.concerns(failure)) return yield* Effect.fail(failure)
   const { after, error, event, ...facts } = yield* target.fail(kept.cause, durationMs)
   emit(run, event)
   if (after !== undefined) yield* after
-  return Calls.failed(call, error, { durationMs, ...facts })
+  return Calls.failed(call, error, { durationMs, ...(spent && { spent }), ...facts })
 })

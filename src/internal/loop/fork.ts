@@ -146,6 +146,7 @@ const renameDelta = (delta: Delta, own: Rename): Delta => ({
   ...delta,
   ...(delta.launched === undefined ? {} : { launched: delta.launched.map(own) }),
   ...(delta.retried === undefined ? {} : { retried: delta.retried.map(own) }),
+  ...(delta.returned === undefined ? {} : { returned: delta.returned.map(own) }),
   ...(delta.resolved === undefined ? {} : { resolved: delta.resolved.map((call) => renameCall(call, own)) }),
   ...(delta.answers === undefined ? {} : { answers: delta.answers.map((call) => renameCall(call, own)) }),
   ...(delta.asked === undefined ? {} : { asked: delta.asked.map((approval) => renameApproval(approval, own)) })

@@ -85,7 +85,13 @@ const declared = (
 /** The questions of a pause, as its metadata. */
 export const questionMetadata = (open: ReadonlyArray<Question>): Json => ({
   callIds: open.map(({ callId }) => callId),
-  questions: open.map(({ callId, input, name, reason }) => ({ callId, name, input, reason }))
+  questions: open.map(({ asking, callId, input, name, reason }) => ({
+    callId,
+    name,
+    input,
+    reason,
+    ...(asking === undefined ? {} : { asking: { ...asking } })
+  }))
 })
 
 // ---------------------------------------------------------------- the policy

@@ -22,6 +22,7 @@ import { carried, toAnswer } from "../skill/skillOutput.ts"
 import { keyOf, stepOf } from "../state/state.ts"
 import { type MediaRef, references } from "../words/mediaRef.ts"
 import { builtin } from "./builtins.ts"
+import * as Asks from "./callAsks.ts"
 import type { LiveEvent } from "./drafts.ts"
 import { explain } from "./explain.ts"
 import { isWholeMessage, keep, type Kept, withIds } from "./keepOutput.ts"
@@ -51,6 +52,8 @@ export interface Target<A = unknown, E = never> {
   readonly name: string
   readonly effects: Effects
   readonly input: unknown
+  /** What this execution asks a person or the model for. */
+  readonly asks?: Asks.Asks
   /** Undefined for what belongs to the kernel: it is neither limited nor left behind. */
   readonly limit: Limit | undefined
   readonly started: LiveEvent | undefined
@@ -125,10 +128,12 @@ const skillTarget = (run: Run, call: Call, skill: AnySkill): Target => {
   const { name } = skill
   const { callId } = call
   const input = paramsOf(skill, call.input)
+  const asks = Asks.make(run, call)
   return {
     name,
     effects: skill.effects,
     input,
+    asks,
     limit: {
       timeout: skill.timeout ?? run.limits.skillTimeout,
       leaked: { type: "skill_leaked", skill: name, callId }
@@ -140,7 +145,7 @@ const skillTarget = (run: Run, call: Call, skill: AnySkill): Target => {
       input,
       ...(skill.produces.length === 0 ? {} : { produces: skill.produces })
     },
-    perform: reporting(run, call, skill, input),
+    perform: reporting(run, call, skill, input, asks),
     keep: (value, durationMs) =>
       Effect.flatMap(keep(run, value, Skills.toOutput), (kept) => {
         const odd = unexpected(skill, kept)
@@ -163,10 +168,11 @@ const reporting = (
   run: Run,
   call: Call,
   skill: AnySkill,
-  input: Parameters<AnySkill["call"]>[0]
+  input: Parameters<AnySkill["call"]>[0],
+  { ask, sample }: Asks.Asks
 ): Effect.Effect<unknown, unknown> => {
   const { end, report } = Reports.make(run, skill.name, call.callId)
-  return Effect.ensuring(skill.call(input, { ...scopeOf(run, call), report }), Effect.sync(end))
+  return Effect.ensuring(skill.call(input, { ...scopeOf(run, call), report, ask, sample }), Effect.sync(end))
 }
 
 /** The error of a result with media of a kind that the skill does not declare. One that declares none may return any. */
@@ -290,11 +296,14 @@ const protocolTarget = (run: Run, call: Call, protocol: AnyProtocol): Target => 
   const { name } = protocol
   const { callId } = call
   const request = requestOf(call.input)
-  const scope = { ...scopeOf(run, call), refusal: refusalThrough(run, call) }
+  const asks = Asks.make(run, call)
+  const { ask, sample } = asks
+  const scope = { ...scopeOf(run, call), ask, sample, refusal: refusalThrough(run, call) }
   return {
     name,
     effects: protocol.effects,
     input: request,
+    asks,
     limit: {
       timeout: protocol.timeout ?? run.limits.skillTimeout,
       leaked: { type: "protocol_leaked", protocol: name, callId }

@@ -10,7 +10,7 @@ import { type Call, type CallResult, resultOf } from "../../Call.ts"
 import { ReplayDiverged } from "../../KernelError.ts"
 import { isRest } from "../state/restEvents.ts"
 import type { PhaseEvent } from "../../RunEvent.ts"
-import { isCopied, type RunRecord } from "../../RunState.ts"
+import { isCopied, type Question, type RunRecord } from "../../RunState.ts"
 import { redact } from "../base/redact.ts"
 import { childRunId } from "../words/callIds.ts"
 
@@ -120,6 +120,12 @@ export class Tape {
     if (event?.type !== "tool_call_completed") return undefined
     const { result, spent } = event
     return resultOf(call, spent === undefined ? result : { ...result, spent })
+  }
+
+  /** Returns the question that a call asked in this life, instead of a result. */
+  questionOf(runId: string, { callId }: Call): Question | undefined {
+    const { delta } = this.#find(runId, ({ delta, op }) => op === "pause" && delta.returned !== undefined) ?? {}
+    return delta?.returned?.includes(callId) ? delta.asked?.find((question) => question.callId === callId) : undefined
   }
 
   /** The position of a call's end in the order of time. Undefined if nothing before it is left. */

@@ -33,6 +33,7 @@ import type { StreamPart } from "../../StreamPart.ts"
 import * as StreamParts from "../../StreamPart.ts"
 import * as Begin from "../loop/start.ts"
 import { summaryIn } from "../prompt/keptSummary.ts"
+import { asking } from "../loop/callAsks.ts"
 import { drive, type Machine, World } from "./virtualProcess.ts"
 import { treeOf } from "../store/family.ts"
 import { resume } from "../loop/resume.ts"
@@ -280,6 +281,8 @@ const played = (tape: Tape, machine: Machine, replies: Replies): Middleware => (
     const ended = Effect.suspend((): ToolEffect => {
       const result = tape.resultOf(runId, step, call)
       if (result !== undefined) return Effect.succeed(result)
+      const asks = tape.questionOf(runId, call)
+      if (asks !== undefined) return Effect.succeed(asking(call, asks, undefined))
       const event = tape.next(runId)?.events[0]
       if (event?.type === "run_failed" && event.error.tag === "ExtensionFailed") {
         return Effect.fail(new ExtensionFailed({ extension: "callTool", detail: "", ...texts(event.error.fields) }))

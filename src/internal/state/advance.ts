@@ -12,7 +12,7 @@ import * as Usage from "../../Usage.ts"
 import { Growing } from "../base/lists.ts"
 import { resume } from "./resumeFold.ts"
 import { promptLog, running, State, turnLog } from "./state.ts"
-import { decided, idsOf, indexOf, launch, none, openTurn, review, without } from "./turnFold.ts"
+import { decided, giveBack, idsOf, indexOf, launch, none, openTurn, review, without } from "./turnFold.ts"
 
 /** Returns the state that a record leads to. The first record makes the state. */
 export const advance = (state: RunState | undefined, record: RunRecord): RunState => {
@@ -30,6 +30,9 @@ export const move = (next: State, record: RunRecord): void => {
   if (record.op === "resume") resume(next, delta)
   if (delta.launched !== undefined && next.currentTurn !== undefined) {
     next.currentTurn = launch(next.currentTurn, delta.launched, delta.effects)
+  }
+  if (delta.returned !== undefined && next.currentTurn !== undefined) {
+    next.currentTurn = giveBack(next.currentTurn, delta.returned)
   }
   if (delta.asked !== undefined) next.questions = next.questions.concat(delta.asked)
   if (delta.completing !== undefined) next.completing = delta.completing

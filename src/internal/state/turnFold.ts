@@ -79,6 +79,16 @@ export const launch = (turn: Turn, ids: ReadonlyArray<string>, effects?: Effects
   return { ...turn, pending, inFlight: turn.inFlight.concat(launched) }
 }
 
+/** Moves calls from in flight back to pending, before those that still wait. */
+export const giveBack = (turn: Turn, ids: ReadonlyArray<string>): Turn => {
+  const given = new Set(ids)
+  return {
+    ...turn,
+    pending: turn.inFlight.filter(({ callId }) => given.has(callId)).concat(turn.pending),
+    inFlight: turn.inFlight.filter(({ callId }) => !given.has(callId))
+  }
+}
+
 // A plan may have thousands of calls, and each is moved three times: lists are copied whole, not filtered or `with`ed.
 /** Returns the index of a call, or -1. */
 export const indexOf = (calls: ReadonlyArray<Call>, callId: string): number => {

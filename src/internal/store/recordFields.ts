@@ -13,6 +13,7 @@ import type * as Run from "../../RunState.ts"
 import * as Usage from "../../Usage.ts"
 import * as Fault from "../base/fault.ts"
 import * as Storable from "../base/storable.ts"
+import type { Asking } from "../words/asking.ts"
 
 /** A schema for each field of a type, the optional ones too. */
 export type FieldsOf<T> = { readonly [K in keyof T]-?: Schema.Constraint }
@@ -131,7 +132,16 @@ const makeCalls = ({ kind }: Words) => {
     approved: Schema.Boolean,
     reason: Schema.optionalKey(Schema.String),
     by: Schema.optionalKey(Schema.String),
-    input: Schema.optionalKey(Storable.Json)
+    input: Schema.optionalKey(Storable.Json),
+    values: Schema.optionalKey(Storable.JsonObject),
+    dismissed: Schema.optionalKey(Schema.Boolean)
+  })
+
+  const asking = exactly<Asking>()({
+    message: Schema.String,
+    form: Schema.optionalKey(Storable.JsonObject),
+    url: Schema.optionalKey(Schema.String),
+    name: Schema.optionalKey(Schema.String)
   })
 
   const question = exactly<Run.Question>()({
@@ -139,6 +149,7 @@ const makeCalls = ({ kind }: Words) => {
     name: Schema.String,
     input: Storable.Json,
     reason: Schema.String,
+    asking: Schema.optionalKey(asking),
     answer: Schema.optionalKey(answer)
   })
 

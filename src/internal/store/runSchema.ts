@@ -208,6 +208,7 @@ const makeDelta = ({ answer, completing, question, stop, strings }: Fields, { ex
     launched: Schema.optionalKey(strings),
     effects: Schema.optionalKey(Leaves.effects),
     retried: Schema.optionalKey(strings),
+    returned: Schema.optionalKey(strings),
     resolved: Schema.optionalKey(results),
     answers: Schema.optionalKey(Schema.Array(answer)),
     asked: Schema.optionalKey(Schema.Array(question)),

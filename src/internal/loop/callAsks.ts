@@ -1,0 +1,154 @@
+/**
+ * What a call asks for while it runs: a person of the run, or its model.
+ *
+ * A question that has no answer yet ends the call: it goes back to those that wait, and runs again with the answer.
+ */
+
+import * as Effect from "effect/Effect"
+import type { Call, CallResult } from "../../Call.ts"
+import * as Calls from "../../Call.ts"
+import { AnswerPending, SamplingRefused } from "../../KernelError.ts"
+import * as Messages from "../../Message.ts"
+import * as Policy from "../../Policy.ts"
+import type { Answer, Question } from "../../RunState.ts"
+import type { CallScope } from "../../Skill.ts"
+import * as Usage from "../../Usage.ts"
+import { askPolicy } from "../policy/askPolicy.ts"
+import { ask as askModel } from "../prompt/sideCall.ts"
+import type { Asking, Reply, Sampling } from "../words/asking.ts"
+import { policyScope, type Run } from "./run.ts"
+import * as Budget from "./sharedBudget.ts"
+
+/** A result that stands for none: the call asks a person. */
+export interface AskingResult extends CallResult {
+  readonly asks: Question
+}
+
+export const isAsking = (result: CallResult): result is AskingResult => "asks" in result
+
+export const asking = (call: Call, asks: Question, spent: CallResult["spent"]): AskingResult => {
+  const error = Calls.error("AnswerPending", new AnswerPending({ callId: call.callId }).message)
+  return { ...Calls.failed(call, error, spent === undefined ? {} : { spent }), asks }
+}
+
+/** What one execution of a call asked for. */
+export interface Asks extends Required<Pick<CallScope, "ask" | "sample">> {
+  /** The question without an answer, if there is one. */
+  readonly open: () => Question | undefined
+  /** What its model calls used. */
+  readonly spent: () => CallResult["spent"]
+}
+
+/** Begins an execution of a call. */
+export const make = (run: Run, call: Call): Asks => {
+  const used = new Set<Question>()
+  let question: Question | undefined
+  let spent: NonNullable<CallResult["spent"]> | undefined
+  const decide = (name: string | undefined, input: Asking | Sampling) => {
+    if (run.policy === undefined) return Effect.succeed(Policy.allowed)
+    const { callId, kind } = call
+    const asked = { callId, name: name ?? call.name ?? "", kind, input: inputOf(input), effects: "read" } as const
+    return askPolicy(run.policy, { ...policyScope(run), ...asked })
+  }
+  const answered = (asking: Asking): Effect.Effect<Reply, AnswerPending> =>
+    Effect.suspend(() => {
+      const known = run.state.questions.find((one) => !used.has(one) && isAbout(one, call, asking))
+      if (known?.answer !== undefined) {
+        used.add(known)
+        return Effect.succeed(replyOf(known.answer))
+      }
+      question ??= { callId: call.callId, name: call.name ?? "", input: call.input, reason: asking.message, asking }
+      return Effect.fail(new AnswerPending({ callId: call.callId }))
+    })
+  const sampled = (sampling: Sampling) =>
+    Effect.map(sample(run, sampling), (reply) => {
+      const expense = reply.spent ?? { usage: Usage.zero, costUsd: 0 }
+      spent = {
+        usage: Usage.add(spent?.usage ?? Usage.zero, expense.usage),
+        costUsd: (spent?.costUsd ?? 0) + expense.costUsd,
+        turns: 0
+      }
+      return { text: reply.text, model: reply.model, finishReason: reply.finishReason, usage: reply.usage }
+    })
+  return {
+    open: () => question,
+    spent: () => spent,
+    ask: (asking) =>
+      Effect.flatMap(decide(asking.name, asking), (decision) =>
+        decision._tag === "Denied"
+          ? Effect.succeed<Reply>({ _tag: "Declined", reason: decision.reason })
+          : answered(asking)
+      ),
+    sample: (sampling) =>
+      Effect.flatMap(decide(sampling.name, sampling), (decision) => {
+        if (decision._tag === "Allowed") return sampled(sampling)
+        if (decision._tag === "Denied") return Effect.fail(denied(decision.reason))
+        const { name } = sampling
+        const asked = answered({ message: decision.reason, ...(name === undefined ? {} : { name }) })
+        return Effect.flatMap(asked, (reply) =>
+          reply._tag === "Accepted" ? sampled(sampling) : Effect.fail(denied("a person refused it"))
+        )
+      })
+  }
+}
+
+const denied = (detail: string) => new SamplingRefused({ reason: "denied", detail })
+
+/** What a policy and a person see of it. */
+const inputOf = (input: Asking | Sampling) =>
+  "messages" in input
+    ? { system: input.system ?? null, messages: input.messages.map(Messages.text), maxTokens: input.maxTokens }
+    : { message: input.message, ...(input.form && { form: input.form }), ...(input.url && { url: input.url }) }
+
+/**
+ * Whether a question of an earlier execution is the one asked now. An address is compared by its origin only: servers put
+ * new ids into it each time.
+ */
+const isAbout = (question: Question, { callId }: Call, asking: Asking): boolean =>
+  question.callId === callId &&
+  question.asking !== undefined &&
+  JSON.stringify(comparable(question.asking)) === JSON.stringify(comparable(asking))
+
+const comparable = ({ form, message, name, url }: Asking) => ({
+  message,
+  name,
+  form,
+  origin: url === undefined ? undefined : (URL.parse(url)?.origin ?? url)
+})
+
+const replyOf = ({ approved, dismissed, reason, values }: Answer): Reply => {
+  if (approved) return { _tag: "Accepted", values: values ?? {} }
+  if (dismissed === true) return { _tag: "Dismissed" }
+  return { _tag: "Declined", ...(reason === undefined ? {} : { reason }) }
+}
+
+/** Asks the model of the run, within the budget of the tree. */
+const sample = (run: Run, { maxTokens, messages, stopSequences, system, temperature }: Sampling) => {
+  const { budget, media, middleware, model, provider, state } = run
+  const asked = askModel({
+    provider,
+    model,
+    messages: system === undefined ? messages : [Messages.system(system), ...messages],
+    generation: {
+      maxTokens,
+      ...(temperature === undefined ? {} : { temperature }),
+      ...(stopSequences === undefined ? {} : { stopSequences })
+    },
+    state,
+    middleware,
+    media
+  })
+  const counted = Effect.map(asked, (reply) => ({
+    ...reply,
+    usage: reply.spent?.usage ?? null,
+    costUsd: reply.spent?.costUsd ?? 0
+  }))
+  return Effect.mapError(
+    Budget.reserving(budget, state.depth, (waiting) => waiting, counted),
+    (error) =>
+      new SamplingRefused({
+        reason: error._tag === "BudgetExhaustedError" ? "budget" : "failed",
+        detail: error.message
+      })
+  )
+}

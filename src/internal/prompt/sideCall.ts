@@ -1,0 +1,87 @@
+/**
+ * A call of a model beside the conversation: one text, through the middleware of the run.
+ */
+
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import type { Generation } from "../../Generation.ts"
+import { LimitExceeded, MediaNotFound, type ModelCallError } from "../../KernelError.ts"
+import * as Limits from "../../Limits.ts"
+import type { Message } from "../../Message.ts"
+import type { Middleware, ModelCall, ModelStream } from "../../Middleware.ts"
+import type { Model } from "../../Model.ts"
+import type { MediaLookup, ProviderShape } from "../../Provider.ts"
+import type { RunState } from "../../RunState.ts"
+import type { FinishReason } from "../../StreamPart.ts"
+import * as Usage from "../../Usage.ts"
+import { stepOf } from "../state/state.ts"
+
+/** What is asked of which model. */
+export interface Side {
+  readonly provider: ProviderShape
+  readonly model: Model
+  readonly messages: ReadonlyArray<Message>
+  readonly generation: Generation
+  readonly state: Parameters<typeof stepOf>[0] & Pick<RunState, "runId" | "rootRunId">
+  readonly middleware: ReadonlyArray<Middleware>
+  /** Default: none are found. */
+  readonly media?: MediaLookup
+}
+
+/** The reply. Its usage is absent when the provider reported none. */
+export interface SideReply {
+  readonly text: string
+  /** The id of the model that replied: middleware may have sent the call elsewhere. */
+  readonly model: string
+  readonly finishReason: FinishReason
+  readonly spent: Usage.Expense | undefined
+}
+
+/** Asks the model. Stops reading a reply at the reply limit. */
+export const ask = Effect.fnUntraced(function* (
+  side: Side
+): Effect.fn.Return<SideReply, ModelCallError | LimitExceeded> {
+  const { replyLength } = yield* Limits.Limits
+  const { generation, media = noMedia, messages, middleware, model, provider, state } = side
+  const call: ModelCall = {
+    runId: state.runId,
+    rootRunId: state.rootRunId,
+    step: stepOf(state),
+    provider,
+    request: { model, messages, tools: [], generation, media }
+  }
+  let answered = call
+  const send = middleware.reduceRight<(call: ModelCall) => ModelStream>(
+    (next, { callModel }) => (callModel === undefined ? next : (call) => callModel(call, next)),
+    (call) =>
+      Stream.mapArray(call.provider.stream(call.request), (parts) => {
+        answered = call
+        return parts
+      })
+  )
+  let usage: Usage.Usage | undefined
+  let finishReason: FinishReason = "unknown"
+  const text = yield* Stream.runFoldEffect(
+    send(call),
+    () => "",
+    (text, part) => {
+      if (part.type === "finish") {
+        usage = Usage.fromAi(part.usage)
+        finishReason = part.reason
+      }
+      if (part.type !== "text-delta") return Effect.succeed(text)
+      return text.length + part.delta.length > replyLength
+        ? Effect.fail(new LimitExceeded({ limit: "reply", value: replyLength }))
+        : Effect.succeed(text + part.delta)
+    }
+  )
+  const { id, price } = answered.request.model
+  const spent = usage === undefined ? undefined : { usage, costUsd: Usage.costOf(usage, price) }
+  return { text, model: id, finishReason, spent }
+})
+
+const noMedia: MediaLookup = {
+  get: () => Effect.succeed(Option.none()),
+  bytes: (id) => Effect.fail(new MediaNotFound({ id }))
+}

@@ -1,0 +1,68 @@
+/**
+ * What a call may ask for while it runs: an answer of a person, or a reply of a model.
+ */
+
+import type { Message } from "../../Message.ts"
+import type { FinishReason } from "../../StreamPart.ts"
+import type { Usage } from "../../Usage.ts"
+import type { JsonObject } from "../base/json.ts"
+
+/**
+ * What a call asks a person for: the values of a form, to open an address, or with neither to agree.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Asking {
+  /** The text for the person. */
+  readonly message: string
+  /** JSON Schema of the values: an object whose properties are texts, numbers, booleans or choices. */
+  readonly form?: JsonObject
+  /** An address that the person opens in a browser. */
+  readonly url?: string
+  /** The name by which a policy decides whether anybody is asked. Default: the name of the call. */
+  readonly name?: string
+}
+
+/**
+ * What a person replied: agreed, with the values of the form, refused, or neither.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export type Reply =
+  | { readonly _tag: "Accepted"; readonly values: JsonObject }
+  | { readonly _tag: "Declined"; readonly reason?: string }
+  | { readonly _tag: "Dismissed" }
+
+/**
+ * What a call asks a model for: one reply, without tools.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Sampling {
+  readonly messages: ReadonlyArray<Message>
+  readonly system?: string
+  /** Maximum length of the reply in tokens. */
+  readonly maxTokens: number
+  readonly temperature?: number
+  readonly stopSequences?: ReadonlyArray<string>
+  /** The name by which a policy decides whether the model is asked. Default: the name of the call. */
+  readonly name?: string
+}
+
+/**
+ * The reply of a model to a call.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Sampled {
+  readonly text: string
+  /** The id of the model that replied. */
+  readonly model: string
+  readonly finishReason: FinishReason
+  /** Null when the provider reported none. */
+  readonly usage: Usage | null
+}
