@@ -6,7 +6,7 @@ import { documents } from "./frontDoorDocs.ts"
 import { published } from "./frontDoorPackage.ts"
 
 export const frontDoor = async (): Promise<ReadonlyArray<Line>> => [
-  ...documents(),
+  ...(await documents()),
   existing("runs are traced where a Tracer is there, without their contents", ["test/Telemetry.test.ts"]),
   ...(await published())
 ]

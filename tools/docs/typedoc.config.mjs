@@ -1,0 +1,40 @@
+// The site: README and docs/*.md in the order of docs/README.md, and the reference of every door from its doc comments.
+import { readdirSync, readFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { fileURLToPath } from "node:url"
+
+const root = fileURLToPath(new URL("../../", import.meta.url))
+const doors = ["provider", "mcp", "file", "sql", "http", "cluster", "studio", "testing"]
+
+/** Pages that a page links to, in its order. */
+const linked = (page) =>
+  [...readFileSync(`${root}${page}`, "utf8").matchAll(/\]\(([^:)#]+\.md)/g)].map(([, link]) =>
+    join(dirname(page), link)
+  )
+const pages = ["docs/README.md", "docs/spec/README.md"].flatMap((page) => [page, ...linked(page)])
+const all = readdirSync(`${root}docs`, { recursive: true }).filter((file) => file.endsWith(".md"))
+const unlinked = all.map((file) => join("docs", file)).filter((page) => !pages.includes(page))
+if (unlinked.length > 0) throw new Error(`docs/README.md does not link to ${unlinked.join(", ")}`)
+const ofProject = ["AGENTS.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+
+export default {
+  name: "kernai",
+  entryPoints: [`${root}src/index.ts`, ...doors.map((door) => `${root}src/${door}/index.ts`)],
+  plugin: ["./pages.mjs", "typedoc-plugin-missing-exports"],
+  tsconfig: "tsconfig.json",
+  readme: `${root}README.md`,
+  projectDocuments: [...new Set([...pages, ...ofProject])].map((page) => `${root}${page}`),
+  out: `${root}site`,
+  placeInternalsInOwningModule: true,
+  excludeExternals: true,
+  excludeInternal: true,
+  // Types are checked by `npm run check`.
+  skipErrorChecking: true,
+  treatWarningsAsErrors: true,
+  disableSources: true,
+  includeHierarchySummary: false,
+  includeVersion: true,
+  highlightLanguages: ["bash", "css", "html", "json", "jsonc", "sh", "tsx", "typescript", "xml", "yaml"],
+  groupOrder: ["Documents", "Recipes", "Specification", "Modules", "Project", "*"],
+  navigation: { includeGroups: true, includeCategories: false, includeFolders: false }
+}
