@@ -152,7 +152,7 @@ const refused: Fault = { reason: "invalid_request", note: "there is no such mode
 const versionOf = (model: Packages.AiSdkModel): Version =>
   model.specificationVersion === "v2" ? 2 : model.specificationVersion === "v3" ? 3 : 4
 
-/** Which addresses a model can read itself: patterns by media type, `*` for any. */
+/** The addresses a model can read by itself, as patterns by media type; `*` stands for any type. */
 const readerOf =
   (supported: unknown) =>
   (mediaType: string, url: string): boolean => {
@@ -165,7 +165,7 @@ const readerOf =
     })
   }
 
-// It takes a level of thinking, no budget.
+// The option takes a level of thinking, not a token budget.
 const takes: NonNullable<ProviderShape["takes"]> = ({ generation }) => {
   const { budget: _, ...thinking } = generation.thinking ?? {}
   return generation.thinking === undefined ? generation : { ...generation, thinking }
@@ -202,7 +202,7 @@ const toOptions = (
         })
   }
   const given = Object.entries(options).filter(([, value]) => value !== undefined)
-  // The types of the specification differ by version; this value fits the version of the model.
+  // The types differ between versions of the specification; this value fits the version of the model.
   return Object.fromEntries(given) as unknown as Packages.CallOptions
 }
 
@@ -262,7 +262,7 @@ const reader = (name: string, clock: Clock.Clock) => (reply: Reply) => {
   }
 }
 
-/** Bytes or base64 as they are, and nothing of an address: nothing is fetched here. */
+/** Returns bytes or base64 unchanged. Nothing is fetched here, so an address yields nothing. */
 const fileData = (data: unknown): string | Uint8Array => {
   const inner = isFields(data) && !(data instanceof Uint8Array) ? data["data"] : data
   return typeof inner === "string" || inner instanceof Uint8Array ? inner : ""
@@ -301,7 +301,7 @@ const toUsage = (usage: Fields | undefined): ReportedUsage => {
 
 // ---------------------------------------------------------------- errors
 
-/** What an error of the AI SDK means. Its sentence may repeat a prompt or a key, so only developers read it. */
+/** Classifies an error of the AI SDK. Its message may repeat a prompt or a key, so only developers see it. */
 const faultOf = (error: unknown, clock: Clock.Clock): Fault =>
   isFields(error) ? { ...meaningOf(error, clock), vendor: wordsIn(error) } : { reason: "unknown" }
 
@@ -327,7 +327,7 @@ const meaningOf = (error: Fields, clock: Clock.Clock): Fault => {
   return { reason: name === "TypeError" ? "disconnected" : "unknown" }
 }
 
-// What the vendor answered stands beside the status, as an object or as text.
+// The vendor's answer stands beside the status, as an object or as text.
 const documentOf = (error: Fields): unknown => error["data"] ?? parse(string(error, "responseBody") ?? "")
 
 const wordsIn = (error: Fields): VendorWords => {

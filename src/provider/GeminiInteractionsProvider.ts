@@ -165,7 +165,7 @@ const toPart = (piece: Extract<Piece, { readonly kind: "text" | "media" }>): Jso
         ...("url" in piece.source ? { uri: piece.source.url } : { data: piece.source.data })
       }
 
-// It takes a level of thinking, no budget.
+// The option takes a level of thinking, not a token budget.
 const takes: NonNullable<ProviderShape["takes"]> = ({ generation }) => {
   const { budget: _, ...thinking } = generation.thinking ?? {}
   return generation.thinking === undefined ? generation : { ...generation, thinking }
@@ -208,7 +208,7 @@ const toBody = (request: Request, messages: ReadonlyArray<WireSteps>): string =>
 
 const failed = (told: Fields | undefined): Fault => Google.fault(told, 500)
 
-/** The calls that Google runs: a step with the call, and one with its result. */
+/** The calls that Google runs. Each is told in two steps: the call and its result. */
 class Hosted {
   readonly #reply: Reply
   readonly #steps = new Map<string, Fields>()
@@ -218,7 +218,7 @@ class Hosted {
     this.#reply = reply
   }
 
-  /** Takes a step, or more of it. Returns false for a step of another kind. */
+  /** Takes a step, or the next piece of one. Returns false for steps of other kinds. */
   take(key: string, piece: Fields | undefined): boolean {
     if (piece === undefined || !hostedNames.has(toolOf(piece))) return false
     this.#steps.set(key, { ...this.#steps.get(key), ...piece })
@@ -314,7 +314,7 @@ const beginCall = (reply: Reply, key: string, step: Fields | undefined): void =>
   if (signature !== undefined) reply.endThinking({ [name]: { signature, callId } })
 }
 
-/** Media, which may arrive in pieces after they were announced. */
+/** Media, whose data may arrive in pieces after they were announced. */
 class MediaPieces {
   readonly #reply: Reply
   readonly #media = new Map<string, { readonly mediaType: string | undefined; readonly data: string }>()

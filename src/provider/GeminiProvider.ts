@@ -228,7 +228,7 @@ const emptyText = JSON.stringify({ text: "" })
 
 const failed = (piece: Fields): Fault => Google.fault(piece, 500)
 
-/** The calls that Google runs: code, and searches, which ground the reply. */
+/** The calls that Google runs: code, and the searches behind a grounded reply. */
 class Hosted {
   readonly #reply: Reply
   #code: Fields | undefined
@@ -238,7 +238,7 @@ class Hosted {
     this.#reply = reply
   }
 
-  /** Takes a part about code that was run: first the code, then its result, which go back together. */
+  /** Takes a part about code that was run: the code comes first, then its result, and both go back together. */
   take(part: Fields): boolean {
     const ran = fields(part, "codeExecutionResult")
     if (ran === undefined) {

@@ -1,9 +1,9 @@
 /**
  * Tools that vendors run themselves, as values for the `skills` of an agent.
  *
- * Each is sent to the vendors that have it, in both dialects, as long as the policy of the run allows it. Its calls and
- * the pages it found are part of `model_completed`, and cost what the price of the model says of them (`Price.hosted`).
- * `Skill.hosted` defines others.
+ * Each is sent to the vendors that offer it, in both dialects, unless the policy of the run forbids it. Its calls and
+ * the pages it found are part of `model_completed`; what they cost follows from the price of the model
+ * (`Price.hosted`). Use `Skill.hosted` to define others.
  *
  * @since 0.2.0
  */
@@ -20,8 +20,8 @@ import * as Skills from "../Skill.ts"
 export type HostedTool<Name extends string> = ReturnType<typeof Skills.hosted<Name>>
 
 /**
- * Creates a search of the web: of Anthropic, OpenAI (over Responses) and Gemini. Options are laid over the definition of
- * each vendor by its provider name, as `{ anthropic: { max_uses: 3 } }`.
+ * Creates a web search, for Anthropic, OpenAI (over Responses) and Gemini. `options` are merged into each vendor's
+ * definition by provider name, as in `{ anthropic: { max_uses: 3 } }`.
  *
  * Gemini 2 refuses it beside skills.
  *
@@ -40,7 +40,7 @@ export const webSearch = (options: Options = {}): HostedTool<"web_search"> =>
   })
 
 /**
- * Creates a sandbox of the vendor in which the model runs code: of Anthropic, OpenAI (over Responses) and Gemini.
+ * Creates a sandbox of the vendor in which the model runs code, for Anthropic, OpenAI (over Responses) and Gemini.
  * Anthropic also wants the header `anthropic-beta: code-execution-2025-08-25`.
  *
  * Gemini 2 refuses it beside skills.
@@ -60,7 +60,7 @@ export const codeExecution = (options: Options = {}): HostedTool<"code_execution
   })
 
 /**
- * A vendor's own options of a tool.
+ * A vendor's own options for a tool.
  *
  * @category models
  * @since 0.2.0

@@ -57,7 +57,7 @@ export const fromProvider = (provider: ProviderShape, options: Options): Effect.
   const model = typeof options.model === "string" ? modelOf(provider.name, options.model) : options.model
   const ask = (asked: LanguageModel.ProviderOptions, method: Method) => {
     const said = Stream.suspend(() => provider.stream(toRequest(provider, model, options.generation ?? {}, asked)))
-    // A toolkit knows no tool that the vendor ran itself.
+    // A toolkit does not know tools that the vendor runs itself.
     const parts = Stream.filter(said, (part) => !("providerExecuted" in part && part.providerExecuted === true))
     const failing = Stream.catch(finished(parts, provider), (error) =>
       Stream.fromEffect(Effect.flatMap(toAiError(provider, error, method), Effect.fail))
@@ -126,7 +126,7 @@ const toDefinition = (tool: Tool.Any): ToolDefinition => ({
   inputSchema: plain(Tool.getJsonSchema(tool))
 })
 
-// Keeps the JSON part of a foreign schema.
+// Keeps the part of a foreign schema that is JSON.
 const plain = (value: unknown): JsonObject => jsonObject(JSON.parse(JSON.stringify(value)))
 
 const toMessage = (message: Prompt.Message, provider: ProviderShape, model: Model): ReadonlyArray<Message> => {

@@ -154,7 +154,7 @@ const toContent = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Prompt.UserMessa
   return parts
 }
 
-// An invalid URL cannot be read.
+// Text that is not a URL cannot be read.
 const urlOf = (url: string): URL | undefined => (URL.canParse(url) ? new URL(url) : undefined)
 
 const toResult = (piece: Extract<Piece, { kind: "result" }>): Prompt.ToolResultPartEncoded => {

@@ -1,9 +1,10 @@
 /**
- * Reduces the contents of messages to what every vendor can be sent, for writers of providers.
+ * Reduces messages to contents that every vendor accepts. For authors of providers.
  *
- * A message becomes pieces of five kinds: text, media, native calls, their results and thinking. Media named by id are looked up; media
- * that the format or the model does not take become a text in their place; thinking is kept only for the provider and
- * model that made it. Each message is encoded once per model, and the result is kept as long as the message lives.
+ * A message becomes pieces of five kinds: text, media, native calls, their results and thinking. Media referenced by id
+ * are looked up. Media that the format or the model does not accept are replaced by a text. Thinking is kept only for
+ * the provider and model that wrote it. Each message is encoded once per model, and the result is kept for as long as
+ * the message lives.
  *
  * @since 0.2.0
  */
@@ -30,7 +31,7 @@ export type {
    */
   Form,
   /**
-   * The kinds of media that a format has a place for.
+   * The kinds of media that a format supports.
    *
    * @category models
    * @since 0.2.0
@@ -53,8 +54,8 @@ export type {
 } from "./internal/messageParts.ts"
 
 /**
- * Creates the encoder of a provider: it returns one value for each message of a request, in order. Fails with
- * `ProviderError`, whose reason is `disconnected`, when stored media cannot be read now.
+ * Creates the encoder of a provider. It returns one value for each message of a request, in order. It fails with a
+ * `ProviderError` whose reason is `disconnected` if stored media cannot be read at the moment.
  *
  * @example
  * const encode = MessageEncoder.make({ provider: "house", media: { image: { urls: false } } }, (message, pieces) => ({
@@ -71,7 +72,7 @@ export const make: <A>(
 ) => (request: Request) => Effect.Effect<ReadonlyArray<A>, ProviderError> = Parts.encoder
 
 /**
- * Returns the texts among the pieces of a message, joined by `separator`. Default: by nothing.
+ * Returns the texts among the pieces of a message, joined by `separator`. Default: the empty string.
  *
  * @category combinators
  * @since 0.2.0

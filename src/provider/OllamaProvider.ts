@@ -160,7 +160,7 @@ const toCalls = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Json> => {
   return calls
 }
 
-// It thinks by an option of its own.
+// Thinking has an option of its own.
 const takes: NonNullable<ProviderShape["takes"]> = ({ generation }) => {
   const { thinking: _, ...others } = generation
   return others
@@ -232,7 +232,7 @@ const decoder = (reply: Reply): Decoder => {
   return { event: take, failed: () => failed, whole: take, end: () => undefined }
 }
 
-// Errors have a message and no code.
+// Errors have a message but no code.
 const fault = (document: unknown, status: number): Pick<Fault, "reason"> => ({
   reason:
     status === 400 && isFields(document) && saysTooLong(string(document, "error"))
@@ -240,14 +240,14 @@ const fault = (document: unknown, status: number): Pick<Fault, "reason"> => ({
       : statusReason(status)
 })
 
-// The model wrote an invalid call, which the server parses strictly: the model failed, not the request.
+// The server parses calls strictly. An invalid call means that the model failed, not the request.
 const isMiswritten = (error = ""): boolean => error.startsWith("error parsing tool call")
 
 const unreported: ReportedUsage = { inputTokens: {}, outputTokens: {} }
 
 const failed: Fault = { reason: "server_error", note: "reported in the reply" }
 
-// Old versions send no reason with their end mark.
+// Older versions end without a reason.
 const finishReason = (given: string | undefined, hasCalls: boolean): FinishReason => {
   if (given === "length") return "length"
   if (given !== undefined && given !== "stop" && given !== "tool_calls") return "other"

@@ -53,8 +53,8 @@ export interface Habits {
   /** Whether the server only accepts call ids of nine letters and digits. Default: false. */
   readonly shortIds?: boolean | undefined
   /**
-   * Whether a model with the name of one of OpenAI's reasoners (`gpt-5`, `o4-mini`) is asked as one: with
-   * `max_completion_tokens` and without sampling options. Default: false.
+   * Whether a model named like one of OpenAI's reasoning models (`gpt-5`, `o4-mini`) is sent the requests those take:
+   * with `max_completion_tokens` and without sampling options. Default: false.
    */
   readonly reasoners?: boolean | undefined
 }
@@ -213,7 +213,7 @@ export const fromConfig = (
 /**
  * Creates the provider of OpenAI's models on Azure: `AZURE_API_KEY` with `AZURE_RESOURCE_NAME` or `AZURE_BASE_URL`.
  *
- * The name of a deployment decides whether it is treated as a reasoner: that of a `gpt-5` should begin with `gpt-5`.
+ * The name of a deployment decides whether it is treated as a reasoning model: name that of a `gpt-5` accordingly.
  *
  * @category constructors
  * @since 0.1.0

@@ -1,8 +1,8 @@
 /**
  * OpenAI, over Responses or Chat Completions.
  *
- * A model says by `Model.api` over which API it is asked; those of the catalogue that reason are asked over Responses,
- * which takes their encrypted reasoning back. Nothing is stored at the service.
+ * `Model.api` selects the API for a model. The reasoning models of the catalogue use Responses, which takes their
+ * encrypted reasoning back. Nothing is stored at the service.
  *
  * Use `OpenAiCompatibleProvider` for other servers that speak the same format.
  *
@@ -36,7 +36,7 @@ export interface Options {
   /** With or without `/v1` at its end. Default: `https://api.openai.com`. */
   readonly baseUrl?: string | undefined
   /**
-   * The API for all models, as where a server between offers only one. Default: as `Model.api` says, else `chat`.
+   * The API for all models, for a proxy that offers only one. Default: what `Model.api` says, or `chat`.
    *
    * @since 0.2.0
    */

@@ -1,5 +1,5 @@
 /**
- * Makes the provider of a vendor from what is its own: an address, a key, and one or more formats.
+ * Makes the provider of a vendor from what is specific to it: an address, a key, and one or more formats.
  */
 
 import * as Effect from "effect/Effect"
@@ -14,19 +14,19 @@ import { encoder, type Media, type Piece } from "./messageParts.ts"
 import { offer } from "./modelList.ts"
 import type { Reply } from "./replyParts.ts"
 
-/** Where a vendor is, how it is spoken to, and where it lists its models. */
+/** Where a vendor is, how requests are authenticated, and where it lists its models. */
 export interface Vendor extends Pick<Exchange.Service, "name" | "headers" | "fault"> {
   readonly apiKey: Redacted.Redacted | undefined
-  /** The options that a model takes. Default: all. */
+  /** The options that a model accepts. Default: all. */
   readonly takes?: ProviderShape["takes"]
   readonly baseUrl: string
   /** The version that an address may end with, as in `/v1`. */
   readonly version: string
-  /** The path of the list of models, the key of the list in its document, and the key of an id. */
+  /** The path of the model list, the key of the list in its document, and the key of an id. */
   readonly list: { readonly path: string; readonly key: string; readonly id: string; readonly query?: string }
 }
 
-/** One format of requests and replies. `Wire` is what a message becomes. */
+/** One format of requests and replies. `Wire` is the encoded form of a message. */
 export interface Format<Wire> {
   readonly path: (request: Request) => string
   readonly query?: string
@@ -40,7 +40,7 @@ export interface Format<Wire> {
   readonly decoder: (reply: Reply) => Decoder
 }
 
-/** Speaks one format of a vendor. */
+/** Makes the `stream` of one format of a vendor. */
 export type Speak = <Wire>(format: Format<Wire>) => ProviderShape["stream"]
 
 /** Makes a provider. It uses the HTTP client in context. */

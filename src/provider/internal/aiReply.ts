@@ -1,5 +1,5 @@
 /**
- * Replies as effect/ai wants them: with an end, no larger than a reply may be, and every text and thought of them framed.
+ * Replies in the form that effect/ai expects: ended, bounded in size, with every text and thought framed.
  */
 
 import * as Arr from "effect/Array"
@@ -13,10 +13,10 @@ import * as Limits from "../../Limits.ts"
 import type { ProviderShape } from "../../Provider.ts"
 import type { StreamPart } from "../../StreamPart.ts"
 
-/** The method of a `LanguageModel` that was asked, as its errors name it. */
+/** The `LanguageModel` method that was called, as its errors name it. */
 export type Method = "generateText" | "streamText"
 
-/** Fails if the reply ends without its finish part: then it was cut. */
+/** Fails if the reply ends without a finish part, because then it was cut off. */
 export const finished = (
   parts: Stream.Stream<StreamPart, ProviderError>,
   { name: provider }: ProviderShape
@@ -34,7 +34,7 @@ export const finished = (
     )
   })
 
-/** Fails when the reply makes no call though one was required. */
+/** Fails if a call was required and the reply makes none. */
 export const checked = (
   parts: Stream.Stream<StreamPart, AiError.AiError>,
   { toolChoice }: LanguageModel.ProviderOptions,
@@ -57,7 +57,7 @@ export const checked = (
   })
 }
 
-/** The parts with the beginning and the end of each text and thought: effect/ai keeps nothing of what has none. */
+/** Adds the start and end of each text and thought: effect/ai drops deltas that have neither. */
 export const framed = <E>(parts: Stream.Stream<StreamPart, E>): Stream.Stream<StreamPart, E> =>
   Stream.suspend(() => {
     const ends = new Map<string, StreamPart>()
@@ -90,7 +90,7 @@ export const framed = <E>(parts: Stream.Stream<StreamPart, E>): Stream.Stream<St
 type Said = Extract<StreamPart, { readonly type: `${"text" | "reasoning"}-${string}` }>
 type Parts = Arr.NonEmptyReadonlyArray<StreamPart>
 
-/** All parts of a reply, which is no larger than a reply may be, whoever the provider is. */
+/** All parts of a reply. The size limit applies whichever provider it comes from. */
 export const collected = Effect.fnUntraced(function* (
   parts: Stream.Stream<StreamPart, AiError.AiError>,
   provider: ProviderShape
@@ -111,7 +111,7 @@ const tooLarge = (provider: ProviderShape, replyLength: number) =>
     reason: new AiError.InvalidResponseError({ description: `the reply is too large: replyLength is ${replyLength}` })
   })
 
-/** The parts of a reply as a whole: text and thinking in one piece each time. */
+/** The parts of a whole reply, with each text and each thought in one piece. */
 export const whole = (parts: ReadonlyArray<StreamPart>, isJson: boolean): Array<Response.PartEncoded> => {
   const found: Array<Response.PartEncoded> = []
   let text = ""
@@ -161,7 +161,7 @@ export const whole = (parts: ReadonlyArray<StreamPart>, isJson: boolean): Array<
   return found
 }
 
-// A model that was told not to may still put its JSON into a fence.
+// A model may wrap its JSON in a code fence even if it was told not to.
 const unfenced = (text: string): string => {
   const inner = text.trim()
   const line = inner.indexOf("\n")

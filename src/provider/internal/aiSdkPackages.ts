@@ -1,9 +1,8 @@
 /**
  * The `@ai-sdk/*` packages by the keys of model strings.
  *
- * A package is never needed before one of its models is asked for. What it
- * needs is read from the configuration here, so that its absence is told with
- * the names of the package and the variable, and not by a stranger's error.
+ * A package is loaded when one of its models is first requested. Its settings are read from the configuration here, so
+ * that a missing one is reported with the names of the package and the variable.
  */
 
 import * as Effect from "effect/Effect"
@@ -12,7 +11,9 @@ import { ProviderUnavailable } from "../../KernelError.ts"
 import { findKey, findText } from "./configured.ts"
 import { isFields } from "./readFields.ts"
 
-/** A model of the AI SDK, as much of it as is used. Its own types differ by version; every version's model is one. */
+/**
+ * The part of an AI SDK model that is used here. Its types differ between versions, and models of every version fit.
+ */
 export interface AiSdkModel {
   readonly specificationVersion: string
   readonly provider: string
@@ -21,17 +22,17 @@ export interface AiSdkModel {
   doStream(options: CallOptions): PromiseLike<{ readonly stream: ReadableStream<unknown> }>
 }
 
-/** What a model is asked with. */
+/** The arguments of a call to a model. */
 export interface CallOptions {
   readonly prompt: Array<never>
   readonly abortSignal: AbortSignal
 }
 
-/** How a package is found and set up: each setting with the variables it is read from, the first that is set. */
+/** How a package is loaded and set up. Each setting is read from the first of its variables that is set. */
 interface Recipe {
   readonly package: string
   readonly settings: { readonly [setting: string]: readonly [string, ...Array<string>] }
-  /** Settings of which one set has to be complete. */
+  /** Groups of settings, one of which must be complete. */
   readonly needs: readonly [ReadonlyArray<string>, ...Array<ReadonlyArray<string>>]
 }
 
@@ -132,13 +133,13 @@ export const load = Effect.fnUntraced(function* (
   if (!isFunction(create)) return yield* unavailable
   const provider = yield* Effect.try({ try: () => create(Object.fromEntries(settings)), catch: () => unavailable })
   if (!isFunction(provider)) return yield* unavailable
-  // A provider of the AI SDK is a function from an id to its model.
+  // A provider of the AI SDK is a function from an id to a model.
   return (modelId) => provider(modelId) as AiSdkModel
 })
 
 /**
- * The first missing setting of the set that is nearest to complete, and of two as near the one of which more is
- * there; of the first set when none is begun.
+ * The first missing setting of the group that is nearest to complete. Between two groups equally near, the one with
+ * more settings present wins; if nothing is set, the first group.
  */
 const missingOf = ({ needs }: Recipe, settings: ReadonlyMap<string, string>): string | undefined => {
   const lacking = (needed: ReadonlyArray<string>) => needed.filter((setting) => !settings.has(setting))

@@ -1,9 +1,8 @@
 /**
  * Writes prompts of the AI SDK's language model specification, versions 2 to 4.
  *
- * The versions differ in how a file is held and how a result shows one; the
- * rest is alike. What a model cannot read by its address becomes a text in its
- * place, since nothing is fetched here.
+ * The versions differ in how they hold files and show results; everything else is alike. Nothing is fetched here, so
+ * media at addresses the model cannot read are replaced by a text.
  */
 
 import type { Json, JsonObject } from "../../internal/base/json.ts"
@@ -17,11 +16,11 @@ export type Version = 2 | 3 | 4
 /** What a prompt is written for. */
 export interface Target {
   readonly version: Version
-  /** Whether the model reads a medium of this type at this address itself. */
+  /** Whether the model itself reads media of this type at this address. */
   readonly reads: (mediaType: string, url: string) => boolean
 }
 
-/** A message as the specification has it. */
+/** A message in the form of the specification. */
 export type Written = { readonly role: "system" | "user" | "assistant" | "tool"; readonly content: unknown }
 
 /** Writes one message. */

@@ -78,7 +78,7 @@ interface Use {
   params: string
 }
 
-/** The calls that Anthropic runs: a block with the call, and one with its result. */
+/** The calls that Anthropic runs. Each is told in two blocks: the call and its result. */
 class Hosted {
   readonly #reply: Reply
   readonly #uses = new Map<number, Use>()
@@ -131,7 +131,7 @@ export const decoder = (reply: Reply): Decoder => {
     stopSequence = text(of, "stop_sequence") ?? stopSequence
   }
 
-  // A stream begins with a message too, which may hold content already, or be all there is.
+  // A stream also begins with a message. It may already hold content, or be the whole reply.
   const hear = (message: Fields | undefined) => {
     counts.take(fields(message, "usage"))
     reply.about(text(message, "id"), text(message, "model"), counts.usage)
@@ -157,7 +157,7 @@ export const decoder = (reply: Reply): Decoder => {
         case "error":
           return inStream(event)
         case undefined:
-          // A gateway in between may leave the type of an error out.
+          // A gateway may drop the type of an error.
           return fields(event, "error") === undefined ? undefined : inStream(event)
       }
       return undefined
@@ -245,11 +245,11 @@ const inStream = (event: Fields): Fault => {
   return { reason: isFiltered(error) ? "content_filter" : (reasons.get(code ?? "") ?? "server_error"), code }
 }
 
-// A reply that was withheld is told as a bad request. The sentence is only looked at, never passed on.
+// A withheld reply is reported as a bad request. The message is only inspected, never passed on.
 const isFiltered = (error: Fields | undefined): boolean =>
   /blocked by content filter/i.test(string(error, "message") ?? "")
 
-/** What an error document says about a status. */
+/** Classifies an error document and its status. */
 export const fault = (document: unknown, status: number): Pick<Fault, "reason" | "code"> => {
   const error = isFields(document) ? fields(document, "error") : undefined
   const code = string(error, "type")

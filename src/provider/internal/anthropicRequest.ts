@@ -1,8 +1,7 @@
 /**
  * Writes requests of the Messages API.
  *
- * What a model takes is told by its id: newer Claude models think adaptively
- * and take no sampling options.
+ * The model id decides which options are sent: newer Claude models think adaptively and take no sampling options.
  */
 
 import * as Base64 from "effect/encoding/Base64"
@@ -15,10 +14,10 @@ import { assemble, extras, laidOver, type Settings, toolsOf } from "./body.ts"
 import { apart, itemsOf, type Media, type MediaPiece, type Piece, standIn, spoken, textOf } from "./messageParts.ts"
 import { isFields, text } from "./readFields.ts"
 
-/** The name under which thinking is signed and extras are given. */
+/** The name under which thinking is signed and vendor options are given. */
 export const name = "anthropic"
 
-/** The media the format has a place for. */
+/** The media that the format supports. */
 export const media: Media = {
   image: { urls: true },
   document: { types: ["application/pdf", "text/plain"], urls: true }
@@ -27,11 +26,11 @@ export const media: Media = {
 /** A message, its blocks as JSON text. */
 export interface WireMessage {
   readonly role: "system" | "user" | "assistant"
-  /** Native results: joined with those of the messages beside it. */
+  /** Whether these are native results, which are merged with those of neighbouring messages. */
   readonly isResults: boolean
   readonly text: string
   readonly blocks: ReadonlyArray<string>
-  /** Media that the model made itself. It takes none in its own messages, so a message of the user shows them. */
+  /** Media that the model made. Messages of the model cannot hold media, so a user message shows them. */
   readonly made: ReadonlyArray<string>
 }
 
@@ -87,7 +86,7 @@ const toBlock = (piece: Piece): JsonObject | undefined => {
       const redacted = text(kept, "redacted")
       if (redacted !== undefined) return { type: "redacted_thinking", data: redacted }
       const signature = text(kept, "signature")
-      // The API refuses thinking that it did not sign.
+      // The API rejects thinking that it did not sign.
       return signature === undefined ? undefined : { type: "thinking", thinking: piece.text, signature }
     }
   }
@@ -99,7 +98,10 @@ const sourceOf = ({ mediaType, source }: MediaPiece): JsonObject => {
   return { type: "text", media_type: mediaType, data: Result.getOrElse(Base64.decodeString(source.data), () => "") }
 }
 
-/** The options that a model takes: newer ones think adaptively and are not sampled by options, nor are any that think. */
+/**
+ * The options that a model takes. Newer models think adaptively and take no sampling options, and neither does any
+ * model while it thinks.
+ */
 export const takes: NonNullable<ProviderShape["takes"]> = ({ generation, model }) => {
   const known = traits(model.id)
   const { seed: _, temperature, thinking, topP, ...others } = generation
@@ -158,12 +160,12 @@ const thinkingOf = (adapts: boolean, budget: number | undefined, own: Json | und
     : budget === undefined
       ? {}
       : { type: "enabled", budget_tokens: budget }
-  // What one kind of thinking is told, another is refused with.
+  // Models reject the setting for the other kind of thinking.
   const kind = isFields(own) ? own["type"] : undefined
   return laidOver(kind === undefined || kind === ours["type"] ? ours : {}, own)
 }
 
-// The last system message wins; a cache mark on any of them marks it.
+// The last system message wins. A cache mark on any of them marks it.
 const toSystem = (messages: ReadonlyArray<WireMessage>, marks: ReadonlySet<number>): Json | undefined => {
   let system: Json | undefined
   let isMarked = false
@@ -182,7 +184,7 @@ const toMessages = (messages: ReadonlyArray<WireMessage>, marks: ReadonlySet<num
   let blocks: Array<string> = []
   for (let index = 0; index < messages.length; index++) {
     const message = messages[index]
-    // A model that said nothing is left out: an empty message is refused.
+    // An empty message is rejected, so a reply of the model without content is left out.
     if (message === undefined || message.role === "system") continue
     const isSilent = message.blocks.length === 0 || (message.blocks.length === 1 && message.blocks[0] === emptyText)
     if (message.role === "assistant" && isSilent && message.made.length > 0) {
@@ -203,7 +205,7 @@ const emptyText = JSON.stringify({ type: "text", text: "" })
 
 const marked = (block = "{}"): string => `${block.slice(0, -1)},"cache_control":{"type":"ephemeral"}}`
 
-/** What a model takes, by its id: newer Claude models have other thinking and no sampling options. */
+/** What a model accepts, by its id: newer Claude models think differently and take no sampling options. */
 type Traits = ReturnType<typeof traits>
 
 const traits = (id: string) => {

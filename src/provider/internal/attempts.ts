@@ -1,5 +1,5 @@
 /**
- * Retries a model call while nothing of its reply was delivered.
+ * Retries a model call as long as nothing of its reply was delivered.
  */
 
 import * as Arr from "effect/Array"
@@ -18,7 +18,7 @@ import type { StreamPart } from "../../StreamPart.ts"
 import { failedAttempt, type Fault, isPassing, toError } from "./providerFault.ts"
 import { isSubstance } from "./replyParts.ts"
 
-/** Begins a reply, again as long as that may help; `begin` succeeds when something was said. */
+/** Starts a reply, and starts it again while that may help. `begin` succeeds at the first part that says something. */
 export const patiently = Effect.fnUntraced(function* (
   provider: string,
   secrets: ReadonlyArray<string>,
@@ -37,7 +37,7 @@ export const patiently = Effect.fnUntraced(function* (
     const now = yield* Clock.currentTimeMillis
     const patience = fault.retryAt === undefined ? 0 : fault.retryAt - now
     if (attempt >= limits.modelAttempts || !isPassing(fault)) return yield* asError(fault)
-    // Whatever the status: a response that names a time to come back is a rate limit.
+    // Whatever its status, a response that names a time to come back is a rate limit.
     if (patience > Duration.toMillis(limits.maxRetryAfter)) {
       return yield* asError({ ...fault, reason: "rate_limited" })
     }
@@ -47,7 +47,7 @@ export const patiently = Effect.fnUntraced(function* (
   }
 })
 
-/** Starts a reply: succeeds when its first part that says something is there, and gives the whole of it. */
+/** Starts a reply. Succeeds with the whole of it when the first part that says something has arrived. */
 export const open = Effect.fnUntraced(function* <E>(
   stream: Stream.Stream<StreamPart, E>
 ): Effect.fn.Return<Stream.Stream<StreamPart, E>, E, Scope.Scope> {

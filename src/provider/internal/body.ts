@@ -1,15 +1,15 @@
 /**
- * Puts the JSON text of a request together.
+ * Assembles the JSON text of a request.
  *
- * The long part of a request is its messages, which are kept as JSON text
- * already; only the few fields around them are written anew for each call.
+ * Most of a request is its messages, which are already kept as JSON text. Only the few fields around them are written
+ * for each call.
  */
 
 import { isJsonObject, type Json, type JsonObject } from "../../internal/base/json.ts"
 import type { Request, ToolDefinition } from "../../Provider.ts"
 import { isFields } from "./readFields.ts"
 
-/** JSON fields of which some are absent. */
+/** JSON fields, some of which may be absent. */
 export type Settings = { readonly [key: string]: Json | undefined }
 
 /** The vendor's own options of a request: those under its name in `extra`. */
@@ -19,8 +19,7 @@ export const extras = (request: Request, provider: string): JsonObject => {
 }
 
 /**
- * Settings that share a field of a request, and over them one by one, at any depth, what the vendor's own options say
- * there; absent when none is set.
+ * Merges the vendor's own options, at any depth, over settings that share a field of a request. Absent if none is set.
  */
 export const laidOver = (ours: Settings, own: Json | undefined): Json | undefined => {
   if (own !== undefined && !isJsonObject(own)) return own
@@ -30,7 +29,7 @@ export const laidOver = (ours: Settings, own: Json | undefined): Json | undefine
   return given.length === 0 ? undefined : Object.fromEntries(given)
 }
 
-/** The tools of a request that are run here, as a format writes them, and after them those that the vendor runs. */
+/** The tools of a request: those that run here, in the form of the format, then those that the vendor runs. */
 export const toolsOf = (
   { tools }: Request,
   provider: string,
@@ -40,7 +39,7 @@ export const toolsOf = (
   return written.length === 0 ? undefined : written
 }
 
-/** The tools that are run here. */
+/** The tools that run here. */
 export const runHere = (tools: Request["tools"]): Request["tools"] => tools.filter(({ hosted }) => hosted === undefined)
 
 /** The definitions of the tools that a vendor runs itself. */
@@ -57,16 +56,18 @@ export const functions = (request: Request, provider: string): ReadonlyArray<Jso
     function: { name, description, parameters: inputSchema }
   }))
 
-/** Is this one of OpenAI's models that reason, which take no sampling options? */
+/** Whether this is one of OpenAI's reasoning models, which take no sampling options. */
 export const isReasoner = (model: string): boolean => /^(o\d|gpt-[5-9])/.test(model) && !model.includes("chat")
 
-/** A JSON object of `settings` (absent ones left out) and a list whose items are JSON text. */
+/** Writes a JSON object of `settings`, without absent ones, and a list whose items are JSON text. */
 export const assemble = (settings: Settings, listKey: string, items: ReadonlyArray<string>): string => {
   const head = JSON.stringify(settings)
   return `${head.slice(0, -1)}${head === "{}" ? "" : ","}${JSON.stringify(listKey)}:[${items.join(",")}]}`
 }
 
-/** An address below a base URL, whatever version or slash the base ends with; a query of the base stays. */
+/**
+ * Returns an address below a base URL. A version or slash at the end of the base is not repeated; its query is kept.
+ */
 export const endpoint = (baseUrl: string, version: string, path: string, query?: string): string => {
   const [base = "", own] = baseUrl.split("?", 2)
   const root = base.replace(/\/+$/, "")

@@ -1,5 +1,5 @@
 /**
- * The Chat Completions format, as a server of a dialect speaks it.
+ * The Chat Completions format for a given server dialect.
  */
 
 import type { Format } from "./adapter.ts"

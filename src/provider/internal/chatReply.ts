@@ -1,9 +1,8 @@
 /**
- * Replies in the Chat Completions format, spoken by OpenAI and by most others.
+ * Reads replies in the Chat Completions format of OpenAI and most other vendors.
  *
- * Servers differ in small ways that are all understood here: content as text or
- * as parts, fragments of calls with or without index and id, arguments as text
- * or as an object, thinking under two names, usage in a chunk of its own.
+ * Servers differ in small ways, and all of these are understood: content as text or as parts, fragments of calls with
+ * or without index and id, arguments as text or as an object, thinking under two names, usage in a separate chunk.
  */
 
 import type { FinishReason, ReportedUsage } from "../../StreamPart.ts"
@@ -13,7 +12,7 @@ import { count, type Fields, fields, firstAnswer, isFields, list, string, sum, t
 import type { Reply } from "./replyParts.ts"
 import { promptTokens } from "./replyUsage.ts"
 
-/** Reads chunks and whole completions of the provider of a name. */
+/** Reads chunks and whole completions. `name` is the provider's. */
 export const decoder = (name: string, reply: Reply): Decoder => {
   let usage: Fields | undefined
   let reason: FinishReason | undefined
@@ -60,7 +59,7 @@ export const decoder = (name: string, reply: Reply): Decoder => {
     hasSpoken = true
     const delta = fields(choice, "delta")
     hasDeltas ||= !isWhole && saysAnything(delta)
-    // Some servers stream messages instead of deltas, others end their deltas with a message of all that was said.
+    // Some servers stream messages instead of deltas; others end their deltas with the whole message.
     say(hasDeltas ? delta : fields(choice, "message"), isWhole)
     const given = text(choice, "finish_reason")
     if (given !== undefined) reason = finishReason(given)
@@ -82,7 +81,7 @@ export const decoder = (name: string, reply: Reply): Decoder => {
   }
 }
 
-/** Reports the id and the model of a reply. Azure begins with a chunk that has neither: it tells of its filters. */
+/** Reports the id and the model of a reply. Azure begins with a chunk that has neither, for its filters. */
 const introduce = (reply: Reply, chunk: Fields): boolean => {
   const id = text(chunk, "id")
   const model = text(chunk, "model")
@@ -90,7 +89,7 @@ const introduce = (reply: Reply, chunk: Fields): boolean => {
   return id !== undefined || model !== undefined
 }
 
-/** What a vendor signs, and wants back with the next request: thoughts and calls. */
+/** What a vendor signs and wants back with the next request: thoughts and calls. */
 class Signatures {
   readonly #name: string
   readonly #reply: Reply
@@ -107,7 +106,7 @@ class Signatures {
     for (const piece of list(message, "reasoning_details")) this.#reply.keep(addDetail(this.#details, piece))
   }
 
-  /** Servers that speak for Gemini sign a call as Google does, perhaps in each of its pieces. */
+  /** Servers in front of Gemini sign calls as Google does, perhaps in every piece of a call. */
   call(key: string, piece: Fields): void {
     const signature = text(fields(fields(piece, "extra_content"), "google"), "thought_signature")
     if (signature === undefined || this.#calls.has(key)) return
@@ -115,7 +114,7 @@ class Signatures {
     this.#reply.endThinking({ [this.#name]: { signature, callId: this.#reply.ownId(key) } })
   }
 
-  /** Reports the thoughts, if any is signed: only then does the vendor want them back. */
+  /** Reports the thoughts if any is signed. The vendor does not want unsigned ones back. */
   end(): void {
     if (!this.#details.some(({ data, signature }) => data !== undefined || signature !== undefined)) return
     for (const detail of this.#details) {
@@ -126,7 +125,7 @@ class Signatures {
   }
 }
 
-/** Whether a delta holds words, thoughts or calls: a role alone is no part of what is said. */
+/** Whether a delta holds text, thinking or calls. A role alone does not count. */
 const saysAnything = (delta: Fields | undefined): boolean =>
   spoken.some((key) => {
     const value = delta?.[key]
@@ -144,7 +143,7 @@ const spoken = [
   "audio"
 ]
 
-/** The calls in a message; before there were lists of them, it had one. */
+/** The calls of a message. The older format has a single one. */
 const callsOf = (message: Fields | undefined): ReadonlyArray<Fields> => {
   if (message?.["tool_calls"] === undefined && message?.["function_call"] === undefined) return none
   const call = fields(message, "function_call")
@@ -166,7 +165,10 @@ const thoughtOf = (reply: Reply, message: Fields | undefined) => {
 
 type Detail = { [key: string]: string | number }
 
-/** Keeps a piece of what OpenRouter tells of a thought, joined to the one it goes on with; gives how much is kept more. */
+/**
+ * Keeps a piece of a thought of OpenRouter, joined to the one that it continues. Returns by how much the kept text
+ * grew.
+ */
 const addDetail = (details: Array<Detail>, piece: Fields): number => {
   const type = text(piece, "type") ?? ""
   const index = count(piece, "index")
@@ -198,12 +200,11 @@ const speak = (reply: Reply, content: unknown) => {
 }
 
 /**
- * Reads a piece of a call; in a whole reply each is a call of its own.
+ * Reads a piece of a call. In a whole reply, each piece is a call of its own.
  *
- * A piece belongs to the call of its index, or else of its id, or else continues
- * the one that stands where it stands (`beside`: there is a piece for each) or
- * the last one, unless it begins another call there (`isOther`). A whole call
- * that is told again is heard once.
+ * A piece belongs to the call with its index, or else with its id. Without either it continues the call at its position
+ * (`beside`, if there is a piece for each call) or the last call, unless it begins another call (`isOther`). A whole
+ * call that is repeated counts once.
  */
 const readCall = (
   reply: Reply,
@@ -231,7 +232,7 @@ interface Head {
   readonly params: unknown
 }
 
-/** The call a piece would belong to. */
+/** The call that a piece would belong to. */
 const knownCall = (
   reply: Reply,
   keys: Map<number, string>,
@@ -246,9 +247,9 @@ const knownCall = (
 
 const keyAt = (place: number): string => `next ${place}`
 
-/** Whether a piece is a whole call, told once more: with its id and name, or with no name at all. */
+/** Whether a piece repeats a whole call, either with its id and name or with no name at all. */
 const isAgain = (reply: Reply, known: string, { id, name, params }: Head): boolean => {
-  // Where every call has the same index, the one that is meant may be an earlier one.
+  // Where every call has the same index, an earlier call may be meant.
   const key = (id === undefined ? undefined : reply.keyOfId(id)) ?? known
   const isNamed = id === undefined ? name === undefined : id === reply.callId(key)
   return (
@@ -260,9 +261,9 @@ const isAgain = (reply: Reply, known: string, { id, name, params }: Head): boole
 }
 
 /**
- * Whether a piece begins another call than the one it would belong to: one with another id or name, or with
- * arguments for a call that has all of its own. Some servers give every call index 0, or one id. What begins no
- * arguments is no call: it spoils those it follows.
+ * Whether a piece begins another call than the one it would belong to. It does if it has another id or name, or brings
+ * arguments although that call has all of its own. Some servers give every call index 0, or the same id. A piece
+ * without the start of new arguments is not a call: it invalidates the call that it follows.
  */
 const isOther = (reply: Reply, key: string, index: number | undefined, { id, name, params }: Head): boolean => {
   const hasMore = isFields(params) || (typeof params === "string" && /^\s*[{[]/.test(params))
@@ -273,7 +274,7 @@ const isOther = (reply: Reply, key: string, index: number | undefined, { id, nam
   return known !== undefined && known !== name
 }
 
-/** Begins a call; one that brings only arguments has the id and the name of the call before it. */
+/** Begins a call. One that brings only arguments takes the id and the name of the call before it. */
 const begin = (reply: Reply, before: string | undefined, { id, name }: Head): string => {
   const key = keyAt(reply.callCount)
   const isBare = before !== undefined && name === undefined && (id === undefined || id === reply.callId(before))
@@ -314,7 +315,7 @@ const toUsage = (usage: Fields | undefined): ReportedUsage => {
     count(usage, "cached_tokens")
   const completion = count(usage, "completion_tokens")
   const reasoning = count(fields(usage, "completion_tokens_details"), "reasoning_tokens")
-  // Some servers count reasoning beside the completion, most within it: the total tells.
+  // Most servers count reasoning within the completion, some beside it. The total tells which.
   const both = sum(completion, reasoning)
   const isApart = both !== undefined && sum(prompt, both) === count(usage, "total_tokens")
   return {
@@ -344,16 +345,16 @@ const reasons: ReadonlyMap<string, Fault["reason"]> = new Map<string, Fault["rea
   ["authentication_error", "authentication"]
 ])
 
-/** What an error document says about a status. */
+/** Classifies an error document and its status. */
 export const fault = (document: unknown, status: number): Told => {
   const { code, isReply, known } = errorOf(document)
-  // A status says more than a general type; only the precise codes overrule it.
+  // A status says more than a general error type; only precise codes overrule it.
   const reason = statusReason(status)
   const isPrecise = known !== undefined && known !== "invalid_request" && known !== "server_error"
   return { reason: isPrecise ? known : reason, code, isReply }
 }
 
-/** What an error within a reply says. */
+/** Classifies an error within a reply. */
 export const inStream = (chunk: Fields): Fault => {
   const { code, known, status } = errorOf(chunk)
   return { reason: known ?? (status === undefined ? "server_error" : statusReason(status)), code }
@@ -364,7 +365,7 @@ const errorOf = (document: unknown) => {
   const error = fields(outer, "error") ?? outer
   const codes = [text(error, "code"), text(error, "type")].filter((code) => code !== undefined)
   const code = codes.find((code) => reasons.has(code)) ?? codes[0]
-  // Gateways write a status as text, too.
+  // Gateways may write a status as text.
   const status = Number(error?.["code"])
   const told = saysDayIsOver(error) ? "quota_exhausted" : code === undefined ? undefined : reasons.get(code)
   const isVague = told === undefined || told === "invalid_request"
@@ -372,7 +373,7 @@ const errorOf = (document: unknown) => {
     code,
     known: isVague && saysTooLong(text(error, "message") ?? text(outer, "error")) ? "context_length" : told,
     status: status >= 400 ? status : undefined,
-    // So Groq says, as a refusal or in the stream, that the model miswrote a call.
+    // With this code Groq reports, in a refusal or in the stream, that the model wrote an invalid call.
     isReply: codes[0] === "tool_use_failed"
   }
 }

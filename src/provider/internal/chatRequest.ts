@@ -1,7 +1,7 @@
 /**
- * Requests in the Chat Completions format, spoken by OpenAI and by most others.
+ * Writes requests in the Chat Completions format of OpenAI and most other vendors.
  *
- * Servers differ in small ways: each has a dialect that says how it wants them.
+ * Servers differ in small ways: each has a dialect that says what it accepts.
  */
 
 import * as Grammar from "../../Grammar.ts"
@@ -29,30 +29,30 @@ import {
  */
 export type GrammarForm = "gbnf" | "structured_outputs" | "structural_tag" | "json_schema"
 
-/** The names under which servers tell thinking and take it back. */
+/** The names under which servers return thinking and take it back. */
 export type ThinkingField = "reasoning_content" | "reasoning"
 
-/** How one server wants its requests. */
+/** What one server accepts. */
 export interface Dialect {
   readonly name: string
-  /** Content is always a list of parts (OpenAI); else text alone is a string. */
+  /** Whether content is always a list of parts, as for OpenAI. Otherwise text alone is a string. */
   readonly alwaysLists: boolean
-  /** Takes `stream_options`. */
+  /** Whether the server takes `stream_options`. */
   readonly usageOption: boolean
-  /** How it takes a grammar, if it does. */
+  /** How the server takes a grammar, if it does. */
   readonly grammar: GrammarForm | undefined
-  /** Where it gets its own thinking back next to its calls, if it takes it. */
+  /** The field in which the server takes its own thinking back beside its calls, if it does. */
   readonly returnsThinking: ThinkingField | false
-  /** Wants roles to alternate: neighbouring messages of one role are sent as one. */
+  /** Whether roles must alternate. Neighbouring messages of one role are then merged. */
   readonly alternates: boolean
   readonly seedName: string
-  /** Takes only ids of calls of nine letters and digits (Mistral). */
+  /** Whether call ids must have nine letters and digits, as for Mistral. */
   readonly shortIds: boolean
-  /** Has OpenAI's models, of which reasoners take another limit and no sampling options. */
+  /** Whether the server has OpenAI's models, whose reasoning models take another limit and no sampling options. */
   readonly reasoners: boolean
 }
 
-/** A message as JSON text; what is `open` may be joined with neighbours of its role. */
+/** A message as JSON text. Whatever is `open` may be merged with neighbours of its role. */
 export interface Written {
   readonly json: string
   readonly open: Open | undefined
@@ -63,7 +63,7 @@ interface Open {
   readonly content: Json
 }
 
-/** What a message becomes: one message, or one for each native result. */
+/** The messages that one message becomes: itself, or one for each native result. */
 export const toMessages =
   (dialect: Dialect) =>
   (message: Message, pieces: ReadonlyArray<Piece>): ReadonlyArray<Written> => {
@@ -76,7 +76,7 @@ export const toMessages =
         continue
       }
       written.push({ role: "tool", tool_call_id: idOf(dialect, piece), content: textOf(piece.pieces, "\n") })
-      // A result takes text only: what it shows follows in a message of the user.
+      // A result can only be text, so a user message after it shows its media.
       for (const inner of piece.pieces) if (inner.kind === "media") seen.push(inner)
     }
     const isModel = message.role === "assistant"
@@ -85,7 +85,7 @@ export const toMessages =
       const spokenMessage = toMessage(dialect, message, spoken(said))
       if (spokenMessage !== undefined) written.push(spokenMessage)
     }
-    // A model takes no media in its own messages: a message of the user shows what it made.
+    // Messages of the model cannot hold media, so a user message shows those it made.
     if (made.length > 0) written.push({ role: "user", content: toContent(dialect, made) })
     return written.map((item) => ({ json: JSON.stringify(item), open: dialect.alternates ? opened(item) : undefined }))
   }
@@ -95,7 +95,7 @@ const opened = ({ content, role, tool_calls }: JsonObject): Open | undefined =>
     ? undefined
     : { role, content }
 
-// The text of a message that stands alone is never written anew.
+// The text of a message that stands alone is never written again.
 const joined = (messages: ReadonlyArray<Written>): ReadonlyArray<string> => {
   const runs: Array<[Written, ...Array<Written>]> = []
   for (const message of messages) {
@@ -126,7 +126,7 @@ const toMessage = (dialect: Dialect, message: Message, pieces: ReadonlyArray<Pie
   for (const piece of pieces) {
     if (piece.kind === "thought") {
       const { callId, detail } = jsonObject(piece.signature)
-      // A detail of a call has its id, by whatever name that goes now.
+      // A detail of a call refers to it by its current id.
       const id = typeof callId === "string" ? { id: idOf(dialect, { id: wireId(callId) }) } : {}
       if (detail !== undefined) details.push({ ...jsonObject(detail), ...id })
       if (piece.text !== "") thoughts.push(piece.text)
@@ -188,14 +188,14 @@ const audioFormats: ReadonlyMap<string, string> = new Map([
   ["audio/mp3", "mp3"]
 ])
 
-/** The media the format has a place for: pictures by address too, sound and PDF files as bytes. */
+/** The media that the format supports: images also as addresses, audio and PDF files as bytes. */
 export const mediaOf = (imageUrls: boolean): Media => ({
   image: { urls: imageUrls },
   audio: { types: [...audioFormats.keys()], urls: false },
   document: { types: ["application/pdf"], urls: false }
 })
 
-/** The options that a model takes: reasoners are not sampled by options. */
+/** The options that a model takes. Reasoning models take no sampling options. */
 export const takes =
   (dialect: Dialect): NonNullable<ProviderShape["takes"]> =>
   ({ generation, model }) => {
@@ -247,7 +247,7 @@ const constraint = ({ grammar: form }: Dialect, { grammar }: Request): Settings 
   const tag = form === "structural_tag" ? Grammar.structuralTagOf(grammar) : undefined
   if (tag !== undefined) return { response_format: tag }
   const schema = Grammar.jsonSchemaOf(grammar)
-  // A hosted service takes objects only.
+  // Hosted services only accept objects.
   return schema === undefined || (form === "json_schema" && schema["type"] !== "object")
     ? {}
     : { response_format: { type: "json_schema", json_schema: { name: "reply", schema } } }

@@ -1,10 +1,9 @@
 /**
- * What the bridges to models of other packages share.
+ * Shared parts of the bridges to models of other packages.
  *
- * Their parts are read into the same reply as a vendor's own stream: ids are
- * unique, parameters are read once and strictly, everything is bounded. What
- * such a model wants back with its thinking or its calls is kept whole, under
- * the name of the bridge.
+ * Their parts are collected in the same reply as a vendor's own stream: ids are unique, parameters are read once and
+ * strictly, and everything is bounded. Metadata that such a model wants back with its thinking or its calls is kept
+ * whole, under the name of the bridge.
  */
 
 import * as Arr from "effect/Array"
@@ -26,9 +25,9 @@ import { fields, isFields, text } from "./readFields.ts"
 import { Reply } from "./replyParts.ts"
 
 /**
- * Asks another package's model and reads its parts, all of one read as one array.
+ * Calls another package's model and reads its parts, one array for each read.
  *
- * `ask` begins a call; `reader` tells what its parts mean.
+ * `ask` begins a call; `reader` reads its parts.
  */
 export const stream = <Part>(
   provider: string,
@@ -84,7 +83,7 @@ const timely = <A>(pull: Pull.Pull<A, Fault>, { idleTimeout }: Limits): Pull.Pul
     orElse: () => Effect.fail<Fault>({ reason: "timeout", note: `idleTimeout is ${Duration.format(idleTimeout)}` })
   })
 
-/** Thinking and calls of another package's model, identified by its own ids. An id may repeat. */
+/** The thinking and the calls of another package's model. Its ids may repeat. */
 export const makeTeller = (provider: string, reply: Reply) => {
   const thoughts = new Map<string, JsonObject>()
   const calls = new Map<string, { readonly key: string; readonly id: string }>()
@@ -101,7 +100,7 @@ export const makeTeller = (provider: string, reply: Reply) => {
     return call
   }
   return {
-    /** What is told beside thinking, at its begin or on the way. */
+    /** Metadata of thinking, at its start or later. */
     note,
     endThinking: (id: string, metadata: unknown) => {
       note(id, metadata)
@@ -114,7 +113,9 @@ export const makeTeller = (provider: string, reply: Reply) => {
       const call = calls.get(id)
       if (call !== undefined) reply.params(call.key, delta)
     },
-    /** Ends a call; `input` counts when no fragment of it came. What is wanted back travels as a wordless thought. */
+    /**
+     * Ends a call. `input` counts if no fragment of it arrived. Metadata to return travels as a thought without text.
+     */
     end: (id: string, name: string, input: unknown, metadata: unknown) => {
       const open = calls.get(id)
       const call = open ?? begin(id, name)
@@ -139,7 +140,7 @@ const merge = (before: JsonObject | undefined, told: JsonObject): JsonObject => 
   return merged
 }
 
-// What is no JSON, or cannot be read, means nothing to whoever reads it back.
+// Metadata that is not JSON, or cannot be read, is useless to its reader.
 const metadataOf = (metadata: unknown): JsonObject | undefined => {
   if (!isFields(metadata)) return undefined
   const plain = Result.try((): unknown => (isDeeper(metadata, 32) ? undefined : JSON.parse(JSON.stringify(metadata))))
@@ -151,7 +152,7 @@ const metadataOf = (metadata: unknown): JsonObject | undefined => {
 // The result of JSON.parse is JSON.
 const isJson = (value: unknown): value is JsonObject => isFields(value)
 
-/** What stands beside the pieces of one message: of a thought itself, or of a call by its id. */
+/** The metadata beside the pieces of one message: that of a thought, or of a call by its id. */
 export const optionsOf = (pieces: ReadonlyArray<Piece>) => {
   const calls = new Map<string, JsonObject>()
   for (const piece of pieces) {
@@ -162,7 +163,7 @@ export const optionsOf = (pieces: ReadonlyArray<Piece>) => {
   }
   return {
     call: (id: string): JsonObject | undefined => calls.get(id),
-    /** Undefined for a wordless thought that only signs a call. */
+    /** Undefined for a thought without text that only signs a call. */
     thought: (piece: Extract<Piece, { kind: "thought" }>): JsonObject | undefined => {
       const signature = isFields(piece.signature) ? piece.signature : {}
       const options = fields(signature, "options")

@@ -1,10 +1,9 @@
 /**
- * Cuts the text of a reply into JSON values, however it arrives.
+ * Splits the text of a reply into JSON values, however it arrives.
  *
- * A reply is server-sent events, JSON lines or one JSON document; which of them
- * it is shows in its first character, so a vendor that answers a streamed call
- * with a whole document is understood too. Work is linear and bounded: one
- * event or line by `frameLength`, a document by `Limits.fetchedBytes`.
+ * A reply is a stream of server-sent events, JSON lines, or one JSON document. Its first character tells which, so a
+ * whole document in answer to a streaming request is understood too. The work is linear and bounded: each event or line
+ * by `frameLength`, a document by `Limits.fetchedBytes`.
  */
 
 import * as Sse from "effect/encoding/Sse"
@@ -16,15 +15,15 @@ import { type Fields, isFields, parse } from "./readFields.ts"
 /** How a vendor streams. */
 export type Framing = "sse" | "ndjson"
 
-/** What reads the values of one reply. A returned fault ends the call. */
+/** Reads the values of one reply. A returned fault ends the call. */
 export interface Decoder {
   /** One event or line. */
   readonly event: (value: Fields) => Fault | undefined
-  /** An event that is named an error. */
+  /** An event named `error`. */
   readonly failed: (value: Fields) => Fault | undefined
-  /** A reply that came as one document. */
+  /** A reply that arrived as one document. */
   readonly whole: (value: Fields) => Fault | undefined
-  /** The vendor's end mark came, or else the body just ended. */
+  /** The end of the reply: by the vendor's end mark, or because the body ended. */
   readonly end: (isMarked: boolean) => void
 }
 
@@ -63,7 +62,7 @@ export const make = (framing: Framing, decoder: Decoder, limits: Limits): Frames
   }
 }
 
-// Blanks before a reply mean nothing.
+// White space before a reply is ignored.
 const spoken = /[^ \t\r\n\uFEFF]/
 
 const events = (decoder: Decoder): Frames => {
@@ -89,13 +88,13 @@ const events = (decoder: Decoder): Frames => {
     end: () => {
       isEnding = true
       const error = trailer.error()
-      // The blank line that closes the last event may be missing.
+      // The blank line after the last event may be missing.
       return push("\n\n") ?? (error === undefined ? undefined : decoder.failed(error))
     }
   }
 }
 
-/** A document among the events, which is how some vendors say why they end a stream. */
+/** A document among the events, with which some vendors say why they end a stream. */
 class Trailer {
   #text = ""
   #isLineStart = false
@@ -139,7 +138,7 @@ const lines = (decoder: Decoder, limits: Limits): Frames => {
           pendingLength = 0
         }
         if (isFirst && found.trim() === "{") {
-          // One document, written over many lines.
+          // One document over several lines.
           document = whole(decoder, limits)
           return document.push(`{${text.slice(at)}`)
         }
@@ -174,7 +173,7 @@ const whole = (decoder: Decoder, limits: Limits): Frames => {
   }
 }
 
-// Google gives its events as one list to whoever does not ask for a stream of events.
+// Google sends its events as one list if the request does not ask for server-sent events.
 const readList = (source: string, decoder: Decoder): Fault | undefined => {
   const values = parse(source)
   if (!Array.isArray(values)) return { reason: "incomplete" }
@@ -185,13 +184,13 @@ const readList = (source: string, decoder: Decoder): Fault | undefined => {
   return undefined
 }
 
-// What is named an error is one, whatever it says.
+// An event named `error` is an error, whatever it says.
 const failure = (source: string, decoder: Decoder): Fault | undefined => {
   const value = parse(source)
   return decoder.failed(isFields(value) ? value : {})
 }
 
-// Text that is no JSON is junk in the middle of a reply, and a cut at its end.
+// Text that is not JSON is noise within a reply, and means a cut at its end.
 const read = (source: string, isEnding: boolean, use: (value: Fields) => Fault | undefined): Fault | undefined => {
   const value = parse(source)
   if (isFields(value)) return use(value)

@@ -1,9 +1,8 @@
 /**
- * What both of Google's formats share: keys, media, signatures of calls, and how tokens are counted.
+ * What both Google formats share: keys, media, signatures of calls, and token counts.
  *
- * Google signs a native call and wants the signature back with it. A call of
- * ours holds no signature, so it travels as a wordless piece of thinking that
- * names its call.
+ * Google signs native calls and wants the signatures back with them. A call has no field for a signature, so it travels
+ * as a piece of thinking without text that names its call.
  */
 
 import * as Redacted from "effect/Redacted"
@@ -14,7 +13,7 @@ import { type Piece, wireId } from "./messageParts.ts"
 import { count, fields, isFields, list, string, sum, text } from "./readFields.ts"
 import { promptTokens } from "./replyUsage.ts"
 
-/** Where the key is looked for, in this order. */
+/** Where the key is looked up, in this order. */
 export const variables = ["GEMINI_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY", "GOOGLE_API_KEY"] as const
 
 /** Google under one of its names. */
@@ -47,7 +46,7 @@ export const callSignatures = (pieces: ReadonlyArray<Piece>): ReadonlyMap<string
   return signatures
 }
 
-/** Usage: thoughts are counted beside the answer, and prompts made by tools beside the prompt. */
+/** Usage. Google counts thoughts beside the answer, and prompts made by tools beside the prompt. */
 export const toUsage = (counts: {
   readonly prompt: number | undefined
   readonly byTools: number | undefined
@@ -76,7 +75,7 @@ const reasons: ReadonlyMap<string, Fault["reason"]> = new Map<string, Fault["rea
   ["DEADLINE_EXCEEDED", "timeout"]
 ])
 
-/** What an error document says; a precise detail counts more than the general status. */
+/** Classifies an error document. A precise detail counts more than the general status. */
 export const fault = (document: unknown, status: number): Told => {
   const error = isFields(document) ? fields(document, "error") : undefined
   const details = list(error, "details")
@@ -87,7 +86,7 @@ export const fault = (document: unknown, status: number): Told => {
   ].find((code) => code !== undefined && reasons.has(code))
   const number = count(error, "code")
   const known = number !== undefined && number >= 400 ? number : status
-  // Google sends no header: how long to wait stands in the document, as seconds with an "s".
+  // Google sends no header: the document says how long to wait, in seconds with an "s".
   const waits = details.map((detail) => /^(\d+(?:\.\d+)?)s$/.exec(string(detail, "retryDelay") ?? "")?.[1])
   const wait = waits.find((seconds) => seconds !== undefined)
   if (saysDayIsOver(error)) return { reason: "quota_exhausted", code }

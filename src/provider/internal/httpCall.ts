@@ -1,5 +1,5 @@
 /**
- * One model call over HTTP: asks, waits, retries, and delivers the parts as they arrive.
+ * Makes one model call over HTTP: sends, waits, retries, and delivers the parts as they arrive.
  *
  * A call is repeated only while nothing of the reply was delivered. All parts of one network read are delivered as one
  * array. The request ends with the stream: interrupting the consumer aborts it. Redirects are never followed, since the
@@ -35,19 +35,19 @@ import { isFields, parse } from "./readFields.ts"
 import { isSubstance, Reply } from "./replyParts.ts"
 import { requestIdOf, wordsOf } from "./vendorWords.ts"
 
-/** Whom to speak to, and how its refusals read. */
+/** Where to send a request, and how to classify refusals. */
 export interface Service {
   readonly name: string
   readonly secrets: ReadonlyArray<Redacted.Redacted>
   readonly headers: () => { readonly [name: string]: string }
-  /** What an error document says about a status. */
+  /** Classifies an error document and its status. */
   readonly fault: (document: unknown, status: number) => Told
 }
 
 /** What one vendor does differently. */
 export interface Vendor extends Service {
   readonly framing: Framing
-  /** Whether it may load a model before it replies: its headers then have at least five minutes. */
+  /** Whether it may load a model before it replies. Its headers then have at least five minutes. */
   readonly startsSlowly?: boolean | undefined
   readonly url: (request: Request) => string
   /** The JSON text of the request. */
@@ -64,7 +64,7 @@ export const stream =
   (request: Request): Stream.Stream<StreamPart, ProviderError> =>
     Stream.unwrap(call(client, vendor, request))
 
-/** Asks for a document, once: the list of models, for instance. */
+/** Requests a document once, such as the list of models. */
 export const document = Effect.fnUntraced(
   function* (client: HttpClient.HttpClient, service: Service, url: string) {
     const limits = yield* Limits
@@ -95,7 +95,7 @@ const call = Effect.fnUntraced(function* (client: HttpClient.HttpClient, vendor:
   return yield* patiently(vendor.name, secrets, begin(client, vendor, post, limits))
 })
 
-/** Makes one attempt: succeeds when the first part that says something is there. */
+/** Makes one attempt. It succeeds when the first part that says something has arrived. */
 const begin = Effect.fnUntraced(function* (
   client: HttpClient.HttpClient,
   vendor: Vendor,
@@ -133,7 +133,7 @@ const isOk = (response: HttpClientResponse.HttpClientResponse): boolean =>
 const firstOf = (pull: PartsPull): Effect.Effect<Parts, Fault> =>
   Pull.catchDone(pull, () => Effect.fail<Fault>({ reason: "incomplete" }))
 
-/** The response to a request, once its headers are there; they are waited for `least` at least. */
+/** The response to a request, as soon as its headers arrive. They have at least `least`. */
 const send = (
   client: HttpClient.HttpClient,
   ask: HttpClientRequest.HttpClientRequest,
@@ -142,7 +142,7 @@ const send = (
 ) =>
   Effect.andThen(allowed, client.execute(hideQuery(ask))).pipe(
     Effect.updateContext(direct),
-    // The connect limit is part of this one: an HTTP client does not tell when its connection stands.
+    // This includes the connect limit, because an HTTP client does not report when it is connected.
     Effect.timeoutOrElse({
       duration: Duration.max(headersTimeout, least),
       orElse: () =>
@@ -164,7 +164,7 @@ const send = (
     })
   )
 
-/** Moves the query of the address to parameters that spans, errors and logs show without their values. */
+/** Moves the query of the address to parameters, whose values spans, errors and logs do not show. */
 const hideQuery = (ask: HttpClientRequest.HttpClientRequest): HttpClientRequest.HttpClientRequest => {
   const url = URL.parse(ask.url)
   if (url === null || url.search === "") return ask
@@ -176,15 +176,15 @@ const hideQuery = (ask: HttpClientRequest.HttpClientRequest): HttpClientRequest.
   return HttpClientRequest.appendUrlParams(HttpClientRequest.setUrl(ask, url.href), params)
 }
 
-// Everything else in the query of a base URL may be a key.
+// Anything else in the query of a base URL may be a key.
 const plainParams: ReadonlySet<string> = new Set(["alt", "api-version", "limit", "pageSize"])
 
 const noUrl: Pick<Fault, "note"> = { note: "its address is no URL" }
 
-/** Where a request went: what else an address holds may be a secret. */
+/** The host of a request. Everything else in an address may be a secret. */
 const hostOf = (url: string): string => URL.parse(url)?.host ?? "there"
 
-// Nothing is followed, and trace ids stay here.
+// Redirects are not followed, and trace ids are not sent.
 const direct = (context: Context.Context<never>): Context.Context<never> =>
   Context.add(context, FetchHttpClient.RequestInit, {
     ...Context.getOrUndefined(context, FetchHttpClient.RequestInit),
@@ -212,7 +212,7 @@ const read = Effect.fnUntraced(function* (
   const reply = new Reply(limits)
   const { finish, take } = reader(vendor, reply, boundOf(response, limits), limits)
 
-  // What was said before a fault is delivered first, wherever the network cut the two.
+  // What was said before a fault is delivered first, wherever the network split the two.
   let broken: Fault | undefined
   const deliver = (fault: Fault | undefined): PartsPull => {
     if (fault?.reason === "limit_exceeded") return Effect.fail(named(fault))
@@ -278,20 +278,20 @@ const reader = (vendor: Vendor, reply: Reply, bound: Bound, limits: Limits) => {
   return { take, finish }
 }
 
-/** What a packed body may become is bounded closely; a plain one only needs an end. */
+/** The size of a compressed body is bounded closely; a plain one only needs some end. */
 const boundOf = (response: HttpClientResponse.HttpClientResponse, limits: Limits): Bound =>
   response.headers["content-encoding"] === undefined
     ? { most: 64 * limits.replyLength, by: "replyLength", value: limits.replyLength }
     : unpacked(response, limits)
 
-/** How many bytes a body may have, and the limit that says so, by its name and value. */
+/** The maximum number of bytes of a body, with the name and value of the limit behind it. */
 interface Bound {
   readonly most: number
   readonly by: string
   readonly value: number
 }
 
-/** What a packed body may become: so many bytes, and not too many for its packed length. */
+/** The maximum size of a compressed body: an absolute number of bytes, and a ratio to its compressed length. */
 const unpacked = (response: HttpClientResponse.HttpClientResponse, limits: Limits): Bound => {
   const packed = Number(response.headers["content-length"] ?? NaN)
   const most = Math.max(excerptBytes, packed * Bounds.decompressionRatio)
@@ -303,9 +303,9 @@ const unpacked = (response: HttpClientResponse.HttpClientResponse, limits: Limit
 type Utf8 = InstanceType<typeof TextDecoder>
 
 /**
- * Reads what follows the end of a reply: hardly anything, and soon.
+ * Reads what follows the end of a reply, which is next to nothing and soon over.
  *
- * A connection can be used again only when its answer was read to the end.
+ * A connection can be reused only after its response was read to the end.
  */
 const rest = (bytes: Pull.Pull<unknown, unknown>): Effect.Effect<void> =>
   Effect.ignore(Effect.timeoutOption(Effect.repeat(bytes, { times: 8 }), 200))
@@ -318,7 +318,7 @@ const decode = (utf8: Utf8, chunk?: Uint8Array): string | undefined => {
   }
 }
 
-/** Fails with what an answer other than 200 means. */
+/** Fails with the meaning of a response other than 200. */
 const refused = Effect.fnUntraced(function* (
   vendor: Service,
   response: HttpClientResponse.HttpClientResponse,
@@ -329,7 +329,7 @@ const refused = Effect.fnUntraced(function* (
   const now = yield* Clock.currentTimeMillis
   const body = reason === "redirect" ? "" : yield* excerpt(response, limits)
   const value = parse(body)
-  // Google's may come in a list, over hosts that speak another format, too.
+  // Google may send its error in a list, even from hosts that use another format.
   const document: unknown = Array.isArray(value) ? value[0] : value
   const told: Told = reason === "redirect" ? { reason } : refusal(vendor.fault(document, status), status)
   const fault: Fault = {
@@ -349,7 +349,7 @@ const withRequestId = (fault: Fault, { headers }: HttpClientResponse.HttpClientR
 
 const excerptBytes = 64 * 1024
 
-/** The beginning of a body; whatever goes wrong on the way, the status is what counts. */
+/** The beginning of a body. Errors while reading it do not matter: the status counts. */
 const excerpt = (response: HttpClientResponse.HttpClientResponse, limits: Limits): Effect.Effect<string> =>
   response.stream.pipe(
     Stream.scan(
@@ -367,7 +367,7 @@ const excerpt = (response: HttpClientResponse.HttpClientResponse, limits: Limits
     Effect.orElseSucceed(() => "")
   )
 
-/** The whole of a body, which is there within `idleTimeout`. */
+/** The whole of a body, which must arrive within `idleTimeout`. */
 const bodyOf = (
   response: HttpClientResponse.HttpClientResponse,
   { fetchedBytes, idleTimeout }: Limits

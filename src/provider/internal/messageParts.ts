@@ -2,9 +2,9 @@
  * Reduces a message to the five kinds of content that every vendor accepts: text, media, native calls, their results,
  * and thinking.
  *
- * Other content is sent in its text form. Media referenced by id are looked up, media that a model does not accept are
- * replaced by a text, and thinking is kept only for the provider and model that wrote it. Each message is encoded once
- * per adapter and model, and kept as long as the message lives.
+ * Other content is sent as text. Media referenced by id are looked up, media that a model does not accept are replaced
+ * by a text, and thinking is kept only for the provider and model that wrote it. Each message is encoded once per
+ * adapter and model, and the result is kept for as long as the message lives.
  */
 
 import * as Effect from "effect/Effect"
@@ -21,7 +21,7 @@ import * as Model from "../../Model.ts"
 import type { MediaLookup, Request } from "../../Provider.ts"
 import { isFields } from "./readFields.ts"
 
-/** A medium that can be sent: bytes as base64, or an address the vendor reads itself. */
+/** A medium that can be sent: bytes as base64, or an address that the vendor reads itself. */
 export interface MediaPiece {
   readonly kind: "media"
   readonly type: MediaContent["type"]
@@ -38,29 +38,29 @@ export type Piece =
   | {
       readonly kind: "result"
       readonly id: string
-      /** The name of the call it answers, when that is known. */
+      /** The name of the call it answers, if known. */
       readonly name: string | undefined
       readonly pieces: ReadonlyArray<Piece>
       readonly isError: boolean
     }
   | { readonly kind: "thought"; readonly text: string; readonly signature: Json | undefined }
 
-/** The settings one vendor encodes with. */
+/** The settings of one vendor. */
 export interface Settings {
   readonly provider: string
-  /** The media the format has a place for; the model must take their kind too. */
+  /** The media that the format supports. The model must accept their kind too. */
   readonly media: Media
 }
 
 /** How a format takes one kind of media. */
 export interface Form {
-  /** The MIME types it takes. Default: all of the kind. */
+  /** The MIME types it accepts. Default: all of the kind. */
   readonly types?: ReadonlyArray<string>
   /** Whether a medium can be an address. */
   readonly urls: boolean
 }
 
-/** The kinds a format has a place for. */
+/** The kinds that a format supports. */
 export type Media = { readonly [kind in MediaContent["type"]]?: Form }
 
 /** Every kind, as bytes and as an address. */
@@ -71,7 +71,7 @@ export const allMedia: Media = {
   document: { urls: true }
 }
 
-/** Makes the encoder of one adapter: the encoded messages of a request, in order, each encoded once. */
+/** Makes the encoder of one adapter. It returns the encoded messages of a request in order, each encoded once. */
 export const encoder = <A>(
   settings: Settings,
   encode: (message: Message, pieces: ReadonlyArray<Piece>, model: string) => A
@@ -91,7 +91,7 @@ export const encoder = <A>(
       const found = message.content.some(isNamed) ? yield* sought(settings, message, request.media) : undefined
       const reader = new Reader(settings, request, index)
       const value = encode(message, reader.pieces(found?.content ?? message.content), request.model.id)
-      // A medium that is not there yet may be there next time.
+      // A medium that is missing now may be there next time.
       if (found === undefined || found.isComplete) kept.set(message, { key, value })
       encoded.push(value)
     }
@@ -109,8 +109,8 @@ export const textOf = (pieces: ReadonlyArray<Piece>, separator = ""): string => 
 }
 
 /**
- * The pieces of a model's own message, and the media among them, for formats that take none there. Beside calls the
- * results must follow at once, so the media become texts.
+ * The pieces of a model's own message, and the media among them, for formats that allow none there. Results must follow
+ * calls at once, so beside calls the media become texts.
  */
 export const apart = (
   pieces: ReadonlyArray<Piece>
@@ -125,36 +125,36 @@ export const apart = (
   }
 }
 
-/** What a vendor wants back of calls that it ran itself: parts of its own format, kept as a thought without words. */
+/** Vendor data of calls that the vendor ran itself, in its own format, kept as a thought without text. */
 export const itemsOf = ({ signature }: Extract<Piece, { readonly kind: "thought" }>): ReadonlyArray<JsonObject> => {
   const items = jsonObject(signature)["items"]
   return Array.isArray(items) ? items.filter(isJsonObject) : []
 }
 
-/** A text piece that says what a medium would have been. */
+/** A text piece in place of a medium. */
 export const standIn = (media: Pick<MediaPiece, "type" | "mediaType">): Piece => ({
   kind: "text",
   text: `[${media.type} unavailable: ${media.mediaType}]`
 })
 
-/** The text for a medium that cannot be part of a reply, such as one a model made. */
+/** The text for a medium that cannot be part of a reply, such as one that a model made. */
 export const madeOf = (mediaType = unknownType): string => textOf([standIn({ type: kindOf(mediaType), mediaType })])
 
-/** Without empty texts, unless nothing else is left. */
+/** Removes empty texts, unless nothing else is left. */
 export const spoken = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Piece> => {
   const full = pieces.filter((piece) => piece.kind !== "text" || piece.text !== "")
   return full.length === 0 ? pieces.slice(0, 1) : full
 }
 
-/** An id as every vendor takes one: the same id always becomes the same. */
+/** An id that every vendor accepts. The same id always becomes the same. */
 export const wireId = (id: string): string => (wireIdShape.test(id) ? id : `call_${hash(id)}`)
 
 const wireIdShape = /^[A-Za-z0-9_-]{1,40}$/
 
-/** An id in nine letters and digits: the same id always becomes the same. */
+/** An id of nine letters and digits. The same id always becomes the same. */
 export const shortId = (id: string): string => (/^[A-Za-z0-9]{9}$/.test(id) ? id : hash(id).slice(0, 9))
 
-// FNV-1a, twice with different seeds: enough to keep the calls of one conversation apart.
+// FNV-1a, twice with different seeds: enough to tell the calls of one conversation apart.
 const hash = (text: string): string => {
   let a = 0x811c9dc5
   let b = 0x01000193
@@ -197,11 +197,11 @@ class Reader {
       case "thinking": {
         if (!this.#isOwn(part.origin)) return undefined
         const piece = { kind: "thought", text: part.content, signature: part.signature } as const
-        // A vendor refuses calls of a tool that the request does not have.
+        // A vendor rejects calls of tools that are not in the request.
         return itemsOf(piece).length > 0 && !hasHosted(this.#request) ? undefined : piece
       }
       case "tool_use":
-        // A request without tools may not show calls: they are told instead.
+        // A request without tools may not contain calls, so they are written as text.
         return this.#request.tools.length === 0
           ? { kind: "text", text: Contents.toText(part) }
           : { kind: "call", id: wireId(part.callId), name: part.name, input: part.input }
@@ -236,7 +236,7 @@ class Reader {
     } as const
     if (form?.urls === true && fits && url !== undefined) return { ...facts, source: { url } }
     if (form !== undefined && fits && data !== undefined) return { ...facts, source: { data: Base64.encode(data) } }
-    // A document that is text can be read by every model.
+    // Every model can read a document that is text.
     const read = data === undefined || !mediaType.startsWith("text/") ? undefined : utf8Of(data)
     return { kind: "text", text: read ?? Contents.placeholder(part) }
   }
@@ -247,7 +247,7 @@ class Reader {
     )
   }
 
-  // The call stands shortly before its result, so the look-back is short; it happens once per message.
+  // A call stands shortly before its result, so this look-back is short, and it happens once per message.
   #nameOf(callId: string): string | undefined {
     for (let index = this.#index; index >= 0; index--) {
       for (const part of this.#request.messages[index]?.content ?? []) {
@@ -282,7 +282,7 @@ interface Found {
   readonly isComplete: boolean
 }
 
-/** A store that cannot be read now is no reason to send a model less than it was to see: the call fails, and may be tried again. */
+/** If a store cannot be read, the model must not see less than intended: the call fails and may be retried. */
 const sought = (
   { provider }: Settings,
   { content }: Message,
@@ -294,7 +294,7 @@ const sought = (
       new ProviderError({ provider, reason: "disconnected", detail: `media cannot be looked up: ${message}` })
   )
 
-/** The contents with the media named by id in their place, as far as they are there. */
+/** The contents, with media referenced by id in their place if they are there. */
 const look = Effect.fnUntraced(function* (
   content: ReadonlyArray<Content>,
   lookup: MediaLookup

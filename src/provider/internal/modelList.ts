@@ -1,5 +1,5 @@
 /**
- * The models a service offers, as it lists them.
+ * Reads the list of models that a service offers.
  */
 
 import * as Effect from "effect/Effect"

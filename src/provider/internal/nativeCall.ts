@@ -1,5 +1,5 @@
 /**
- * A native call whose parameters come in pieces.
+ * A native call whose parameters arrive in pieces.
  */
 
 import * as Equal from "effect/Equal"
@@ -9,17 +9,17 @@ import * as Snapshot from "../../internal/base/snapshot.ts"
 import { isDeeper } from "../../internal/base/json.ts"
 import { parse } from "./readFields.ts"
 
-/** One call of a reply. It is open until its vendor ends it, or another begins in its place. */
+/** One call of a reply. It is open until its vendor ends it or another begins in its place. */
 export class NativeCall {
   readonly id: string
-  /** What the vendor calls it. */
+  /** The vendor's id of the call. */
   readonly given: string | undefined
   name: string | undefined
   isOpen = true
-  /** Its parameters, as far as they came. */
+  /** Its parameters so far. */
   text = ""
   #braces = new Braces()
-  /** Its parameters as they were read last; text where they are whole and no JSON, which they stay. */
+  /** Its parameters as last parsed, or the text itself if it is complete and not JSON. */
   #value: unknown
 
   constructor(id: string, given: string | undefined) {
@@ -27,17 +27,17 @@ export class NativeCall {
     this.given = given
   }
 
-  /** Whether the parameters are a whole object, or a list: what follows belongs to another. */
+  /** Whether the parameters are a whole object or list. What follows then belongs to another call. */
   get isWhole(): boolean {
     return this.#braces.areClosed
   }
 
-  /** Whether they are an empty object: where more follows, no more than a beginning, which some gateways write. */
+  /** Whether they are an empty object. If more follows, it was only the start that some gateways write. */
   get hasNone(): boolean {
     return isNone(this.text)
   }
 
-  /** What it is called with; some vendors say null where there is nothing. */
+  /** The input of the call. Some vendors write null for no input. */
   get params(): unknown {
     return this.text.trim() === "" ? {} : (this.#read(this.text) ?? {})
   }
@@ -52,26 +52,26 @@ export class NativeCall {
     if (typeof this.#value !== "string") this.#value = undefined
   }
 
-  /** Whether its parameters are these, as text, however it is spelled, or as a JSON value. */
+  /** Whether its parameters equal these, as text in any spelling or as a JSON value. */
   has(params: unknown): boolean {
     const told = typeof params === "string" || isDeeper(params, Bounds.jsonDepth) ? params : textOf(params)
     if (typeof told !== "string" || told === this.text) return told === this.text
-    // A value told again may be spelled in another way; neither a piece of one nor what goes on is read.
+    // A repeated value may be spelled differently. A piece of a value, and a value that goes on, are not compared.
     if (!this.isWhole || typeof this.#value === "string" || !told.trimEnd().endsWith("}")) return false
     return Equal.equals(this.#read(told), (this.#value ??= this.#read(this.text)))
   }
 
-  // Text that is not JSON, or nests too deeply for it, stays text.
+  // Text that is not JSON, or nests too deeply, stays text.
   #read(text: string): unknown {
     const value = parse(text)
     return value === undefined || isDeeper(value, Bounds.jsonDepth) ? text : value
   }
 }
 
-// It is asked before every fragment: a long text is none without a look at it.
+// This is checked before every fragment, so a long text is ruled out without parsing it.
 const isNone = (params: string): boolean => params.length < 16 && /^\s*\{\s*\}\s*$/.test(params)
 
-/** The braces of an object that comes in pieces, or the brackets of a list; each character is looked at once. */
+/** Counts the braces or brackets of a value that arrives in pieces, looking at each character once. */
 class Braces {
   #depth = 0
   #hasBegun = false
@@ -98,6 +98,8 @@ class Braces {
   }
 }
 
-/** Arguments as text. JavaScript would write a number too large for a double as null: as a whole they are no JSON then. */
+/**
+ * Parses arguments. JavaScript would write a number beyond a double as null, so such arguments do not count as JSON.
+ */
 export const textOf = (value: unknown): string =>
   value === undefined || Result.isSuccess(Snapshot.take(value)) ? (JSON.stringify(value) ?? "") : "out of range"

@@ -1,5 +1,5 @@
 /**
- * Failures of model calls: a reason and fixed words for everyone, and the vendor's own words for the developer.
+ * Failures of model calls: a reason and fixed words for everyone, and the vendor's own words for developers.
  *
  * A vendor's sentence may repeat a key or a prompt, so it never becomes part of the message.
  */
@@ -11,25 +11,25 @@ import { ForbidReal } from "../../Provider.ts"
 import { type Fields, list, string } from "./readFields.ts"
 import { safeWords } from "./vendorWords.ts"
 
-/** A failure before it has a name: `code` is the vendor's, unchecked. */
+/** A failure before it has a name. `code` is the vendor's, unchecked. */
 export interface Fault {
   readonly reason: ProviderReason
   readonly code?: string | undefined
-  /** Our own words on it. */
+  /** A note in our own words. */
   readonly note?: string | undefined
   readonly status?: number | undefined
   readonly retryAt?: number | undefined
-  /** How long the document of a refusal asks to wait, in milliseconds. */
+  /** How long the refusal asks to wait, in milliseconds. */
   readonly waitMs?: number | undefined
-  /** The vendor's own word on trying again. Default: the reason decides. */
+  /** The vendor's own statement on retrying. Default: the reason decides. */
   readonly retry?: boolean | undefined
-  /** Whether the model failed and not the request, so that this is a reply of its own: one that says nothing. */
+  /** Whether the model failed and not the request. It then counts as a reply without content. */
   readonly isReply?: boolean | undefined
   /** The vendor's own words, unchecked. */
   readonly vendor?: VendorWords | undefined
 }
 
-/** What a document says about a failure. */
+/** What an error document says. */
 export type Told = Pick<Fault, "reason" | "code" | "waitMs" | "isReply">
 
 const sentences: { readonly [reason in ProviderReason]: string } = {
@@ -55,7 +55,7 @@ const sentences: { readonly [reason in ProviderReason]: string } = {
   unknown: "the call failed"
 }
 
-/** Fails where real requests are forbidden, before one is made. */
+/** Fails before any request is made where real requests are forbidden. */
 export const allowed: Effect.Effect<void, Fault> = Effect.flatMap(ForbidReal, (isForbidden) =>
   isForbidden ? Effect.fail<Fault>({ reason: "forbidden" }) : Effect.void
 )
@@ -93,12 +93,12 @@ export const statusReason = (status: number): ProviderReason => {
 /**
  * Classifies a refused call: the status decides whether it may be retried, the document why it was refused.
  *
- * A document that contradicts its status is not believed, except that nothing helps an empty account or a prompt
- * that is too long.
+ * A document that contradicts its status is not believed. The exceptions are an empty account and a prompt that is too
+ * long, which no retry can help.
  */
 export const refusal = (told: Pick<Fault, "reason" | "code">, status: number): Pick<Fault, "reason" | "code"> => {
   const reason = statusReason(status)
-  // Who asks too much at a time is told of lengths as well, and may ask again.
+  // A rate limit on tokens also mentions lengths, but may be retried.
   const isLasting = lasting.has(told.reason) && !(status === 429 && told.reason === "context_length")
   const isAgreed = isLasting || passing.has(told.reason) === passing.has(reason)
   return isAgreed ? told : { ...told, reason }
@@ -106,17 +106,20 @@ export const refusal = (told: Pick<Fault, "reason" | "code">, status: number): P
 
 const lasting: ReadonlySet<ProviderReason> = new Set(["quota_exhausted", "context_length", "content_filter"])
 
-/** Whether a vendor's sentence says that a prompt is too long: many have no code for it. It is looked at, never passed on. */
+/**
+ * Whether a message says that a prompt is too long, for which many vendors have no code. It is only inspected, never
+ * passed on.
+ */
 export const saysTooLong = (sentence: string | undefined): boolean => sentence !== undefined && tooLong.test(sentence)
 
 const tooLong =
   /(prompt|input) (is )?too long|context (window|length|limit|size)|maximum (prompt|model|allowed input) length|range of input length|prompt token count|model token limit|validation error: `inputs`|reduce the length of the (messages|prompt)|exceeds the maximum number of tokens/i
 
-/** Whether what a vendor says is that nothing is left of a day: no wait within a call helps, be it the one that is named. */
+/** Whether a message says that a daily quota is used up. No wait within a call helps then, even if one is named. */
 export const saysDayIsOver = (error: Fields | undefined): boolean =>
-  // So OpenRouter says it of models that cost nothing.
+  // OpenRouter says so of free models.
   (string(error, "message") ?? "").includes("free-models-per-day") ||
-  // So Google does, over hosts that speak another format, too.
+  // Google says so, even from hosts that use another format.
   list(error, "details").some((detail) =>
     list(detail, "violations").some((violation) => string(violation, "quotaId")?.includes("PerDay"))
   )
@@ -124,14 +127,14 @@ export const saysDayIsOver = (error: Fields | undefined): boolean =>
 /** Whether the same call may succeed a little later. */
 export const isPassing = (fault: Fault): boolean => fault.retry !== false && passing.has(fault.reason)
 
-// Words in one case and no digit: what a code looks like and a key does not.
+// Words in one case without digits: codes look like that, and keys do not.
 const codeShape = /^(?=.{2,48}$)(?:[a-z]+(?:_[a-z]+)*|[A-Z]+(?:_[A-Z]+)*)$/
 
 /**
- * A vendor's error code, when it is a plain word and holds no secret.
+ * A vendor's error code, if it is a plain word and contains no secret.
  *
- * A code is compared with the secrets in both directions: a hostile answer
- * could put the key, or a piece of it, where a code belongs.
+ * The code is compared with the secrets in both directions, because a hostile answer could put a key, or a piece of
+ * one, in its place.
  */
 const safeCode = (code: string | undefined, secrets: ReadonlyArray<string>): string | undefined =>
   code !== undefined &&
@@ -140,7 +143,7 @@ const safeCode = (code: string | undefined, secrets: ReadonlyArray<string>): str
     ? code
     : undefined
 
-/** The error a caller sees, after the calls in `history` failed. */
+/** The error that a caller sees, after the calls in `history` failed. */
 export const toError = (
   provider: string,
   fault: Fault,
@@ -156,7 +159,7 @@ export const toError = (
     ...(fault.retry === false ? { shouldRetry: false } : {})
   })
 
-/** A call that failed and is made again. */
+/** A call that failed and is retried. */
 export const failedAttempt = (
   provider: string,
   fault: Fault,
@@ -179,17 +182,17 @@ const factsOf = (provider: string, fault: Fault, secrets: ReadonlyArray<string>)
   }
 }
 
-/** A time that can be told: whoever asks for a wait without end, or beyond all dates, asks for one until the last of them. */
+/** A time that a date can express. A longer or endless wait is cut to the last possible date. */
 export const instant = (at: number): number => Math.min(at, 8.64e15)
 
-/** The fault of a crossed bound, naming the limit and its value. */
+/** The fault of an exceeded limit, with its name and value. */
 export const limitFault = (limit: string, value: number): Fault => ({
   reason: "limit_exceeded",
   note: `${limit} is ${value}`
 })
 
 /**
- * When a retry makes sense, by the headers of a refused call, in milliseconds since the epoch.
+ * When to retry, by the headers of a refused call, in milliseconds since the epoch.
  *
  * `retry-after-ms` first, then `retry-after` in seconds or as a date.
  */

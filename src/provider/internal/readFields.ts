@@ -1,8 +1,7 @@
 /**
  * Reads fields of a vendor's JSON without trusting it.
  *
- * A field of another type than expected counts as absent, so a decoder is a
- * list of plain questions and no hostile value travels further.
+ * A field of an unexpected type counts as absent, so decoders stay simple and no hostile value gets further.
  */
 
 /** A JSON object of unknown fields. */
@@ -24,7 +23,7 @@ export const string = (of: Fields | undefined, key: string): string | undefined 
   return typeof value === "string" ? value : undefined
 }
 
-/** The string in a field, when it holds anything. */
+/** The string in a field, if it is not empty. */
 export const text = (of: Fields | undefined, key: string): string | undefined => {
   const value = of?.[key]
   return typeof value === "string" && value !== "" ? value : undefined
@@ -36,19 +35,19 @@ export const count = (of: Fields | undefined, key: string): number | undefined =
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : undefined
 }
 
-/** The objects of a list in a field; other elements are passed over. */
+/** The objects of a list in a field, without its other elements. */
 export const list = (of: Fields | undefined, key: string): ReadonlyArray<Fields> => {
   const value = of?.[key]
   return Array.isArray(value) ? value.filter(isFields) : []
 }
 
-/** The texts of a list in a field; other elements are passed over. */
+/** The strings of a list in a field, without its other elements. */
 export const strings = (of: Fields | undefined, key: string): ReadonlyArray<string> => {
   const value = of?.[key]
   return Array.isArray(value) ? value.filter((item) => typeof item === "string") : []
 }
 
-/** The first of several answers in a list, which may come alone: those with another index are other answers. */
+/** The first of several answers in a list, which may arrive one by one: those with another index are left out. */
 export const firstAnswer = (of: Fields | undefined, key: string): Fields | undefined =>
   list(of, key).find(({ index }) => index === undefined || index === null || index === 0)
 
@@ -59,7 +58,7 @@ export const sum = (...counts: ReadonlyArray<number | undefined>): number | unde
   return total
 }
 
-/** The JSON value of a text, or undefined when it is none. */
+/** The JSON value of a text, or undefined if it is not JSON. */
 export const parse = (source: string): unknown => {
   try {
     return JSON.parse(source)

@@ -15,11 +15,11 @@ export interface ReadRetryOptions {
   readonly attempts?: number | undefined
   /** The pause before the first repetition, doubled each time. Default: half a second. */
   readonly pause?: Duration.Input | undefined
-  /** Which failures are worth another call. Default: all but wrong arguments and defects. */
+  /** Which failures are retried. Default: all except invalid input and defects. */
   readonly while?: ((error: CallError) => boolean) | undefined
 }
 
-/** Creates the middleware. A skill that writes, or that the registry does not have, is called once. */
+/** Creates the middleware. A skill that writes, or that is not in the registry, is called once. */
 export const retryReads = (skills: SkillRegistryShape, options: ReadRetryOptions): Middleware => {
   const attempts = options.attempts ?? 3
   const pause = Duration.fromInputUnsafe(options.pause ?? "500 millis")

@@ -2,7 +2,7 @@
  * Collects the parts of a reply.
  *
  * A decoder only reports what it reads. The reply opens and closes text and thinking, joins the fragments of native
- * calls, gives every call an id of its own, and counts its size against the reply limit.
+ * calls, gives every call a unique id, and counts its size against the reply limit.
  */
 
 import * as Base64 from "effect/encoding/Base64"
@@ -26,13 +26,13 @@ export interface Ran {
   readonly sources?: ReadonlyArray<{ readonly url: string | undefined; readonly title: string | undefined }>
 }
 
-/** One reply being read. */
+/** One reply while it is read. */
 export class Reply {
-  /** What was not delivered yet: emptied by whoever delivers it. */
+  /** Parts that were not delivered yet. Whoever delivers them empties it. */
   out: Array<StreamPart.StreamPart> = []
   readonly #limits: Limits
   readonly #calls = new Map<string, NativeCall>()
-  /** How many calls there are of each id. */
+  /** How many calls have each id. */
   readonly #seen = new Map<string, number>()
   readonly #keys = new Map<string, string>()
   #last: string | undefined
@@ -51,7 +51,7 @@ export class Reply {
     return this.#isFinished
   }
 
-  /** The limit the reply broke. */
+  /** The limit that the reply exceeded. */
   get fault(): Fault | undefined {
     const { replyLength } = this.#limits
     if (this.#isTooDeep) return limitFault("jsonDepth", Bounds.jsonDepth)
@@ -83,7 +83,7 @@ export class Reply {
     this.out.push({ type: "reasoning-delta", id: this.#begin(false), delta })
   }
 
-  /** A medium the model made, as base64. One that is not, or is more than a run may keep, is replaced by a text. */
+  /** A medium that the model made, as base64. Invalid or oversized media are replaced by a text. */
   file(mediaType: string | undefined, data: string | Uint8Array): void {
     this.#mediaSize += data.length
     const isKept = data.length > 0 && this.#mediaSize <= 2 * this.#limits.mediaBytes && bytesOf(data) !== undefined
@@ -93,12 +93,12 @@ export class Reply {
     this.out.push({ type: "file", mediaType: mediaType ?? unknownType, data: encoded })
   }
 
-  /** Counts what is kept of a reply beside what is said: what its vendor wants back, until it can be told. */
+  /** Counts vendor data that is kept beside the text of a reply, until it can be reported. */
   keep(length: number): void {
     this.#size += length
   }
 
-  /** Ends the thinking that is open, with what its vendor wants back. */
+  /** Ends the open thinking, with the vendor data to send back. */
   endThinking(metadata: Metadata): void {
     this.#begin(false)
     this.#close(metadata)
@@ -132,7 +132,7 @@ export class Reply {
     })
   }
 
-  /** A call that the vendor ran itself, and the items of its format that it wants back. */
+  /** A call that the vendor ran itself, and the items of its format to send back. */
   hosted(ran: Ran, provider: string, items: ReadonlyArray<Fields>): void {
     const { id = `hosted_${this.#opened++}`, input, isError = false, name } = ran
     if (isDeeper(input, Bounds.jsonDepth) || isDeeper(items, Bounds.jsonDepth)) {
@@ -162,14 +162,14 @@ export class Reply {
     return this.#calls.size
   }
 
-  /** The key of the call last begun. */
+  /** The key of the last call begun. */
   get lastCall(): string | undefined {
     return this.#last
   }
 
   /**
-   * Begins a native call and returns its id. `key` tells open calls apart; an open call with the same key ends, since
-   * nothing more can arrive for it. Its name may follow (`name`).
+   * Begins a native call and returns its id. `key` tells open calls apart. An open call with the same key ends, since
+   * nothing more can arrive for it. The name may follow (`name`).
    */
   call(key: string, given: string | undefined, name: string | undefined): string {
     this.#close()
@@ -222,12 +222,12 @@ export class Reply {
     return this.#calls.get(key)?.name
   }
 
-  /** The key of the call last begun under a vendor's id. */
+  /** The key of the last call begun with this id of the vendor. */
   keyOfId(given: string): string | undefined {
     return this.#keys.get(given)
   }
 
-  /** Whether the parameters of a call are a whole object, or a list. */
+  /** Whether the parameters of a call are a whole object or list. */
   isWhole(key: string): boolean {
     return this.#calls.get(key)?.isWhole === true
   }
@@ -237,7 +237,7 @@ export class Reply {
     return this.#calls.get(key)?.hasNone === true
   }
 
-  /** Whether the parameters of a call are these, as text or as a JSON value. */
+  /** Whether the parameters of a call equal these, as text or as a JSON value. */
   hasParams(key: string, params: unknown): boolean {
     return this.#calls.get(key)?.has(params) === true
   }
@@ -265,10 +265,10 @@ export class Reply {
   }
 }
 
-/** The bytes of a medium; a text that is no base64 holds none. */
+/** The bytes of a medium. Text that is not base64 has none. */
 export const bytesOf = (data: string | Uint8Array): Uint8Array | undefined =>
   typeof data === "string" ? Result.getOrUndefined(Base64.decode(data)) : data
 
-/** Whether a part says anything; until then a failed call may be made again unnoticed. */
+/** Whether a part says anything. Until one does, a failed call can be retried unnoticed. */
 export const isSubstance = (part: StreamPart.StreamPart): boolean =>
   part.type !== "response-metadata" && part.type !== "text-start" && part.type !== "reasoning-start"

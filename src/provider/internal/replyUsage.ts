@@ -4,7 +4,7 @@
 
 import type { ReportedUsage } from "../../StreamPart.ts"
 
-/** The tokens of a prompt, of which some were read from a cache; a cache larger than its prompt tells nothing. */
+/** The tokens of a prompt, some of which were read from a cache. A cache count above the prompt's is ignored. */
 export const promptTokens = (
   total: number | undefined,
   cacheRead: number | undefined

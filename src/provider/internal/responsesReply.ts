@@ -15,9 +15,9 @@ import { name } from "./responsesRequest.ts"
 /** Reads the items of a response, by their index. */
 class Items {
   readonly #reply: Reply
-  /** The items of which something arrived before their end. */
+  /** Items of which something arrived before their end. */
   readonly #begun = new Set<string>()
-  /** Reasoning that ended; the next item shows whether it led to a call. */
+  /** Reasoning that has ended. The next item shows whether it led to a call. */
   #reasoning: { readonly id: string; readonly encrypted: string } | undefined
   isRefused = false
 
@@ -48,7 +48,7 @@ class Items {
     this.#reply.params(key, delta)
   }
 
-  /** Ends an item. What did not arrive in pieces is read from the whole. */
+  /** Ends an item. Anything that did not arrive in pieces is read from the whole. */
   stop(key: string, item: Fields | undefined): void {
     const isNew = !this.#begun.has(key)
     switch (string(item, "type")) {

@@ -1,8 +1,8 @@
 /**
  * Requests in OpenAI's Responses format.
  *
- * Nothing is stored at the service: every request sends the whole conversation, with the encrypted reasoning of the
- * model before what it led to.
+ * Nothing is stored at the service: every request sends the whole conversation, with the model's encrypted reasoning
+ * before what it led to.
  */
 
 import * as Grammar from "../../Grammar.ts"
@@ -24,10 +24,10 @@ import {
 } from "./messageParts.ts"
 import { text } from "./readFields.ts"
 
-/** The name under which reasoning is kept and extras are given. */
+/** The name under which reasoning is kept and vendor options are given. */
 export const name = "openai"
 
-/** The media the format has a place for. */
+/** The media that the format supports. */
 export const media: Media = { image: { urls: true }, document: { types: ["application/pdf"], urls: true } }
 
 /** The items that a message becomes, each as JSON text. */
@@ -35,11 +35,11 @@ export const toItems = (message: Message, pieces: ReadonlyArray<Piece>): Readonl
   const isModel = message.role === "assistant"
   const { made, said } = isModel ? apart(pieces) : { made: [], said: pieces }
   const items = isModel ? modelItems(said) : hostItems(message.role === "system" ? "system" : "user", said)
-  // The model takes no media in its own messages: a message of the user shows what it made.
+  // Messages of the model cannot hold media, so a user message shows those it made.
   return [...items, ...hostItems("user", made)].map((item) => JSON.stringify(item))
 }
 
-/** Texts and media that follow each other share a message; results stand beside it. */
+/** Consecutive texts and media share a message; results are items of their own. */
 const hostItems = (role: "system" | "user", pieces: ReadonlyArray<Piece>): ReadonlyArray<JsonObject> => {
   const items: Array<JsonObject> = []
   const content: Array<Json> = []
@@ -66,7 +66,7 @@ const toPart = (piece: MediaPiece | Extract<Piece, { readonly kind: "text" }>): 
     : { type: "input_file", filename: piece.filename ?? "document.pdf", file_data: url }
 }
 
-/** Reasoning stands before the call it led to, everything else where it was said. */
+/** Puts reasoning before the call it led to, and everything else where it was said. */
 const modelItems = (pieces: ReadonlyArray<Piece>): ReadonlyArray<JsonObject> => {
   const items: Array<JsonObject> = []
   const before = new Map<string, Array<JsonObject>>()
@@ -92,7 +92,7 @@ const modelItems = (pieces: ReadonlyArray<Piece>): ReadonlyArray<JsonObject> => 
   return items
 }
 
-/** The service knows no reasoning by its id alone, since it stored none. */
+/** The service stored no reasoning, so its id alone is worthless. */
 const reasoningOf = (piece: Extract<Piece, { readonly kind: "thought" }>): JsonObject | undefined => {
   const kept = jsonObject(piece.signature)
   const encrypted = text(kept, "encrypted")
@@ -105,7 +105,7 @@ const reasoningOf = (piece: Extract<Piece, { readonly kind: "thought" }>): JsonO
   }
 }
 
-/** The options that a model takes: one that reasons is not sampled by options, and only it thinks. */
+/** The options that a model takes. Only reasoning models think, and they take no sampling options. */
 export const takes: NonNullable<ProviderShape["takes"]> = ({ generation, model }) => {
   const { seed: _, stopSequences: __, temperature, thinking, topP, ...others } = generation
   if (isReasoner(model.id)) {
@@ -153,7 +153,7 @@ export const toBody = (request: Request, messages: ReadonlyArray<ReadonlyArray<s
 const thinkingOf = ({ thinking }: Generation): Settings =>
   thinking === undefined ? {} : { effort: thinking.effort, summary: "auto" }
 
-/** What the service adds to a reply only when it is asked to. */
+/** What the service adds to a reply only on request. */
 const includes = (reasons: boolean, searches: boolean): ReadonlyArray<string> | undefined => {
   const parts = [
     ...(reasons ? ["reasoning.encrypted_content"] : []),

@@ -20,7 +20,7 @@ export type Failure = Stream.Error<ModelStream>
 /** Tells whether the same call may succeed a little later. */
 export const isPassing = (error: ProviderError): boolean => error.isRetryable
 
-/** Opens a reply again as long as that may help; what stops a run on purpose is never repeated. */
+/** Starts a reply again as long as that may help. A failure that stops the run on purpose is never retried. */
 export const again = (
   opened: Effect.Effect<ModelStream, Failure, Scope.Scope>,
   options: RetryOptions
@@ -43,7 +43,7 @@ export const again = (
 
 const pauses = Schedule.exponential("500 millis").pipe(Schedule.jittered)
 
-/** Decides about a reply that broke off, after the pause before its next attempt. */
+/** Decides on a reply that broke off, after the pause before its next attempt. */
 export const restart =
   (options: RetryOptions) =>
   ({ attempt, error }: ReplyFailure): Effect.Effect<boolean> =>
@@ -55,7 +55,7 @@ export const restart =
       return true
     })
 
-/** The pause of a schedule before its nth repetition. Undefined if the schedule ends before. */
+/** The pause of a schedule before its nth repetition, or undefined if the schedule ends before. */
 const pauseBefore = Effect.fnUntraced(function* (
   nth: number,
   schedule: Schedule.Schedule<unknown, ProviderError>,

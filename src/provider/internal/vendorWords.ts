@@ -1,5 +1,5 @@
 /**
- * The vendor's own words on a failed call, made safe: bounded, and without the key or a piece of it.
+ * The vendor's own words on a failed call, made safe: bounded, and without the key or any piece of it.
  */
 
 import type { VendorWords } from "../../KernelError.ts"
@@ -7,11 +7,11 @@ import { redact } from "../../internal/base/redact.ts"
 import { shorten } from "../../internal/base/text.ts"
 import { type Fields, fields, isFields, list, text } from "./readFields.ts"
 
-/** Reads the words of an error document: an object in one of the vendors' forms, or plain text. */
+/** Reads the words of an error document, which is an object in one of the vendors' forms or plain text. */
 export const wordsOf = (document: unknown): VendorWords => {
   if (typeof document === "string") return plainWords(document)
   const outer = isFields(document) ? document : undefined
-  // A response that failed holds its error.
+  // A failed response contains its error.
   const error = fields(outer, "error") ?? fields(fields(outer, "response"), "error") ?? outer
   return defined({
     message: messageOf(outer, error),
@@ -22,7 +22,7 @@ export const wordsOf = (document: unknown): VendorWords => {
   })
 }
 
-/** The vendor's id of a request, by the headers of its answer. */
+/** The vendor's id of a request, from the headers of its response. */
 export const requestIdOf = (headers: { readonly [name: string]: string | undefined }): string | undefined =>
   idHeaders.map((name) => headers[name]).find((id) => id !== undefined && id !== "")
 
@@ -40,7 +40,7 @@ export const safeWords = (words: VendorWords | undefined, secrets: ReadonlyArray
 const wordLength = 2000
 const readLength = 2 * wordLength
 
-/** Removes every word that shares a piece of `pieceLength` characters with a secret, or is a piece of one. */
+/** Removes every word that shares `pieceLength` characters with a secret, or is a piece of one. */
 const withoutSecrets = (said: string, secrets: ReadonlyArray<string>): string => {
   const pieces = new Set<string>()
   for (const secret of secrets) {
@@ -59,7 +59,7 @@ const withoutSecrets = (said: string, secrets: ReadonlyArray<string>): string =>
 
 const pieceLength = 5
 
-// A page says nothing about the call.
+// A page of HTML says nothing about the call.
 const plainWords = (said: string): VendorWords => (/^\s*(<|$)/.test(said) ? {} : { message: said.trim() })
 
 const messageOf = (outer: Fields | undefined, error: Fields | undefined): string | undefined => {
@@ -75,7 +75,7 @@ const violationOf = (error: Fields | undefined): string | undefined =>
     .map((violation) => text(violation, "field"))
     .find((field) => field !== undefined)
 
-// A code may be a number, as a status.
+// A code may be a number, like a status.
 const wordOf = (of: Fields | undefined, key: string): string | undefined => {
   const value = of?.[key]
   return typeof value === "number" ? String(value) : text(of, key)
