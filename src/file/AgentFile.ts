@@ -106,7 +106,7 @@ export const load: (
   path: string
 ) => Effect.Effect<Agent<unknown>, ConfigInvalid | AgentConfigInvalid, FileSystem.FileSystem> = (path) => loadFrom(path)
 
-/** Loads the file at `path`, which with `folder` must be inside that folder. */
+/** Loads the file at `path`. With `folder`, the file must be inside it. */
 const loadFrom = Effect.fnUntraced(function* (path: string, folder?: string) {
   const text = yield* readText(path, "agent", maxBytes, folder)
   return yield* Effect.mapError(
@@ -191,7 +191,7 @@ const toSchema = (schema: unknown): Result.Result<Schema.ConstraintDecoder<unkno
   return Result.try({
     try: () => made("error"),
     catch: (error) => {
-      // If it can be read without its patterns, they are the reason for refusing it.
+      // If it can be read without its patterns, they are the reason for the refusal.
       const hasPattern = Result.isSuccess(Result.try(() => made("ignore")))
       const why = error instanceof Error ? error.message : "it cannot be read"
       return new AgentConfigInvalid({ path: "output_schema", reason: hasPattern ? patterned : why })

@@ -106,7 +106,7 @@ const shelf = (files: FileSystem.FileSystem, folder: string): Shelves.Shelf => {
   }
 }
 
-/** Reads a file that is really in this folder: a link in its place is none of ours. */
+/** Reads a file that is really in this folder. A link in its place is ignored. */
 const bytesAt = (
   { files, folder }: Folder,
   path: string,
@@ -130,7 +130,7 @@ const recordAt = Effect.fnUntraced(function* (place: Folder, path: string) {
 const namesIn = ({ files, folder }: Folder) =>
   Effect.catchIf(files.readDirectory(folder), isTag("NotFound"), () => Effect.succeed([]))
 
-/** Removes partial files of killed processes: a write never takes an hour. */
+/** Removes partial files of killed processes, after an hour: no write takes that long. */
 const sweep = Effect.fnUntraced(function* (place: Folder) {
   const { files, folder } = place
   const now = yield* Clock.currentTimeMillis
@@ -194,7 +194,7 @@ const add = Effect.fnUntraced(function* (place: Folder, media: StoredMedia, limi
   const before = place.counted ?? (yield* Effect.andThen(Effect.ignore(sweep(place)), count(place)))
   place.counted = before
   if (before.bytes + size > limit) return yield* Shelves.full(limit)
-  // After an interruption, or when another process was faster, the count is unknown and repeated.
+  // After an interruption, or if another process was faster, the count is unknown and made again.
   place.counted = undefined
   const bytes = media.source._tag === "Bytes" ? media.source.bytes : none
   const digest = digestOf(bytes)
@@ -209,7 +209,7 @@ const add = Effect.fnUntraced(function* (place: Folder, media: StoredMedia, limi
   return media
 })
 
-/** A file of another kind or size than it was written with was changed by someone else. */
+/** A file of another kind or size than the one written was changed by someone else. */
 const readable = <A>(
   read: Effect.Effect<A, Read.Refusal>,
   path: string

@@ -46,7 +46,7 @@ export interface Options {
 }
 
 /**
- * Creates a store in a directory, which is made if it is not there. Only the owner of its files can read them.
+ * Creates a store in a directory, which is created if necessary. Only the owner of its files can read them.
  *
  * @category constructors
  * @since 0.1.0
@@ -57,7 +57,7 @@ export const make = (
 ): Effect.Effect<RunStore.RunStoreShape, StoreError, FileSystem.FileSystem> =>
   Effect.map(open(directory, options), ({ store }) => store)
 
-/** The runs of a directory, and the followers of their journals in this process. */
+/** The runs of a directory, and the readers that follow their journals in this process. */
 interface Directory {
   readonly files: FileSystem.FileSystem
   readonly path: string
@@ -175,7 +175,7 @@ const append = Effect.fnUntraced(function* (
   const { runId } = state
   const line = { first: records[0].revision, last: state.revision, text }
   const log = journals.log(Name.make(runId))
-  // A run whose only record is damaged is there all the same: its head says so.
+  // A run whose only record is damaged still exists, as its head shows.
   if (line.first === 1 && (yield* log.end).seq === 0 && (yield* Head.read(directory.files, fileOf(directory, runId)))) {
     return yield* damaged(runId, 1, "it cannot be read")
   }
@@ -208,7 +208,7 @@ const afterwards = Effect.fnUntraced(
     followers.wake(state.runId)
     const part = marks.due(records, state, bytes)
     if (part === undefined) return
-    // The line in which the part ends is read again as a whole.
+    // The line with the end of the part is read again as a whole.
     yield* Head.writePart(files, path, part, part.state.revision === state.revision ? after : before)
     marks.written(part)
   },
@@ -224,11 +224,11 @@ const acquire = Effect.fnUntraced(function* (directory: Directory, runId: string
   yield* stands(directory, runId, claim)
   const held = yield* Leases.acquire(files, path, workerId, millis, clock)
   if (held !== undefined) return yield* new RunBusy({ runId, ...held })
-  // Its last owner appended before it gave the lease back.
+  // Its last owner appended before it released the lease.
   yield* Effect.tapError(stands(directory, runId, claim), () => Leases.release(files, path, workerId))
 })
 
-/** Fails unless a run is as a worker saw it. */
+/** Fails if a run has changed since a worker saw it. */
 const stands = Effect.fnUntraced(function* ({ heads }: Directory, runId: string, claim: RunStore.Claim) {
   if (claim.seen === undefined) return
   const head = yield* heads.of(Name.make(runId), false)

@@ -2,11 +2,11 @@
  * Loads skills from a folder of code files with `import`, and watches the folder.
  *
  * Every `.ts`, `.mts`, `.js` and `.mjs` file of the folder is a skill file, except type declarations, tests, and names
- * that begin with `_` or `.`. Globs choose among them and include subfolders; a folder whose name begins with `_` or
- * `.`, and `node_modules`, are left out. A changed file is imported again; an unchanged one is not, even if it was saved again, so
- * its module variables live until it is edited. Modules that a file imports are loaded once by the runtime and stay.
- * The runtime never frees an imported version: each edit costs some KiB until the process ends. A file has
- * `Limits.skillTimeout` to load. The code runs with all rights of the process.
+ * that begin with `_` or `.`. Globs select among them and include subfolders; a folder whose name begins with `_` or
+ * `.`, and `node_modules`, are left out. A changed file is imported again. An unchanged one is not, even if it was
+ * saved again, so its module variables live until it is edited. Modules that a file imports are loaded once by the
+ * runtime and stay. The runtime never frees an imported version: each edit costs some KiB until the process ends. A
+ * file has `Limits.skillTimeout` to load. The code runs with all rights of the process.
  *
  * @since 0.1.0
  */
@@ -182,7 +182,9 @@ interface Loaded extends SkillFile {
 const isSkillFile = (path: string): boolean =>
   /\.m?[jt]s$/.test(path) && !/\.(?:d|test|spec)\.m?[jt]s$/.test(path) && !/(?:^|\/)(?:[._]|node_modules\/)/.test(path)
 
-/** Runs a module from the text that was read: a file put in its place since is not run. Gives up after a time limit. */
+/**
+ * Runs a module from the text that was read, so a file put in its place since is not run. Gives up after a time limit.
+ */
 const importModule = (url: string, text: string) =>
   Effect.flatMap(Limits, (limits) =>
     Effect.acquireUseRelease(

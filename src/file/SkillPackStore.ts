@@ -1,9 +1,9 @@
 /**
  * Reads skill packs from folders on disk.
  *
- * A file is read only if the descriptor that was opened belongs to a plain file inside the skill's real folder, which is
- * inside that of the root. Every access reads the disk again, up to the requested number of bytes, so
- * edits take effect at once.
+ * A file is read only if the opened descriptor belongs to a plain file inside the skill's real folder, which is inside
+ * that of the root. Every access reads the disk again, up to the requested number of bytes, so edits take effect at
+ * once.
  *
  * @since 0.1.0
  */
@@ -108,7 +108,7 @@ export const layer = (
     Effect.map(files(options.roots), (found) => SkillPack.make(found, options))
   )
 
-/** The real path of a skill's folder, which is inside that of the root. */
+/** The real path of a skill's folder, which must be inside that of the root. */
 const placeIn = Effect.fnUntraced(function* (
   fs: FileSystem.FileSystem,
   path: Path.Path,

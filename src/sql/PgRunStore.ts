@@ -51,7 +51,7 @@ const make = Effect.fnUntraced(
   function* (options: Options) {
     const client = yield* Postgres.make(options, { listening: 1, usual: 10 })
     const listen = client.listen(Tables.channel)
-    // The first listener is ready before the store is; if one is lost, polling covers the time until the next.
+    // The first listener is ready before the store is. If one is lost, polling covers the time until the next.
     const first = Stream.fromQueue(yield* listen)
     const next = Stream.retry(Stream.unwrap(Effect.map(listen, Stream.fromQueue)), Schedule.spaced("1 second"))
     const changes = first.pipe(

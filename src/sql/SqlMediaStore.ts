@@ -135,7 +135,7 @@ const shelf = (sql: SqlClient.SqlClient, key: string): Shelves.Shelf => {
       ([row]) => (row === undefined ? Effect.undefined : read(row))
     )
 
-  // If a transaction does not lock the whole database, it locks the tree: otherwise two could use the last room.
+  // Where a transaction does not lock the whole database, it locks the tree, so that two cannot take the last room.
   const hold = sql.onDialectOrElse({
     pg: () => Effect.asVoid(sql`SELECT pg_advisory_xact_lock(hashtextextended(${`kernai_media ${key}`}, 0))`),
     orElse: () => Effect.void

@@ -262,7 +262,7 @@ const factOf = (memory: number, name: string, value: unknown) => ({
 
 /** Decodes a vector. Bytes written by another program may not be one. */
 const floats = (bytes: Uint8Array): Float32Array | undefined =>
-  // Bytes from a database may begin at any address; numbers may not.
+  // Bytes from a database may start at any address, numbers may not.
   bytes.length % 4 === 0 ? new Float32Array(new Uint8Array(bytes).buffer) : undefined
 
 const decode = Schema.decodeUnknownResult(

@@ -135,12 +135,12 @@ const makePrivate = (filename: string): void => {
   try {
     closeSync(openSync(filename, "ax", 0o600))
   } catch {
-    // It is there, or opening it says why it cannot be made.
+    // If it exists already, or cannot be created, opening it tells.
   }
 }
 
 const pragmas = (synchronous: "full" | "normal"): string => {
-  // A log that is overwritten needs no new disk blocks. If each commit waits for the disk, a short log is faster.
+  // Overwriting a log needs no new disk blocks. If each commit waits for the disk, a short log is faster.
   const checkpoint = synchronous === "full" ? 200 : 1_000
   // Reading opens the log.
   return `PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous}; PRAGMA wal_autocheckpoint = ${checkpoint}; PRAGMA user_version`

@@ -1,5 +1,5 @@
 /**
- * The JSON Schema of an agent file, with a word about every key.
+ * The JSON Schema of an agent file, with a description of every key.
  */
 
 import * as Schema from "effect/Schema"
@@ -39,7 +39,7 @@ const words: { readonly [K in keyof typeof Config.fields]: string } = {
   output_schema: "JSON Schema of a typed answer, without patterns"
 }
 
-/** What an editor checks a file by. */
+/** The schema with which an editor checks a file. */
 export const jsonSchema = (): JsonObject => {
   const { definitions, schema } = Schema.toJsonSchemaDocument(Config)
   const { properties, ...plain } = jsonObject(JSON.parse(JSON.stringify(schema)))
@@ -51,7 +51,7 @@ export const jsonSchema = (): JsonObject => {
     description: "An agent: who runs, with which model and rights",
     ...plain,
     properties: Object.fromEntries(described),
-    // A user's own keys are kept.
+    // The user's own keys are kept.
     patternProperties: { "^(?:x[-_].*|\\$schema)$": {} },
     additionalProperties: false,
     ...(Object.keys(definitions).length === 0 ? {} : { $defs: jsonObject(JSON.parse(JSON.stringify(definitions))) })

@@ -1,5 +1,5 @@
 /**
- * What every store on a disk needs of it.
+ * File operations that every store on disk needs.
  */
 
 import * as Effect from "effect/Effect"
@@ -9,16 +9,16 @@ import type * as Scope from "effect/Scope"
 import * as Read from "../../internal/base/files.ts"
 import { ConfigInvalid, StoreError } from "../../KernelError.ts"
 
-/** What goes wrong on a disk, as what goes wrong in a store. */
+/** Turns a failure of the disk into a failure of the store. */
 export const failed =
   (operation: string) =>
   ({ cause, message, reason }: PlatformError): Effect.Effect<never, StoreError> => {
-    // A disk that is full, or may not be written to, has no name of its own there.
+    // A disk that is full or read-only has no reason of its own there.
     const detail = reason._tag === "Unknown" && cause instanceof Error ? `${message}: ${cause.message}` : message
     return Effect.fail(new StoreError({ operation, reason: "unavailable", detail }))
   }
 
-/** Reads a text file of at most `maxBytes`, inside `folder` if that is given. Failures name it as `what`. */
+/** Reads a text file of at most `maxBytes`, inside `folder` if it is given. Failures name the file as `what`. */
 export const readText = Effect.fnUntraced(function* (
   path: string,
   what: string,
@@ -32,10 +32,10 @@ export const readText = Effect.fnUntraced(function* (
   )
 })
 
-/** Whether a file system failed in this way. */
+/** Whether a file system failed for this reason. */
 export const isTag = (tag: string) => (error: PlatformError) => error.reason._tag === tag
 
-/** Opens a file of a store, which is never a link: one in its place would lead out of the store. */
+/** Opens a file of a store. A link in its place would lead out of the store and is refused. */
 export const openOwn = (
   files: FileSystem.FileSystem,
   path: string,
@@ -48,7 +48,7 @@ export const openOwn = (
     () => files.open(path, options)
   )
 
-/** The text of a file of a store, if there is one. */
+/** The text of a file of a store, if it exists. */
 export const readIfThere = (
   files: FileSystem.FileSystem,
   path: string
@@ -60,7 +60,10 @@ export const readIfThere = (
     Effect.catchIf(isTag("NotFound"), () => Effect.undefined)
   )
 
-/** A new file is only there for good when its directory says so. Where directories cannot be synced, it is as good as it gets. */
+/**
+ * A new file is durable only once its directory is synced. Where directories cannot be synced, nothing more can be
+ * done.
+ */
 export const syncDirectory = (files: FileSystem.FileSystem, path: string) =>
   files.open(path.slice(0, path.lastIndexOf("/") + 1), { flag: "r" }).pipe(
     Effect.flatMap((directory) => directory.sync),

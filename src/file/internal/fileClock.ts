@@ -12,8 +12,8 @@ export type FileClock = Effect.Effect<number>
 
 /**
  * The clock of the file system that holds a directory: the time it gives to a file that is written now. All processes
- * write the same file, which is there already after the first time, so the directory itself does not change. A file
- * system that keeps no times, or cannot be written, has the clock of this process.
+ * write the same file, which exists after the first time, so the directory itself does not change. If a file system
+ * keeps no times or cannot be written, the clock is that of this process.
  */
 export const make = (files: FileSystem.FileSystem, directory: string): FileClock => {
   const path = `${directory}/clock`

@@ -1,7 +1,7 @@
 /**
- * Globs over paths of files, with `/` between their parts.
+ * Globs over file paths, whose parts are separated by `/`.
  *
- * `**` matches any number of folders, none included. Within one part, `*`, `?`, `[a-z]` and `{a,b}` match as in other
+ * `**` matches any number of folders, including none. Within one part, `*`, `?`, `[a-z]` and `{a,b}` match as in other
  * globs, and never a `/`.
  */
 
@@ -11,7 +11,7 @@ import * as Pattern from "../../internal/pattern/pattern.ts"
 /** The globs of a folder. */
 export interface FileGlobs {
   readonly matches: (path: string) => boolean
-  /** Whether a file of a subfolder may match. */
+  /** Whether files in subfolders may match. */
   readonly isDeep: boolean
 }
 
@@ -48,7 +48,7 @@ const partsOf = (glob: string, spend: Pattern.Budget): Result.Result<ReadonlyArr
   )
 }
 
-/** Compares part by part. Keeps the set of positions in the glob, so that no glob makes it slow. */
+/** Compares part by part. It keeps the set of positions in the glob, so no glob makes it slow. */
 const fits = (parts: ReadonlyArray<Part>, names: ReadonlyArray<string>): boolean => {
   let at = reach(parts, [0])
   for (const name of names) {

@@ -1,10 +1,9 @@
 /**
  * The heads of the runs in a directory, read again where something changed.
  *
- * Every commit, lease and removal makes or removes files, so a directory that
- * is as it was holds what it held: a worker that looks for runs twice a second
- * reads no thousands each time. In one that changed, heads whose journal is as
- * it was are known still. What cannot be read is tried at every look.
+ * Every append, lease and removal creates or removes files, so an unchanged directory holds the same runs as before: a
+ * worker that looks for runs twice a second does not read thousands of heads each time. In a changed directory, heads
+ * with an unchanged journal are still known. Unreadable files are tried at every query.
  */
 
 import * as Clock from "effect/Clock"
@@ -22,14 +21,14 @@ import * as Leases from "./fileLease.ts"
 import * as Log from "./lineLog.ts"
 import * as Name from "./fileName.ts"
 
-/** The heads of a directory; `fold` makes the state of a run from its journal. */
+/** The heads of a directory. `fold` makes the state of a run from its journal. */
 export const make = (
   files: FileSystem.FileSystem,
   directory: string,
   fold: (name: string) => Effect.Effect<RunState | undefined, PlatformError | StoreError>,
   clock: FileClock
 ) => {
-  /** Tells how each run stands now. Most lists have no lease that could be live. */
+  /** Returns how each run stands now. In most lists no lease can be live. */
   const current = (heads: ReadonlyArray<KeptHead>): Effect.Effect<ReadonlyArray<RunHead>> =>
     Effect.map(heads.some(({ lease }) => (lease?.expiresAt ?? 0) > 0) ? clock : Effect.succeed(Infinity), (now) =>
       heads.map(({ head, lease }) => underLease(head, lease && { ...lease, isLive: lease.expiresAt > now }))
@@ -39,7 +38,7 @@ export const make = (
   const told = Name.cache(() => ({ why: "" }))
   let last: Look | undefined
 
-  /** The head of a run, made from its journal when the one on disk is not that of the last record. */
+  /** The head of a run, made from its journal if the one on disk is not that of the last record. */
   const kept = Effect.fnUntraced(function* (name: string, hasLease: boolean) {
     const path = `${directory}/${name}`
     const before = known.get(name)
@@ -61,7 +60,10 @@ export const make = (
     return { head, lease: hasLease ? yield* Leases.read(files, path) : undefined }
   })
 
-  /** One run that cannot be read hides no other; it is told once why. A process that may open no more files reads none. */
+  /**
+   * An unreadable run does not hide the others; its reason is logged once. A process that may open no more files reads
+   * none.
+   */
   const leftOut = (name: string) => (error: StoreError | PlatformError) => {
     if (isOfAll(error)) return Effect.fail(error)
     const why = typeof error.reason === "string" ? error.reason : error.reason._tag
@@ -71,7 +73,7 @@ export const make = (
     return Effect.as(Effect.logWarning(`run '${name}' is left out`, error), undefined)
   }
 
-  /** The runs there are; of those that are gone nothing is known any longer. */
+  /** The existing runs. Everything known of removed ones is forgotten. */
   const runs = Effect.gen(function* () {
     const there = new Set(yield* files.readDirectory(directory))
     for (const name of known.keys()) if (!there.has(`${name}.jsonl`)) known.delete(name)
@@ -96,12 +98,13 @@ export const make = (
     const heads = [...(before?.heads ?? []), ...found.flatMap((head) => head ?? [])]
     if (prefix !== "") return yield* current(heads)
     const unread = toRead.filter((_, index) => found[index] === undefined)
-    // What changed just now may change once more at the same time: disks tell it in steps, some of two seconds.
+    // A directory that changed a moment ago may change again without a new time: some disks count in steps of two
+    // seconds.
     last = at !== undefined && at < now - 2_500 && heads.length <= most ? { at, heads, unread } : undefined
     return yield* current(heads)
   })
 
-  /** The head of a run as it stands now, with its lease or without. */
+  /** The head of a run as it stands now, with or without its lease. */
   const of = Effect.fnUntraced(function* (name: string, hasLease: boolean) {
     const found = yield* kept(name, hasLease)
     return found === undefined ? undefined : (yield* current([found]))[0]
@@ -110,16 +113,16 @@ export const make = (
   return { of, all, leftOut }
 }
 
-/** A head, and the lease of its run, which may be live or not. */
+/** A head, and the lease of its run, live or not. */
 interface KeptHead {
   readonly head: JournalHead
   readonly lease: Leases.Kept | undefined
 }
 
-/** How many heads are kept in memory: some hundred bytes each. */
+/** How many heads are kept in memory, at some hundred bytes each. */
 const most = 20_000
 
-/** A head, and the journal it is of. */
+/** A head, and the journal it belongs to. */
 interface Known {
   readonly identity: string
   readonly size: number
@@ -131,12 +134,12 @@ interface Run {
   readonly hasLease: boolean
 }
 
-/** What a directory held when it was last changed. */
+/** The contents of a directory when it last changed. */
 interface Look {
   readonly at: number
   readonly heads: ReadonlyArray<KeptHead>
   readonly unread: ReadonlyArray<Run>
 }
 
-/** Whether what goes wrong with one file does so with any. */
+/** Whether a failure with one file affects every file. */
 const isOfAll = ({ cause }: StoreError | PlatformError) => cause instanceof Error && /^E[MN]FILE/.test(cause.message)

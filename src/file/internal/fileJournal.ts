@@ -1,9 +1,8 @@
 /**
- * Reads the journals of runs in a directory, a page at a time, and folds them to their states.
+ * Reads the journals of runs in a directory, a page at a time, and folds them to states.
  *
- * What is written down of a state is a shortcut: where it does not fit its
- * journal, the journal alone counts. A record that is missing is told, never
- * passed over.
+ * The stored parts of a state are a shortcut: if they do not fit the journal, only the journal counts. A missing record
+ * is an error and is never skipped.
  */
 
 import * as Effect from "effect/Effect"
@@ -19,20 +18,20 @@ import * as Heads from "./headFile.ts"
 import * as Log from "./lineLog.ts"
 import * as Name from "./fileName.ts"
 
-/** The journals of a directory. What is loaded is noted in `marks`, for the parts to come. */
+/** The journals of a directory. Loaded runs are noted in `marks`, for later parts. */
 export const make = (files: FileSystem.FileSystem, directory: string, codec: RunCodec.RunCodec, marks: Marks.Marks) => {
   const logs = Name.cache((name) =>
     Log.make(files, `${directory}/${name}.jsonl`, { field: "revision", format: RunCodec.format, refusesDamage: true })
   )
 
-  /** The records after a place, up to one that cannot be read, and the place after them all. */
+  /** The records after a position, up to the first unreadable one, and the position after them. */
   const page = (runId: string, log: Log.Log, after: Log.Place) =>
     Effect.map(log.page(after), ({ lines, place }) => {
       const texts = lines.map(({ text }) => text)
       return { ...readAfter(runId, after.seq, texts, codec.decodeRecords), place }
     })
 
-  /** Folds the journal from a place on. */
+  /** Folds the journal from a position on. */
   const fold = Effect.fnUntraced(function* (
     runId: string,
     log: Log.Log,
@@ -50,7 +49,7 @@ export const make = (files: FileSystem.FileSystem, directory: string, codec: Run
     }
   })
 
-  /** Folds what follows the parts of a state. Where they do not fit, the journal alone counts. */
+  /** Folds the records after the parts of a state. If the parts do not fit, only the journal counts. */
   const shortcut = Effect.fnUntraced(function* (runId: string, log: Log.Log, parts: Heads.Parts, least: number) {
     log.skip(parts.place)
     if ((yield* log.end).offset < parts.place.offset) return undefined
@@ -62,7 +61,7 @@ export const make = (files: FileSystem.FileSystem, directory: string, codec: Run
     return state === undefined || state.revision < least ? undefined : state
   })
 
-  /** Returns the stored records of a run between two numbers, as far as they can be read. */
+  /** Returns the stored records of a run between two revisions, up to the first unreadable one. */
   const between = Effect.fnUntraced(function* (log: Log.Log, { first, last }: Pick<Log.Line, "first" | "last">) {
     const texts: Array<string> = []
     for (let place = Log.start; ;) {
@@ -74,7 +73,7 @@ export const make = (files: FileSystem.FileSystem, directory: string, codec: Run
     return readAfter("", first - 1, texts, codec.decodeRecords).records
   })
 
-  /** The state at the last record of a run, folded as shortly as can be. */
+  /** The state at the last record of a run, folded from the nearest stored part. */
   const load = Effect.fnUntraced(function* (runId: string) {
     const log = logs(Name.make(runId))
     const path = `${directory}/${Name.make(runId)}`
@@ -88,7 +87,7 @@ export const make = (files: FileSystem.FileSystem, directory: string, codec: Run
     return Option.some(state)
   })
 
-  /** Reads on, a page at each call. One that cannot be read fails the call after those before it. */
+  /** Reads on, a page at each call. An unreadable record fails the call after those before it. */
   const reader = (runId: string, fromRevision: number) => {
     const log = logs(Name.make(runId))
     let place = Log.start
@@ -109,7 +108,7 @@ export const make = (files: FileSystem.FileSystem, directory: string, codec: Run
   return {
     /** The log of a run, by the name of its files. */
     log: logs,
-    /** The state its records lead to, by the name of its files; none when there is no record. */
+    /** The state that the records lead to, by the name of the files. None if there is no record. */
     fold: (name: string) => fold(name, logs(name), Log.start, undefined),
     between,
     load,

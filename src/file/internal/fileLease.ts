@@ -1,5 +1,5 @@
 /**
- * Leases of runs in files: a log in which each line names the holder of the run from then on.
+ * Leases of runs in files: a log in which each line names the holder from then on.
  */
 
 import * as Effect from "effect/Effect"
@@ -12,14 +12,14 @@ import type { Lease } from "../../RunStore.ts"
 import type { FileClock } from "./fileClock.ts"
 import * as Log from "./lineLog.ts"
 
-/** A lease as its file keeps it. */
+/** A lease as stored in its file. */
 export type Kept = Omit<Lease, "isLive">
 
 /** Reads who holds a run. */
 export const read = (files: FileSystem.FileSystem, path: string): Effect.Effect<Kept | undefined, PlatformError> =>
   Effect.map(last(logOf(files, path)), ({ lease }) => lease)
 
-/** Takes or renews the lease for so many milliseconds. Returns another worker's lease instead if that is live. */
+/** Takes or renews the lease for this many milliseconds. Returns another worker's lease instead if that is live. */
 export const acquire = Effect.fnUntraced(function* (
   files: FileSystem.FileSystem,
   path: string,
@@ -40,7 +40,7 @@ export const acquire = Effect.fnUntraced(function* (
   }
 })
 
-/** A renewed lease goes back to its beginning. */
+/** A renewed lease keeps the start of its first. */
 const sinceOf = (held: Kept | undefined, workerId: string, now: number): number =>
   (held?.workerId === workerId && held.expiresAt > now ? held.since : undefined) ?? now
 
@@ -69,7 +69,7 @@ const Line = Schema.fromJsonString(
 
 const decode = Schema.decodeUnknownResult(Line)
 
-/** Appends a line; false when another was faster. What a newer version wrote is not for us to go on with. */
+/** Appends a line. Returns false if another process was faster. A log that a newer version wrote is left alone. */
 const put = Effect.fnUntraced(function* (log: Log.Log, line: typeof Line.Type) {
   const appended = yield* log.append({ first: line.n, last: line.n, text: JSON.stringify(line) })
   if (appended._tag !== "Newer") return appended._tag === "Appended"
@@ -81,7 +81,7 @@ const logOf = (files: FileSystem.FileSystem, path: string): Log.Log =>
   Log.make(files, `${path}.lease`, { field: "n", format: 0, refusesDamage: false })
 
 const last = Effect.fnUntraced(function* (log: Log.Log) {
-  // A run that is held for days has as many lines: what matters is the last.
+  // A run that is held for days has thousands of lines, of which only the last counts.
   let place = yield* log.late
   log.skip(place)
   yield* log.end
@@ -90,7 +90,7 @@ const last = Effect.fnUntraced(function* (log: Log.Log) {
     const next = yield* log.page(place)
     const line = next.lines.at(-1)
     if (line !== undefined) {
-      // A line that says nothing about a lease says that nobody holds it.
+      // A line without a lease means that nobody holds the run.
       const { lease = null } = Result.getOrElse(decode(line.text), () => ({ lease: null }))
       found = { n: line.last, lease: lease ?? undefined }
     }

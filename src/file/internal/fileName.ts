@@ -1,15 +1,15 @@
 /**
- * Ids as names of files.
+ * Ids as file names.
  *
- * A name holds no separator, no dot and no capital, and is not the name of a system device, so it stays inside its
- * folder and means one file on any disk. A long name ends in its digest. Two ids never share a name.
+ * A name contains no separator, no dot and no capital, and is not that of a system device, so it stays inside its
+ * folder and means the same file on any disk. A long name ends in its digest. Two ids never share a name.
  */
 
 import { createHash } from "node:crypto"
 
 const unsafe = /[^a-z0-9_-]|^(?=(?:aux|con|nul|prn|(?:com|lpt)\d)$)./g
 
-/** The name of an id. */
+/** The file name of an id. */
 export const make = (id: string): string => {
   const name = id.replace(unsafe, escape)
   return name.length <= 128 && name !== ""
@@ -29,13 +29,13 @@ const escape = (text: string): string => `%${text.charCodeAt(0).toString(16).pad
 
 const kept = 60
 
-/** The name a file belongs to. */
+/** The id or name that a file belongs to. */
 export const ofFile = (file: string): string => {
   const dot = file.indexOf(".")
   return dot < 0 ? file : file.slice(0, dot)
 }
 
-/** Keeps what was made for the names used last. */
+/** Keeps what was made for the most recently used names. */
 export const cache = <A>(make: (name: string) => A): ((name: string) => A) => {
   const kept = new Map<string, A>()
   return (name) => {

@@ -1,8 +1,7 @@
 /**
- * What a run has on disk beside its journal: its head, and its state in parts.
+ * The files of a run beside its journal: its head, and its state in parts.
  *
- * Both can be made again from the journal, so neither is synced, and one that
- * is damaged is taken as not there, as is a head that may not be read.
+ * Both can be rebuilt from the journal, so neither is synced, and damaged or unreadable ones count as absent.
  */
 
 import * as Effect from "effect/Effect"
@@ -21,7 +20,7 @@ import type { JournalHead } from "../../internal/store/runHead.ts"
 import { openOwn, readIfThere } from "./disk.ts"
 import type * as Log from "./lineLog.ts"
 
-/** A head, and how long the journal was when it was written. */
+/** A head, and the length of the journal when it was written. */
 export interface KeptHead {
   readonly head: JournalHead
   readonly bytes: number
@@ -42,7 +41,7 @@ export const read = Effect.fnUntraced(function* (
   return { head: { ...rest, status, parentRunId: parentRunId ?? undefined }, bytes }
 })
 
-/** Replaces a head, as a whole. */
+/** Replaces a head as a whole. */
 export const write = (
   files: FileSystem.FileSystem,
   path: string,
@@ -64,15 +63,15 @@ export const write = (
   )
 }
 
-/** A state as far as it is written in parts. */
+/** The part of a state that is stored. */
 export interface Parts {
   readonly state: RunState
   readonly mark: RunCodec.Mark
-  /** Where the journal goes on. */
+  /** Where the journal continues. */
   readonly place: Log.Place
 }
 
-/** Reads the parts of a state. Those that cannot be read are removed: new ones are written from the beginning. */
+/** Reads the parts of a state. Unreadable ones are removed, and new ones are written from the beginning. */
 export const readParts = Effect.fnUntraced(function* (
   files: FileSystem.FileSystem,
   path: string,
@@ -94,7 +93,7 @@ export const readParts = Effect.fnUntraced(function* (
   }
 })
 
-/** Writes a part of a state, with the place in the journal from which a load reads on. */
+/** Writes a part of a state, with the position in the journal from which a load reads on. */
 export const writePart = Effect.fnUntraced(function* (
   files: FileSystem.FileSystem,
   path: string,

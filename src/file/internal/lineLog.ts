@@ -1,16 +1,13 @@
 /**
  * A file of numbered lines that several processes may append to.
  *
- * A line has one number or several that follow each other. Its first number is
- * claimed by a hard link named after it, which one process alone can make and
- * which holds the whole line. Then the line is appended and synced, and the link
- * removed, also after a failure: its caller may send the line once more. A
- * process that finds the link of another that died appends the line for it, so
- * no lock is left behind.
+ * A line has one number or several consecutive ones. Its first number is claimed by a hard link named after it, which
+ * holds the whole line and which only one process can create. Then the line is appended and synced, and the link is
+ * removed, also after a failure, so that the caller may send the line again. A process that finds the link of a dead
+ * process appends the line on its behalf, so no lock is left behind.
  *
- * A process that was stopped and wakes up late may repeat a line, and no process
- * writes another one in its place. Readers take each number once, in order, and
- * skip what is no whole line. The next append ends a line that was cut.
+ * A process that was suspended and wakes up late may repeat a line, and no process writes another one in its place.
+ * Readers take each number once, in order, and skip incomplete lines. The next append ends a line that was cut off.
  */
 
 import * as Effect from "effect/Effect"
@@ -20,14 +17,14 @@ import type { PlatformError } from "effect/PlatformError"
 import { randomUUID } from "node:crypto"
 import { isTag, openOwn, readIfThere, syncDirectory } from "./disk.ts"
 
-/** A place in a log: the bytes before it, the last number in them, and their newest format. */
+/** A position in a log: the bytes before it, the last number in them, and their newest format. */
 export interface Place {
   readonly offset: number
   readonly seq: number
   readonly format: number
-  /** Whether the bytes before it end with a line. */
+  /** Whether the bytes before it end with a line break. */
   readonly isWhole: boolean
-  /** Whether the last line before it was damaged: it is complete, and its numbers cannot be read. */
+  /** Whether the last line before it is damaged: complete, but without readable numbers. */
   readonly isDamaged: boolean
 }
 
@@ -39,8 +36,8 @@ export interface Line {
 }
 
 /**
- * The outcome of an append: the line was appended between two places, its number is taken, the file is newer, or the last
- * line is damaged.
+ * The outcome of an append: the line was appended between two positions, its number is taken, the file is of a newer
+ * format, or the last line is damaged.
  */
 export type Appended =
   | { readonly _tag: "Appended"; readonly before: Place; readonly after: Place }
@@ -50,19 +47,19 @@ export type Appended =
 
 /** A log. */
 export interface Log {
-  /** Returns the next lines after a place, about a MiB of them, and the place after them. None at the end. */
+  /** Returns the next lines after a position, about a MiB of them, and the position after them. None at the end. */
   readonly page: (
     place: Place
   ) => Effect.Effect<{ readonly lines: ReadonlyArray<Line>; readonly place: Place }, PlatformError>
-  /** Returns a place near the end with a line behind it, or the start of a short file. */
+  /** Returns a position near the end that has a line behind it, or the start of a short file. */
   readonly late: Effect.Effect<Place, PlatformError>
-  /** Returns the place after the last line, and appends the line of a process that died. */
+  /** Returns the position after the last line, and first appends the line of a process that died. */
   readonly end: Effect.Effect<Place, PlatformError>
   /** Appends a line if the number before its first is the last one in the log. */
   readonly append: (line: Line) => Effect.Effect<Appended, PlatformError>
-  /** Waits until the lines in the file are on the disk: their writer may have been cut off before they were. */
+  /** Waits until the lines in the file are on disk, since their writer may have died before syncing them. */
   readonly settle: (line: Line) => Effect.Effect<void, PlatformError>
-  /** Reads on from a place that is known from elsewhere. */
+  /** Continues from a position known from elsewhere. */
   readonly skip: (place: Place) => void
 }
 
@@ -71,11 +68,11 @@ export const start: Place = { offset: 0, seq: 0, format: 0, isWhole: true, isDam
 
 /** How the lines of a log are numbered. */
 export interface Options {
-  /** The number in the JSON object of a line. A line that is a list has the numbers from its first object on. */
+  /** The number in the JSON object of a line. A line that is a list is numbered from its first object. */
   readonly field: string
   /** The newest format that may be appended to. */
   readonly format: number
-  /** Appends nothing behind a damaged line. */
+  /** Appends nothing after a damaged line. */
   readonly refusesDamage: boolean
 }
 
@@ -94,7 +91,7 @@ export const make = (files: FileSystem.FileSystem, path: string, options: Option
   }
 }
 
-/** A log, and how far it has been read. */
+/** A log, and how far it was read. */
 interface Opened extends Options {
   readonly files: FileSystem.FileSystem
   readonly path: string
@@ -110,7 +107,7 @@ const page = Effect.fnUntraced(function* ({ field, files, path }: Opened, place:
   let { format, isDamaged, seq } = place
   for (const text of decode(bytes.whole)) {
     const found = numbersOf(text, field)
-    // A line that was cut does not end like one, or hardly ever.
+    // A line that was cut off rarely ends like a whole one.
     if (found === undefined) isDamaged ||= /[\]}]$/.test(text)
     // A process that woke up late repeated a line.
     if (found === undefined || found.last <= seq) continue
@@ -127,16 +124,16 @@ const late = Effect.fnUntraced(function* (log: Opened) {
   const size = yield* sizeOf(log.files, log.path)
   if (size <= tailBytes) return start
   const { whole } = yield* readWhole(log.files, log.path, size - tailBytes)
-  // It begins within a line.
+  // It starts inside a line.
   const place = { ...start, offset: size - tailBytes + whole.indexOf(newline) + 1 }
   return (yield* page(log, place)).lines.length > 0 ? place : start
 }, Effect.scoped)
 
-/** Reads the lines that were added since the last look. */
+/** Reads the lines added since the last query. */
 const catchUp = Effect.fnUntraced(function* (log: Opened) {
   for (;;) {
     const { identity, size } = yield* look(log.files, log.path)
-    // The file was removed, and perhaps made anew.
+    // The file was removed, and perhaps created again.
     if (size < log.known.offset || (log.identity !== "" && identity !== log.identity)) log.known = start
     log.identity = identity
     if (size === log.known.offset) return log.known
@@ -166,12 +163,12 @@ const append = Effect.fnUntraced(function* (log: Opened, line: Line): Effect.fn.
       continue
     }
     const appended = yield* Effect.ensuring(put(log, line), drop(log, line.first))
-    // The number may have been used and its link removed since the look: then this claim was for nothing.
+    // The number may have been used and its link removed in the meantime; then this claim is void.
     if (appended !== undefined) return { _tag: "Appended", ...appended }
   }
 })
 
-/** Claims the first number of a line. Returns false when it is taken. */
+/** Claims the first number of a line. Returns false if it is taken. */
 const claim = ({ files, path }: Opened, { first, text }: Line) =>
   Effect.acquireUseRelease(
     Effect.succeed(`${path}.${randomUUID()}.tmp`),
@@ -184,18 +181,20 @@ const claim = ({ files, path }: Opened, { first, text }: Line) =>
     (draft) => Effect.ignore(files.remove(draft))
   )
 
-/** Appends the line whose number another process claimed and did not append. Returns false when there is none. */
+/** Appends the line whose number another process claimed but did not append. Returns false if there is none. */
 const help = Effect.fnUntraced(function* (log: Opened, first: number) {
   const text = yield* readIfThere(log.files, claimOf(log.path, first))
   if (text === undefined) return false
   const numbers = numbersOf(text, log.field)
-  // A claim that a power cut left cut was never acknowledged.
+  // A claim that a power failure cut off was never acknowledged.
   if (numbers?.first === first) yield* put(log, { ...numbers, text })
   yield* drop(log, first)
   return true
 })
 
-/** Writes a claimed line. Returns undefined if its number is not the next: it is used, or the file was removed. */
+/**
+ * Writes a claimed line. Returns undefined if its number is not the next, because it was used or the file was removed.
+ */
 const put = Effect.fnUntraced(function* (log: Opened, { first, last, text }: Line) {
   for (;;) {
     const before = yield* catchUp(log)
@@ -203,7 +202,7 @@ const put = Effect.fnUntraced(function* (log: Opened, { first, last, text }: Lin
     const bytes = encoder.encode(before.isWhole ? `${text}\n` : `\n${text}\n`)
     yield* write(log, first, bytes)
     const after = { ...before, offset: before.offset + bytes.length, seq: last, isWhole: true }
-    // If no other process wrote, the line is where it should be. Else see whether it came through in one piece.
+    // If no other process wrote, the line is at the expected position. Otherwise check whether it arrived in one piece.
     if ((yield* sizeOf(log.files, log.path)) === after.offset) {
       log.known = after
       return { before, after }
@@ -211,7 +210,7 @@ const put = Effect.fnUntraced(function* (log: Opened, { first, last, text }: Lin
   }
 })
 
-/** Adds bytes and waits until the file is on the disk, and where it is new, until its folder knows it. */
+/** Adds bytes and syncs the file, and the folder of a new file. */
 const write = Effect.fnUntraced(function* ({ files, path }: Opened, first: number, bytes: Uint8Array) {
   const file = yield* openOwn(files, path, { flag: "a", mode: 0o600 })
   yield* file.writeAll(bytes)
@@ -231,7 +230,7 @@ const decoder = new TextDecoder()
 
 const newline = 10
 
-// Lines of leases have some hundred bytes: no process that woke up late repeats as many.
+// Lines of leases have some hundred bytes. No process that wakes up late repeats that many.
 const tailBytes = 64 * 1024
 
 const decode = (bytes: Uint8Array): ReadonlyArray<string> =>
@@ -251,11 +250,11 @@ const numbersOf = (text: string, field: string): Numbers | undefined => {
   }
 }
 
-// A new file may get the inode of a removed one at once, but not its time of birth.
+// A new file may get the inode of a removed one at once, but not its creation time.
 const identityOf = ({ birthtime, ino }: FileSystem.File.Info): string =>
   `${Option.getOrUndefined(ino)}/${Option.getOrUndefined(birthtime)?.getTime()}`
 
-/** Returns which file is at a path and its size, which is 0 when there is none. */
+/** Returns which file is at a path, and its size, which is 0 if there is none. */
 export const look = (
   files: FileSystem.FileSystem,
   path: string
@@ -265,16 +264,16 @@ export const look = (
     Effect.catchIf(isTag("NotFound"), () => Effect.succeed({ size: 0, identity: "" }))
   )
 
-/** Returns the size of a file, 0 when there is none. */
+/** Returns the size of a file, or 0 if there is none. */
 export const sizeOf = (files: FileSystem.FileSystem, path: string): Effect.Effect<number, PlatformError> =>
   Effect.map(look(files, path), ({ size }) => size)
 
-/** Reads whole lines from an offset: about a MiB, or one line that is longer. Also returns the bytes of a cut line. */
+/** Reads whole lines from an offset: about a MiB, or one longer line. Also returns the bytes of an incomplete line. */
 const readWhole = Effect.fnUntraced(function* (files: FileSystem.FileSystem, path: string, offset: number) {
   const none = { whole: new Uint8Array(0), rest: 0 }
   const size = (yield* sizeOf(files, path)) - offset
   if (size <= 0) return none
-  // It may have been removed since.
+  // It may have been removed in the meantime.
   const file = yield* Effect.catchIf(openOwn(files, path, { flag: "r" }), isTag("NotFound"), () => Effect.undefined)
   if (file === undefined) return none
   for (let length = 1024 * 1024; ; length *= 4) {

@@ -1,8 +1,8 @@
 /**
- * Waiting for cancellations that any process may store.
+ * Waits for cancellations that any process may store.
  *
- * One look asks about all runs that are waited for. It is repeated when the store announces something about one of
- * them, and at an interval. Nothing happens while no run is waited for.
+ * One query asks about all runs that are waited for. It is repeated when the store announces a change of one of them,
+ * and at an interval. Nothing happens while no run is waited for.
  */
 
 import type * as Duration from "effect/Duration"
@@ -10,25 +10,25 @@ import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as Latch from "effect/Latch"
 
-/** Runs whose cancellation is waited for. */
+/** The runs whose cancellation is waited for. */
 export interface Cancellations {
   /** Succeeds once a run is cancelled. */
   readonly of: (runId: string) => Effect.Effect<void>
-  /** Ends the wait for a run: it is cancelled. Synchronous. */
+  /** Ends the wait for a cancelled run. Synchronous. */
   readonly tell: (runId: string) => void
-  /** Looks again soon: something happened to a run. Synchronous. */
+  /** Asks again soon, because something happened to a run. Synchronous. */
   readonly announce: (runId: string) => void
 }
 
 /** How cancellations by other processes are found. */
 export interface Options {
-  /** Returns which of some runs are cancelled. A failure is ignored, as the next look follows. */
+  /** Returns which of these runs are cancelled. A failure is ignored, since the next query follows. */
   readonly look: (runIds: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<string>, unknown>
-  /** How long to wait for an announcement before the next look. Default: 20 milliseconds. */
+  /** The longest wait for an announcement before the next query. Default: 20 milliseconds. */
   readonly interval?: Duration.Input | undefined
 }
 
-/** Waits for runs. Without options all cancellations are told by this process. */
+/** Waits for runs. Without options, all cancellations come from this process. */
 export const make = (options?: Options): Cancellations => {
   const waiting = new Map<string, Set<() => void>>()
   const announced = Latch.makeUnsafe()
@@ -44,7 +44,7 @@ export const make = (options?: Options): Cancellations => {
       return Effect.map(options.look([...waiting.keys()]), (cancelled) => cancelled.forEach(tell))
     })
     const pause = Effect.race(announced.await, Effect.sleep(options.interval ?? spacing))
-    // A short run ends before the first look.
+    // A short run ends before the first query.
     return Effect.forever(Effect.andThen(Effect.sleep(spacing), Effect.andThen(Effect.ignore(look), pause)))
   }
 
@@ -77,5 +77,5 @@ export const make = (options?: Options): Cancellations => {
   }
 }
 
-/** The shortest time between two looks: a busy run is announced all the time. */
+/** The shortest time between two queries, since a busy run is announced constantly. */
 const spacing = "20 millis"

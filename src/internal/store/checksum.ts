@@ -1,5 +1,5 @@
 /**
- * Checksums of stored texts: a bit that a disk or a copy changed is noticed before it is read as another state.
+ * Checksums of stored texts, so that damage by a disk or a copy is detected and never read as another state.
  *
  * The text is a JSON object, or a list that begins with one. Its checksum is the first field of that object, and covers
  * the text without it.
@@ -11,7 +11,7 @@ export const seal = (text: string): string => {
   return `${text.slice(0, start)}"sum":"${hex(crc(text, start, start))}",${text.slice(start)}`
 }
 
-/** Whether the checksum of a text is right or wrong, or there is none, as in older texts. */
+/** Whether the checksum of a text is right, wrong, or absent, as in older texts. */
 export const check = (text: string): "right" | "wrong" | "none" => {
   const start = startOf(text)
   if (!text.startsWith('"sum":"', start) || !text.startsWith('",', start + 15)) return "none"
@@ -22,7 +22,7 @@ const startOf = (text: string): number => (text.startsWith("[") ? 2 : 1)
 
 const hex = (sum: number): string => (sum >>> 0).toString(16).padStart(8, "0")
 
-/** CRC-32 of a text without the part between two places, by the bytes of its UTF-16 units that are not zero. */
+/** CRC-32 of a text without the part between two positions, over the non-zero bytes of its UTF-16 units. */
 const crc = (text: string, start: number, end: number): number => {
   let sum = -1
   for (let index = 0; index < text.length; index++) {

@@ -1,28 +1,28 @@
 /**
- * Bounds the ended runs that a store in memory keeps.
+ * Bounds the ended runs that a store keeps in memory.
  *
- * Runs are dropped as whole trees, the tree whose root ended first before the others. A tree stays while its root is under
- * way, paused or queued, and while a run that was forked from it has not ended. The tree that ended last always stays.
+ * Runs are dropped as whole trees, beginning with the tree whose root ended first. A tree stays while its root runs, is
+ * paused or is queued, and while a run forked from it has not ended. The tree that ended last always stays.
  */
 
 import type { PhaseEvent, RunRecord } from "../../RunRecord.ts"
 import type { RunState } from "../../RunState.ts"
 
-/** How much of ended runs is kept. */
+/** How many ended runs are kept. */
 export interface EndedLimits {
   readonly runs: number
   readonly bytes: number
 }
 
-/** What is kept of a run. */
+/** What is known of a run. */
 interface Kept {
-  /** About the bytes of its journal. */
+  /** The approximate size of its journal in bytes. */
   readonly bytes: number
   readonly state: RunState
   readonly lease: unknown
 }
 
-/** The trees of a store, and those of them that ended. */
+/** The trees of a store, and which of them have ended. */
 export interface EndedRuns {
   readonly limits: EndedLimits
   /** The runs of each tree. */
@@ -39,7 +39,7 @@ interface Size {
   readonly bytes: number
 }
 
-/** Knows no runs yet. */
+/** Starts without any runs. */
 export const make = (limits: EndedLimits): EndedRuns => ({
   limits,
   trees: new Map(),
@@ -49,7 +49,7 @@ export const make = (limits: EndedLimits): EndedRuns => ({
   bytes: 0
 })
 
-/** Notes the state of a run after an append. Returns the runs that are to be dropped. */
+/** Notes the state of a run after an append. Returns the runs to drop. */
 export const note = (
   ended: EndedRuns,
   kept: ReadonlyMap<string, Kept>,
@@ -98,7 +98,7 @@ const uncount = (ended: EndedRuns, root: string): void => {
   ended.bytes -= size.bytes
 }
 
-/** About the bytes of a record. What all records have is not looked at. */
+/** The approximate size of a record in bytes, without what all records have. */
 export const weighRecord = ({ delta, events, op }: RunRecord): number => {
   let bytes = perRecord + (op === "launch" ? 0 : weigh(delta))
   for (const event of events) bytes += payload(event)
@@ -107,7 +107,7 @@ export const weighRecord = ({ delta, events, op }: RunRecord): number => {
 
 const perRecord = 400
 
-/** About the bytes of a record that models, skills and hosts determine. */
+/** The approximate size in bytes of what models, skills and hosts add to a record. */
 const payload = (event: PhaseEvent): number => {
   switch (event.type) {
     case "model_started":
@@ -131,7 +131,7 @@ const payload = (event: PhaseEvent): number => {
   }
 }
 
-/** About the bytes that a value takes. */
+/** The approximate size of a value in bytes. */
 const weigh = (value: unknown): number => {
   if (typeof value === "string") return value.length
   if (typeof value !== "object" || value === null) return 8
@@ -144,7 +144,7 @@ const weigh = (value: unknown): number => {
 
 // ---------------------------------------------------------------- dropping
 
-/** The runs of the oldest ended trees, as many as are beyond the limits. */
+/** The runs of the oldest ended trees, as many as exceed the limits. */
 const excess = (ended: EndedRuns, kept: ReadonlyMap<string, Kept>): ReadonlyArray<string> => {
   const { limits, sizes, trees } = ended
   let { bytes, runs } = ended
@@ -163,7 +163,7 @@ const excess = (ended: EndedRuns, kept: ReadonlyMap<string, Kept>): ReadonlyArra
   return dropped
 }
 
-/** The trees from which runs were forked that have not ended, nearest first. */
+/** The trees from which unfinished runs were forked, nearest first. */
 const originsOfOpen = ({ forks }: EndedRuns, kept: ReadonlyMap<string, Kept>): ReadonlySet<string> => {
   const found = new Set<string>()
   for (const fork of forks) {

@@ -10,7 +10,7 @@ import type { RunStoreShape } from "./runStoreTypes.ts"
 import { foldFrom } from "./journalRules.ts"
 import { storedTasks } from "./stored.ts"
 
-/** A run, and those below it. */
+/** A run and all runs below it. */
 export type RunTree = readonly [RunState, ...Array<RunState>]
 
 /** A run, the tasks that its open turn waits for, and theirs. A run that has ended waits for none. */
@@ -25,7 +25,7 @@ export const treeOf = (store: RunStoreShape, state: RunState): Effect.Effect<Run
 export const beginningOf = (store: RunStoreShape, runId: string): Effect.Effect<RunState | undefined, StoreError> =>
   Effect.flatMap(Stream.runCollect(Stream.take(store.read(runId), 1)), (records) => foldFrom(undefined, records))
 
-/** The root runs that a run was forked from, nearest first. Their media belong to it, too. */
+/** The root runs that a run was forked from, nearest first. Their media also belong to it. */
 export const originsOf = Effect.fnUntraced(function* (
   store: RunStoreShape,
   state: RunState

@@ -1,9 +1,8 @@
 /**
- * Following a journal that is read by asking for it.
+ * Follows a journal that can only be polled.
  *
- * Readers sleep until somebody says that a run went on, or until it is time to
- * look again. Whoever is woken between a look and the sleep does not sleep, so
- * nothing is missed and nothing comes twice.
+ * Readers sleep until a change of the run is announced or the interval ends. An announcement between a query and the
+ * sleep prevents the sleep, so no record is missed and none arrives twice.
  */
 
 import * as Cause from "effect/Cause"
@@ -13,14 +12,14 @@ import * as Latch from "effect/Latch"
 import * as Stream from "effect/Stream"
 import type { RunRecord } from "../../RunState.ts"
 
-/** Who waits for which run. */
+/** The readers of each run. */
 export interface Followers {
-  /** Wakes those who follow a run; all of them without one. */
+  /** Wakes the readers of a run, or all readers. */
   readonly wake: (runId?: string) => void
   readonly has: (runId: string) => boolean
-  /** Ends it for all, and for whoever comes later. */
+  /** Ends the following for all present and future readers. */
   readonly end: Effect.Effect<void>
-  /** The records a page at a time, until the end of all. */
+  /** The records, a page at a time, until the following ends. */
   readonly follow: <E>(options: Following<E>) => Stream.Stream<RunRecord, E>
 }
 
@@ -28,13 +27,13 @@ export interface Followers {
 interface Following<E> {
   readonly runId: string
   readonly from: number
-  /** The next records after a revision; none when there are no more yet. */
+  /** The next records after a revision. Empty if there are none yet. */
   readonly page: (after: number) => Effect.Effect<ReadonlyArray<RunRecord>, E>
-  /** How long to sleep at most. */
+  /** The longest sleep. */
   readonly interval: Duration.Input
 }
 
-/** Nobody waits yet. */
+/** Creates followers without readers. */
 export const make = (): Followers => {
   const followers = new Map<string, Set<() => void>>()
   let isOver = false
@@ -63,7 +62,7 @@ export const make = (): Followers => {
         )
         const sleep = Effect.race(latch.await, Effect.sleep(interval))
         let after = from
-        // What is read while the end comes may fail of it.
+        // A read during the end may fail because of it.
         const unlessOver = (error: E): Effect.Effect<never, E | Cause.Done> =>
           isOver ? Cause.done() : Effect.fail(error)
         const look: Effect.Effect<ReadonlyArray<RunRecord>, E | Cause.Done> = Effect.suspend(() => {

@@ -1,5 +1,5 @@
 /**
- * The calls of a stored run that were begun and have no result.
+ * The calls of a stored run that were started and have no result.
  */
 
 import * as Effect from "effect/Effect"
@@ -20,7 +20,7 @@ export const inFlight = (
     Effect.map((tree) => tree.flatMap(own))
   )
 
-/** Those of a run itself. One that has ended waits for no call. */
+/** Those of the run itself. A run that has ended waits for no call. */
 const own = (state: RunState): ReadonlyArray<CallInFlight> =>
   state.currentTurn === undefined || state.status.type === "completed"
     ? []

@@ -1,8 +1,7 @@
 /**
- * The rules by which every run store appends and reads.
+ * The rules by which every store appends and reads.
  *
- * A journal holds the records of one run. The first has revision 1, and each
- * later one follows the one before it.
+ * A journal holds the records of one run. The first has revision 1, and each later one follows the one before it.
  */
 
 import type * as Arr from "effect/Array"
@@ -18,7 +17,10 @@ import { journalStatus } from "./runHead.ts"
 import type { Claim, RunHead } from "./runStoreTypes.ts"
 import { timeSpan } from "../base/timeSpan.ts"
 
-/** Returns the error for records that no store appends: they are not of one run, or do not lead to `state` one by one. */
+/**
+ * Returns the error for records that no store accepts: they belong to several runs, or do not lead to `state` one by
+ * one.
+ */
 export const refusal = (
   records: Arr.NonEmptyReadonlyArray<RunRecord>,
   { revision, runId }: RunState
@@ -34,7 +36,7 @@ export const refusal = (
       })
 }
 
-/** Returns for how many milliseconds a claim is. Refuses a lease that is endless or no span of time. */
+/** Returns the length of a claim in milliseconds. Rejects a lease that is endless or not a duration. */
 export const leaseOf = ({ lease }: Claim): Result.Result<number, StoreError> => {
   const millis = Option.match(timeSpan(lease), { onNone: () => Number.NaN, onSome: Duration.toMillis })
   return Number.isFinite(millis)
@@ -44,7 +46,7 @@ export const leaseOf = ({ lease }: Claim): Result.Result<number, StoreError> => 
       )
 }
 
-/** Returns the error for a claim on a run that is no longer as the worker saw it. */
+/** Returns the error for a claim on a run that has changed since the worker saw it. */
 export const movedSince = (
   { seen }: Claim,
   { revision, runId, status }: Pick<RunHead, "runId" | "revision" | "status">
@@ -54,8 +56,8 @@ export const movedSince = (
     : new ConcurrentAppendError({ runId, expectedSeq: seen.revision, actualSeq: revision })
 
 /**
- * Tells whether records are stored as they are, given the stored ones from the first of them on. A caller that got no
- * answer sends them again, perhaps made anew.
+ * Whether records are stored already, given the stored ones from the first of them on. A caller without an answer sends
+ * them again, perhaps created anew.
  */
 export const areStored = (records: ReadonlyArray<RunRecord>, stored: ReadonlyArray<RunRecord>): boolean =>
   records.every((record, index) => {
@@ -64,8 +66,8 @@ export const areStored = (records: ReadonlyArray<RunRecord>, stored: ReadonlyArr
   })
 
 /**
- * Reads the records of a run after a revision from the texts of appends, up to one that cannot be read or does not
- * follow: the fault names the run, the revision and the reason.
+ * Reads the records of a run after a revision from the texts of appends, up to the first that is unreadable or out of
+ * order. Its fault names the run, the revision and the reason.
  */
 export const readAfter = (
   runId: string,
@@ -91,7 +93,7 @@ export const readAfter = (
   return { records, fault: undefined }
 }
 
-/** The error for a record that cannot be read. */
+/** The error for an unreadable record. */
 export const damaged = (
   runId: string,
   revision: number,
@@ -99,7 +101,7 @@ export const damaged = (
   reason: StoreError["reason"] = "corrupt"
 ): StoreError => new StoreError({ operation: "read", reason, detail: `record ${revision} of run '${runId}': ${why}` })
 
-/** Folds records that were read into a state. */
+/** Folds records into a state. */
 export const foldFrom = (
   state: RunState | undefined,
   records: ReadonlyArray<RunRecord>

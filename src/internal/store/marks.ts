@@ -1,10 +1,9 @@
 /**
- * Decides when a store writes a part of a state, so that a load need not fold the whole journal.
+ * Decides when a store writes a part of a state, so that loading a run need not fold its whole journal.
  *
- * A part is due every 64 turns, or after 1 MiB of records if a turn has ended, and
- * always holds a state between two turns. Each turn is in one part, so the parts
- * of a run weigh no more than its journal, and a load folds a bounded number of
- * records.
+ * A part is due every 64 turns, or after 1 MiB of records once a turn has ended, and always holds a state between two
+ * turns. Each turn is in one part, so the parts of a run are never larger than its journal, and a load folds a bounded
+ * number of records.
  */
 
 import type { RunRecord, RunState } from "../../RunState.ts"
@@ -12,17 +11,17 @@ import { turnCount } from "../../RunState.ts"
 import { advance } from "../state/advance.ts"
 import type * as Parts from "./runParts.ts"
 
-/** How far the runs of this process are written in parts. */
+/** The parts written for the runs of this process. */
 export interface Marks {
-  /** Starts to count for a run that was created or loaded, of which parts are written up to a mark. */
+  /** Starts counting for a run that was created or loaded and whose parts are written up to a mark. */
   readonly set: (state: RunState, mark: Parts.Mark) => void
-  /** Counts records that were appended and led to `state`. Returns the part that is to be written now, if one is. */
+  /** Counts records that were appended and led to `state`. Returns the part to write now, if one is due. */
   readonly due: (records: ReadonlyArray<RunRecord>, state: RunState, bytes: number) => Part | undefined
   /** Notes that a part was written. */
   readonly written: (part: Part) => void
 }
 
-/** The part of a state that comes after a mark. */
+/** The part of a state after a mark. */
 export interface Part {
   readonly state: RunState
   readonly mark: Parts.Mark
@@ -35,9 +34,9 @@ interface Known {
   bytes: number
 }
 
-/** Creates marks that know no run yet. */
+/** Creates marks without any runs. */
 export const make = (): Marks => {
-  // The input is the one object that all states of a run share, and goes with them.
+  // All states of a run share one input object, so it is kept with them.
   const runs = new WeakMap<RunState["input"], Known>()
   return {
     set: (state, mark) => {
@@ -64,7 +63,7 @@ export const make = (): Marks => {
   }
 }
 
-/** Returns the newest state between two turns that records led to. */
+/** Returns the newest state between two turns that the records led to. */
 const betweenTurns = (before: RunState, records: ReadonlyArray<RunRecord>, after: RunState): RunState | undefined => {
   if (after.currentTurn === undefined) return after
   if (before.revision !== after.revision - records.length) return undefined

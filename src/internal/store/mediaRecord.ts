@@ -1,5 +1,5 @@
 /**
- * A stored medium as a durable store writes it: what it is as JSON text, its bytes apart.
+ * A medium as a durable store writes it: its description as JSON text, and its bytes separately.
  */
 
 import * as Effect from "effect/Effect"
@@ -9,7 +9,7 @@ import * as Media from "../../Media.ts"
 import type { StoredMedia } from "../../MediaStore.ts"
 import * as Storable from "../base/storable.ts"
 
-/** The newest form this version knows. */
+/** The newest format that this version reads. */
 const format = 1
 
 const Source = Schema.Union([
@@ -25,14 +25,14 @@ const Record = Schema.Struct({
   mime_type: Schema.String,
   source: Source,
   metadata: Schema.Record(Schema.String, Schema.Json),
-  /** How many were there before it. */
+  /** How many media were stored before it. */
   place: Schema.Natural
 })
 
 /** A record as it was read. */
 export type Record = typeof Record.Type
 
-/** The record of a medium; `digest` is that of its bytes, if they are in it. */
+/** The record of a medium. `digest` is that of its bytes, if it has any. */
 export const encode = (media: StoredMedia, digest: string, place: number): string =>
   Storable.stringify({
     format,
@@ -44,7 +44,7 @@ export const encode = (media: StoredMedia, digest: string, place: number): strin
     place
   })
 
-/** Reads a record; one that is none, or of a newer version, is an error. */
+/** Reads a record. Fails if it is invalid or of a newer version. */
 export const decode = (text: string): Effect.Effect<Record, StoreError> =>
   Effect.flatMap(
     Effect.mapError(decodeRecord(text), (error) => corrupt(`a medium cannot be read: ${error.message}`)),
@@ -73,7 +73,7 @@ export const mediaOf = ({ id, kind, metadata, mime_type, source }: Record, bytes
   }
 }
 
-/** How many bytes the medium of a record counts for. */
+/** How many bytes the medium of a record counts as. */
 export const sizeOf = ({ source }: Record): number => {
   switch (source.type) {
     case "bytes":
@@ -85,7 +85,7 @@ export const sizeOf = ({ source }: Record): number => {
   }
 }
 
-/** Something stored cannot be what was stored. */
+/** The error for a stored value that is not what was written. */
 export const corrupt = (detail: string): StoreError =>
   new StoreError({ operation: "read media", reason: "corrupt", detail })
 

@@ -1,8 +1,8 @@
 /**
- * What a media store is made of: a shelf for the application, and one for each root run.
+ * A media store is made of shelves: one for the application, and one for each root run.
  *
- * A shelf only finds and adds; ids, limits, references and files are the same
- * for all kinds of shelves and are seen to here.
+ * A shelf only finds and adds media. Ids, limits, references and files work alike for all kinds of shelves and are
+ * handled here.
  */
 
 import * as Effect from "effect/Effect"
@@ -24,11 +24,11 @@ import * as Storable from "../base/storable.ts"
 export interface Shelf {
   readonly find: (id: string) => Effect.Effect<StoredMedia | undefined, StoreError>
   /**
-   * Adds a medium, if its id is free, and gives what stands under it then: two who add one id at once get the same.
-   * Fails when the shelf would hold more than `limit` bytes.
+   * Adds a medium if its id is free, and returns the medium stored under the id. Concurrent callers get the same one.
+   * Fails if the shelf would exceed `limit` bytes.
    */
   readonly add: (media: StoredMedia, limit: number) => Effect.Effect<StoredMedia, LimitExceeded | StoreError>
-  /** All of them, oldest first. */
+  /** All media, oldest first. */
   readonly list: Effect.Effect<ReadonlyArray<StoredMedia>, StoreError>
   readonly size: Effect.Effect<number, StoreError>
 }
@@ -36,12 +36,12 @@ export interface Shelf {
 /** All shelves of a store. */
 export interface Shelves {
   readonly application: Shelf
-  /** The shelf of a root run, one for all who hold it, until the last of their scopes closes. */
+  /** The shelf of a root run, shared by all who hold it until the last of their scopes closes. */
   readonly run: (rootRunId: string) => Effect.Effect<Shelf, never, Scope.Scope>
   readonly release: (rootRunIds: ReadonlyArray<string>) => Effect.Effect<void, StoreError>
 }
 
-/** A store on these shelves, which reads the files of paths inside `root`. */
+/** A store on these shelves, which reads files inside `root`. */
 export const store = Effect.fnUntraced(function* (
   shelves: Shelves,
   root: string
@@ -55,7 +55,7 @@ export const store = Effect.fnUntraced(function* (
   return make(shelves.application, [])
 })
 
-/** Shelves in this process; that of a run is gone when nobody holds it any more. */
+/** Shelves in this process. That of a run is dropped when nobody holds it. */
 export const memory = (): Shelves => {
   const held = new Map<string, InMemory & { holders: number }>()
   const hold = (runId: string) => {
@@ -83,13 +83,13 @@ export const memory = (): Shelves => {
   }
 }
 
-/** Lets all who hold the shelf of a run at one time hold the same one. */
+/** Shares one shelf of a run among all who hold it at the same time. */
 export const shared = (
   open: (runId: string) => Effect.Effect<Shelf, never, Scope.Scope>
 ): Effect.Effect<Shelves["run"], never, Scope.Scope> =>
   Effect.map(RcMap.make({ lookup: open }), (runs) => (runId) => RcMap.get(runs, runId))
 
-/** A shelf that looks on a slower one once for each medium: for as long as one run is held. */
+/** A shelf that asks a slower one once for each medium while a run is held. */
 export const remembering = (shelf: Shelf): Shelf => {
   const known = new Map<string, StoredMedia>()
   const keep = (media: StoredMedia | undefined) => {
@@ -107,7 +107,7 @@ export const remembering = (shelf: Shelf): Shelf => {
   }
 }
 
-/** How many bytes a medium counts for. */
+/** How many bytes a medium counts as. */
 export const sizeOf = ({ source }: Media.Media): number => {
   switch (source._tag) {
     case "Bytes":
@@ -119,7 +119,7 @@ export const sizeOf = ({ source }: Media.Media): number => {
   }
 }
 
-/** There is no room for one more. */
+/** The error for a full shelf. */
 export const full = (limit: number): LimitExceeded => new LimitExceeded({ limit: "mediaBytes", value: limit })
 
 // ---------------------------------------------------------------- helpers
@@ -154,14 +154,14 @@ const inMemory = (): InMemory => {
   return { shelf, clear }
 }
 
-/** Where a store puts, where it looks, and what it reads files with. */
+/** Where a store puts media, where it looks them up, and how it reads files. */
 interface Place {
   readonly own: Shelf
   readonly others: ReadonlyArray<Shelf>
   readonly readFile: MediaFile.ReadFile
 }
 
-// A run has a store of its own: what it does is written once, and not made again for each.
+// A run has a store of its own, so its methods are defined once and not for each run.
 
 const find = Effect.fnUntraced(function* ({ others, own }: Place, id: string) {
   for (const shelf of [own, ...others]) {
@@ -191,14 +191,14 @@ const put = Effect.fnUntraced(function* (place: Place, given: Media.Media) {
   }
   const id = yield* Media.id(media)
   const added = Object.freeze({ ...media, id })
-  // What a run made is not given up for one hiccup of a store: the same medium once more is no second one.
+  // A store may fail once, so it is tried again. Putting the same medium twice is harmless.
   const there = yield* again(add(place, added, limits.mediaBytes), 2)
   return isSame(there, media) ? there : yield* new MediaConflict({ id })
 })
 
 const isKind = Schema.is(Media.Kind)
 
-/** The name of a file may say nothing about its type, or lie. A file that cannot be read yet keeps the type of its name. */
+/** A file name may have no type, or a wrong one. An unreadable file keeps the type of its name. */
 const recognized = (place: Place, media: Media.Media): Effect.Effect<Media.Media> =>
   media.source._tag === "Path"
     ? Effect.match(place.readFile(media.source.path), {
@@ -240,7 +240,7 @@ const admit = (
       )
 }
 
-/** A store that puts on one shelf and looks on all of them. */
+/** A store that puts media on one shelf and looks them up on all. */
 const shape = (place: Place, run: MediaStoreShape["run"], release: MediaStoreShape["release"]): MediaStoreShape => ({
   put: (media) => put(place, media),
   get: (id) => Effect.map(find(place, id), Option.fromUndefinedOr),
@@ -253,7 +253,7 @@ const shape = (place: Place, run: MediaStoreShape["run"], release: MediaStoreSha
   release
 })
 
-/** Tries again so many times, 100 ms apart. A schedule would be half a KiB more for whoever bundles a kernel. */
+/** Retries this often, 100 ms apart. A `Schedule` would add half a KiB to every bundle. */
 const again = <A, R>(
   effect: Effect.Effect<A, LimitExceeded | StoreError, R>,
   times: number

@@ -25,7 +25,7 @@ export const mediumOf = (kind: Kind, source: OneSource): MediaContent => {
   }
 }
 
-/** Where a medium is for good. */
+/** Where a medium is kept for good. */
 export type Lasting = { readonly data: Uint8Array } | { readonly url: string }
 
 /** The same medium from another source. */
@@ -35,7 +35,7 @@ export const withSource = (
 ): MediaContent => Content[named.type]({ ...named, ...source })
 
 /**
- * A message with other media, those in results too. One in which nothing changes stays the value it is, which a provider
+ * A message with other media, those in results included. An unchanged message stays the same value, which a provider
  * may have encoded already.
  */
 export const withMedia = (
@@ -46,10 +46,10 @@ export const withMedia = (
     content === message.content ? message : freeze({ ...message, content })
   )
 
-/** The largest number of bytes of a medium that a message may hold itself. */
+/** The largest number of bytes of a medium inside a message. */
 export const inline = 65_536
 
-/** How many bytes of a store are for what was said before a run: the rest is for what the run is asked and makes. */
+/** How many bytes of a store are for media from before a run. The rest is for its input and for what it makes. */
 export const roomBefore = ({ mediaBytes }: Limits): number => mediaBytes / 2
 
 /**
@@ -67,7 +67,7 @@ export const shelved = (
   let left = room
   const shelving = Effect.forEach(messages, (message) => {
     const held = heldIn(message.content, above)
-    // Most say something and hold nothing.
+    // Most only speak and hold no media.
     if (held === 0 || held > left) return Effect.succeed(message)
     left -= held
     return withMedia(message, (part) =>
@@ -84,7 +84,7 @@ export const shelved = (
 
 const done = new WeakSet<ReadonlyArray<Message>>()
 
-/** How many bytes a content holds inside, in media of more than so many. */
+/** How many bytes the media of more than this size hold inside a content. */
 const heldIn = (parts: ReadonlyArray<Content.Content>, above: number): number => {
   let held = 0
   for (const part of parts) {

@@ -1,5 +1,5 @@
 /**
- * Runs kept in this process: a map of journals, and their followers.
+ * Keeps runs in this process: a map of journals, and their followers.
  */
 
 import type * as Arr from "effect/Array"
@@ -23,10 +23,10 @@ import { areStored, leaseOf, movedSince, refusal } from "./journalRules.ts"
 import { atMost, headOf, inOrder, matches } from "./runHead.ts"
 import * as Search from "./runSearch.ts"
 
-/** A store, and its end. */
+/** A store, and how to end it. */
 interface Memory {
   readonly store: RunStoreShape
-  /** Ends the streams of all followers, also of later ones. */
+  /** Ends the streams of all present and future followers. */
   readonly end: () => void
 }
 
@@ -42,14 +42,14 @@ interface Runs {
 
 interface Kept {
   readonly journal: Array<Entry>
-  /** The worker of the first record, and nearly always of all of them. */
+  /** The worker of the first record, and almost always of all of them. */
   readonly workerId: string
   bytes: number
   state: RunState
   lease: Held | undefined
 }
 
-/** A lease, and when it ends by a clock that is never set. */
+/** A lease, and its end by a clock that is never set. */
 interface Held extends Omit<Lease, "isLive"> {
   readonly until: bigint
 }
@@ -61,7 +61,7 @@ interface Follower {
   readonly mailbox: Mailbox.Mailbox<RunRecord>
 }
 
-/** Creates an empty store, which drops the oldest ended runs beyond its limits. Its leases go by `clock`. */
+/** Creates an empty store, which drops the oldest ended runs beyond its limits. Its leases follow `clock`. */
 export const make = (limits: Ended.EndedLimits, clock: Clock.Clock): Memory => {
   const runs: Runs = {
     kept: new Map(),
@@ -141,7 +141,7 @@ const remove = ({ ended, kept }: Runs, runId: string): void => {
   Ended.forget(ended, run.state)
 }
 
-/** A record, or its event where that says all of it: most records are kept as their events, which take less memory. */
+/** A record, or just its event if that says everything. Most records are kept as events, which take less memory. */
 type Entry = RunRecord | PhaseEvent
 
 const entryOf = (workerId: string, record: RunRecord): Entry => {
@@ -149,7 +149,7 @@ const entryOf = (workerId: string, record: RunRecord): Entry => {
   return event !== undefined && isSaid(workerId, event, record) ? event : record
 }
 
-/** Tells whether `recordOf` makes a record of its first event. */
+/** Whether `recordOf` makes a record from its first event. */
 const isSaid = (workerId: string, { at, revision, runId }: PhaseEvent, record: RunRecord): boolean =>
   record.events.length === 1 &&
   record.op === "phase" &&

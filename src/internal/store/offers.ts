@@ -1,17 +1,17 @@
 /**
- * Runs that are offered to workers in this process, which claim them at once instead of at their next look.
+ * Offers runs to workers in this process, which claim them at once instead of at their next poll.
  */
 
 import type { RunStoreShape } from "./runStoreTypes.ts"
 
 type Listener = (runId: string) => void
 
-/** Lets a store that wraps another one have its listeners. */
+/** Shares the listeners of a store with one that wraps it. */
 export const shareOffers = (store: RunStoreShape, of: RunStoreShape): void => {
   origins.set(store, of)
 }
 
-/** Calls a listener for each run that is offered on a store. Returns how to end that. */
+/** Calls a listener for each run offered on a store. Returns how to stop that. */
 export const onOffer = (store: RunStoreShape, listener: Listener): (() => void) => {
   const origin = originOf(store)
   const all = listeners.get(origin) ?? new Set()

@@ -1,8 +1,8 @@
 /**
- * A store that is given time and a few more tries.
+ * Gives a store time and a few more attempts.
  *
- * Without retries, every hiccup of a store would leave a call in flight whose outcome nobody knows. The same records once
- * more are no second ones. Nothing interrupts a run that stores, so a store that hangs is given up after a while.
+ * Without retries, every short failure of a store would leave a call in flight with an unknown outcome. Sending the
+ * same records again is harmless. Storing is uninterruptible, so a store that hangs is given up after a while.
  */
 
 import * as Duration from "effect/Duration"
@@ -24,7 +24,7 @@ export type AppendError = Failure | RunExists
 /** Why a run stored nothing: the store refused, or the run belongs to another process. */
 export type FlushError = AppendError | AgentCrashError
 
-/** Wraps a store so that what it did not take, or did not acknowledge, is sent again. */
+/** Wraps a store so that records which it rejected or did not acknowledge are sent again. */
 export const patient = (
   given: RunStore.RunStoreShape,
   { appendTimeout }: Pick<Limits, "appendTimeout">
@@ -64,7 +64,7 @@ const again = <A, E, E2>(
   Effect.catch(withTimeout(operation, write, appendTimeout), (error) => {
     const [wait, ...rest] = waits
     if (wait === undefined || !isHiccup(error)) return Effect.fail(error)
-    // While this waited, another worker may have continued from that very record.
+    // In the meantime another worker may have continued from this very record.
     const checked = Effect.tap(write, () => isOurs)
     return Effect.andThen(Effect.sleep(wait), again(operation, appendTimeout, checked, isOurs, rest))
   })
@@ -80,7 +80,7 @@ const withTimeout = <A, E>(
     )
   )
 
-/** Fails unless the last record of a run is the one of that revision. */
+/** Fails unless the last record of a run has this revision. */
 const stillLast = (
   store: RunStore.RunStoreShape,
   { revision, runId }: { readonly runId: string; readonly revision: number }

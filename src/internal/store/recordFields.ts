@@ -15,7 +15,7 @@ import * as Fault from "../base/fault.ts"
 import * as Storable from "../base/storable.ts"
 import type { Asking } from "../words/asking.ts"
 
-/** A schema for each field of a type, the optional ones too. */
+/** A schema for each field of a type, including optional ones. */
 export type FieldsOf<T> = { readonly [K in keyof T]-?: Schema.Constraint }
 
 /** A struct with every field of a type. A missing field, or one that accepts less than the type, does not compile. */
@@ -24,7 +24,7 @@ export const exactly =
   <F extends FieldsOf<T>>(fields: Takes<T, F>) =>
     Schema.Struct(fields)
 
-/** Fields of a struct that takes every value of a type. */
+/** Fields of a struct that accept every value of a type. */
 export type Takes<T, F extends Schema.Struct.Fields> = T extends Schema.Struct.Type<F> ? F : never
 
 /** A field that is not written while it is undefined. */
@@ -294,7 +294,7 @@ const makeModelArgs = ({ strings }: Words) => {
   })
 }
 
-/** Accepts any counts: usage is checked where it is created. */
+/** Accepts any counts, because usage is checked where it is created. */
 const makeUsage = (): Schema.Codec<Usage.Usage, unknown> =>
   Schema.Unknown.pipe(
     Schema.decodeTo(
@@ -311,7 +311,7 @@ const makeUsage = (): Schema.Codec<Usage.Usage, unknown> =>
     )
   )
 
-/** Decoded by hand: every turn has one, and renaming four fields by schema would dominate its cost. */
+/** Decoded by hand: every turn has one, and renaming four fields by Schema would dominate its cost. */
 const usageOf = (input: unknown): Usage.Usage | undefined => {
   if (typeof input !== "object" || input === null) return undefined
   const count = (name: string): number => {

@@ -1,17 +1,17 @@
 /**
- * The head of a run: how it stands without its journal, which heads a filter takes, and in which order.
+ * The head of a run: how it stands without its journal, which heads a filter selects, and in which order.
  */
 
 import type { Lease, RunFilter, RunHead, RunStatus } from "./runStoreTypes.ts"
 import type { RunState, Status } from "../../RunState.ts"
 import { turnCount } from "../../RunState.ts"
 
-/** The part of a head that the journal alone decides. */
+/** The part of a head that follows from the journal alone. */
 export interface JournalHead extends Omit<RunHead, "status" | "lease"> {
   readonly status: Status
 }
 
-/** The head of a state, as far as the journal decides it. */
+/** The head of a state, as far as it follows from the journal. */
 export const journalHeadOf = (state: RunState): JournalHead => ({
   runId: state.runId,
   rootRunId: state.rootRunId,
@@ -34,7 +34,7 @@ export const underLease = (head: JournalHead, lease: Lease | undefined): RunHead
   lease
 })
 
-/** Returns how a run stands: by its journal, and while it can run also by its lease. */
+/** Returns how a run stands. This follows from its journal and, while the run can continue, also from its lease. */
 const statusOf = (status: Status, lease: Lease | undefined): RunStatus => {
   if (status.type === "paused") return { ...status, type: "waiting" }
   if (status.type !== "running" || lease === undefined) return status
@@ -45,13 +45,13 @@ const statusOf = (status: Status, lease: Lease | undefined): RunStatus => {
   return { type: "running", phase, by, ...(since === undefined ? {} : { since }) }
 }
 
-/** Returns the status in the journal of a run that stands as a word says. */
+/** Returns the journal status of a run that stands like this. */
 export const journalStatus = (word: RunStatus["type"]): Status["type"] => {
   if (word === "queued" || word === "interrupted") return "running"
   return word === "waiting" ? "paused" : word
 }
 
-/** Tells whether a head passes a filter, apart from its `search`. */
+/** Whether a head passes a filter, apart from its `search`. */
 export const matches = (head: RunHead, filter: RunFilter): boolean =>
   (filter.status === undefined || filter.status.includes(head.status.type)) &&
   (filter.agent === undefined || filter.agent === head.agent) &&
@@ -62,23 +62,23 @@ export const matches = (head: RunHead, filter: RunFilter): boolean =>
   (filter.after === undefined || inOrder(filter)(filter.after, head) < 0) &&
   (filter.unleased !== true || head.lease?.isLive !== true)
 
-/** The place of a head in a list. */
+/** The position of a head in a list. */
 export type Place = Pick<RunHead, "createdAt" | "runId">
 
-/** The place after a page, as a text for clients. */
+/** The position after a page, as a text for clients. */
 export const placeText = ({ createdAt, runId }: Place): string => `${createdAt}.${runId}`
 
-/** Reads the place after a page. Undefined for a text that is none. */
+/** Reads the position after a page. Undefined if the text is invalid. */
 export const placeIn = (text: string): Place | undefined => {
   const [, createdAt, runId] = /^(\d{1,15})\.(.+)$/.exec(text) ?? []
   return createdAt === undefined || runId === undefined ? undefined : { createdAt: Number(createdAt), runId }
 }
 
-/** How many heads a filter takes: all without a limit, none for less than one. */
+/** How many heads a filter selects: all without a limit, none for less than one. */
 export const atMost = ({ limit = Infinity }: RunFilter): number =>
   limit >= 1 ? Math.min(Math.floor(limit), Number.MAX_SAFE_INTEGER) : 0
 
-/** The order a filter asks for, as a comparison. */
+/** The order of a filter, as a comparison. */
 export const inOrder =
   ({ order }: RunFilter) =>
   (a: Place, b: Place): number =>

@@ -1,9 +1,9 @@
 /**
- * A state in parts, each with what came since the one before.
+ * A state in parts, each with what was added since the one before.
  *
- * A part holds the turns that ended since, everything that is neither turns
- * nor conversation, and how the conversation changed. Messages are told by the
- * turn they come from where they can be, so no part repeats what a part holds.
+ * A part holds the turns that ended since, everything else of the state apart from the conversation, and how the
+ * conversation changed. Messages are given by the turn they come from where possible, so no part repeats the contents
+ * of another.
  */
 
 import type { Content } from "../../Content.ts"
@@ -13,7 +13,7 @@ import { messagesOf } from "../state/turnFold.ts"
 import { commonPrefix } from "../base/lists.ts"
 import type { Entry, Part } from "./runSchema.ts"
 
-/** Up to where a state is written: the number of its turns, and its conversation at that time. */
+/** How far a state is written: the number of its turns, and its conversation at that time. */
 export interface Mark {
   readonly turns: number
   readonly prompt: ReadonlyArray<Message>
@@ -35,15 +35,15 @@ export const split = (state: RunState, mark: Mark): Omit<Part, "format"> => {
   }
 }
 
-/** Puts parts together, one after the other. */
+/** Puts consecutive parts together. */
 export const join = () => {
-  // Grown in place: nobody sees these before the last part is there.
+  // These grow in place: nobody sees them before the last part is added.
   const turns: Array<Turn> = []
   const prompt: Array<Message> = []
   let input: ReadonlyArray<Message> | undefined
   let rest: Omit<RunState, "turns" | "prompt" | "input"> | undefined
 
-  /** Adds the next part; false when it does not fit. */
+  /** Adds the next part. Returns false if it does not fit. */
   const add = (part: Part): boolean => {
     const { format: _, from, input: own, prompt: change, turns: added, ...more } = part
     if (rest === undefined) input = own
@@ -55,7 +55,7 @@ export const join = () => {
   }
 
   const extend = (input: ReadonlyArray<Message>, entries: ReadonlyArray<Entry>): boolean => {
-    // Each of them once and in order: a text cannot ask for more than its run holds.
+    // Each only once and in order, so a text cannot ask for more than its run holds.
     let nextInput = 0
     let nextTurn = 0
     for (const entry of entries) {
@@ -82,7 +82,7 @@ export const join = () => {
   return { add, state }
 }
 
-/** The conversation from `base` on, told by the input and by the turns from `first` on where it can be. */
+/** The conversation from `base` on, given by the input and by the turns from `first` on where possible. */
 const entries = ({ input, prompt, turns }: RunState, base: number, first: number): ReadonlyArray<Entry> => {
   const inputs = new Map(base < input.length ? input.map((message, index) => [message, index]) : [])
   const answers = new Map<Message, number>()
@@ -129,13 +129,13 @@ interface Range {
   end: number
 }
 
-/** How many messages of the conversation from `at` on are just those a turn tells; 0 when they differ. */
+/** How many messages of the conversation from `at` on are exactly those of a turn; 0 if they differ. */
 const lengthTold = (turn: Turn | undefined, prompt: ReadonlyArray<Message>, at: number): number => {
   const told = turn === undefined ? [] : messagesOf(turn)
   return told.every((message, index) => same(message, prompt[at + index])) ? told.length : 0
 }
 
-// The texts around results are made anew each time they are told; the results in them are not.
+// The texts around results are created anew each time; the results in them are not.
 const same = (a: Message, b: Message | undefined): boolean =>
   a === b ||
   (b !== undefined &&

@@ -1,13 +1,13 @@
 /**
- * Finding runs by words: what was asked and what was answered (not all that was said on the way).
+ * Finds runs by the words of their question and answer. Nothing in between is searched.
  */
 
 import type { RunState } from "../../RunState.ts"
 import { answer } from "../../RunState.ts"
 
 /**
- * What a search looks at: the answer, then what was asked, at most 65,536 characters, in lower case, without what a
- * database may refuse.
+ * The text that is searched: the answer, then the question, at most 65,536 characters, in lower case and without
+ * characters that databases reject.
  */
 export const words = (state: RunState): string => {
   const asked = state.input.slice(state.history).flatMap((message) => message.content)
@@ -15,7 +15,7 @@ export const words = (state: RunState): string => {
   return clean([answer(state) ?? "", ...texts].join("\n").slice(0, 65_536))
 }
 
-/** The single words a search asks for. */
+/** The separate words of a search. */
 export const wanted = (search: string | undefined): ReadonlyArray<string> =>
   search === undefined
     ? []
@@ -23,7 +23,7 @@ export const wanted = (search: string | undefined): ReadonlyArray<string> =>
         .split(/\s+/)
         .filter((word) => word !== "")
 
-/** Tells whether all words occur in what was asked and answered. */
+/** Whether all words occur in the question and the answer. */
 export const mentions = (state: RunState, wanted: ReadonlyArray<string>): boolean => {
   if (wanted.length === 0) return true
   const text = words(state)

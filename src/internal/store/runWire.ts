@@ -1,9 +1,8 @@
 /**
- * Records and states as the JSON that is stored of them.
+ * Writes records and states as the JSON that is stored.
  *
- * `runSchema.ts` reads it. Writing is on the path of every append, so it copies
- * only values with a wire form of their own (contents, usage) and takes the rest
- * as they are. `Storable.grade` checks the whole afterwards.
+ * `runSchema.ts` reads it. Every append writes, so this copies only values with a wire form of their own (contents,
+ * usage) and takes everything else unchanged. `Storable.grade` then checks the whole.
  */
 
 import type * as Arr from "effect/Array"
@@ -35,8 +34,8 @@ export const record = (format: number, record: RunRecord): object => {
 }
 
 /**
- * Writes records that follow each other. After the first one, each has only what differs from the one before it, and a
- * record that is one event is that event.
+ * Writes consecutive records. Each after the first has only what differs from the one before it, and a record with a
+ * single event is written as that event.
  */
 export const records = (
   format: number,
@@ -70,7 +69,7 @@ const differences = (next: RunRecord, before: RunRecord, place: object, body: Bo
       }
 }
 
-/** What a record holds, apart from what it shares with others. */
+/** The fields of a record that it does not share with others. */
 interface Body {
   readonly delta?: object
   readonly scopes?: ReadonlyArray<object>
@@ -108,7 +107,7 @@ export const part = (part: Part): object => {
   }
 }
 
-/** Tells whether the kernel made all of a record: such a record is valid JSON without a look at it. */
+/** Whether the kernel made every value of a record, which then need not be checked to be JSON. */
 export const isOwn = ({ delta, events }: RunRecord): boolean => {
   if (delta.context !== undefined || delta.answers !== undefined || delta.asked !== undefined) return false
   if (delta.resolved !== undefined || delta.completing !== undefined || delta.deferred !== undefined) return false
@@ -145,7 +144,7 @@ const isOwnEvent = (event: PhaseEvent): boolean => {
     case "tool_call_completed": {
       const { durationMs, error, message, metadata, output } = event.result
       const isPlain = error === undefined && message === undefined && metadata === undefined
-      // A negative zero is written with care.
+      // A negative zero needs its own spelling.
       const isUsual = event.spent === undefined && !Object.is(durationMs, -0)
       return isPlain && isUsual && (output === undefined || output.every(isBareText))
     }
@@ -154,7 +153,7 @@ const isOwnEvent = (event: PhaseEvent): boolean => {
   }
 }
 
-/** Whether a message, which may come from outside, is its role and texts and nothing else. */
+/** Whether a message, which may come from outside, has only a role and texts. */
 const isBare = ({ content, metadata, name, role }: Message): boolean =>
   typeof role === "string" && name === undefined && metadata === undefined && content.every(isBareText)
 
@@ -180,7 +179,7 @@ const isSameScope = (a: PhaseEvent, b: PhaseEvent | undefined): boolean =>
 const isSameRun = (a: PhaseEvent, b: PhaseEvent): boolean =>
   a.rootRunId === b.rootRunId && a.depth === b.depth && a.taskId === b.taskId
 
-/** The scope of a root run is its step. */
+/** The scope of a root run is just its step. */
 const scopeOf = ({ depth, rootRunId, step, taskId }: PhaseEvent, runId: string): object => ({
   ...(rootRunId === runId ? {} : { rootRunId }),
   step,
@@ -188,7 +187,7 @@ const scopeOf = ({ depth, rootRunId, step, taskId }: PhaseEvent, runId: string):
   ...(taskId === undefined ? {} : { taskId })
 })
 
-/** A scope, as far as it differs from the one before it. Most often a turn began, which is the next step. */
+/** The scope as far as it differs from the one before it. Usually it is the next step. */
 const scopeAfter = (before: PhaseEvent | undefined, scope: PhaseEvent, runId: string): object => {
   if (before === undefined || !isSameRun(before, scope)) return { scope: scopeOf(scope, runId) }
   return before.step === scope.step ? {} : { step: scope.step }
@@ -249,7 +248,7 @@ const eventOf = (event: PhaseEvent): object => {
 const promptOf = ({ append, ...prompt }: PromptDelta): object =>
   append.length === 0 ? prompt : { ...prompt, append: append.map(messageOf) }
 
-/** Nobody has reviewed a call that a model just made. */
+/** A call that a model just made has no review yet. */
 const callOf = ({ review, ...call }: Call): object => (review === "unreviewed" ? call : { ...call, review })
 
 const deltaOf = (delta: RunRecord["delta"]): object => ({
@@ -290,7 +289,7 @@ const messageOf = ({ content, metadata, name, role }: Message): object => ({
   ...(metadata === undefined ? {} : { metadata })
 })
 
-// A bare text is its own wire form.
+// A text content is its own wire form.
 const contentOf = (content: Content): object =>
   content.type === "text" && Object.keys(content).length === 2 ? content : Codec.encode(content)
 

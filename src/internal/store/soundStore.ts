@@ -1,5 +1,5 @@
 /**
- * Stores of a host, whatever they throw: each fails with the errors of its contract, and with no others.
+ * Guards the stores of a host: whatever they throw, they fail only with the errors of their contract.
  */
 
 import * as Cause from "effect/Cause"
@@ -64,17 +64,17 @@ const stream = <A, E extends KernelError>(
 ): Stream.Stream<A, E | StoreError> =>
   guardedStream<A, E, never, E | StoreError>(name, code, (error) => errorOf(operation, error))
 
-/** A run whose store cannot wait for its cancellation finds it when it stores its next record. */
+/** A run whose store cannot wait for cancellations notices one when it stores its next record. */
 const neverCancelled = (defect: unknown): Effect.Effect<never> =>
   Effect.andThen(passedOver("a store could not wait for a cancellation")(Cause.die(defect)), Effect.never)
 
 const name = "a store"
 
-/** An error of the store itself, or one that says that nobody knows what it holds now. */
+/** The store's own error, or one that says that the outcome is unknown. */
 const errorOf = <E extends KernelError>(operation: string, error: unknown): E | StoreError =>
   isErrorOf<E>(error) ? error : new StoreError({ operation, reason: "invalid", detail: "it failed unexpectedly" })
 
-// Code that is typed fails with nothing else among the errors of the kernel.
+// Typed code fails with no other errors of the kernel.
 const isErrorOf = <E extends KernelError>(error: unknown): error is E => isSound(error) && storeErrors.has(error._tag)
 
 const storeErrors: ReadonlySet<KernelError["_tag"]> = new Set<KernelError["_tag"]>([

@@ -1,5 +1,5 @@
 /**
- * The state of a run as it is in the store.
+ * Reads the state of a run from the store.
  */
 
 import * as Effect from "effect/Effect"
@@ -16,7 +16,7 @@ export const stored = (store: RunStoreShape, runId: string): Effect.Effect<RunSt
     Option.isNone(found) ? Effect.fail(new RunNotFound({ runId })) : Effect.succeed(found.value)
   )
 
-/** Returns the stored state of a run. Fails if a revision is given and the run is at another one. */
+/** Returns the stored state of a run. Fails if the run is not at the given revision. */
 export const storedAt = (
   store: RunStoreShape,
   runId: string,
@@ -28,7 +28,7 @@ export const storedAt = (
       : Effect.fail(new ConcurrentAppendError({ runId, expectedSeq: revision, actualSeq: state.revision }))
   )
 
-/** The usage of a stored run, as its parent counts it. */
+/** The usage of a stored run, as counted in its parent. */
 export const spentBy = ({ costUsd, turns, usage }: RunState): NonNullable<CallResult["spent"]> => ({
   usage,
   costUsd,
@@ -36,9 +36,9 @@ export const spentBy = ({ costUsd, turns, usage }: RunState): NonNullable<CallRe
 })
 
 /**
- * Returns the stored child runs of an open turn by their ids: tasks of its plan, and agents that it calls.
+ * Returns the stored children of an open turn by id: tasks of its plan, and agents that it calls.
  *
- * A pending task may have a run, too, if a process resumed it and died before its launch was stored.
+ * A pending task may also have a run, if a process resumed it and died before storing its launch.
  */
 export const storedTasks = Effect.fnUntraced(function* (
   store: RunStoreShape,

@@ -17,8 +17,8 @@ import { stepOf } from "../state/state.ts"
 import { giveBack, type Holder } from "./lease.ts"
 
 /**
- * Fails a run that was tried so often, without its agent and without a hook: whatever ends its process could do so again.
- * Does nothing to a run that has moved since its head was read.
+ * Fails a run after too many attempts, without its agent and its hooks: they could crash the process again. Does
+ * nothing if the run has changed since its head was read.
  */
 export const giveUp = Effect.fnUntraced(function* (
   holder: Holder,

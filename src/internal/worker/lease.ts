@@ -1,5 +1,5 @@
 /**
- * Keeps the lease of a worker on a run: renews it until it is lost, and releases it when the work is over.
+ * Keeps a worker's lease on a run: renews it until it is lost, and releases it after the work.
  */
 
 import * as Cause from "effect/Cause"
@@ -13,28 +13,28 @@ import { inTime } from "../base/effects.ts"
 import { monotonic } from "../base/monotonic.ts"
 import { ifHeld, offer } from "../loop/queue.ts"
 
-/** Who holds runs, and for how long a lease of theirs lasts when it is not renewed. */
+/** The worker, and how long its leases last without renewal. */
 export interface Holder {
   readonly store: RunStore
   readonly workerId: string
   readonly leaseMs: number
-  /** Waits for what the store is asked, though not for ever. */
+  /** Waits for the store, but not forever. */
   readonly soon: <A, E>(asked: Effect.Effect<A, E>) => Effect.Effect<A, E | StoreError>
 }
 
 /** A lease in this process. */
 export interface Held {
-  /** When it ends if it is not renewed, by the monotonic clock of this process. The store ends it no earlier. */
+  /** When it expires without renewal, by the monotonic clock of this process. In the store it expires no earlier. */
   until: number
   lost: boolean
-  /** The last one that was asked for. */
+  /** The expiry that was last requested. */
   renewal?: Fiber.Fiber<unknown, unknown>
 }
 
-/** A store that fails, or a run that is gone or taken by another worker. */
+/** The store failed, or the run was removed or taken by another worker. */
 type GiveBackError = RunBusy | RunNotFound | RunExists | ConcurrentAppendError | StoreError
 
-/** Renews a lease until it is lost: another has it, or it has ended. */
+/** Renews a lease until it expires or another worker takes it. */
 export const renew = Effect.fnUntraced(function* ({ leaseMs, store, workerId }: Holder, runId: string, lease: Held) {
   while (!lease.lost) {
     yield* Effect.sleep(Math.min(leaseMs / 3, yield* leftOf(lease)))
@@ -44,7 +44,7 @@ export const renew = Effect.fnUntraced(function* ({ leaseMs, store, workerId }: 
       lease.renewal = fiber
       return Effect.as(store.acquire(runId, { workerId, lease: leaseMs }), true)
     })
-    // A store that fails is asked again until the lease is over, one that does not answer is waited for until then.
+    // A failing store is asked again, and one that does not answer is waited for, until the lease expires.
     const renewed = left > 0 ? yield* Effect.exit(inTime(asked, left, () => no)) : no
     if (Exit.isSuccess(renewed) && renewed.value) lease.until = until
     else lease.lost = Exit.isSuccess(renewed) || isTaken(renewed.cause)
@@ -52,8 +52,8 @@ export const renew = Effect.fnUntraced(function* ({ leaseMs, store, workerId }: 
 })
 
 /**
- * Proves by the head of a run that a worker holds it. A lease that has expired while nothing happened to the run is taken
- * again: the clock of the store may have been set.
+ * Proves by the head of a run that a worker holds it. An expired lease is taken again if the run has not changed,
+ * because the clock of the store may have been set.
  */
 export const proves = ({ leaseMs, soon, store, workerId }: Holder, head: RunHead): Effect.Effect<boolean, StoreError> =>
   head.lease?.workerId === workerId && head.lease.isLive
@@ -63,11 +63,11 @@ export const proves = ({ leaseMs, soon, store, workerId }: Holder, head: RunHead
         Effect.catch((error) => (error._tag === "StoreError" ? Effect.fail(error) : Effect.succeed(false)))
       )
 
-/** Lets go of a run, whatever came of it. */
+/** Releases a run after any outcome of the work. */
 export const letGo = (holder: Holder, runId: string, lease: Held): Effect.Effect<void, GiveBackError> =>
   lease.lost ? Effect.void : Effect.andThen(lastRenewal(lease), giveBack(holder, runId))
 
-/** Gives a lease back, if it is held. A run that another worker can go on with is offered to it. */
+/** Gives a lease back if it is held. A run that another worker can continue is offered to it. */
 export const giveBack = ({ soon, store, workerId }: Holder, runId: string): Effect.Effect<void, GiveBackError> =>
   soon(
     ifHeld(store, runId, workerId, ({ status: { type } }) =>
@@ -77,20 +77,23 @@ export const giveBack = ({ soon, store, workerId }: Holder, runId: string): Effe
     )
   )
 
-/** Whether it is no failure of the store that a lease was not given: another has it. */
+/** Whether the claim failed because another worker has the lease, not because the store failed. */
 export const isTaken = (cause: Cause.Cause<GiveBackError>): boolean =>
   cause.reasons.some((reason) => Cause.isFailReason(reason) && reason.error._tag !== "StoreError")
 
-/** Waits for the last renewal, which nothing may stop: it would hold again what was given back. The lease may end first. */
+/**
+ * Waits for the last renewal, which must not be interrupted: it would take the lease back after its release. The lease
+ * may expire first.
+ */
 const lastRenewal = Effect.fnUntraced(function* (lease: Held) {
   if (lease.renewal === undefined) return
   yield* inTime(Fiber.await(lease.renewal), yield* leftOf(lease), () => Effect.void)
 })
 
-/** How long a lease lasts if it is not renewed. */
+/** How long a lease lasts without renewal. */
 const leftOf = ({ until }: Held): Effect.Effect<number> => Effect.map(now, (now) => Math.max(0, until - now))
 
-/** The time by which a worker counts its own leases. */
+/** The clock by which a worker counts its own leases. */
 export const now: Effect.Effect<number> = Clock.clockWith((clock) => Effect.sync(() => monotonic(clock)))
 
 const no = Exit.succeed(false)

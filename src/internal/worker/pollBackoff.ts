@@ -12,8 +12,8 @@ import type { RunHead, RunStore, StoreError } from "../../RunStore.ts"
 import { passing } from "../base/transient.ts"
 
 /**
- * Whether a run may be taken up: after a wait, in milliseconds from its last record on; no more, after so many attempts;
- * or not now, because it has moved since its head was read.
+ * Whether a run may be claimed: after a wait, in milliseconds from its last record; no more, after this many attempts;
+ * or not now, because it has changed since its head was read.
  */
 export type Patience =
   | { readonly _tag: "Wait"; readonly millis: number }
@@ -21,10 +21,10 @@ export type Patience =
   | { readonly _tag: "Moved" }
 
 /**
- * Decides whether a run may be taken up.
+ * Decides whether a run may be claimed.
  *
- * Attempts are counted in the journal, so that all workers count alike: the resumes since the run, or a task of it, last
- * made progress, paused, or was answered by a person.
+ * Attempts are counted in the journal, so all workers count alike: they are the resumes since the run, or one of its
+ * tasks, last made progress, paused, or was answered by a person.
  */
 export const patience = Effect.fnUntraced(function* (
   store: RunStore["Service"],
@@ -38,7 +38,7 @@ export const patience = Effect.fnUntraced(function* (
     if (isProgress(record) || isPause(record) || record.delta.answers !== undefined) resumes = []
     else if (record.op === "resume") resumes.push(record.createdAt)
   }
-  // The tasks of a run with few attempts are not looked at.
+  // The tasks of a run with few attempts are not read.
   if (resumes.length > 1) {
     const cameOn = yield* lastProgress(store, yield* tasksOf(store, head))
     resumes = resumes.filter((at) => at >= cameOn)
@@ -62,7 +62,7 @@ const lastProgress = Effect.fnUntraced(function* (
   heads: ReadonlyArray<RunHead>
 ): Effect.fn.Return<number, StoreError> {
   let last = -Infinity
-  // In this order most journals are not read, because nothing happened to them since.
+  // In this order most journals need not be read, because nothing has happened to them since.
   for (const head of heads.toSorted((a, b) => b.updatedAt - a.updatedAt)) {
     if (head.updatedAt <= last) break
     for (const record of yield* recent(store, head)) if (isProgress(record)) last = Math.max(last, record.createdAt)
@@ -70,7 +70,7 @@ const lastProgress = Effect.fnUntraced(function* (
   return last
 })
 
-/** The runs of tasks below a run while it waits for its calls. At other times none of them is active. */
+/** The tasks below a run while it waits for its calls. At other times none of them is active. */
 export const tasksOf = (store: RunStore["Service"], head: RunHead): Effect.Effect<ReadonlyArray<RunHead>, StoreError> =>
   calling.has(head.status.phase)
     ? Effect.map(store.list({ rootRunId: head.runId }), (tree) => tree.filter(({ runId }) => runId !== head.runId))
@@ -82,7 +82,7 @@ const calling: ReadonlySet<Phase> = new Set<Phase>(["tool_calls_started", "tool_
 const recent = (store: RunStore["Service"], head: RunHead): Effect.Effect<ReadonlyArray<RunRecord>, StoreError> =>
   Stream.runCollect(store.read(head.runId, Math.max(0, head.revision - 64)))
 
-/** Whether a run failed for a reason that may pass, while a worker had it. */
+/** Whether a run failed while a worker had it, for a reason that may pass. */
 export const isPassing = ({ lease, status }: RunHead): boolean =>
   lease !== undefined &&
   status.type === "failed" &&
@@ -95,6 +95,6 @@ const isProgress = (record: RunRecord): boolean => record.events.some((event) =>
 
 const progress: ReadonlySet<string> = new Set(["model_completed", "tool_call_completed", "turn_completed"])
 
-/** Whether a run paused: no worker continues it by itself. A waiting task pauses again in each life of its root. */
+/** Whether a run paused, so that no worker continues it. A waiting task pauses again in each life of its root. */
 const isPause = (record: RunRecord): boolean =>
   record.events.some((event) => event.type === "paused" || event.type === "run_cancelled")

@@ -1,9 +1,8 @@
 /**
- * Looking through the runs of a store a page at a time.
+ * Goes through the runs of a store a page at a time.
  *
- * A look reads one page, the oldest first, and the next but one goes on from
- * there; the one in between reads the newest. So thousands that nothing can be
- * done with neither cost much nor hide one that comes on.
+ * A query reads one page, the oldest first, and the query after the next continues from there; the one in between reads
+ * the newest. So thousands of runs that cannot be claimed neither cost much nor hide a new one.
  */
 
 import * as Clock from "effect/Clock"
@@ -13,26 +12,27 @@ import { passedOver } from "../base/effects.ts"
 
 /** Runs to look at. */
 export interface Pages {
-  /** Looks at the next page of the oldest; when it was not the last one, at the newest in between. */
+  /** Reads the next page of the oldest runs and, unless it was the last, the newest in between. */
   readonly next: Effect.Effect<void>
-  /** Looks at every page, from the first. */
+  /** Reads every page from the first on. */
   readonly all: Effect.Effect<void>
 }
 
-/** How to look. */
+/** How to go through them. */
 export interface Looking {
   readonly list: RunStoreShape["list"]
   readonly consider: (head: RunHead, now: number) => Effect.Effect<void, StoreError>
   readonly isFull: () => boolean
 }
 
-/** How many runs one look reads. */
+/** The number of runs that one query reads. */
 const size = 100
 
-/** The root runs of some statuses that nobody holds: `consider` is given each in turn, unless `isFull`. */
+/** The unclaimed root runs with these statuses: `consider` gets each in turn, unless `isFull`. */
 export const make = (status: ReadonlyArray<RunStatus["type"]>, { consider, isFull, list }: Looking): Pages => {
   let after: RunHead | undefined
-  // What comes while the pages are read is left to the next time: else steady work would keep the reader at their end.
+  // Runs that arrive while the pages are read are left for the next time. Otherwise steady work would keep the reader
+  // at the end.
   let until = Infinity
   let areMoreBehind = false
 
@@ -46,7 +46,7 @@ export const make = (status: ReadonlyArray<RunStatus["type"]>, { consider, isFul
       for (const head of isOldest ? heads : heads.toReversed()) {
         if (isFull()) return false
         if (isOldest) after = head.createdAt > until ? undefined : head
-        // One that cannot be read hides no other.
+        // An unreadable run hides no other.
         yield* Effect.catchCause(consider(head, now), notLooked)
       }
       if (isOldest && heads.length < size) after = undefined
@@ -56,7 +56,7 @@ export const make = (status: ReadonlyArray<RunStatus["type"]>, { consider, isFul
   )
 
   return {
-    // What was submitted just now does not wait until all pages before it were read.
+    // A run that was just submitted does not wait until all pages before it are read.
     next: Effect.gen(function* () {
       if (after === undefined) until = yield* Clock.currentTimeMillis
       areMoreBehind = yield* page(areMoreBehind ? "newest" : "oldest")

@@ -1,5 +1,5 @@
 /**
- * A worker at work: it considers runs, claims those it can take up, and works on each until it has to give it back.
+ * A worker at work: it considers runs, claims those it can run, and works on each until it has to give it back.
  */
 
 import * as Cause from "effect/Cause"
@@ -33,25 +33,25 @@ import * as Pages from "./runPages.ts"
 
 /** What a worker can be told to do. */
 export interface Worker {
-  /** Claims what can be claimed now of the runs that come next: a page, the oldest first, in turn with the newest. */
+  /** Claims what can be claimed now among the next runs: a page, alternating between the oldest and the newest. */
   readonly look: Effect.Effect<void>
-  /** Waits until a worker that was full has a place again. */
+  /** Waits until a worker that was full has a free place. */
   readonly freed: Effect.Effect<void>
-  /** Claims what can be claimed now of the runs that come next, apart from those that came no further since `look`. */
+  /** Claims what can be claimed now among the next runs, except those that made no progress since `look`. */
   readonly lookOn: Effect.Effect<void>
-  /** Calls a listener for each run that this process offers. Returns how to end that. */
+  /** Calls a listener for each run that this process offers. Returns how to stop that. */
   readonly onOffer: (listener: (runId: string) => void) => () => void
-  /** Claims what can be claimed now, of all. */
+  /** Claims everything that can be claimed now. */
   readonly lookAtAll: Effect.Effect<void>
   /** Claims one run if it can be claimed now. */
   readonly take: (runId: string) => Effect.Effect<void>
-  /** Waits for all runs under way, and tells how many there were. */
+  /** Waits for all runs in progress, and returns how many there were. */
   readonly settled: Effect.Effect<number>
-  /** Brings every run to the end of its step, and gives the leases back. */
+  /** Lets every run finish its step, and gives the leases back. */
   readonly drain: Effect.Effect<void>
 }
 
-/** What a worker goes by, and what it has under way. */
+/** The settings of a worker, and its runs in progress. */
 interface Desk<R> extends Holder {
   readonly kernel: Kernel["Service"]
   readonly services: Context.Context<RunStore | R>
@@ -61,18 +61,18 @@ interface Desk<R> extends Holder {
   readonly orphanMs: number
   readonly cleanUpTimeout: Duration.Duration
   readonly active: Map<string, Fiber.Fiber<unknown, unknown>>
-  /** Where runs stood when they were taken up: one that came no further is left alone until another look. */
+  /** The revisions of runs when they were claimed. A run that made no progress is left alone until another query. */
   readonly tried: Map<string, number>
-  /** Where runs stood that cannot be taken up yet or any more, and until when they are left alone. */
+  /** The revisions of runs that cannot be claimed, and until when they are left alone. */
   readonly leftAlone: Map<string, { readonly revision: number; readonly until: number }>
-  /** Opened when a worker that was full has a place again. */
+  /** Opened when a worker that was full has a free place. */
   readonly freed: Latch.Latch
   readonly concurrency: number
   isDraining: boolean
   taken: number
 }
 
-/** A worker that has nothing under way yet. */
+/** Creates a worker without runs. */
 export const make = Effect.fnUntraced(function* <R>(
   options: Options<R>
 ): Effect.fn.Return<Worker, ConfigInvalid, Kernel | RunStore | R> {
@@ -84,10 +84,10 @@ export const make = Effect.fnUntraced(function* <R>(
     consider: (head, now) => desk.soon(consider(desk, head, now)),
     isFull: () => desk.active.size >= desk.concurrency
   }
-  // A run that goes on is found among thousands that failed.
+  // Finds a run that can continue among thousands that failed.
   const running = Pages.make(["queued", "running", "interrupted"], looking)
   const failed = Pages.make(["failed"], looking)
-  // In turn, so that neither takes every place.
+  // In turn, so that neither kind takes every place.
   let looks = 0
   const look = Effect.suspend(() => {
     desk.tried.clear()
@@ -99,13 +99,13 @@ export const make = Effect.fnUntraced(function* <R>(
     const cut = Effect.suspend(() => Fiber.interruptAll(desk.active.values()))
     return Effect.andThen(
       Effect.timeoutOption(settled, options.drain ?? "4 seconds"),
-      // A store that hangs, or who is told of a run and never ends, is left behind.
+      // A store that hangs, or a listener that never ends, is left behind.
       Effect.timeoutOption(cut, desk.cleanUpTimeout)
     )
   })
   const take = (runId: string) =>
     Effect.suspend(() => (desk.isDraining || looking.isFull() ? Effect.void : takeOne(desk, runId)))
-  // What becomes free during a look is noticed after it.
+  // What becomes free during a query is noticed after it.
   const freed = Effect.andThen(
     desk.freed.await,
     Effect.sync(() => void desk.freed.closeUnsafe())
@@ -123,7 +123,7 @@ export const make = Effect.fnUntraced(function* <R>(
   }
 })
 
-/** Claims a run if it can be claimed now. If its store fails, a later look finds it. */
+/** Claims a run if it can be claimed now. If its store fails, a later query finds it. */
 const takeOne = <R>(desk: Desk<R>, runId: string): Effect.Effect<void> =>
   Effect.gen(function* () {
     const head = yield* desk.soon(desk.store.head(runId))
@@ -134,7 +134,7 @@ const deskOf = Effect.fnUntraced(function* <R>(
   options: Options<R>
 ): Effect.fn.Return<Desk<R>, never, Kernel | RunStore | R> {
   const { cleanUpTimeout, appendTimeout } = yield* Limits
-  // A look may take longer than a commit, but not for ever.
+  // A query may take longer than an append, but not forever.
   const patienceMs = 6 * Duration.toMillis(appendTimeout)
   return {
     store: yield* RunStore,
@@ -186,7 +186,7 @@ const consider = Effect.fnUntraced(function* <R>(desk: Desk<R>, head: RunHead, n
   yield* claim(desk, head, agent)
 })
 
-/** Fails a run that was tried often enough, and does not look at it again. */
+/** Fails a run after too many attempts, and does not look at it again. */
 const abandon = Effect.fnUntraced(function* <R>(
   desk: Desk<R>,
   head: RunHead,
@@ -206,16 +206,16 @@ const abandon = Effect.fnUntraced(function* <R>(
   yield* desk.options.onRun?.(yield* stands(desk, head), end) ?? Effect.void
 })
 
-/** Whether something happened to a run since a time, be it in a task of it. */
+/** Whether something happened to a run or one of its tasks since a time. */
 const isAtWork = (store: RunStore["Service"], head: RunHead, since: number): Effect.Effect<boolean, StoreError> =>
   head.updatedAt > since
     ? Effect.succeed(true)
     : Effect.map(tasksOf(store, head), (tasks) => tasks.some((task) => task.updatedAt > since))
 
-/** Holds the run and works on it, unless another was first. Whoever looks waits for what the store says, and no longer. */
+/** Holds a run and works on it, unless another worker was faster. The caller waits only for the answer of the store. */
 const claim = Effect.fnUntraced(function* <R>(desk: Desk<R>, head: RunHead, agent: Runnable<R>) {
   const { runId } = head
-  // Counted from before the store is asked: the store ends the lease no earlier.
+  // Counted from before the request, so the lease expires no earlier in the store.
   const lease: Held = { until: (yield* now) + desk.leaseMs, lost: false }
   const answered = Deferred.makeUnsafe<void>()
   const answer = () => Deferred.doneUnsafe(answered, Exit.void)
@@ -226,7 +226,7 @@ const claim = Effect.fnUntraced(function* <R>(desk: Desk<R>, head: RunHead, agen
         answer()
         if (isTaken(exit.cause)) return Effect.void
         const told = passedOver(`a worker could not claim run ${flat(runId)}`)(exit.cause)
-        // It may be held though the store never said so.
+        // It may be held although the store never said so.
         return Effect.andThen(told, Effect.ignore(giveBack(desk, runId)))
       }
       desk.taken++
@@ -247,7 +247,7 @@ const claim = Effect.fnUntraced(function* <R>(desk: Desk<R>, head: RunHead, agen
   yield* Deferred.await(answered)
 })
 
-/** Takes a run up that is held. Losing the lease ends it wherever it stands. */
+/** Continues a run that is held. Losing the lease ends the work immediately. */
 const takeUp = <R>(
   desk: Desk<R>,
   head: RunHead,
@@ -284,7 +284,7 @@ const takeUp = <R>(
 const refuse = <R>(desk: Desk<R>, head: RunHead): Effect.Effect<void> =>
   Effect.map(Clock.currentTimeMillis, (now) => leaveAlone(desk, head, now, now + refusedMs))
 
-/** Leaves a run alone until a time, unless it moves. The oldest of very many is forgotten. */
+/** Leaves a run alone until a time, unless it changes. Among very many, the oldest entry is forgotten. */
 const leaveAlone = <R>({ leftAlone }: Desk<R>, { revision, runId }: RunHead, now: number, until: number): void => {
   leftAlone.delete(runId)
   leftAlone.set(runId, { revision, until })
@@ -292,10 +292,10 @@ const leaveAlone = <R>({ leftAlone }: Desk<R>, { revision, runId }: RunHead, now
   if (oldest !== undefined && (oldest[1].until <= now || leftAlone.size > 10_000)) leftAlone.delete(oldest[0])
 }
 
-/** How long a run is left alone that a worker was not told how to take up. */
+/** How long a run is left alone if `Options.resume` failed for it. */
 const refusedMs = 30_000
 
-/** Works on a run that is held, gives it back, and tells what came of it. */
+/** Works on a run that is held, gives it back, and reports the outcome. */
 const work = <R>(
   desk: Desk<R>,
   head: RunHead,
@@ -312,7 +312,7 @@ const work = <R>(
   )
 }
 
-/** The head of a run as it is now; as it was, when the store does not tell. */
+/** The present head of a run, or the known one if the store does not answer. */
 const stands = ({ soon, store }: Holder, head: RunHead): Effect.Effect<RunHead> =>
   Effect.map(
     Effect.orElseSucceed(soon(store.head(head.runId)), () => Option.none()),
@@ -325,7 +325,7 @@ export const tell = (runId: string, exit: Exit.Exit<unknown, TakeUpError>): Effe
     ? Effect.void
     : Effect.logInfo(`run ${flat(runId)} stopped`, logText(why(exit.cause)))
 
-/** A failure is a sentence; where a defect comes from is told with its stack. */
+/** A failure is a sentence; a defect is logged with its stack. */
 const why = (cause: Cause.Cause<TakeUpError>): string =>
   Option.match(Cause.findErrorOption(cause), {
     onNone: () => causeText(cause),

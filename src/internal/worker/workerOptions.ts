@@ -30,10 +30,10 @@ export const problem = ({
     : new ConfigInvalid({ path: "concurrency", reason: "a worker runs at least one run at once" })
 }
 
-/** How long a run is held without a renewal, unless a worker is given another time. */
+/** How long a run is held without a renewal, unless a worker sets another time. */
 export const leaseDefault: Duration.Input = "30 seconds"
 
-/** Milliseconds that every store can add to the time. */
+/** A number of milliseconds that every store can add to a time. */
 const longest = 1e15
 
 // ---------------------------------------------------------------- models
@@ -57,12 +57,12 @@ export interface Options<R = never> {
   readonly agents: ReadonlyArray<Runnable<NoInfer<R>>>
   /** The name of the worker. Two workers must not share a name. Default: a random one. */
   readonly workerId?: string | undefined
-  /** Runs it works on at once: 1 or more. Default: 1. */
+  /** How many runs it works on at once, at least 1. Default: 1. */
   readonly concurrency?: number | undefined
   /**
-   * How long a run is held without a renewal: at least one second, and not for ever. It is counted by the clock of the
-   * store, and by a clock of the worker that is never set, so no difference between clocks shortens or prolongs it.
-   * Default: 30 seconds.
+   * How long a run is held without renewal: at least one second, and not forever. The store counts it by its own clock,
+   * and the worker by a clock that is never set, so no difference between clocks shortens or prolongs it. Default: 30
+   * seconds.
    */
   readonly lease?: Duration.Input | undefined
   /** How often it looks for runs. Default: every second. */

@@ -1,9 +1,9 @@
 /**
  * Announces runs with new records to the listeners of a PostgreSQL database.
  *
- * PostgreSQL commits transactions that notify one at a time, over all connections. So no append notifies: its run is
- * noted once it is committed, and a statement of its own announces all runs noted since the last one. A lost
- * notification costs its listeners the time until their next poll.
+ * PostgreSQL commits transactions that notify one at a time, over all connections. So appends do not notify: a run is
+ * noted after its commit, and a separate statement announces all runs noted since the last one. If a notification is
+ * lost, listeners wait for their next poll.
  */
 
 import * as Effect from "effect/Effect"
@@ -16,10 +16,10 @@ import * as Tables from "./runTables.ts"
 /** Notes the key of a run that has new records. Synchronous. */
 export type Announce = (id: string) => void
 
-/** Announces runs while a scope is open. Runs that are noted when it closes are still announced, within a second. */
+/** Announces runs while a scope is open. Runs noted before it closes are still announced, within a second. */
 export const make = Effect.fnUntraced(function* (sql: SqlClient): Effect.fn.Return<Announce, never, Scope.Scope> {
   const noted = yield* Queue.unbounded<string>()
-  // A notification is gone with the server anyway, so its commit does not wait for the disk.
+  // A notification does not survive the server, so its commit does not wait for the disk.
   const send = (ids: ReadonlyArray<string>) =>
     sql`
       SELECT pg_notify(${Tables.channel}, id), set_config('synchronous_commit', 'off', true)

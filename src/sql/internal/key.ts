@@ -1,5 +1,5 @@
 /**
- * Texts from outside as keys of a database.
+ * Uses texts from outside as keys of a database.
  *
  * Databases drop or refuse U+0000 and lone surrogates, and limit the size of index entries. Almost every id is its own
  * key. Other ids are escaped, and long ones end in their digest. Two ids never share a key.
@@ -46,18 +46,18 @@ const rangeOf = (from: string): Range => {
   return { from, to: undefined }
 }
 
-/** A text without what a database may refuse. */
+/** A text without the characters that a database may refuse. */
 export const escape = (text: string): string =>
   text.isWellFormed() && !text.includes("%") && !text.includes("\u0000")
     ? text
     : text.replace(/[%\0]|\p{Surrogate}/gu, (char) => `%${char.charCodeAt(0).toString(16).padStart(4, "0")}`)
 
-/** The text that was escaped. */
+/** The original text of an escaped key. */
 export const unescape = (text: string): string =>
   text.includes("%")
     ? text.replace(/%([0-9a-f]{4})/g, (_, code) => String.fromCharCode(Number.parseInt(code, 16)))
     : text
 
-// PostgreSQL has room for two of 1,024 bytes in an entry of an index.
+// PostgreSQL has room for two of 1,024 bytes in an index entry.
 const longest = 512
 const kept = 64

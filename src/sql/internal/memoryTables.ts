@@ -7,25 +7,25 @@ import type { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import type { Fragment } from "effect/sql/Statement"
 
-/** A memory as it is kept. */
+/** A memory as stored. */
 export interface Row {
   readonly id: number
   readonly name: string
   readonly body: string
 }
 
-/** A memory that has some of the words; more is better. */
+/** A memory that contains some of the words; more is better. */
 export interface Ranked {
   readonly id: number
   readonly fit: number
 }
 
-/** What each database does in its own way. */
+/** What differs between databases. */
 export interface Dialect {
   readonly tables: ReadonlyArray<string>
   readonly index: (id: number, words: ReadonlyArray<string>) => Effect.Effect<unknown, SqlError>
   readonly unindex: (id: number) => Effect.Effect<unknown, SqlError>
-  /** The best by words; of equals the oldest. */
+  /** The best by words; among equals the oldest first. */
   readonly search: (
     words: ReadonlyArray<string>,
     where: Fragment,
@@ -69,7 +69,7 @@ export const sqlite = (sql: SqlClient): Dialect => ({
     ORDER BY fit DESC, m.id LIMIT ${limit}`
 })
 
-/** PostgreSQL, with a column of lexemes. Words are given as they are: its own parser never sees them. */
+/** PostgreSQL, with a column of lexemes. Words are passed as they are, so its own parser never sees them. */
 export const postgres = (sql: SqlClient): Dialect => ({
   tables: [
     memories("INTEGER GENERATED ALWAYS AS IDENTITY PRIMARY KEY", 'TEXT COLLATE "C"', "BYTEA"),

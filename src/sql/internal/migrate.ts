@@ -1,5 +1,5 @@
 /**
- * Making the tables of one store.
+ * Creates and migrates the tables of a store.
  */
 
 import * as Effect from "effect/Effect"
@@ -10,8 +10,8 @@ import { StoreError } from "../../KernelError.ts"
 import { failed, orLost } from "./sqlFault.ts"
 
 /**
- * Runs the statements of each migration that has not run, and notes it in a table of its own. Tables with more
- * migrations than these belong to a newer version and are not opened.
+ * Runs the statements of each migration that has not run, and notes it in a table. Tables with more migrations than
+ * these belong to a newer version and are not opened.
  */
 export const migrate = (
   sql: SqlClient.SqlClient,

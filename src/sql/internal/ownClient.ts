@@ -1,5 +1,5 @@
 /**
- * Stores on a client that is theirs alone.
+ * Stores with a database client of their own.
  */
 
 import type * as Context from "effect/Context"
@@ -13,7 +13,7 @@ import * as SqliteClient from "../SqliteClient.ts"
 import { failed } from "./sqlFault.ts"
 import * as Postgres from "./postgres.ts"
 
-/** What makes a store in the database of the context. */
+/** Makes a store on the database in context. */
 type Making<S> = Effect.Effect<S, StoreError, SqlClient.SqlClient | Scope.Scope>
 
 /** In a SQLite file, which other stores may share. */
@@ -26,7 +26,7 @@ export const onSqlite = <I, S>(
   return on(service, Effect.catchTag(client, "SqlError", failed("open")), making)
 }
 
-/** In a database of PostgreSQL, which other stores may share. */
+/** In a PostgreSQL database, which other stores may share. */
 export const onPg = <I, S>(
   service: Context.Key<I, S>,
   options: Postgres.Options,

@@ -1,9 +1,8 @@
 /**
- * A client of PostgreSQL. The package `@effect/sql-pg` is loaded when it is made, so nobody else needs it.
+ * A PostgreSQL client. It loads the package `@effect/sql-pg` when it is created, so nobody else needs the package.
  *
- * A connection that is cut off in silence stays open, and nothing that is asked
- * on it is ever answered, nor can it be given back. So each statement has its
- * time: then it fails, as one whose connection is lost, and its connection goes.
+ * A connection that is cut off silently stays open: statements on it never end, and it cannot be returned to the pool.
+ * So each statement has a time limit. It then fails like one whose connection is lost, and the connection is closed.
  */
 
 import * as Config from "effect/Config"
@@ -28,7 +27,7 @@ import { wordsOf } from "./sqlFault.ts"
 export interface Options {
   /** As in `postgres://user:password@host:5432/database`. Without a password, that of the config `PGPASSWORD` is used. */
   readonly url: Redacted.Redacted
-  /** Connections in all: at least 1. Default: 2. */
+  /** The number of connections, at least 1. Default: 2. */
   readonly maxConnections?: number | undefined
 }
 
@@ -36,12 +35,12 @@ type Listen = (
   channel: string
 ) => Effect.Effect<Queue.Dequeue<{ readonly payload: string }, SqlError>, SqlError, Scope.Scope>
 
-/** A client that also listens. */
+/** A client that can also listen. */
 export interface Client extends SqlClient.SqlClient {
   readonly listen: Listen
 }
 
-/** Connects with as many connections as were asked for, or the usual number; so many of them only listen. */
+/** Opens the given number of connections, or the default, of which this many only listen. */
 export const make = Effect.fnUntraced(
   function* (
     options: Options,
@@ -62,14 +61,15 @@ export const make = Effect.fnUntraced(
       url: yield* withPassword(options.url),
       applicationName: "kernai",
       maxMessageSize: LONGEST,
-      // Who only listens asks nothing: it would never hear that nobody is there any more.
+      // A connection that only listens sends nothing, and would never notice that its server is gone.
       keepAlive: "30 seconds"
     } as const
     const most = (options.maxConnections ?? connections.usual) - connections.listening
-    // An append, an announcement and a look for cancellations need one each; opened together on demand, one may wait for ever.
+    // An append, an announcement and a query for cancellations need one each. If opened together on demand, one may
+    // wait forever.
     const few = Math.max(1, Math.min(3, most))
     const pool = yield* PgPool.make({ ...way, minConnections: few, maxConnections: Math.max(1, most) })
-    // Nobody knows what became of a statement that was given up: its connection may be within a transaction.
+    // The outcome of an abandoned statement is unknown, and its connection may be inside a transaction.
     const speak = (session: Effect.Success<typeof pool.reserve>) =>
       connectionOf(session, within(limit, pool.invalidate(session)))
     const client = yield* SqlClient.make({
@@ -84,7 +84,7 @@ export const make = Effect.fnUntraced(
       releaseSavepoint: (name) => `RELEASE SAVEPOINT ${name}`
     })
     const listen: Listen = Effect.fnUntraced(function* (channel) {
-      // What comes first ends last: a connection that is closed need not be told that nobody listens any more.
+      // What was opened first is closed last: a connection that is closed need not stop listening.
       const scope = yield* Scope.fork(yield* Scope.Scope)
       const session = yield* PgConnection.make(way)
       return yield* within(limit, Effect.void)(Scope.provide(session.listen(channel), scope))
@@ -110,10 +110,10 @@ export const unavailable = (detail: string): StoreError =>
 
 // ---------------------------------------------------------------- helpers
 
-/** Bytes of one row: of a record with the longest reply, several times over. */
+/** The maximum bytes of a row: several times those of a record with the longest reply. */
 const LONGEST = 256 * 1024 * 1024
 
-/** A connection of the package, as far as it is used here: whoever has no such package could not look its own type up. */
+/** The part of a connection that is used here. Users without the package cannot resolve its own type. */
 interface Session {
   readonly query: (
     sql: string,
@@ -130,13 +130,13 @@ interface Session {
 
 type Soon = <A>(asked: Effect.Effect<A, SqlError>) => Effect.Effect<A, SqlError>
 
-/** Waits so long for an answer, wherever it is asked for: a transaction begins and ends where nothing interrupts. */
+/** Limits the wait for an answer wherever one is requested, because a transaction begins and ends uninterruptibly. */
 const within =
   (limit: number, leave: Effect.Effect<void>): Soon =>
   (asked) =>
     Effect.uninterruptibleMask((restore) =>
       begin(asked, (fiber) => {
-        // The connection is nobody else's before it is known what becomes of it.
+        // The connection stays reserved until its fate is known.
         const stop = Fiber.interrupt(fiber)
         const late = Effect.suspend(() => failed(StatementTimeoutError, `it took longer than ${limit} ms`, "execute"))
         const timed = Effect.timeoutOrElse(Fiber.join(fiber), {
@@ -160,12 +160,12 @@ const connectionOf = (session: Session, soon: Soon): Connection => {
     executeRaw: (sql, params) => soon(session.query(sql, params)),
     executeValues: (sql, params) => soon(session.queryValues(sql, params)),
     executeValuesUnprepared: (sql, params) => soon(session.queryValues(sql, params, false)),
-    // Nothing here is transformed.
+    // Nothing is transformed here.
     executeStream: (sql, params) => session.stream(sql, params)
   }
 }
 
-/** PostgreSQL answers `ROLLBACK` to the `COMMIT` of a transaction in which something failed. */
+/** PostgreSQL answers `ROLLBACK` to the `COMMIT` of a transaction in which a statement failed. */
 const commit = (connection: Connection): Effect.Effect<void, SqlError> =>
   Effect.flatMap(connection.executeRaw("COMMIT", []), (result) =>
     typeof result === "object" && result !== null && "command" in result && result.command === "ROLLBACK"

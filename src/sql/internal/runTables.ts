@@ -1,12 +1,11 @@
 /**
  * The tables of stored runs, and the statements that differ between databases.
  *
- * One row of the journal holds the records of one append. Its key is one number:
- * the number of the run, with the first revision of the row in the lower 32 bits.
- * Two appends that continue the same revision have the same key, whatever their
- * lengths, so the database takes one of them. The head of a run is the last row of
- * its journal: an append writes one row of one table. Only when the status of a run
- * changes does its row in `kernai_runs` change in the same transaction.
+ * One row of the journal holds the records of one append. Its key is one number: the number of the run, with the first
+ * revision of the row in the lower 32 bits. Two appends after the same revision have the same key, whatever their
+ * lengths, so the database accepts one of them. The head of a run is the last row of its journal, so an append writes
+ * one row of one table. Only when the status of a run changes is its row in `kernai_runs` updated in the same
+ * transaction.
  */
 
 import type * as Effect from "effect/Effect"
@@ -18,7 +17,7 @@ import { migrate } from "./migrate.ts"
 export const prepare = (sql: SqlClient.SqlClient): Effect.Effect<void, StoreError> =>
   migrate(sql, "kernai_migrations", {
     "0001_runs": sql.onDialectOrElse({ pg: () => postgres, orElse: () => sqlite }),
-    // A row held one record before.
+    // Earlier, a row held one record.
     "0002_appends": ["ALTER TABLE kernai_journal ADD COLUMN records INTEGER NOT NULL DEFAULT 1"],
     "0003_since": [
       `ALTER TABLE kernai_runs ADD COLUMN since ${sql.onDialectOrElse({ pg: () => "DOUBLE PRECISION", orElse: () => "INTEGER" })}`
@@ -39,11 +38,11 @@ export interface Row {
 }
 
 /**
- * Appends a row to a run that has its status and ends just before it. Changes one row, or none where the run has another
- * status, ends elsewhere, or is not there. The parameters are those of `paramsOfSqlite`.
+ * Appends a row to a run that has its status and ends just before it. Changes one row, or none if the run has another
+ * status, ends elsewhere, or does not exist. The parameters are those of `paramsOfSqlite`.
  *
- * A missing body violates its column, which the statement ignores: a query over the table that is filled would copy the
- * body first. Older versions of Node do not know the place of a numbered parameter, so some are given several times.
+ * A missing body violates its column, which the statement ignores, because a query over the table being filled would
+ * copy the body first. Older versions of Node do not support numbered parameters, so some are passed several times.
  */
 export const appendSqlite = `
 INSERT OR IGNORE INTO kernai_journal (entry, records, body, turns, detail, at)
@@ -122,7 +121,7 @@ const tables = (types: { readonly key: string; readonly time: string; readonly t
 ]
 
 const sqlite = tables({ key: "INTEGER PRIMARY KEY", time: "INTEGER", text: "TEXT" }).map((statement) =>
-  // Only the type INTEGER makes the key the place of a row.
+  // Only the type INTEGER makes the key the row id.
   statement.replace("entry BIGINT", "entry INTEGER")
 )
 

@@ -1,24 +1,24 @@
 /**
- * Whether a database is still in the files it was opened in.
+ * Checks that a database is still in the files it was opened in.
  */
 
 import { statSync } from "node:fs"
 import { resolve } from "node:path"
 
 /**
- * Tells which file of a database is not the one it was, if any: one that was removed or replaced takes all that is
- * written to it, and nobody ever finds it again.
+ * Returns the file of a database that is not the original one, if any. Whatever is written to a file that was removed
+ * or replaced is lost.
  */
 export const watch = (filename: string): (() => string | undefined) => {
-  // SQLite goes on with the files, wherever this process goes.
+  // SQLite keeps the files, wherever this process changes its directory to.
   const path = resolve(filename)
-  // What is committed is in the second until it is copied, and who else writes is found by the third.
+  // Commits are in the second file until they are copied, and the third shows other writers.
   const opened = [path, `${path}-wal`, `${path}-shm`].flatMap((file) => {
     const identity = identityOf(file)
     return identity === undefined ? [] : [{ file, identity }]
   })
   let gone: string | undefined
-  // Who replaces a file does not live in a test's virtual time.
+  // Whoever replaces a file does not live in a test's virtual time.
   let looked = performance.now()
   return () => {
     const now = performance.now()
@@ -31,10 +31,10 @@ export const watch = (filename: string): (() => string | undefined) => {
   }
 }
 
-/** Milliseconds between two looks at which files they are. */
+/** Milliseconds between two checks. */
 const LOOK_EVERY = 100
 
-/** Which file a path leads to, as far as can be told. */
+/** Identifies the file at a path. */
 const identityOf = (path: string): string | undefined => {
   try {
     const { dev, ino } = statSync(path)

@@ -1,5 +1,5 @@
 /**
- * Appending to the journals of a database.
+ * Appends to the journals in a database.
  */
 
 import type * as Arr from "effect/Array"
@@ -25,16 +25,16 @@ import { failed, orLost, readable } from "./sqlFault.ts"
 import { facts } from "./sqlHeads.ts"
 import type { Journal } from "./sqlJournal.ts"
 
-/** A database, and what is known of its runs in this process. */
+/** A database, and what this process knows of its runs. */
 export interface Database {
   readonly sql: SqlClient
   readonly journal: Journal
   readonly marks: Marks
   readonly followers: Followers
   readonly cancellations: Cancellations
-  /** Announces a run with new records to other processes, where the database can. */
+  /** Announces a run with new records to other processes, if the database can. */
   readonly announce: Announce | undefined
-  /** Runs a statement at once, where the client can do that. */
+  /** Runs a statement at once, if the client can. */
   readonly attempt: SqliteClient["attempt"] | undefined
 }
 
@@ -71,7 +71,7 @@ const rowOf = (records: Arr.NonEmptyReadonlyArray<RunRecord>, state: RunState): 
     }))
   )
 
-/** Succeeds if the records of a row that was not taken are stored already. */
+/** Succeeds if the records of a rejected row are stored already. */
 const unlessStored = Effect.fnUntraced(function* (
   { journal }: Database,
   records: Arr.NonEmptyReadonlyArray<RunRecord>,
@@ -89,13 +89,13 @@ const unlessStored = Effect.fnUntraced(function* (
 
 // ---------------------------------------------------------------- writing
 
-/** Appends to a run that goes on running, without a fiber or a queue. Returns false where that cannot be done. */
+/** Appends to a run that keeps running, without a fiber or a queue. Returns false where that is not possible. */
 const isDoneAtOnce = ({ attempt }: Database, row: Tables.Row): boolean =>
   row.first > 1 &&
   row.status === "running" &&
   attempt?.(Tables.appendSqlite, Tables.paramsOfSqlite(row, RunCodec.format)) === true
 
-/** Appends a row. Returns false where it does not follow the stored ones. */
+/** Appends a row. Returns false if it does not follow the stored ones. */
 const write = (database: Database, row: Tables.Row, state: RunState): Effect.Effect<boolean, SqlError> => {
   if (row.first === 1) return create(database, row, state)
   if (row.status !== "running") return turn(database, row, state)
@@ -138,7 +138,7 @@ const create = (database: Database, row: Tables.Row, state: RunState): Effect.Ef
   return whole(sql, begun, remember(database, state))
 }
 
-/** Runs two steps in one transaction, which changes nothing if the first one is false. */
+/** Runs two steps in one transaction, which is rolled back if the first returns false. */
 const whole = (
   sql: SqlClient,
   first: Effect.Effect<boolean, SqlError>,
@@ -170,7 +170,9 @@ const no = Effect.succeed(false)
 
 // ---------------------------------------------------------------- afterwards
 
-/** Wakes followers once the append is committed, and writes a part of the state if one is due. Mostly no effect at all. */
+/**
+ * Wakes followers once the append is committed, and writes a part of the state if one is due. Usually it does nothing.
+ */
 const afterwards = (
   database: Database,
   records: ReadonlyArray<RunRecord>,
@@ -190,7 +192,7 @@ const afterwards = (
   return Effect.andThen(sql.afterCommit(wake), written)
 }
 
-/** Writes a part of the state. A failure makes the next load slower, and nothing else. */
+/** Writes a part of the state. A failure only makes the next load slower. */
 const writePart = ({ marks, sql }: Database, part: Part): Effect.Effect<void> =>
   Effect.fromResult(RunCodec.encodeState(part.state, part.mark)).pipe(
     Effect.flatMap(

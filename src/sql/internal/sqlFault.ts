@@ -1,5 +1,5 @@
 /**
- * What goes wrong in a database, as what goes wrong in a store.
+ * Turns failures of a database into failures of a store.
  */
 
 import * as Effect from "effect/Effect"
@@ -17,21 +17,24 @@ export const failed =
     return Effect.fail(new StoreError({ operation, reason, detail: wordsOf(error) }))
   }
 
-/** What went wrong, and why: a driver may say only what it was doing. */
+/** What went wrong, and why. A driver may say only what it was doing. */
 export const wordsOf = ({ message, reason: { cause } }: SqlError): string => {
   const why = (cause instanceof Error && cause.message) || errorCode(cause)
   return why === undefined || message.includes(why) ? message : `${message}: ${why}`
 }
 
-/** A transaction that lost its connection cannot be rolled back either, which effect/sql takes for a bug: so it failed. */
+/**
+ * A transaction that lost its connection cannot be rolled back either. effect/sql reports that as a defect, but it is a
+ * failure.
+ */
 export const orLost = <A, E, R>(transaction: Effect.Effect<A, E, R>): Effect.Effect<A, E | SqlError, R> =>
   Effect.catchDefect(transaction, (defect) => (isSqlError(defect) ? Effect.fail(defect) : Effect.die(defect)))
 
-/** Something stored cannot be what was stored. */
+/** The error for a stored value that is not what was written. */
 export const corrupt = (detail: string): Effect.Effect<never, StoreError> =>
   Effect.fail(new StoreError({ operation: "read", reason: "corrupt", detail }))
 
-/** Fails for a run of a format that is newer than ours. */
+/** Fails for a run in a newer format. */
 export const readable = (format: number): Effect.Effect<void, StoreError> =>
   format <= RunCodec.format
     ? Effect.void

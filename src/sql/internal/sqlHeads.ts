@@ -29,7 +29,7 @@ export interface Heads {
     claim: Claim
   ) => Effect.Effect<void, RunBusy | RunNotFound | ConcurrentAppendError | StoreError | SqlError>
   readonly release: (runId: string, workerId: string) => Effect.Effect<void, SqlError>
-  /** Returns the keys of the runs that are cancelled, among some. */
+  /** Returns the keys of those runs that are cancelled. */
   readonly cancelled: (keys: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<string>, SqlError>
 }
 
@@ -95,7 +95,7 @@ const list = Effect.fnUntraced(function* (sql: SqlClient, filter: RunFilter = {}
       WHERE ${sql.and(last === undefined ? where : [...where, behind(sql, last, isOldest)])}
       ORDER BY ${created} ${sql.literal(isOldest ? "ASC" : "DESC")}, id LIMIT ${wanted}`
     for (const row of rows) {
-      // A head that cannot be read hides no other, and takes no place of a page.
+      // An unreadable head hides no other, and does not count toward a page.
       const head = yield* Effect.catch(toHead(row), (error) =>
         Effect.as(Effect.logWarning("a run is left out", error), undefined)
       )
@@ -127,7 +127,7 @@ const conditions = (sql: SqlClient, filter: RunFilter): ReadonlyArray<Fragment> 
 const isWithin = (sql: SqlClient, { from, to }: Key.Range): Fragment =>
   to === undefined ? sql`id >= ${from}` : sql`(id >= ${from} AND id < ${to})`
 
-/** Takes the runs that stand as one of some words says. */
+/** Selects the runs that have one of these statuses. */
 const hasWord = (sql: SqlClient, words: ReadonlyArray<RunStatus["type"]>): Fragment => {
   const now = sql.literal(nowOf(sql))
   const leased = {
@@ -174,23 +174,23 @@ const acquire = Effect.fnUntraced(function* (
   if (held?.isLive === true && held.workerId !== claim.workerId) {
     return yield* new RunBusy({ runId, workerId: held.workerId, expiresAt: held.expiresAt })
   }
-  // Its holder may have released it in between.
+  // Its holder may have released it in the meantime.
   return yield* movedSince(claim, found) ?? acquire(sql, runId, claim)
 })
 
-/** Whether a run is as a worker saw it. An append that changes the status locks the row of its run. */
+/** Whether a run is unchanged since a worker saw it. An append that changes the status locks the row of its run. */
 const stands = (sql: SqlClient, { revision, status }: NonNullable<Claim["seen"]>): Fragment => {
   const last = sql`(SELECT entry + records FROM kernai_journal WHERE entry = ${sql.literal(Tables.lastEntry)})`
   return sql`status = ${journalStatus(status.type)} AND ${last} = (CAST(r.run AS BIGINT) << 32) + CAST(${revision + 1} AS BIGINT)`
 }
 
-/** The place of a run in a list. */
+/** The position of a run in a list. */
 interface Place {
   readonly created_at: number
   readonly id: string
 }
 
-/** The fields of a head that never change, as text: keys may be shortened. */
+/** The fields of a head that never change, as text, because keys may be shortened. */
 const Facts = Schema.fromJsonString(
   Schema.Struct({
     runId: Schema.String,

@@ -1,5 +1,5 @@
 /**
- * Reading journals from tables.
+ * Reads journals from tables.
  */
 
 import * as Effect from "effect/Effect"
@@ -17,7 +17,7 @@ import * as Key from "./key.ts"
 import * as Tables from "./runTables.ts"
 import { readable } from "./sqlFault.ts"
 
-/** A run as it is found in its table. */
+/** A run as found in its table. */
 export interface Found {
   readonly run: number
   readonly revision: number
@@ -31,14 +31,14 @@ export const PAGE = 200
 export interface Journal {
   /** Finds a run. */
   readonly find: (runId: string) => Effect.Effect<Found | undefined, SqlError>
-  /** Returns so many stored records after a revision, as far as they can be read. */
+  /** Returns this many stored records after a revision, up to the first unreadable one. */
   readonly between: (runId: string, after: number, count: number) => Effect.Effect<ReadonlyArray<RunRecord>, SqlError>
-  /** Returns the next records after a revision, also of a run that is not there yet. */
+  /** Returns the next records after a revision, also for a run that does not exist yet. */
   readonly page: (
     runId: string,
     after: number
   ) => Effect.Effect<{ readonly records: ReadonlyArray<RunRecord>; readonly isLast: boolean }, StoreError | SqlError>
-  /** Returns the state of a run, and the mark up to which it is written in parts. */
+  /** Returns the state of a run, and the mark up to which it is stored in parts. */
   readonly load: (runId: string) => Effect.Effect<Option.Option<Part>, StoreError | SqlError>
   /** Deletes the journal of a run by its number. */
   readonly remove: (run: number) => Effect.Effect<void, SqlError>
@@ -64,7 +64,7 @@ export const make = (sql: SqlClient, codec: RunCodec.RunCodec): Journal => {
 const entry = (sql: SqlClient, run: number | Fragment, revision: number): Fragment =>
   sql`(CAST(${run} AS BIGINT) << 32) + CAST(${revision} AS BIGINT)`
 
-/** The number of a run at the time of a query: SQLite may give the number of a removed run to another. */
+/** The number of a run at the time of a query. SQLite may reuse the number of a removed run. */
 const numberOf = (sql: SqlClient, runId: string): Fragment =>
   sql`(SELECT run FROM kernai_runs WHERE id = ${Key.make(runId)})`
 
@@ -100,13 +100,13 @@ const bodies = (
   )
 }
 
-/** Fails for a page that begins with a record that cannot be read. */
+/** Fails for a page that begins with an unreadable record. */
 const sound = ({ fault, records, texts }: RunCodec.Decoded & { readonly texts: ReadonlyArray<string> }) =>
   fault !== undefined && records.length === 0
     ? Effect.fail(fault)
     : Effect.succeed({ records, isLast: fault === undefined && texts.length < PAGE })
 
-/** Returns the state as far as it is written in parts. They are only a shortcut: unreadable parts are removed. */
+/** Returns the state as far as it is stored in parts. Parts are only a shortcut, so unreadable ones are removed. */
 const written = Effect.fnUntraced(function* (sql: SqlClient, codec: RunCodec.RunCodec, run: number) {
   const among = sql`entry > ${entry(sql, run, 0)} AND entry < ${entry(sql, run + 1, 0)}`
   const parts = yield* sql<{ readonly body: string }>`SELECT body FROM kernai_parts WHERE ${among} ORDER BY entry`
@@ -133,7 +133,7 @@ const load = Effect.fnUntraced(function* (
     if (isLast) break
   }
   if (state !== undefined && state.revision >= found.revision) return Option.some({ state, mark })
-  // It may have been removed meanwhile.
+  // It may have been removed in the meantime.
   if ((yield* find(sql, runId)) === undefined) return Option.none()
   return yield* damaged(runId, (state?.revision ?? 0) + 1, "it is missing")
 })

@@ -1,11 +1,11 @@
 /**
- * Values and errors of SQLite, as effect/sql and Node have them.
+ * Converts values and errors between effect/sql and Node's SQLite.
  */
 
 import { classifySqliteError, SqlError, SqlSyntaxError } from "effect/sql/SqlError"
 import type { DatabaseSync, SQLInputValue } from "node:sqlite"
 
-/** A parameter as it is bound; what SQLite has no value for is refused. */
+/** A parameter as it is bound. Values that SQLite does not have are refused. */
 export const toInput = (value: unknown, index: number): SQLInputValue => {
   switch (typeof value) {
     case "string":
@@ -31,11 +31,11 @@ const SQLITE_CONSTRAINT_PRIMARYKEY = 1555
 const SQLITE_CONSTRAINT_UNIQUE = 2067
 const SQLITE_CONSTRAINT_ROWID = 2579
 
-/** SQLite would have run the first one only. */
+/** SQLite would have run only the first statement. */
 export const severalStatements = (): Error =>
   Object.assign(new Error("more than one statement in a query"), { errcode: SQLITE_ERROR })
 
-/** What Node threw, with the reason that effect/sql knows it by. */
+/** Turns an error of Node into the reason that effect/sql has for it. */
 export const toSqlError =
   (operation: string, subject = "") =>
   (cause: unknown): SqlError => {
@@ -46,11 +46,11 @@ export const toSqlError =
     if (cause.errcode === SQLITE_ERROR && operation === "prepare") {
       return new SqlError({ reason: new SqlSyntaxError({ cause, message, operation }) })
     }
-    // The classifier reads `errno`, and knows one of the three codes of a key that is taken.
+    // The classifier reads `errno`, and knows one of the three codes for a key that is taken.
     const taken = cause.errcode === SQLITE_CONSTRAINT_PRIMARYKEY || cause.errcode === SQLITE_CONSTRAINT_ROWID
     const numbered = Object.assign(cause, { errno: taken ? SQLITE_CONSTRAINT_UNIQUE : cause.errcode })
     return new SqlError({ reason: classifySqliteError(numbered, { message, operation }) })
   }
 
-/** Whether a transaction is open; a database that is closed has none, and says so by throwing. */
+/** Whether a transaction is open. A closed database has none, and says so by throwing. */
 export const isInTransaction = (db: DatabaseSync): boolean => db.isOpen && db.isTransaction

@@ -1,11 +1,11 @@
 /**
- * The statements of a SQLite database, kept prepared, and how their rows are read.
+ * The statements of a SQLite database, which stay prepared, and how their rows are read.
  */
 
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite"
 import { severalStatements } from "./sqlite.ts"
 
-/** Prepares statements, and keeps those that were used last. */
+/** Prepares statements and keeps the most recently used. */
 export class Statements {
   readonly #db: DatabaseSync
   readonly #kept = new Map<string, StatementSync>()
@@ -28,10 +28,10 @@ export class Statements {
     return statement
   }
 
-  /** A statement for this once. */
+  /** A statement for a single use. */
   prepare(sql: string): StatementSync {
     const statement = this.#db.prepare(sql)
-    // SQLite would run the first statement and drop the rest without a word.
+    // SQLite would run the first statement and silently drop the rest.
     if (sql.length > statement.sourceSQL.length && sql.slice(statement.sourceSQL.length).trim() !== "") {
       throw severalStatements()
     }
@@ -39,10 +39,10 @@ export class Statements {
   }
 }
 
-/** How many statements stay prepared; the least recently used goes first. */
+/** How many statements stay prepared; the least recently used is dropped first. */
 const PREPARED_STATEMENTS = 256
 
-/** Runs a statement and reads what it gives. */
+/** Runs a statement and reads its result. */
 export type Read<A> = (statement: StatementSync, params: ReadonlyArray<SQLInputValue>) => A
 
 /** Rows as objects. */
@@ -59,6 +59,6 @@ export const values: Read<ReadonlyArray<ReadonlyArray<unknown>>> = (statement, p
   return statement.all(...params).map((row) => (Array.isArray(row) ? row : Object.values(row)))
 }
 
-/** Rows as objects; of a statement without rows, what it changed. */
+/** Rows as objects, or, for a statement without rows, what it changed. */
 export const raw: Read<unknown> = (statement, params) =>
   statement.columns().length === 0 ? statement.run(...params) : rows(statement, params)

@@ -1,5 +1,5 @@
 /**
- * A statement that is run at once, in front of all that wait for the connection.
+ * Runs a statement at once, ahead of those that wait for the connection.
  */
 
 import type { DatabaseSync } from "node:sqlite"
@@ -10,7 +10,7 @@ import type { Statements } from "./statements.ts"
 export const attempting =
   (db: DatabaseSync, statements: Statements, missing: () => string | undefined): SqliteClient["attempt"] =>
   (sql, params) => {
-    // In a transaction, the statement would become part of that of another fiber.
+    // In a transaction, the statement would become part of another fiber's transaction.
     if (!db.isOpen || db.isTransaction || missing() !== undefined) return undefined
     try {
       return Number(statements.prepared(sql).run(...params).changes) > 0
