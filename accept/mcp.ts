@@ -32,10 +32,18 @@ const fresh = (): ReadonlyArray<Line> => {
     const env = { XDG_DATA_HOME: join(folder, "data") }
     const kernai = (...args: ReadonlyArray<string>) => run("npx", ["kernai", ...args], { cwd: folder, env })
     const ran = kernai("run", "--mcp", "examples/mcp.yml")
-    const listed = kernai("mcp", "list", "-c", "examples/mcp.yml")
-    const call = ["mcp", "call", "files", "read_text_file", `{"path":"letter.txt","head":1}`, "-c", "examples/mcp.yml"]
+    const listed = kernai("mcp", "list", "--mcp", "examples/mcp.yml")
+    const call = [
+      "mcp",
+      "call",
+      "files",
+      "read_text_file",
+      `{"path":"letter.txt","head":1}`,
+      "--mcp",
+      "examples/mcp.yml"
+    ]
     const called = kernai(...call)
-    const examined = kernai("mcp", "doctor", "-c", "examples/mcp.yml")
+    const examined = kernai("mcp", "doctor", "--mcp", "examples/mcp.yml")
     const after = left(folder)
     return [
       { line: "npm ci on a fresh clone", pass: installed.status === 0, figure: `${installed.seconds.toFixed(0)} s` },

@@ -1,5 +1,5 @@
 /**
- * An agent as the command line describes it, with its model, skills and kernel.
+ * An agent as settings describe it, with its model, skills and kernel.
  */
 
 import * as Effect from "effect/Effect"
@@ -9,25 +9,73 @@ import type { Call } from "../Call.ts"
 import { RunStore } from "../RunStore.ts"
 import { SkillRegistry } from "../SkillRegistry.ts"
 import * as Session from "./chat/chatSession.ts"
-import type { Agent } from "./commands/flags.ts"
+import { asUsage } from "./exit.ts"
 import * as KernelLayer from "./kernelLayer.ts"
 import * as Models from "./models.ts"
+import type { Settings } from "./settings.ts"
 import type { Store } from "./storeFlag.ts"
 import { excerpt } from "./terminalText.ts"
 
-/**
- * Returns an agent under any name, its model, and the kernel that runs it. `mcp` is a config of servers.
- *
- * A store keeps only the name of an agent: a process that continues a run describes the agent again.
- */
-export const make = Effect.fnUntraced(function* (described: Agent, store: Store, mcp?: string) {
-  const { dialect, instructions, maxSteps, skills } = described
-  const { model, provider } = yield* Models.open(described.source)
-  const offered = skills === "none" && mcp === undefined ? {} : { skills: "all" as const }
-  const agent = (name: string) => Agents.make({ name, instructions, model, maxSteps, dialect, ...offered })
-  const registries = mcp === undefined ? KernelLayer.registriesOf(skills) : yield* withServers(mcp, skills)
-  return { agent, model, kernel: KernelLayer.make({ provider, registries, store, asks: !described.yes }) }
+/** What a command does unless settings decide. */
+export interface Usual {
+  /** The name of an agent without a file: `agent`. */
+  readonly name?: string
+  /** The turns of an agent without a file: 10. */
+  readonly maxSteps?: number
+  /** The skills to offer: those that fit any question. */
+  readonly examples?: "all" | "general"
+  /** Whether calls may run that change something: they ask. */
+  readonly yes?: boolean
+  /** The id of the model, where none is asked. */
+  readonly unused?: string
+}
+
+const instructions = "You are a helpful assistant. Use a skill where one helps, and answer briefly."
+
+/** Returns an agent under its name, or any other, its model, and the kernel that runs it. */
+export const make = Effect.fnUntraced(function* (settings: Settings, store: Store, usual: Usual = {}) {
+  const file = settings.agent === undefined ? undefined : yield* load(settings.agent)
+  const { model, provider } = yield* usual.unused === undefined
+    ? Models.open(settings, file)
+    : Models.unused(usual.unused)
+  const servers = settings.mcp
+  const skills = skillsOf(settings, usual)
+  const base =
+    file ??
+    Agents.make({
+      name: usual.name ?? "agent",
+      instructions,
+      model,
+      maxSteps: usual.maxSteps ?? 10,
+      skills: skills === "none" && servers === undefined ? undefined : "all"
+    })
+  const agent = (name = base.name): Agents.Agent<unknown> => ({
+    ...base,
+    name,
+    instructions: settings.system ?? base.instructions,
+    model,
+    maxSteps: settings.maxSteps ?? base.maxSteps,
+    dialect: settings.dialect ?? base.dialect,
+    skills: skills === "none" && servers === undefined ? undefined : base.skills
+  })
+  const registries = servers === undefined ? KernelLayer.registriesOf(skills) : yield* withServers(servers, skills)
+  const asks = !(usual.yes ?? settings.yes ?? false)
+  return { agent, model, kernel: KernelLayer.make({ provider, registries, store, asks }) }
 })
+
+const load = Effect.fnUntraced(function* (file: string) {
+  const AgentFile = yield* Effect.promise(() => import("../file/AgentFile.ts"))
+  return yield* Effect.mapError(AgentFile.load(file), (error) => asUsage(error))
+})
+
+/** Returns the skills to offer. */
+export const skillsOf = (
+  { skills = true, skillsFrom }: Settings,
+  { examples = "general" }: Usual = {}
+): KernelLayer.Skills => {
+  if (skillsFrom !== undefined) return { directory: skillsFrom }
+  return skills ? examples : "none"
+}
 
 const withServers = Effect.fnUntraced(function* (mcp: string, skills: KernelLayer.Skills) {
   const { registries } = yield* Effect.promise(() => import("./mcp/servers.ts"))
@@ -39,11 +87,11 @@ const withServers = Effect.fnUntraced(function* (mcp: string, skills: KernelLaye
  * answer would be spent on a call that cannot run. Without skills, or at another revision, nothing is missing.
  */
 export const missingSkill = Effect.fnUntraced(function* (
-  { skills }: Pick<Agent, "skills">,
+  { skills }: Settings,
   runId: string,
   revision?: number | undefined
 ) {
-  if (skills === "none") return undefined
+  if (skills === false) return undefined
   const registry = yield* SkillRegistry
   const state = Option.getOrUndefined(yield* RunStore.use((runs) => runs.load(runId)))
   if (state === undefined || (revision !== undefined && revision !== state.revision)) return undefined

@@ -89,9 +89,6 @@ const packageFinding = ([name, purpose]: (typeof packages)[number]): Finding => 
 const tones = { ok: "good", missing: "quiet", wrong: "bad" } as const
 
 const table = (findings: ReadonlyArray<Finding>, look: Text.Look): string => {
-  const width = Math.max(...findings.map(({ name }) => name.length))
-  const lines = findings.map(({ about, name, state }) =>
-    `${Text.paint(state.padEnd(8), tones[state], look)} ${name.padEnd(width)}  ${about}`.trimEnd()
-  )
-  return `${lines.join("\n")}\n${keyless.join(", ")} need no key; 'kernai run' needs none either\n`
+  const rows = findings.map(({ about, name, state }) => [Text.paint(state, tones[state], look), name, about])
+  return `${Text.table(rows, { columns: Infinity })}${keyless.join(", ")} need no key; 'kernai run' needs none either\n`
 }

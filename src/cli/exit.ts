@@ -13,11 +13,11 @@ import { withVendorWords } from "../internal/base/vendorLine.ts"
 import { excerpt } from "./terminalText.ts"
 
 export const Codes = {
-  /** The run has an answer. */
+  /** The run has an answer; the command did what it says. */
   done: 0,
-  /** The run failed. */
+  /** The run or the command failed. */
   failed: 1,
-  /** Nothing was run: the command line, a file or a key is not valid. */
+  /** Nothing was done: the command line, a file or a key is not valid. */
   usage: 2,
   /** The run waits for a person. */
   paused: 3,
@@ -25,14 +25,16 @@ export const Codes = {
 } as const
 
 export const help =
-  "Exit codes: 0 answer, 1 the run failed, 2 nothing was run (usage, a missing key or file), 3 the run waits for a person, 130 interrupted."
+  "Exit codes: 0 success, 1 failure, 2 nothing was done (wrong flags, or a missing key, file or run), 3 the run waits for a person, 130 interrupted."
 
 /** Ends a command with a code and a one-line reason. */
 export class CommandFailed extends Schema.TaggedError<CommandFailed>()("CommandFailed", {
   code: Schema.Int,
   reason: Schema.String,
   /** The tag of the underlying error, for programs that read `--json`. */
-  tag: Schema.optionalKey(Schema.String)
+  tag: Schema.optionalKey(Schema.String),
+  /** A command that helps, ready to be pasted. */
+  hint: Schema.optionalKey(Schema.String)
 }) {
   override get message() {
     return this.reason

@@ -12,6 +12,7 @@ import type { RunResult } from "../RunState.ts"
 import { asFailure, Codes, CommandFailed, failed } from "./exit.ts"
 import { RunLines } from "./runLines.ts"
 import { Screen, type Shape } from "./screen.ts"
+import { command } from "./storeFlag.ts"
 import * as Text from "./terminalText.ts"
 
 /** What is printed: progress and the answer, only the answer, one JSON object, or a JSON line for every event. */
@@ -24,8 +25,8 @@ export interface Options {
   /** The line above the run. */
   readonly title: string
   readonly question?: string | undefined
-  /** Whether to print the id of the run, which is stored. */
-  readonly isStored?: boolean
+  /** Where the run is stored, if it is. */
+  readonly store?: string | undefined
   /** Returns what is wrong with an answer. */
   readonly check?: (result: RunResult<unknown>) => string | undefined
 }
@@ -41,7 +42,7 @@ export const follow = <R>(
     const look = { columns: screen.columns, colors: options.color ?? screen.colors }
     const started = yield* Clock.currentTimeMillis
     if (form === "text") screen.progress(heading(options, look))
-    const result = yield* watch(events, viewOf(options, screen, look))
+    const result = yield* watch(events, viewOf(options, screen, look), options)
     const problem = options.check?.(result)
     if (problem !== undefined) return yield* failed(problem)
     const took = (yield* Clock.currentTimeMillis) - started
@@ -56,13 +57,13 @@ interface View {
   readonly end: () => void
 }
 
-const viewOf = ({ form, isStored }: Options, screen: Shape, look: Text.Look): View => {
+const viewOf = ({ form, store }: Options, screen: Shape, look: Text.Look): View => {
   if (form === "events") return { show: (event) => screen.out(`${Text.json(plain(event))}\n`), end: () => {} }
   if (form !== "text") return { show: () => {}, end: () => {} }
   const lines = new RunLines(screen.progress, look)
   return {
     show: (event) => {
-      if (isStored === true && event.type === "run_started" && event.depth === 0) {
+      if (store !== undefined && event.type === "run_started" && event.depth === 0) {
         screen.progress(`${Text.paint("run", "title", look)}       ${Text.flat(event.runId)}\n`)
       }
       lines.show(event)
@@ -71,7 +72,7 @@ const viewOf = ({ form, isStored }: Options, screen: Shape, look: Text.Look): Vi
   }
 }
 
-const watch = <R>(events: Stream.Stream<RunEvent, KernelError, R>, view: View) =>
+const watch = <R>(events: Stream.Stream<RunEvent, KernelError, R>, view: View, { store }: Options) =>
   Effect.gen(function* () {
     let end: RunEvent | undefined
     yield* Stream.runForEach(events, (event) =>
@@ -81,21 +82,22 @@ const watch = <R>(events: Stream.Stream<RunEvent, KernelError, R>, view: View) =
       })
     ).pipe(Effect.ensuring(Effect.sync(view.end)), Effect.mapError(asFailure))
     if (end?.type === "run_completed" && end.result !== undefined) return end.result
-    if (end?.type === "paused") return yield* waiting(end.runId, end.reason)
+    if (end?.type === "paused") return yield* waiting(end.runId, end.reason, store)
     if (end?.type === "run_cancelled") return yield* asFailure(new RunCancelled(end))
     return yield* failed("the run ended without an answer")
   })
 
 const ends: ReadonlySet<RunEvent["type"]> = new Set<RunEvent["type"]>(["run_completed", "paused", "run_cancelled"])
 
-const waiting = (runId: string, reason: string): CommandFailed => {
-  const hint = reason === "approval_required" ? "; answer with 'kernai runs approve' or 'kernai runs deny'" : ""
-  return new CommandFailed({
+const waiting = Effect.fnUntraced(function* (runId: string, reason: string, store: string | undefined) {
+  const verb = reason === "approval_required" ? "approve" : "resume"
+  return yield* new CommandFailed({
     code: Codes.paused,
-    reason: `the run ${runId} waits for a person: ${reason}${hint}`,
-    tag: "RunPaused"
+    reason: `the run ${runId} waits for a person: ${reason}`,
+    tag: "RunPaused",
+    ...(store === undefined ? {} : { hint: yield* command(["runs", verb, runId], store) })
   })
-}
+})
 
 const heading = ({ question, title }: Options, look: Text.Look): string => {
   const first = `${Text.paint(Text.excerpt(title, look.columns), "quiet", look)}\n`

@@ -66,7 +66,8 @@ export const runMatrix = Effect.fnUntraced(function* (options: MatrixFlags) {
   }
   const file = yield* write(log, `matrix_${Logs.stamp(startedAt)}`, report)
   const summary = `${totals.ok} ok, ${totals.fail} failed, ${totals.skipped} skipped, ${totals.error} crashed, ${Text.duration(finishedAt - startedAt)}`
-  screen.out(`${table(cells, columns.map(nameOf), look)}${summary}; ${Text.flat(file)}\n`)
+  if (options.json) screen.out(`${Text.json({ ...report, file })}\n`)
+  else screen.out(`${table(cells, columns.map(nameOf), look)}${summary}; ${Text.flat(file)}\n`)
   if (options.dialects) return yield* writeChoice(cells, options, startedAt)
   if (totals.fail + totals.error > 0) return yield* failed(summary)
   if (totals.ok === 0) return yield* usage(summary)
@@ -75,7 +76,7 @@ export const runMatrix = Effect.fnUntraced(function* (options: MatrixFlags) {
 /** Writes which dialect each model speaks better. Fails when a model succeeded in neither. */
 const writeChoice = Effect.fnUntraced(function* (
   cells: ReadonlyArray<Cell>,
-  { log, model: models }: MatrixFlags,
+  { json, log, model: models }: MatrixFlags,
   startedAt: number
 ) {
   const screen = yield* Screen
@@ -83,7 +84,7 @@ const writeChoice = Effect.fnUntraced(function* (
   const report = { measured_at: new Date(startedAt).toISOString(), ...choice }
   const file = yield* write(log, `dialects_${Logs.stamp(startedAt)}`, report)
   const lines = models.map((model) => `${Text.excerpt(model, 40)}: ${Choices.lineOf(model, choice)}\n`)
-  screen.out(`${lines.join("")}${Text.flat(file)}\n`)
+  screen.out(json ? `${Text.json({ ...report, file })}\n` : `${lines.join("")}${Text.flat(file)}\n`)
   if (choice.models.length < new Set(models).size) return yield* failed("a model succeeded in neither dialect")
 })
 
@@ -105,7 +106,7 @@ const runPair = Effect.fnUntraced(function* (file: string, { dialect, model }: C
   const ended = yield* spawn(args).pipe(
     Effect.timeoutOrElse({
       duration: `${timeout} seconds`,
-      orElse: () => Effect.succeed({ out: "", error: `no end after ${timeout} s`, code: 0 })
+      orElse: () => Effect.succeed({ out: "", error: `it did not end within ${timeout} s`, code: 0 })
     }),
     Effect.catch((error) => Effect.succeed({ out: "", error: error.message, code: 0 }))
   )
@@ -165,19 +166,14 @@ const lineOf = ({ duration_ms, reason, scenario, status, ...column }: Cell, look
   return `${word} ${Text.excerpt(scenario, 40)} with ${Text.excerpt(nameOf(column), 40)}  ${Text.duration(duration_ms)}${why}\n`
 }
 
-const width = 16
-
 /** A row for each file, a column for each model. */
 const table = (cells: ReadonlyArray<Cell>, models: ReadonlyArray<string>, look: Text.Look): string => {
-  const first = Math.min(40, Math.max(8, ...cells.map(({ scenario }) => scenario.length)))
-  const columns = models.map((model) => Text.excerpt(model, width - 1).padEnd(width)).join("")
   const rows = Array.from({ length: cells.length / models.length }, (_, row) => {
     const ofRow = cells.slice(row * models.length, (row + 1) * models.length)
-    const name = Text.excerpt(ofRow[0]?.scenario ?? "", first).padEnd(first)
     const results = ofRow.map(({ duration_ms, status }) =>
-      Text.paint(`${status} ${Text.duration(duration_ms)}`.padEnd(width), tones[status], look)
+      Text.paint(`${status} ${Text.duration(duration_ms)}`, tones[status], look)
     )
-    return `${name}  ${results.join("")}`.trimEnd()
+    return [Text.excerpt(ofRow[0]?.scenario ?? "", 40), ...results, ""]
   })
-  return `${[Text.paint(`${"".padEnd(first)}  ${columns}`.trimEnd(), "title", look), ...rows].join("\n")}\n`
+  return Text.table([["", ...models.map((model) => Text.excerpt(model, 24)), ""], ...rows], look)
 }

@@ -1,28 +1,43 @@
 /**
- * Models of the command line: `<provider>/<model>`, or a script of replies.
+ * Models of the command line: `<provider>/<model>`, the model of an agent file, or a script of replies.
  */
 
 import * as Effect from "effect/Effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as Layer from "effect/Layer"
+import type { Agent } from "../Agent.ts"
 import * as Model from "../Model.ts"
 import { ModelRegistry } from "../ModelRegistry.ts"
 import { usage } from "./exit.ts"
+import type { Settings } from "./settings.ts"
 import { excerpt } from "./terminalText.ts"
 
-/** Names a model: of a provider, scripted in a file, or one that is not asked. */
-export type ModelSource =
-  | { readonly _tag: "Provider"; readonly name: string }
-  | { readonly _tag: "Script"; readonly file: string }
-  | { readonly _tag: "Unused"; readonly id: string }
+/** Returns the model that settings name, with its provider, or else that of the agent file. */
+export const open = Effect.fnUntraced(function* (
+  { model, script }: Pick<Settings, "model" | "script">,
+  file: Agent<unknown> | undefined
+) {
+  if (script !== undefined) {
+    const Script = yield* Effect.promise(() => import("./chat/scriptedChat.ts"))
+    return { model: "scripted", provider: yield* Script.provider(script) }
+  }
+  if (model !== undefined) return yield* resolve(model)
+  if (file === undefined) {
+    return yield* usage(
+      "no model is named: give --model <provider>/<model>, --agent <file>, or --script <file> for a scripted model"
+    )
+  }
+  if (typeof file.model === "string") return yield* resolve(file.model)
+  const { id, provider } = file.model
+  if (provider === undefined) return yield* usage(`the model ${excerpt(id, 80)} of the agent names no provider`)
+  // The file knows its model better than the registry.
+  return { ...(yield* resolve(`${provider}/${id}`)), model: file.model }
+})
 
-/** Returns the model and the provider of a source. */
-export const open = Effect.fnUntraced(function* (source: ModelSource) {
-  if (source._tag === "Provider") return yield* resolve(source.name)
+/** Returns a model that is not asked. */
+export const unused = Effect.fnUntraced(function* (id: string) {
   const Script = yield* Effect.promise(() => import("./chat/scriptedChat.ts"))
-  return source._tag === "Script"
-    ? { model: "scripted", provider: yield* Script.provider(source.file) }
-    : { model: source.id, provider: Script.make([]) }
+  return { model: id, provider: Script.make([]) }
 })
 
 /** Returns the model and the provider of `<provider>/<model>`. Unknown capabilities are guessed from the model's name. */

@@ -11,7 +11,7 @@ import { LogToStderr } from "effect/References"
 import { readFileSync } from "node:fs"
 import { chat } from "./commands/chatCommand.ts"
 import { doctor } from "./commands/doctorCommand.ts"
-import { mcp } from "./commands/mcpCommand.ts"
+import { mcpCommand } from "./commands/mcpCommand.ts"
 import { run } from "./commands/runCommand.ts"
 import { runs } from "./commands/runsCommand.ts"
 import { scenario } from "./commands/scenarioCommand.ts"
@@ -22,8 +22,8 @@ import { Screen, type Shape } from "./screen.ts"
 import * as Text from "./terminalText.ts"
 
 const root = Command.make("kernai").pipe(
-  Command.withDescription(`An agent kernel: a model speaks in blocks, kernai runs what they ask for. ${help}`),
-  Command.withSubcommands([run, chat, runs, studio, worker, scenario, mcp, doctor])
+  Command.withDescription(`Run agents, keep their runs, and look into them. ${help}`),
+  Command.withSubcommands([run, chat, runs, studio, worker, scenario, mcpCommand, doctor])
 )
 
 /**
@@ -51,7 +51,7 @@ export const program = (args: ReadonlyArray<string>): Effect.Effect<unknown, unk
 const failureOf = (cause: Cause.Cause<unknown>) => {
   if (Cause.hasInterruptsOnly(cause)) return { message: "interrupted" }
   const error = Cause.squash(cause)
-  if (error instanceof CommandFailed) return { tag: error.tag, message: error.reason }
+  if (error instanceof CommandFailed) return { tag: error.tag, message: error.reason, hint: error.hint }
   return { message: isShowHelp(error) ? error.errors.map(messageOf).join("; ") : messageOf(error) }
 }
 
@@ -62,7 +62,10 @@ const isShowHelp = (error: unknown): error is CliError.ShowHelp => error instanc
 const report = (screen: Shape, cause: Cause.Cause<unknown>): void => {
   if (Cause.hasInterruptsOnly(cause)) return screen.error("kernai: interrupted\n")
   const error = Cause.squash(cause)
-  if (error instanceof CommandFailed) return screen.error(`kernai: ${Text.flat(error.reason)}\n`)
+  if (error instanceof CommandFailed) {
+    const hint = error.hint === undefined ? "" : `  ${Text.flat(error.hint)}\n`
+    return screen.error(`kernai: ${Text.flat(error.reason)}\n${hint}`)
+  }
   // A mistake on the command line was reported by the parser. Anything else is a bug, shown with its stack.
   if (!isShowHelp(error)) screen.error(Text.paragraph(`kernai: ${Cause.pretty(cause)}`))
 }
@@ -91,7 +94,7 @@ const presenter = (screen: Shape): CliOutput.Presenter => ({
           return screen.out(`${standard.formatVersion(event.name, event.version)}\n`)
         case "InvalidInvocation":
           for (const error of event.errors) screen.error(`kernai: ${Text.flat(error.message)}\n`)
-          return screen.error(`'${event.commandPath.join(" ")} --help' explains the command\n`)
+          return screen.error(`  ${event.commandPath.join(" ")} --help\n`)
       }
     })
 })

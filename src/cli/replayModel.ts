@@ -23,12 +23,12 @@ import { excerpt } from "./terminalText.ts"
 import type { Recording } from "./demo/recordings.ts"
 import * as Skills from "./demo/skills.ts"
 
-export interface Options extends Pick<FollowOptions, "form" | "color"> {
-  readonly maxSteps?: number
+export interface Options extends Pick<FollowOptions, "form" | "color" | "store"> {
+  readonly maxSteps?: number | undefined
   /** Default: the example skills. */
   readonly skills?: ReadonlyArray<AnySkill>
-  /** Default: the run is not stored. */
-  readonly store?: Store.Store | undefined
+  /** The open store. Default: the run is not stored. */
+  readonly opened?: Store.Store
 }
 
 export const replay = Effect.fnUntraced(function* (recording: Recording, options: Options) {
@@ -49,14 +49,13 @@ export const replay = Effect.fnUntraced(function* (recording: Recording, options
   const kernel = KernelLayer.make({
     provider: yield* ReplayProvider.make(cassette, yield* adapter),
     registries: Layer.orDie(Layer.merge(skills, ProtocolRegistry.layer())),
-    store: options.store ?? Store.memory,
+    store: options.opened ?? Store.memory,
     asks: false
   })
   return yield* follow(Kernel.stream(agent, question), {
     ...options,
     title: `recorded conversation ${name} with ${cassette.model}: no key is needed, skills run now`,
     question,
-    isStored: options.store !== undefined,
     check: ({ text }) => differenceOf(recording.answer, text)
   }).pipe(Effect.provide(kernel))
 })

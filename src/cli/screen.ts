@@ -5,6 +5,7 @@
 
 import * as Context from "effect/Context"
 import * as Layer from "effect/Layer"
+import { styleText } from "node:util"
 import { Codes } from "./exit.ts"
 import type { Look } from "./terminalText.ts"
 
@@ -19,12 +20,6 @@ export interface Shape extends Look {
 /** The screen of a command. */
 export class Screen extends Context.Service<Screen, Shape>()("kernai/cli/Screen") {}
 
-/** Returns whether a stream gets colours. */
-export const wantsColors = (
-  isTerminal: boolean,
-  environment: { readonly [name: string]: string | undefined }
-): boolean => isTerminal && (environment["NO_COLOR"] ?? "") === "" && environment["TERM"] !== "dumb"
-
 /**
  * Returns whether a write failed because the reader is gone (`kernai run | head`, a closed terminal). The command
  * continues: a run does not depend on its reader, and a closed terminal also sends a signal.
@@ -34,7 +29,7 @@ export const isUnread = (code: string, isTerminal: boolean): boolean =>
 
 /** Writes to the streams of this process. A write that fails for another reason ends the process. */
 export const layerProcess: Layer.Layer<Screen> = Layer.sync(Screen, () => {
-  const { env, stderr, stdout } = process
+  const { stderr, stdout } = process
   const beside = !stdout.isTTY && stderr.isTTY ? stderr : stdout
   for (const stream of [stdout, stderr]) {
     stream.on("error", ({ code = "unknown" }: NodeJS.ErrnoException) => {
@@ -48,6 +43,7 @@ export const layerProcess: Layer.Layer<Screen> = Layer.sync(Screen, () => {
     progress: (text) => void beside.write(text),
     error: (text) => void stderr.write(text),
     columns: Math.min(beside.columns || 120, 200),
-    colors: wantsColors(beside.isTTY, env)
+    // Node decides by the stream, NO_COLOR, FORCE_COLOR and TERM.
+    colors: styleText("bold", ".", { stream: beside }) !== "."
   }
 })

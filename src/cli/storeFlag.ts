@@ -1,8 +1,10 @@
 /**
- * The stores of the command line: `sqlite:FILE`, `file:FOLDER` or `pg:URL`. Errors never repeat a URL, which may contain a
- * password.
+ * The stores of the command line: `sqlite:FILE` or only the file, `file:FOLDER`, or `pg:URL`. Errors never repeat a URL,
+ * which may contain a password.
  */
 
+import * as Config from "effect/Config"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
@@ -20,30 +22,62 @@ export interface Store {
   readonly media: Layer.Layer<MediaStore.MediaStore, CommandFailed>
 }
 
+/** What stores are opened with. */
+export type Files = FileSystem.FileSystem | Path.Path
+
 /** A store that ends with the process. */
 export const memory: Store = { runs: RunStore.layerMemory, media: MediaStore.layerMemory }
 
-/** Reads a plain path as the SQLite file of a store. */
-export const fromPath = (text: string): string => (/^[a-z]{2,}:/.test(text) ? text : `sqlite:${text}`)
+/** Opens a store once, for several uses in a scope. */
+export const builtOf = Effect.fnUntraced(function* ({ media, runs }: Store) {
+  const context = yield* Layer.build(Layer.merge(runs, media))
+  return {
+    runs: Layer.succeed(RunStore.RunStore, Context.get(context, RunStore.RunStore)),
+    media: Layer.succeed(MediaStore.MediaStore, Context.get(context, MediaStore.MediaStore))
+  }
+})
+
+/** Returns a command to paste: with its store, unless the environment names it, and without the password of that. */
+export const command = Effect.fnUntraced(function* (words: ReadonlyArray<string>, store: string) {
+  const usual = yield* Effect.orElseSucceed(
+    Effect.suspend(() => Config.String("KERNAI_STORE")),
+    () => undefined
+  )
+  return ["kernai", ...words, ...(usual === store ? [] : ["--store", withoutPassword(store)])].map(quoted).join(" ")
+})
+
+const withoutPassword = (store: string): string => {
+  if (!store.startsWith("pg:")) return store
+  const url = URL.parse(store.slice("pg:".length))
+  if (url === null || !url.protocol.startsWith("postgres")) return "pg:URL"
+  url.password = ""
+  url.search = ""
+  return `pg:${url.href}`
+}
+
+const quoted = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)
 
 /** Opens a store that has to exist. */
 export const openExisting = (text: string) => open(text, true)
 
-/** Opens a store; a file is created, with its folder. */
+/** Opens a store; a file is created, with its folder, once it is used. */
 export const openOrCreate = (text: string) => open(text, false)
 
 const open = Effect.fnUntraced(function* (
   text: string,
   mustExist: boolean
-): Effect.fn.Return<Store, CommandFailed, FileSystem.FileSystem | Path.Path> {
-  const [, kind, place = ""] = /^(sqlite|file|pg):(.+)$/s.exec(text) ?? []
-  if (mustExist && kind !== "pg" && place !== "") yield* checkExists(place)
+): Effect.fn.Return<Store, CommandFailed, Files> {
+  const [, kind, place = ""] = /^(?:([a-z]{2,}):)?(.+)$/s.exec(text) ?? []
+  if (mustExist && isLocal(kind)) yield* checkExists(place)
   switch (kind) {
+    case undefined:
     case "sqlite": {
-      if (!mustExist) yield* makeFolderOf(place)
       const { layerSqlite } = yield* Effect.promise(() => import("../sql/SqlRunStore.ts"))
       const SqlMediaStore = yield* Effect.promise(() => import("../sql/SqlMediaStore.ts"))
-      return storeOf(layerSqlite(place), SqlMediaStore.layerSqlite(place))
+      const services = yield* Effect.context<Files>()
+      const folder = mustExist ? Effect.void : Effect.provideContext(makeFolderOf(place), services)
+      const inFolder = <A, E>(layer: Layer.Layer<A, E>) => Layer.unwrap(Effect.as(folder, layer))
+      return storeOf(inFolder(layerSqlite(place)), inFolder(SqlMediaStore.layerSqlite(place)))
     }
     case "file": {
       const files = Layer.succeed(FileSystem.FileSystem, yield* FileSystem.FileSystem)
@@ -63,9 +97,11 @@ const open = Effect.fnUntraced(function* (
   }
 })
 
+const isLocal = (kind: string | undefined): boolean => kind === undefined || kind === "sqlite" || kind === "file"
+
 const storeOf = (
-  runs: Layer.Layer<RunStore.RunStore, StoreError>,
-  media: Layer.Layer<MediaStore.MediaStore, StoreError>
+  runs: Layer.Layer<RunStore.RunStore, StoreError | CommandFailed>,
+  media: Layer.Layer<MediaStore.MediaStore, StoreError | CommandFailed>
 ): Store => ({ runs: orUsage(runs, problem), media: orUsage(media, problem) })
 
 const problem = "the store cannot be opened: "

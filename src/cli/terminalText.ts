@@ -4,6 +4,7 @@
  */
 
 import { displayWidth } from "effect/cli/CliOutput"
+import { styleText } from "node:util"
 import { flat, visible } from "../internal/base/text.ts"
 
 /** How wide a line may be, and whether it may have colours. */
@@ -14,18 +15,29 @@ export interface Look {
 
 export type Tone = "title" | "label" | "quiet" | "good" | "warning" | "bad"
 
-const codes: { readonly [tone in Tone]: string } = {
-  title: "1",
-  label: "36",
-  quiet: "2",
-  good: "32",
-  warning: "33",
-  bad: "31"
-}
+const styles = {
+  title: "bold",
+  label: "cyan",
+  quiet: "dim",
+  good: "green",
+  warning: "yellow",
+  bad: "red"
+} as const
 
 /** Colours a text, where colours are on. */
 export const paint = (text: string, tone: Tone, { colors }: Pick<Look, "colors">): string =>
-  colors ? `\u001b[${codes[tone]}m${text}\u001b[0m` : text
+  colors ? styleText(styles[tone], text, { validateStream: false }) : text
+
+/** Aligns the columns of a table. The last column has the rest of the line, at least 20 columns. */
+export const table = (rows: ReadonlyArray<ReadonlyArray<string>>, { columns }: Pick<Look, "columns">): string => {
+  const widths = (rows[0] ?? []).map((_, index) => Math.max(...rows.map((row) => width(row[index] ?? ""))))
+  const room = Math.max(20, columns - widths.slice(0, -1).reduce((sum, width) => sum + width + 2, 0))
+  const lineOf = (row: ReadonlyArray<string>) =>
+    row.map((cell, index) =>
+      index === row.length - 1 ? excerpt(cell, room) : cell + " ".repeat((widths[index] ?? 0) - width(cell))
+    )
+  return rows.map((row) => `${lineOf(row).join("  ").trimEnd()}\n`).join("")
+}
 
 /** Makes a text of several lines visible; line ends and tabs remain. */
 export const lines = (text: string): string =>
@@ -86,7 +98,8 @@ export const duration = (milliseconds: number): string => {
 }
 
 /** Formats a count: `1 turn`, `2 turns`. */
-export const count = (number: number, word: string): string => `${number} ${word}${number === 1 ? "" : "s"}`
+export const count = (number: number, word: string, several = `${word}s`): string =>
+  `${number} ${number === 1 ? word : several}`
 
 /** Formats the tokens of a model call; null stands for a provider that reports none. */
 export const tokens = (usage: { readonly inputTokens: number; readonly outputTokens: number } | null): string =>

@@ -282,14 +282,14 @@ const problemsOf = ({ expect }: Scenario, report: Outcome.Report): ReadonlyArray
   try {
     return expect?.(report) ?? []
   } catch (error) {
-    return [`what was expected could not be looked at: ${error instanceof Error ? error.message : String(error)}`]
+    return [`the expectation failed: ${error instanceof Error ? error.message : String(error)}`]
   }
 }
 
 const castOf = (scenario: Scenario, named: Cast | undefined): Effect.Effect<Cast, Outcome.Skipped> => {
   const cast = named === undefined ? offline(scenario) : Effect.succeed(named)
   return cast === undefined
-    ? Effect.fail(new Outcome.Skipped("it has no offline model, and no other was named"))
+    ? Effect.fail(new Outcome.Skipped("it has no offline model, and no model is named"))
     : Effect.mapError(cast, (error) => new Outcome.Skipped(error.message))
 }
 
@@ -322,7 +322,7 @@ const play = (scenario: Scenario, cast: Cast, options: RunOptions, recording: Re
 const connect = (scenario: Scenario, options: RunOptions) => {
   if (scenario.mcp === undefined) return Effect.void
   return options.connect === undefined
-    ? Effect.fail(new Outcome.Skipped("nobody here connects MCP servers"))
+    ? Effect.fail(new Outcome.Skipped("MCP servers are not connected here"))
     : options.connect(scenario.mcp)
 }
 

@@ -15,7 +15,10 @@ describe("a run that is followed", () => {
         const screen = memoryScreen()
         const provider = Scenario.scripted({ root: [plan(["a"]), final("ok")], tasks: { a: [final("A")] } })
         const events = Kernel.stream(agent(), "go", { provider, runId: isStored ? "stored" : "gone" })
-        yield* Effect.provide(follow(events, { form: "text", title: "a title", isStored }), screen.layer)
+        yield* Effect.provide(
+          follow(events, { form: "text", title: "a title", store: isStored ? "runs.db" : undefined }),
+          screen.layer
+        )
         return screen.progress().match(/^run .*/gm) ?? []
       })
       assert.deepStrictEqual(yield* ids(true), ["run       stored"])

@@ -53,7 +53,7 @@ describe("kernai", () => {
       const { code, error, out } = yield* kernai(["run", "--colour"])
       assert.strictEqual(code, 2)
       assert.strictEqual(out, "")
-      assert.match(error, /^kernai: .*--colour.*\n'kernai run --help' explains the command\n$/)
+      assert.match(error, /^kernai: .*--colour.*\n {2}kernai run --help\n$/)
     })
   )
 

@@ -123,16 +123,16 @@ describe("kernai mcp", () => {
         tools: [Hub.tool("say", { description: "Says\u202e it" }), Hub.tool("see")]
       })
       const { config, folder } = yield* place({ one: server.settings, away: { command: "kernai-no-such-program" } })
-      const people = yield* kernaiIn(folder, "mcp", "list", "-c", config)
+      const people = yield* kernaiIn(folder, "mcp", "list", "--mcp", config)
       assert.strictEqual(people.code, 1)
       assert.include(people.error, "not available: away")
-      assert.match(people.out, /^one {2}scripted 0, revision 2025-11-25\n {2}say {2}Says\\u\{202e\} it\n {2}see {2}\n/)
+      assert.match(people.out, /^one {2}scripted 0, revision 2025-11-25\n {2}say {2}Says\\u\{202e\} it\n {2}see\n/)
       assert.match(people.out, /^away {2}unavailable: .*cannot be started/m)
-      const machines = yield* kernaiIn(folder, "mcp", "list", "one", "-c", config, "--json")
+      const machines = yield* kernaiIn(folder, "mcp", "list", "one", "--mcp", config, "--json")
       const [one, ...others] = JSON.parse(machines.out)
       assert.deepStrictEqual(others, [])
       assert.deepInclude(one, { name: "one", state: "connected", skills: { say: "mcp_one__say", see: "mcp_one__see" } })
-      const unknown = yield* kernaiIn(folder, "mcp", "list", "two", "-c", config)
+      const unknown = yield* kernaiIn(folder, "mcp", "list", "two", "--mcp", config)
       assert.strictEqual(unknown.code, 2)
       assert.match(unknown.error, /there is no server 'two' in .*; there are: one, away/)
     })
@@ -145,17 +145,17 @@ describe("kernai mcp", () => {
         results: { read: Hub.said("Bonjour, petit monde."), lose: { ...Hub.said("no such file"), isError: true } }
       })
       const { config, folder } = yield* place({ files: server.settings })
-      const read = yield* kernaiIn(folder, "mcp", "call", "files", "read", `{"path":"letter.txt"}`, "-c", config)
+      const read = yield* kernaiIn(folder, "mcp", "call", "files", "read", `{"path":"letter.txt"}`, "--mcp", config)
       assert.deepStrictEqual([read.code, read.out], [0, "Bonjour, petit monde.\n"])
       assert.deepStrictEqual(server.calls(), [`{"name":"read","arguments":{"path":"letter.txt"}}`])
-      const lost = yield* kernaiIn(folder, "mcp", "call", "files", "lose", "-c", config)
+      const lost = yield* kernaiIn(folder, "mcp", "call", "files", "lose", "--mcp", config)
       assert.deepStrictEqual([lost.code, lost.out], [1, "no such file\n"])
-      const json = yield* kernaiIn(folder, "mcp", "call", "files", "lose", "-c", config, "--json")
+      const json = yield* kernaiIn(folder, "mcp", "call", "files", "lose", "--mcp", config, "--json")
       assert.isTrue(JSON.parse(json.out).isError)
-      const words = yield* kernaiIn(folder, "mcp", "call", "files", "read", "letter.txt", "-c", config)
+      const words = yield* kernaiIn(folder, "mcp", "call", "files", "read", "letter.txt", "--mcp", config)
       assert.deepStrictEqual([words.code, words.out], [2, ""])
       assert.match(words.error, /the input of a tool is a JSON object/)
-      const tool = yield* kernaiIn(folder, "mcp", "call", "files", "nix", "-c", config)
+      const tool = yield* kernaiIn(folder, "mcp", "call", "files", "nix", "--mcp", config)
       assert.strictEqual(tool.code, 1)
       assert.match(tool.error, /tool not found: nix \(server=files\)/)
     })
@@ -168,18 +168,18 @@ describe("kernai mcp", () => {
       const script = { tools: tools(""), results: { say: Hub.said("hi") } }
       const server = yield* Hub.scripted(script)
       const { config, folder } = yield* place({ one: server.settings })
-      const say = () => kernaiIn(folder, "mcp", "call", "one", "say", "-c", config)
+      const say = () => kernaiIn(folder, "mcp", "call", "one", "say", "--mcp", config)
       assert.strictEqual((yield* say()).out, "hi\n")
       server.change({ ...script, tools: tools(", and tells others") })
       const hidden = yield* say()
       assert.strictEqual(hidden.code, 1)
       assert.match(hidden.error, /'say' .* is hidden, because its definition changed/)
       assert.match(
-        (yield* kernaiIn(folder, "mcp", "list", "-c", config)).out,
+        (yield* kernaiIn(folder, "mcp", "list", "--mcp", config)).out,
         /say {2}hidden, changed: kernai mcp approve one say\n.*see {2}hidden, changed: kernai mcp approve one see\n$/
       )
       const approve = (...tool: ReadonlyArray<string>) =>
-        kernaiIn(folder, "mcp", "approve", "one", ...tool, "-c", config)
+        kernaiIn(folder, "mcp", "approve", "one", ...tool, "--mcp", config)
       assert.deepInclude(yield* approve("say"), { code: 0, out: "say  Can say, and tells others\n" })
       assert.strictEqual((yield* say()).out, "hi\n")
       assert.deepInclude(yield* approve(), { code: 0, out: "see  Can see, and tells others\n" })
@@ -192,15 +192,15 @@ describe("kernai mcp", () => {
       const guard = new Guard.Guard()
       const server = yield* Guard.serve(guard)
       const { config, folder } = yield* place({ one: { url: server.url() } })
-      const write = () => kernaiIn(folder, "mcp", "call", "one", "write", "-c", config)
+      const write = () => kernaiIn(folder, "mcp", "call", "one", "write", "--mcp", config)
       const before = yield* write()
       assert.strictEqual(before.code, 1)
       assert.match(before.error, /MCP server 'one' needs a sign-in/)
-      const doctor = yield* kernaiIn(folder, "mcp", "doctor", "-c", config)
+      const doctor = yield* kernaiIn(folder, "mcp", "doctor", "--mcp", config)
       assert.match(doctor.out, /Sign in: kernai mcp sign-in one/)
 
       const screen = memoryScreen()
-      const signing = yield* program(["mcp", "sign-in", "one", "-c", config]).pipe(
+      const signing = yield* program(["mcp", "sign-in", "one", "--mcp", config]).pipe(
         Effect.provide(screen.layer),
         Effect.provideService(
           ConfigProvider.ConfigProvider,
@@ -213,7 +213,10 @@ describe("kernai mcp", () => {
       yield* Fiber.join(signing)
       assert.match(screen.out(), /signed in to one\n$/)
       assert.strictEqual((yield* write()).out, "1\n")
-      assert.match((yield* kernaiIn(folder, "mcp", "doctor", "-c", config)).out, /^ok +one {2}small 1, streamable_http/)
+      assert.match(
+        (yield* kernaiIn(folder, "mcp", "doctor", "--mcp", config)).out,
+        /^ok +one {2}small 1, streamable_http/
+      )
     })
   )
 
@@ -224,7 +227,7 @@ describe("kernai mcp", () => {
       const { config, folder } = yield* place({ one: { url: server.url() } })
       const screen = memoryScreen()
       const kernaiHere = (...args: ReadonlyArray<string>) =>
-        program(["mcp", ...args, "-c", config]).pipe(
+        program(["mcp", ...args, "--mcp", config]).pipe(
           Effect.provide(screen.layer),
           Effect.provideService(
             ConfigProvider.ConfigProvider,
@@ -236,7 +239,7 @@ describe("kernai mcp", () => {
       yield* Guard.browse(/http\S+/.exec(screen.out())![0])
       yield* Fiber.join(signing)
       guard.needs.set("write", "files:write")
-      const away = yield* kernaiIn(folder, "mcp", "call", "one", "write", "-c", config)
+      const away = yield* kernaiIn(folder, "mcp", "call", "one", "write", "--mcp", config)
       assert.deepStrictEqual([away.code, away.out], [1, ""])
       assert.match(away.error, /MCP server 'one' needs a sign-in that allows "files:write"/)
 
@@ -254,7 +257,7 @@ describe("kernai mcp", () => {
       const { config, folder } = yield* place({ a: { transport: "http" }, b: { command: "kernai-no-such-program" } })
       const server = yield* Hub.scripted({ tools: [Hub.tool("say")] })
       const good = yield* place({ files: server.settings })
-      const ran = yield* kernaiIn(folder, "mcp", "doctor", "-c", config)
+      const ran = yield* kernaiIn(folder, "mcp", "doctor", "--mcp", config)
       assert.deepStrictEqual([ran.code, ran.error], [1, "kernai: 2 problems found\n"])
       assert.strictEqual(
         ran.out,
@@ -266,7 +269,7 @@ describe("kernai mcp", () => {
           ""
         ].join("\n")
       )
-      const fine = yield* kernaiIn(folder, "mcp", "doctor", "-c", good.config, "--json")
+      const fine = yield* kernaiIn(folder, "mcp", "doctor", "--mcp", good.config, "--json")
       assert.deepStrictEqual(
         JSON.parse(fine.out).map(({ server, state }: { server: string; state: string }) => [server, state]),
         [["files", "ok"]]
@@ -335,7 +338,7 @@ describe("kernai mcp", () => {
     Effect.gen(function* () {
       const side = yield* Support.sideFile
       const { config, folder } = yield* place({ h: Support.node(Support.hostileScript, "", side) })
-      const called = yield* start(["mcp", "call", "h", "wait", "-c", config], { env: { XDG_DATA_HOME: folder } })
+      const called = yield* start(["mcp", "call", "h", "wait", "--mcp", config], { env: { XDG_DATA_HOME: folder } })
       yield* Support.until(() => Support.lines(side).some((line) => line.startsWith("waiting")))
       const pid = Number(Support.lines(side)[0]!.split(" ")[1])
       assert.isTrue(Support.isAlive(pid))

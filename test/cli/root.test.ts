@@ -66,7 +66,7 @@ describe("kernai run", () => {
     Effect.gen(function* () {
       const colored = yield* start("run", "--replay", "ollama_scenario_weather")
       assert.strictEqual(colored.code, 0)
-      assert.include(colored.progress, "\u001b[1mturn 1\u001b[0m\n")
+      assert.include(colored.progress, "\u001b[1mturn 1\u001b[22m\n")
       const plain = yield* start("run", "--no-color", "--replay", "ollama_scenario_weather")
       assert.include(plain.progress, "\nturn 1\n")
       assert.notInclude(plain.progress + plain.out, "\u001b")
@@ -99,27 +99,53 @@ describe("kernai run", () => {
 })
 
 describe("kernai", () => {
-  const commands = [
-    [],
-    ["run"],
-    ["chat"],
-    ["worker"],
-    ["doctor"],
-    ["runs"],
-    ...["list", "show", "resume", "approve", "deny", "fork", "replay", "export"].map((name) => ["runs", name]),
-    ["scenario"],
-    ...["run", "matrix"].map((name) => ["scenario", name]),
-    ["mcp"],
-    ...["list", "call", "doctor", "sign-in", "approve", "serve"].map((name) => ["mcp", name])
-  ]
+  /** Returns the help of a command and of all commands below it. */
+  const helpBelow = (command: ReadonlyArray<string>): Effect.Effect<ReadonlyArray<readonly [string, string]>> =>
+    Effect.gen(function* () {
+      const { code, out } = yield* kernai([...command, "--help"])
+      assert.strictEqual(code, 0)
+      const [, list = ""] = out.split("\nSUBCOMMANDS\n")
+      const names = list.split("\n").flatMap((line) => /^ {2}([a-z-]+) {2}/.exec(line)?.[1] ?? [])
+      const below = yield* Effect.forEach(names, (name) => helpBelow([...command, name]))
+      return [[command.join(" "), out] as const, ...below.flat()]
+    })
+
   it.live("has a help for every command, in lines of at most 80 columns", () =>
     Effect.gen(function* () {
-      for (const command of commands) {
-        const { code, out } = yield* kernai([...command, "--help"])
-        assert.strictEqual(code, 0)
-        assert.include(out, ["USAGE\n  kernai", ...command].join(" "))
+      const helps = yield* helpBelow([])
+      assert.isAtLeast(helps.length, 27)
+      for (const [command, out] of helps) {
+        assert.include(out, `USAGE\n  ${`kernai ${command}`.trimEnd()}`)
         for (const line of out.split("\n")) assert.isAtMost(line.length, 80, line)
+        const [, examples = ""] = out.split("\nEXAMPLES\n")
+        for (const line of examples.split("\n")) assert.match(line, /^(| {2}# .*| {2}kernai .*)$/, "can be pasted")
       }
+    })
+  )
+
+  it.live("names the same thing by the same flag in every command", () =>
+    Effect.gen(function* () {
+      const helps = new Map(yield* helpBelow([]))
+      const having = (flag: string) => [...helps.keys()].filter((command) => helps.get(command)?.includes(`  ${flag}`))
+      const stored = [...helps.keys()].filter((command) => command.startsWith("runs "))
+      assert.deepStrictEqual(having("--store <store>"), ["run", "chat", ...stored, "studio", "worker"])
+      const agents = ["run", "chat", "runs resume", "runs replay", "studio", "worker", "mcp serve"]
+      for (const flag of [
+        "--agent, -a <file>",
+        "--model, -m <model>",
+        "--skills-from <folder>",
+        "--dialect <dialect>"
+      ]) {
+        assert.includeMembers(having(flag), agents)
+      }
+      const servers = ["list", "call", "doctor", "sign-in", "approve"].map((name) => `mcp ${name}`)
+      assert.includeMembers(having("--mcp <file>"), [...agents, ...servers])
+      // Groups of commands have no flags, a chat is a conversation, and an export is JSON or a page.
+      const silent = ["", "runs", "scenario", "mcp", "chat", "runs export"]
+      assert.deepStrictEqual(
+        having("--json"),
+        [...helps.keys()].filter((command) => !silent.includes(command))
+      )
     })
   )
 

@@ -212,7 +212,7 @@ describe("the lines of a run", () => {
 
   it("colour labels, and nothing that a model wrote", () => {
     const text = show(block("plan", null, "\u001b[31mred\u001b[0m"), { columns: 80, colors: true })
-    assert.strictEqual(text, "  \u001b[36mplan      \u001b[0m\\u{1b}[31mred\\u{1b}[0m\n")
+    assert.strictEqual(text, "  \u001b[36mplan      \u001b[39m\\u{1b}[31mred\\u{1b}[0m\n")
   })
 
   // Every place where foreign text gets onto the screen.

@@ -237,6 +237,7 @@ describe("kernai scenario matrix", () => {
           concurrency: 1,
           timeout: 60,
           log: `${directory}/logs`,
+          json: false,
           color: undefined
         }).pipe(
           Effect.provideService(

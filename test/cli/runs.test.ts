@@ -87,7 +87,15 @@ describe("a stored run", () => {
         assert.strictEqual(cancelled.out, `cancelled  ${id}\n`)
         const shown = yield* kernai(["runs", "show", id, ...sqliteOf(folder)])
         assert.include(shown.out, "status    cancelled by Ada: no\n")
-        const followed = yield* kernai(["runs", "follow", id, "--after", "1", ...sqliteOf(folder)])
+        const followed = yield* kernai([
+          "runs",
+          "follow",
+          id.slice(0, 12),
+          "--json",
+          "--after",
+          "1",
+          ...sqliteOf(folder)
+        ])
         const events = followed.out
           .trim()
           .split("\n")
@@ -108,8 +116,8 @@ describe("a stored run", () => {
         const asked = yield* callIn(folder, ["run", "Write to Oslo", ...sqlite, ...agent])
         assert.strictEqual(asked.code, 3)
         const id = idOf(asked)
-        const how = "answer with 'kernai runs approve' or 'kernai runs deny'"
-        assert.include(asked.error, `the run ${id} waits for a person: approval_required; ${how}\n`)
+        const how = `  kernai runs approve ${id} --store sqlite:kept/runs.db\n`
+        assert.include(asked.error, `the run ${id} waits for a person: approval_required\n${how}`)
         assert.strictEqual(traceOf(folder), "")
 
         const listed = yield* kernai(["runs", "list", "--status", "waiting", "--json", ...sqliteOf(folder)])
@@ -150,14 +158,16 @@ describe("a stored run", () => {
           `kernai: run '${id}' is at revision ${Number(revision) + 1}, expected ${revision}\n`
         )
         // The answer is not spent where the skill is missing.
-        const without = yield* kernai(["runs", "resume", id, ...sqliteOf(folder), ...script])
+        mkdirSync(join(folder, "none"))
+        const elsewhere = ["--skills-from", join(folder, "none")]
+        const without = yield* kernai(["runs", "resume", id, ...sqliteOf(folder), ...elsewhere])
         assert.strictEqual(without.code, 2)
         const missing = "the skill 'send' was allowed but is not here: give its folder with --skills-from"
         assert.include(without.error, missing)
         const worker = yield* kernai(["worker", "--once", ...sqliteOf(folder), ...script])
         assert.include(worker.out, `${id}  ${missing}`)
         assert.strictEqual(worker.code, 1)
-        const finished = yield* callIn(folder, [...taken, `${Number(revision) + 1}`, ...sqlite, ...agent])
+        const finished = yield* callIn(folder, [...taken, `${Number(revision) + 1}`, ...sqlite])
         assert.deepStrictEqual(finished, { code: 0, out: "All done.\n", error: "" })
         assert.strictEqual(traceOf(folder), "Rome\n")
         const resumed = yield* kernai(["runs", "resume", id, ...sqliteOf(folder), ...script])
@@ -175,16 +185,11 @@ describe("a stored run", () => {
         for (const record of records) assert.strictEqual(JSON.parse(record).runId, id)
         assert.include(exported.out, '"by":"Ada"')
 
-        const replayed = yield* kernai([
-          "runs",
-          "replay",
-          id,
-          "--skills-from",
-          join(folder, "skills"),
-          ...sqliteOf(folder)
-        ])
+        const replayed = yield* kernai(["runs", "replay", id, ...sqliteOf(folder)])
         assert.strictEqual(replayed.code, 0)
-        assert.include(replayed.out, "the same again")
+        assert.include(replayed.out, "no difference: ")
+        const audit = yield* kernai(["runs", "show", id, ...sqliteOf(folder)])
+        assert.include(audit.out, '  send  {"to":"Rome"}\n    approved by Ada, with another input\n    sent\n')
         assert.strictEqual(traceOf(folder), "Rome\n")
       }),
     60_000
@@ -228,13 +233,16 @@ describe("a stored run", () => {
       const id = idOf(yield* kernai(["run", "Write", ...sqliteOf(folder), ...agentOf(folder)]))
       const approve = (...args: ReadonlyArray<string>) => kernai(["runs", "approve", id, ...args, ...sqliteOf(folder)])
       const input = ["--input", '{"to":"Nice"}']
+      const next = (verb: string) => `kernai runs ${verb} ${id} --store ${sqliteOf(folder)[1]}\n`
       assert.deepInclude(yield* approve(...input), { code: 2, error: "kernai: --input needs the id of one call\n" })
       const one = yield* approve(`${id}:t1.1`, ...input)
-      assert.deepInclude(one, { out: `approved  ${id}:t1.1  send\n`, progress: "2 more wait\n" })
-      const rest = yield* approve()
+      assert.deepInclude(one, { out: `approved  ${id}:t1.1  send\n`, progress: `2 more wait: ${next("show")}` })
+      const wrong = yield* approve("t1.7")
+      assert.deepInclude(wrong, { code: 2, error: "kernai: there is no call t1.7 that waits in this run\n" })
+      const rest = yield* approve("t1.0", ":t1.2")
       assert.strictEqual(rest.out, [0, 2].map((call) => `approved  ${id}:t1.${call}  send\n`).join(""))
-      assert.strictEqual(rest.progress, "a worker continues the run, or 'kernai runs resume'\n")
-      yield* kernai(["runs", "resume", id, ...sqliteOf(folder), ...agentOf(folder)])
+      assert.strictEqual(rest.progress, `a worker continues the run, or: ${next("resume")}`)
+      yield* kernai(["runs", "resume", id, ...sqliteOf(folder)])
       assert.strictEqual(traceOf(folder), "Oslo\nNice\nBern\n")
     })
   )
@@ -298,7 +306,7 @@ describe("a stored run", () => {
           const runId = idOf(asked)
           rmSync(join(folder, "cat.png"))
           assert.strictEqual((yield* kernai(["runs", "approve", runId, ...store])).code, 0)
-          const finished = yield* callIn(folder, ["runs", "resume", runId, "--quiet", ...store, ...agent])
+          const finished = yield* callIn(folder, ["runs", "resume", runId, "--quiet", ...store])
           assert.deepStrictEqual(finished, { code: 0, out: "All done.\n", error: "" })
           assert.strictEqual(traceOf(folder), weighed)
         }),
@@ -356,7 +364,8 @@ describe("a stored run", () => {
   )
 
   const mistakes: ReadonlyArray<readonly [args: ReadonlyArray<string>, reason: string]> = [
-    [["runs", "list", "--store", "elsewhere"], "--store is sqlite:FILE, file:FOLDER or pg:URL"],
+    [["runs", "list", "--store", "redis:x"], "--store is sqlite:FILE, file:FOLDER or pg:URL"],
+    [["runs", "list", "--store", "elsewhere"], "there is no store at elsewhere"],
     ...[["list"], ...["show", "approve", "deny", "fork", "replay", "export"].map((verb) => [verb, "x"])].map(
       (args): readonly [args: ReadonlyArray<string>, reason: string] => [
         ["runs", ...args, "--store", "sqlite:missing.db"],
@@ -377,15 +386,14 @@ describe("a stored run", () => {
       ["run", "Hello", "--detach", "--store", "sqlite:runs.db", ...flags],
       `${flags[0]} is for 'kernai worker'`
     ]),
-    [["run", "--mcp", "examples/mcp.yml", "--store", "sqlite:runs.db"], "--mcp and --store exclude each other"],
-    [["run", "--model", "ollama/x", "--store", "sqlite:runs.db"], "--store needs a question"],
-    [["worker", "--store", "sqlite:runs.db"], "which model runs it? Give --model"],
+    [["run", "--model", "ollama/x", "--store", "sqlite:runs.db"], "there is no question"],
+    [["worker", "--store", "sqlite:runs.db"], "no model is named: give --model"],
     [
       ["worker", "--store", "sqlite:runs.db", "--model", "ollama/x", "--agent-name", "w.yaml"],
-      "--agent-name is the name of an agent, not its file"
+      "--agent-name is the name of an agent; --agent is for its file"
     ],
-    [["chat"], "with whom to chat? Give --model"],
-    [["chat", "--model", "ollama/x", "--script", "none.json"], "with whom to chat? Give --model"],
+    [["chat"], "no model is named: give --model"],
+    [["chat", "--model", "ollama/x", "--script", "none.json"], "--model and --script exclude each other"],
     [["chat", "--script", "none.json", "--max-steps", "1"], "none.json cannot be read (NotFound)"],
     [
       ["chat", "--script", "none.json", "--no-skills", "--skills-from", "skills"],
@@ -395,7 +403,7 @@ describe("a stored run", () => {
       ["worker", "--script", "none.json", "--no-skills", "--skills-from", "skills", "--store", "sqlite:runs.db"],
       "--no-skills and --skills-from exclude each other"
     ],
-    [["chat", "--script", "."], ". is "],
+    [["chat", "--script", "."], "cli is "],
     [["scenario", "matrix", "nowhere", "--concurrency", "1", "--timeout", "1"], "nowhere cannot be read"],
     [["scenario", "run", ".", "--no-logs", "--log", "logs"], "--no-logs and --log exclude each other"]
   ]
@@ -454,13 +462,13 @@ describe("a stored run", () => {
       writeFileSync(join(folder, "script.json"), JSON.stringify([command("nobody"), final("Nobody is there.")]))
       const missed = idOf(yield* kernai(["run", "Hello", ...store, ...agent.slice(0, 2)]))
       const failed = yield* kernai(["runs", "show", missed, ...store])
-      assert.match(failed.out, /^turn 1 .*\n {2}nobody {2}\w+: .*nobody/m)
+      assert.match(failed.out, /^turn 1 .*\n {2}nobody {2}.*\n {4}\w+: .*nobody/m)
       const file = join(folder, "out.jsonl")
       const exported = yield* kernai(["runs", "export", runId, file, ...store])
       assert.deepInclude(exported, { code: 0, out: "", progress: `7 records in ${file}\n` })
       assert.lengthOf(readFileSync(file, "utf8").trimEnd().split("\n"), 7)
       const none = yield* kernai(["runs", "list", "--status", "failed", ...store])
-      assert.deepInclude(none, { code: 0, out: "", progress: "there are no such runs\n" })
+      assert.deepInclude(none, { code: 0, out: "", progress: "no runs found\n" })
       for (const [args, reason] of [
         [["export", runId, file], "already exists"],
         [["export", runId, join(folder, "none", "out.jsonl")], "cannot be written"],
@@ -470,7 +478,7 @@ describe("a stored run", () => {
         [["approve", "none"], "there is no run none in this store"],
         [["replay", "none"], "there is no run none in this store"],
         [["resume", "none", ...agent], "there is no run none in this store"],
-        [["export", "none"], "no run 'none'"]
+        [["export", "none"], "there is no run none in this store"]
       ] as const) {
         const { code, error, out } = yield* kernai(["runs", ...args, ...store])
         assert.deepStrictEqual([code, out], [2, ""])

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Scenario } from "kernai/testing"
+import { stripVTControlCharacters } from "node:util"
 import * as Tree from "../../src/cli/scenarioTree.ts"
 import { final } from "../support/blocks.ts"
 import { plan } from "../support/workflow.ts"
@@ -15,9 +16,7 @@ const nested = Scenario.make({
   }
 })
 
-/** Removes the colours. */
-const plain = (text: string): string =>
-  [0, 1, 2, 31, 32, 36].reduce((text, code) => text.replaceAll(`\u001b[${code}m`, ""), text)
+const plain = stripVTControlCharacters
 
 describe("the tree of a scenario", () => {
   it.live("cuts texts at the same place with and without colours", () =>

@@ -1,16 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { isUnread, layerProcess, Screen, wantsColors } from "../../src/cli/screen.ts"
-
-describe("wantsColors", () => {
-  it("is true for terminals, unless NO_COLOR is set or the terminal is dumb", () => {
-    assert.isTrue(wantsColors(true, {}))
-    assert.isTrue(wantsColors(true, { NO_COLOR: "" }))
-    assert.isFalse(wantsColors(true, { NO_COLOR: "1" }))
-    assert.isFalse(wantsColors(true, { TERM: "dumb" }))
-    assert.isFalse(wantsColors(false, {}))
-  })
-})
+import { isUnread, layerProcess, Screen } from "../../src/cli/screen.ts"
 
 describe("isUnread", () => {
   it("is true when the reader is gone, and false when a disk fails", () => {

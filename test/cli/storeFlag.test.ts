@@ -1,11 +1,12 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Option, Result } from "effect"
+import { ConfigProvider, Effect, Option, Result } from "effect"
 import { existsSync, readdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { chat } from "../../src/cli/chat/terminalChat.ts"
 import { LineReader } from "../../src/cli/chat/lineReader.ts"
 import { CommandFailed } from "../../src/cli/exit.ts"
+import * as Store from "../../src/cli/storeFlag.ts"
 import { folder } from "../support/folder.ts"
 import { chatFlags, kernai, memoryScreen } from "./support.ts"
 
@@ -39,8 +40,8 @@ describe("the store of a chat", () => {
       for (const store of [stores.plain, stores.sqlite, `file:${join(folder, "files")}`]) {
         assert.strictEqual(yield* say(folder, store, "one"), "First.\n", store)
         assert.strictEqual(yield* say(folder, store, "two"), "Second.\n", store)
-        const listed = yield* kernai(["runs", "list", "--store", store === stores.plain ? `sqlite:${store}` : store])
-        assert.strictEqual(listed.out.trimEnd().split("\n").length, 2, store)
+        const listed = yield* kernai(["runs", "list"], { env: { KERNAI_STORE: store } })
+        assert.strictEqual(listed.out.trimEnd().split("\n").length, 3, store)
       }
       assert.includeMembers(readdirSync(folder), ["plain.db", "sqlite.db", "files"])
     })
@@ -71,27 +72,44 @@ describe("kernai run --store", () => {
 })
 
 describe("kernai runs replay", () => {
-  it.live("asks for the flags of the run when the replay differs", () =>
+  it.live("replays with the flags of the run, and says that others may be the difference", () =>
     Effect.gen(function* () {
       const folder = yield* place
-      const store = ["--store", `sqlite:${join(folder, "runs.db")}`]
-      const ran = yield* kernai([
-        "run",
-        "Hello",
-        ...store,
-        "--script",
-        join(folder, "script.json"),
-        "--no-skills",
-        "--system",
-        "You greet.",
-        "--json"
-      ])
+      const store = ["--store", join(folder, "runs.db")]
+      const agent = ["--script", join(folder, "script.json"), "--no-skills", "--system", "You greet."]
+      const ran = yield* kernai(["run", "Hello", ...store, ...agent, "--json"])
       const id: string = JSON.parse(ran.out).runId
-      const replayed = yield* kernai(["runs", "replay", id, ...store, "--no-skills"])
+      const same = yield* kernai(["runs", "replay", id, ...store])
+      assert.include(same.out, "no difference: ")
+      const replayed = yield* kernai(["runs", "replay", id, ...store, "--system", "You sing."])
       assert.strictEqual(replayed.code, 1)
       assert.include(replayed.error, "was it run with other flags, such as --system or --skills-from?")
-      const same = yield* kernai(["runs", "replay", id, ...store, "--no-skills", "--system", "You greet."])
-      assert.include(same.out, "the same again")
+    })
+  )
+})
+
+describe("a command to paste", () => {
+  const command = (words: ReadonlyArray<string>, store: string, env: { readonly [name: string]: string } = {}) =>
+    Effect.provide(Store.command(words, store), ConfigProvider.layer(ConfigProvider.fromEnv({ env })))
+
+  it.effect("names the store, unless the environment does", () =>
+    Effect.gen(function* () {
+      assert.strictEqual(yield* command(["runs", "list"], "runs.db"), "kernai runs list --store runs.db")
+      assert.strictEqual(yield* command(["runs", "list"], "runs.db", { KERNAI_STORE: "runs.db" }), "kernai runs list")
+    })
+  )
+
+  it.effect("is quoted for a shell, and never holds the password of a store", () =>
+    Effect.gen(function* () {
+      assert.strictEqual(
+        yield* command(["runs", "show", "it's"], "my runs.db"),
+        String.raw`kernai runs show 'it'\''s' --store 'my runs.db'`
+      )
+      for (const url of ["postgres://me:SECRET@host/db?password=SECRET", "me:SECRET@host"]) {
+        assert.notInclude(yield* command(["runs", "list"], `pg:${url}`), "SECRET")
+      }
+      const local = yield* command(["runs", "list"], "pg:postgres://me:SECRET@host/db")
+      assert.strictEqual(local, "kernai runs list --store pg:postgres://me@host/db")
     })
   )
 })

@@ -103,7 +103,7 @@ describe("Scenario.run", () => {
       const { failure } = yield* Scenario.run(simple({ expect }))
       assert.deepStrictEqual(failure, {
         type: "unexpected_result",
-        message: "what was expected could not be looked at: no result to look at"
+        message: "the expectation failed: no result to look at"
       })
     })
   )
@@ -138,9 +138,9 @@ describe("Scenario.run", () => {
       assert.deepStrictEqual(
         reports.map(({ failure, status }) => [status, failure?.message]),
         [
-          ["skipped", "it has no offline model, and no other was named"],
+          ["skipped", "it has no offline model, and no model is named"],
           ["skipped", "no such recording"],
-          ["skipped", "nobody here connects MCP servers"],
+          ["skipped", "MCP servers are not connected here"],
           ["skipped", "it is away"]
         ]
       )

@@ -12,6 +12,7 @@ import { SkillRegistry } from "../../SkillRegistry.ts"
 import type { ChatFlags } from "../commands/chatCommand.ts"
 import { Codes, CommandFailed, failed } from "../exit.ts"
 import { Screen, type Shape } from "../screen.ts"
+import * as Settings from "../settings.ts"
 import * as Text from "../terminalText.ts"
 import * as Answer from "./answerMessage.ts"
 import * as Session from "./chatSession.ts"
@@ -21,19 +22,23 @@ interface Chat {
   readonly screen: Shape
   readonly setting: Answer.Setting
   readonly isTerminal: boolean
-  readonly yes: boolean
+  readonly settings: Settings.Settings
   session: string
   /** The session of the last message, if that failed. */
   failedIn: string | undefined
 }
 
 /** Chats until the input ends. Without a terminal, a message that fails is the last. */
-export const chatLoop = Effect.fnUntraced(function* (agent: Agent<unknown>, { color, session, yes }: ChatFlags) {
+export const chatLoop = Effect.fnUntraced(function* (
+  agent: Agent<unknown>,
+  { color, session }: Pick<ChatFlags, "color" | "session">,
+  settings: Settings.Settings
+) {
   const screen = yield* Screen
   const reader = yield* LineReader
   const look = { columns: screen.columns, colors: color ?? screen.colors }
   const setting: Answer.Setting = { agent, look, always: new Set() }
-  const chat: Chat = { screen, setting, isTerminal: reader.isTerminal, yes, session, failedIn: undefined }
+  const chat: Chat = { screen, setting, settings, isTerminal: reader.isTerminal, session, failedIn: undefined }
   yield* enter(chat, session)
   while (true) {
     const line = yield* reader.read("> ")
@@ -55,7 +60,8 @@ const ask = Effect.fnUntraced(function* (chat: Chat, text: string) {
   const before = yield* Session.last(session)
   const runId = Session.runIdOf(session, (yield* Session.size(session)) + 1)
   const history = before === undefined ? [] : ChatHistory.ofState(before)
-  const events = Kernel.stream(setting.agent, text, { runId, history })
+  const context = Settings.contextOf(chat.settings)
+  const events = Kernel.stream(setting.agent, text, { runId, history, context })
   yield* settle(chat, yield* Answer.follow(setting, runId, events))
   yield* stopIfFailed(chat)
 })
@@ -143,7 +149,7 @@ const skills = Effect.fnUntraced(function* (chat: Chat) {
   const offered = names === "all" ? all : all.filter(({ name }) => names.includes(name))
   if (offered.length === 0) return note(chat, "there are no skills")
   for (const { description, effects, name } of offered) {
-    const asks = effects === "write" && !chat.yes ? ", asks before it runs" : ""
+    const asks = effects === "write" && chat.settings.yes !== true ? ", asks before it runs" : ""
     chat.screen.progress(`${Text.excerpt(name, 40)} (${effects}${asks})  ${Text.excerpt(description, look.columns)}\n`)
   }
 })

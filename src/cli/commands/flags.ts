@@ -3,12 +3,11 @@
  */
 
 import { Argument, type Command, Flag } from "effect/cli"
+import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { type CommandFailed, usage } from "../exit.ts"
 import type { Form } from "../followRun.ts"
-import type { Skills } from "../kernelLayer.ts"
-import type { ModelSource } from "../models.ts"
 
 /** Makes a flag optional: it is undefined where it is not given. */
 export const optional = <A>(flag: Flag.Flag<A>): Flag.Flag<A | undefined> =>
@@ -34,6 +33,10 @@ export const optionalArgument = (name: string, description: string) =>
 export const toggle = (name: string, description: string) =>
   Flag.Boolean(name).pipe(Flag.withDescription(description), Flag.withDefault(false))
 
+/** A switch that is undefined unless it is given. */
+const optionalToggle = (name: string, description: string) =>
+  optional(Flag.Boolean(name).pipe(Flag.withDescription(description)))
+
 /** A whole number from 1. */
 export const positive = (name: string, metavar: string, description: string) =>
   Flag.Int(name).pipe(
@@ -45,52 +48,57 @@ export const positive = (name: string, metavar: string, description: string) =>
     Flag.withDescription(description)
   )
 
-/** Where runs are stored. */
-export const store = text("store", "store", "The store of the runs: sqlite:FILE, file:FOLDER or pg:URL")
+/** Where runs are stored: by the flag, or else by the environment. */
+export const storeFor = (purpose: string) =>
+  text("store", "store", `${purpose}: a SQLite FILE, file:FOLDER or pg:URL (KERNAI_STORE)`).pipe(
+    Flag.withFallbackConfig(Config.String("KERNAI_STORE"))
+  )
 
-/** Which model is asked. */
-export const source = {
-  model: optionalText("model", "model", "Ask a model, as <provider>/<model>: ollama/llama3.1").pipe(
+/** The store of runs that a command shows or changes. */
+export const store = storeFor("Where the runs are stored")
+
+/** Prints JSON instead of text. */
+export const json = toggle("json", "Print JSON")
+
+const dialect = Flag.Literals("dialect", ["blocks", "tools", "auto"]).pipe(Flag.withMetavar("<dialect>"))
+
+/** The dialect of an agent, with other words about it. */
+export const dialectFor = (description: string) => optional(Flag.withDescription(dialect, description))
+
+/** What an agent is. A flag that is not given is up to the agent file, or to the run that is continued. */
+export const agent = {
+  agent: optionalText("agent", "file", "Run the agent of a YAML or JSON file; other flags override it").pipe(
+    Flag.withAlias("a")
+  ),
+  model: optionalText("model", "model", "Ask this model: <provider>/<model>, such as ollama/llama3.1").pipe(
     Flag.withAlias("m")
   ),
-  script: optionalText("script", "file", "Ask a scripted model instead: a JSON list of replies, without any key")
-}
-
-/** How many turns a run has unless it is told. */
-export const defaultSteps = 10
-
-/** What an agent is, apart from its model. */
-export const agent = {
+  script: optionalText("script", "file", "Ask a scripted model, which needs no key: a JSON list of replies"),
+  mcp: optionalText("mcp", "file", "Offer the tools of the MCP servers in this config"),
   system: optionalText("system", "text", "Instructions for the model"),
   skillsFrom: optionalText(
     "skills-from",
     "folder",
     "Offer the skill files of a folder instead of the examples; their code runs"
   ),
-  skills: Flag.Boolean("skills").pipe(
-    Flag.withDescription("Offer skills (--no-skills offers none)"),
-    Flag.withDefault(true)
-  ),
-  yes: toggle("yes", "Run calls that may change something without asking").pipe(Flag.withAlias("y")),
-  maxSteps: positive("max-steps", "number", `How many turns the run may take (${defaultSteps})`).pipe(
-    Flag.withDefault(defaultSteps)
-  ),
-  dialect: Flag.Literals("dialect", ["blocks", "tools", "auto"]).pipe(
-    Flag.withMetavar("<dialect>"),
-    Flag.withDescription("Blocks in text (default), the native tool calls of the model, or as it is best asked (auto)"),
-    Flag.withDefault("blocks")
-  )
+  skills: optionalToggle("skills", "Offer skills (--no-skills offers none)"),
+  yes: optionalToggle("yes", "Run calls that may change something without asking").pipe(Flag.withAlias("y")),
+  maxSteps: optional(positive("max-steps", "number", "How many turns a run may take (10, or as the agent file says)")),
+  dialect: dialectFor("Blocks in text (default), native tool calls, or what suits the model (auto)")
 }
 
-/** Says that a process which continues a run needs the flags of the agent again. */
-export const givenAgain =
-  "A store does not keep --system, --skills-from, --max-steps and --dialect: give them again as the run had them"
+/** Names whose runs are run; the file of `--agent`, or a run of a command, has a name of its own. */
+export const agentName = text(
+  "agent-name",
+  "name",
+  "Run the runs of this agent; repeatable (default: the agent of --agent, or 'agent')"
+).pipe(Flag.atLeast(0))
+
+/** Explains that a run keeps its settings. */
+export const kept = "A run that a command started keeps its flags: give only those that are to change"
 
 /** Colours, unless the screen decides. */
-export const color = Flag.Boolean("color").pipe(
-  Flag.withDescription("Use colours (default: on a terminal, unless NO_COLOR is set)"),
-  optional
-)
+export const color = optionalToggle("color", "Use colours (default: on a terminal, unless NO_COLOR is set)")
 
 /** How a run is shown. */
 export const form = {
@@ -99,9 +107,6 @@ export const form = {
   events: toggle("events", "Print every event of the run as a JSON line"),
   color
 }
-
-/** Instructions for a model that is given none. */
-export const instructions = "You are a helpful assistant. Use a skill where one helps, and answer briefly."
 
 /** The values of flags. */
 export type Values<Flags extends Command.Command.Config> = Command.Command.Config.Infer<Flags>
@@ -113,36 +118,3 @@ export const formOf = (input: Omit<Values<typeof form>, "color">): Effect.Effect
     ? Effect.succeed<Form>(chosen)
     : Effect.fail(usage(`--${chosen} and --${other} exclude each other`))
 }
-
-/** Returns the model that was named, by a model string or by a script. */
-export const sourceOf = ({ model, script }: Values<typeof source>): ModelSource | undefined => {
-  if (model !== undefined && script === undefined) return { _tag: "Provider", name: model }
-  return script !== undefined && model === undefined ? { _tag: "Script", file: script } : undefined
-}
-
-/** Returns the skills to offer; `examples` where nothing else was chosen. */
-export const skillsOf = (
-  { skills, skillsFrom }: Pick<Values<typeof agent>, "skills" | "skillsFrom">,
-  examples: "all" | "general" = "general"
-): Effect.Effect<Skills, CommandFailed> => {
-  if (skillsFrom === undefined) return Effect.succeed(skills ? examples : "none")
-  return skills
-    ? Effect.succeed({ directory: skillsFrom })
-    : Effect.fail(usage("--no-skills and --skills-from exclude each other"))
-}
-
-/** Returns the agent that the flags describe. */
-export const agentOf = Effect.fnUntraced(function* (
-  input: Values<typeof agent>,
-  source: ModelSource | undefined,
-  examples?: "all" | "general"
-) {
-  if (source === undefined) {
-    return yield* usage("which model runs it? Give --model <provider>/<model>, or --script <file> for a scripted model")
-  }
-  const { dialect, maxSteps, system = instructions, yes } = input
-  return { source, instructions: system, skills: yield* skillsOf(input, examples), yes, maxSteps, dialect }
-})
-
-/** An agent as flags describe it. */
-export type Agent = Effect.Success<ReturnType<typeof agentOf>>

@@ -5,24 +5,22 @@
 import { Argument, Command, Flag } from "effect/cli"
 import * as Effect from "effect/Effect"
 import { usage } from "../exit.ts"
+import * as Settings from "../settings.ts"
 import * as Shared from "./flags.ts"
 
-const config = Shared.text("config", "file", "The config of the servers (mcp.yml)").pipe(
-  Flag.withAlias("c"),
-  Flag.withDefault("mcp.yml")
-)
-const json = Shared.toggle("json", "Print JSON")
+const mcp = Shared.text("mcp", "file", "The config of the servers (mcp.yml)").pipe(Flag.withDefault("mcp.yml"))
+const { json } = Shared
 const server = Argument.String("server").pipe(Argument.withDescription("The name of the server in the config"))
 const tool = Argument.String("tool").pipe(Argument.withDescription("The name that the server gives the tool"))
 const tools = Effect.promise(() => import("../mcp/tools.ts"))
 
 const list = Command.make(
   "list",
-  { server: Shared.optionalArgument("server", "The name of one server in the config (default: all)"), config, json },
-  (input) => Effect.flatMap(tools, (module) => module.list(input.config, input.server, input.json))
+  { server: Shared.optionalArgument("server", "The name of one server in the config (default: all)"), mcp, json },
+  (input) => Effect.flatMap(tools, (module) => module.list(input.mcp, input.server, input.json))
 ).pipe(Command.withDescription("Connect the servers and list their tools"))
 
-const callFlags = { server, tool, input: Shared.optionalArgument("input", "A JSON object (default: {})"), config, json }
+const callFlags = { server, tool, input: Shared.optionalArgument("input", "A JSON object (default: {})"), mcp, json }
 
 /** The values of the flags of `call`. */
 export type CallFlags = Shared.Values<typeof callFlags>
@@ -31,33 +29,44 @@ const call = Command.make("call", callFlags, (input) => Effect.flatMap(tools, (m
   Command.withDescription("Call a tool and print its result"),
   Command.withExamples([
     {
-      command: `kernai mcp call files read_text_file '{"path": "letter.txt"}' -c examples/mcp.yml`,
-      description: "Read a file through the example server"
+      command: `kernai mcp call files read_text_file '{"path": "letter.txt"}'`,
+      description: "Read a file through the server 'files' of mcp.yml"
     }
   ])
 )
 
-const doctor = Command.make("doctor", { config, json }, (input) =>
+const doctor = Command.make("doctor", { mcp, json }, (input) =>
   Effect.flatMap(
     Effect.promise(() => import("../mcp/serverDoctor.ts")),
-    (module) => module.examine(input.config, input.json)
+    (module) => module.examine(input.mcp, input.json)
   )
 ).pipe(Command.withDescription("Show what is wrong with a config and its servers, and what to do"))
 
-const signIn = Command.make("sign-in", { server, config }, (input) =>
-  Effect.flatMap(tools, (module) => module.signIn(input.config, input.server))
+const signIn = Command.make("sign-in", { server, mcp, json }, (input) =>
+  Effect.flatMap(tools, (module) => module.signIn(input.mcp, input.server, input.json))
 ).pipe(Command.withDescription("Sign in to a server with a browser; the sign-in is stored"))
 
-const approve = Command.make(
-  "approve",
-  { server, tool: Shared.optionalArgument("tool", "The name of one tool (default: all that wait)"), config },
-  (input) => Effect.flatMap(tools, (module) => module.approve(input.config, input.server, input.tool))
+const approveFlags = {
+  server,
+  tool: Shared.optionalArgument("tool", "The name of one tool (default: all that wait)"),
+  mcp,
+  json
+}
+
+/** The values of the flags of `approve`. */
+export type ApproveFlags = Shared.Values<typeof approveFlags>
+
+const approve = Command.make("approve", approveFlags, (input) =>
+  Effect.flatMap(tools, (module) => module.approve(input))
 ).pipe(
   Command.withDescription(
     "Accept tools that changed since they were first seen, or that are new on a server with thousands of tools"
   ),
   Command.withShortDescription("Accept tools that changed")
 )
+
+// It never asks: the programs that it serves do.
+const { yes: _, ...agentFlags } = Shared.agent
 
 const serveFlags = {
   http: Shared.toggle("http", "Serve HTTP instead of the standard streams; prints the address and the token"),
@@ -76,9 +85,8 @@ const serveFlags = {
     "host:port",
     "With --http: another name that clients may use for this server; repeatable. 0.0.0.0 needs one"
   ).pipe(Flag.atLeast(0)),
-  skillsFrom: Shared.agent.skillsFrom,
-  model: Shared.source.model.pipe(Flag.withDescription("Serve an agent with this model and the skills")),
-  system: Shared.agent.system.pipe(Flag.withDescription("Instructions for the agent"))
+  ...agentFlags,
+  json: Shared.toggle("json", "With --http: print the address and the token as JSON")
 }
 
 /** The values of the flags of `serve`. */
@@ -95,16 +103,22 @@ const serve = Command.make(
     ]
     const idle = forHttp.find(([, isGiven]) => isGiven)
     if (!input.http && idle !== undefined) return yield* usage(`${idle[0]} needs --http`)
-    if (input.system !== undefined && input.model === undefined) return yield* usage("--system needs --model")
+    const { skills: __, skillsFrom: ___, ...ofAgent } = yield* Settings.ofFlags(input)
+    const needsModel = Settings.firstOf(ofAgent)
+    if (needsModel !== undefined && (input.model ?? input.script ?? input.agent) === undefined) {
+      return yield* usage(`${needsModel} needs --model, --agent or --script`)
+    }
     const { serve } = yield* Effect.promise(() => import("../mcp/serve.ts"))
     yield* serve(input)
   })
 ).pipe(
-  Command.withDescription("Serve skills, or an agent, to other programs as an MCP server"),
+  Command.withDescription(
+    "Serve skills to other programs as an MCP server; with --model, --agent or --script serve an agent, which calls its skills without asking."
+  ),
   Command.withShortDescription("Serve skills, or an agent")
 )
 
-export const mcp = Command.make("mcp").pipe(
+export const mcpCommand = Command.make("mcp").pipe(
   Command.withDescription("Use MCP servers, or be one"),
   Command.withSubcommands([list, call, doctor, signIn, approve, serve])
 )

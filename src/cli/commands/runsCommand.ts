@@ -4,63 +4,108 @@
 
 import { Argument, Command, Flag } from "effect/cli"
 import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
 import { help } from "../exit.ts"
 import { statusWords } from "../../internal/store/runStoreTypes.ts"
 import * as Shared from "./flags.ts"
 
+const listing = Effect.promise(() => import("../runs/listRuns.ts"))
 const showing = Effect.promise(() => import("../runs/showRuns.ts"))
 const acting = Effect.promise(() => import("../runs/act.ts"))
+const moving = Effect.promise(() => import("../runs/moveRuns.ts"))
 
-const { store } = Shared
-const id = Argument.String("id").pipe(Argument.withDescription("The id of the run"))
-const json = Shared.toggle("json", "Print JSON")
+const { json, store } = Shared
+const id = Argument.String("id").pipe(
+  Argument.withDescription("The id of the run, or its beginning or end if no other run has it")
+)
 const revision = Flag.Int("revision").pipe(
   Flag.withMetavar("<number>"),
   Flag.withDescription("The revision you looked at; fails if the run has another one now"),
   Shared.optional
 )
+const agentName = Shared.optionalText("agent-name", "name", "Only runs of this agent")
+const status = Flag.Literals("status", statusWords).pipe(Flag.withMetavar("<status>"))
 
 const listFlags = {
   store,
-  status: Flag.Literals("status", statusWords).pipe(
-    Flag.withMetavar("<status>"),
-    Flag.withDescription("Only runs with this status"),
-    Shared.optional
-  ),
+  status: status.pipe(Flag.withDescription("Only runs with this status"), Shared.optional),
+  agentName,
   search: Shared.optionalText("search", "words", "Only runs with all these words in their question or answer"),
-  limit: Shared.positive("limit", "number", "How many (50)").pipe(Flag.withDefault(50)),
+  limit: Shared.positive("limit", "number", "How many (20)").pipe(Flag.withDefault(20)),
+  after: Shared.optionalText("after", "id", "The next page: runs older than this one"),
   json
 }
 
 /** The values of the flags of `list`. */
 export type ListFlags = Shared.Values<typeof listFlags>
 
-const list = Command.make("list", listFlags, (input) => Effect.flatMap(showing, (module) => module.list(input))).pipe(
-  Command.withDescription("List runs, newest first. --json prints a JSON line for each.")
+const list = Command.make("list", listFlags, (input) => Effect.flatMap(listing, (module) => module.list(input))).pipe(
+  Command.withDescription(
+    "List runs, newest first, a page at a time. The tasks of a run are counted, not listed. --json prints a line for each run."
+  ),
+  Command.withShortDescription("List runs")
 )
 
-const show = Command.make("show", { id, store, json }, (input) =>
-  Effect.flatMap(showing, (module) => module.show(input))
-).pipe(Command.withDescription("Show a run, and the calls it waits for."))
+const showFlags = { id, store, json }
 
-const file = Shared.optionalArgument("file", "A new file (default: the output)")
+/** The values of the flags of `show`. */
+export type ShowFlags = Shared.Values<typeof showFlags>
 
-const page = Shared.toggle("html", "Write one page that plays the run without a network")
+const show = Command.make("show", showFlags, (input) => Effect.flatMap(showing, (module) => module.show(input))).pipe(
+  Command.withDescription(
+    "Show a run: its turns, each call with its input, who approved it and what came of it, and what it waits for."
+  ),
+  Command.withShortDescription("Show a run and what it waits for")
+)
 
-const exported = Command.make("export", { id, file, html: page, store }, (input) =>
-  Effect.flatMap(showing, (module) => module.exported(input))
-).pipe(Command.withDescription("Write the records of a run and of its tasks, a JSON line each, or as a page."))
+const exportFlags = {
+  id,
+  file: Shared.optionalArgument("file", "A new file (default: the output)"),
+  html: Shared.toggle("html", "Write one page that plays the run without a network"),
+  store
+}
+
+/** The values of the flags of `export`. */
+export type ExportFlags = Shared.Values<typeof exportFlags>
+
+const exported = Command.make("export", exportFlags, (input) =>
+  Effect.flatMap(moving, (module) => module.exported(input))
+).pipe(
+  Command.withDescription(
+    "Write the records of a run and of its tasks as JSON lines, which 'kernai runs import' reads, or as a page. Large media stay in the store."
+  ),
+  Command.withShortDescription("Write a run to a file")
+)
+
+const importFlags = {
+  file: Argument.String("file").pipe(Argument.withDescription("A file that 'kernai runs export' wrote")),
+  store,
+  json
+}
+
+/** The values of the flags of `import`. */
+export type ImportFlags = Shared.Values<typeof importFlags>
+
+const imported = Command.make("import", importFlags, (input) =>
+  Effect.flatMap(moving, (module) => module.imported(input))
+).pipe(
+  Command.withDescription(
+    "Store the runs of an export under their ids, and print those. No worker takes them up. The flags that a run was started with are not imported."
+  ),
+  Command.withShortDescription("Read runs from a file")
+)
 
 const answerFlags = {
   id,
   calls: Argument.String("call").pipe(
-    Argument.withDescription("The ids of calls, as 'kernai runs show' prints them (default: all that wait)"),
+    Argument.withDescription("The calls, as 'kernai runs show' prints them; may be shortened (default: all that wait)"),
     Argument.atLeast(0)
   ),
   store,
   revision,
   by: Shared.text("by", "name", "Who decided; stored with the answer").pipe(Flag.withDefault("the command line")),
-  reason: Shared.optionalText("reason", "text", "Why; the model reads the reason of a denial")
+  reason: Shared.optionalText("reason", "text", "Why; the model reads the reason of a denial"),
+  json
 }
 
 const input = Shared.optionalText("input", "json", "Run one call with this input instead of its own")
@@ -89,8 +134,9 @@ const deny = Command.make("deny", answerFlags, (input) =>
 const cancelFlags = {
   id,
   store,
-  by: Shared.text("by", "name", "Name to store with the cancellation").pipe(Flag.withDefault("the command line")),
-  reason: Shared.optionalText("reason", "text", "Why; stored with the run")
+  by: Shared.text("by", "name", "Who cancels; stored with the run").pipe(Flag.withDefault("the command line")),
+  reason: Shared.optionalText("reason", "text", "Why; stored with the run"),
+  json
 }
 
 /** The values of the flags of `cancel`. */
@@ -105,29 +151,32 @@ const cancel = Command.make("cancel", cancelFlags, (input) =>
   Command.withShortDescription("Cancel a run and the runs below it")
 )
 
-const follow = Command.make(
-  "follow",
-  {
-    id,
-    after: Flag.Int("after").pipe(
-      Flag.withMetavar("<number>"),
-      Flag.withDescription("Only what happened after this revision (0)"),
-      Flag.withDefault(0)
-    ),
-    store
-  },
-  (input) => Effect.flatMap(showing, (module) => module.follow(input))
+const followFlags = {
+  id,
+  after: Flag.Int("after").pipe(
+    Flag.withMetavar("<number>"),
+    Flag.withDescription("Only what happened after this revision (0)"),
+    Flag.withDefault(0)
+  ),
+  store,
+  json: Shared.toggle("json", "Print each event as a JSON line")
+}
+
+/** The values of the flags of `follow`. */
+export type FollowFlags = Shared.Values<typeof followFlags>
+
+const follow = Command.make("follow", followFlags, (input) =>
+  Effect.flatMap(showing, (module) => module.follow(input))
 ).pipe(
   Command.withDescription(
-    "Print the events of a run as they are stored, a JSON line each, until it is at rest. Stopping this stops nothing."
+    "Show what happens in a run as it is stored, whichever process runs it, until the run is at rest. Leaving stops nothing."
   ),
-  Command.withShortDescription("Print the events of a run as they are stored")
+  Command.withShortDescription("Show what happens in a run, as it happens")
 )
 
 const resumeFlags = {
   id,
   store,
-  ...Shared.source,
   ...Shared.agent,
   inFlight: Flag.Literals("in-flight", ["retry", "fail"]).pipe(
     Flag.withMetavar("<what>"),
@@ -149,54 +198,73 @@ const resume = Command.make(
   resumeFlags,
   Effect.fnUntraced(function* (input) {
     const form = yield* Shared.formOf(input)
-    const agent = yield* Shared.agentOf(input, Shared.sourceOf(input))
     const { resume } = yield* acting
-    yield* resume(agent, { ...input, form })
+    yield* resume({ ...input, form })
   })
 ).pipe(
   Command.withDescription(
-    `Continue a run to its end. ${Shared.givenAgain}. A run that has started keeps its dialect. ${help}`
+    `Continue a run to its end. ${Shared.kept}. A run that has started keeps its dialect. ${help}`
   ),
   Command.withShortDescription("Continue a run to its end")
 )
 
-const fork = Command.make(
-  "fork",
-  {
-    id,
-    revision: revision.pipe(Flag.withDescription("The last revision that both share (default: the latest)")),
-    store
-  },
-  (input) => Effect.flatMap(acting, (module) => module.fork(input))
-).pipe(
+const forkFlags = {
+  id,
+  revision: revision.pipe(Flag.withDescription("The last revision that both share (default: the latest)")),
+  store,
+  json
+}
+
+/** The values of the flags of `fork`. */
+export type ForkFlags = Shared.Values<typeof forkFlags>
+
+const fork = Command.make("fork", forkFlags, (input) => Effect.flatMap(acting, (module) => module.fork(input))).pipe(
   Command.withDescription(
     "Create a run from a revision of another, and print its id. 'kernai runs resume' continues it; workers leave it alone."
   ),
   Command.withShortDescription("Create a run from a revision of another")
 )
 
-const replay = Command.make(
-  "replay",
-  {
-    id,
-    store,
-    ...Shared.agent,
-    yes: Shared.agent.yes.pipe(Flag.withDescription("The run had --yes: it did not ask before calls"))
-  },
-  Effect.fnUntraced(function* ({ id, store, ...input }) {
-    const agent = yield* Shared.agentOf(input, { _tag: "Unused", id: "" })
-    const { replay } = yield* acting
-    yield* replay(agent, { store, id })
-  })
+const replayFlags = { id, store, ...Shared.agent, json }
+
+/** The values of the flags of `replay`. */
+export type ReplayFlags = Shared.Values<typeof replayFlags>
+
+const replay = Command.make("replay", replayFlags, (input) =>
+  Effect.flatMap(acting, (module) => module.replay(input))
 ).pipe(
   Command.withDescription(
-    `Replay a stored run without asking a model or running a skill, and report the first difference. ${Shared.givenAgain}, and --yes.`
+    `Replay a stored run without asking a model or running a skill, and report the first difference. ${Shared.kept}.`
   ),
   Command.withShortDescription("Replay a run and report the first difference")
+)
+
+const pruneFlags = {
+  olderThan: Flag.String("older-than").pipe(
+    Flag.withSchema(Schema.DurationFromString),
+    Flag.withMetavar("<duration>"),
+    Flag.withDescription("How long nothing has happened in a run: '30 days', '12 hours'")
+  ),
+  status: status.pipe(Flag.withDescription("Delete runs with this status; repeatable (completed)"), Flag.atLeast(0)),
+  agentName,
+  store,
+  json
+}
+
+/** The values of the flags of `prune`. */
+export type PruneFlags = Shared.Values<typeof pruneFlags>
+
+const prune = Command.make("prune", pruneFlags, (input) =>
+  Effect.flatMap(listing, (module) => module.prune(input))
+).pipe(
+  Command.withDescription(
+    "Delete old runs with their tasks and media. It does not ask. A run stays while a fork of it has not ended."
+  ),
+  Command.withShortDescription("Delete old runs")
 )
 
 export const runs = Command.make("runs").pipe(
   Command.withDescription("List and show stored runs, answer their questions, cancel and continue them."),
   Command.withShortDescription("Show, answer and continue stored runs"),
-  Command.withSubcommands([list, show, follow, resume, approve, deny, cancel, fork, replay, exported])
+  Command.withSubcommands([list, show, follow, resume, approve, deny, cancel, fork, replay, exported, imported, prune])
 )

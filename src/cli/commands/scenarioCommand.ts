@@ -28,11 +28,7 @@ const runFlags = {
     Flag.withDescription("Write a log of each run (--no-logs writes none)"),
     Flag.withDefault(true)
   ),
-  dialect: Flag.Literals("dialect", ["blocks", "tools", "auto"]).pipe(
-    Flag.withMetavar("<dialect>"),
-    Flag.withDescription("The dialect to run in, in place of that of the scenarios"),
-    Shared.optional
-  ),
+  dialect: Shared.dialectFor("The dialect to run in, in place of that of the scenarios"),
   json: Shared.toggle("json", "Print a JSON line for each scenario"),
   log,
   color: Shared.color
@@ -70,6 +66,7 @@ const matrixFlags = {
   ),
   concurrency: Shared.positive("concurrency", "number", "Processes at once (2)").pipe(Flag.withDefault(2)),
   timeout: Shared.positive("timeout", "seconds", "How long a pair may take (600)").pipe(Flag.withDefault(600)),
+  json: Shared.toggle("json", "Print the report as a JSON line"),
   log,
   color: Shared.color
 }

@@ -2,19 +2,17 @@
  * `kernai studio`: runs in a browser.
  */
 
-import { Command, Flag } from "effect/cli"
+import { Command } from "effect/cli"
 import * as Effect from "effect/Effect"
 import * as Shared from "./flags.ts"
 
 const flags = {
-  store: Shared.store.pipe(Shared.optional),
-  ...Shared.source,
+  store: Shared.optional(Shared.store),
   ...Shared.agent,
-  agent: Shared.text("agent", "name", "Run and chat with this agent; repeatable (agent, as 'kernai run')").pipe(
-    Flag.atLeast(0)
-  ),
+  agentName: Shared.agentName,
   readOnly: Shared.toggle("read-only", "Only show: start, answer, cancel and fork nothing"),
-  port: Shared.positive("port", "number", "The port on this machine (a free one)").pipe(Shared.optional)
+  port: Shared.positive("port", "number", "The port on this machine (a free one)").pipe(Shared.optional),
+  json: Shared.toggle("json", "Print the address as JSON")
 }
 
 /** The values of the flags of `studio`. */
@@ -29,7 +27,7 @@ export const studio = Command.make(
   })
 ).pipe(
   Command.withDescription(
-    `Show runs in a browser: follow and answer them, go back in them, fork and export them. With --model or --script it also runs them, and you can chat. Without a store a recorded run is played. Only this machine can open the printed address, and it holds a token for this start. ${Shared.givenAgain}.`
+    `Show runs in a browser: follow and answer them, go back in them, fork and export them. With --model, --agent or --script it also runs them, and you can chat. Without a store a recorded run is played. Only this machine can open the printed address, and it holds a token for this start.`
   ),
   Command.withShortDescription("Show, answer and fork runs in a browser"),
   Command.withExamples([

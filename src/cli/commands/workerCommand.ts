@@ -6,15 +6,13 @@ import { Command, Flag } from "effect/cli"
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import { help, usage } from "../exit.ts"
+import * as Settings from "../settings.ts"
 import * as Shared from "./flags.ts"
 
 const flags = {
-  store: Shared.store.pipe(Flag.withFallbackConfig(Config.String("KERNAI_STORE"))),
-  ...Shared.source,
+  store: Shared.store,
   ...Shared.agent,
-  agentName: Shared.text("agent-name", "name", "Run runs of this agent; repeatable (agent, as 'kernai run')").pipe(
-    Flag.atLeast(0)
-  ),
+  agentName: Shared.agentName,
   concurrency: Shared.positive("concurrency", "number", "Runs at once (1)").pipe(Flag.withDefault(1)),
   lease: Shared.positive("lease", "seconds", "How long a run stays claimed after its worker died (30)").pipe(
     Flag.withDefault(30)
@@ -23,6 +21,7 @@ const flags = {
     "once",
     "Run what can run now, then end: with 1 if a run failed, else with 3 if one waits for a person, else with 0"
   ),
+  json: Shared.toggle("json", "Print a JSON line for each run"),
   cluster: Shared.toggle("cluster", "Be a runner of the cluster in a PostgreSQL store; the next flags are for it"),
   host: Shared.text("host", "name", "How other runners reach this one (KERNAI_CLUSTER_HOST, else 127.0.0.1)").pipe(
     Flag.withFallbackConfig(Config.String("KERNAI_CLUSTER_HOST")),
@@ -45,17 +44,17 @@ export const worker = Command.make(
   flags,
   Effect.fnUntraced(function* (input) {
     if (input.agentName.some((name) => /\.(ya?ml|json)$/i.test(name))) {
-      return yield* usage("--agent-name is the name of an agent, not its file")
+      return yield* usage("--agent-name is the name of an agent; --agent is for its file")
     }
-    const agent = yield* Shared.agentOf(input, Shared.sourceOf(input))
+    const settings = yield* Settings.ofFlags(input)
     if (input.cluster && input.once) return yield* usage("--once is for a worker without --cluster")
     if (input.cluster && !input.store.startsWith("pg:")) return yield* usage("--cluster needs --store pg:URL")
     const { work } = yield* Effect.promise(() => import("../runs/workerProcess.ts"))
-    yield* work(agent, input)
+    yield* work(settings, input)
   })
 ).pipe(
   Command.withDescription(
-    `Run the runs of a store: submitted ones, answered ones, and those of workers that died. SIGTERM ends the worker: every run finishes its step and is given back; the exit code is 130. ${Shared.givenAgain}. A run that has started keeps its dialect. ${help}`
+    `Run the runs of a store: submitted ones, answered ones, and those of workers that died. SIGTERM ends the worker: every run finishes its step and is given back; the exit code is 130. Every run is run with the flags of the worker; one that has started keeps its dialect. ${help}`
   ),
   Command.withShortDescription("Run stored runs"),
   Command.withExamples([
@@ -64,7 +63,7 @@ export const worker = Command.make(
       description: "Run what 'kernai run --detach' stored"
     },
     {
-      command: "kernai worker --cluster --port 34432 --store pg:postgres://host/runs --model ollama/llama3.1",
+      command: "kernai worker --cluster --store pg:postgres://host/runs -m ollama/llama3.1",
       description: "Be one of several runners, which take over from each other"
     }
   ])

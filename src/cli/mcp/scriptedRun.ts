@@ -16,7 +16,7 @@ import * as SkillRegistry from "../../SkillRegistry.ts"
 import * as MockProvider from "../../testing/MockProvider.ts"
 import { follow, type Options as FollowOptions } from "../followRun.ts"
 import * as KernelLayer from "../kernelLayer.ts"
-import * as Store from "../storeFlag.ts"
+import type * as Store from "../storeFlag.ts"
 import { excerpt } from "../terminalText.ts"
 import * as Servers from "./servers.ts"
 
@@ -28,18 +28,21 @@ export const answer = 'The first line is "Bonjour, petit monde." In English: "He
 /** Runs the script with the servers of a config. */
 export const scriptedRun = Effect.fnUntraced(function* (
   file: string,
-  options: Pick<FollowOptions, "form" | "color"> & { readonly maxSteps: number }
+  options: Pick<FollowOptions, "form" | "color" | "store"> & {
+    readonly maxSteps: number | undefined
+    readonly opened: Store.Store
+  }
 ) {
   const agent = Agent.make({
     instructions: "You read files through the server 'files' and translate with the skill 'translate'.",
     model: "scripted",
     skills: "all",
-    maxSteps: options.maxSteps
+    maxSteps: options.maxSteps ?? 10
   })
   const kernel = KernelLayer.make({
     provider: MockProvider.named("scripted").onCall(({ messages }) => replyTo(messages)),
     registries: yield* Servers.registries(file, Layer.orDie(SkillRegistry.layer(translate))),
-    store: Store.memory,
+    store: options.opened,
     asks: false
   })
   return yield* follow(Kernel.stream(agent, question), {

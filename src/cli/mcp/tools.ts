@@ -12,7 +12,7 @@ import { McpHub, type Options, type ServerStatus } from "../../mcp/McpHub.ts"
 import * as McpProtocol from "../../mcp/McpProtocol.ts"
 import * as ProtocolRegistry from "../../ProtocolRegistry.ts"
 import * as SkillRegistry from "../../SkillRegistry.ts"
-import type { CallFlags } from "../commands/mcpCommand.ts"
+import type { ApproveFlags, CallFlags } from "../commands/mcpCommand.ts"
 import { asFailure, failed, usage } from "../exit.ts"
 import { Screen, type Shape } from "../screen.ts"
 import * as Text from "../terminalText.ts"
@@ -64,11 +64,8 @@ const stateOf = ({ info, problem, state }: ServerStatus): string =>
     : Text.flat(`${state}: ${problem.message}`)
 
 const listTools = (screen: Shape, tools: ReadonlyArray<McpProtocol.ToolEntry>): void => {
-  const width = Math.min(32, Math.max(0, ...tools.map(({ name }) => name.length)))
-  for (const { description, name } of tools) {
-    const about = Text.excerpt(description ?? "", Math.max(20, screen.columns - width - 4))
-    screen.out(`  ${Text.excerpt(name, 64).padEnd(width)}  ${about}\n`)
-  }
+  const rows = tools.map(({ description, name }) => [`  ${Text.excerpt(name, 64)}`, description ?? ""])
+  screen.out(Text.table(rows, screen))
 }
 
 const listHidden = (screen: Shape, { hidden, name }: ServerStatus): void => {
@@ -81,7 +78,7 @@ const listHidden = (screen: Shape, { hidden, name }: ServerStatus): void => {
 
 /** Calls a tool and prints its result. On a terminal the server may ask the person to sign in. */
 export const call = Effect.fnUntraced(function* (options: CallFlags) {
-  const { config: file, server, tool } = options
+  const { mcp: file, server, tool } = options
   const screen = yield* Screen
   const config = yield* Servers.readOne(file, server)
   const input = yield* inputOf(options.input ?? "{}")
@@ -107,7 +104,7 @@ const inputOf = (text: string) =>
   )
 
 /** Accepts hidden tools of a server: one, or all of them. */
-export const approve = Effect.fnUntraced(function* (file: string, server: string, tool: string | undefined) {
+export const approve = Effect.fnUntraced(function* ({ json, mcp: file, server, tool }: ApproveFlags) {
   const screen = yield* Screen
   const config = yield* Servers.readOne(file, server)
   const approving = McpHub.use((hub) =>
@@ -121,22 +118,21 @@ export const approve = Effect.fnUntraced(function* (file: string, server: string
   )
   const approved = yield* withServers(file, config, approving)
   if (approved.length === 0) return yield* usage(`no tool of '${Text.excerpt(server, 80)}' waits for approval`)
-  for (const { description, tool } of approved) {
-    screen.out(`${Text.flat(tool)}  ${Text.excerpt(description, screen.columns - tool.length - 2)}\n`)
-  }
+  const rows = approved.map(({ description, tool }) => [Text.flat(tool), description])
+  screen.out(json ? `${Text.json({ server, approved })}\n` : Text.table(rows, screen))
 })
 
 /** Prints the address to sign in at, and waits until the person has signed in. */
-export const signIn = Effect.fnUntraced(function* (file: string, server: string) {
+export const signIn = Effect.fnUntraced(function* (file: string, server: string, asJson: boolean) {
   const screen = yield* Screen
   const config = yield* Servers.readOne(file, server)
-  const show = (url: string) => Effect.sync(() => screen.out(invitation(url)))
+  const show = (url: string) => Effect.sync(() => screen.out(asJson ? `${Text.json({ url })}\n` : invitation(url)))
   yield* withServers(
     file,
     config,
     McpHub.use((hub) => hub.signIn(server, show))
   )
-  screen.out(`signed in to ${Text.flat(server)}\n`)
+  screen.out(asJson ? `${Text.json({ server, isSignedIn: true })}\n` : `signed in to ${Text.flat(server)}\n`)
 })
 
 const invitation = (url: string) => `Open this address in a browser on this computer:\n${Text.flat(url)}\n`

@@ -1,5 +1,5 @@
 /**
- * Changes stored runs: answers their questions, resumes, forks and replays them.
+ * Changes stored runs: answers their questions, cancels, resumes, forks and replays them.
  */
 
 import * as Effect from "effect/Effect"
@@ -8,61 +8,68 @@ import * as Schema from "effect/Schema"
 import { storedAt } from "../../internal/store/stored.ts"
 import * as Kernel from "../../Kernel.ts"
 import * as Replay from "../../Replay.ts"
-import type { Answer } from "../../RunState.ts"
+import type { Answer, RunState } from "../../RunState.ts"
 import { RunStore } from "../../RunStore.ts"
 import * as Session from "../chat/chatSession.ts"
 import * as CliAgent from "../cliAgent.ts"
-import type { Agent } from "../commands/flags.ts"
-import type { AnswerFlags, CancelFlags, ResumeFlags } from "../commands/runsCommand.ts"
+import type { AnswerFlags, CancelFlags, ForkFlags, ReplayFlags, ResumeFlags } from "../commands/runsCommand.ts"
 import { CommandFailed, asFailure, usage } from "../exit.ts"
 import { follow, type Form } from "../followRun.ts"
 import { Screen } from "../screen.ts"
+import * as Settings from "../settings.ts"
 import * as Store from "../storeFlag.ts"
 import * as Text from "../terminalText.ts"
-import { notFound } from "./showRuns.ts"
+import { inStore, pick, type Target } from "./findRun.ts"
 
-/** A run of a store. */
-export interface Target {
-  readonly store: string
-  readonly id: string
-  /** The revision that was looked at; another one fails. */
-  readonly revision?: number | undefined
-}
+const at = (revision: number | undefined) => (revision === undefined ? {} : { revision })
 
-const at = ({ revision }: Target) => (revision === undefined ? {} : { revision })
+/** Returns the state of a run by a shortened id. */
+const stored = (target: Target): Effect.Effect<RunState, CommandFailed, Store.Files> =>
+  inStore(target, (id) =>
+    Effect.flatMap(
+      RunStore.use((runs) => runs.load(id)),
+      (state) => orMissing(state, id)
+    )
+  )
 
-const headOf = Effect.fnUntraced(function* (id: string) {
-  const head = yield* RunStore.use((runs) => runs.head(id))
-  return Option.isSome(head) ? head.value : yield* notFound(id)
-})
+const orMissing = (state: Option.Option<RunState>, id: string) =>
+  Option.match(state, {
+    onNone: () => Effect.fail(usage(`there is no run ${Text.excerpt(id, 80)} in this store`)),
+    onSome: (state) => Effect.succeed(state)
+  })
 
 /** Records answers. Nothing runs: a worker continues the run, or `resume`. */
 export const answer = Effect.fnUntraced(function* (approved: boolean, decision: AnswerFlags) {
-  const { by, id, reason, revision } = decision
+  const { by, reason, revision } = decision
   const screen = yield* Screen
   const input = decision.input === undefined ? {} : { input: yield* inputOf(decision.input) }
-  const store = yield* Store.openExisting(decision.store)
-  yield* Effect.gen(function* () {
-    yield* Effect.catchTag(storedAt(yield* RunStore, id, revision), "RunNotFound", () => notFound(id))
-    const questions = yield* Session.questions(id)
-    const calls = decision.calls.length > 0 ? new Set(decision.calls) : questions.map(({ callId }) => callId)
-    const answers = Array.from(calls, (callId): Answer => ({
-      callId,
-      approved,
-      by,
-      ...(reason === undefined ? {} : { reason }),
-      ...input
-    }))
-    if (answers.length === 0) return yield* usage(`the run ${Text.excerpt(id, 80)} asks nothing`)
-    if ("input" in input && answers.length > 1) return yield* usage("--input needs the id of one call")
-    yield* Kernel.answer(id, answers, { workerId: "cli", ...at(decision) })
-    for (const { callId } of answers) {
-      const name = questions.find((question) => question.callId === callId)?.name ?? ""
-      screen.out(`${approved ? "approved" : "denied"}  ${Text.flat(callId)}  ${Text.flat(name)}\n`)
-    }
-    const left = questions.length - answers.length
-    screen.progress(left > 0 ? `${left} more wait\n` : "a worker continues the run, or 'kernai runs resume'\n")
-  }).pipe(Effect.mapError(asFailure), Effect.provide(store.runs))
+  yield* inStore(decision, (id) =>
+    Effect.gen(function* () {
+      yield* storedAt(yield* RunStore, id, revision)
+      const questions = yield* Session.questions(id)
+      const asked = questions.map(({ callId }) => callId)
+      if (asked.length === 0) return yield* usage(`the run ${Text.excerpt(id, 80)} asks nothing`)
+      const named = Effect.forEach(decision.calls, (call) => pick(call, asked, "call", "that waits in this run"))
+      const calls = decision.calls.length > 0 ? new Set(yield* named) : asked
+      const answers = Array.from(calls, (callId): Answer => ({
+        callId,
+        approved,
+        by,
+        ...(reason === undefined ? {} : { reason }),
+        ...input
+      }))
+      if ("input" in input && answers.length > 1) return yield* usage("--input needs the id of one call")
+      yield* Kernel.answer(id, answers, { workerId: "cli", ...at(revision) })
+      const left = questions.length - answers.length
+      if (decision.json) return screen.out(`${Text.json({ runId: id, answers, left })}\n`)
+      for (const { callId } of answers) {
+        const name = questions.find((question) => question.callId === callId)?.name ?? ""
+        screen.out(`${approved ? "approved" : "denied"}  ${Text.flat(callId)}  ${Text.flat(name)}\n`)
+      }
+      const next = yield* Store.command(["runs", left > 0 ? "show" : "resume", id], decision.store)
+      screen.progress(left > 0 ? `${left} more wait: ${next}\n` : `a worker continues the run, or: ${next}\n`)
+    })
+  )
 })
 
 // A skill takes an object, a protocol a text.
@@ -74,65 +81,72 @@ const inputOf = (text: string) =>
   )
 
 /** Cancels a run and the runs below it. */
-export const cancel = Effect.fnUntraced(function* ({ by, id, reason, ...options }: CancelFlags) {
+export const cancel = Effect.fnUntraced(function* ({ by, json, reason, ...target }: CancelFlags) {
   const screen = yield* Screen
-  const store = yield* Store.openExisting(options.store)
-  const calls = yield* Kernel.cancel(id, { by, reason, workerId: "cli" }).pipe(
-    Effect.catchTag("RunNotFound", () => notFound(id)),
-    Effect.andThen(Session.inFlight(id)),
-    Effect.mapError(asFailure),
-    Effect.provide(store.runs)
+  yield* inStore(target, (id) =>
+    Effect.gen(function* () {
+      yield* Kernel.cancel(id, { by, reason, workerId: "cli" })
+      const inFlight = yield* Session.inFlight(id)
+      if (json) return screen.out(`${Text.json({ runId: id, inFlight })}\n`)
+      screen.out(`cancelled  ${Text.flat(id)}\n`)
+      for (const { callId, kind, name } of inFlight) {
+        screen.out(`! ${Text.flat(callId)}: ${Text.flat(name ?? kind)} was started, its end is unknown\n`)
+      }
+    })
   )
-  screen.out(`cancelled  ${Text.flat(id)}\n`)
-  for (const { callId, kind, name } of calls) {
-    screen.out(`! ${Text.flat(callId)}: ${Text.flat(name ?? kind)} was started, its end is unknown\n`)
-  }
 })
 
-/** Resumes a run, and follows it to its end. */
-export const resume = Effect.fnUntraced(function* (described: Agent, options: ResumeFlags & { readonly form: Form }) {
-  const { id, inFlight, rewind } = options
-  const store = yield* Store.openExisting(options.store)
-  const { agent, kernel } = yield* CliAgent.make(described, store)
+/** Resumes a run, and follows it to its end. Settings that are not given are those of the run. */
+export const resume = Effect.fnUntraced(function* (options: ResumeFlags & { readonly form: Form }) {
+  const { inFlight, rewind, revision } = options
+  const newer = yield* Settings.ofFlags(options)
+  const { agent: name, context, revision: seen, runId: id } = yield* stored(options)
+  const settings = Settings.over(Settings.ofRun({ context }), newer)
+  const { agent, kernel } = yield* CliAgent.make(settings, yield* Store.openExisting(options.store))
   return yield* Effect.gen(function* () {
-    const head = yield* headOf(id)
-    const missing = yield* CliAgent.missingSkill(described, id, options.revision)
+    const missing = yield* CliAgent.missingSkill(settings, id, revision)
     if (missing !== undefined) return yield* usage(CliAgent.missing(missing))
     const calls = inFlight === undefined ? [] : yield* Session.inFlight(id)
     const recover = Object.fromEntries(calls.map(({ callId }) => [callId, inFlight ?? "fail"] as const))
-    const events = Kernel.resumeStream(agent(head.agent), id, { recover, rewind, workerId: "cli", ...at(options) })
-    return yield* follow(events, { ...options, title: `resuming ${id} at revision ${head.revision}` })
+    const events = Kernel.resumeStream(agent(name), id, {
+      recover,
+      rewind,
+      context: Settings.contextOf(settings),
+      workerId: "cli",
+      ...at(revision)
+    })
+    return yield* follow(events, { ...options, title: `resuming ${id} at revision ${seen}` })
   }).pipe(Effect.mapError(asFailure), Effect.provide(kernel))
 })
 
 /** Creates a run from a revision of another, and prints its id. */
-export const fork = Effect.fnUntraced(function* (options: Target) {
-  const { id, revision } = options
+export const fork = Effect.fnUntraced(function* ({ json, revision, ...target }: ForkFlags) {
   const screen = yield* Screen
-  const store = yield* Store.openExisting(options.store)
-  const forkId = yield* Effect.gen(function* () {
-    const head = yield* headOf(id)
-    if (revision !== undefined && (revision < 1 || revision > head.revision)) {
-      return yield* usage(`--revision is a number from 1 to ${head.revision}, the revision of the run`)
-    }
-    return yield* Kernel.fork(id, at(options))
-  }).pipe(Effect.mapError(asFailure), Effect.provide(store.runs))
-  screen.out(`${Text.flat(forkId)}\n`)
+  yield* inStore(target, (id) =>
+    Effect.gen(function* () {
+      const state = yield* orMissing(yield* RunStore.use((runs) => runs.load(id)), id)
+      if (revision !== undefined && (revision < 1 || revision > state.revision)) {
+        return yield* usage(`--revision is a number from 1 to ${state.revision}, the revision of the run`)
+      }
+      const runId = yield* Kernel.fork(id, at(revision))
+      screen.out(`${json ? Text.json({ runId }) : Text.flat(runId)}\n`)
+      if (!json) screen.progress(`continue it: ${yield* Store.command(["runs", "resume", runId], target.store)}\n`)
+    })
+  )
 })
 
-/** Replays a stored run: no model is asked, and no skill runs. */
-export const replay = Effect.fnUntraced(function* (described: Agent, options: Target) {
-  const { id } = options
+/** Replays a stored run with its settings: no model is asked, and no skill runs. */
+export const replay = Effect.fnUntraced(function* (options: ReplayFlags) {
   const screen = yield* Screen
-  const store = yield* Store.openExisting(options.store)
-  const stored = RunStore.use((runs) => runs.load(id)).pipe(Effect.mapError(asFailure), Effect.provide(store.runs))
-  const state = Option.getOrUndefined(yield* stored)
-  if (state === undefined) return yield* notFound(id)
+  const newer = yield* Settings.ofFlags(options)
+  const state = yield* stored(options)
+  const { runId } = state
   // Recorded as `<provider>/<id>`; the agent has the id.
   const model = [...state.turns, state.currentTurn].find((turn) => turn?.model !== undefined)?.model ?? "replay"
-  const source = { _tag: "Unused", id: model.slice(model.indexOf("/") + 1) } as const
-  const { agent, kernel } = yield* CliAgent.make({ ...described, source }, store)
-  const { events, lives, runs } = yield* Replay.run(agent(state.agent), id).pipe(
+  const unused = model.slice(model.indexOf("/") + 1)
+  const settings = Settings.over(Settings.ofRun(state), newer)
+  const { agent, kernel } = yield* CliAgent.make(settings, yield* Store.openExisting(options.store), { unused })
+  const { events, lives, runs } = yield* Replay.run(agent(state.agent), runId).pipe(
     Effect.mapError((error) => {
       const failure = asFailure(error)
       if (error._tag !== "ReplayDiverged") return failure
@@ -141,6 +155,7 @@ export const replay = Effect.fnUntraced(function* (described: Agent, options: Ta
     }),
     Effect.provide(kernel)
   )
-  const processes = lives === 1 ? "one process" : `${lives} processes`
-  screen.out(`the same again: events ${events.length}, runs ${runs}, in ${processes}\n`)
+  if (options.json) return screen.out(`${Text.json({ runId, same: true, events: events.length, runs, lives })}\n`)
+  const facts = [Text.count(events.length, "event"), Text.count(runs, "run"), Text.count(lives, "process", "processes")]
+  screen.out(`no difference: ${facts.join(", ")}\n`)
 })

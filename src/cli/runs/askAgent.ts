@@ -8,41 +8,45 @@ import * as Kernel from "../../Kernel.ts"
 import * as Media from "../../Media.ts"
 import * as Model from "../../Model.ts"
 import * as CliAgent from "../cliAgent.ts"
-import type { Agent } from "../commands/flags.ts"
 import type { RunFlags } from "../commands/runCommand.ts"
 import { asFailure, usage } from "../exit.ts"
 import { follow, type Form } from "../followRun.ts"
 import { Screen } from "../screen.ts"
+import * as Settings from "../settings.ts"
 import * as Store from "../storeFlag.ts"
 import * as Text from "../terminalText.ts"
 
 /** The flags of `kernai run`, with a question and a form. */
-type Options = RunFlags & { readonly question: string; readonly form: Form }
+type Options = RunFlags & Pick<CliAgent.Usual, "examples"> & { readonly question: string; readonly form: Form }
 
 /** Asks, and follows the run to its end. A run that is not stored does not ask before calls. */
-export const ask = Effect.fnUntraced(function* (described: Agent, options: Options) {
+export const ask = Effect.fnUntraced(function* (settings: Settings.Settings, options: Options) {
   const screen = yield* Screen
-  const { form, mcp, question } = options
-  const isStored = options.store !== undefined
+  const { form, question } = options
   const images = yield* readImages(options)
   const store = options.store === undefined ? Store.memory : yield* Store.openOrCreate(options.store)
-  const yes = described.yes || !isStored
-  const { agent, kernel, model } = yield* CliAgent.make({ ...described, yes }, store, mcp)
-  const name = described.source._tag === "Provider" ? described.source.name : "a scripted model"
+  const usual = { examples: options.examples ?? "general", ...(options.store === undefined ? { yes: true } : {}) }
+  const { agent, kernel, model } = yield* CliAgent.make(settings, store, usual)
+  const name = settings.model ?? (settings.script === undefined ? agent().name : "a scripted model")
   if (images.length > 0 && form === "text" && typeof model !== "string" && !Model.supports(model, "vision")) {
     screen.progress(`${Text.excerpt(name, 80)} is not known to see pictures: it only learns that there is one\n`)
   }
-  const title = `with ${name}${isStored ? ", stored" : ""}`
-  const events = Kernel.stream(agent("agent"), [question, ...images])
-  return yield* Effect.provide(follow(events, { ...options, title, isStored }), kernel)
+  const title = `with ${name}${options.store === undefined ? "" : ", stored"}`
+  const events = Kernel.stream(agent(), [question, ...images], { context: Settings.contextOf(settings) })
+  return yield* Effect.provide(follow(events, { ...options, title }), kernel)
 })
 
 /** Stores a question for a worker, and prints the id of its run. */
-export const submit = Effect.fnUntraced(function* (described: Agent, store: string, options: Options) {
+export const submit = Effect.fnUntraced(function* (
+  settings: Settings.Settings,
+  options: Options & { readonly store: string }
+) {
   const screen = yield* Screen
   const images = yield* readImages(options)
-  const { agent, kernel } = yield* CliAgent.make(described, yield* Store.openOrCreate(store))
-  const submitted = Kernel.submit(agent("agent"), [options.question, ...images])
+  const { agent, kernel } = yield* CliAgent.make(settings, yield* Store.openOrCreate(options.store), {
+    unused: "later"
+  })
+  const submitted = Kernel.submit(agent(), [options.question, ...images], { context: Settings.contextOf(settings) })
   const runId = yield* submitted.pipe(Effect.mapError(asFailure), Effect.provide(kernel))
   const isPlain = options.form === "text" || options.form === "quiet"
   screen.out(`${isPlain ? Text.flat(runId) : Text.json({ runId })}\n`)

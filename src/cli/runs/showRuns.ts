@@ -1,10 +1,8 @@
 /**
- * Shows stored runs: a list, one run, and its records.
+ * Shows one stored run: what it was asked, what it did, who approved it, and what it waits for.
  */
 
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
-import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import type { CallResult } from "../../Call.ts"
@@ -12,75 +10,48 @@ import * as Calls from "../../Call.ts"
 import { causeOf } from "../../internal/state/failureCause.ts"
 import { plain } from "../../internal/base/json.ts"
 import * as Kernel from "../../Kernel.ts"
-import { MediaStore } from "../../MediaStore.ts"
 import * as Replay from "../../Replay.ts"
-import * as Messages from "../../Message.ts"
-import * as RunCodec from "../../RunCodec.ts"
-import type { RunState } from "../../RunState.ts"
+import type { Answer, RunState } from "../../RunState.ts"
 import * as RunStates from "../../RunState.ts"
 import { RunStore, type RunStatus } from "../../RunStore.ts"
 import * as Session from "../chat/chatSession.ts"
-import type { ListFlags } from "../commands/runsCommand.ts"
-import { asFailure, usage } from "../exit.ts"
+import type { FollowFlags, ShowFlags } from "../commands/runsCommand.ts"
+import { RunLines } from "../runLines.ts"
 import { Screen } from "../screen.ts"
-import * as Store from "../storeFlag.ts"
 import * as Text from "../terminalText.ts"
-
-/** Fails because the store has no such run. */
-export const notFound = (id: string) => Effect.fail(usage(`there is no run ${Text.excerpt(id, 80)} in this store`))
+import { inStore } from "./findRun.ts"
+import { questionOf } from "./listRuns.ts"
 
 const timeOf = (at: number): string => {
   const date = new Date(at)
   return Number.isNaN(date.getTime()) ? String(at) : date.toISOString()
 }
 
-/** Lists the runs that are no tasks of another, newest first. */
-export const list = Effect.fnUntraced(function* (options: ListFlags) {
-  const screen = yield* Screen
-  const { limit, search, status } = options
-  const store = yield* Store.openExisting(options.store)
-  const heads = yield* RunStore.use((runs) =>
-    runs.list({ roots: true, limit, search, status: status === undefined ? undefined : [status] })
-  ).pipe(Effect.mapError(asFailure), Effect.provide(store.runs))
-  if (options.json) return screen.out(heads.map((head) => `${Text.json(head)}\n`).join(""))
-  const width = Math.max(0, ...heads.map(({ runId }) => Text.flat(runId).length))
-  for (const { agent, runId, status, turns, updatedAt } of heads) {
-    const facts = [status.type.padEnd(11), `${String(turns).padStart(3)} turns`, timeOf(updatedAt)]
-    screen.out(`${[Text.flat(runId).padEnd(width), ...facts, Text.excerpt(agent, 40)].join("  ")}\n`)
-  }
-  if (heads.length === 0) screen.progress("there are no such runs\n")
-})
-
 /** Shows a run, and what it waits for. */
-export const show = Effect.fnUntraced(function* (options: {
-  readonly store: string
-  readonly id: string
-  readonly json: boolean
-}) {
+export const show = Effect.fnUntraced(function* (options: ShowFlags) {
   const screen = yield* Screen
-  const store = yield* Store.openExisting(options.store)
-  yield* Effect.gen(function* () {
-    const runs = yield* RunStore
-    const state = Option.getOrUndefined(yield* runs.load(options.id))
-    const head = Option.getOrUndefined(yield* runs.head(options.id))
-    if (state === undefined || head === undefined) return yield* notFound(options.id)
-    if (options.json) return screen.out(`${Text.json(plain({ ...state, status: head.status }))}\n`)
-    screen.out(`${headOf(state, head.status).join("\n")}\n${turnsOf(state)}`)
-    for (const { callId, input, name, reason } of yield* Session.questions(state.runId)) {
-      screen.out(
-        `? ${Text.flat(callId)}: ${Text.flat(name)} asks to run: ${Text.excerpt(reason, 200)}\n${inFull(input)}`
-      )
-    }
-    for (const { callId, input, kind, name } of yield* Session.inFlight(state.runId)) {
-      screen.out(`! ${Text.flat(callId)}: ${Text.flat(name ?? kind)} was started, its end is unknown\n${inFull(input)}`)
-    }
-    if (state.status.type === "completed") screen.out(`\n${Text.paragraph((RunStates.answer(state) ?? "").trim())}`)
-  }).pipe(Effect.mapError(asFailure), Effect.provide(store.runs))
+  yield* inStore(options, (id) =>
+    Effect.gen(function* () {
+      const runs = yield* RunStore
+      const { head, state } = Option.getOrThrow(Option.all({ state: yield* runs.load(id), head: yield* runs.head(id) }))
+      const answers = (yield* Replay.recordsOf(id)).flatMap(({ delta }) => delta.answers ?? [])
+      if (options.json) return screen.out(`${Text.json(plain({ ...state, status: head.status, answers }))}\n`)
+      screen.out(`${headOf(state, head.status).join("\n")}\n${turnsOf(state, answers)}`)
+      for (const { callId, input, name, reason } of yield* Session.questions(id)) {
+        const question = `${Text.flat(name)} asks to run: ${Text.excerpt(reason, 200)}`
+        screen.out(`? ${Text.flat(callId)}: ${question}\n${inFull(input)}`)
+      }
+      for (const { callId, input, kind, name } of yield* Session.inFlight(id)) {
+        const what = `${Text.flat(name ?? kind)} was started, its end is unknown`
+        screen.out(`! ${Text.flat(callId)}: ${what}\n${inFull(input)}`)
+      }
+      if (state.status.type === "completed") screen.out(`\n${Text.paragraph((RunStates.answer(state) ?? "").trim())}`)
+    })
+  )
 })
 
 const headOf = (state: RunState, status: RunStatus): ReadonlyArray<string> => {
-  const { agent, createdAt, forkedFrom, input, revision, runId, updatedAt } = state
-  const question = input.at(-1)
+  const { agent, createdAt, forkedFrom, revision, runId, updatedAt } = state
   return [
     `run       ${Text.flat(runId)}, revision ${revision}`,
     ...(forkedFrom === undefined ? [] : [`fork of   ${Text.flat(forkedFrom.runId)}, revision ${forkedFrom.revision}`]),
@@ -88,7 +59,8 @@ const headOf = (state: RunState, status: RunStatus): ReadonlyArray<string> => {
     `status    ${statusOf(status)}`,
     ...explained(state),
     `started   ${timeOf(createdAt)}, last change ${timeOf(updatedAt)}`,
-    `question  ${question === undefined ? "" : Text.excerpt(Messages.text(question), 400)}`
+    ...Text.cost(state.costUsd).map((cost) => `cost      ${cost}`),
+    `question  ${Text.excerpt(questionOf(state), 400)}`
   ]
 }
 
@@ -124,79 +96,44 @@ const sinceOf = (at: number | undefined): string => (at === undefined ? "" : ` s
 
 const byOf = (name: string | undefined): string => (name === undefined ? "" : ` by ${Text.excerpt(name, 80)}`)
 
-const turnsOf = (state: RunState): string =>
+const turnsOf = (state: RunState, answers: ReadonlyArray<Answer>): string =>
   [...state.turns, ...(state.currentTurn === undefined ? [] : [state.currentTurn])]
-    .flatMap(({ completed, model, outcome, turn, usage }) => [
+    .flatMap(({ completed, model, order, outcome, turn, usage }) => [
       `turn ${String(turn).padEnd(4)} ${Text.excerpt(model ?? "no model yet", 80)}, ${Text.tokens(usage)}`,
       outcome === undefined ? "\n" : `: ${outcome.type}\n`,
-      ...completed.map((result) => `  ${Text.flat(result.name ?? result.kind)}  ${resultOf(result)}\n`)
+      ...Calls.inOrder(order, completed).map((result) => callOf(result, answers))
     ])
     .join("")
 
-const resultOf = (result: CallResult): string =>
-  result.error === undefined
-    ? Text.excerpt(Calls.textOf(result), 100)
-    : Text.excerpt(`${result.error.name}: ${result.error.message}`, 200)
+/** A call with its input, who decided about it, and its result. */
+const callOf = (result: CallResult, answers: ReadonlyArray<Answer>): string => {
+  const { callId, error, input, kind, name } = result
+  const answer = answers.findLast((answer) => answer.callId === callId)
+  const outcome =
+    error === undefined ? Text.excerpt(Calls.textOf(result), 400) : Text.excerpt(`${error.name}: ${error.message}`, 400)
+  return [
+    `  ${Text.flat(name ?? kind)}  ${Text.excerpt(JSON.stringify(input) ?? "", 400)}\n`,
+    ...(answer === undefined ? [] : [`    ${decisionOf(answer)}\n`]),
+    `    ${outcome}\n`
+  ].join("")
+}
+
+const decisionOf = ({ approved, by, input, reason }: Answer): string => {
+  const changed = input === undefined ? "" : ", with another input"
+  const why = reason === undefined ? "" : `: ${Text.excerpt(reason, 200)}`
+  return `${approved ? "approved" : "denied"}${byOf(by)}${changed}${why}`
+}
 
 /** Prints an input in full: a person decides about it. */
 const inFull = (input: unknown): string => Text.paragraph(JSON.stringify(input, null, 2) ?? "")
 
-/** Prints the events of a run as they are stored, until it is at rest. */
-export const follow = Effect.fnUntraced(function* (options: {
-  readonly store: string
-  readonly id: string
-  readonly after: number
-}) {
-  const { after, id } = options
+/** Shows the events of a run as they are stored, until it is at rest. */
+export const follow = Effect.fnUntraced(function* ({ after, json, ...target }: FollowFlags) {
   const screen = yield* Screen
-  const store = yield* Store.openExisting(options.store)
-  yield* Stream.runForEach(Kernel.follow(id, { after }), (event) =>
-    Effect.sync(() => screen.out(`${Text.json(plain(event))}\n`))
-  ).pipe(
-    Effect.catchTag("RunNotFound", () => notFound(id)),
-    Effect.mapError(asFailure),
-    Effect.provide(store.runs)
+  const lines = new RunLines(screen.out, screen)
+  yield* inStore(target, (id) =>
+    Stream.runForEach(Kernel.follow(id, { after }), (event) =>
+      Effect.sync(() => (json ? screen.out(`${Text.json(plain(event))}\n`) : lines.show(event)))
+    ).pipe(Effect.ensuring(Effect.sync(() => lines.end())))
   )
-})
-
-/** Writes the records of a run and of its tasks as JSON lines, to a new file or to the output. */
-export const exported = Effect.fnUntraced(function* (options: {
-  readonly store: string
-  readonly id: string
-  readonly file: string | undefined
-  readonly html: boolean
-}) {
-  const store = yield* Store.openExisting(options.store)
-  if (options.html) return yield* exportPage(store, options)
-  const lines = yield* Replay.recordsOf(options.id).pipe(
-    Effect.flatMap(Effect.forEach((record) => Effect.fromResult(RunCodec.encodeRecord(record)))),
-    Effect.mapError(asFailure),
-    Effect.provide(store.runs)
-  )
-  const text = lines.map((line) => `${Text.escaped(line)}\n`).join("")
-  yield* writeNew(options.file, text, `${lines.length} records`)
-})
-
-/** Writes a run as one page that needs no network. */
-const exportPage = Effect.fnUntraced(function* (
-  store: Store.Store,
-  { file, id }: { readonly id: string; readonly file: string | undefined }
-) {
-  const { htmlOf } = yield* Effect.promise(() => import("../../studio/internal/exportPage.ts"))
-  const html = yield* Effect.gen(function* () {
-    return yield* htmlOf(yield* RunStore, yield* MediaStore, id)
-  }).pipe(Effect.mapError(asFailure), Effect.provide(Layer.merge(store.runs, store.media)))
-  yield* writeNew(file, html, "the run")
-})
-
-/** Writes a new file that only its owner reads, or to the output. An existing file is not replaced. */
-const writeNew = Effect.fnUntraced(function* (file: string | undefined, text: string, what: string) {
-  const screen = yield* Screen
-  if (file === undefined) return screen.out(text)
-  const fs = yield* FileSystem.FileSystem
-  const name = Text.excerpt(file, 80)
-  yield* Effect.mapError(fs.writeFileString(file, text, { flag: "wx", mode: 0o600 }), (error) =>
-    usage(error.reason._tag === "AlreadyExists" ? `${name} already exists` : `${name} cannot be written`)
-  )
-  screen.progress(`${what} in ${name}\n`)
 })

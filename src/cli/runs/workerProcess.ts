@@ -11,10 +11,10 @@ import * as RunWorker from "../../RunWorker.ts"
 import type { SkillRegistry } from "../../SkillRegistry.ts"
 import * as CliAgent from "../cliAgent.ts"
 import * as Cluster from "./clusterProcess.ts"
-import type { Agent } from "../commands/flags.ts"
 import type { WorkerFlags } from "../commands/workerCommand.ts"
 import { Codes, CommandFailed, failed } from "../exit.ts"
 import { Screen } from "../screen.ts"
+import * as Settings from "../settings.ts"
 import * as Store from "../storeFlag.ts"
 import * as Text from "../terminalText.ts"
 
@@ -22,24 +22,28 @@ import * as Text from "../terminalText.ts"
  * Works until it is interrupted. With `once` it works until there is nothing to do, and fails when a run failed or
  * waits.
  */
-export const work = Effect.fnUntraced(function* (described: Agent, options: WorkerFlags) {
+export const work = Effect.fnUntraced(function* (flags: Settings.Settings, options: WorkerFlags) {
   const screen = yield* Screen
   const store = yield* Store.openOrCreate(options.store)
-  const { agent, kernel } = yield* CliAgent.make(described, store)
-  const names = options.agentName.length === 0 ? ["agent"] : options.agentName
+  const { agent, kernel } = yield* CliAgent.make(flags, store)
+  const names = options.agentName.length === 0 ? [agent().name] : options.agentName
+  const write = (runId: string, text: string, tag: string) =>
+    screen.out(options.json ? `${Text.json({ runId, end: tag, text })}\n` : `${Text.flat(runId)}  ${text}\n`)
   const codes = new Map<string, number>()
   const settings: RunWorker.Options<SkillRegistry> = {
-    agents: names.map(agent),
+    agents: names.map((name) => agent(name)),
     concurrency: options.concurrency,
     lease: `${options.lease} seconds`,
     resume: ({ runId }) =>
-      Effect.flatMap(CliAgent.missingSkill(described, runId), (name) =>
-        name === undefined ? Effect.succeed({}) : Effect.fail(new ToolNotFound({ name }))
+      Effect.flatMap(CliAgent.missingSkill(flags, runId), (name) =>
+        name === undefined
+          ? Effect.succeed({ context: Settings.contextOf(flags) })
+          : Effect.fail(new ToolNotFound({ name }))
       ),
     onRun: ({ runId }, exit) =>
       Effect.sync(() => {
         if (options.once) codes.set(runId, codeOf(exit))
-        screen.out(`${Text.flat(runId)}  ${endOf(exit)}\n`)
+        write(runId, endOf(exit), tagOf(exit))
       })
   }
   yield* Effect.gen(function* () {
@@ -61,6 +65,12 @@ const codeOf = (exit: Exit.Exit<unknown, KernelError>): number => {
   if (Exit.isSuccess(exit)) return Codes.done
   const error = Option.getOrUndefined(Exit.findErrorOption(exit))
   return error?._tag === "RunPaused" ? Codes.paused : Codes.failed
+}
+
+const tagOf = (exit: Exit.Exit<unknown, KernelError>): string => {
+  if (Exit.isSuccess(exit)) return "completed"
+  if (Cause.hasInterruptsOnly(exit.cause)) return "released"
+  return Option.getOrUndefined(Exit.findErrorOption(exit))?._tag ?? "defect"
 }
 
 const endOf = (exit: Exit.Exit<unknown, KernelError>): string => {

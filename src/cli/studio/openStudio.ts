@@ -10,17 +10,16 @@ import * as HttpServer from "effect/http/HttpServer"
 import * as Layer from "effect/Layer"
 import { createServer } from "node:http"
 import { errorCode } from "../../internal/base/transient.ts"
-import { MediaStore } from "../../MediaStore.ts"
-import { RunStore } from "../../RunStore.ts"
 import * as Studio from "../../studio/Studio.ts"
 import * as CliAgent from "../cliAgent.ts"
-import * as Shared from "../commands/flags.ts"
 import type { StudioFlags } from "../commands/studioCommand.ts"
 import * as Recordings from "../demo/recordings.ts"
 import { usage } from "../exit.ts"
 import { replay } from "../replayModel.ts"
 import { Screen } from "../screen.ts"
+import * as Settings from "../settings.ts"
 import * as Store from "../storeFlag.ts"
+import * as Text from "../terminalText.ts"
 
 /** Prints the address of the studio, and serves it. */
 export const open = Effect.fnUntraced(function* (input: StudioFlags) {
@@ -28,17 +27,13 @@ export const open = Effect.fnUntraced(function* (input: StudioFlags) {
   return yield* Effect.gen(function* () {
     const { port = 0, readOnly } = input
     const opened = input.store === undefined ? Store.memory : yield* Store.openOrCreate(input.store)
-    const store = yield* builtOf(opened)
-    const source = Shared.sourceOf(input)
-    if (source === undefined && (input.model !== undefined || input.script !== undefined)) {
-      return yield* usage("--model and --script exclude each other")
-    }
-    const described = yield* Shared.agentOf(input, source ?? { _tag: "Unused", id: "" })
-    const { agent, kernel } = yield* CliAgent.make(described, store)
-    const names = input.agent.length === 0 ? ["agent"] : input.agent
-    const routes = Studio.layer({ agents: source === undefined ? [] : names.map(agent), readOnly }).pipe(
-      Layer.provide(Layer.merge(kernel, store.media))
-    )
+    const store = yield* Store.builtOf(opened)
+    const settings = yield* Settings.ofFlags(input)
+    const isRunning = (settings.model ?? settings.script ?? settings.agent) !== undefined
+    const { agent, kernel } = yield* CliAgent.make(settings, store, isRunning ? {} : { unused: "" })
+    const names = input.agentName.length === 0 ? [agent().name] : input.agentName
+    const agents = isRunning ? names.map((name) => agent(name)) : []
+    const routes = Studio.layer({ agents, readOnly }).pipe(Layer.provide(Layer.merge(kernel, store.media)))
     const server = HttpRouter.serve(routes, {
       disableLogger: true,
       disableListenLog: true,
@@ -51,19 +46,11 @@ export const open = Effect.fnUntraced(function* (input: StudioFlags) {
     )
     const { address } = Context.get(context, HttpServer.HttpServer)
     const origin = `http://127.0.0.1:${"port" in address ? address.port : port}`
-    screen.out(`${Studio.urlOf(Context.get(context, Studio.Studio), origin)}\n`)
+    const url = Studio.urlOf(Context.get(context, Studio.Studio), origin)
+    screen.out(`${input.json ? Text.json({ url }) : url}\n`)
     if (input.store === undefined) yield* Effect.forkScoped(play(store))
     return yield* Effect.never
   }).pipe(Effect.scoped)
-})
-
-/** Opens a store once, for the studio and for the recorded run. */
-const builtOf = Effect.fnUntraced(function* ({ media, runs }: Store.Store) {
-  const context = yield* Layer.build(Layer.merge(runs, media))
-  return {
-    runs: Layer.succeed(RunStore, Context.get(context, RunStore)),
-    media: Layer.succeed(MediaStore, Context.get(context, MediaStore))
-  }
 })
 
 /** Plays the recorded conversation into a store. The page shows it, so the terminal stays quiet. */
@@ -71,5 +58,5 @@ const play = Effect.fnUntraced(function* (store: Store.Store) {
   const recording = yield* Recordings.open(Recordings.standard, ".")
   const quiet = { out: () => {}, progress: () => {} }
   const silent = Effect.updateService(Screen, (screen) => ({ ...screen, ...quiet }))
-  yield* silent(replay(recording, { form: "quiet", color: false, store }))
+  yield* silent(replay(recording, { form: "quiet", color: false, opened: store }))
 })

@@ -234,7 +234,7 @@ const nodeOf = (entry: Recorder.Entry, runs: Runs): ReadonlyArray<Node> => {
     case "plan_rejected":
       return leaf("note", "plan refused", false, textOf(data, "reason"))
     case "informational_only":
-      return leaf("note", "nothing to do", false, "asked to go on")
+      return leaf("note", "nothing to do", false, "asked to continue")
     case "no_blocks_stall":
       return leaf("note", "no block", false, "asked again")
     case "blocks_ignored":

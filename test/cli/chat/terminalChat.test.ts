@@ -289,7 +289,7 @@ describe("kernai chat", () => {
       yield* talk(folder, script, ["go"], { yes: true, interrupted: delivering(folder) })
       const store = ["--store", `sqlite:${join(folder, "kept", "chat.db")}`]
       const listed = yield* kernai(["runs", "list", ...store])
-      assert.match(listed.out, /^default-1 .*\n$/)
+      assert.match(listed.out, /^run .*\ndefault-1 .*\n$/)
       assert.strictEqual(listed.progress, "")
       for (const id of ["default-1", "default-1:t1/a"]) {
         const shown = yield* kernai(["runs", "show", id, ...store])

@@ -1,0 +1,69 @@
+/**
+ * Finds stored runs by their ids, which may be shortened.
+ */
+
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { RunHead } from "../../RunStore.ts"
+import { RunStore } from "../../RunStore.ts"
+import { asFailure, Codes, CommandFailed, usage } from "../exit.ts"
+import * as Store from "../storeFlag.ts"
+import * as Text from "../terminalText.ts"
+
+/** A run of a store. */
+export interface Target {
+  readonly store: string
+  readonly id: string
+}
+
+/** Opens the store of a run, which has to exist, and uses it with the whole id of the run. */
+export const inStore = Effect.fnUntraced(function* <
+  A,
+  E extends { readonly _tag: string; readonly message: string },
+  R
+>(target: Target, use: (id: string) => Effect.Effect<A, E, R>) {
+  const store = yield* Store.openExisting(target.store)
+  const found = Effect.flatMap(Effect.mapError(find(target.id), asFailure), (id) => Effect.mapError(use(id), asFailure))
+  return yield* Effect.provide(found, store.runs)
+})
+
+/** Returns the whole id of a run. The first part, which names the root run, may be only its beginning or its end. */
+export const find = Effect.fnUntraced(function* (id: string) {
+  const store = yield* RunStore
+  if (Option.isSome(yield* store.head(id))) return id
+  const [, root = "", below = ""] = /^([^:]*)(:.*)?$/s.exec(id) ?? []
+  const fits = ({ runId }: RunHead) =>
+    root !== "" && (runId.startsWith(root) || runId.startsWith(`run_${root}`) || runId.endsWith(root))
+  const roots = yield* Effect.map(store.list({ roots: true }), (heads) => heads.filter(fits))
+  const chosen = yield* one(
+    id,
+    roots.map(({ runId }) => runId),
+    "run",
+    "in this store"
+  )
+  return `${chosen}${below}`
+})
+
+/** Returns the one id that begins or ends with a text. */
+export const pick = (text: string, ids: ReadonlyArray<string>, what: string, where: string) => {
+  const exact = ids.includes(text)
+  return one(text, exact ? [text] : ids.filter((id) => id.startsWith(text) || id.endsWith(text)), what, where)
+}
+
+const shown = 10
+
+const one = (
+  text: string,
+  found: ReadonlyArray<string>,
+  what: string,
+  where: string
+): Effect.Effect<string, CommandFailed> => {
+  const [first, ...others] = found
+  if (first !== undefined && others.length === 0) return Effect.succeed(first)
+  const name = Text.excerpt(text, 80)
+  if (first === undefined) return Effect.fail(usage(`there is no ${what} ${name} ${where}`))
+  const list = found.slice(0, shown).map(Text.flat).join(", ")
+  const more = found.length > shown ? `, and ${found.length - shown} more` : ""
+  const reason = `${name} fits ${found.length} ${what}s: ${list}${more}`
+  return Effect.fail(new CommandFailed({ code: Codes.usage, reason, tag: "AmbiguousId" }))
+}

@@ -1,0 +1,140 @@
+/**
+ * Lists stored runs page by page, and deletes old ones.
+ */
+
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Messages from "../../Message.ts"
+import type { RunState } from "../../RunState.ts"
+import * as Runs from "../../RunStore.ts"
+import type { ListFlags, PruneFlags } from "../commands/runsCommand.ts"
+import { asFailure } from "../exit.ts"
+import { Screen } from "../screen.ts"
+import * as Store from "../storeFlag.ts"
+import * as Text from "../terminalText.ts"
+import { find } from "./findRun.ts"
+
+/** A head, and what only the journal knows. Null for a run that cannot be read. */
+interface Listed extends Runs.RunHead {
+  readonly question: string | null
+  readonly costUsd: number | null
+  /** The runs that it started. */
+  readonly tasks: number | null
+}
+
+/** Lists the runs that are no tasks of another, newest first. */
+export const list = Effect.fnUntraced(function* (options: ListFlags) {
+  const { agentName, limit, search, status } = options
+  const screen = yield* Screen
+  const store = yield* Store.openExisting(options.store)
+  yield* Effect.gen(function* () {
+    const runs = yield* Runs.RunStore
+    const last = options.after === undefined ? undefined : yield* runs.head(yield* find(options.after))
+    const heads = yield* runs.list({
+      roots: true,
+      limit: limit + 1,
+      search,
+      agent: agentName,
+      status: status === undefined ? undefined : [status],
+      after: last === undefined ? undefined : Option.getOrUndefined(last)
+    })
+    const listed = yield* Effect.forEach(heads.slice(0, limit), listedOf)
+    if (options.json) return screen.out(listed.map((run) => `${Text.json(run)}\n`).join(""))
+    if (listed.length === 0) return screen.progress("no runs found\n")
+    screen.out(yield* tableOf(listed, screen))
+    const end = heads.length > limit ? listed.at(-1) : undefined
+    if (end !== undefined) screen.progress(`more: ${yield* Store.command(words(options, end.runId), options.store)}\n`)
+  }).pipe(Effect.mapError(asFailure), Effect.provide(store.runs))
+})
+
+const listedOf = Effect.fnUntraced(function* (head: Runs.RunHead): Effect.fn.Return<Listed, never, Runs.RunStore> {
+  const runs = yield* Runs.RunStore
+  const state = yield* Effect.orElseSucceed(runs.load(head.runId), () => Option.none<RunState>())
+  return Option.match(state, {
+    onNone: () => ({ ...head, question: null, costUsd: null, tasks: null }),
+    onSome: (state) => ({ ...head, question: questionOf(state), costUsd: state.costUsd, tasks: tasksOf(state) })
+  })
+})
+
+/** Returns the message that a run began with. */
+export const questionOf = ({ input }: RunState): string => {
+  const question = input.at(-1)
+  return question === undefined ? "" : Messages.text(question)
+}
+
+/** Counts the runs that a run started, and that ended. */
+const tasksOf = ({ currentTurn, turns }: RunState): number =>
+  [...turns, ...(currentTurn === undefined ? [] : [currentTurn])]
+    .flatMap(({ completed }) => completed)
+    .filter(({ kind }) => kind === "task" || kind === "agent").length
+
+const tableOf = Effect.fnUntraced(function* (listed: ReadonlyArray<Listed>, look: Text.Look) {
+  const now = yield* Clock.currentTimeMillis
+  const title = ["run", "status", "age", "agent", "turns", "tasks", "cost", "question"]
+  const rows = listed.map(({ agent, costUsd, question, runId, status, tasks, turns, updatedAt }) => [
+    shortened(runId, listed),
+    Text.paint(status.type, tones[status.type], look),
+    ageOf(now - updatedAt),
+    Text.excerpt(agent, 20),
+    String(turns),
+    tasks === null || tasks === 0 ? "" : String(tasks),
+    Text.cost(costUsd ?? undefined).join(""),
+    question ?? "it cannot be read"
+  ])
+  return Text.table([title, ...rows], look)
+})
+
+const tones: { readonly [type in Runs.RunStatus["type"]]: Text.Tone } = {
+  queued: "quiet",
+  running: "label",
+  waiting: "warning",
+  interrupted: "warning",
+  cancelled: "quiet",
+  completed: "good",
+  failed: "bad"
+}
+
+/** Returns the beginning of an id, as far as it tells these runs apart: at least 12 characters. */
+const shortened = (id: string, among: ReadonlyArray<Runs.RunHead>): string => {
+  let length = 12
+  const others = among.filter(({ runId }) => runId !== id)
+  while (length < id.length && others.some(({ runId }) => runId.startsWith(id.slice(0, length)))) length++
+  return Text.flat(id.slice(0, length))
+}
+
+/** Formats an age: `40 s`, `5 min`, `3 h`, `12 d`. */
+const ageOf = (milliseconds: number): string => {
+  const seconds = Math.max(0, Math.floor(milliseconds / 1_000))
+  if (seconds < 60) return `${seconds} s`
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min`
+  return seconds < 86_400 ? `${Math.floor(seconds / 3_600)} h` : `${Math.floor(seconds / 86_400)} d`
+}
+
+/** The command for the next page. */
+const words = ({ agentName, limit, search, status }: ListFlags, after: string): ReadonlyArray<string> => [
+  "runs",
+  "list",
+  "--after",
+  after,
+  "--limit",
+  String(limit),
+  ...(agentName === undefined ? [] : ["--agent-name", agentName]),
+  ...(search === undefined ? [] : ["--search", search]),
+  ...(status === undefined ? [] : ["--status", status])
+]
+
+/** Deletes runs that have ended, with their tasks and media. */
+export const prune = Effect.fnUntraced(function* ({ agentName, json, olderThan, status, ...options }: PruneFlags) {
+  const screen = yield* Screen
+  const store = yield* Store.openExisting(options.store)
+  const updatedBefore = (yield* Clock.currentTimeMillis) - Duration.toMillis(olderThan)
+  const deleted = yield* Runs.prune({
+    updatedBefore,
+    agent: agentName,
+    ...(status.length === 0 ? {} : { status })
+  }).pipe(Effect.mapError(asFailure), Effect.provide(Layer.merge(store.runs, store.media)))
+  screen.out(json ? `${Text.json({ deleted })}\n` : `deleted ${Text.count(deleted.length, "run")}, tasks included\n`)
+})

@@ -1,0 +1,114 @@
+/**
+ * Writes runs to files, and reads them into another store.
+ */
+
+import * as Arr from "effect/Array"
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Layer from "effect/Layer"
+import * as Result from "effect/Result"
+import * as Read from "../../internal/base/files.ts"
+import { MediaStore } from "../../MediaStore.ts"
+import * as Replay from "../../Replay.ts"
+import * as RunCodec from "../../RunCodec.ts"
+import type { RunRecord } from "../../RunState.ts"
+import * as RunStates from "../../RunState.ts"
+import { RunStore } from "../../RunStore.ts"
+import type { ExportFlags, ImportFlags } from "../commands/runsCommand.ts"
+import { asFailure, unreadable, usage } from "../exit.ts"
+import { Screen } from "../screen.ts"
+import * as Settings from "../settings.ts"
+import * as Store from "../storeFlag.ts"
+import * as Text from "../terminalText.ts"
+import { find, inStore } from "./findRun.ts"
+
+/** Writes the records of a run and of its tasks as JSON lines, or as a page, to a new file or to the output. */
+export const exported = Effect.fnUntraced(function* (options: ExportFlags) {
+  if (options.html) return yield* exportPage(options)
+  const lines = yield* inStore(options, (id) =>
+    Effect.flatMap(
+      Replay.recordsOf(id),
+      Effect.forEach((record) => Effect.fromResult(RunCodec.encodeRecord(record)))
+    )
+  )
+  const text = lines.map((line) => `${Text.escaped(line)}\n`).join("")
+  yield* writeNew(options.file, text, `${lines.length} records`)
+})
+
+/** Writes a run as one page that needs no network. */
+const exportPage = Effect.fnUntraced(function* ({ file, id, store }: ExportFlags) {
+  const { htmlOf } = yield* Effect.promise(() => import("../../studio/internal/exportPage.ts"))
+  const { media, runs } = yield* Store.openExisting(store)
+  const html = yield* Effect.gen(function* () {
+    return yield* htmlOf(yield* RunStore, yield* MediaStore, yield* find(id))
+  }).pipe(Effect.mapError(asFailure), Effect.provide(Layer.merge(runs, media)))
+  yield* writeNew(file, html, "the run")
+})
+
+/** Writes a new file that only its owner reads, or to the output. An existing file is not replaced. */
+export const writeNew = Effect.fnUntraced(function* (file: string | undefined, text: string, what: string) {
+  const screen = yield* Screen
+  if (file === undefined) return screen.out(text)
+  const fs = yield* FileSystem.FileSystem
+  const name = Text.excerpt(file, 80)
+  yield* Effect.mapError(fs.writeFileString(file, text, { flag: "wx", mode: 0o600 }), (error) =>
+    usage(error.reason._tag === "AlreadyExists" ? `${name} already exists` : `${name} cannot be written`)
+  )
+  screen.progress(`${what} in ${name}\n`)
+})
+
+const maxBytes = 512 * 1024 * 1024
+
+/**
+ * Stores the runs of an export. No worker takes them up; `resume` continues them. The settings of the command line are
+ * left out: they name files of another computer, and may allow calls.
+ */
+export const imported = Effect.fnUntraced(function* ({ file, json, ...options }: ImportFlags) {
+  const screen = yield* Screen
+  const fs = yield* FileSystem.FileSystem
+  const name = Text.excerpt(file, 80)
+  const text = yield* Effect.mapError(Read.text(fs, file, maxBytes), (refusal) => unreadable(name, refusal))
+  const journals = yield* journalsIn(text, name)
+  const store = yield* Store.openOrCreate(options.store)
+  // A root comes last: a list shows it once its tasks are there.
+  const roots = Array.from(journals.values(), RunStates.fold).flatMap((state) =>
+    state !== undefined && state.parentRunId === undefined ? [state.runId] : []
+  )
+  if (roots.length === 0) return yield* usage(`${name} has no run that is not a task of another`)
+  yield* Effect.forEach(journals.values(), append).pipe(
+    Effect.mapError((error) => (error._tag === "RunExists" ? usage(error.message) : asFailure(error))),
+    Effect.provide(store.runs)
+  )
+  if (json) return screen.out(`${Text.json({ runs: [...journals.keys()] })}\n`)
+  for (const id of roots) screen.out(`${Text.flat(id)}\n`)
+})
+
+/** Returns the journals of a file, tasks first. */
+const journalsIn = Effect.fnUntraced(function* (text: string, name: string) {
+  const codec = RunCodec.make()
+  const lines = text.split("\n").flatMap((line, index) => (line.trim() === "" ? [] : [{ line, number: index + 1 }]))
+  const records = yield* Effect.forEach(lines, ({ line, number }) =>
+    Result.match(codec.decodeRecord(line), {
+      onFailure: (error) => Effect.fail(usage(`line ${number} of ${name}: ${Text.excerpt(error.message, 300)}`)),
+      onSuccess: (record) => Effect.succeed(withoutSettings(record))
+    })
+  )
+  return new Map([...Map.groupBy(records, ({ runId }) => runId)].toReversed())
+})
+
+const withoutSettings = (record: RunRecord): RunRecord => ({
+  ...record,
+  events: record.events.map((event) =>
+    event.type === "run_started" ? { ...event, context: Settings.without(event.context) } : event
+  ),
+  delta:
+    record.delta.context === undefined
+      ? record.delta
+      : { ...record.delta, context: Settings.without(record.delta.context) }
+})
+
+const append = Effect.fnUntraced(function* (records: ReadonlyArray<RunRecord>) {
+  const state = RunStates.fold(records)
+  if (state === undefined || !Arr.isReadonlyArrayNonEmpty(records)) return
+  yield* RunStore.use((runs) => runs.append(records, state))
+})

@@ -1,0 +1,99 @@
+/**
+ * How an agent runs, as flags describe it. A run keeps its settings in its context, so that a command that continues or
+ * replays the run needs no flags.
+ */
+
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Path from "effect/Path"
+import * as Schema from "effect/Schema"
+import { isJsonObject, type JsonObject } from "../internal/base/json.ts"
+import type { RunState } from "../RunState.ts"
+import { usage } from "./exit.ts"
+
+const text = Schema.optional(Schema.String)
+
+/** The flags of an agent. Files and folders are absolute paths where they are stored. */
+export const Settings = Schema.Struct({
+  agent: text,
+  model: text,
+  script: text,
+  mcp: text,
+  system: text,
+  skillsFrom: text,
+  skills: Schema.optional(Schema.Boolean),
+  yes: Schema.optional(Schema.Boolean),
+  maxSteps: Schema.optional(Schema.Int),
+  dialect: Schema.optional(Schema.Literals(["blocks", "tools", "auto"]))
+})
+export type Settings = typeof Settings.Type
+
+const names = [
+  "agent",
+  "model",
+  "script",
+  "mcp",
+  "system",
+  "skillsFrom",
+  "skills",
+  "yes",
+  "maxSteps",
+  "dialect"
+] as const
+
+/** Takes the settings from the flags of a command, with absolute paths. */
+export const ofFlags = Effect.fnUntraced(function* (flags: Settings) {
+  if (flags.model !== undefined && flags.script !== undefined) {
+    return yield* usage("--model and --script exclude each other")
+  }
+  if (flags.skills === false && flags.skillsFrom !== undefined) {
+    return yield* usage("--no-skills and --skills-from exclude each other")
+  }
+  const path = yield* Path.Path
+  const absolute = (file: string | undefined) => (file === undefined ? undefined : path.resolve(file))
+  const { agent, mcp, script, skillsFrom } = flags
+  return given({
+    ...flags,
+    agent: absolute(agent),
+    script: absolute(script),
+    mcp: absolute(mcp),
+    skillsFrom: absolute(skillsFrom)
+  })
+})
+
+const given = (settings: Settings): Settings =>
+  Object.fromEntries(names.flatMap((name) => (settings[name] === undefined ? [] : [[name, settings[name]]])))
+
+/** Names a flag that is given: the first of these. */
+export const firstOf = (settings: Settings, among: ReadonlyArray<keyof Settings> = names): string | undefined => {
+  const name = among.find((name) => settings[name] !== undefined)
+  if (name === undefined) return undefined
+  const flag = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+  return settings[name] === false ? `--no-${flag}` : `--${flag}`
+}
+
+/** Puts new settings over stored ones. A new model replaces the stored one, however that was named; so do new skills. */
+export const over = (stored: Settings, newer: Settings): Settings => {
+  const { model, script, skills, skillsFrom, ...rest } = stored
+  const isModelNew = (newer.agent ?? newer.model ?? newer.script) !== undefined
+  const areSkillsNew = (newer.skills ?? newer.skillsFrom) !== undefined
+  return given({
+    ...rest,
+    ...(isModelNew ? {} : { model, script }),
+    ...(areSkillsNew ? {} : { skills, skillsFrom }),
+    ...given(newer)
+  })
+}
+
+const key = "commandLine"
+
+/** The context of a run that keeps its settings. */
+export const contextOf = (settings: Settings): JsonObject => ({ [key]: { ...given(settings) } as JsonObject })
+
+/** Returns the settings of a run, none where it was not started by a command. */
+export const ofRun = (state: Pick<RunState, "context"> | undefined): Settings =>
+  Option.getOrElse(Schema.decodeUnknownOption(Settings)(state?.context[key]), () => ({}))
+
+/** Removes the settings from a context: paths and rights of the computer that started the run. */
+export const without = (context: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(context).filter(([name, value]) => name !== key || !isJsonObject(value)))
