@@ -11,7 +11,7 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import { block, name } from "./internal/loop/readResult.ts"
+import { block, name } from "./internal/target/readResult.ts"
 import { MediaNotFound } from "./KernelError.ts"
 import { Limits } from "./Limits.ts"
 import { MediaStore } from "./MediaStore.ts"

@@ -3,7 +3,7 @@
  */
 import { Effect, type Exit, type Stream } from "effect"
 import { Agent, Chat, Kernel, type KernelError, Middleware, PromptPipeline, Replay, RunStore, RunWorker } from "kernai"
-import type { DriveError, EndError, MediaError } from "../src/internal/loop/stepErrors.ts"
+import type { DriveError, EndError, MediaError } from "../src/internal/run/stepErrors.ts"
 import type { AppendError } from "../src/internal/store/patientStore.ts"
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false

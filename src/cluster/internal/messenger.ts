@@ -9,7 +9,7 @@ import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import { StoreError } from "../../KernelError.ts"
 import { flat } from "../../internal/base/text.ts"
-import type { Source } from "../../internal/loop/liveElsewhere.ts"
+import type { Source } from "../../internal/live/liveElsewhere.ts"
 import { type Drive, type Driven, idOf, RunEntity } from "../RunEntity.ts"
 import { decodeLive } from "./wire.ts"
 

@@ -7,7 +7,7 @@
  */
 
 import type { RunEvent } from "../../RunEvent.ts"
-import { Said } from "../../internal/loop/said.ts"
+import { Said } from "../../internal/live/said.ts"
 
 /** A place in the events of a run. */
 export interface Position {

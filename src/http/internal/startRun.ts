@@ -5,7 +5,7 @@
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
 import { decode } from "../../internal/agent/runContext.ts"
-import { newRunId } from "../../internal/loop/environment.ts"
+import { newRunId } from "../../internal/kernel/environment.ts"
 import type { Runnable } from "../../RunWorker.ts"
 import type { Caller } from "../Access.ts"
 import { type HttpProblem, Invalid, NotFound } from "../HttpProblem.ts"

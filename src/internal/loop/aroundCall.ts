@@ -7,9 +7,9 @@ import type { Call, CallResult } from "../../Call.ts"
 import type { ToolEffect, ToolRun } from "../../Middleware.ts"
 import { extensionError, guarded } from "../base/effects.ts"
 import { stepOf } from "../state/state.ts"
-import type { Run } from "./run.ts"
-import { shown } from "./shown.ts"
-import type { Target } from "./targets.ts"
+import type { Run } from "../run/run.ts"
+import { shown } from "../run/shown.ts"
+import type { Target } from "../target/targets.ts"
 
 /** Runs a call through the middleware, the first one outermost. */
 export const throughMiddleware = (

@@ -14,9 +14,9 @@ import { isJsonObject, type Json, type JsonObject } from "../base/json.ts"
 import { freeze, take } from "../base/snapshot.ts"
 import { sealed, turnLog } from "../state/state.ts"
 import { type FlushError, commit, flush } from "./commit.ts"
-import { carry, drop, mergeContext } from "./nextDelta.ts"
-import type { Run } from "./run.ts"
-import type { HookError } from "./stepErrors.ts"
+import { carry, drop, mergeContext } from "../run/nextDelta.ts"
+import type { Run } from "../run/run.ts"
+import type { HookError } from "../run/stepErrors.ts"
 
 /** The arguments of a hook, frozen at every depth: a hook cannot change the run through them. */
 export const hookArgs = <More extends object>(run: Run, more: More): HookArgs & More =>

@@ -11,12 +11,12 @@ import { extensionError, guarded, isSound } from "../base/effects.ts"
 import { commonPrefix } from "../base/lists.ts"
 import { open, promptLog, State } from "../state/state.ts"
 import { type FlushError, flush } from "./commit.ts"
-import type { Draft } from "./drafts.ts"
-import { outputSchema } from "./output.ts"
-import { canAct, definitions, visibleProtocols, visibleSkills } from "./permissions.ts"
-import type { Run } from "./run.ts"
-import * as Budget from "./sharedBudget.ts"
-import { listingOf } from "./skillOffer.ts"
+import type { Draft } from "../run/drafts.ts"
+import { outputSchema } from "../run/output.ts"
+import { canAct, definitions, visibleProtocols, visibleSkills } from "../reply/permissions.ts"
+import type { Run } from "../run/run.ts"
+import * as Budget from "../run/sharedBudget.ts"
+import { listingOf } from "../reply/skillOffer.ts"
 
 /** Builds the prompt of the open turn. What was used to make it is counted for the tree. */
 export const buildPrompt = Effect.fnUntraced(function* (

@@ -17,12 +17,12 @@ import { causeText, failureIn, isA, messageOf } from "../base/foreignValue.ts"
 import { jsonObject } from "../base/json.ts"
 import { spentBy } from "../store/stored.ts"
 import { childRunId } from "../words/callIds.ts"
-import type { LiveEvent } from "./drafts.ts"
-import { explain, short, TimedOut } from "./explain.ts"
-import { type Callable, type Child, openTurn, type Run } from "./run.ts"
-import * as Budget from "./sharedBudget.ts"
-import { isTaskError, type TaskError } from "./stepErrors.ts"
-import type { Target } from "./targets.ts"
+import type { LiveEvent } from "../run/drafts.ts"
+import { explain, short, TimedOut } from "../run/explain.ts"
+import { type Callable, type Child, openTurn, type Run } from "../run/run.ts"
+import * as Budget from "../run/sharedBudget.ts"
+import { isTaskError, type TaskError } from "../run/stepErrors.ts"
+import type { Target } from "../target/targets.ts"
 
 /** How the end of a child run is reported. */
 interface Report {

@@ -12,10 +12,10 @@ import type { Delta, RunRecord } from "../../RunState.ts"
 import { move } from "../state/advance.ts"
 import { State, stepOf, turnLog } from "../state/state.ts"
 import type { AppendError, FlushError } from "../store/patientStore.ts"
-import { type Draft, scoped, withResult } from "./drafts.ts"
-import { nothing } from "./nextDelta.ts"
-import { publish, timeOf } from "./publish.ts"
-import type { Run } from "./run.ts"
+import { type Draft, scoped, withResult } from "../run/drafts.ts"
+import { nothing } from "../run/nextDelta.ts"
+import { publish, timeOf } from "../run/publish.ts"
+import type { Run } from "../run/run.ts"
 
 export type { AppendError, FlushError }
 

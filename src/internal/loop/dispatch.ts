@@ -15,14 +15,14 @@ import type { ExtensionFailed, MiddlewareTermination } from "../../KernelError.t
 import { failureIn } from "../base/foreignValue.ts"
 import { agentTarget } from "./childTarget.ts"
 import { throughMiddleware, traced } from "./aroundCall.ts"
-import { asking } from "./callAsks.ts"
-import { short } from "./explain.ts"
+import { asking } from "../target/callAsks.ts"
+import { short } from "../run/explain.ts"
 import { ifOver, unlessLost } from "./ownership.ts"
-import { emit } from "./publish.ts"
-import { now, type Run } from "./run.ts"
-import type { TaskError } from "./stepErrors.ts"
-import { type Answer, askable, refusedEvent, scopeOf, type Target, targetOf } from "./targets.ts"
-import { withinTimeout } from "./timeLimit.ts"
+import { emit } from "../run/publish.ts"
+import { now, type Run } from "../run/run.ts"
+import type { TaskError } from "../run/stepErrors.ts"
+import { type Answer, askable, refusedEvent, scopeOf, type Target, targetOf } from "../target/targets.ts"
+import { withinTimeout } from "../run/timeLimit.ts"
 
 /** Runs a call. A call of another agent is a child run, whose own calls go through the middleware. */
 export const dispatch = (run: Run, call: Call): Effect.Effect<CallResult, DispatchError> =>

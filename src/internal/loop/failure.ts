@@ -14,9 +14,9 @@ import { deep, redact } from "../base/redact.ts"
 import { take } from "../base/snapshot.ts"
 import { ask, hookArgs } from "./askHooks.ts"
 import { type FlushError, commit, flush, record } from "./commit.ts"
-import { nothing } from "./nextDelta.ts"
-import type { Run } from "./run.ts"
-import { afterCancellation, cancellationOf } from "./untilCancelled.ts"
+import { nothing } from "../run/nextDelta.ts"
+import type { Run } from "../run/run.ts"
+import { afterCancellation, cancellationOf } from "../run/untilCancelled.ts"
 
 /** Fails a run for a reason found outside its steps. */
 export const failWith = <E extends KernelError>(

@@ -15,12 +15,12 @@ import { promptLog, turnLog } from "../state/state.ts"
 import { inDialect } from "../words/inDialect.ts"
 import type { Model } from "../../Model.ts"
 import { modelOf, parse } from "../../ModelRegistry.ts"
-import { dialectOf } from "./resolveModel.ts"
+import { dialectOf } from "../run/resolveModel.ts"
 import { record } from "./commit.ts"
 import { failWith } from "./failure.ts"
-import { type AnyAgent, type Environment, type Run } from "./run.ts"
+import { type AnyAgent, type Environment, type Run } from "../run/run.ts"
 import type { FlushError } from "./commit.ts"
-import type { MemberError } from "./stepErrors.ts"
+import type { MemberError } from "../run/stepErrors.ts"
 
 /** Records that the last turn handed the conversation over. Returns false when it did not. Synchronous. */
 export const handOver = (run: Run): boolean => {

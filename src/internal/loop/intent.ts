@@ -10,10 +10,10 @@ import * as Contents from "../../Content.ts"
 import type { Reply } from "../../Dialect.ts"
 import * as InstructionBuilder from "../../InstructionBuilder.ts"
 import * as Bounds from "../base/bounds.ts"
-import { calling, corrected, type Fact, finished, type Intent, type Meaning, shortened } from "./meaning.ts"
-import { callOf, findPlan, hasNoEffect, joined, kinds, noted, passedOver, preview, tasksOf } from "./replyBlocks.ts"
-import { messageOf, nativeCalls } from "./replyCalls.ts"
-import type { ReplyRules } from "./replyRules.ts"
+import { calling, corrected, type Fact, finished, type Intent, type Meaning, shortened } from "../reply/meaning.ts"
+import { callOf, findPlan, hasNoEffect, joined, kinds, noted, passedOver, preview, tasksOf } from "../reply/replyBlocks.ts"
+import { messageOf, nativeCalls } from "../reply/replyCalls.ts"
+import type { ReplyRules } from "../reply/replyRules.ts"
 
 /** Decides what a complete or cut reply means. */
 export const intent = (reply: Reply, rules: ReplyRules): Intent => {

@@ -9,10 +9,10 @@ import type { ModelCall } from "../../Middleware.ts"
 import type { StreamPart } from "../../StreamPart.ts"
 import type { Usage } from "../../Usage.ts"
 import { freeze } from "../base/snapshot.ts"
-import type { Draft, LiveEvent } from "./drafts.ts"
+import type { Draft, LiveEvent } from "../run/drafts.ts"
 import { isEmpty } from "./intent.ts"
-import type { Intent } from "./meaning.ts"
-import type { ReplyError } from "./stepErrors.ts"
+import type { Intent } from "../reply/meaning.ts"
+import type { ReplyError } from "../run/stepErrors.ts"
 
 /** A reply, the call it answers, and what it used. */
 export interface ModelReply {

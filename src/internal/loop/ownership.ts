@@ -9,7 +9,7 @@ import type { Call, CallResult } from "../../Call.ts"
 import { AgentCrashError, ConcurrentAppendError, RunBusy } from "../../KernelError.ts"
 import type { RunHead } from "../../RunStore.ts"
 import { flushed, type FlushError } from "./commit.ts"
-import type { Run } from "./run.ts"
+import type { Run } from "../run/run.ts"
 
 /**
  * Stores what is pending, and fails unless this process has the run and all runs above it: the last record of each in the

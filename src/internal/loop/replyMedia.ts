@@ -4,11 +4,11 @@
 
 import * as Effect from "effect/Effect"
 import * as Contents from "../../Content.ts"
-import { carry } from "./nextDelta.ts"
-import { emit } from "./publish.ts"
+import { carry } from "../run/nextDelta.ts"
+import { emit } from "../run/publish.ts"
 import type { ModelReply } from "./modelReply.ts"
-import type { Run } from "./run.ts"
-import type { MediaError } from "./stepErrors.ts"
+import type { Run } from "../run/run.ts"
+import type { MediaError } from "../run/stepErrors.ts"
 
 /** Stores the media of a reply and emits an event for each. A reply without media, or one that does not count, is returned as it is. */
 export const keepMedia = (run: Run, reply: ModelReply): Effect.Effect<ModelReply, MediaError> => {

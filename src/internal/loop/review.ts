@@ -19,11 +19,11 @@ import { askPolicy } from "../policy/askPolicy.ts"
 import { unanswered } from "../state/turnFold.ts"
 import { ask, hookArgs, obey, observePause, pause } from "./askHooks.ts"
 import { commit, flush, record } from "./commit.ts"
-import type { Draft } from "./drafts.ts"
-import { short } from "./explain.ts"
-import { openTurn, policyScope, type Run } from "./run.ts"
-import type { HookError } from "./stepErrors.ts"
-import { effectsOf, runnable, skillCallOf } from "./targets.ts"
+import type { Draft } from "../run/drafts.ts"
+import { short } from "../run/explain.ts"
+import { openTurn, policyScope, type Run } from "../run/run.ts"
+import type { HookError } from "../run/stepErrors.ts"
+import { effectsOf, runnable, skillCallOf } from "../target/targets.ts"
 
 // ---------------------------------------------------------------- all calls
 

@@ -12,9 +12,9 @@ import type * as MediaStore from "../../MediaStore.ts"
 import type { Message } from "../../Message.ts"
 import * as Messages from "../../Message.ts"
 import { type FlushError, flush, record } from "./commit.ts"
-import { listOf } from "./listeners.ts"
-import type { Run, Steering } from "./run.ts"
-import type { MediaError } from "./stepErrors.ts"
+import { listOf } from "../live/listeners.ts"
+import type { Run, Steering } from "../run/run.ts"
+import type { MediaError } from "../run/stepErrors.ts"
 import type { Input } from "../../RunOptions.ts"
 
 /** Does a message wait for this run? Tasks receive none. */

@@ -11,7 +11,7 @@ import type { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, StoreError
 import type { RunHead, RunStoreShape as RunStore } from "../../RunStore.ts"
 import { inTime } from "../base/effects.ts"
 import { monotonic } from "../base/monotonic.ts"
-import { ifHeld, offer } from "../loop/queue.ts"
+import { ifHeld, offer } from "../kernel/queue.ts"
 
 /** The worker, and how long its leases last without renewal. */
 export interface Holder {

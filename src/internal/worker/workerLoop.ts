@@ -19,7 +19,7 @@ import { AgentCrashError, CancellationError, type ConfigInvalid } from "../../Ke
 import { Limits } from "../../Limits.ts"
 import { type RunHead, RunStore, StoreError } from "../../RunStore.ts"
 import { leaseDefault, type Options, problem, type Runnable, type TakeUpError } from "./workerOptions.ts"
-import { isOverdue } from "../loop/deadline.ts"
+import { isOverdue } from "../run/deadline.ts"
 import { giveUp } from "./giveUp.ts"
 import { giveBack, type Held, type Holder, isTaken, letGo, now, proves, renew } from "./lease.ts"
 import { onOffer } from "../store/offers.ts"

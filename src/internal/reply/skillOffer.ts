@@ -11,7 +11,7 @@ import * as SkillRegistry from "../../SkillRegistry.ts"
 import { isJsonObject, type JsonObject } from "../base/json.ts"
 import { ofText } from "../prompt/tokenEstimate.ts"
 import { turnLog } from "../state/state.ts"
-import type { Run } from "./run.ts"
+import type { Run } from "../run/run.ts"
 
 /** The native tool that searches skills. */
 const searchTool = "search_skills"

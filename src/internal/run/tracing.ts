@@ -5,7 +5,7 @@
 import type * as Context from "effect/Context"
 import { TracerKey } from "effect/Tracer"
 import { make, Telemetry, type TelemetryShape } from "../../Telemetry.ts"
-import { reference } from "./fiberContext.ts"
+import { reference } from "../base/fiberContext.ts"
 
 /**
  * Returns the telemetry that was provided, the fiber's before the kernel's. Without any, runs are traced if the fiber

@@ -11,8 +11,8 @@ import type { Content } from "../../Content.ts"
 import * as Contents from "../../Content.ts"
 import * as Media from "../../Media.ts"
 import { block, name } from "./readResult.ts"
-import type { Run } from "./run.ts"
-import { refusalOf } from "./permissions.ts"
+import type { Run } from "../run/run.ts"
+import { refusalOf } from "../reply/permissions.ts"
 
 /** Facts about a result that was cut. */
 export interface Truncated {

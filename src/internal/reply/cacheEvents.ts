@@ -6,8 +6,8 @@ import type { ToolDefinition } from "../../Provider.ts"
 import type { Usage } from "../../Usage.ts"
 import * as PromptCache from "../prompt/promptCache.ts"
 import { promptLog } from "../state/state.ts"
-import { emit } from "./publish.ts"
-import type { Run } from "./run.ts"
+import { emit } from "../run/publish.ts"
+import type { Run } from "../run/run.ts"
 
 /** Emits the forecast of a prompt that is about to be sent, and returns the tokens it expects. */
 export const forecastCache = (run: Run, model: string, tools: ReadonlyArray<ToolDefinition>, now: number): number => {

@@ -16,7 +16,7 @@ import { isJsonObject, type JsonObject } from "../base/json.ts"
 import { clean, isSkillResult } from "../skill/skillOutput.ts"
 import { isWhole } from "../words/contentNeeds.ts"
 import { isLong, shorten, type Truncated } from "./longResults.ts"
-import type { Run } from "./run.ts"
+import type { Run } from "../run/run.ts"
 
 /** A returned value as the model and the journal hold it. */
 export interface Kept {

@@ -16,8 +16,8 @@ import * as Usage from "../../Usage.ts"
 import { askPolicy } from "../policy/askPolicy.ts"
 import { ask as askModel } from "../prompt/sideCall.ts"
 import type { Asking, Reply, Sampling } from "../words/asking.ts"
-import { policyScope, type Run } from "./run.ts"
-import * as Budget from "./sharedBudget.ts"
+import { policyScope, type Run } from "../run/run.ts"
+import * as Budget from "../run/sharedBudget.ts"
 
 /** A result that stands for none: the call asks a person. */
 export interface AskingResult extends CallResult {

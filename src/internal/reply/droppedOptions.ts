@@ -4,8 +4,8 @@
 
 import type { Generation } from "../../Generation.ts"
 import type { ModelCall } from "../../Middleware.ts"
-import { emit } from "./publish.ts"
-import type { Run } from "./run.ts"
+import { emit } from "../run/publish.ts"
+import type { Run } from "../run/run.ts"
 
 /** Emits an event if other options are dropped than in the call before. */
 export const reportDropped = (run: Run, { provider, request }: ModelCall): void => {
