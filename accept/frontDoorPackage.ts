@@ -8,6 +8,34 @@ import { attempt, type Line, node, root, run } from "./support.ts"
 
 const tool = (name: string, ...args: ReadonlyArray<string>) => run(join(root, "accept/node_modules/.bin", name), args)
 
+const toolsInstalled = (): Omit<Line, "line"> => {
+  const ran = run("npm", ["ci", "--no-audit", "--no-fund"], { cwd: join(root, "accept"), env: userEnv })
+  return { pass: ran.status === 0, figure: ran.status === 0 ? `${ran.seconds.toFixed(0)} s` : tail(ran) }
+}
+
+/** Packs `create-kernai`, and gives the path of its tarball. */
+const creator = ({ clone, folder }: Packed): string => {
+  const args = ["pack", "--json", "--ignore-scripts", "--pack-destination", folder]
+  const [made]: ReadonlyArray<{ readonly filename: string } | undefined> = JSON.parse(
+    run("npm", args, { cwd: join(clone, "create-kernai"), env: userEnv }).stdout
+  )
+  if (made === undefined) throw new Error("npm packs no create-kernai")
+  return join(folder, made.filename)
+}
+
+/** Where a release states its version. */
+const versions = ({ clone }: Packed) => {
+  const read = (file: string) => readFileSync(join(clone, file), "utf8")
+  const manifest: { readonly version: string } = JSON.parse(read("package.json"))
+  const places: ReadonlyArray<readonly [file: string, text: string]> = [
+    ["create-kernai/package.json", `"version": "${manifest.version}"`],
+    ["create-kernai/templates/shared/package.json", `"kernai": "^${manifest.version}"`],
+    ["src/mcp/internal/handshake.ts", `version: "${manifest.version}"`]
+  ]
+  const behind = places.filter(([file, text]) => !read(file).includes(text)).map(([file]) => file)
+  return { pass: behind.length === 0, figure: behind.length === 0 ? manifest.version : `not in ${behind.join(", ")}` }
+}
+
 const tail = ({ stderr, stdout }: { readonly stdout: string; readonly stderr: string }): string =>
   (stdout + stderr).trim().replaceAll(/\s+/g, " ").slice(-300)
 
@@ -52,14 +80,13 @@ const dryRun = (folder: string) => {
   }
 }
 
-const checked = async (packed: Packed): Promise<ReadonlyArray<Line>> => {
-  const tarball = join(packed.folder, packed.tarball)
+const checked = async (name: string, tarball: string): Promise<ReadonlyArray<Line>> => {
   return [
-    await attempt("publint finds nothing in the tarball", () => {
+    await attempt(`publint finds nothing in the tarball of ${name}`, () => {
       const ran = tool("publint", "run", tarball, "--strict")
       return { pass: ran.status === 0 && !/warning|suggestion/i.test(ran.stdout), figure: tail(ran) }
     }),
-    await attempt("attw resolves every entry of the tarball, as modules", () => {
+    await attempt(`attw resolves every entry of the tarball of ${name}, as modules`, () => {
       const ran = tool("attw", tarball, "--profile", "esm-only", "--format", "ascii", "--no-color", "--no-emoji")
       return {
         pass: ran.status === 0,
@@ -72,7 +99,10 @@ const checked = async (packed: Packed): Promise<ReadonlyArray<Line>> => {
 const packageLines = async (packed: Packed): Promise<ReadonlyArray<Line>> => [
   await attempt("npm publish --dry-run of kernai is clean", () => dryRun(packed.clone)),
   await attempt("npm publish --dry-run of create-kernai is clean", () => dryRun(join(packed.clone, "create-kernai"))),
-  ...(await checked(packed)),
+  await attempt("the tools that check packages are installed", toolsInstalled),
+  ...(await checked("kernai", join(packed.folder, packed.tarball))),
+  ...(await checked("create-kernai", creator(packed))),
+  await attempt("both packages, the templates and the MCP client state one version", () => versions(packed)),
   await attempt("the tarball holds what a user needs and no more", () => holds(packed)),
   await attempt("create-kernai has the eight templates", () => {
     const { stdout } = node([join(packed.clone, "create-kernai/create.mjs"), "--help"])
@@ -82,9 +112,11 @@ const packageLines = async (packed: Packed): Promise<ReadonlyArray<Line>> => [
   }),
   await attempt("provenance and the steps of a release are documented", () => {
     const text = readFileSync(join(packed.clone, "docs/releasing.md"), "utf8")
-    const manifest = readFileSync(join(packed.clone, "package.json"), "utf8")
+    const manifests = ["package.json", "create-kernai/package.json"].map((file) =>
+      readFileSync(join(packed.clone, file), "utf8")
+    )
     return {
-      pass: /--provenance/.test(text) && /"provenance": true/.test(manifest),
+      pass: /--provenance/.test(text) && manifests.every((manifest) => /"provenance": true/.test(manifest)),
       figure: "docs/releasing.md, publishConfig"
     }
   }),

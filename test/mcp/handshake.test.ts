@@ -92,7 +92,7 @@ describe("a handshake", () => {
     assert.deepStrictEqual(Handshake.subscription.params, {
       _meta: {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": { name: "kernai", version: "0.1.0" },
+        "io.modelcontextprotocol/clientInfo": Handshake.clientInfo,
         "io.modelcontextprotocol/clientCapabilities": {}
       },
       notifications: { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true }

@@ -5,7 +5,7 @@ import { Comment, Converter, MinimalSourceFile, ReflectionKind } from "typedoc"
 const groups = [
   [/docs\/recipes\//, "Recipes"],
   [/docs\/spec\//, "Specification"],
-  [/\/(?:AGENTS|CHANGELOG|CONTRIBUTING)\.md$/, "Project"]
+  [/\/(?:AGENTS|CHANGELOG|CONTRIBUTING|releasing)\.md$/, "Project"]
 ]
 
 /** The first comment of a file, as Markdown; its tags are for editors. */

@@ -35,6 +35,6 @@ export default {
   includeHierarchySummary: false,
   includeVersion: true,
   highlightLanguages: ["bash", "css", "html", "json", "jsonc", "sh", "tsx", "typescript", "xml", "yaml"],
-  groupOrder: ["Documents", "Recipes", "Specification", "Modules", "Project", "*"],
+  groupOrder: ["Documents", "Recipes", "Specification", "Modules", "Project", "Namespaces", "*"],
   navigation: { includeGroups: true, includeCategories: false, includeFolders: false }
 }
