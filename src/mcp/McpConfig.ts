@@ -10,14 +10,18 @@
  */
 
 import * as ConfigProvider from "effect/ConfigProvider"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
+import type * as Scope from "effect/Scope"
+import type * as Stream from "effect/Stream"
 import * as Bounds from "../internal/base/bounds.ts"
 import { isOwnKey, nearestKey } from "../internal/base/nearestKey.ts"
 import { shorten, visible } from "../internal/base/text.ts"
 import * as PlainValue from "../internal/base/yaml.ts"
 import { ConfigInvalid } from "../KernelError.ts"
+import { Limits } from "../Limits.ts"
 import * as ServerEntry from "./internal/serverEntry.ts"
 
 export { ConfigInvalid }
@@ -35,12 +39,12 @@ export {
 type Entry = typeof ServerEntry.Entry.Type
 
 /**
- * How messages travel. `streamable_http` may be written `http` in a config.
+ * How messages travel. `streamable_http` may be written `http` in a config; `custom` is given in code.
  *
  * @category models
  * @since 0.1.0
  */
-export type Transport = "stdio" | "sse" | "streamable_http"
+export type Transport = "stdio" | "sse" | "streamable_http" | "custom"
 
 /**
  * A revision of the protocol.
@@ -51,9 +55,21 @@ export type Transport = "stdio" | "sse" | "streamable_http"
 export type ProtocolVersion = Entry["protocolVersion"]
 
 /** The settings of every server, whatever its transport. */
-interface Settings extends Pick<Entry, "protocolVersion" | "connectTimeout" | "timeout" | "trustAnnotations"> {
+interface Settings extends Pick<
+  Entry,
+  "protocolVersion" | "connectTimeout" | "timeout" | "trustAnnotations" | "elicitation"
+> {
   readonly name: string
+  readonly sampling?: SamplingSettings
 }
+
+/**
+ * How much a server may ask the model of a run.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export type SamplingSettings = typeof ServerEntry.SamplingEntry.Type
 
 /**
  * A server that is started as a child process.
@@ -97,12 +113,45 @@ export interface HttpServer extends Settings, Pick<Entry, "headers" | "oauth"> {
 }
 
 /**
+ * A two-way connection that carries JSON-RPC messages as texts.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Channel {
+  /** Sends one message. Fails when it was not sent, or may not have been. */
+  readonly send: (message: string) => Effect.Effect<void, unknown>
+  /** Emits the messages of the server, each as one text. It ends, or fails, when the connection does. Read once. */
+  readonly received: Stream.Stream<string, unknown>
+}
+
+/**
+ * A server that is reached by a transport of your own.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface CustomServer extends Settings {
+  readonly transport: "custom"
+  /** Opens a connection, for the time of the scope. It is called again after a connection ended. */
+  readonly open: Effect.Effect<Channel, unknown, Scope.Scope>
+}
+
+/**
+ * A server that a config can describe.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export type DescribedServer = StdioServer | HttpServer
+
+/**
  * One server.
  *
  * @category models
  * @since 0.1.0
  */
-export type McpServer = StdioServer | HttpServer
+export type McpServer = DescribedServer | CustomServer
 
 /**
  * The servers by name, in the order in which they were written.
@@ -110,8 +159,8 @@ export type McpServer = StdioServer | HttpServer
  * @category models
  * @since 0.1.0
  */
-export interface McpConfig {
-  readonly servers: ReadonlyMap<string, McpServer>
+export interface McpConfig<out Server extends McpServer = McpServer> {
+  readonly servers: ReadonlyMap<string, Server>
 }
 
 /**
@@ -125,6 +174,50 @@ export interface Options {
 }
 
 /**
+ * Creates a server that is reached by a transport of your own, with the settings of any other server.
+ *
+ * @example
+ * const server = yield* McpConfig.custom("inbox", openSocket, { timeout: "10 seconds" })
+ * const Hub = McpHub.layer(McpConfig.make(server))
+ *
+ * @category constructors
+ * @since 0.2.0
+ */
+export const custom = (
+  name: string,
+  open: CustomServer["open"],
+  options: {
+    readonly protocolVersion?: ProtocolVersion | undefined
+    readonly connectTimeout?: Duration.Input | undefined
+    readonly timeout?: Duration.Input | undefined
+    readonly trustAnnotations?: boolean | undefined
+    readonly elicitation?: boolean | undefined
+    readonly sampling?: SamplingSettings | undefined
+  } = {}
+): Effect.Effect<CustomServer> =>
+  Effect.map(Limits, ({ headersTimeout, skillTimeout }) => ({
+    name,
+    transport: "custom",
+    open,
+    protocolVersion: options.protocolVersion ?? "2025-11-25",
+    connectTimeout: Duration.fromInputUnsafe(options.connectTimeout ?? headersTimeout),
+    timeout: Duration.fromInputUnsafe(options.timeout ?? skillTimeout),
+    trustAnnotations: options.trustAnnotations ?? false,
+    elicitation: options.elicitation ?? true,
+    ...(options.sampling === undefined ? {} : { sampling: options.sampling })
+  }))
+
+/**
+ * Creates a config of servers. Of two with the same name, the last one counts.
+ *
+ * @category constructors
+ * @since 0.2.0
+ */
+export const make = <Server extends McpServer>(...servers: ReadonlyArray<Server>): McpConfig<Server> => ({
+  servers: new Map(servers.map((server) => [server.name, server]))
+})
+
+/**
  * Reads YAML text. Fails with the first thing that is wrong.
  *
  * Plain YAML only: no tags, no prototype keys, no key twice, at most
@@ -133,7 +226,7 @@ export interface Options {
  * @category constructors
  * @since 0.1.0
  */
-export const fromYaml = (text: string, options?: Options): Effect.Effect<McpConfig, ConfigInvalid> =>
+export const fromYaml = (text: string, options?: Options): Effect.Effect<McpConfig<DescribedServer>, ConfigInvalid> =>
   Effect.flatMap(inspectYaml(text, options), whole)
 
 /**
@@ -142,7 +235,10 @@ export const fromYaml = (text: string, options?: Options): Effect.Effect<McpConf
  * @category constructors
  * @since 0.1.0
  */
-export const fromValue = (value: unknown, options?: Options): Effect.Effect<McpConfig, ConfigInvalid> =>
+export const fromValue = (
+  value: unknown,
+  options?: Options
+): Effect.Effect<McpConfig<DescribedServer>, ConfigInvalid> =>
   Effect.flatMap(
     decode((bounds) => PlainValue.plain(value, bounds), options),
     whole
@@ -157,12 +253,12 @@ export const fromValue = (value: unknown, options?: Options): Effect.Effect<McpC
 export const inspectYaml = (
   text: string,
   options?: Options
-): Effect.Effect<ReadonlyMap<string, Result.Result<McpServer, ConfigInvalid>>, ConfigInvalid> =>
+): Effect.Effect<ReadonlyMap<string, Result.Result<DescribedServer, ConfigInvalid>>, ConfigInvalid> =>
   decode((bounds) => PlainValue.parse(text, bounds), options)
 
-type Decoded = ReadonlyMap<string, Result.Result<McpServer, ConfigInvalid>>
+type Decoded = ReadonlyMap<string, Result.Result<DescribedServer, ConfigInvalid>>
 
-const whole = (decoded: Decoded): Effect.Effect<McpConfig, ConfigInvalid> =>
+const whole = (decoded: Decoded): Effect.Effect<McpConfig<DescribedServer>, ConfigInvalid> =>
   Effect.fromResult(
     Result.map(Result.all([...decoded.values()]), (servers) => ({
       servers: new Map(servers.map((server) => [server.name, server]))
@@ -194,7 +290,7 @@ const decode = Effect.fnUntraced(function* (
   }
   const { env } = options ?? {}
   const provider = env === undefined ? yield* ConfigProvider.ConfigProvider : ConfigProvider.fromUnknown(env)
-  const servers = new Map<string, Result.Result<McpServer, ConfigInvalid>>()
+  const servers = new Map<string, Result.Result<DescribedServer, ConfigInvalid>>()
   for (const [name, value] of declared) {
     if (name === "" || name.length > 128) return yield* fail("the name of an MCP server must have 1 to 128 characters")
     const server = Effect.provideService(ServerEntry.decode(name, value), ConfigProvider.ConfigProvider, provider)

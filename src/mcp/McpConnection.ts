@@ -9,7 +9,7 @@
  */
 
 import type * as McpSchema from "effect/ai/McpSchema"
-import type * as Duration from "effect/Duration"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as HttpClient from "effect/http/HttpClient"
 import * as Latch from "effect/Latch"
@@ -19,10 +19,13 @@ import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import { McpError } from "../KernelError.ts"
 import { Limits } from "../Limits.ts"
+import type * as Skill from "../Skill.ts"
+import * as HostTime from "./internal/hostTime.ts"
 import * as Http from "./internal/http.ts"
 import * as McpSession from "./internal/mcpSession.ts"
 import * as Reconnect from "./internal/reconnect.ts"
 import { Failures } from "./internal/requestFailure.ts"
+import { Caller } from "./internal/serverRequests.ts"
 import type { McpServer, ProtocolVersion } from "./McpConfig.ts"
 
 export { McpError }
@@ -66,6 +69,23 @@ export interface Credentials {
 }
 
 /**
+ * Answers what a server asks while it works on a call. What is absent is not announced to the server.
+ *
+ * An answer of `AnswerPending` ends the call, and the server is told that nothing was decided.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Host {
+  /** Asks a person: for the values of a form, or to open an address. Form values are completed by their defaults. */
+  readonly elicit?: (asking: Skill.Asking) => Effect.Effect<Skill.Reply, Skill.AnswerPending>
+  /** Asks a model for one reply. */
+  readonly sample?: (
+    sampling: Skill.Sampling
+  ) => Effect.Effect<Skill.Sampled, Skill.AnswerPending | Skill.SamplingRefused>
+}
+
+/**
  * Options of one tool call.
  *
  * @category models
@@ -84,6 +104,20 @@ export interface CallOptions {
    * fails with `not_found`.
    */
   readonly accepts?: ((tool: McpSchema.Tool) => boolean) | undefined
+  /**
+   * Answers what the server asks during this call. Default: the host of the connection, whose announcements hold.
+   * Waiting for its answers takes nothing of `timeout`.
+   *
+   * @since 0.2.0
+   */
+  readonly host?: Host | undefined
+  /**
+   * The run that calls. A server on standard streams does not say which call it asks about: while calls of several runs
+   * are under way, it gets no answer.
+   *
+   * @since 0.2.0
+   */
+  readonly run?: string | undefined
 }
 
 /**
@@ -135,7 +169,11 @@ export interface McpConnection {
  */
 export const make = Effect.fnUntraced(function* (
   server: McpServer,
-  options?: { readonly credentials?: Credentials | undefined }
+  options?: {
+    readonly credentials?: Credentials | undefined
+    /** Answers what the server asks. Default: nobody, and the server is told so. */
+    readonly host?: Host | undefined
+  }
 ): Effect.fn.Return<McpConnection, never, ChildProcessSpawner | HttpClient.HttpClient | Scope.Scope> {
   const limits = yield* Limits
   const spawner = yield* ChildProcessSpawner
@@ -149,6 +187,7 @@ export const make = Effect.fnUntraced(function* (
   let current: McpSession.Session | undefined
   const open = McpSession.open(server, {
     httpClient: (server) => Http.client(client, server, accessToken),
+    host: options?.host ?? {},
     onChange: (change) => changes.add(change),
     onErrorOutput: (last) => {
       failures.complaint = last
@@ -192,7 +231,7 @@ export const make = Effect.fnUntraced(function* (
     forget: Effect.suspend(() =>
       Effect.forEach(Object.values(current?.lists ?? {}), ({ forget }) => forget, { discard: true })
     ),
-    callTool: callTool(server, use, failures),
+    callTool: callTool(server, use, failures, options?.host ?? {}),
     readResource: (uri) =>
       use("resources/read", always, ({ client, measure }) =>
         measure("resources/read", client.readResource({ uri }, { timeout }))
@@ -207,7 +246,7 @@ export const make = Effect.fnUntraced(function* (
 
 const always = () => true
 
-const callTool = (server: McpServer, use: Reconnect.Use, failures: Failures): McpConnection["callTool"] =>
+const callTool = (server: McpServer, use: Reconnect.Use, failures: Failures, own: Host): McpConnection["callTool"] =>
   Effect.fnUntraced(function* (name, input, options) {
     // Decided by what was known before the call is sent for the first time.
     const repeatable =
@@ -227,9 +266,11 @@ const callTool = (server: McpServer, use: Reconnect.Use, failures: Failures): Mc
         }
         if (!repeatable) yield* session.probe
         isSent = true
-        const timeout = options?.timeout ?? server.timeout
-        const call = session.client.callTool({ tool, arguments: input }, { timeout })
-        return yield* session.measure("tools/call", call, name)
+        const limit = Duration.fromInputUnsafe(options?.timeout ?? server.timeout)
+        const time = HostTime.make()
+        const caller = { host: options?.host ?? own, run: options?.run, time }
+        const call = time.within(session.client.callTool({ tool, arguments: input }), "tools/call", limit)
+        return yield* session.measure("tools/call", Effect.provideService(call, Caller, caller), name)
       })
     )
   })

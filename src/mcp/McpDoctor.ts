@@ -19,7 +19,7 @@ import { quote, shorten } from "../internal/base/text.ts"
 import type { ConfigInvalid, McpError } from "../KernelError.ts"
 import * as McpConfig from "./McpConfig.ts"
 import * as McpConnection from "./McpConnection.ts"
-import { loadsCode } from "./internal/serverEntry.ts"
+import { isHttp, loadsCode } from "./internal/serverEntry.ts"
 import * as OAuth from "./OAuth.ts"
 import { layerMemory, TokenStore } from "./TokenStore.ts"
 
@@ -86,7 +86,7 @@ const loadedCode = ({ env, name }: McpConfig.StdioServer): ReadonlyArray<Finding
 const connect = Effect.fnUntraced(function* (server: McpConfig.McpServer) {
   const { name, transport } = server
   const tokens = yield* Effect.serviceOption(TokenStore)
-  const make = transport === "stdio" ? Effect.undefined : OAuth.make(server)
+  const make = isHttp(server) ? OAuth.make(server) : Effect.undefined
   const oauth = yield* Option.isSome(tokens)
     ? Effect.provideService(make, TokenStore, tokens.value)
     : Effect.provide(make, layerMemory)
@@ -164,10 +164,10 @@ const entryAdvice = (reason: string): string | undefined => {
   return undefined
 }
 
-const serverAdvice = ({ name, transport }: McpConfig.McpServer, { reason }: McpError): string | undefined =>
+const serverAdvice = (server: McpConfig.McpServer, { reason }: McpError): string | undefined =>
   reason === "needs_sign_in"
-    ? `Sign in: kernai mcp sign-in ${name}. Or send a key in 'headers'.`
-    : advice[reason]?.[transport === "stdio" ? "local" : "remote"]
+    ? `Sign in: kernai mcp sign-in ${server.name}. Or send a key in 'headers'.`
+    : advice[reason]?.[isHttp(server) ? "remote" : "local"]
 
 const start = "Start it by hand: it should wait for input and print nothing."
 const slow = "If it is only slow, raise 'connectTimeout'."

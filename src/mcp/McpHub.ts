@@ -9,7 +9,7 @@
  */
 
 import * as Context from "effect/Context"
-import type * as Duration from "effect/Duration"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import type * as HttpClient from "effect/http/HttpClient"
@@ -25,11 +25,14 @@ import * as Read from "../internal/base/files.ts"
 import { ConfigInvalid, McpError, type ToolNameConflict } from "../KernelError.ts"
 import { Limits } from "../Limits.ts"
 import type { ProtocolRegistry } from "../ProtocolRegistry.ts"
+import type * as Skill from "../Skill.ts"
 import type { SkillRegistry } from "../SkillRegistry.ts"
 import { readPage } from "./internal/callTool.ts"
 import * as Catalog from "./internal/catalog.ts"
 import { follow, HubServer } from "./internal/hubServer.ts"
+import * as HubHost from "./internal/hubHost.ts"
 import * as McpBlock from "./internal/mcpBlock.ts"
+import { isHttp } from "./internal/serverEntry.ts"
 import * as ToolSkills from "./internal/toolSkills.ts"
 import * as McpConfig from "./McpConfig.ts"
 import * as McpConnection from "./McpConnection.ts"
@@ -152,7 +155,28 @@ export interface Options {
    * of a server never asks a person.
    */
   readonly show?: ((url: string, server: string) => Effect.Effect<unknown>) | undefined
+  /**
+   * Answers what servers ask a person during a call, while the call waits. Without it, the run that calls pauses with the
+   * question (`Skill.CallScope.ask`), and calls outside of runs decline.
+   *
+   * @since 0.2.0
+   */
+  readonly elicit?: Elicit | undefined
+  /**
+   * The time that `elicit` may take in one call. Default: 5 minutes.
+   *
+   * @since 0.2.0
+   */
+  readonly patience?: Duration.Input | undefined
 }
+
+/**
+ * Asks a person on behalf of a server.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export type Elicit = (asking: Skill.Asking, server: string) => Effect.Effect<Skill.Reply, Skill.AnswerPending>
 
 /**
  * Connects servers and registers what they have.
@@ -196,7 +220,7 @@ export const layerConfig = (
 export const readConfig = Effect.fnUntraced(function* (
   source: string | { readonly [key: string]: unknown },
   options?: McpConfig.Options
-): Effect.fn.Return<McpConfig.McpConfig, ConfigInvalid, FileSystem.FileSystem> {
+): Effect.fn.Return<McpConfig.McpConfig<McpConfig.DescribedServer>, ConfigInvalid, FileSystem.FileSystem> {
   if (typeof source !== "string") return yield* McpConfig.fromValue(source, options)
   const { fetchedBytes } = yield* Limits
   const text = yield* Effect.mapError(
@@ -215,7 +239,10 @@ export const readConfig = Effect.fnUntraced(function* (
 const make = Effect.fnUntraced(function* (config: McpConfig.McpConfig, options: Options = {}) {
   const limits = yield* Limits
   const { protocol = true, show, skills = true } = options
-  const servers = yield* connectAll(config, show)
+  const servers = yield* connectAll(config, show, {
+    elicit: options.elicit,
+    patience: Duration.fromInputUnsafe(options.patience ?? "5 minutes")
+  })
   const all = [...servers.values()]
   const { nameOf, publish, status } = yield* ToolSkills.make(all, skills)
   const refresh = (server: HubServer): Effect.Effect<void, McpError> =>
@@ -241,7 +268,7 @@ const make = Effect.fnUntraced(function* (config: McpConfig.McpConfig, options: 
   const findOAuth = Effect.fnUntraced(function* (name: string): Effect.fn.Return<OAuth.OAuth, McpError> {
     const { oauth } = yield* find(name)
     if (oauth !== undefined) return oauth
-    const detail = `MCP server '${name}' is a local process: there is no sign-in`
+    const detail = `MCP server '${name}' is not reached by HTTP: there is no sign-in`
     return yield* new McpError({ server: name, reason: "config", detail })
   })
   const readAnew = (name: string) =>
@@ -263,7 +290,11 @@ const make = Effect.fnUntraced(function* (config: McpConfig.McpConfig, options: 
   })
 })
 
-const connectAll = Effect.fnUntraced(function* (config: McpConfig.McpConfig, show: Options["show"]) {
+const connectAll = Effect.fnUntraced(function* (
+  config: McpConfig.McpConfig,
+  show: Options["show"],
+  attendant: HubHost.Attendant
+) {
   const pins = Option.getOrUndefined(yield* Effect.serviceOption(ToolPins)) ?? (yield* ownPins)
   const tokens = Option.getOrUndefined(yield* Effect.serviceOption(TokenStore)) ?? (yield* ownTokens)
   // Servers that take their time to end do so together.
@@ -271,12 +302,12 @@ const connectAll = Effect.fnUntraced(function* (config: McpConfig.McpConfig, sho
   const servers = new Map<string, HubServer>()
   for (const server of config.servers.values()) {
     const ask = show === undefined ? undefined : (url: string) => show(url, server.name)
-    const oauth =
-      server.transport === "stdio"
-        ? undefined
-        : yield* Effect.provideService(OAuth.make(server, { show: ask }), TokenStore, tokens)
-    const connecting = McpConnection.make(server, { credentials: oauth?.credentials })
-    servers.set(server.name, new HubServer(yield* Scope.provide(connecting, scope), oauth, pins))
+    const oauth = !isHttp(server)
+      ? undefined
+      : yield* Effect.provideService(OAuth.make(server, { show: ask }), TokenStore, tokens)
+    const host = HubHost.make(server, attendant, {})
+    const connecting = McpConnection.make(server, { credentials: oauth?.credentials, host })
+    servers.set(server.name, new HubServer(yield* Scope.provide(connecting, scope), oauth, pins, attendant))
   }
   return servers
 })

@@ -144,12 +144,13 @@ servers:
 
   describe("refuses a key it does not know, and names the nearest one", () => {
     const known =
-      "transport, protocolVersion, connectTimeout, timeout, trustAnnotations, command, args, env, cwd, url, headers, oauth"
+      "transport, protocolVersion, connectTimeout, timeout, trustAnnotations, elicitation, sampling, command, args, env, cwd, url, headers, oauth"
     const cases: ReadonlyArray<readonly [object, string, string]> = [
       [{ command: "x", tiemout: "5 seconds" }, "tiemout", "; did you mean 'timeout'?"],
       [{ command: "x", Timeout: "5 seconds" }, "Timeout", "; did you mean 'timeout'?"],
       [{ command: "x", arg: [] }, "arg", "; did you mean 'args'?"],
       [{ url: "https://h/", oauth: { clientID: "me" } }, "oauth.clientID", "; did you mean 'clientId'?"],
+      [{ command: "x", sampling: { call: 2 } }, "sampling.call", "; did you mean 'calls'?"],
       [{ url: "https://h/", oauth: { scope: ["a"] } }, "oauth.scope", "; did you mean 'scopes'?"],
       [{ url: "https://h/", authentication: "sk-SECRET" }, "authentication", `; known keys: ${known}`],
       [{ url: "https://h/", oauth: { x: 1 } }, "oauth.x", "; known keys: clientId, clientSecret, scopes, redirectPort"],

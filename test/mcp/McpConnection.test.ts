@@ -24,31 +24,8 @@ import { inspect } from "node:util"
 import { Limits } from "kernai"
 import { interruptingAt } from "../support/interrupting.ts"
 import * as Support from "../support/mcp/connect.ts"
+import { serve as everything } from "../support/mcp/everything.ts"
 import * as Http from "../support/mcp/httpServer.ts"
-
-/** server-everything over HTTP, on a port of its own choice. */
-const everything = (mode: "sse" | "streamableHttp") =>
-  Effect.acquireRelease(
-    Effect.gen(function* () {
-      const port = yield* Effect.scoped(
-        Effect.map(
-          Http.serve(() => {}),
-          (server) => server.port
-        )
-      )
-      const child = spawn(process.execPath, [Support.everythingScript, mode], {
-        env: { PATH: process.env["PATH"], PORT: `${port}` },
-        stdio: ["ignore", "pipe", "pipe"]
-      })
-      yield* Effect.callback<void>((resume) => {
-        const listening = (text: Buffer) => /listening on|running on/.test(`${text}`) && resume(Effect.void)
-        child.stdout.on("data", listening)
-        child.stderr.on("data", listening)
-      })
-      return { child, url: `http://127.0.0.1:${port}${mode === "sse" ? "/sse" : "/mcp"}` }
-    }),
-    ({ child }) => Effect.sync(() => child.kill("SIGKILL"))
-  )
 
 layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("McpConnection", (it) => {
   describe("reaches real servers", () => {

@@ -846,7 +846,7 @@ describe("McpHub", () => {
           const nowhere = "there is no MCP server 'nowhere' in the config"
           assert.strictEqual(yield* sentence(hub.refresh("nowhere")), nowhere)
           assert.strictEqual(yield* sentence(hub.signOut("nowhere")), nowhere)
-          const local = "MCP server 's' is a local process: there is no sign-in"
+          const local = "MCP server 's' is not reached by HTTP: there is no sign-in"
           assert.strictEqual(yield* sentence(hub.signOut("s")), local)
           assert.strictEqual(yield* sentence(hub.signIn("s", () => Effect.void)), local)
           const tool = { server: "nowhere", tool: "a", reason: "changed", description: "", hash: "" } as const

@@ -23,7 +23,8 @@ const station = Effect.map(ToolPins.ToolPins, (pins) => {
         protocolVersion: "2025-11-25",
         connectTimeout: Duration.seconds(1),
         timeout: Duration.seconds(1),
-        trustAnnotations: false
+        trustAnnotations: false,
+        elicitation: true
       },
       info: never,
       tools: never,

@@ -15,6 +15,7 @@ import type { Effects } from "../../Skill.ts"
 import type { Page } from "../McpHub.ts"
 import type { Answer } from "../McpProtocol.ts"
 import * as Definition from "./definition.ts"
+import * as HubHost from "./hubHost.ts"
 import type { HubServer, HubTool } from "./hubServer.ts"
 import * as Render from "./renderResult.ts"
 import { Listener, type Progress } from "./serverProgress.ts"
@@ -31,13 +32,16 @@ export const callTool = Effect.fnUntraced(function* (
   server: HubServer,
   tool: HubTool,
   input: { readonly [key: string]: unknown },
+  asked: HubHost.Asked,
   onProgress?: (progress: Progress) => Effect.Effect<void>
 ) {
   const result = yield* server
     .request((connection) =>
       connection.callTool(tool.tool.name, input, {
         repeatable: effectsOf(server, tool) !== "write",
-        accepts: (now) => Definition.textOf(now) === tool.text
+        accepts: (now) => Definition.textOf(now) === tool.text,
+        host: HubHost.make(server.config, server.attendant, asked),
+        run: asked.runId
       })
     )
     .pipe(Effect.provideService(Listener, onProgress))

@@ -10,6 +10,7 @@ import type { Limits } from "../../Limits.ts"
 import type { Catalog, PromptEntry, ResourceEntry, ToolEntry } from "../McpProtocol.ts"
 import * as Call from "./callTool.ts"
 import * as Definition from "./definition.ts"
+import type { Asked } from "./hubHost.ts"
 import { type HubServer, type HubTool, reasons } from "./hubServer.ts"
 
 export interface Source {
@@ -20,10 +21,12 @@ export interface Source {
   readonly limits: Limits
   /** Why the caller may not call a tool; undefined when it may. */
   readonly refusal?: (server: string, tool: string) => string | undefined
+  /** What the caller may be asked through. */
+  readonly asked?: Asked
 }
 
 export const make = (source: Source): Catalog => {
-  const { limits, refusal = () => undefined, servers } = source
+  const { asked = {}, limits, refusal = () => undefined, servers } = source
   const tools = (server: string | undefined) => gather(source, server, toolsOf(source))
   const resources = resourcesOf(limits)
   const prompts = promptsOf(limits)
@@ -42,7 +45,7 @@ export const make = (source: Source): Catalog => {
       const found = (yield* tools(server)).find(({ tool }) => tool.tool.name === name)
       if (found === undefined) return yield* hiddenTool(source, name, server) ?? notFound("tool", name, server)
       const refused = refusal(found.server.name, name)
-      if (refused === undefined) return yield* Call.callTool(found.server, found.tool, input)
+      if (refused === undefined) return yield* Call.callTool(found.server, found.tool, input, asked)
       const detail = `tool '${name}' ${refused}`
       return yield* new McpError({ server: found.server.name, reason: "not_allowed", detail })
     }),

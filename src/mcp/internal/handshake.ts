@@ -8,13 +8,15 @@ import type * as McpClient from "effect/ai/McpClient"
 import { McpClientError, UnsupportedError } from "effect/ai/McpClientError"
 import type * as McpSchema from "effect/ai/McpSchema"
 import * as Effect from "effect/Effect"
-import { isRecord, own } from "../../internal/base/json.ts"
+import { isRecord, type JsonObject, own } from "../../internal/base/json.ts"
 import type { McpServer, ProtocolVersion } from "../McpConfig.ts"
 import { versions } from "./serverEntry.ts"
 
 /** The offer, and what the server answered. */
 export interface Handshake {
   readonly offer: ProtocolVersion
+  /** What this client can do for the server. */
+  readonly announced: JsonObject
   version: ProtocolVersion | undefined
   capabilities: Readonly<Record<string, unknown>>
 }
@@ -51,19 +53,28 @@ export const offers = (server: McpServer): ReadonlyArray<ProtocolVersion> => {
   return server.protocolVersion === "2026-07-28" ? older : [...older, "2026-07-28"]
 }
 
-export const make = (offer: ProtocolVersion): Handshake => ({ offer, version: undefined, capabilities: {} })
+export const make = (offer: ProtocolVersion, announced: JsonObject = {}): Handshake => ({
+  offer,
+  announced,
+  version: undefined,
+  capabilities: {}
+})
 
 /** A transport whose first request agrees on a revision. */
 export const over = (inner: McpClient.Transport, handshake: Handshake): McpClient.Transport => ({
   ...inner,
   request: (message, tool) => {
+    if (handshake.offer === "2026-07-28") message = announcing(message, handshake.announced)
     if (message.method === "server/discover") {
       return Effect.tap(inner.request(message, tool), (response) =>
         Effect.sync(() => agree(handshake, handshake.offer, response.result))
       )
     }
     if (message.method !== "initialize") return inner.request(message, tool)
-    const offer = { ...message, params: { ...message.params, protocolVersion: handshake.offer } }
+    const offer = {
+      ...message,
+      params: { ...message.params, protocolVersion: handshake.offer, capabilities: handshake.announced }
+    }
     return Effect.flatMap(inner.request(offer, tool), (response) => {
       const result: unknown = response.result
       if (!isRecord(result)) return Effect.succeed(response)
@@ -80,6 +91,18 @@ export const over = (inner: McpClient.Transport, handshake: Handshake): McpClien
     })
   }
 })
+
+/** The revision without a handshake tells the server in each request what its client can do. */
+const announcing = (message: McpSchema.JsonRpcRequest, announced: JsonObject): McpSchema.JsonRpcRequest => {
+  const meta = message.params?.["_meta"]
+  return {
+    ...message,
+    params: {
+      ...message.params,
+      _meta: { ...(isRecord(meta) ? meta : {}), "io.modelcontextprotocol/clientCapabilities": announced }
+    }
+  }
+}
 
 const agree = (handshake: Handshake, version: ProtocolVersion, result: unknown): void => {
   const capabilities = isRecord(result) ? own(result, "capabilities") : undefined

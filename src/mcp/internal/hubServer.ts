@@ -17,6 +17,7 @@ import type { OAuth } from "../OAuth.ts"
 import type { Pins, ToolPins } from "../ToolPins.ts"
 import { Attended } from "./authorization.ts"
 import * as Definition from "./definition.ts"
+import { type Attendant, patienceOf } from "./hubHost.ts"
 
 export interface HubTool extends Definition.Definition {
   readonly hidden: HiddenTool["reason"] | undefined
@@ -26,6 +27,7 @@ export class HubServer {
   readonly config: McpServer
   readonly connection: McpConnection
   readonly oauth: OAuth | undefined
+  readonly attendant: Attendant
   tools: ReadonlyArray<HubTool> = []
   info: ServerInfo | undefined
   /** The failure of the last read; undefined before the first one. */
@@ -36,7 +38,13 @@ export class HubServer {
   private readonly pins: ToolPins["Service"]
   private readonly lock = Semaphore.makeUnsafe(1)
 
-  constructor(connection: McpConnection, oauth: OAuth | undefined, pins: ToolPins["Service"]) {
+  constructor(
+    connection: McpConnection,
+    oauth: OAuth | undefined,
+    pins: ToolPins["Service"],
+    attendant: Attendant = { elicit: undefined, patience: Duration.zero }
+  ) {
+    this.attendant = attendant
     this.config = connection.server
     this.connection = connection
     this.oauth = oauth
@@ -52,10 +60,11 @@ export class HubServer {
     return this.tools.filter((tool) => tool.hidden === undefined)
   }
 
-  /** The time for a call, with the time of a person to allow it. The connection keeps its own limits within it. */
+  /** The time for a call, with the time of a person to allow it, and to answer. The connection keeps its own limits. */
   timeout({ cleanUpTimeout }: Limits): Duration.Duration {
     const { connectTimeout, timeout } = this.config
-    const times = [timeout, connectTimeout, this.oauth?.patience ?? Duration.zero]
+    const asked = patienceOf(this.config, this.attendant)
+    const times = [timeout, connectTimeout, this.oauth?.patience ?? Duration.zero, asked]
     return times.reduce((sum, time) => Duration.sum(sum, time), cleanUpTimeout)
   }
 

@@ -28,6 +28,18 @@ import type { Limits } from "../../Limits.ts"
 /** Receives every notification. */
 export type OnNotification = (method: string, params?: unknown) => Effect.Effect<void>
 
+/** Receives every request, and what sends the reply. */
+export type OnRequest = (
+  message: McpSchema.JsonRpcRequest,
+  send: (response: McpSchema.JsonRpcResponse) => Effect.Effect<void>
+) => Effect.Effect<void>
+
+/** Receives what the server sends by itself. */
+export interface Receivers {
+  readonly onNotification: OnNotification
+  readonly onRequest: OnRequest
+}
+
 export interface Line extends Pick<McpClient.Transport, "request" | "notify"> {
   /** Takes one message, or one batch, as it was received. */
   readonly receive: (text: string) => Effect.Effect<void, McpClientError>
@@ -41,12 +53,12 @@ export interface Line extends Pick<McpClient.Transport, "request" | "notify"> {
 /** Opens a line over a function that sends one encoded message. */
 export const make = (options: {
   readonly send: (text: string) => Effect.Effect<void, McpClientError>
-  readonly onNotification: OnNotification
+  readonly receivers: Receivers
   readonly limits: Limits
   /** Skips what is no message: the server prints logs on the line as well. */
   readonly hasLogs?: boolean
 }): Line => {
-  const { hasLogs = false, limits, onNotification } = options
+  const { hasLogs = false, limits, receivers } = options
   const pending: Pending = new Map()
   let closed = false
   const send = (message: McpSchema.JsonRpcMessage) => Effect.flatMap(encode(message), options.send)
@@ -55,8 +67,8 @@ export const make = (options: {
     if (Option.isNone(decoded)) return yield* broken("the server sent something that is not a JSON-RPC message")
     const message = decoded.value
     // Answers may still arrive on a line that sends no more.
-    if (isRequest(message)) return yield* Effect.catchIf(send(reply(message)), isNotSent, () => Effect.void)
-    if ("method" in message) return yield* onNotification(message.method, message.params)
+    if (isRequest(message)) return yield* receivers.onRequest(message, (response) => Effect.ignore(send(response)))
+    if ("method" in message) return yield* receivers.onNotification(message.method, message.params)
     yield* settle(pending, message)
   })
 
@@ -134,26 +146,17 @@ export const lost = (description: string, cause?: unknown) =>
 
 export const notSent = new McpClientError({ reason: new ClosedError({ sessionExpired: true }) })
 
-const isNotSent = (error: McpClientError): boolean => error === notSent
-
 /** Something the server sent, or should get, is larger than a limit. */
 export const tooLarge = (description: string) => new McpClientError({ reason: new LimitError({ description }) })
 
 export const frameTooLong = tooLarge(`a message exceeds ${Bounds.frameLength} characters`)
 
-/** The server answers with a question to a person, which kernai does not pass on. */
+/** The server needs an answer first that it does not get now. */
 export const inputRequired = new McpClientError({
   reason: new UnsupportedError({ description: "it asks for more input before it answers" })
 })
 
 export const broken = (description: string) => new McpClientError({ reason: new ProtocolError({ description }) })
-
-/** Answers a request of the server: kernai offers no sampling, no elicitation and no roots. */
-export const reply = ({ id, method }: McpSchema.JsonRpcRequest): McpSchema.JsonRpcResponse => {
-  if (method === "ping") return { jsonrpc: "2.0", id, result: {} }
-  const error = { code: McpSchema.METHOD_NOT_FOUND_ERROR_CODE, message: `Method not found: ${method}` }
-  return { jsonrpc: "2.0", id, error }
-}
 
 /** Tells a message from a log entry, which may have an id as well: it names the protocol, or answers a request. */
 const isMessage = (value: unknown, pending: ReadonlyMap<unknown, unknown>): boolean =>

@@ -19,7 +19,7 @@ import * as JsonRpc from "./jsonRpc.ts"
 export const open = Effect.fnUntraced(function* (
   server: HttpServer,
   client: HttpClient.HttpClient,
-  onNotification: JsonRpc.OnNotification
+  receivers: JsonRpc.Receivers
 ): Effect.fn.Return<JsonRpc.Line, McpClientError, Scope.Scope> {
   const limits = yield* Limits
   const endpoint = yield* Deferred.make<string, McpClientError>()
@@ -32,7 +32,7 @@ export const open = Effect.fnUntraced(function* (
   }, Effect.scoped)
   // A post is not waited for once the stream, which brings the answer, has ended.
   const send = (text: string) => Effect.raceFirst(post(text), Deferred.await(ended))
-  const line = JsonRpc.make({ send, onNotification, limits })
+  const line = JsonRpc.make({ send, receivers, limits })
 
   const end = (error: McpClientError) =>
     Effect.all([Deferred.fail(endpoint, error), Deferred.fail(ended, error), line.close(error)], { discard: true })

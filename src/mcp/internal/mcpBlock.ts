@@ -21,10 +21,14 @@ export const register = Effect.fnUntraced(function* (source: Catalog.Source, nam
   const registry = yield* ProtocolRegistry
   const servers = [...source.servers.values()]
   const { limits } = source
-  const catalogFor = ({ refusal }: Protocol.ProtocolScope) =>
-    Catalog.make(
-      nameOf === undefined ? source : { ...source, refusal: (server, tool) => refusal(nameOf(server, tool) ?? "") }
+  const catalogFor = (scope: Protocol.ProtocolScope) => {
+    const asking = { ...source, asked: scope }
+    return Catalog.make(
+      nameOf === undefined
+        ? asking
+        : { ...asking, refusal: (server, tool) => scope.refusal(nameOf(server, tool) ?? "") }
     )
+  }
   const protocol = Protocol.make("mcp", {
     documentation: documentation(servers.map(({ name }) => name)),
     // A request may be for any server.

@@ -13,6 +13,7 @@ import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import { isRecord, own } from "../../internal/base/json.ts"
+import { isHttp } from "./serverEntry.ts"
 import type { McpServer } from "../McpConfig.ts"
 
 const seconds = (name: string, description: string) =>
@@ -58,7 +59,7 @@ const record = (metric: Metric.Histogram<number>, started: bigint, attributes: {
   )
 
 const placeOf = (server: McpServer): { readonly [name: string]: string } => {
-  if (server.transport === "stdio") return { "network.transport": "pipe" }
+  if (!isHttp(server)) return server.transport === "stdio" ? { "network.transport": "pipe" } : {}
   const { hostname, port, protocol } = new URL(server.url)
   const usual = protocol === "https:" ? "443" : "80"
   return { "network.transport": "tcp", "server.address": hostname, "server.port": port === "" ? usual : port }

@@ -19,6 +19,7 @@ import { Limits } from "../../Limits.ts"
 import type { HttpServer, McpServer, ProtocolVersion } from "../McpConfig.ts"
 import type { Change } from "../McpConnection.ts"
 import { firstOf, usableTools } from "./definition.ts"
+import * as CustomLine from "./customLine.ts"
 import * as Handshake from "./handshake.ts"
 import * as Http from "./http.ts"
 import * as JsonRpc from "./jsonRpc.ts"
@@ -26,8 +27,11 @@ import * as LegacySse from "./legacySse.ts"
 import * as Listing from "./listing.ts"
 import * as Metrics from "./mcpMetrics.ts"
 import type { Measure } from "./mcpMetrics.ts"
+import { isHttp } from "./serverEntry.ts"
 import { challengeOf } from "./requestFailure.ts"
+import * as Asks from "./serverAsks.ts"
 import * as ServerProgress from "./serverProgress.ts"
+import * as ServerRequests from "./serverRequests.ts"
 import * as Stdio from "./stdio.ts"
 import * as StreamableHttp from "./streamableHttp.ts"
 
@@ -61,6 +65,8 @@ export interface Options {
   readonly httpClient: (server: HttpServer) => HttpClient.HttpClient
   readonly onChange: (change: Change) => void
   readonly onErrorOutput: Stdio.OnErrorOutput
+  /** Answers what the server asks, unless the caller has a host of its own. */
+  readonly host: Asks.Host
 }
 
 /** Connects. The session ends with the scope. */
@@ -91,7 +97,7 @@ const mayBeLegacySse = (server: McpServer, { reason }: McpClientError): server i
 
 const connect = Effect.fnUntraced(function* (server: McpServer, offer: ProtocolVersion, options: Options) {
   const scope = yield* Scope.fork(yield* Effect.scope)
-  const opened = attempt(server, Handshake.make(offer), options).pipe(
+  const opened = attempt(server, Handshake.make(offer, Asks.capabilitiesOf(options.host)), options).pipe(
     Effect.timeoutOrElse({
       duration: server.connectTimeout,
       orElse: () => Effect.fail(new McpClientError({ reason: new TimeoutError({ operation: "initialize" }) }))
@@ -106,26 +112,29 @@ const attempt = Effect.fnUntraced(function* (server: McpServer, handshake: Hands
   const limits = yield* Limits
   let session: Session | undefined
   const calls = ServerProgress.make()
+  const requests = yield* ServerRequests.make(options.host)
   const onNotification: JsonRpc.OnNotification = (method, params) => {
     const change = /^notifications\/(tools|resources|prompts)\/list_changed$/.exec(method)?.[1]
+    if (method === "notifications/cancelled") return requests.cancelled(params)
     if (change !== "tools" && change !== "resources" && change !== "prompts") return calls.receive(method, params)
     const forget = session === undefined ? Effect.void : forgetChanged(session.lists, change)
     return Effect.map(forget, () => options.onChange(change))
   }
-  const wire = yield* openWire(server, handshake, options, onNotification, calls)
+  const wire = yield* openWire(server, handshake, options, { calls, requests, onNotification })
   const leftOut = new Map<string, string>()
   const leaveOut: Listing.LeaveOut = (list, names, why) => {
     if (list === "tools") for (const name of names) leftOut.set(name, why)
     const few = firstOf(names)
     return Effect.logWarning(`MCP server '${server.name}' has ${list} that are left out (${few}): ${why}`)
   }
-  const agreed = complete(Handshake.over(calls.over(wire.transport), handshake))
+  const agreed = requests.over(Handshake.over(calls.over(wire.transport), handshake))
   const transport = Listing.bounded(agreed, limits.fetchedBytes, leaveOut)
   const client = yield* McpClient.make({ ...Handshake.clientInfo, timeout: server.connectTimeout }).pipe(
     Effect.provideService(McpClient.Transport, transport)
   )
   const { capabilities, offer, version } = handshake
-  if (announcesChanges(capabilities)) yield* Effect.forkScoped(wire.listen)
+  if (announcesChanges(capabilities) || Object.keys(handshake.announced).length > 0)
+    yield* Effect.forkScoped(wire.listen)
   const measure = Metrics.make(server)
   yield* Metrics.inSession(server, version ?? offer)
   const templates = Listing.resourceTemplates(transport, server.connectTimeout)
@@ -154,17 +163,6 @@ const attempt = Effect.fnUntraced(function* (server: McpServer, handshake: Hands
   return session
 })
 
-/** A transport on which a request for more input is no answer. */
-const complete = (inner: McpClient.Transport): McpClient.Transport => ({
-  ...inner,
-  request: (message, tool) =>
-    Effect.filterOrFail(
-      inner.request(message, tool),
-      ({ result }) => !isRecord(result) || own(result, "resultType") !== "input_required",
-      () => JsonRpc.inputRequired
-    )
-})
-
 const forgetChanged = (lists: Session["lists"], change: Change): Effect.Effect<void> =>
   change === "resources" ? Effect.andThen(lists.resources.forget, lists.resourceTemplates.forget) : lists[change].forget
 
@@ -183,25 +181,33 @@ interface Wire extends Pick<Session, "isOpen" | "probe"> {
   readonly listen: Effect.Effect<void>
 }
 
+interface Listeners {
+  readonly calls: ServerProgress.Calls
+  readonly requests: ServerRequests.Requests
+  readonly onNotification: JsonRpc.OnNotification
+}
+
 const openWire = Effect.fnUntraced(function* (
   server: McpServer,
   handshake: Handshake.Handshake,
   { httpClient, onErrorOutput }: Options,
-  onNotification: JsonRpc.OnNotification,
-  calls: ServerProgress.Calls
+  { calls, onNotification, requests }: Listeners
 ): Effect.fn.Return<Wire, McpClientError, ChildProcessSpawner | Scope.Scope> {
-  const badHeader = server.transport === "stdio" ? undefined : Http.badHeader(server)
+  const badHeader = isHttp(server) ? Http.badHeader(server) : undefined
   if (badHeader !== undefined) {
     const description = `the header '${badHeader}' of MCP server '${server.name}' is not a valid HTTP header`
     return yield* new McpClientError({ reason: new ConfigurationError({ description }) })
   }
+  const receivers = { onNotification, onRequest: requests.receive }
   switch (server.transport) {
     case "stdio":
-      return overLine(yield* Stdio.open(server, onNotification, onErrorOutput), handshake)
+      return overLine(yield* Stdio.open(server, receivers, onErrorOutput), handshake)
+    case "custom":
+      return overLine(yield* CustomLine.open(server, receivers), handshake)
     case "sse":
-      return overLine(yield* LegacySse.open(server, httpClient(server), onNotification), handshake)
+      return overLine(yield* LegacySse.open(server, httpClient(server), receivers), handshake)
     case "streamable_http": {
-      const http = yield* StreamableHttp.open(server, httpClient(server), onNotification, handshake, calls)
+      const http = yield* StreamableHttp.open(server, httpClient(server), receivers, handshake, calls, requests)
       return { ...http, isOpen: Effect.succeed(true), probe: readArrivals }
     }
   }

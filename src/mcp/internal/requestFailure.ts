@@ -11,6 +11,7 @@ import { redact } from "../../internal/base/redact.ts"
 import { McpError } from "../../KernelError.ts"
 import type { HttpServer, McpServer } from "../McpConfig.ts"
 import * as JsonRpc from "./jsonRpc.ts"
+import { isHttp } from "./serverEntry.ts"
 
 /**
  * `refused`: the server did not take the request, which may be sent again. `lost`: the server may have acted on it.
@@ -193,8 +194,10 @@ const retryAfter = (header: string | undefined): string => {
 
 /** The values of the config that may be keys. Shorter values are no secrets, and masking them would garble the text. */
 const secretsOf = (server: McpServer): ReadonlyArray<string> =>
-  (server.transport === "stdio"
-    ? [...Object.values(server.env), ...server.args.filter((word) => Redacted.isRedacted(word))].map(Redacted.value)
+  (!isHttp(server)
+    ? server.transport === "custom"
+      ? []
+      : [...Object.values(server.env), ...server.args.filter((word) => Redacted.isRedacted(word))].map(Redacted.value)
     : [...Object.values(server.headers).map((value) => Redacted.value(value)), ...addressSecrets(server)]
   )
     .flatMap((value) => [value, ...value.split(/\s+/)])

@@ -18,7 +18,7 @@ import { nearestKey } from "../../internal/base/nearestKey.ts"
 import type { Plain } from "../../internal/base/yaml.ts"
 import { ConfigInvalid } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
-import type { McpServer, Transport } from "../McpConfig.ts"
+import type { DescribedServer, HttpServer, McpServer, Transport } from "../McpConfig.ts"
 
 /** A text with its variables replaced, as it was written, and the values of its variables. */
 const Filled = Schema.Struct({ text: Schema.String, written: Schema.String, variables: Schema.Array(Schema.String) })
@@ -107,6 +107,16 @@ export const OAuthEntry = Schema.Struct({
   redirectPort: Port.pipe(or(Effect.succeed(0)))
 }).annotate(mapping)
 
+const Count = must("must be a whole number above 0", Schema.Int.check(Schema.isGreaterThan(0)))
+
+/** How much a server may ask the model of a run, during one call. */
+export const SamplingEntry = Schema.Struct({
+  /** The number of replies. Default: 4. */
+  calls: Count.pipe(or(Effect.succeed(4))),
+  /** The length of each reply in tokens. Default: 1,000. */
+  maxTokens: Count.pipe(or(Effect.succeed(1_000)))
+}).annotate(mapping)
+
 export const Entry = Schema.Struct({
   transport: Schema.optionalKey(Template),
   /** The revision to offer first; older ones follow when the server declines it. Default: 2025-11-25. */
@@ -117,6 +127,10 @@ export const Entry = Schema.Struct({
   timeout: Span.pipe(or(limit("skillTimeout"))),
   /** Believes the server's annotations about which tools may be called twice. Default: false. */
   trustAnnotations: Flag.pipe(or(Effect.succeed(false))),
+  /** Lets the server ask a person during a call. Default: true. */
+  elicitation: Flag.pipe(or(Effect.succeed(true))),
+  /** Lets the server ask the model of a run during a call, within these limits. Default: it may not. */
+  sampling: Schema.optionalKey(SamplingEntry),
   command: Schema.optionalKey(Scalar),
   args: Schema.optionalKey(listOf(Argument)),
   /** The environment of the process, besides PATH, HOME and LANG. */
@@ -128,14 +142,16 @@ export const Entry = Schema.Struct({
 }).annotate(mapping)
 type Entry = typeof Entry.Type
 
+const settings = ["protocolVersion", "connectTimeout", "timeout", "trustAnnotations", "elicitation"] as const
+
 const decodeEntry = Schema.decodeUnknownEffect(Entry, { onExcessProperty: "error" })
 
 export const decode = Effect.fnUntraced(function* (
   name: string,
   value: Plain
-): Effect.fn.Return<McpServer, ConfigInvalid> {
+): Effect.fn.Return<DescribedServer, ConfigInvalid> {
   const entry = yield* Effect.mapError(decodeEntry(objectOf(value ?? new Map())), (error) => invalid(name, error))
-  const common = { name, ...Struct.pick(entry, ["protocolVersion", "connectTimeout", "timeout", "trustAnnotations"]) }
+  const common = { name, ...Struct.pick(entry, settings), ...(entry.sampling && { sampling: entry.sampling }) }
   const { cwd, env, headers, oauth, transport: given, url } = entry
   const command = String(entry.command ?? "")
   const transport = given?.text ?? inferTransport({ command: command === "" ? undefined : command, url: url?.text })
@@ -166,6 +182,9 @@ export const decode = Effect.fnUntraced(function* (
     oauth
   }
 })
+
+export const isHttp = (server: McpServer): server is HttpServer =>
+  server.transport === "sse" || server.transport === "streamable_http"
 
 /** Whether a variable makes a loader, a runtime or a shell run code that the command does not name. */
 export const loadsCode = (variable: string): boolean => codeVariables.some((pattern) => pattern.test(variable))
@@ -242,7 +261,10 @@ const invalid = (server: string, error: Schema.SchemaError): ConfigInvalid => {
   const place = keys.map((key) => (/^\d+$/.test(key) ? `[${key}]` : `.${visible(shorten(key, 60))}`)).join("")
   const advice =
     reason === unknownKey
-      ? nearestKey(keys.at(-1) ?? "", Object.keys((keys.length > 1 ? OAuthEntry : Entry).fields))
+      ? nearestKey(
+          keys.at(-1) ?? "",
+          Object.keys((keys.length === 1 ? Entry : keys[0] === "sampling" ? SamplingEntry : OAuthEntry).fields)
+        )
       : ""
   return wrong(server, place.slice(1), `'${place.slice(1)}' of MCP server '${server}' ${reason}${advice}`)
 }

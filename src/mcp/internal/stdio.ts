@@ -27,7 +27,7 @@ export type OnErrorOutput = (last: () => string) => void
 /** Starts a server for the time of the scope. */
 export const open = Effect.fnUntraced(function* (
   server: StdioServer,
-  onNotification: JsonRpc.OnNotification,
+  receivers: JsonRpc.Receivers,
   onErrorOutput: OnErrorOutput
 ): Effect.fn.Return<JsonRpc.Line, McpClientError, ChildProcessSpawner | Scope.Scope> {
   const limits = yield* Limits
@@ -47,7 +47,7 @@ export const open = Effect.fnUntraced(function* (
       Effect.flatMap(Queue.offer(outbox, `${text}\n`), (isTaken) =>
         isTaken ? Effect.void : Effect.fail(JsonRpc.notSent)
       ),
-    onNotification,
+    receivers,
     limits,
     // Servers that print to their standard output by mistake are common, and harmless.
     hasLogs: true

@@ -4,6 +4,7 @@
 
 import * as McpClient from "effect/ai/McpClient"
 import * as McpProtocol from "effect/ai/McpProtocol"
+import type * as McpSchema from "effect/ai/McpSchema"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as HttpClient from "effect/http/HttpClient"
@@ -21,14 +22,16 @@ import * as Http from "./http.ts"
 import * as JsonRpc from "./jsonRpc.ts"
 import { resumable } from "./resumedStream.ts"
 import type * as ServerProgress from "./serverProgress.ts"
+import type * as ServerRequests from "./serverRequests.ts"
 
 /** Prepares the transport. `listen` follows the server's own stream until it is interrupted or the server has none. */
 export const open = Effect.fnUntraced(function* (
   server: HttpServer,
   base: HttpClient.HttpClient,
-  onNotification: JsonRpc.OnNotification,
+  receivers: JsonRpc.Receivers,
   handshake: Handshake.Handshake,
-  { within }: Pick<ServerProgress.Calls, "within">
+  { within }: Pick<ServerProgress.Calls, "within">,
+  requests: Pick<ServerRequests.Requests, "within">
 ) {
   const limits = yield* Limits
   const modern = handshake.offer === "2026-07-28"
@@ -49,10 +52,22 @@ export const open = Effect.fnUntraced(function* (
     HttpClient.withScope(inSession).execute(
       HttpClientRequest.setHeader(askFor(server, handshake), "last-event-id", lastEventId)
     )
-  // The revision without a handshake takes a closed stream for a cancelled request.
+  const post = (response: McpSchema.JsonRpcResponse) => {
+    const request = HttpClientRequest.post(server.url).pipe(
+      HttpClientRequest.setHeader("accept", "application/json, text/event-stream"),
+      HttpClientRequest.bodyJsonUnsafe(response)
+    )
+    const sent = Effect.scoped(HttpClient.withScope(inSession).execute(request))
+    return Effect.ignore(Effect.timeoutOption(sent, limits.connectTimeout))
+  }
+  // The revision without a handshake takes a closed stream for a cancelled request, and sends no requests.
   const exchanged = HttpClient.transformResponse(
     client,
-    Effect.map((response) => within(modern ? response : resumable(response, after)))
+    Effect.flatMap((response) =>
+      modern
+        ? Effect.succeed(within(response))
+        : Effect.map(requests.within(post), (withoutRequests) => within(withoutRequests(resumable(response, after))))
+    )
   )
   const inner = yield* McpClient.http({
     url: server.url,
@@ -69,7 +84,7 @@ export const open = Effect.fnUntraced(function* (
         () => JsonRpc.broken(`the server sent JSON that nests deeper than ${Bounds.jsonDepth} levels`)
       )
   }
-  const listen = follow({ url: server.url, client: inSession, limits, onNotification }, askFor(server, handshake))
+  const listen = follow({ client: inSession, receivers, post }, askFor(server, handshake))
   return { transport, listen }
 })
 
@@ -87,10 +102,10 @@ const explained = (response: HttpClientResponse.HttpClientResponse, base: string
 }
 
 interface Listening {
-  readonly url: string
   readonly client: HttpClient.HttpClient
-  readonly limits: Limits
-  readonly onNotification: JsonRpc.OnNotification
+  readonly receivers: JsonRpc.Receivers
+  /** Sends a reply. */
+  readonly post: (response: McpSchema.JsonRpcResponse) => Effect.Effect<void>
 }
 
 const askFor = (server: HttpServer, handshake: Handshake.Handshake): HttpClientRequest.HttpClientRequest =>
@@ -107,12 +122,12 @@ const askFor = (server: HttpServer, handshake: Handshake.Handshake): HttpClientR
 
 /** Opens the stream again whenever it ends: less and less often while the server is away or ends it at once. */
 const follow = Effect.fnUntraced(function* (listening: Listening, ask: HttpClientRequest.HttpClientRequest) {
-  const { client, onNotification } = listening
+  const { client, receivers } = listening
   let wasOpen = false
   let wait = 0
   // Changes while no stream was open were not announced.
   const missed = Effect.forEach(["tools", "resources", "prompts"], (list) =>
-    onNotification(`notifications/${list}/list_changed`)
+    receivers.onNotification(`notifications/${list}/list_changed`)
   )
   /** Reads one stream to its end. False when there will be no other. */
   const read = Effect.fnUntraced(
@@ -148,16 +163,12 @@ const follow = Effect.fnUntraced(function* (listening: Listening, ask: HttpClien
   }
 })
 
-const receive = ({ client, limits, onNotification, url }: Listening, text: string): Effect.Effect<void> => {
+const receive = ({ post, receivers }: Listening, text: string): Effect.Effect<void> => {
   const message = Option.flatMap(Result.getSuccess(parseJson(text, Bounds.jsonDepth)), JsonRpc.decodeMessage)
   if (Option.isNone(message) || !("method" in message.value)) return Effect.void
-  if (!JsonRpc.isRequest(message.value)) return onNotification(message.value.method, message.value.params)
-  const answer = HttpClientRequest.post(url).pipe(
-    HttpClientRequest.setHeader("accept", "application/json, text/event-stream"),
-    HttpClientRequest.bodyJsonUnsafe(JsonRpc.reply(message.value))
-  )
-  const sent = Effect.scoped(HttpClient.withScope(client).execute(answer))
-  return Effect.ignore(Effect.timeoutOption(sent, limits.connectTimeout))
+  return JsonRpc.isRequest(message.value)
+    ? receivers.onRequest(message.value, post)
+    : receivers.onNotification(message.value.method, message.value.params)
 }
 
 const shortest = 1_000

@@ -120,8 +120,8 @@ const skillOfTool = (server: HubServer, tool: HubTool, name: string, limits: Lim
       ...(label === undefined ? {} : { title: Definition.line(label, limits.descriptionLength) })
     },
     timeout: server.timeout(limits),
-    execute: (input, { progress }) =>
-      Effect.flatMap(Call.callTool(server, tool, input, progress), Call.contentOf(server.name))
+    execute: (input, scope) =>
+      Effect.flatMap(Call.callTool(server, tool, input, scope, scope.progress), Call.contentOf(server.name))
   })
 }
 

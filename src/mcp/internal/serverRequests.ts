@@ -1,0 +1,241 @@
+/**
+ * The requests of a server while calls are under way: each is answered by the host of the call that it belongs to.
+ *
+ * The stream that answers a call says which one that is. A line does not: there a request belongs to the last call, as
+ * long as all calls are of one run. A call whose question nobody has answered yet ends, after the server was told that
+ * nothing was decided.
+ */
+
+import type * as McpClient from "effect/ai/McpClient"
+import type { McpClientError } from "effect/ai/McpClientError"
+import type * as McpSchema from "effect/ai/McpSchema"
+import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Sse from "effect/encoding/Sse"
+import * as FiberMap from "effect/FiberMap"
+import type { HttpClientResponse } from "effect/http/HttpClientResponse"
+import * as Option from "effect/Option"
+import * as Result from "effect/Result"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import * as Bounds from "../../internal/base/bounds.ts"
+import { isRecord, type Json, own, parseJson } from "../../internal/base/json.ts"
+import { SamplingRefused } from "../../KernelError.ts"
+import type { HostTime } from "./hostTime.ts"
+import * as Http from "./http.ts"
+import * as JsonRpc from "./jsonRpc.ts"
+import * as Asks from "./serverAsks.ts"
+
+/** Who answers for the calls of a fiber. */
+export interface Caller {
+  readonly host: Asks.Host
+  /** The run that calls. A line with calls of several runs does not say who is asked. */
+  readonly run: string | undefined
+  readonly time: HostTime | undefined
+}
+
+/** The caller of a fiber. Undefined: the host of the connection answers. */
+export const Caller = Context.Reference<Caller | undefined>("kernai/mcp/Caller", { defaultValue: () => undefined })
+
+/** A request to the server that is under way. */
+interface Under extends Caller {
+  /** Done when a person has to answer first. */
+  readonly pending: Deferred.Deferred<void>
+}
+
+const Current = Context.Reference<Under | undefined>("kernai/mcp/CurrentRequest", { defaultValue: () => undefined })
+
+/** Sends a reply to the server. */
+type Send = (response: McpSchema.JsonRpcResponse) => Effect.Effect<void>
+
+export interface Requests {
+  /** Sends requests whose hosts are known while they are under way, again when they need more input. */
+  readonly over: (inner: McpClient.Transport) => McpClient.Transport
+  /** Takes a request of the server that names no call. */
+  readonly receive: (message: McpSchema.JsonRpcRequest, send: Send) => Effect.Effect<void>
+  /** Takes the server's notice that it does not wait for a reply any more. */
+  readonly cancelled: (params: unknown) => Effect.Effect<void>
+  /** Takes the requests out of the event stream that answers the request of this fiber. */
+  readonly within: (send: Send) => Effect.Effect<(response: HttpClientResponse) => HttpClientResponse>
+}
+
+/** Knows no request yet. `host` answers for fibers without a caller. */
+export const make = Effect.fnUntraced(function* (host: Asks.Host): Effect.fn.Return<Requests, never, Scope.Scope> {
+  const replies = yield* FiberMap.make<McpSchema.RequestId>()
+  const under = new Set<Under>()
+  const own: Caller = { host, run: undefined, time: undefined }
+
+  const reply = (caller: Caller & Partial<Under>, message: McpSchema.JsonRpcRequest, send: Send) => {
+    const { id, method, params } = message
+    const respond = (replied: Asks.Replied) => send({ jsonrpc: "2.0", id, ...replied })
+    const replied = Effect.matchEffect(timed(caller, Asks.replyTo(caller.host, method, params)), {
+      onSuccess: respond,
+      onFailure: () =>
+        Effect.andThen(
+          respond(Asks.undecided(method)),
+          Effect.suspend(() =>
+            caller.pending === undefined ? Effect.void : Deferred.succeed(caller.pending, undefined)
+          )
+        )
+    })
+    if (method === "ping") return replied
+    return Effect.flatMap(FiberMap.size(replies), (count) =>
+      count >= most ? respond(busy) : Effect.asVoid(FiberMap.run(replies, id, replied, { onlyIfMissing: true }))
+    )
+  }
+
+  return {
+    receive: (message, send) => {
+      const callers = [...under]
+      const [first] = callers
+      return callers.some(({ run }) => run !== first?.run)
+        ? reply({ ...own, host: ambiguous }, message, send)
+        : reply(callers.at(-1) ?? own, message, send)
+    },
+    cancelled: (params) => {
+      const id = isRecord(params) ? params["requestId"] : undefined
+      return typeof id === "string" || typeof id === "number" ? FiberMap.remove(replies, id) : Effect.void
+    },
+    within: (send) =>
+      Effect.map(
+        Current,
+        (current) => (response) =>
+          Http.isEventStream(response)
+            ? withoutRequests(response, (message) => reply(current ?? own, message, send))
+            : response
+      ),
+    over: (inner) => ({
+      ...inner,
+      request: (message, tool) =>
+        methods.has(message.method)
+          ? Effect.flatMap(Caller, (caller) => {
+              const entry: Under = { ...(caller ?? own), pending: Deferred.makeUnsafe<void>() }
+              under.add(entry)
+              const answered = Effect.provideService(rounds(inner, entry, message, tool), Current, entry)
+              const pending = Effect.andThen(Deferred.await(entry.pending), Effect.fail(JsonRpc.inputRequired))
+              return Effect.ensuring(
+                Effect.raceFirst(answered, pending),
+                Effect.sync(() => under.delete(entry))
+              )
+            })
+          : Effect.filterOrFail(inner.request(message, tool), isComplete, () => JsonRpc.inputRequired)
+    })
+  }
+})
+
+// What a server may ask about.
+const methods: ReadonlySet<string> = new Set(["tools/call", "prompts/get", "resources/read"])
+
+// Of one session, at once.
+const most = 64
+const busy: Asks.Replied = { error: { code: -1, message: "too many requests are open" } }
+
+const ambiguous: Asks.Host = {
+  elicit: () => Effect.succeed({ _tag: "Dismissed" }),
+  sample: () =>
+    Effect.fail(new SamplingRefused({ reason: "denied", detail: "several runs use this connection; ask for one call" }))
+}
+
+const timed = <A, E>({ time }: Caller, effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  time === undefined ? effect : time.during(effect)
+
+const isComplete = ({ result }: McpSchema.JsonRpcResponse): boolean =>
+  !isRecord(result) || own(result, "resultType") !== "input_required"
+
+/** Sends a request, and again with what its answer asks for, until the answer is complete. */
+const rounds = Effect.fnUntraced(function* (
+  inner: McpClient.Transport,
+  caller: Caller,
+  message: McpSchema.JsonRpcRequest,
+  tool: McpSchema.Tool | undefined
+): Effect.fn.Return<McpSchema.JsonRpcResponse, McpClientError> {
+  let next = message
+  for (let round = 1; round <= maxRounds; round++) {
+    const response = yield* inner.request(next, tool)
+    const more = yield* timed(caller, moreFor(caller.host, response))
+    if (more === undefined) return { ...response, id: message.id }
+    next = { ...message, id: `${message.id}-${round}`, params: { ...message.params, ...more } }
+  }
+  return yield* JsonRpc.inputRequired
+})
+
+const maxRounds = 16
+
+/** What a request is sent with again; undefined when its answer is final. */
+const moreFor = Effect.fnUntraced(function* (
+  host: Asks.Host,
+  { error, result }: McpSchema.JsonRpcResponse
+): Effect.fn.Return<{ readonly [key: string]: Json } | undefined, McpClientError> {
+  const reply = (method: string, params: unknown) =>
+    Effect.catchTag(Asks.replyTo(host, method, params), "AnswerPending", () => Effect.fail(JsonRpc.inputRequired))
+  const addresses = host.elicit === undefined ? undefined : Asks.addressesOf(error)
+  if (addresses !== undefined) {
+    for (const params of addresses) {
+      const replied = yield* reply("elicitation/create", { mode: "url", ...params })
+      if ("error" in replied || replied.result["action"] !== "accept") return undefined
+    }
+    return {}
+  }
+  if (!isRecord(result) || own(result, "resultType") !== "input_required") return undefined
+  const requests = Asks.inputRequests(result)
+  if (requests === undefined) return yield* JsonRpc.inputRequired
+  const inputResponses: { [key: string]: Json } = {}
+  for (const [key, method, params] of requests) {
+    const replied = yield* reply(method, params)
+    if ("error" in replied) return yield* JsonRpc.inputRequired
+    inputResponses[key] = replied.result
+  }
+  const state = own(result, "requestState")
+  return { inputResponses, ...(typeof state === "string" ? { requestState: state } : {}) }
+})
+
+/** The same stream without the requests in it. */
+const withoutRequests = (
+  response: HttpClientResponse,
+  take: (message: McpSchema.JsonRpcRequest) => Effect.Effect<void>
+): HttpClientResponse =>
+  Object.create(response, {
+    stream: {
+      get: () =>
+        Stream.suspend(() => {
+          let events: Array<string> = []
+          const parser = Sse.makeParser(
+            (event) => {
+              if (event._tag === "Event") events.push(event.data)
+            },
+            { maxEventSize: Infinity }
+          )
+          return response.stream.pipe(
+            Stream.decodeText(),
+            Stream.mapEffect((text) => {
+              parser.feed(text)
+              const arrived = events
+              events = []
+              return Effect.map(
+                Effect.forEach(arrived, (data) => {
+                  const request = requestIn(data)
+                  return request === undefined ? Effect.succeed(eventOf(data)) : Effect.as(take(request), "")
+                }),
+                (kept) => kept.join("")
+              )
+            }),
+            Stream.filter((text) => text !== ""),
+            Stream.encodeText
+          )
+        })
+    }
+  })
+
+const requestIn = (data: string): McpSchema.JsonRpcRequest | undefined => {
+  // Most events are answers and notifications.
+  if (!data.includes('"method"')) return undefined
+  const message = Option.flatMap(Result.getSuccess(parseJson(data, Bounds.jsonDepth)), JsonRpc.decodeMessage)
+  return Option.isSome(message) && JsonRpc.isRequest(message.value) ? message.value : undefined
+}
+
+const eventOf = (data: string): string =>
+  `${data
+    .split("\n")
+    .map((line) => `data: ${line}`)
+    .join("\n")}\n\n`
