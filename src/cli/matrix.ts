@@ -18,7 +18,7 @@ import type { MatrixFlags } from "./commands/scenarioCommand.ts"
 import { Codes, failed, usage } from "./exit.ts"
 import { Screen } from "./screen.ts"
 import * as Text from "./terminalText.ts"
-import { filesOf } from "./runScenarios.ts"
+import { filesOf } from "./scenarioFiles.ts"
 import { tones } from "./scenarioTree.ts"
 
 /** A model, in a dialect where both are compared. */

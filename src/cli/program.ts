@@ -11,6 +11,7 @@ import { LogToStderr } from "effect/References"
 import { readFileSync } from "node:fs"
 import { chat } from "./commands/chatCommand.ts"
 import { doctor } from "./commands/doctorCommand.ts"
+import { evalCommand } from "./commands/evalCommand.ts"
 import { mcpCommand } from "./commands/mcpCommand.ts"
 import { run } from "./commands/runCommand.ts"
 import { runs } from "./commands/runsCommand.ts"
@@ -23,7 +24,7 @@ import * as Text from "./terminalText.ts"
 
 const root = Command.make("kernai").pipe(
   Command.withDescription(`Run agents, keep their runs, and look into them. ${help}`),
-  Command.withSubcommands([run, chat, runs, studio, worker, scenario, mcpCommand, doctor])
+  Command.withSubcommands([run, chat, runs, studio, worker, scenario, evalCommand, mcpCommand, doctor])
 )
 
 /**

@@ -9,21 +9,19 @@
 
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
-import * as JsonSchema from "effect/JsonSchema"
 import * as Path from "effect/Path"
 import * as Result from "effect/Result"
-import * as Schema from "effect/Schema"
-import * as SchemaRepresentation from "effect/SchemaRepresentation"
 import * as Config from "../internal/agent/agentConfig.ts"
 import * as Bounds from "../internal/base/bounds.ts"
 import type { Agent } from "../Agent.ts"
 import * as Agents from "../Agent.ts"
 import type { Json, JsonObject } from "../internal/base/json.ts"
-import { parseJson } from "../internal/base/json.ts"
+import { isRecord, parseJson } from "../internal/base/json.ts"
 import * as Yaml from "../internal/base/yaml.ts"
 import { AgentConfigInvalid, ConfigInvalid } from "../KernelError.ts"
 import type { AnySkill } from "../Skill.ts"
 import * as Schemas from "./internal/agentSchema.ts"
+import { toSchema } from "./internal/answerSchema.ts"
 import { readText } from "./internal/disk.ts"
 
 export { AgentConfigInvalid, ConfigInvalid }
@@ -162,51 +160,9 @@ const invalid = (reason: string) => new ConfigInvalid({ path: "", reason })
 
 const unreadable = (reason: string) => invalid(`the agent cannot be read: ${reason}`)
 
-const isRecord = (value: unknown): value is { readonly [key: string]: unknown } =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
 /** Converts the document to JSON. Prototype keys were refused when it was parsed. */
 const toJson = (value: Yaml.Plain): Json => {
   if (value instanceof Map) return Object.fromEntries(Array.from(value, ([key, item]) => [key, toJson(item)]))
   if (Array.isArray(value)) return value.map(toJson)
   return typeof value === "object" ? null : value
-}
-
-// ---------------------------------------------------------------- typed answers
-
-/**
- * Creates a schema that decodes what a JSON Schema describes. Patterns are refused, because matching them against the
- * output of a model could take unbounded time.
- */
-const toSchema = (schema: unknown): Result.Result<Schema.ConstraintDecoder<unknown>, AgentConfigInvalid> => {
-  const made = (patterns: "error" | "ignore") => {
-    const document = JsonSchema.fromSchemaDraft2020_12(isRecord(schema) ? schema : {})
-    // Made of JSON Schema alone, so it needs no services.
-    const output = SchemaRepresentation.fromJsonSchemaDocument(document, {
-      patterns
-    }) as unknown as Schema.ConstraintDecoder<unknown>
-    if (!isReadable(output)) throw new Error("it refers to itself and to nothing else")
-    return output
-  }
-  return Result.try({
-    try: () => made("error"),
-    catch: (error) => {
-      // If it can be read without its patterns, they are the reason for the refusal.
-      const hasPattern = Result.isSuccess(Result.try(() => made("ignore")))
-      const why = error instanceof Error ? error.message : "it cannot be read"
-      return new AgentConfigInvalid({ path: "output_schema", reason: hasPattern ? patterned : why })
-    }
-  })
-}
-
-const patterned =
-  "it has a 'pattern', which would be matched against what a model writes in whatever time that takes: leave it out"
-
-const isReadable = (output: Schema.ConstraintDecoder<unknown>): boolean => {
-  try {
-    Schema.decodeUnknownResult(output)(null)
-    return true
-  } catch {
-    return false
-  }
 }

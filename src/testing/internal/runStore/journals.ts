@@ -171,7 +171,11 @@ const asking = (run: Run) => [
     }
   ]),
   run.commit("phase", [
-    { type: "tool_calls_started", calls: [call], questions: [{ callId: "c", name: "send", input: { to: "a" }, reason: "effects: write" }] },
+    {
+      type: "tool_calls_started",
+      calls: [call],
+      questions: [{ callId: "c", name: "send", input: { to: "a" }, reason: "effects: write" }]
+    },
     { type: "paused", reason: "approval_required", metadata: { callIds: ["c"] } }
   ])
 ]

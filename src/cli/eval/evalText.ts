@@ -1,0 +1,45 @@
+/**
+ * The report of an evaluation for a terminal.
+ */
+
+import type { Attempt, Report } from "../../testing/Evaluation.ts"
+import * as Text from "../terminalText.ts"
+
+const tones = { passed: "good", failed: "bad", error: "bad", skipped: "warning" } as const
+
+/** A line about an attempt. */
+export const lineOf = (
+  { answer, attempt, caseId, outcome, reason }: Attempt,
+  repeats: number,
+  look: Text.Look
+): string => {
+  const word = Text.paint(outcome.padEnd(8), tones[outcome], look)
+  const id = `${Text.excerpt(caseId, 40)}${repeats === 1 ? "" : ` #${attempt}`}`
+  const why = reason === null ? "" : `  ${Text.excerpt(reason, 120)}`
+  const room = Math.max(20, look.columns - 10 - Text.width(id) - Text.width(why))
+  return `${word}${id}${why}  ${answer === null ? "" : Text.paint(Text.excerpt(answer, room), "quiet", look)}`.trimEnd()
+}
+
+/** A share as a percentage. */
+export const percent = (share: number): string => `${Math.round(share * 100)}%`
+
+/** The result in a sentence. */
+export const summaryOf = (
+  { attempts, interval: [low, high], passRate, passed, skipped }: Report,
+  threshold: number
+): string => {
+  const left = skipped === 0 ? "" : `, ${skipped} skipped`
+  const range = `95% interval ${percent(low)} to ${percent(high)}`
+  return `${passed} of ${attempts - skipped} passed (${percent(passRate)}, ${range})${left}; needed: ${percent(threshold)}`
+}
+
+/** A line for each scorer. */
+export const scorersOf = ({ scorers }: Report, look: Text.Look): string =>
+  Text.table(
+    scorers.map(({ mean, name, passRate }) => [
+      Text.excerpt(name, 40),
+      `${percent(passRate)} passed`,
+      `mean score ${mean.toFixed(2)}`
+    ]),
+    look
+  )
