@@ -45,7 +45,7 @@ export { AnswerPending, CredentialMissing, InvalidArguments, SamplingRefused, Sk
  * @category models
  * @since 0.1.0
  */
-export type Source = "native" | "mcp" | "skill-pack"
+export type Source = "native" | "mcp" | "a2a" | "skill-pack"
 
 /**
  * Hints for hosts and user interfaces, with the meaning of tool annotations in effect/ai.

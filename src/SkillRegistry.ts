@@ -64,7 +64,10 @@ export interface SkillRegistryShape {
   ) => Effect.Effect<Registration<R>, ToolNameConflict | DefinitionInvalid, R | Scope.Scope>
   /** Returns the skill with exactly this name. */
   readonly find: (name: string) => Option.Option<AnySkill>
-  /** All skills: native ones in order of registration, then those of MCP servers, then skill packs. */
+  /**
+   * All skills: native ones in order of registration, then those of MCP servers, of agents of other services, and of
+   * skill packs.
+   */
   readonly all: Effect.Effect<ReadonlyArray<AnySkill>>
 }
 
@@ -170,7 +173,7 @@ export const listing = (skills: ReadonlyArray<AnySkill>, model?: Model): string 
   return shown.length === 0 ? "No skills available." : shown.map((skill) => skill.listing).join("\n")
 }
 
-const sources: ReadonlyArray<Source> = ["native", "mcp", "skill-pack"]
+const sources: ReadonlyArray<Source> = ["native", "mcp", "a2a", "skill-pack"]
 
 const make = (): SkillRegistryShape => {
   const table = new SkillTable()

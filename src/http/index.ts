@@ -1,10 +1,13 @@
 /**
- * Agents over HTTP: routes, who may use them, and a client.
+ * Agents over HTTP: routes, who may use them, clients, and agents of other services.
  *
  * @since 0.2.0
  */
 
 export * as A2a from "./A2a.ts"
+export * as A2aClient from "./A2aClient.ts"
+export * as A2aError from "./A2aError.ts"
+export * as A2aHub from "./A2aHub.ts"
 export * as Access from "./Access.ts"
 export * as AgUi from "./AgUi.ts"
 export * as AiSdkUi from "./AiSdkUi.ts"

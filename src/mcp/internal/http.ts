@@ -7,7 +7,6 @@ import type { McpClientError } from "effect/ai/McpClientError"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Sse from "effect/encoding/Sse"
-import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import type { HttpClientResponse } from "effect/http/HttpClientResponse"
@@ -16,18 +15,12 @@ import * as Record from "effect/Record"
 import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
 import * as Bounds from "../../internal/base/bounds.ts"
+import * as Discreet from "../../internal/base/discreetHttp.ts"
 import type { HttpServer } from "../McpConfig.ts"
 import type { Credentials } from "../McpConnection.ts"
 import * as JsonRpc from "./jsonRpc.ts"
 
-/** A client that follows no redirect and sends no trace. */
-export const discreet = (base: HttpClient.HttpClient): HttpClient.HttpClient =>
-  HttpClient.transform(base, (response) =>
-    response.pipe(
-      Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" }),
-      Effect.provideService(HttpClient.TracerDisabledWhen, () => true)
-    )
-  )
+export { discreet, isEventStream, movedTo } from "../../internal/base/discreetHttp.ts"
 
 /** The client of one server, which adds its headers and the current access token. */
 export const client = (
@@ -35,7 +28,7 @@ export const client = (
   server: HttpServer,
   accessToken: Credentials["accessToken"]
 ): HttpClient.HttpClient =>
-  HttpClient.mapRequestEffect(discreet(base), (request) =>
+  HttpClient.mapRequestEffect(Discreet.discreet(base), (request) =>
     Effect.map(accessToken, (token) => {
       const headers = Record.map(server.headers, (value) => Redacted.value(value))
       const sent = HttpClientRequest.setHeaders(request, headers)
@@ -43,22 +36,8 @@ export const client = (
     })
   )
 
-/** The first header that no HTTP request can carry: a variable may hold any character. */
-export const badHeader = ({ headers }: HttpServer): string | undefined =>
-  Object.entries(headers).find(
-    ([name, value]) =>
-      !/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name) || /[^\t\x20-\x7e\x80-\xff]/.test(Redacted.value(value))
-  )?.[0]
-
-export const isEventStream = (response: HttpClientResponse): boolean =>
-  response.headers["content-type"]?.split(";", 1)[0]?.trim().toLowerCase() === "text/event-stream"
-
-/** The target of a redirect, without what follows the path and may hold a secret. */
-export const movedTo = (response: HttpClientResponse, base: string): string | undefined => {
-  const { location } = response.headers
-  const url = location === undefined || Math.floor(response.status / 100) !== 3 ? null : URL.parse(location, base)
-  return url === null ? undefined : `it moved to ${url.protocol}//${url.host}${url.pathname}`
-}
+/** The first header of a server that no HTTP request can carry. */
+export const badHeader = ({ headers }: HttpServer): string | undefined => Discreet.badHeader(headers)
 
 /** Runs an effect for every event until the stream ends. `onRetry` receives the pause the server asks for after that. */
 export const forEachEvent = <E>(

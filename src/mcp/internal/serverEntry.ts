@@ -12,6 +12,7 @@ import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
 import * as SchemaIssue from "effect/SchemaIssue"
 import * as Struct from "effect/Struct"
+import { isHttpAddress } from "../../internal/base/discreetHttp.ts"
 import { shorten, visible } from "../../internal/base/text.ts"
 import * as Fault from "../../internal/base/fault.ts"
 import { nearestKey } from "../../internal/base/nearestKey.ts"
@@ -167,7 +168,7 @@ export const decode = Effect.fnUntraced(function* (
   if (url === undefined || url.text === "") {
     return yield* wrong(name, "url", `${transport === "sse" ? "sse" : "http"} server '${name}' missing 'url'`)
   }
-  if (!isHttpUrl(url.text)) {
+  if (!isHttpAddress(url.text)) {
     const must = "must be an http or https address without a user name or password"
     return yield* wrong(name, "url", `the 'url' of MCP server '${name}' ${must}`)
   }
@@ -197,11 +198,6 @@ const codeVariables: ReadonlyArray<RegExp> = [
   /^(?:CLASSPATH|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|JDK_JAVA_OPTIONS|DOTNET_STARTUP_HOOKS|COR(?:ECLR)?_PROFILER\w*)$/i,
   /^(?:BASH_ENV|ENV|PROMPT_COMMAND|SHELLOPTS|GIT_(?:SSH|SSH_COMMAND|EXEC_PATH|EXTERNAL_DIFF))$/i
 ]
-
-const isHttpUrl = (text: string): boolean => {
-  const url = URL.parse(text)
-  return url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.password === ""
-}
 
 /** The program and its arguments. With `args` the command is one word; without, it is a line to split. */
 const commandOf = Effect.fnUntraced(function* (name: string, command: string, given: Entry["args"]) {

@@ -1,0 +1,214 @@
+/**
+ * Agents of other services, over the A2A protocol 1.0 or 0.3 and JSON-RPC.
+ *
+ * A message begins a task, or continues one that waits for input. A stream that breaks is opened again, so that no part
+ * of an answer is lost. Requests follow no redirect, and the address in an agent's card must be of the card's origin:
+ * credentials reach no other server. Addresses of files are shown and never fetched.
+ *
+ * @since 0.2.0
+ */
+
+import * as Effect from "effect/Effect"
+import type * as Duration from "effect/Duration"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
+import * as HttpClient from "effect/http/HttpClient"
+import * as Random from "effect/Random"
+import type * as Redacted from "effect/Redacted"
+import type * as Schedule from "effect/Schedule"
+import * as Stream from "effect/Stream"
+import type { Content } from "../Content.ts"
+import * as Contents from "../Content.ts"
+import { randomId } from "../internal/base/ids.ts"
+import { Limits } from "../Limits.ts"
+import { A2aError } from "./A2aError.ts"
+import * as Cards from "./internal/a2aCard.ts"
+import * as Line from "./internal/a2aLine.ts"
+import * as Talk from "./internal/a2aTalk.ts"
+import * as Views from "./internal/a2aView.ts"
+import * as Wire from "./internal/a2aWire.ts"
+
+// ---------------------------------------------------------------- models
+
+/**
+ * Where an agent is, and how it is asked.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Options {
+  /** The name of the agent in errors. Default: the host of its address. */
+  readonly name?: string | undefined
+  /** The address of the service, whose card is at `/.well-known/agent-card.json` below it, or of a card that ends in `.json`. */
+  readonly url: string
+  /** Headers of every request, such as `authorization`. */
+  readonly headers?: { readonly [name: string]: Redacted.Redacted } | undefined
+  /** Further origins that the address in the card may be of. They are sent the headers, too. */
+  readonly origins?: ReadonlyArray<string> | undefined
+  /** Time for `ask`. Default: `Limits.skillTimeout`. */
+  readonly timeout?: Duration.Input | undefined
+  /** When a broken stream is opened again. Default: for about a minute, first after 100 milliseconds. */
+  readonly reconnect?: Schedule.Schedule<unknown> | undefined
+}
+
+/**
+ * An agent as its card describes it. The texts are the agent's own.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export type Card = Cards.Card
+
+/**
+ * A message to an agent.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Message {
+  /** A text, or texts, data and media. */
+  readonly content: string | ReadonlyArray<Content>
+  /** The task that waits for this message. Default: a new one. */
+  readonly taskId?: string | undefined
+  /** The conversation to continue. Default: a new one, or that of the task. */
+  readonly contextId?: string | undefined
+  /** The id of the message, by which an agent may recognize a repeated one. Default: a random one. */
+  readonly messageId?: string | undefined
+}
+
+/**
+ * How a task stands.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export type TaskState = Views.TaskState
+
+/**
+ * A task as it stands. An agent that replies at once has none, and its reply is `completed`.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Task {
+  readonly taskId: string | undefined
+  readonly contextId: string | undefined
+  readonly state: TaskState
+  /** The message about the state: a question while it is `input_required`. */
+  readonly message: ReadonlyArray<Content>
+  /** What the task made until now. */
+  readonly content: ReadonlyArray<Content>
+  /** The same as one text. */
+  readonly text: string
+}
+
+/**
+ * A client of one agent.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface A2aClient {
+  readonly name: string
+  /** The card, which is fetched once. */
+  readonly card: Effect.Effect<Card, A2aError>
+  /**
+   * Sends a message and waits until its task is completed or requires input. Fails with `not_completed` when the task
+   * ends otherwise. An interruption, and a timeout, cancel the task. `onChange` receives the task as it grows.
+   */
+  readonly ask: (
+    message: string | Message,
+    options?: { readonly onChange?: ((task: Task) => Effect.Effect<void>) | undefined }
+  ) => Effect.Effect<Task, A2aError>
+  /** Sends a message and emits its task as it grows, until it is at rest. Leaving the stream cancels nothing. */
+  readonly stream: (message: string | Message) => Stream.Stream<Task, A2aError>
+  /** Emits a task as it stands and as it grows, until it is at rest. */
+  readonly follow: (taskId: string) => Stream.Stream<Task, A2aError>
+  readonly task: (taskId: string) => Effect.Effect<Task, A2aError>
+  readonly cancel: (taskId: string) => Effect.Effect<void, A2aError>
+}
+
+// ---------------------------------------------------------------- constructors
+
+/**
+ * Creates a client, which sends its requests by the `HttpClient` in context. Fails with `config` for an address or a
+ * header that no request can have.
+ *
+ * @example
+ * const billing = yield* A2aClient.make({ url: "https://billing.example" })
+ * const { text } = yield* billing.ask("What do I owe?")
+ *
+ * @category constructors
+ * @since 0.2.0
+ */
+export const make = Effect.fnUntraced(function* (
+  options: Options
+): Effect.fn.Return<A2aClient, A2aError, HttpClient.HttpClient> {
+  const limits = yield* Limits
+  const place = yield* Effect.fromResult(Cards.placeOf(options))
+  const { name } = place
+  const peer = { name, limits, client: Cards.clientOf(yield* HttpClient.HttpClient, options.headers ?? {}) }
+  const found = Cards.reader(peer, place)
+  const talk: Talk.Talk = { peer, found, reconnect: options.reconnect ?? Talk.patiently }
+  const sent = (message: string | Message) => Effect.map(Random.Random, (random) => sentOf(message, random))
+  const stream: A2aClient["stream"] = (message) =>
+    Stream.unwrap(Effect.map(sent(message), (sent) => Stream.map(Talk.stream(talk, sent), taskOf)))
+  const timeout = options.timeout ?? limits.skillTimeout
+  return {
+    name,
+    card: Effect.map(found, ({ card }) => card),
+    stream,
+    follow: (taskId) => Stream.map(Talk.follow(talk, taskId), taskOf),
+    task: (taskId) => Effect.map(Talk.get(talk, taskId), taskOf),
+    cancel: (taskId) => Talk.cancel(talk, taskId),
+    ask: (message, { onChange } = {}) =>
+      Effect.flatMap(sent(message), (sent) =>
+        Talk.ask(talk, sent, {
+          timeout,
+          onView: onChange === undefined ? undefined : (view) => onChange(taskOf(view))
+        })
+      ).pipe(Effect.flatMap((view) => completed(peer, taskOf(view))))
+  }
+})
+
+/**
+ * Creates a client that sends its requests by `fetch`.
+ *
+ * @category constructors
+ * @since 0.2.0
+ */
+export const makeFetch = (options: Options): Effect.Effect<A2aClient, A2aError> =>
+  Effect.provide(make(options), FetchHttpClient.layer)
+
+const sentOf = (message: string | Message, random: Random.Random): Wire.Sent => {
+  const { content, contextId, messageId, taskId } = typeof message === "string" ? { content: message } : message
+  return {
+    messageId: messageId ?? randomId(random, 4),
+    contextId,
+    taskId,
+    content: typeof content === "string" ? [Contents.text(content)] : content
+  }
+}
+
+const taskOf = (view: Views.View): Task => {
+  const content = Views.madeBy(view)
+  return {
+    taskId: view.taskId,
+    contextId: view.contextId,
+    state: view.state,
+    message: Views.contentsOf(view.said),
+    content,
+    text: Views.textOf(content)
+  }
+}
+
+/** The task, unless it ended without an answer. */
+const completed = (peer: Line.Peer, task: Task): Effect.Effect<Task, A2aError> => {
+  if (task.state === "completed" || task.state === "input_required") return Effect.succeed(task)
+  const said = Views.textOf(task.message)
+  const why = said === "" ? "" : `: ${said}`
+  return Effect.fail(
+    task.state === "auth_required"
+      ? Line.failure(peer, "needs_sign_in", `wants a sign-in before it continues its task${why}`)
+      : Line.failure(peer, "not_completed", `did not complete its task, which is ${task.state}${why}`)
+  )
+}

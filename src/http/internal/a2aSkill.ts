@@ -1,0 +1,155 @@
+/**
+ * Agents of other services as skills, and who replies to their questions.
+ */
+
+import * as Digest from "effect/crypto/Digest"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as Block from "../../Block.ts"
+import type { Content } from "../../Content.ts"
+import * as Contents from "../../Content.ts"
+import { isJsonObject, type Json } from "../../internal/base/json.ts"
+import { flat, shorten } from "../../internal/base/text.ts"
+import type { Limits } from "../../Limits.ts"
+import * as Policy from "../../Policy.ts"
+import * as Skill from "../../Skill.ts"
+import type { A2aClient, Card, Task } from "../A2aClient.ts"
+import type { A2aError } from "../A2aError.ts"
+import * as Views from "./a2aView.ts"
+
+/** An agent that is used, and its card as far as it was read. */
+export interface Known {
+  readonly name: string
+  readonly client: A2aClient
+  readonly description: string | undefined
+  readonly effects: Skill.Effects
+  readonly timeout: Duration.Input
+  readonly waiting: Waiting
+  card: Card | undefined
+  problem: A2aError | undefined
+}
+
+/** The name of the skill of an agent. */
+export const skillName = (agent: string): string => `a2a_${agent}`
+
+/** What a model sends to an agent. */
+export const Input = Schema.Struct({
+  message: Schema.String.annotate({ description: "What the agent is asked or told, with all that it needs to know." }),
+  task: Schema.optionalKey(
+    Schema.String.annotate({ description: "The id of a task of the agent that waits for this reply." })
+  ),
+  data: Schema.optionalKey(
+    Schema.JsonObject.annotate({ description: "Data besides the message, where the agent asks for data." })
+  )
+})
+
+/** The skill that asks an agent. */
+export const make = (agent: Known, { cleanUpTimeout, descriptionLength }: Limits): Skill.AnySkill =>
+  Skill.make(skillName(agent.name), {
+    description: Block.escape(flat(shorten(descriptionOf(agent), descriptionLength))),
+    input: Input,
+    effects: agent.effects,
+    source: "a2a",
+    annotations: { openWorld: true },
+    timeout: timeoutOf(agent, cleanUpTimeout),
+    execute: (input, { idempotencyKey, preliminary, progress }) =>
+      Effect.map(
+        ask(agent, input, {
+          idempotencyKey,
+          onChange: ({ message, text }) =>
+            text === "" ? progress({ message: Views.textOf(message) }) : preliminary(text)
+        }),
+        (task) => (task.state === "input_required" ? questionOf(agent.name, task) : task.content)
+      )
+  })
+
+/** Time for a call: that of the agent, and time to cancel its task. */
+export const timeoutOf = ({ timeout }: Known, cleanUpTimeout: Duration.Duration): Duration.Duration =>
+  Duration.sum(Duration.fromInputUnsafe(timeout), cleanUpTimeout)
+
+const descriptionOf = ({ card, description, name }: Known): string => {
+  if (description !== undefined) return description
+  if (card === undefined) return `Asks the agent '${name}' of another service.`
+  const skills = card.skills.map((skill) => `${skill.name}: ${skill.description}`).join("; ")
+  const about = card.description === "" ? `The agent '${card.name}' of another service.` : card.description
+  return skills === "" ? about : `${about} Its abilities: ${skills}`
+}
+
+/** Sends a message of a model to an agent, and notes a question that comes back. */
+export const ask = Effect.fnUntraced(function* (
+  { client, name, waiting }: Known,
+  { context, data, message, task }: typeof Input.Type & { readonly context?: string | undefined },
+  options: {
+    readonly idempotencyKey: string
+    readonly onChange?: (task: Task) => Effect.Effect<void>
+  }
+): Effect.fn.Return<Task, A2aError> {
+  const content: Array<Content> = message === "" ? [] : [Contents.text(message)]
+  if (data !== undefined) content.push(Contents.data(data))
+  const messageId = yield* idOf(options.idempotencyKey)
+  const sent = { content, taskId: task, contextId: context, messageId }
+  const result = yield* client.ask(sent, { onChange: options.onChange })
+  if (result.state === "input_required") waiting.note(name, result)
+  return result
+})
+
+/** The id of the message of a call: the same when the call is repeated. */
+const idOf = (idempotencyKey: string): Effect.Effect<string> =>
+  Digest.Digest.use((digest) => digest.digestHex(Digest.sha256, new TextEncoder().encode(idempotencyKey))).pipe(
+    Effect.map((hash) => hash.slice(0, 32)),
+    Effect.provide(Digest.layerWebCrypto)
+  )
+
+/** A question of an agent, in words for the model. */
+const questionOf = (name: string, task: Task): string => {
+  const { taskId } = task
+  const reply =
+    taskId === undefined
+      ? ""
+      : `\nTo reply, call '${skillName(name)}' with "task": ${JSON.stringify(taskId)} and the reply as its message, or as its data where the agent shows data.`
+  return `The agent '${name}' requires input before it continues:\n${Views.textOf(task.message)}${reply}`
+}
+
+// ---------------------------------------------------------------- replies
+
+/** The questions of tasks that wait, for the person who is asked about a reply. */
+export interface Waiting {
+  readonly note: (agent: string, task: Task) => void
+  readonly find: (agent: string, taskId: string) => string | undefined
+}
+
+/** Notes the last 1,000 questions. */
+export const waiting = (): Waiting => {
+  const questions = new Map<string, string>()
+  const keyOf = (agent: string, taskId: string) => `${agent} ${taskId}`
+  return {
+    note: (agent, { message, taskId = "" }) => {
+      questions.set(
+        keyOf(agent, taskId),
+        shorten(flat(Views.textOf(message.filter(({ type }) => type === "text"))), 1_000)
+      )
+      const oldest = questions.keys().next()
+      if (questions.size > 1_000 && !oldest.done) questions.delete(oldest.value)
+    },
+    find: (agent, taskId) => questions.get(keyOf(agent, taskId))
+  }
+}
+
+/** Asks a person about each reply to a task. */
+export const policyOf = (agents: ReadonlyArray<string>, waiting: Waiting): Policy.PolicyShape => {
+  const names = new Map(agents.map((agent) => [skillName(agent), agent]))
+  return {
+    authorize: ({ input, name }) =>
+      Effect.sync(() => {
+        const agent = names.get(name)
+        const task = agent === undefined ? undefined : repliedTo(input)
+        if (agent === undefined || task === undefined) return Policy.allowed
+        const question = waiting.find(agent, task) ?? `its task ${task} requires input`
+        return Policy.confirm(`the agent '${agent}' asks: ${question}`)
+      })
+  }
+}
+
+const repliedTo = (input: Json): string | undefined =>
+  isJsonObject(input) && typeof input["task"] === "string" && "message" in input ? input["task"] : undefined
