@@ -186,6 +186,13 @@ export interface Agent<
   readonly typed: boolean
   /** The JSON Schema of a typed answer, computed when a prompt needs it. */
   readonly outputJsonSchema: (() => { readonly [key: string]: unknown }) | undefined
+  /**
+   * MCP servers that its host connects, as other programs write them: `command`, `args` and `env`, or `url` and `headers`.
+   * The kernel connects none: pass `{ mcpServers: agent.mcpServers }` to `McpHub.layerConfig`. `kernai --agent` does so.
+   *
+   * @since 0.2.0
+   */
+  readonly mcpServers: { readonly [name: string]: JsonObject } | undefined
   /** Unknown keys of its config, at any depth, kept for writing them back. */
   readonly extra: JsonObject
 }
@@ -232,6 +239,7 @@ export interface Options<
         | "spawn"
         | "contextWindow"
         | "reservedOutputTokens"
+        | "mcpServers"
       >
     > {
   /**
@@ -386,6 +394,7 @@ export function make(options: AnyOptions): Agent<unknown, AnySkill<unknown>, unk
     output: options.output === undefined ? Schema.String : answerOf(options.output),
     typed: options.output !== undefined,
     outputJsonSchema: options.output === undefined ? undefined : schemaOf(options.output),
+    mcpServers: options.mcpServers,
     extra: {}
   }
 }

@@ -38,8 +38,10 @@ export const make = Effect.fnUntraced(function* (settings: Settings, store: Stor
   const { model, provider } = yield* usual.unused === undefined
     ? Models.open(settings, file)
     : Models.unused(usual.unused)
-  const servers = settings.mcp
-  const skills = skillsOf(settings, usual)
+  // An agent file is also the config of its servers, and an agent that names no skills may call the tools of these.
+  const servers = settings.mcp ?? (file?.mcpServers === undefined ? undefined : settings.agent)
+  const isOfServers = file?.mcpServers !== undefined && file.skills === undefined && settings.skillsFrom === undefined
+  const skills = isOfServers ? "none" : skillsOf(settings, usual)
   const base =
     file ??
     Agents.make({
@@ -56,7 +58,7 @@ export const make = Effect.fnUntraced(function* (settings: Settings, store: Stor
     model,
     maxSteps: settings.maxSteps ?? base.maxSteps,
     dialect: settings.dialect ?? base.dialect,
-    skills: skills === "none" && servers === undefined ? undefined : base.skills
+    skills: skills === "none" && servers === undefined ? undefined : isOfServers ? "all" : base.skills
   })
   const registries = servers === undefined ? KernelLayer.registriesOf(skills) : yield* withServers(servers, skills)
   const asks = !(usual.yes ?? settings.yes ?? false)

@@ -1,7 +1,9 @@
 /**
  * Describes MCP servers and how each is reached.
  *
- * A config is YAML text or a plain value: `servers` maps names to commands or addresses. A time has a unit, as in `30
+ * A config is YAML text or a plain value: `servers` maps names to commands or addresses. The configs of other programs
+ * are read, too: `mcpServers` instead of `servers`, `type` instead of `transport`, `disabled`, `${env:NAME}` and
+ * `${NAME:-default}`; what else they say about a server, such as `autoApprove`, gives it no right here. A time has a unit, as in `30
  * seconds`. `${NAME}` is replaced in the values after parsing, so a variable never changes the structure; one that is not
  * set is an error. No shell sees a command: its words become arguments as they stand. Headers, environment entries and
  * arguments with a variable are redacted; messages show a command, a folder and an address as they were written.
@@ -77,7 +79,7 @@ export type SamplingSettings = typeof ServerEntry.SamplingEntry.Type
  * @category models
  * @since 0.1.0
  */
-export interface StdioServer extends Settings, Pick<Entry, "env"> {
+export interface StdioServer extends Settings, Pick<Entry, "env" | "inheritNetwork"> {
   readonly transport: "stdio"
   readonly command: string
   /** An argument that holds the value of a variable is redacted. */
@@ -273,28 +275,45 @@ const decode = Effect.fnUntraced(function* (
     Effect.fromResult(read({ nodes: Bounds.yamlNodes, depth: Bounds.jsonDepth })),
     (problem) => new ConfigInvalid({ path: "", reason: `MCP config cannot be read: ${problem}` })
   )
-  const declared = document instanceof Map ? document.get("servers") : undefined
-  const fail = (reason: string) => new ConfigInvalid({ path: "servers", reason })
-  const unknown =
-    document instanceof Map ? [...document.keys()].find((key) => key !== "servers" && !isOwnKey(key)) : undefined
-  if (!(declared instanceof Map) || declared.size === 0) {
-    const other = unknown === undefined ? "" : `, not under '${visible(shorten(unknown, 60))}:'`
-    return yield* fail(`MCP config must declare at least one server under 'servers:'${other}`)
-  }
-  if (unknown !== undefined) {
-    const key = visible(shorten(unknown, 60))
-    return yield* new ConfigInvalid({
-      path: key,
-      reason: `'${key}' is not a known key${nearestKey(unknown, ["servers"])}`
-    })
-  }
+  const { isForeign, servers } = yield* Effect.fromResult(declaredIn(document))
   const { env } = options ?? {}
   const provider = env === undefined ? yield* ConfigProvider.ConfigProvider : ConfigProvider.fromUnknown(env)
-  const servers = new Map<string, Result.Result<DescribedServer, ConfigInvalid>>()
-  for (const [name, value] of declared) {
-    if (name === "" || name.length > 128) return yield* fail("the name of an MCP server must have 1 to 128 characters")
-    const server = Effect.provideService(ServerEntry.decode(name, value), ConfigProvider.ConfigProvider, provider)
-    servers.set(name, yield* Effect.result(server))
+  const decoded = new Map<string, Result.Result<DescribedServer, ConfigInvalid>>()
+  for (const [name, value] of servers) {
+    if (name === "" || name.length > 128) {
+      return yield* invalid("the name of an MCP server must have 1 to 128 characters")
+    }
+    const reading = ServerEntry.decode(name, value, isForeign)
+    const server = yield* Effect.result(Effect.provideService(reading, ConfigProvider.ConfigProvider, provider))
+    if (Result.isFailure(server)) decoded.set(name, Result.fail(server.failure))
+    else if (server.success !== undefined) decoded.set(name, Result.succeed(server.success))
   }
-  return servers
+  return decoded.size === 0 ? yield* invalid("all MCP servers of the config are disabled") : decoded
 })
+
+const invalid = (reason: string) => new ConfigInvalid({ path: "servers", reason })
+
+/**
+ * Finds the servers of a document: under `servers`, or under `mcpServers`. A file with the latter may belong to another
+ * program, or be an agent, so it may hold anything else.
+ */
+const declaredIn = (document: PlainValue.Plain) => {
+  const keys = document instanceof Map ? document : new Map<string, PlainValue.Plain>()
+  const isForeign = keys.has("mcpServers")
+  const servers = keys.get(isForeign ? "mcpServers" : "servers")
+  const unknown = isForeign ? undefined : [...keys.keys()].find((key) => key !== "servers" && !isOwnKey(key))
+  const name = unknown === undefined ? "" : visible(shorten(unknown, 60))
+  if (isForeign && keys.has("servers"))
+    return Result.fail(invalid("the MCP config has both 'servers:' and 'mcpServers:'"))
+  if (!(servers instanceof Map) || servers.size === 0) {
+    const other = unknown === undefined ? "" : `, not under '${name}:'`
+    return Result.fail(
+      invalid(`MCP config must declare at least one server under '${isForeign ? "mcpServers" : "servers"}:'${other}`)
+    )
+  }
+  if (unknown !== undefined) {
+    const reason = `'${name}' is not a known key${nearestKey(unknown, ["servers", "mcpServers"])}`
+    return Result.fail(new ConfigInvalid({ path: name, reason }))
+  }
+  return Result.succeed({ servers, isForeign })
+}

@@ -19,7 +19,7 @@ import { quote, shorten } from "../internal/base/text.ts"
 import type { ConfigInvalid, McpError } from "../KernelError.ts"
 import * as McpConfig from "./McpConfig.ts"
 import * as McpConnection from "./McpConnection.ts"
-import { isHttp, loadsCode } from "./internal/serverEntry.ts"
+import { isHttp, loadsCode, networkVariables } from "./internal/serverEntry.ts"
 import * as OAuth from "./OAuth.ts"
 import { layerMemory, TokenStore } from "./TokenStore.ts"
 
@@ -167,7 +167,15 @@ const entryAdvice = (reason: string): string | undefined => {
 const serverAdvice = (server: McpConfig.McpServer, { reason }: McpError): string | undefined =>
   reason === "needs_sign_in"
     ? `Sign in: kernai mcp sign-in ${server.name}. Or send a key in 'headers'.`
-    : advice[reason]?.[isHttp(server) ? "remote" : "local"]
+    : [advice[reason]?.[isHttp(server) ? "remote" : "local"] ?? [], proxyAdvice(server)].flat().join(" ") || undefined
+
+/** Advises about a proxy that the process of a server does not know of. */
+const proxyAdvice = (server: McpConfig.McpServer): ReadonlyArray<string> =>
+  server.transport === "stdio" &&
+  !server.inheritNetwork &&
+  networkVariables.some((name) => /_proxy$/i.test(name) && (process.env[name] ?? "") !== "")
+    ? ["If it needs the proxy of this computer, set 'inheritNetwork: true'."]
+    : []
 
 const start = "Start it by hand: it should wait for input and print nothing."
 const slow = "If it is only slow, raise 'connectTimeout'."

@@ -101,6 +101,35 @@ describe("kernai run --mcp", () => {
     })
   )
 
+  it.live(
+    "offers an agent the servers of its file, also those that npx starts",
+    () =>
+      Effect.gen(function* () {
+        const { folder } = yield* place({})
+        const agent = path.join(folder, "agent.yaml")
+        const servers = { every: { command: "npx", args: ["-y", "@modelcontextprotocol/server-everything"] } }
+        fs.writeFileSync(
+          agent,
+          `name: clerk\nsystem_prompt: You help.\nmodel: ollama/x\nmcpServers: ${JSON.stringify(servers)}\n`
+        )
+        const { asked, env } = yield* ollama((body) =>
+          body.includes("Echo: hello") ? final("It says hello.") : command("mcp_every__echo", { message: "hello" })
+        )
+        const store = ["--store", path.join(folder, "runs.db")]
+        const environment = { ...env, XDG_DATA_HOME: folder }
+        const ran = yield* kernai(["run", "-a", agent, "--yes", ...store, "--json", "Echo"], { env: environment })
+        assert.strictEqual(ran.code, 0, ran.error)
+        const { agent: name, runId, text } = JSON.parse(ran.out)
+        assert.deepStrictEqual([name, text], ["clerk", "It says hello."])
+        assert.notInclude(asked[0]?.body, "calculator")
+        const replayed = yield* kernai(["runs", "replay", runId, ...store], { env: environment })
+        assert.include(replayed.out, "no difference: ", replayed.error)
+        const listed = yield* kernaiIn(folder, "mcp", "list", "--mcp", agent)
+        assert.match(listed.out, /^every {2}.*\n {2}echo /m)
+      }),
+    120_000
+  )
+
   it.live("says in one line what is wrong with a config or a server", () =>
     Effect.gen(function* () {
       const { config, folder } = yield* place({ files: { command: "kernai-no-such-program" } })

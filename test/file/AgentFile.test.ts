@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Path, Result, Schema } from "effect"
 import { Agent, Kernel } from "kernai"
 import { AgentFile } from "kernai/file"
+import { McpConfig } from "kernai/mcp"
 import { MockProvider } from "kernai/testing"
 import { readFileSync } from "node:fs"
 import { kernel } from "../support/kernel.ts"
@@ -38,6 +39,22 @@ describe("AgentFile", () => {
       const text = yield* Effect.fromResult(AgentFile.stringify(agent))
       const again = yield* AgentFile.parse(text, "json")
       assert.strictEqual(yield* Effect.fromResult(AgentFile.stringify(again)), text)
+    })
+  )
+
+  it.effect("keeps its MCP servers as they are written, and is their config", () =>
+    Effect.gen(function* () {
+      const servers = { files: { command: "npx", args: ["-y", "x"], env: { API_KEY: "${API_KEY}" } } }
+      const text = JSON.stringify({ system_prompt: "x", model: "m", mcpServers: servers })
+      const agent = yield* AgentFile.parse(text)
+      assert.deepStrictEqual(agent.mcpServers, servers)
+      assert.deepStrictEqual(agent.extra, {})
+      const again = yield* AgentFile.parse(yield* Effect.fromResult(AgentFile.stringify(agent)))
+      assert.deepStrictEqual(again.mcpServers, servers)
+      const config = yield* McpConfig.fromYaml(text, { env: { API_KEY: "k" } })
+      assert.deepStrictEqual([...config.servers.keys()], ["files"])
+      const wrong = yield* Effect.flip(AgentFile.parse("system_prompt: x\nmodel: m\nmcpServers: {files: npx}"))
+      assert.strictEqual(wrong.path, "mcpServers.files")
     })
   )
 

@@ -141,6 +141,24 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
     })
   )
 
+  it.effect("also sees the proxies and certificates of this computer with inheritNetwork", () =>
+    Effect.gen(function* () {
+      const given = { HTTPS_PROXY: "http://proxy:8080", no_proxy: "localhost", NODE_EXTRA_CA_CERTS: "/ca.pem" }
+      yield* Effect.acquireRelease(
+        Effect.sync(() => {
+          const before = { ...process.env }
+          Object.assign(process.env, given, { AWS_SECRET_ACCESS_KEY: "k" })
+          return before
+        }),
+        (before) => Effect.sync(() => void (process.env = before))
+      )
+      const connection = yield* Support.hostile("", "", { inheritNetwork: true })
+      const env: Record<string, string> = JSON.parse(Support.textOf(yield* connection.callTool("env", {})))
+      for (const [name, value] of Object.entries(given)) assert.strictEqual(env[name], value)
+      assert.notProperty(env, "AWS_SECRET_ACCESS_KEY")
+    })
+  )
+
   it.effect("runs in the configured folder", () =>
     Effect.gen(function* () {
       const folder = path.dirname(yield* Support.sideFile)

@@ -52,15 +52,14 @@ servers:
       [{ servers: {} }, "MCP config must declare at least one server under 'servers:'"],
       [{ servers: ["fs"] }, "MCP config must declare at least one server under 'servers:'"],
       [
-        { mcpServers: { n: { command: "x" } } },
-        "MCP config must declare at least one server under 'servers:', not under 'mcpServers:'"
-      ],
-      [
         { server: { fs: { command: "x" } } },
         "MCP config must declare at least one server under 'servers:', not under 'server:'"
       ],
       [{ servers: { fs: { command: "x" } }, serves: {} }, "'serves' is not a known key; did you mean 'servers'?"],
-      [{ servers: { fs: { command: "x" } }, timeout: 3 }, "'timeout' is not a known key; known keys: servers"],
+      [
+        { servers: { fs: { command: "x" } }, timeout: 3 },
+        "'timeout' is not a known key; known keys: servers, mcpServers"
+      ],
       [{ servers: { n: { transport: "stdio" } } }, "stdio server 'n' missing 'command'"],
       [{ servers: { n: { transport: "stdio", command: " " } } }, "stdio server 'n' missing 'command'"],
       [{ servers: { n: { transport: "sse" } } }, "sse server 'n' missing 'url'"],
@@ -144,7 +143,7 @@ servers:
 
   describe("refuses a key it does not know, and names the nearest one", () => {
     const known =
-      "transport, protocolVersion, connectTimeout, timeout, trustAnnotations, elicitation, sampling, command, args, env, cwd, url, headers, oauth"
+      "transport, type, disabled, protocolVersion, connectTimeout, timeout, trustAnnotations, elicitation, sampling, command, args, env, inheritNetwork, cwd, url, headers, oauth"
     const cases: ReadonlyArray<readonly [object, string, string]> = [
       [{ command: "x", tiemout: "5 seconds" }, "tiemout", "; did you mean 'timeout'?"],
       [{ command: "x", Timeout: "5 seconds" }, "Timeout", "; did you mean 'timeout'?"],
@@ -165,6 +164,58 @@ servers:
       })
     )
   })
+
+  it.effect("reads the configs of other programs", () =>
+    Effect.gen(function* () {
+      const text = JSON.stringify({
+        globalShortcut: "",
+        mcpServers: {
+          files: { command: "npx", args: ["-y", "server", "${ROOT:-/tmp/a b}"], env: { KEY: "${env:KEY}" } },
+          stdio: { type: "stdio", command: "node", args: [], autoApprove: ["*"], trust: true },
+          http: {
+            type: "http",
+            url: "https://example.com/mcp",
+            headers: { "X-Key": "${KEY}" },
+            description: "A server"
+          },
+          streamed: { type: "streamable-http", url: "https://example.com/sse" },
+          sse: { type: "sse", url: "https://example.com/events" },
+          off: { command: "gone", disabled: true }
+        }
+      })
+      const { servers } = yield* McpConfig.fromYaml(text, { env: { KEY: "k" } })
+      assert.deepStrictEqual(
+        [...servers].map(([name, { transport }]) => [name, transport]),
+        [
+          ["files", "stdio"],
+          ["stdio", "stdio"],
+          ["http", "streamable_http"],
+          ["streamed", "streamable_http"],
+          ["sse", "sse"]
+        ]
+      )
+      const [files, http] = [servers.get("files"), servers.get("http")]
+      assert(files?.transport === "stdio" && http?.transport === "streamable_http")
+      assert.deepStrictEqual(argv(files), ["npx", "-y", "server", "/tmp/a b"])
+      assert.deepStrictEqual([reveal(files.env), reveal(http.headers)], [{ KEY: "k" }, { "X-Key": "k" }])
+      assert.isFalse(files.inheritNetwork)
+    })
+  )
+
+  it.effect("still refuses what it does not know in them", () =>
+    Effect.gen(function* () {
+      for (const [value, message] of [
+        [{ mcpServers: { it: { command: "x", arg: [] } } }, "did you mean 'args'?"],
+        [{ mcpServers: {}, servers: {} }, "has both 'servers:' and 'mcpServers:'"],
+        [{ mcpServers: {} }, "at least one server under 'mcpServers:'"],
+        [{ mcpServers: { it: { command: "x", disabled: true } } }, "all MCP servers of the config are disabled"],
+        [{ servers: { it: { command: "x", autoApprove: [] } } }, "is not a known key"],
+        [{ mcpServers: { it: { command: "x", timeout: 60 } } }, "must be a duration with its unit"]
+      ] as const) {
+        assert.include((yield* fail(value)).message, message)
+      }
+    })
+  )
 
   it.effect("counts a key without a value as left out", () =>
     Effect.gen(function* () {

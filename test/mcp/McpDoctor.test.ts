@@ -122,7 +122,7 @@ layer(Support.platform, { excludeTestServices: true, timeout: "20 seconds" })("M
         ["servers: [", /^MCP config cannot be read: /],
         ["servers:\n  a: {command: x}\n  a: {command: y}", /^MCP config cannot be read: /],
         ["servers: {a: !!js/function 'x'}", /tags are not allowed/],
-        ["mcpServers: {a: {command: x}}", /must declare at least one server under 'servers:'/]
+        ["mcpServers: {}", /must declare at least one server under 'mcpServers:'/]
       ] as const) {
         const findings = yield* McpDoctor.examine(text)
         assert.lengthOf(findings, 1)

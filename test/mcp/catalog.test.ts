@@ -24,7 +24,8 @@ const station = Effect.map(ToolPins.ToolPins, (pins) => {
         connectTimeout: Duration.seconds(1),
         timeout: Duration.seconds(1),
         trustAnnotations: false,
-        elicitation: true
+        elicitation: true,
+        inheritNetwork: false
       },
       info: never,
       tools: never,

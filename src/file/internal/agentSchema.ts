@@ -36,7 +36,8 @@ const words: { readonly [K in keyof typeof Config.fields]: string } = {
   spawn: "How many runs it may start, and how deep",
   context_window: "Tokens of a prompt and of reserved_output_tokens, together",
   reserved_output_tokens: "Tokens kept free for the reply",
-  output_schema: "JSON Schema of a typed answer, without patterns"
+  output_schema: "JSON Schema of a typed answer, without patterns",
+  mcpServers: "MCP servers whose tools it may call, as other programs write them: command, args, env; or url, headers"
 }
 
 /** The schema with which an editor checks a file. */

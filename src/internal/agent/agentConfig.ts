@@ -101,7 +101,9 @@ export const Config = Schema.Struct({
   spawn: Schema.optionalKey(SpawnConfig),
   context_window: Schema.optionalKey(atLeast(1)),
   reserved_output_tokens: Schema.optionalKey(atLeast(0)),
-  output_schema: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json))
+  output_schema: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
+  // Named and written as other programs do.
+  mcpServers: Schema.optionalKey(Schema.Record(Schema.String, Schema.Record(Schema.String, Schema.Json)))
 })
 
 type Fields = typeof Config.Type
@@ -123,6 +125,7 @@ type SameFields = CamelFields<
     | "max_repeats"
     | "context_window"
     | "reserved_output_tokens"
+    | "mcpServers"
   >
 >
 
@@ -318,6 +321,7 @@ export const write = (
       provider_options: extra,
       budget: isEmpty(limits) ? undefined : limits,
       spawn: spawn === undefined ? undefined : snake(spawn),
+      mcpServers: agent.mcpServers,
       output_schema: outputSchema
     }
     const given = Object.entries(withUnknown(config, agent.extra)).filter(([, value]) => value !== undefined)

@@ -11,7 +11,17 @@ import type { Reply } from "../../Dialect.ts"
 import * as InstructionBuilder from "../../InstructionBuilder.ts"
 import * as Bounds from "../base/bounds.ts"
 import { calling, corrected, type Fact, finished, type Intent, type Meaning, shortened } from "../reply/meaning.ts"
-import { callOf, findPlan, hasNoEffect, joined, kinds, noted, passedOver, preview, tasksOf } from "../reply/replyBlocks.ts"
+import {
+  callOf,
+  findPlan,
+  hasNoEffect,
+  joined,
+  kinds,
+  noted,
+  passedOver,
+  preview,
+  tasksOf
+} from "../reply/replyBlocks.ts"
 import { messageOf, nativeCalls } from "../reply/replyCalls.ts"
 import type { ReplyRules } from "../reply/replyRules.ts"
 

@@ -4,6 +4,7 @@
  */
 
 import * as ConfigProvider from "effect/ConfigProvider"
+import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as JsonPointer from "effect/JsonPointer"
@@ -25,21 +26,27 @@ import type { DescribedServer, HttpServer, McpServer, Transport } from "../McpCo
 const Filled = Schema.Struct({ text: Schema.String, written: Schema.String, variables: Schema.Array(Schema.String) })
 type Filled = typeof Filled.Type
 
-/** Replaces every `${NAME}` once by its value in the ConfigProvider: a value is not searched again. */
+/**
+ * Replaces every `${NAME}` once by its value in the ConfigProvider: a value is not searched again.
+ */
 const fill = Effect.fnUntraced(function* (written: string): Effect.fn.Return<Filled, string> {
   const provider = yield* ConfigProvider.ConfigProvider
+  const variable = yield* Variable
   const values = new Map<string, string>()
-  for (const [, name = ""] of written.matchAll(variable)) {
+  for (const [, name = "", otherwise] of written.matchAll(variable)) {
     const value = (yield* Effect.orElseSucceed(provider.load([name]), () => undefined))?.value
-    if (value === undefined || value === "") return yield* Effect.fail(`asks for \${${name}}, but ${name} is not set`)
-    values.set(name, value)
+    if (value !== undefined && value !== "") values.set(name, value)
+    else if (otherwise === undefined) return yield* Effect.fail(`asks for \${${name}}, but ${name} is not set`)
   }
-  const text = written.replace(variable, (_, name: string) => values.get(name) ?? "")
+  const text = written.replace(variable, (_, name: string, otherwise = "") => values.get(name) ?? otherwise)
   if (text.includes("\0")) return yield* Effect.fail("must not hold a NUL character")
   return { text, written, variables: [...values.values()] }
 })
 
-const variable = /\$\{([A-Z0-9_]+)\}/g
+const Variable = Context.Reference("kernai/mcp/Variable", { defaultValue: () => /\$\{([A-Z0-9_]+)\}/g })
+
+/** Variables as other programs also write them: `${env:NAME}`, and `${NAME:-default}` for one that may be missing. */
+const foreignVariable = /\$\{(?:env:)?([A-Z0-9_]+)(?::-([^}]*))?\}/g
 
 const misfit = (message: string) => new SchemaIssue.InvalidValue({ message })
 
@@ -120,6 +127,10 @@ export const SamplingEntry = Schema.Struct({
 
 export const Entry = Schema.Struct({
   transport: Schema.optionalKey(Template),
+  /** The transport, as other programs name it. */
+  type: Schema.optionalKey(Template),
+  /** Leaves the server out. Default: false. */
+  disabled: Flag.pipe(or(Effect.succeed(false))),
   /** The revision to offer first; older ones follow when the server declines it. Default: 2025-11-25. */
   protocolVersion: Version.pipe(or(Effect.succeed("2025-11-25" as const))),
   /** Time for the server to be ready, and to list what it has. Default: `Limits.headersTimeout`. */
@@ -136,6 +147,8 @@ export const Entry = Schema.Struct({
   args: Schema.optionalKey(listOf(Argument)),
   /** The environment of the process, besides PATH, HOME and LANG. */
   env: Environment.pipe(or(Effect.succeed({}))),
+  /** Passes the variables of proxies and certificates on to the process (see `networkVariables`). Default: false. */
+  inheritNetwork: Flag.pipe(or(Effect.succeed(false))),
   cwd: Schema.optionalKey(Template),
   url: Schema.optionalKey(Template),
   headers: Secrets.pipe(or(Effect.succeed({}))),
@@ -145,21 +158,49 @@ type Entry = typeof Entry.Type
 
 const settings = ["protocolVersion", "connectTimeout", "timeout", "trustAnnotations", "elicitation"] as const
 
+/** What processes need to know to reach a network through a proxy, and to trust its certificates. */
+export const networkVariables: ReadonlyArray<string> = [
+  ...["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"].flatMap((name) => [name, name.toLowerCase()]),
+  "NODE_USE_ENV_PROXY",
+  "NODE_EXTRA_CA_CERTS",
+  "NODE_USE_SYSTEM_CA",
+  "SSL_CERT_FILE",
+  "SSL_CERT_DIR",
+  "REQUESTS_CA_BUNDLE",
+  "CURL_CA_BUNDLE"
+]
+
+/** Keys of other programs that say how they treat a server. None of them gives it a right here. */
+const foreign: ReadonlySet<string> = new Set(["description", "autoApprove", "alwaysAllow", "trust", "icon", "gallery"])
+
 const decodeEntry = Schema.decodeUnknownEffect(Entry, { onExcessProperty: "error" })
 
-export const decode = Effect.fnUntraced(function* (
+/** Decodes a server. Undefined for one that is disabled. `isForeign`: it is written as other programs write it. */
+export const decode = (
+  name: string,
+  value: Plain,
+  isForeign: boolean
+): Effect.Effect<DescribedServer | undefined, ConfigInvalid> => {
+  if (!isForeign) return read(name, value)
+  const known = value instanceof Map ? new Map([...value].filter(([key]) => !foreign.has(key))) : value
+  return Effect.provideService(read(name, known), Variable, foreignVariable)
+}
+
+const read = Effect.fnUntraced(function* (
   name: string,
   value: Plain
-): Effect.fn.Return<DescribedServer, ConfigInvalid> {
+): Effect.fn.Return<DescribedServer | undefined, ConfigInvalid> {
   const entry = yield* Effect.mapError(decodeEntry(objectOf(value ?? new Map())), (error) => invalid(name, error))
+  if (entry.disabled) return undefined
   const common = { name, ...Struct.pick(entry, settings), ...(entry.sampling && { sampling: entry.sampling }) }
-  const { cwd, env, headers, oauth, transport: given, url } = entry
+  const { cwd, env, headers, inheritNetwork, oauth, transport: given = entry.type, url } = entry
   const command = String(entry.command ?? "")
-  const transport = given?.text ?? inferTransport({ command: command === "" ? undefined : command, url: url?.text })
+  const named = given?.text.replace(/^streamable(?:-http|Http)$/, "streamable_http")
+  const transport = named ?? inferTransport({ command: command === "" ? undefined : command, url: url?.text })
   if (transport === "stdio") {
     const { args, program } = yield* commandOf(name, command, entry.args)
     const written = { command: program.written, cwd: cwd?.written }
-    return { ...common, transport, command: program.text, args, env, cwd: cwd?.text, written }
+    return { ...common, transport, command: program.text, args, env, inheritNetwork, cwd: cwd?.text, written }
   }
   if (transport !== "sse" && transport !== "http" && transport !== "streamable_http") {
     const written = JSON.stringify(given?.written)

@@ -20,6 +20,7 @@ import { visible } from "../../internal/base/text.ts"
 import { Limits } from "../../Limits.ts"
 import type { StdioServer } from "../McpConfig.ts"
 import * as JsonRpc from "./jsonRpc.ts"
+import { networkVariables } from "./serverEntry.ts"
 
 /** Receives, when a server starts, what reads its last error output: the end of a sentence, "" when there is none. */
 export type OnErrorOutput = (last: () => string) => void
@@ -84,7 +85,8 @@ export const open = Effect.fnUntraced(function* (
 
 const command = (server: StdioServer, forceKillAfter: Duration.Duration) => {
   const { env, platform } = globalThis.process
-  const inherited = ["PATH", "HOME", "LANG"].flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]]))
+  const names = ["PATH", "HOME", "LANG", ...(server.inheritNetwork ? networkVariables : [])]
+  const inherited = names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]]))
   return ChildProcess.make(server.command, [...server.args], {
     env: { ...Object.fromEntries(inherited), ...server.env },
     extendEnv: false,
