@@ -3,7 +3,8 @@
  *
  * Every route asks `Access` for the caller of its request. A run belongs to the caller who started it, and no other
  * caller can find it. Without a layer of this module, only programs and pages of the same machine are admitted, as the
- * operator of the server.
+ * operator of the server. On a machine that others use too, `localToken` admits only those who know the token of this
+ * start.
  *
  * @since 0.2.0
  */
@@ -16,6 +17,7 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { Forbidden, Unauthorized } from "./HttpProblem.ts"
 import { foreign, isLoopback, type Names } from "./internal/sameMachine.ts"
+import * as Secrets from "./internal/secrets.ts"
 
 // ---------------------------------------------------------------- models
 
@@ -101,8 +103,7 @@ export const layer = (authenticate: Authenticate, options: Options = {}): Layer.
 export const bearer = <R = never>(
   verify: (token: Redacted.Redacted<string>) => Effect.Effect<Option.Option<Caller>, never, R>,
   options: Options = {}
-): Layer.Layer<never, never, R> =>
-  verified(verify, options, ({ headers }) => /^bearer +(\S+)$/i.exec(headers["authorization"] ?? "")?.[1])
+): Layer.Layer<never, never, R> => verified(verify, options, bearerOf)
 
 /**
  * Admits requests with a cookie, such as that of a session. Set the cookie with `SameSite`, and give `origins` only to
@@ -121,6 +122,45 @@ export const cookie = <R = never>(
 ): Layer.Layer<never, never, R> => verified(verify, options, ({ cookies }) => cookies[name])
 
 /**
+ * Creates a token for one start of a server, of 256 random bits.
+ *
+ * @category constructors
+ * @since 0.2.0
+ */
+export const makeToken: Effect.Effect<Redacted.Redacted> = Secrets.random
+
+/**
+ * Admits requests from the same machine that carry a token as their bearer token, as the operator. Without it every
+ * program of every user of the machine is admitted. Show the token where only the user sees it, such as in the terminal
+ * that started the server.
+ *
+ * @example
+ * const AccessLive = Layer.unwrap(
+ *   Effect.gen(function* () {
+ *     const token = yield* Access.makeToken
+ *     yield* Console.log(`authorization: Bearer ${Redacted.value(token)}`)
+ *     return Access.localToken(token)
+ *   })
+ * )
+ *
+ * @category layers
+ * @since 0.2.0
+ */
+export const localToken = (token: Redacted.Redacted, options: Options = {}): Layer.Layer<never> => {
+  const verified = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+    Effect.filterOrFail(
+      Secrets.isSame(bearerOf(request) ?? "", token),
+      (isSame) => isSame,
+      () => new Unauthorized()
+    )
+  )
+  return layer(
+    Effect.tap(local, () => verified),
+    options
+  )
+}
+
+/**
  * Admits everything that comes from the same machine, as the operator.
  *
  * @category constructors
@@ -131,6 +171,9 @@ export const local: Authenticate = Effect.flatMap(HttpServerRequest.HttpServerRe
     ? Effect.succeed(operator)
     : Effect.fail(new Forbidden({ detail: "only this machine is admitted: the server has no Access layer" }))
 )
+
+const bearerOf = ({ headers }: HttpServerRequest.HttpServerRequest): string | undefined =>
+  /^bearer +(\S+)$/i.exec(headers["authorization"] ?? "")?.[1]
 
 const verified = <R>(
   verify: (secret: Redacted.Redacted<string>) => Effect.Effect<Option.Option<Caller>, never, R>,

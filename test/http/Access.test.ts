@@ -75,6 +75,24 @@ describe("Access", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("admits only those of this machine who know the token of this start", () =>
+    Effect.gen(function* () {
+      const [token, other] = [yield* Access.makeToken, yield* Access.makeToken]
+      assert.notStrictEqual(Redacted.value(token), Redacted.value(other))
+      assert.match(Redacted.value(token), /^[\w-]{43}$/)
+      const { url } = yield* serve({ replies: [final("Done.")], with: Access.localToken(token) })
+      for (const authorization of ["", "Bearer wrong", `Bearer ${Redacted.value(other)}`, Redacted.value(token)]) {
+        assert.strictEqual((yield* ask(`${url}/runs`, { headers: { authorization } })).status, 401)
+      }
+      const authorization = `Bearer ${Redacted.value(token)}`
+      const page = { authorization, origin: "https://evil.example" }
+      assert.strictEqual((yield* ask(`${url}/runs`, { headers: page })).status, 403)
+      assert.strictEqual((yield* ask(`${url}/runs`, { headers: { authorization, host: "evil.example" } })).status, 403)
+      const client = yield* as(url, Redacted.value(token))
+      assert.strictEqual((yield* client.run("clerk", "Work.")).text, "Done.")
+    }).pipe(Effect.scoped)
+  )
+
   it.live("hides the runs of a caller from others, under every name they may choose", () =>
     Effect.gen(function* () {
       const { url } = yield* serve({ replies: [final("A secret.")], with: Access.bearer(verify) })

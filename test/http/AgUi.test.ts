@@ -2,7 +2,7 @@
 import { type BaseEvent, HttpAgent, type Interrupt, type ResumeEntry } from "@ag-ui/client"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Option, Queue, Redacted, Schedule, Schema } from "effect"
-import { Agent, Hooks, Policy, Skill } from "kernai"
+import { Agent, Hooks, Media, Model, Policy, type Provider, Skill } from "kernai"
 import { Access, AgUi } from "kernai/http"
 import { MockProvider } from "kernai/testing"
 import { command, final } from "../support/blocks.ts"
@@ -89,6 +89,9 @@ const interruptsOf = (agent: HttpAgent): ReadonlyArray<Interrupt> => agent.pendi
 
 const answers = (agent: HttpAgent, payload: object): Array<ResumeEntry> =>
   interruptsOf(agent).map(({ id }) => ({ interruptId: id, status: "resolved", payload }))
+
+/** The smallest picture. */
+const dot = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 describe("AgUi", () => {
   it.live("streams text, reasoning and tool calls to HttpAgent, step by step", () =>
@@ -215,6 +218,126 @@ describe("AgUi", () => {
       assert.notInclude(typesOf(received), "STATE_SNAPSHOT")
       const sends = new HttpAgent({ url: `${url}/agui`, threadId: "thread2", initialState: { admin: true } })
       assert.include((yield* send(sends, "Hello.")).error?.message ?? "", "no context from clients")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live(
+    "shows plans, tasks and agents as activities that change in place, and takes them back in a conversation",
+    () =>
+      Effect.gen(function* () {
+        const helper = Agent.make({ name: "helper", instructions: "You help.", model: "scripted", skills: [] })
+        const boss = Agent.make({
+          name: "boss",
+          instructions: "You lead.",
+          model: "scripted",
+          skills: "all",
+          agents: [helper]
+        })
+        const tasks = [{ id: "look", agent: "helper", input: "Who?" }]
+        const plan = `<block type="plan">${JSON.stringify({ goal: "pay", tasks })}</block>`
+        const pieces = yield* Queue.unbounded<string>()
+        const first = spoken(pieces)
+        const rest = MockProvider.make(
+          final("Eva."),
+          final("It was Eva."),
+          plan,
+          final("Eva."),
+          final("It was Eva."),
+          final("Still Eva.")
+        )
+        let isFirst = true
+        const model: Provider.ProviderShape = {
+          name: "two",
+          stream: (request) => {
+            const one = isFirst ? first : rest
+            isFirst = false
+            return one.stream(request)
+          }
+        }
+        const { url } = yield* serve({ agent: boss, model })
+        const agent = agentOf(url)
+        const asked = yield* Effect.forkChild(send(agent, "Ask."))
+        yield* Queue.offer(pieces, "I ask.\n")
+        // From here on the page follows live: the state of an agent is not stored.
+        yield* until(() => said(agent).some((message) => message.startsWith("assistant: I ask.")))
+        yield* Queue.offerAll(pieces, [command("helper", "Who is it?"), ""])
+        const received = yield* Fiber.join(asked)
+        assert.isUndefined(received.error)
+        const activities = () =>
+          agent.messages.flatMap((message) =>
+            message.role === "activity" ? [[message.activityType, JSON.parse(JSON.stringify(message.content))]] : []
+          )
+        assert.strictEqual(activities().length, 1)
+        assert.deepInclude(activities()[0]?.[1], { agent: "helper", status: "completed" })
+        assert.strictEqual(received.events.filter(({ type }) => type === "ACTIVITY_SNAPSHOT").length, 2)
+        const planned = yield* send(agent, "Plan.")
+        assert.isUndefined(planned.error)
+        assert.deepStrictEqual(
+          activities()
+            .slice(1)
+            .map(([type]) => type),
+          ["plan", "task"]
+        )
+        assert.deepStrictEqual(activities()[1]?.[1], { goal: "pay", tasks: ["look"] })
+        assert.deepInclude(activities()[2]?.[1], { name: "look", status: "completed" })
+        const again = yield* send(agent, "Again?")
+        assert.isUndefined(again.error)
+        assert.strictEqual(said(agent).at(-1), "assistant: Still Eva.")
+      }).pipe(Effect.scoped)
+  )
+
+  it.live("takes media of a page, and gives it the address of those that a skill makes", () =>
+    Effect.gen(function* () {
+      const bytes = Uint8Array.from(atob(dot), (char) => char.charCodeAt(0))
+      let isShown = false
+      const draw = Skill.make("draw", {
+        description: "Draws",
+        input: Schema.Struct({}),
+        // The page may begin to follow live a moment later.
+        execute: (_, { progress }) =>
+          Effect.repeat(progress({ done: 1 }), { until: () => isShown, schedule: Schedule.spaced("20 millis") }).pipe(
+            Effect.as(Media.fromBytes(bytes, "image/png"))
+          )
+      })
+      const eyes = Model.make("scripted", { capabilities: ["vision"] })
+      const model = MockProvider.make({ calls: [{ name: "draw", params: {} }] }, "A dot.", "Two dots.")
+      const { url } = yield* serve({ agent: { ...native, model: eyes }, skills: [draw], model })
+      const agent = agentOf(url)
+      agent.subscribe({ onCustomEvent: () => void (isShown = true) })
+      const source = { type: "data" as const, value: dot, mimeType: "image/png" }
+      agent.addMessage({
+        id: "user-0",
+        role: "user",
+        content: [
+          { type: "text", text: "Draw this." },
+          { type: "image", source }
+        ]
+      })
+      const received = yield* run(agent)
+      assert.isUndefined(received.error)
+      const asked = model.calls[0]?.messages.at(-1)?.content ?? []
+      assert.deepStrictEqual(
+        asked.map(({ type }) => type),
+        ["text", "image"]
+      )
+      const customs = received.events.filter(({ type }) => type === "CUSTOM")
+      assert.deepInclude(customs[0], { name: "progress" })
+      const file = customs.find(({ name }) => name === "file")?.["value"]
+      const address = Schema.decodeUnknownSync(Schema.Struct({ url: Schema.String, mediaType: Schema.String }))(file)
+      assert.strictEqual(address.mediaType, "image/png")
+      const response = yield* Effect.promise(() => fetch(url + address.url))
+      assert.strictEqual(response.headers.get("content-type"), "image/png")
+      assert.deepStrictEqual(new Uint8Array(yield* Effect.promise(() => response.arrayBuffer())), bytes)
+      // The picture of the page stays in the conversation.
+      yield* send(agent, "And now?")
+      assert.isTrue(model.lastCall?.messages.some(({ content }) => content.some(({ type }) => type === "image")))
+      const wrong = agentOf(url, "thread2")
+      wrong.addMessage({
+        id: "user-0",
+        role: "user",
+        content: [{ type: "image", source: { ...source, value: "no base64!" } }]
+      })
+      assert.include((yield* run(wrong)).error?.message ?? "", "base64")
     }).pipe(Effect.scoped)
   )
 
