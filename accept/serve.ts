@@ -43,7 +43,7 @@ export const serve = (): Promise<ReadonlyArray<Line>> =>
     ),
     ofFiles(
       tested,
-      "the A2A client reads the card, sends and streams messages, answers, lists, cancels and resubscribes",
+      "A2A clients of versions 1.0 and 0.3 send and stream messages, answer, list, cancel and resubscribe",
       ["test/http/A2a.test.ts"]
     ),
     ofFiles(

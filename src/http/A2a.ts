@@ -1,5 +1,5 @@
 /**
- * An agent as a server of the A2A protocol 1.0, over JSON-RPC.
+ * An agent as a server of the A2A protocol 1.0, over JSON-RPC, which also answers clients of version 0.3.
  *
  * A task is a run, and its context a conversation: a message in the context of an earlier one continues it. A task that
  * waits for a person is in state `INPUT_REQUIRED`, and a message to it answers.
@@ -19,7 +19,8 @@ import { Conflict, type HttpProblem } from "./HttpProblem.ts"
 import { A2aFold } from "./internal/a2aFold.ts"
 import { listOf, ListOf } from "./internal/a2aList.ts"
 import * as Replies from "./internal/a2aReply.ts"
-import { read, receive, Rpc, Send, TaskOf } from "./internal/a2aRequest.ts"
+import { callOf } from "./internal/a2aOlder.ts"
+import { type Call, read, receive, Rpc, Send, TaskOf } from "./internal/a2aRequest.ts"
 import * as Tasks from "./internal/a2aTask.ts"
 import * as Routes from "./internal/callerRoute.ts"
 import type { Answering } from "./internal/conversations.ts"
@@ -85,7 +86,11 @@ const cardOf = (name: string, description: string, url: string): JsonObject => (
   name,
   description,
   version: "1.0.0",
-  supportedInterfaces: [{ url, protocolBinding: "JSONRPC", protocolVersion: "1.0" }],
+  supportedInterfaces: ["1.0", "0.3"].map((protocolVersion) => ({ url, protocolBinding: "JSONRPC", protocolVersion })),
+  // Clients of version 0.3 look here.
+  protocolVersion: "0.3.0",
+  url,
+  preferredTransport: "JSONRPC",
   capabilities: { streaming: true, pushNotifications: false },
   defaultInputModes: ["text/plain"],
   defaultOutputModes: ["text/plain"],
@@ -94,11 +99,13 @@ const cardOf = (name: string, description: string, url: string): JsonObject => (
 
 const respond = (runs: CallerRuns, agent: string) =>
   Effect.gen(function* () {
-    const rpc = yield* Routes.body(Rpc)
+    const rpc = callOf(yield* Routes.body(Rpc))
     const { headers } = yield* HttpServerRequest.HttpServerRequest
-    const version = headers["a2a-version"]
-    if (version !== undefined && version !== "" && !version.startsWith("1.")) {
-      return Replies.json(Replies.refusalOf(rpc, { code: -32009, message: "This server speaks version 1.0." }))
+    const version = headers["a2a-version"] ?? ""
+    // Methods have other names in the other version, so a client without the header is understood, too.
+    if (version !== "" && !version.startsWith(rpc.version === "1.0" ? "1." : "0.3")) {
+      const message = "This server speaks versions 1.0 and 0.3, each with its own methods."
+      return Replies.json(Replies.refusalOf(rpc, { code: -32009, message }))
     }
     return yield* Effect.catch(called(runs, agent, rpc), (problem) => {
       const error = Replies.errorOf(rpc.method, problem)
@@ -109,7 +116,7 @@ const respond = (runs: CallerRuns, agent: string) =>
 const called = Effect.fnUntraced(function* (
   runs: CallerRuns,
   agent: string,
-  rpc: Rpc
+  rpc: Call
 ): Effect.fn.Return<HttpServerResponse.HttpServerResponse, HttpProblem, Scope.Scope> {
   switch (rpc.method) {
     case "SendMessage": {
@@ -149,7 +156,7 @@ const called = Effect.fnUntraced(function* (
 /** The task as it stands, and then what happens to it. */
 const streamed = Effect.fnUntraced(function* (
   runs: CallerRuns,
-  rpc: Rpc,
+  rpc: Call,
   { after, runId }: Answering
 ): Effect.fn.Return<HttpServerResponse.HttpServerResponse, HttpProblem, Scope.Scope> {
   yield* runs.place

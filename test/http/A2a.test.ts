@@ -1,6 +1,7 @@
 /** The client of the A2A protocol as it comes, `@a2a-js/sdk`, against an agent that is served. */
 import { Role, type StreamResponse, type Task, TaskState } from "@a2a-js/sdk"
 import { type Client, ClientFactory, JsonRpcTransportFactory } from "@a2a-js/sdk/client"
+import { LegacyJsonRpcTransport } from "@a2a-js/sdk/compat/v0_3/client"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Option, Queue, Redacted, Schedule, Schema } from "effect"
 import { Agent, Policy, Skill } from "kernai"
@@ -68,7 +69,7 @@ const message = (content: Content, ids: { readonly contextId?: string; readonly 
 
 const text = (value: string, ids = {}) => message({ $case: "text", value }, ids)
 
-const send = (client: Client, sent: Parameters<Client["sendMessage"]>[0]) =>
+const send = (client: Pick<Client, "sendMessage">, sent: Parameters<Client["sendMessage"]>[0]) =>
   Effect.promise(async (): Promise<Task> => {
     const result = await client.sendMessage(sent)
     if ("messageId" in result) throw new Error("a message is no task")
@@ -295,6 +296,41 @@ describe("A2a", () => {
       assert.deepStrictEqual(wordsOf(yield* get()), ["Good day."])
       assert.deepStrictEqual(wordsOf(yield* get(1)), ["Good day."])
       assert.deepStrictEqual(wordsOf(yield* get(0)), [])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("speaks version 0.3 with clients that do", () =>
+    Effect.gen(function* () {
+      const pieces = yield* Queue.unbounded<string>()
+      const paying = yield* serve({ with: asks, model: payAndSay() })
+      const speaking = yield* serve({ model: spoken(pieces) })
+      const card = yield* Effect.promise(async () => (await fetch(`${paying.url}/.well-known/agent-card.json`)).text())
+      assert.deepInclude(JSON.parse(card), {
+        protocolVersion: "0.3.0",
+        url: `${paying.url}/a2a`,
+        preferredTransport: "JSONRPC"
+      })
+      const client = new LegacyJsonRpcTransport({ endpoint: `${paying.url}/a2a` })
+      const waiting = yield* send(client, text("Pay Eva."))
+      assert.strictEqual(stateOf(waiting), "TASK_STATE_INPUT_REQUIRED")
+      assert.deepStrictEqual(wordsOf(waiting), ["Pay Eva."])
+      const asked = waiting.status?.message?.parts.map(({ content }) => content?.value) ?? []
+      assert.deepInclude(asked[1], { name: "pay", input: { to: "Eva" } })
+      const answer = message({ $case: "data", value: { approved: true } }, { taskId: waiting.id })
+      const seen = yield* collect(client.sendMessageStream(answer))
+      assert.deepStrictEqual([seen.answer, seen.states.at(-1)], ["Done.", "TASK_STATE_COMPLETED"])
+      const task = yield* Effect.promise(() => client.getTask(named(waiting.id)))
+      assert.deepStrictEqual(answerOf(task), ["Done."])
+      assert.include(yield* failureOf(() => client.getTask(named("nix"))), "There is no such run.")
+      const speaker = new LegacyJsonRpcTransport({ endpoint: `${speaking.url}/a2a` })
+      const begun = yield* send(speaker, { ...text("Speak."), configuration: immediately })
+      const following = yield* Effect.forkChild(collect(speaker.resubscribeTask({ tenant: "", id: begun.id })))
+      const cancelled = yield* Effect.promise(() => speaker.cancelTask(named(begun.id)))
+      assert.strictEqual(stateOf(cancelled), "TASK_STATE_CANCELED")
+      yield* Effect.exit(Fiber.join(following))
+      assert.strictEqual(yield* codeOf(paying.url, "tasks/pushNotificationConfig/set", {}), -32003)
+      assert.strictEqual(yield* codeOf(paying.url, "tasks/get", { "a2a-version": "0.3" }), -32602)
+      assert.strictEqual(yield* codeOf(paying.url, "tasks/get", { "a2a-version": "1.0" }), -32009)
     }).pipe(Effect.scoped)
   )
 

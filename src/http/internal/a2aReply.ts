@@ -5,7 +5,8 @@
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import type { JsonObject } from "../../internal/base/json.ts"
 import type { HttpProblem } from "../HttpProblem.ts"
-import type { Rpc } from "./a2aRequest.ts"
+import * as Older from "./a2aOlder.ts"
+import type { Call, Rpc } from "./a2aRequest.ts"
 
 /** An error of the protocol. */
 export interface RpcError {
@@ -13,11 +14,11 @@ export interface RpcError {
   readonly message: string
 }
 
-/** The reply to a call. */
-export const replyOf = ({ id = null }: Pick<Rpc, "id">, result: JsonObject): JsonObject => ({
+/** The reply to a call, in the version of the call. */
+export const replyOf = ({ id = null, version }: Pick<Call, "id" | "version">, result: JsonObject): JsonObject => ({
   jsonrpc: "2.0",
   id,
-  result
+  result: version === "1.0" ? result : Older.resultOf(result)
 })
 
 /** The reply to a call that failed. */

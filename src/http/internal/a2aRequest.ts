@@ -26,6 +26,11 @@ export const Rpc = Schema.Struct({
 /** A call of the protocol. */
 export type Rpc = typeof Rpc.Type
 
+/** A call in the words of version 1.0, and the version it was made in. */
+export interface Call extends Rpc {
+  readonly version: "1.0" | "0.3"
+}
+
 const HistoryLength = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
 const Part = Schema.Struct({

@@ -1,0 +1,97 @@
+/**
+ * The protocol 0.3 in the words of 1.0, and back: other names of methods and states, and a `kind` in every value.
+ */
+
+import { isJsonObject, type Json, type JsonObject, jsonObject } from "../../internal/base/json.ts"
+import type { Call, Rpc } from "./a2aRequest.ts"
+
+const methods: ReadonlyMap<string, string> = new Map([
+  ["message/send", "SendMessage"],
+  ["message/stream", "SendStreamingMessage"],
+  ["tasks/get", "GetTask"],
+  ["tasks/cancel", "CancelTask"],
+  ["tasks/resubscribe", "SubscribeToTask"],
+  ["tasks/pushNotificationConfig/set", "CreateTaskPushNotificationConfig"],
+  ["tasks/pushNotificationConfig/get", "GetTaskPushNotificationConfig"],
+  ["tasks/pushNotificationConfig/list", "ListTaskPushNotificationConfigs"],
+  ["tasks/pushNotificationConfig/delete", "DeleteTaskPushNotificationConfig"],
+  ["agent/getAuthenticatedExtendedCard", "GetExtendedAgentCard"]
+])
+
+/** A call in the words of version 1.0, with the version it was made in. */
+export const callOf = (rpc: Rpc): Call => {
+  const method = methods.get(rpc.method)
+  return method === undefined
+    ? { ...rpc, version: "1.0" }
+    : { ...rpc, method, params: paramsOf(rpc.params), version: "0.3" }
+}
+
+const paramsOf = (given: Json = {}): Json => {
+  const params = jsonObject(given)
+  const message = params["message"]
+  if (!isJsonObject(message)) return params
+  const { blocking, ...configuration } = jsonObject(params["configuration"])
+  return {
+    ...params,
+    message: { ...message, parts: listOf(message["parts"]).map(fileAsPart) },
+    configuration: { ...configuration, returnImmediately: blocking === false }
+  }
+}
+
+const fileAsPart = (part: Json): Json => {
+  const file = isJsonObject(part) ? part["file"] : undefined
+  if (!isJsonObject(file)) return part
+  const { bytes, mimeType, uri } = file
+  return {
+    ...(bytes === undefined ? {} : { raw: bytes }),
+    ...(uri === undefined ? {} : { url: uri }),
+    ...(mimeType === undefined ? {} : { mediaType: mimeType })
+  }
+}
+
+/** A result in the words of version 0.3. */
+export const resultOf = (result: JsonObject): JsonObject => {
+  const { artifactUpdate, statusUpdate, task = result } = result
+  if (isJsonObject(statusUpdate)) {
+    const status = statusOf(statusUpdate["status"])
+    return { kind: "status-update", ...statusUpdate, status, final: rests.has(status["state"]) }
+  }
+  if (isJsonObject(artifactUpdate)) {
+    return { kind: "artifact-update", ...artifactUpdate, artifact: artifactOf(artifactUpdate["artifact"]) }
+  }
+  const { artifacts, history, status, ...rest } = jsonObject(task)
+  return {
+    kind: "task",
+    ...rest,
+    status: statusOf(status),
+    artifacts: listOf(artifacts).map(artifactOf),
+    history: listOf(history).map(messageOf)
+  }
+}
+
+/** States in which a task does nothing more by itself. */
+const rests: ReadonlySet<Json | undefined> = new Set(["completed", "failed", "canceled", "rejected", "input-required"])
+
+const statusOf = (given: Json | undefined): JsonObject => {
+  const { message, state, ...rest } = jsonObject(given)
+  const word =
+    typeof state === "string" ? state.replace("TASK_STATE_", "").toLowerCase().replaceAll("_", "-") : "unknown"
+  return { ...rest, state: word, ...(message === undefined ? {} : { message: messageOf(message) }) }
+}
+
+const messageOf = (given: Json): JsonObject => {
+  const { parts, role, ...rest } = jsonObject(given)
+  return { kind: "message", ...rest, role: role === "ROLE_USER" ? "user" : "agent", parts: listOf(parts).map(partOf) }
+}
+
+const artifactOf = (given: Json | undefined): JsonObject => {
+  const { parts, ...rest } = jsonObject(given)
+  return { ...rest, parts: listOf(parts).map(partOf) }
+}
+
+const partOf = (part: Json): JsonObject => {
+  const { data, text } = jsonObject(part)
+  return data === undefined ? { kind: "text", text: text ?? "" } : { kind: "data", data }
+}
+
+const listOf = (value: Json | undefined): ReadonlyArray<Json> => (Array.isArray(value) ? value : [])
