@@ -44,10 +44,10 @@ const names = [
 /** Takes the settings from the flags of a command, with absolute paths. */
 export const ofFlags = Effect.fnUntraced(function* (flags: Settings) {
   if (flags.model !== undefined && flags.script !== undefined) {
-    return yield* usage("--model and --script exclude each other")
+    return yield* usage("--model and --script cannot be used together")
   }
   if (flags.skills === false && flags.skillsFrom !== undefined) {
-    return yield* usage("--no-skills and --skills-from exclude each other")
+    return yield* usage("--no-skills and --skills-from cannot be used together")
   }
   const path = yield* Path.Path
   const absolute = (file: string | undefined) => (file === undefined ? undefined : path.resolve(file))

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Exit } from "effect"
 import { CliError } from "effect/cli"
+import { readFileSync } from "node:fs"
 import { codeOf, Codes, CommandFailed, help, usage } from "../../src/cli/exit.ts"
 
 describe("the exit code", () => {
@@ -19,6 +20,12 @@ describe("the exit code", () => {
   ]
   it.each(ends)("of %s is as documented", (_, exit, code) => {
     assert.strictEqual(codeOf(exit), code)
+  })
+
+  it("is listed in the documentation", () => {
+    const page = readFileSync(new URL("../../docs/command-line.md", import.meta.url), "utf8")
+    const rows = [...page.matchAll(/^\| (\d+) \| /gm)].map(([, code]) => Number(code))
+    assert.deepStrictEqual(rows, Object.values(Codes))
   })
 
   it("is listed in the help", () => {

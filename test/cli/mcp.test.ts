@@ -340,7 +340,7 @@ describe("kernai mcp", () => {
       // An address for documentation (RFC 5737).
       const elsewhere = yield* kernaiIn(folder, "mcp", "serve", "--http", "--host", "192.0.2.1")
       assert.deepStrictEqual([elsewhere.code, elsewhere.out], [2, ""])
-      assert.include(elsewhere.error, "192.0.2.1, port 0, cannot be listened on (EADDRNOTAVAIL)")
+      assert.include(elsewhere.error, "cannot listen on 192.0.2.1, port 0 (EADDRNOTAVAIL)")
     })
   )
 

@@ -28,7 +28,7 @@ describe("kernai run", () => {
     ],
     [
       ["run", "--model", "ollama/x", "--no-skills", "--skills-from", "skills", "Hi?"],
-      "--no-skills and --skills-from exclude each other"
+      "--no-skills and --skills-from cannot be used together"
     ],
     [["run", "--image", "cat.png"], "--image needs --model: without a model the conversation is fixed"],
     [["run", "--system", "Be brief."], "--system needs --model"],
@@ -167,7 +167,7 @@ describe("kernai", () => {
 describe("kernai with --json", () => {
   const mistakes: ReadonlyArray<readonly [args: ReadonlyArray<string>, reason: string]> = [
     [["run", "--model", "anthropic/x", "--json", "Hi?"], "ANTHROPIC_API_KEY is not set"],
-    [["run", "--json", "--events"], "--json and --events exclude each other"],
+    [["run", "--json", "--events"], "--json and --events cannot be used together"],
     [["run", "--json", "--max-steps", "0"], '--max-steps: "0". Expected: a number from 1'],
     [["run", "--json=true", "Hi?"], "a question needs a model"],
     [["run", "--json", "--nonsense"], "Unrecognized flag: --nonsense"],

@@ -177,7 +177,7 @@ describe("a stored run", () => {
         assert.include(again.error, `expected ${revision}`)
         const late = yield* kernai(["runs", "deny", id, ...sqliteOf(folder)])
         assert.strictEqual(late.code, 2)
-        assert.include(late.error, "asks nothing")
+        assert.include(late.error, "has no open question")
 
         const exported = yield* kernai(["runs", "export", id, ...sqliteOf(folder)])
         const records = exported.out.trimEnd().split("\n")
@@ -219,7 +219,9 @@ describe("a stored run", () => {
         assert.strictEqual(traceOf(folder), "")
         const shown = yield* kernai(["runs", "show", id, ...sqliteOf(folder)])
         assert.include(shown.out, "status    completed")
-        assert.include(shown.out, "not today")
+        assert.include(shown.out, "    denied by the command line: not today\n")
+        const replayed = yield* kernai(["runs", "replay", id, ...sqliteOf(folder)])
+        assert.include(replayed.out, "no difference: ", replayed.error)
       }),
     60_000
   )
@@ -386,26 +388,26 @@ describe("a stored run", () => {
       ["run", "Hello", "--detach", "--store", "sqlite:runs.db", ...flags],
       `${flags[0]} is for 'kernai worker'`
     ]),
-    [["run", "--model", "ollama/x", "--store", "sqlite:runs.db"], "there is no question"],
+    [["run", "--model", "ollama/x", "--store", "sqlite:runs.db"], "a question is missing"],
     [["worker", "--store", "sqlite:runs.db"], "no model is named: give --model"],
     [
       ["worker", "--store", "sqlite:runs.db", "--model", "ollama/x", "--agent-name", "w.yaml"],
-      "--agent-name is the name of an agent; --agent is for its file"
+      "--agent-name takes a name; --agent takes a file"
     ],
     [["chat"], "no model is named: give --model"],
-    [["chat", "--model", "ollama/x", "--script", "none.json"], "--model and --script exclude each other"],
+    [["chat", "--model", "ollama/x", "--script", "none.json"], "--model and --script cannot be used together"],
     [["chat", "--script", "none.json", "--max-steps", "1"], "none.json cannot be read (NotFound)"],
     [
       ["chat", "--script", "none.json", "--no-skills", "--skills-from", "skills"],
-      "--no-skills and --skills-from exclude each other"
+      "--no-skills and --skills-from cannot be used together"
     ],
     [
       ["worker", "--script", "none.json", "--no-skills", "--skills-from", "skills", "--store", "sqlite:runs.db"],
-      "--no-skills and --skills-from exclude each other"
+      "--no-skills and --skills-from cannot be used together"
     ],
     [["chat", "--script", "."], "cli is "],
     [["scenario", "matrix", "nowhere", "--concurrency", "1", "--timeout", "1"], "nowhere cannot be read"],
-    [["scenario", "run", ".", "--no-logs", "--log", "logs"], "--no-logs and --log exclude each other"]
+    [["scenario", "run", ".", "--no-logs", "--log", "logs"], "--no-logs and --log cannot be used together"]
   ]
   const numbers = [
     ["runs", "list", "--store", "sqlite:runs.db", "--limit"],
@@ -472,8 +474,8 @@ describe("a stored run", () => {
       for (const [args, reason] of [
         [["export", runId, file], "already exists"],
         [["export", runId, join(folder, "none", "out.jsonl")], "cannot be written"],
-        [["approve", runId, "--input", "{"], "--input has to be a JSON object"],
-        [["approve", runId, "--input", "[1]"], "--input has to be a JSON object or a JSON text"],
+        [["approve", runId, "--input", "{"], "--input must be a JSON object"],
+        [["approve", runId, "--input", "[1]"], "--input must be a JSON object or a JSON text"],
         [["show", "none"], "there is no run none in this store"],
         [["approve", "none"], "there is no run none in this store"],
         [["replay", "none"], "there is no run none in this store"],

@@ -33,7 +33,7 @@ describe("the settings of a run", () => {
     })
   })
 
-  it.effect("name files by absolute paths, and refuse flags that exclude each other", () =>
+  it.effect("name files by absolute paths, and refuse flags that cannot be used together", () =>
     Effect.gen(function* () {
       const settings = yield* Settings.ofFlags({ agent: "a.yaml", mcp: "/m.yml", system: "Sing.", yes: undefined })
       assert.deepStrictEqual(settings, { agent: `${process.cwd()}/a.yaml`, mcp: "/m.yml", system: "Sing." })
@@ -41,7 +41,7 @@ describe("the settings of a run", () => {
         { model: "a/b", script: "c" },
         { skills: false, skillsFrom: "d" }
       ]) {
-        assert.match((yield* Effect.flip(Settings.ofFlags(flags))).message, /exclude each other$/)
+        assert.match((yield* Effect.flip(Settings.ofFlags(flags))).message, /cannot be used together$/)
       }
     }).pipe(Effect.provide(NodePath.layer))
   )

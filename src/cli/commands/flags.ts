@@ -116,5 +116,5 @@ export const formOf = (input: Omit<Values<typeof form>, "color">): Effect.Effect
   const [chosen = "text", other] = (["quiet", "json", "events"] as const).filter((form) => input[form])
   return other === undefined
     ? Effect.succeed<Form>(chosen)
-    : Effect.fail(usage(`--${chosen} and --${other} exclude each other`))
+    : Effect.fail(usage(`--${chosen} and --${other} cannot be used together`))
 }

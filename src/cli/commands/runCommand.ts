@@ -88,13 +88,14 @@ const play = Effect.fnUntraced(function* (input: RunFlags, form: Form) {
     const { replay } = yield* Effect.promise(() => import("../replayModel.ts"))
     return yield* replay(yield* recordingOf(input), { form, color, maxSteps, store, opened })
   }
-  if (input.replay !== undefined) return yield* usage("--replay and --mcp exclude each other without --model")
+  if (input.replay !== undefined) return yield* usage("--replay and --mcp cannot be used together without --model")
   const { scriptedRun } = yield* Effect.promise(() => import("../mcp/scriptedRun.ts"))
   return yield* scriptedRun(mcp, { form, color, maxSteps, store, opened })
 })
 
 const questionOf = Effect.fnUntraced(function* ({ question, replay }: RunFlags) {
-  if (question === undefined) return yield* usage("there is no question: a recorded one is not stored with a model")
+  if (question === undefined)
+    return yield* usage("a question is missing: kernai run --model <provider>/<model> <question>")
   if (replay !== undefined) return yield* usage("--replay brings its own question: give one or the other")
   return question
 })

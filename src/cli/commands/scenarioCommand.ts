@@ -41,7 +41,7 @@ const run = Command.make(
   "run",
   runFlags,
   Effect.fnUntraced(function* (input) {
-    if (!input.logs && input.log !== undefined) return yield* usage("--no-logs and --log exclude each other")
+    if (!input.logs && input.log !== undefined) return yield* usage("--no-logs and --log cannot be used together")
     const model = input.model ?? (yield* ofEnvironment(process.env))
     const { runScenarios } = yield* Effect.promise(() => import("../runScenarios.ts"))
     yield* runScenarios({ ...input, model, log: input.logs ? (input.log ?? defaultLog) : undefined })

@@ -44,7 +44,7 @@ export const worker = Command.make(
   flags,
   Effect.fnUntraced(function* (input) {
     if (input.agentName.some((name) => /\.(ya?ml|json)$/i.test(name))) {
-      return yield* usage("--agent-name is the name of an agent; --agent is for its file")
+      return yield* usage("--agent-name takes a name; --agent takes a file")
     }
     const settings = yield* Settings.ofFlags(input)
     if (input.cluster && input.once) return yield* usage("--once is for a worker without --cluster")

@@ -77,7 +77,7 @@ const decodeJudged = Schema.decodeUnknownResult(Judged)
 const ownScorer = Effect.fnUntraced(function* (file: string) {
   const { default: own } = yield* exportsOf(file)
   if (typeof own !== "function") {
-    return yield* usage(`${Text.excerpt(file, 80)} has to export a function by default: (answer, question) => score`)
+    return yield* usage(`${Text.excerpt(file, 80)} must export a function by default: (answer, question) => score`)
   }
   const name = file.replace(/^.*[/\\]|\.[^.]*$/g, "")
   return Evaluation.scorer(name, (answer, question) =>

@@ -34,7 +34,7 @@ export const serve = Effect.fnUntraced(function* ({ allowHost, host = "127.0.0.1
     Effect.provide(isAgent ? yield* agentSkill(settings) : KernelLayer.skillsOf(CliAgent.skillsOf(settings))),
     Effect.mapError((error) =>
       error._tag === "ServeError"
-        ? usage(`${host}, port ${port}, cannot be listened on (${errorCode(error) ?? "refused"})`)
+        ? usage(`cannot listen on ${host}, port ${port} (${errorCode(error) ?? "refused"})`)
         : asUsage(error)
     )
   )

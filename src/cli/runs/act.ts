@@ -48,7 +48,7 @@ export const answer = Effect.fnUntraced(function* (approved: boolean, decision: 
       yield* storedAt(yield* RunStore, id, revision)
       const questions = yield* Session.questions(id)
       const asked = questions.map(({ callId }) => callId)
-      if (asked.length === 0) return yield* usage(`the run ${Text.excerpt(id, 80)} asks nothing`)
+      if (asked.length === 0) return yield* usage(`the run ${Text.excerpt(id, 80)} has no open question`)
       const named = Effect.forEach(decision.calls, (call) => pick(call, asked, "call", "that waits in this run"))
       const calls = decision.calls.length > 0 ? new Set(yield* named) : asked
       const answers = Array.from(calls, (callId): Answer => ({
@@ -76,9 +76,7 @@ export const answer = Effect.fnUntraced(function* (approved: boolean, decision: 
 const Input = Schema.fromJsonString(Schema.Union([Schema.Record(Schema.String, Schema.Json), Schema.String]))
 
 const inputOf = (text: string) =>
-  Effect.mapError(Schema.decodeUnknownEffect(Input)(text), () =>
-    usage("--input has to be a JSON object or a JSON text")
-  )
+  Effect.mapError(Schema.decodeUnknownEffect(Input)(text), () => usage("--input must be a JSON object or a JSON text"))
 
 /** Cancels a run and the runs below it. */
 export const cancel = Effect.fnUntraced(function* ({ by, json, reason, ...target }: CancelFlags) {

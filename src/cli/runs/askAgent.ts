@@ -29,7 +29,7 @@ export const ask = Effect.fnUntraced(function* (settings: Settings.Settings, opt
   const { agent, kernel, model } = yield* CliAgent.make(settings, store, usual)
   const name = settings.model ?? (settings.script === undefined ? agent().name : "a scripted model")
   if (images.length > 0 && form === "text" && typeof model !== "string" && !Model.supports(model, "vision")) {
-    screen.progress(`${Text.excerpt(name, 80)} is not known to see pictures: it only learns that there is one\n`)
+    screen.progress(`${Text.excerpt(name, 80)} may not be able to see images: it is told only that there is one\n`)
   }
   const title = `with ${name}${options.store === undefined ? "" : ", stored"}`
   const events = Kernel.stream(agent(), [question, ...images], { context: Settings.contextOf(settings) })
@@ -60,7 +60,7 @@ const readImages = ({ image, root }: Options) =>
       const name = Text.excerpt(file, 80)
       const bytes = yield* Effect.mapError(readFile(file), (reason) => usage(`${name} cannot be sent: ${reason}`))
       const mimeType = Media.mimeTypeOf(file)
-      if (Media.kindOf(mimeType) !== "image") return yield* usage(`${name} has no extension of an image`)
+      if (Media.kindOf(mimeType) !== "image") return yield* usage(`${name} is not an image by its extension`)
       return Media.fromBytes(bytes, mimeType)
     })
   )

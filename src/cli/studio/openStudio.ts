@@ -41,7 +41,7 @@ export const open = Effect.fnUntraced(function* (input: StudioFlags) {
     }).pipe(Layer.provideMerge(NodeHttpServer.layer(createServer, { port, host: "127.0.0.1" })))
     const context = yield* Effect.mapError(Layer.build(server), (error) =>
       error._tag === "ServeError"
-        ? usage(`port ${port} of this machine cannot be listened on (${errorCode(error) ?? "refused"})`)
+        ? usage(`cannot listen on port ${port} (${errorCode(error) ?? "refused"})`)
         : usage(error.message)
     )
     const { address } = Context.get(context, HttpServer.HttpServer)

@@ -114,6 +114,29 @@ describe("kernai chat", () => {
     })
   )
 
+  it.live("keeps the flags of a conversation, until others are given", () =>
+    Effect.gen(function* () {
+      const folder = yield* place
+      const script = [final("Hello."), send("Oslo"), final("Sent."), final("Bye.")]
+      yield* talk(folder, script, ["hi"])
+      const none = {
+        script: undefined,
+        system: undefined,
+        skillsFrom: undefined,
+        maxSteps: undefined,
+        dialect: undefined
+      }
+      const second = yield* talk(folder, script, ["write", "y"], none)
+      assert.deepInclude(second, { out: "Sent.\n", failure: undefined })
+      assert.strictEqual(traceOf(folder), "sent to Oslo\n")
+      const third = yield* talk(folder, script, ["/skills", "bye"], { ...none, skills: false })
+      assert.include(third.progress, "there are no skills\n")
+      assert.strictEqual(third.out, "Bye.\n")
+      const other = yield* talk(folder, script, [], { ...none, session: "other" })
+      assert.include(other.failure?.reason ?? "", "no model is named")
+    })
+  )
+
   it.live("chats with the model of a provider", () =>
     Effect.gen(function* () {
       const { asked, env } = yield* ollama((body) => (body.includes("Hello.") ? final("Again.") : "Hello."))
