@@ -59,12 +59,12 @@ const launch = (run: Run): Effect.Effect<void, CallsError> => {
     return together(run, (beside, waits) => runWorkflow(run, outcome.plan, beside, waits))
   }
   const batch = concurrency === 1 ? [next] : pending
-  const isAsking = batch.some(({ kind }) => kind === "agent")
-  if (batch.length === 1 && !isAsking) return alone(run, next)
+  const asksAgents = batch.some(({ kind }) => kind === "agent")
+  if (batch.length === 1 && !asksAgents) return alone(run, next)
   const all = together(run, (beside) =>
     Effect.forEach(batch, (call) => beside(call, dispatch(run, call)), { concurrency, discard: true })
   )
-  return isAsking ? Budget.lending(run.budget, run.state.depth, all) : all
+  return asksAgents ? Budget.lending(run.budget, run.state.depth, all) : all
 }
 
 /** Launches one call. Its launch is stored before it is entered, and the result of a call that acts at once. */

@@ -21,7 +21,7 @@ import { ifOver, unlessLost } from "./ownership.ts"
 import { emit } from "../run/publish.ts"
 import { now, type Run } from "../run/run.ts"
 import type { TaskError } from "../run/stepErrors.ts"
-import { type Answer, askable, refusedEvent, scopeOf, type Target, targetOf } from "../target/targets.ts"
+import { askable, refusedEvent, scopeOf, type Target, targetOf } from "../target/targets.ts"
 import { withinTimeout } from "../run/timeLimit.ts"
 
 /** Runs a call. A call of another agent is a child run, whose own calls go through the middleware. */
@@ -68,19 +68,18 @@ export const send = Effect.fnUntraced(function* <A, E>(
   const spent = target.asks?.spent()
   const question = target.asks?.open()
   if (question !== undefined) return asking(call, question, spent)
-  const kept: Exit.Exit<Answer, unknown> = Exit.isSuccess(exit)
-    ? yield* Effect.exit(target.keep(exit.value, durationMs))
-    : Exit.failCause(exit.cause)
+  const used = spent === undefined ? { durationMs } : { durationMs, spent }
+  const kept = yield* Effect.exit(Effect.flatMap(exit, (answer) => target.keep(answer, durationMs)))
   if (Exit.isSuccess(kept)) {
     const { after, event, output, ...facts } = kept.value
     emit(run, event)
     if (after !== undefined) yield* after
-    return Calls.succeeded(call, output, { durationMs, ...(spent && { spent }), ...facts })
+    return Calls.succeeded(call, output, { ...used, ...facts })
   }
   const failure = failureIn(kept.cause)
   if (target.concerns(failure)) return yield* Effect.fail(failure)
   const { after, error, event, ...facts } = yield* target.fail(kept.cause, durationMs)
   emit(run, event)
   if (after !== undefined) yield* after
-  return Calls.failed(call, error, { durationMs, ...(spent && { spent }), ...facts })
+  return Calls.failed(call, error, { ...used, ...facts })
 })

@@ -11,17 +11,7 @@ import type { Reply } from "../../Dialect.ts"
 import * as InstructionBuilder from "../../InstructionBuilder.ts"
 import * as Bounds from "../base/bounds.ts"
 import { calling, corrected, type Fact, finished, type Intent, type Meaning, shortened } from "../reply/meaning.ts"
-import {
-  callOf,
-  findPlan,
-  hasNoEffect,
-  joined,
-  kinds,
-  noted,
-  passedOver,
-  preview,
-  tasksOf
-} from "../reply/replyBlocks.ts"
+import * as Blocks from "../reply/replyBlocks.ts"
 import { messageOf, nativeCalls } from "../reply/replyCalls.ts"
 import type { ReplyRules } from "../reply/replyRules.ts"
 
@@ -57,60 +47,60 @@ const ofNothing = (rules: ReplyRules, facts: ReadonlyArray<Fact>): Meaning => {
 }
 
 const ofBlocks = (reply: Reply, rules: ReplyRules, before: ReadonlyArray<Fact>): Meaning => {
-  const { unclosed } = reply
-  const { blocksPerReply: limit } = rules.limits
+  const limit = rules.limits.blocksPerReply
   const isCut = reply.blocks.length > limit
   const blocks = isCut ? reply.blocks.slice(0, limit) : reply.blocks
-  const plans = findPlan(blocks, rules)
+  const plans = Blocks.findPlan(blocks, rules)
   const facts: ReadonlyArray<Fact> = [...before, ...plans.facts]
   const refused = plans.rejected && InstructionBuilder.planRejected(plans.rejected)
-  const isNeverClosed = unclosed && InstructionBuilder.ignored([unclosed.type], "the block was never closed")
+  const isNeverClosed =
+    reply.unclosed && InstructionBuilder.ignored([reply.unclosed.type], "the block was never closed")
   const isActing = (block: Block): boolean => block.type === "command" || rules.isProtocol(block.type)
   // Calls beyond the limit are answered one by one.
   const isAnswered = reply.blocks.length < limit + Bounds.blocksBeyond && reply.blocks.slice(limit).every(isActing)
   const open = isCut && !isAnswered ? InstructionBuilder.tooManyBlocks(limit) : isNeverClosed
   if (plans.plan !== undefined) {
-    const others = passedOver(
+    const others = Blocks.passedOver(
       blocks.filter((block) => block !== plans.block),
       "a plan stands alone"
     )
-    const outcome = { type: "workflow", plan: plans.plan, ...noted(others.note, refused, open) } as const
-    return { outcome, calls: tasksOf(plans.plan, rules), facts: [...facts, ...others.facts] }
+    const outcome = { type: "workflow", plan: plans.plan, ...Blocks.noted(others.note, refused, open) } as const
+    return { outcome, calls: Blocks.tasksOf(plans.plan, rules), facts: [...facts, ...others.facts] }
   }
   const acts = reply.blocks.filter(isActing)
-  const powerless = blocks.filter((block) => hasNoEffect(block, rules))
+  const powerless = blocks.filter((block) => Blocks.hasNoEffect(block, rules))
   const final = blocks.find((block) => block.type === "final")
   // A model that acts and answers at once has not seen its results yet.
   if (acts.length > 0) {
-    const others = passedOver(
-      blocks.filter((block) => block.type === "final" || hasNoEffect(block, rules)),
+    const others = Blocks.passedOver(
+      blocks.filter((block) => block.type === "final" || Blocks.hasNoEffect(block, rules)),
       "only commands and protocol blocks ran"
     )
-    const calls = acts.map((block, index) => callOf(block, index, rules))
-    const outcome = { type: "tools", ...noted(others.note, refused, open) } as const
+    const calls = acts.map((block, index) => Blocks.callOf(block, index, rules))
+    const outcome = { type: "tools", ...Blocks.noted(others.note, refused, open) } as const
     return calling(outcome, calls, rules.limits, [...facts, ...others.facts])
   }
   if (isCut) return corrected("cut", InstructionBuilder.tooManyBlocks(limit), facts)
   if (final !== undefined) {
-    const others = passedOver(powerless, "written by the model")
+    const others = Blocks.passedOver(powerless, "written by the model")
     return finished(final.content, "final", rules, [...facts, ...others.facts])
   }
   if (blocks.some((block) => block.type === "plan" || block.type === "json")) {
-    const corrective = joined(InstructionBuilder.informational(kinds(blocks)), refused, open)
-    const stalled: Fact = { type: "informational_only", kinds: kinds(blocks) }
+    const corrective = Blocks.joined(InstructionBuilder.informational(Blocks.kinds(blocks)), refused, open)
+    const stalled: Fact = { type: "informational_only", kinds: Blocks.kinds(blocks) }
     return corrected(refused === undefined ? "informational" : "plan", corrective, [...facts, stalled])
   }
   const stall = (kinds: ReadonlyArray<string>): Fact => ({
     type: "no_blocks_stall",
-    prosePreview: preview(reply.text),
+    prosePreview: Blocks.preview(reply.text),
     kinds
   })
-  if (unclosed !== undefined) {
-    return corrected("cut", InstructionBuilder.unclosed(unclosed.type), [...facts, stall([unclosed.type])])
+  if (reply.unclosed !== undefined) {
+    return corrected("cut", InstructionBuilder.unclosed(reply.unclosed.type), [...facts, stall([reply.unclosed.type])])
   }
   // A medium is an answer of its own.
   const isProse = !rules.correctsProse || reply.content.some(Contents.isMedia)
   return !isProse
-    ? corrected("stall", InstructionBuilder.stall(kinds(powerless)), [...facts, stall(kinds(powerless))])
+    ? corrected("stall", InstructionBuilder.stall(Blocks.kinds(powerless)), [...facts, stall(Blocks.kinds(powerless))])
     : finished(reply.text, "prose", rules, facts)
 }

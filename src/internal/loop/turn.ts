@@ -37,9 +37,8 @@ export const startRun = (run: Run): Effect.Effect<void, StartError> =>
 /** Opens the next turn, or ends the run at its limit of turns. */
 const startTurn = (run: Run): Effect.Effect<void, StartError> =>
   Effect.suspend((): Effect.Effect<void, StartError> => {
-    const { maxSteps } = run
     const turn = turnLog(run.state).length + 1
-    if (turn > maxSteps) return complete(run, "max_turns", undefined, { maxTurns: maxSteps })
+    if (turn > run.maxSteps) return complete(run, "max_turns", undefined, { maxTurns: run.maxSteps })
     // The loop of the other agent opens the turn.
     if (handOver(run)) return Effect.void
     const turnId = `${run.state.runId}:t${turn}`
