@@ -11,13 +11,11 @@ import * as Effect from "effect/Effect"
 import type { Delta, RunRecord } from "../../RunState.ts"
 import { move } from "../state/advance.ts"
 import { State, stepOf, turnLog } from "../state/state.ts"
-import type { AppendError, FlushError } from "../store/patientStore.ts"
+import type { FlushError } from "../store/patientStore.ts"
 import { type Draft, scoped, withResult } from "../run/drafts.ts"
 import { nothing } from "../run/nextDelta.ts"
 import { publish, timeOf } from "../run/publish.ts"
 import type { Run } from "../run/run.ts"
-
-export type { AppendError, FlushError }
 
 /** Folds an event into the run's state and queues its record for the next flush. Synchronous. */
 export const record = (run: Run, event: Draft, op: RunRecord["op"] = "phase"): void => commit(run, op, [event], nothing)

@@ -8,7 +8,8 @@ import * as Calls from "../../Call.ts"
 import type { Call, CallResult } from "../../Call.ts"
 import { AgentCrashError, ConcurrentAppendError, RunBusy } from "../../KernelError.ts"
 import type { RunHead } from "../../RunStore.ts"
-import { flushed, type FlushError } from "./commit.ts"
+import { flushed } from "./commit.ts"
+import type { FlushError } from "../store/patientStore.ts"
 import type { Run } from "../run/run.ts"
 
 /**
