@@ -15,10 +15,10 @@ import {
   RunStore,
   Skill,
   SkillRegistry
-} from "kernai"
-import { SqlMediaStore, SqlRunStore } from "kernai/sql"
-import { Studio } from "kernai/studio"
-import { MockProvider } from "kernai/testing"
+} from "../src/index.ts"
+import { SqlMediaStore, SqlRunStore } from "../src/sql/index.ts"
+import { Studio } from "../src/studio/index.ts"
+import { MockProvider } from "../src/testing/index.ts"
 import { createServer } from "node:http"
 
 /** A studio that runs, and what proves its screens. */

@@ -125,6 +125,17 @@ describe("the house", () => {
     assert.deepStrictEqual(JSON.parse(stdout), open)
   })
 
+  it("reaches the sources from the acceptance by their paths, since that is a package of its own", () => {
+    const scripts = readdirSync(join(root, "accept"), { recursive: true, encoding: "utf8" }).filter(
+      (file) => file.endsWith(".ts") && !file.includes("node_modules")
+    )
+    assert.isAbove(scripts.length, 10)
+    assert.deepStrictEqual(
+      scripts.filter((file) => /^(?:import|\}) .*from "kernai/m.test(readFileSync(join(root, "accept", file), "utf8"))),
+      []
+    )
+  })
+
   it("reports its package version to servers", () => {
     const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
     assert.strictEqual(clientInfo.version, version)

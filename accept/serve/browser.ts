@@ -22,8 +22,8 @@ import {
   Skill,
   SkillRegistry,
   StreamPart
-} from "kernai"
-import { AiSdkUi, HttpKernel } from "kernai/http"
+} from "../../src/index.ts"
+import { AiSdkUi, HttpKernel } from "../../src/http/index.ts"
 
 const executablePath = process.env["CHROMIUM"] ?? "/usr/bin/chromium"
 

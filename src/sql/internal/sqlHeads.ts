@@ -62,6 +62,14 @@ const cancelled = (sql: SqlClient, keys: ReadonlyArray<string>): Effect.Effect<R
     (pages) => pages.flat().map(({ id }) => id)
   )
 
+/** The rows that are read. Where they are sorted, the journals of those on the page alone are looked up. */
+const from = (sql: SqlClient, { order, prefix = "", updatedBefore }: RunFilter, selected: Fragment): Fragment =>
+  prefix === "" || updatedBefore !== undefined
+    ? sql`${sql.literal(joined)} ${selected}`
+    : sql`(SELECT * FROM kernai_runs AS r ${selected}) AS r
+        JOIN kernai_journal AS j ON j.entry = ${sql.literal(Tables.lastEntry)}
+        ORDER BY created_at ${sql.literal(order === "oldest" ? "ASC" : "DESC")}, id`
+
 /** A head is the row of a run with the last row of its journal. */
 const columnsOf = (sql: SqlClient): string => `facts, worker, expires_at, since, turns, detail, at,
   CASE WHEN expires_at > ${nowOf(sql)} THEN 1 ELSE 0 END AS live,
@@ -90,10 +98,10 @@ const list = Effect.fnUntraced(function* (sql: SqlClient, filter: RunFilter = {}
   let last = filter.after && { created_at: filter.after.createdAt, id: Key.make(filter.after.runId) }
   for (;;) {
     const wanted = most - heads.length
-    const rows = yield* sql<Place>`
-      SELECT created_at, id, ${columns} FROM ${sql.literal(joined)}
+    const selected = sql`
       WHERE ${sql.and(last === undefined ? where : [...where, behind(sql, last, isOldest)])}
       ORDER BY ${created} ${sql.literal(isOldest ? "ASC" : "DESC")}, id LIMIT ${wanted}`
+    const rows = yield* sql<Place>`SELECT created_at, id, ${columns} FROM ${from(sql, filter, selected)}`
     for (const row of rows) {
       // An unreadable head hides no other, and does not count toward a page.
       const head = yield* Effect.catch(toHead(row), (error) =>
