@@ -4,7 +4,7 @@
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { spawnSync } from "node:child_process"
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 
 const root = join(import.meta.dirname, "..")
@@ -39,7 +39,9 @@ const broken = (page: string): ReadonlyArray<string> =>
     .filter((link) => {
       const [file = "", anchor] = link.split("#")
       const target = file === "" ? page : join(dirname(page), file)
-      if (!existsSync(join(root, target))) return true
+      // A folder is no page: the site could not show it.
+      if (!existsSync(join(root, target)) || (page !== "llms.txt" && statSync(join(root, target)).isDirectory()))
+        return true
       return anchor !== undefined && !anchors(target).includes(anchor)
     })
 // Inside the project, so that the samples find it by its name; git does not see the folder.
