@@ -25,6 +25,6 @@ const { links } = await check({
 })
 const broken = links.filter(({ state }) => state === "BROKEN")
 const sound = links.filter(({ state }) => state === "OK").length
-for (const { parent, url } of broken) console.error(`${parent} links to ${url}, which does not exist`)
+for (const { parent, status, url } of broken) console.error(`${parent} links to ${url}: status ${status}`)
 console.log(`${sound} links of the site lead somewhere, ${broken.length} do not`)
 process.exit(broken.length === 0 && sound > 100 ? 0 : 1)
