@@ -34,7 +34,7 @@ export const filesOf = Effect.fnUntraced(function* (paths: ReadonlyArray<string>
 })
 
 /** Tells whether a file of this name may export scenarios. */
-export const isScenarioFile = (name: string): boolean =>
+const isScenarioFile = (name: string): boolean =>
   /\.m?[jt]s$/.test(name) && !/^[._]/.test(name) && !/\.d\.m?ts$/.test(name)
 
 /** Imports a file and returns the scenarios that it exports. */

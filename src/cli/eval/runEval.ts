@@ -28,7 +28,7 @@ export const evaluate = Effect.fnUntraced(function* (options: EvalFlags) {
   const look = { columns: screen.columns, colors: options.color ?? screen.colors }
   const scorers = yield* Effect.forEach(options.scorer, (flag) => Scorers.read(flag, options))
   const { ask, cases } = yield* subjectOf(options)
-  const usual = cases.some(({ expected }) => expected !== undefined) ? [Evaluation.exact] : []
+  const usual = cases.some(({ expected }) => expected !== undefined) ? [exactWhereExpected] : []
   const report = yield* Evaluation.run({
     cases,
     ask,
@@ -46,6 +46,15 @@ export const evaluate = Effect.fnUntraced(function* (options: EvalFlags) {
   if (report.attempts === report.skipped) return yield* usage(`nothing could be asked: ${first?.reason ?? "no case"}`)
   if (report.passRate < threshold) return yield* failed("the pass rate is below the threshold")
 }, Effect.scoped)
+
+/** Passes an answer where none is expected. */
+const exactWhereExpected: Evaluation.Scorer = {
+  name: Evaluation.exact.name,
+  score: (answer, question) =>
+    question.expected === undefined
+      ? Effect.succeed({ score: 1, isPass: true })
+      : Evaluation.exact.score(answer, question)
+}
 
 /** Writes a page, in place of an older one. */
 const writePage = Effect.fnUntraced(function* (file: string, html: string) {
@@ -113,10 +122,10 @@ const ofScenarios = Effect.fnUntraced(function* (
         }))
   )
   const runs = yield* Effect.forEach(questions, ({ row, scenario }) =>
-    Effect.map(runOptions(scenario, named), (run) => [row.id, Scenario.run(scenario, { ...run, dialect })] as const)
+    Effect.map(runOptions(scenario, named), (run) => [row, Scenario.run(scenario, { ...run, dialect })] as const)
   )
   const runOf = new Map(runs)
-  const ask: Ask = ({ id }) => Effect.flatMap(runOf.get(id) ?? Effect.die(new Error(id)), answerOf)
+  const ask: Ask = (row) => Effect.flatMap(runOf.get(row) ?? Effect.die(new Error(row.id)), answerOf)
   return { cases: questions.map(({ row }) => row), ask }
 })
 

@@ -46,7 +46,7 @@ const exportPage = Effect.fnUntraced(function* ({ file, id, store }: ExportFlags
 })
 
 /** Writes a new file that only its owner reads, or to the output. An existing file is not replaced. */
-export const writeNew = Effect.fnUntraced(function* (file: string | undefined, text: string, what: string) {
+const writeNew = Effect.fnUntraced(function* (file: string | undefined, text: string, what: string) {
   const screen = yield* Screen
   if (file === undefined) return screen.out(text)
   const fs = yield* FileSystem.FileSystem

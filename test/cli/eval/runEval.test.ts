@@ -52,6 +52,19 @@ describe("kernai eval", () => {
     })
   )
 
+  it.live("compares only where an answer is expected, and tells scenarios of one name apart", () =>
+    Effect.gen(function* () {
+      const { evaluate, path } = yield* place({
+        "a.jsonl": lines({ input: "?", replies: "x" }, { input: "?", expected: "y", replies: "y" }),
+        "one.ts": scenario,
+        "two.ts": scenario.replace("Lima", "Santiago")
+      })
+      assert.strictEqual((yield* evaluate(path("a.jsonl"))).code, 0)
+      const both = yield* evaluate(path("one.ts"), path("two.ts"), "--concurrency", "1")
+      assert.match(both.progress, /^failed .* {2}Lima\npassed {2}capitals {2}Santiago\n$/)
+    })
+  )
+
   it.live("reads CSV with quotes, line breaks and empty cells", () =>
     Effect.gen(function* () {
       const csv = `id,input,expected,replies\nn,"Say ""Oslo"", please",Oslo,Oslo\n\np,"two\nlines",,yes\n`
