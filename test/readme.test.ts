@@ -140,6 +140,18 @@ describe("README and documentation", () => {
     for (const [index, file] of alone.entries()) assert.notStrictEqual(printed[index]?.trim(), "", file)
   })
 
+  it("lists every recipe in docs/README.md and llms.txt", () => {
+    const recipes = docs.filter((page) => page.startsWith("docs/recipes/"))
+    assert.deepStrictEqual(
+      recipes.filter((page) => !read("llms.txt").includes(`(${page})`)),
+      []
+    )
+    assert.deepStrictEqual(
+      recipes.filter((page) => !read("docs/README.md").includes(`(${page.slice("docs/".length)})`)),
+      []
+    )
+  })
+
   it.each(pages)("%s links to existing files and headings", (page) => {
     assert.deepStrictEqual(broken(page), [])
   })
