@@ -25,6 +25,7 @@ const names: ReadonlyArray<string> = [
   "http",
   "team",
   "store",
+  "worker",
   "cluster"
 ]
 

@@ -13,7 +13,6 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Queue from "effect/Queue"
 import type * as Scope from "effect/Scope"
 import { isPassing } from "./internal/worker/pollBackoff.ts"
 import * as Worker from "./internal/worker/workerLoop.ts"
@@ -93,23 +92,15 @@ export const start = Effect.fnUntraced(function* <A extends Runnable<unknown>, R
   return { take: worker.take }
 })
 
-/** Looks for runs until it is interrupted, and then brings those under way to the end of their step. */
-const working = (worker: Worker.Worker, { pollInterval = "1 second" }: Pick<Options, "pollInterval">) => {
-  // A run that waits takes a place as soon as it is free.
-  const refill = Effect.forever(Effect.andThen(worker.freed, worker.lookOn))
-  const work = (offered: Queue.Dequeue<string>) => {
-    const taking = Effect.forever(Effect.flatMap(Queue.take(offered), worker.take))
-    const waiting = Effect.raceAllFirst([Effect.sleep(Duration.toMillis(pollInterval)), refill, taking])
-    return Effect.onInterrupt(Effect.forever(Effect.andThen(worker.look, waiting)), () => worker.drain)
-  }
-  // Of very many runs that are offered during a look, the rest waits for the next one.
-  return Effect.flatMap(Queue.sliding<string>(1_000), (offered) =>
-    Effect.acquireUseRelease(
-      Effect.sync(() => worker.onOffer((runId) => Queue.offerUnsafe(offered, runId))),
-      () => work(offered),
-      (leave) => Effect.sync(leave)
-    )
-  )
+/**
+ * Looks for runs until it is interrupted, and then brings those under way to the end of their step. A run that waits
+ * takes a place as soon as it is free, and one that is offered is claimed at once.
+ */
+const working = (worker: Worker.Worker, { pollInterval = worker.pollInterval }: Pick<Options, "pollInterval">) => {
+  const looking = Effect.andThen(worker.look, Effect.sleep(Duration.toMillis(pollInterval)))
+  const refilling = Effect.andThen(worker.freed, worker.lookOn)
+  const all = [worker.offered, Effect.forever(looking), Effect.forever(refilling), Effect.forever(worker.due)]
+  return Effect.onInterrupt(Effect.raceAllFirst(all), () => worker.drain)
 }
 
 /**

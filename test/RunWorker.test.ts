@@ -146,6 +146,67 @@ describe("RunWorker", () => {
     })
   )
 
+  it.effect("claims a run at once that another process offers, without waiting for its next look", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const offers = yield* Queue.unbounded<string>()
+      const ended = yield* Queue.unbounded<string>()
+      // A store of its own on the same runs, as another process has it.
+      const theirs: RunStore.RunStoreShape = { ...store, offers: Stream.fromQueue(offers) }
+      const worker = RunWorker.run({
+        agents: [agent],
+        concurrency: 3,
+        pollInterval: "1 hour",
+        onRun: ({ runId }) => Effect.asVoid(Queue.offer(ended, runId))
+      })
+      yield* Effect.forkChild(Effect.provide(worker, process(theirs)))
+      yield* TestClock.adjust("1 second")
+      const ids = Array.from({ length: 20 }, (_, number) => `r${number}`)
+      yield* Effect.forEach(ids, (runId) => Effect.provide(Kernel.submit(agent, "pay eva", { runId }), process(store)))
+      yield* Queue.offer(offers, "unknown")
+      yield* Effect.forEach(ids, (runId) => Queue.offer(offers, runId))
+      assert.sameMembers(yield* Effect.forEach(ids, () => Queue.take(ended)), ids)
+      assert.strictEqual(yield* Clock.currentTimeMillis, 1_000)
+    })
+  )
+
+  it.effect("looks every second for runs of other processes, and every five where the store emits their offers", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      for (const [offers, looks] of [
+        [undefined, 20],
+        [Stream.never, 4]
+      ] as const) {
+        const pages: Array<number> = []
+        const quiet = noting({ ...store, offers }, pages)
+        const worker = yield* Effect.forkChild(Effect.provide(RunWorker.run({ agents: [agent] }), process(quiet)))
+        yield* TestClock.adjust("19500 millis")
+        // Runs under way, and runs that failed.
+        assert.lengthOf(pages, 2 * looks)
+        yield* Fiber.interrupt(worker)
+      }
+    })
+  )
+
+  it.effect("tries a failed run again when its time has come, not at the next look after it", () =>
+    Effect.gen(function* () {
+      const { layer, store, submit } = yield* crowded
+      yield* submit(agent, "r")
+      const provider = MockProvider.make("paid", "paid").failOnStep(0, "overloaded")
+      const worker = RunWorker.run({
+        agents: [agent],
+        resume: () => ({ provider }),
+        retry: Schedule.spaced("40 seconds"),
+        pollInterval: "1 hour"
+      })
+      yield* Effect.forkChild(Effect.provide(worker, layer))
+      yield* TestClock.adjust("39 seconds")
+      assert.strictEqual(yield* statusOf(store, "r"), "failed")
+      yield* TestClock.adjust("2 seconds")
+      assert.strictEqual(yield* statusOf(store, "r"), "completed")
+    })
+  )
+
   it.effect("runs a submitted run that is stored, although the store never confirmed the offer (R-1, R-6)", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
@@ -1209,9 +1270,9 @@ describe("RunWorker", () => {
           Effect.provide(RunWorker.run({ agents: [agent], ...told }), process(weak))
         )
         const lives = Effect.map(opsOf(store, "r"), (ops) => ops.filter((op) => op === "resume").length)
+        // At once after the first crash.
         yield* TestClock.adjust("500 millis")
-        assert.strictEqual(yield* lives, 1)
-        yield* TestClock.adjust("1 second")
+        yield* TestClock.adjust("500 millis")
         assert.strictEqual(yield* lives, 2)
         yield* TestClock.adjust("30 seconds")
         assert.strictEqual(yield* lives, early)

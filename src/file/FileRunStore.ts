@@ -16,6 +16,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as Follow from "../internal/store/followJournal.ts"
+import * as OfferFolder from "../internal/store/offerFolder.ts"
 import { areStored, damaged, leaseOf, movedSince } from "../internal/store/journalRules.ts"
 import * as Marks from "../internal/store/marks.ts"
 import * as Cancellations from "../internal/store/cancellations.ts"
@@ -68,6 +69,7 @@ interface Directory {
   readonly clock: FileClock.FileClock
   readonly cancellations: Cancellations.Cancellations
   readonly interval: Duration.Input
+  readonly offers: OfferFolder.OfferFolder
 }
 
 const open = Effect.fnUntraced(function* (path: string, options: Options = {}) {
@@ -82,7 +84,9 @@ const open = Effect.fnUntraced(function* (path: string, options: Options = {}) {
   const isCancelled = (runId: string) =>
     Effect.map(heads.of(Name.make(runId), false), (head) => head?.status.type === "cancelled")
   const cancellations = Cancellations.make({ look: Effect.filter(isCancelled) })
-  return storeOf({ files, path, journals, heads, marks, followers, cancellations, clock, interval })
+  // No run has a file whose name begins with a dot.
+  const offers = OfferFolder.make(files, `${path}/.offers`)
+  return storeOf({ files, path, journals, heads, marks, followers, cancellations, clock, interval, offers })
 })
 
 const storeOf = (directory: Directory) => {
@@ -101,6 +105,7 @@ const storeOf = (directory: Directory) => {
     release: (runId, workerId) =>
       Effect.catchTag(Leases.release(files, fileOf(directory, runId), workerId), "PlatformError", failed("release")),
     cancelled: (runId) => cancellations.of(runId),
+    offers: directory.offers.offers,
     remove: (runIds) => Effect.catchTag(remove(directory, runIds), "PlatformError", failed("remove"))
   }
   return { store, end: followers.end }
@@ -226,6 +231,7 @@ const acquire = Effect.fnUntraced(function* (directory: Directory, runId: string
   if (held !== undefined) return yield* new RunBusy({ runId, ...held })
   // Its last owner appended before it released the lease.
   yield* Effect.tapError(stands(directory, runId, claim), () => Leases.release(files, path, workerId))
+  if (millis === 0) yield* directory.offers.tell(runId)
 })
 
 /** Fails if a run has changed since a worker saw it. */

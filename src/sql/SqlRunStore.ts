@@ -19,6 +19,7 @@ import * as SqlClient from "effect/sql/SqlClient"
 import * as Stream from "effect/Stream"
 import * as Cancellations from "../internal/store/cancellations.ts"
 import * as Follow from "../internal/store/followJournal.ts"
+import { isOffer } from "../internal/store/journalRules.ts"
 import * as Marks from "../internal/store/marks.ts"
 import * as RunCodec from "../RunCodec.ts"
 import * as RunStore from "../RunStore.ts"
@@ -30,6 +31,7 @@ import * as Append from "./internal/sqlAppend.ts"
 import { failed, orLost } from "./internal/sqlFault.ts"
 import * as Heads from "./internal/sqlHeads.ts"
 import * as Journal from "./internal/sqlJournal.ts"
+import * as Offers from "./internal/sqlOffers.ts"
 import * as SqliteClient from "./SqliteClient.ts"
 
 /**
@@ -41,7 +43,10 @@ import * as SqliteClient from "./SqliteClient.ts"
 export interface Options {
   /** How often followers look for records that other processes appended. Default: half a second. */
   readonly pollInterval?: Duration.Input | undefined
-  /** Keys of runs with new records, as announced by the database. Followers then do not wait for the next poll. */
+  /**
+   * Runs with new records and runs that are offered, as announced by the database. Neither followers nor workers then
+   * wait for their next look.
+   */
   readonly changes?: Stream.Stream<string> | undefined
 }
 
@@ -66,20 +71,24 @@ const build = Effect.fnUntraced(function* (options: Options = {}, attempt?: Sqli
     ...(options.changes === undefined ? {} : { interval: options.pollInterval ?? "500 millis" })
   })
   yield* Effect.addFinalizer(() => followers.end)
-  if (options.changes !== undefined) {
-    const announce = (key: string) =>
-      Effect.sync(() => {
-        followers.wake(key)
-        cancellations.announce(key)
-      })
-    yield* Effect.forkScoped(Stream.runForEach(options.changes, announce))
-  }
   const announce = yield* sql.onDialectOrElse({ pg: () => Announcer.make(sql), orElse: () => Effect.undefined })
+  const offers = yield* announce === undefined
+    ? Effect.catchTag(Offers.besideFile(sql), "SqlError", failed("open"))
+    : Offers.announced(announce, options.changes !== undefined)
+  if (options.changes !== undefined) {
+    const noted = (payload: string) =>
+      Effect.sync(() => {
+        followers.wake(payload)
+        cancellations.announce(payload)
+        offers.announced(payload)
+      })
+    yield* Effect.forkScoped(Stream.runForEach(options.changes, noted))
+  }
   const database = { sql, journal, followers, cancellations, marks: Marks.make(), attempt, announce }
-  return storeOf(database, heads, options.pollInterval ?? "500 millis")
+  return storeOf(database, heads, offers, options.pollInterval ?? "500 millis")
 })
 
-const storeOf = (database: Append.Database, heads: Heads.Heads, interval: Duration.Input) =>
+const storeOf = (database: Append.Database, heads: Heads.Heads, offers: Offers.SqlOffers, interval: Duration.Input) =>
   RunStore.RunStore.of({
     append: (records, state) => Effect.suspend(() => Append.append(database, records, state)),
     load: (runId) => Effect.catchTag(load(database, runId), "SqlError", failed("load")),
@@ -87,9 +96,13 @@ const storeOf = (database: Append.Database, heads: Heads.Heads, interval: Durati
     read: (runId, fromRevision) => read(database, runId, fromRevision),
     tail: (runId, fromRevision) => tail(database, interval, runId, fromRevision),
     list: (filter) => Effect.catchTag(heads.list(filter), "SqlError", failed("list")),
-    acquire: (runId, claim) => Effect.catchTag(heads.acquire(runId, claim), "SqlError", failed("acquire")),
+    acquire: (runId, claim) => {
+      const acquired = Effect.catchTag(heads.acquire(runId, claim), "SqlError", failed("acquire"))
+      return isOffer(claim) ? Effect.andThen(acquired, offers.tell(runId)) : acquired
+    },
     release: (runId, workerId) => Effect.catchTag(heads.release(runId, workerId), "SqlError", failed("release")),
     cancelled: (runId) => database.cancellations.of(Key.make(runId)),
+    offers: offers.offers,
     remove: (runIds) => Effect.catchTag(remove(database, runIds), "SqlError", failed("remove"))
   })
 

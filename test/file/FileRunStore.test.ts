@@ -22,7 +22,8 @@ describe("FileRunStore", () => {
   suite(at(directory))
 
   it("is left with no file of a removed run", () => {
-    assert.deepStrictEqual(fs.readdirSync(directory), ["clock"])
+    assert.sameMembers(fs.readdirSync(directory), [".offers", "clock"])
+    assert.deepStrictEqual(fs.readdirSync(`${directory}/.offers`), [])
   })
 
   it.effect("leaves only the files of the runs in its folder, and its clock", () =>

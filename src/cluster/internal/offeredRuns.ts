@@ -9,13 +9,13 @@ import * as EntityAddress from "effect/cluster/EntityAddress"
 import * as EntityId from "effect/cluster/EntityId"
 import type { MessageStorage } from "effect/cluster/MessageStorage"
 import type { Sharding } from "effect/cluster/Sharding"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { passedOver } from "../../internal/base/effects.ts"
 import { flat } from "../../internal/base/text.ts"
 import { connectLive } from "../../internal/live/liveElsewhere.ts"
 import { shareTrees } from "../../internal/live/liveTree.ts"
+import { isOffer } from "../../internal/store/journalRules.ts"
 import { soundRuns } from "../../internal/store/soundStore.ts"
 import type { RunStoreShape } from "../../RunStore.ts"
 import { Drive, idOf, RunEntity } from "../RunEntity.ts"
@@ -42,7 +42,7 @@ export const make = (
   const shared: RunStoreShape = {
     ...store,
     acquire: (runId, claim) =>
-      isOffer(claim.lease)
+      isOffer(claim)
         ? Effect.andThen(store.acquire(runId, claim), offered(messenger, store, runId))
         : store.acquire(runId, claim),
     remove: (runIds) => Effect.andThen(store.remove(runIds), forget(runIds))
@@ -51,8 +51,6 @@ export const make = (
   connectLive(soundRuns(shared), messenger.live)
   return shared
 }
-
-const isOffer = (lease: Duration.Input): boolean => Option.exists(Duration.fromInput(lease), Duration.isZero)
 
 /** Deletes the messages and answers that storage still holds for runs that were removed. */
 export const forgetter =

@@ -74,6 +74,8 @@ export interface Options {
   readonly format: number
   /** Appends nothing after a damaged line. */
   readonly refusesDamage: boolean
+  /** An append does not wait for the disk. */
+  readonly isQuick?: boolean
 }
 
 /** Opens the log at a path. Nothing is read yet. */
@@ -211,9 +213,10 @@ const put = Effect.fnUntraced(function* (log: Opened, { first, last, text }: Lin
 })
 
 /** Adds bytes and syncs the file, and the folder of a new file. */
-const write = Effect.fnUntraced(function* ({ files, path }: Opened, first: number, bytes: Uint8Array) {
+const write = Effect.fnUntraced(function* ({ files, isQuick, path }: Opened, first: number, bytes: Uint8Array) {
   const file = yield* openOwn(files, path, { flag: "a", mode: 0o600 })
   yield* file.writeAll(bytes)
+  if (isQuick === true) return
   yield* file.sync
   if (first === 1) yield* syncDirectory(files, path)
 }, Effect.scoped)

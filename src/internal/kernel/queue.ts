@@ -50,13 +50,18 @@ export const ifHeld = <E>(
     return head?.lease?.workerId === workerId ? then(head) : Effect.void
   })
 
-/** Withdraws an offer, for a caller that runs the run without a lease. Fails if a worker was faster. */
+/**
+ * Withdraws an offer, for a caller that runs the run without a lease. Fails if a worker was faster. Held for a moment,
+ * the run is not offered anew.
+ */
 export const withdraw = (
   store: RunStore.RunStoreShape,
   runId: string,
   workerId: string
 ): Effect.Effect<void, RunBusy | RunNotFound | ConcurrentAppendError | StoreError> =>
-  Effect.uninterruptible(Effect.andThen(offer(store, runId, workerId), store.release(runId, workerId)))
+  Effect.uninterruptible(
+    Effect.andThen(store.acquire(runId, { workerId, lease: "5 seconds" }), store.release(runId, workerId))
+  )
 
 /**
  * Records a person's decisions, and offers the run to workers.

@@ -49,8 +49,10 @@ export class LiveTree {
 
   /** Enters a run. The first one makes the tree visible to followers. */
   enter(rootRunId: string, runId: string, run: Underway): void {
-    if (this.runs.size === 0) this.#trees.open(rootRunId, this)
+    const isFirst = this.runs.size === 0
     this.runs.set(runId, run)
+    // It wakes followers that read at once, and must find the run.
+    if (isFirst) this.#trees.open(rootRunId, this)
   }
 
   /** Leaves a run, and wakes the followers: it may continue elsewhere. */

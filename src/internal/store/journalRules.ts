@@ -46,6 +46,9 @@ export const leaseOf = ({ lease }: Claim): Result.Result<number, StoreError> => 
       )
 }
 
+/** Whether a claim offers its run to any worker. */
+export const isOffer = (claim: Claim): boolean => Result.getOrElse(leaseOf(claim), () => Number.NaN) === 0
+
 /** Returns the error for a claim on a run that has changed since the worker saw it. */
 export const movedSince = (
   { seen }: Claim,

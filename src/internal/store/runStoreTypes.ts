@@ -188,6 +188,13 @@ export interface RunStoreShape {
    * The kernel waits for it while it runs the run, so a store should see a cancellation within 100 milliseconds.
    */
   readonly cancelled: (runId: string) => Effect.Effect<void>
+  /**
+   * Emits the ids of runs as other processes offer them: at each `acquire` with a lease of zero. It may emit an id twice,
+   * and may lose one, since workers also look. Without it, workers find the runs of other processes when they look.
+   *
+   * @since 0.2.0
+   */
+  readonly offers?: Stream.Stream<string> | undefined
   /** Deletes runs with everything stored for them. Ignores unknown ids. */
   readonly remove: (runIds: ReadonlyArray<string>) => Effect.Effect<void, StoreError>
 }

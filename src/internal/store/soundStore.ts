@@ -4,7 +4,7 @@
 
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
-import type * as Stream from "effect/Stream"
+import * as Stream from "effect/Stream"
 import { type KernelError, StoreError } from "../../KernelError.ts"
 import type * as MediaStore from "../../MediaStore.ts"
 import type * as RunStore from "../../RunStore.ts"
@@ -29,6 +29,7 @@ export const soundRuns = (store: RunStore.RunStoreShape): RunStore.RunStoreShape
         Effect.suspend(() => store.cancelled(runId)),
         neverCancelled
       ),
+    offers: store.offers === undefined ? undefined : withoutDefects(store.offers),
     remove: (runIds) => call("remove", () => store.remove(runIds))
   }
   shareOffers(sound, store)
@@ -63,6 +64,12 @@ const stream = <A, E extends KernelError>(
   code: () => Stream.Stream<A, E>
 ): Stream.Stream<A, E | StoreError> =>
   guardedStream<A, E, never, E | StoreError>(name, code, (error) => errorOf(operation, error))
+
+/** Workers look for the offers that a store cannot emit. */
+const withoutDefects = (offers: Stream.Stream<string>): Stream.Stream<string> =>
+  Stream.catchCause(offers, (cause) =>
+    Stream.fromEffectDrain(passedOver("a store could not emit the runs that other processes offer")(cause))
+  )
 
 /** A run whose store cannot wait for cancellations notices one when it stores its next record. */
 const neverCancelled = (defect: unknown): Effect.Effect<never> =>

@@ -7,6 +7,7 @@
 
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Semaphore from "effect/Semaphore"
 import type { RunHead, RunStatus, RunStoreShape, StoreError } from "../../RunStore.ts"
 import { passedOver } from "../base/effects.ts"
 
@@ -23,13 +24,16 @@ export interface Looking {
   readonly list: RunStoreShape["list"]
   readonly consider: (head: RunHead, now: number) => Effect.Effect<void, StoreError>
   readonly isFull: () => boolean
+  /** Held while a run is considered, so that no two look at one run, or take one place. */
+  readonly one?: Semaphore.Semaphore | undefined
 }
 
 /** The number of runs that one query reads. */
 const size = 100
 
 /** The unclaimed root runs with these statuses: `consider` gets each in turn, unless `isFull`. */
-export const make = (status: ReadonlyArray<RunStatus["type"]>, { consider, isFull, list }: Looking): Pages => {
+export const make = (status: ReadonlyArray<RunStatus["type"]>, looking: Looking): Pages => {
+  const { consider, isFull, list, one = Semaphore.makeUnsafe(1) } = looking
   let after: RunHead | undefined
   // Runs that arrive while the pages are read are left for the next time. Otherwise steady work would keep the reader
   // at the end.
@@ -44,10 +48,13 @@ export const make = (status: ReadonlyArray<RunStatus["type"]>, { consider, isFul
       const isOldest = order === "oldest"
       const heads = yield* list(isOldest && after !== undefined ? { ...filter, after } : filter)
       for (const head of isOldest ? heads : heads.toReversed()) {
-        if (isFull()) return false
-        if (isOldest) after = head.createdAt > until ? undefined : head
-        // An unreadable run hides no other.
-        yield* Effect.catchCause(consider(head, now), notLooked)
+        const isLooked = Effect.suspend(() => {
+          if (isFull()) return Effect.succeed(false)
+          if (isOldest) after = head.createdAt > until ? undefined : head
+          // An unreadable run hides no other.
+          return Effect.as(Effect.catchCause(consider(head, now), notLooked), true)
+        })
+        if (!(yield* one.withPermits(1)(isLooked))) return false
       }
       if (isOldest && heads.length < size) after = undefined
       return isOldest && after !== undefined

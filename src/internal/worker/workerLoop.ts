@@ -12,8 +12,11 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Latch from "effect/Latch"
 import * as Option from "effect/Option"
+import * as Queue from "effect/Queue"
 import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
+import * as Semaphore from "effect/Semaphore"
+import * as Stream from "effect/Stream"
 import { Kernel } from "../../Kernel.ts"
 import { AgentCrashError, CancellationError, type ConfigInvalid } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
@@ -22,7 +25,7 @@ import { leaseDefault, type Options, problem, type Runnable, type TakeUpError } 
 import { isOverdue } from "../run/deadline.ts"
 import { giveUp } from "./giveUp.ts"
 import { giveBack, type Held, type Holder, isTaken, letGo, now, proves, renew } from "./lease.ts"
-import { onOffer } from "../store/offers.ts"
+import { onOffer, tellOffer } from "../store/offers.ts"
 import { inTime, passedOver } from "../base/effects.ts"
 import { flat, logText } from "../base/text.ts"
 import { causeText, messageOf, tagOf } from "../base/foreignValue.ts"
@@ -39,8 +42,12 @@ export interface Worker {
   readonly freed: Effect.Effect<void>
   /** Claims what can be claimed now among the next runs, except those that made no progress since `look`. */
   readonly lookOn: Effect.Effect<void>
-  /** Calls a listener for each run that this process offers. Returns how to stop that. */
-  readonly onOffer: (listener: (runId: string) => void) => () => void
+  /** Claims a run that was left alone, when its time has come. */
+  readonly due: Effect.Effect<void>
+  /** Claims runs as they are offered, by this process and, where the store tells, by others. */
+  readonly offered: Effect.Effect<never>
+  /** How long to wait between two looks by default: they only find what nobody offered where the store tells of offers. */
+  readonly pollInterval: Duration.Input
   /** Claims everything that can be claimed now. */
   readonly lookAtAll: Effect.Effect<void>
   /** Claims one run if it can be claimed now. */
@@ -65,8 +72,12 @@ interface Desk<R> extends Holder {
   readonly tried: Map<string, number>
   /** The revisions of runs that cannot be claimed, and until when they are left alone. */
   readonly leftAlone: Map<string, { readonly revision: number; readonly until: number }>
+  /** Opened when a run is left alone until a time. */
+  readonly left: Latch.Latch
   /** Opened when a worker that was full has a free place. */
   readonly freed: Latch.Latch
+  /** Held while a run is considered. */
+  readonly one: Semaphore.Semaphore
   readonly concurrency: number
   isDraining: boolean
   taken: number
@@ -82,13 +93,15 @@ export const make = Effect.fnUntraced(function* <R>(
   const looking: Pages.Looking = {
     list: (filter) => desk.soon(desk.store.list(filter)),
     consider: (head, now) => desk.soon(consider(desk, head, now)),
-    isFull: () => desk.active.size >= desk.concurrency
+    isFull: () => desk.active.size >= desk.concurrency,
+    one: desk.one
   }
   // Finds a run that can continue among thousands that failed.
   const running = Pages.make(["queued", "running", "interrupted"], looking)
   const failed = Pages.make(["failed"], looking)
   // In turn, so that neither kind takes every place.
   let looks = 0
+  const paging = Semaphore.makeUnsafe(1).withPermits(1)
   const look = Effect.suspend(() => {
     desk.tried.clear()
     return looks++ % 2 === 0 ? Effect.andThen(running.next, failed.next) : Effect.andThen(failed.next, running.next)
@@ -103,19 +116,21 @@ export const make = Effect.fnUntraced(function* <R>(
       Effect.timeoutOption(cut, desk.cleanUpTimeout)
     )
   })
+  const isBusy = () => desk.isDraining || looking.isFull()
   const take = (runId: string) =>
-    Effect.suspend(() => (desk.isDraining || looking.isFull() ? Effect.void : takeOne(desk, runId)))
+    Effect.suspend(() => (isBusy() || desk.active.has(runId) ? Effect.void : takeOne(desk, runId, isBusy)))
   // What becomes free during a query is noticed after it.
   const freed = Effect.andThen(
     desk.freed.await,
     Effect.sync(() => void desk.freed.closeUnsafe())
   )
-  const offers = (listener: (runId: string) => void) => onOffer(desk.store, listener)
   return {
-    look,
+    look: paging(look),
     freed,
-    lookOn: running.next,
-    onOffer: offers,
+    lookOn: paging(running.next),
+    due: due(desk, take),
+    offered: Stream.runForEach(offersOf(desk.store), take).pipe(Effect.andThen(Effect.never)),
+    pollInterval: desk.store.offers === undefined ? "1 second" : "5 seconds",
     lookAtAll: Effect.andThen(running.all, failed.all),
     take,
     settled,
@@ -124,11 +139,47 @@ export const make = Effect.fnUntraced(function* <R>(
 })
 
 /** Claims a run if it can be claimed now. If its store fails, a later query finds it. */
-const takeOne = <R>(desk: Desk<R>, runId: string): Effect.Effect<void> =>
+const takeOne = <R>(desk: Desk<R>, runId: string, isBusy: () => boolean): Effect.Effect<void> =>
   Effect.gen(function* () {
     const head = yield* desk.soon(desk.store.head(runId))
-    if (Option.isSome(head)) yield* desk.soon(consider(desk, head.value, yield* Clock.currentTimeMillis))
+    const now = yield* Clock.currentTimeMillis
+    const isRoot = Option.isSome(head) && head.value.parentRunId === undefined
+    if (!isRoot || head.value.lease?.isLive === true || !isClaimable.has(head.value.status.type)) return
+    const considered = Effect.suspend(() => (isBusy() ? Effect.void : desk.soon(consider(desk, head.value, now))))
+    yield* desk.one.withPermits(1)(considered)
   }).pipe(Effect.catchCause(passedOver(`a worker could not look at run ${flat(runId)}`)))
+
+/** The statuses of runs that are looked through. */
+const isClaimable: ReadonlySet<RunHead["status"]["type"]> = new Set(["queued", "running", "interrupted", "failed"])
+
+/** Runs as they are offered. Of very many that are offered while others are claimed, the rest waits for a look. */
+const offersOf = (store: RunStore["Service"]): Stream.Stream<string> => {
+  const here = Stream.callback<string>(
+    (queue) =>
+      Effect.acquireRelease(
+        Effect.sync(() => onOffer(store, (runId) => Queue.offerUnsafe(queue, runId))),
+        (leave) => Effect.sync(leave)
+      ),
+    { bufferSize: 1_000, strategy: "sliding" }
+  )
+  return store.offers === undefined ? here : Stream.merge(here, store.offers)
+}
+
+/** Waits for the next run that was left alone, and claims it. A run that is left alone meanwhile may come before it. */
+const due = <R>(desk: Desk<R>, take: (runId: string) => Effect.Effect<void>): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    desk.left.closeUnsafe()
+    let next: { readonly runId: string; readonly until: number } | undefined
+    for (const [runId, { until }] of desk.leftAlone) {
+      if (until < (next?.until ?? Infinity)) next = { runId, until }
+    }
+    if (next === undefined) return yield* desk.left.await
+    const wait = Math.max(0, next.until - (yield* Clock.currentTimeMillis))
+    const isDue = yield* Effect.raceFirst(Effect.as(Effect.sleep(wait), true), Effect.as(desk.left.await, false))
+    if (!isDue) return
+    desk.leftAlone.delete(next.runId)
+    yield* take(next.runId)
+  })
 
 const deskOf = Effect.fnUntraced(function* <R>(
   options: Options<R>
@@ -152,6 +203,8 @@ const deskOf = Effect.fnUntraced(function* <R>(
     tried: new Map(),
     leftAlone: new Map(),
     freed: Latch.makeUnsafe(),
+    left: Latch.makeUnsafe(),
+    one: Semaphore.makeUnsafe(1),
     concurrency: options.concurrency ?? 1,
     isDraining: false,
     taken: 0
@@ -224,10 +277,10 @@ const claim = Effect.fnUntraced(function* <R>(desk: Desk<R>, head: RunHead, agen
     Effect.flatMap(Effect.exit(desk.soon(asked)), (exit) => {
       if (Exit.isFailure(exit)) {
         answer()
-        if (isTaken(exit.cause)) return Effect.void
+        if (isTaken(exit.cause)) return Effect.succeed(false)
         const told = passedOver(`a worker could not claim run ${flat(runId)}`)(exit.cause)
         // It may be held although the store never said so.
-        return Effect.andThen(told, Effect.ignore(giveBack(desk, runId)))
+        return Effect.as(Effect.andThen(told, Effect.ignore(giveBack(desk, runId))), false)
       }
       desk.taken++
       desk.tried.set(runId, head.revision)
@@ -237,10 +290,12 @@ const claim = Effect.fnUntraced(function* <R>(desk: Desk<R>, head: RunHead, agen
   )
   const begun = Effect.map(Effect.forkDetach(Effect.provideContext(claimed, desk.services)), (fiber) => {
     desk.active.set(runId, fiber)
-    fiber.addObserver(() => {
+    fiber.addObserver((exit) => {
       if (desk.active.size >= desk.concurrency) desk.freed.openUnsafe()
       desk.active.delete(runId)
       answer()
+      // When a run that failed may be tried again is decided now, not at the next look.
+      if (Exit.isSuccess(exit) && exit.value && !desk.isDraining) tellOffer(desk.store, runId)
     })
   })
   yield* Effect.uninterruptible(begun)
@@ -285,9 +340,15 @@ const refuse = <R>(desk: Desk<R>, head: RunHead): Effect.Effect<void> =>
   Effect.map(Clock.currentTimeMillis, (now) => leaveAlone(desk, head, now, now + refusedMs))
 
 /** Leaves a run alone until a time, unless it changes. Among very many, the oldest entry is forgotten. */
-const leaveAlone = <R>({ leftAlone }: Desk<R>, { revision, runId }: RunHead, now: number, until: number): void => {
+const leaveAlone = <R>(
+  { left, leftAlone }: Desk<R>,
+  { revision, runId }: RunHead,
+  now: number,
+  until: number
+): void => {
   leftAlone.delete(runId)
   leftAlone.set(runId, { revision, until })
+  left.openUnsafe()
   const [oldest] = leftAlone
   if (oldest !== undefined && (oldest[1].until <= now || leftAlone.size > 10_000)) leftAlone.delete(oldest[0])
 }
@@ -295,21 +356,20 @@ const leaveAlone = <R>({ leftAlone }: Desk<R>, { revision, runId }: RunHead, now
 /** How long a run is left alone if `Options.resume` failed for it. */
 const refusedMs = 30_000
 
-/** Works on a run that is held, gives it back, and reports the outcome. */
+/** Works on a run that is held, gives it back, and reports the outcome. Returns whether it failed. */
 const work = <R>(
   desk: Desk<R>,
   head: RunHead,
   lease: Held,
   resumed: Effect.Effect<unknown, TakeUpError, RunStore | R>
-): Effect.Effect<void, never, RunStore | R> => {
+): Effect.Effect<boolean, never, RunStore | R> => {
   const { runId } = head
   const { onRun } = desk.options
-  return Effect.flatMap(Effect.exit(resumed), (exit) =>
-    Effect.andThen(
-      Effect.ignore(letGo(desk, runId, lease)),
-      onRun === undefined ? tell(runId, exit) : Effect.flatMap(stands(desk, head), (now) => onRun(now, exit))
-    )
-  )
+  return Effect.flatMap(Effect.exit(resumed), (exit) => {
+    const told = onRun === undefined ? tell(runId, exit) : Effect.flatMap(stands(desk, head), (now) => onRun(now, exit))
+    const isFailed = Exit.isFailure(exit) && !lease.lost
+    return Effect.as(Effect.andThen(Effect.ignore(letGo(desk, runId, lease)), told), isFailed)
+  })
 }
 
 /** The present head of a run, or the known one if the store does not answer. */

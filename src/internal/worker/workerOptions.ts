@@ -65,7 +65,10 @@ export interface Options<R = never> {
    * seconds.
    */
   readonly lease?: Duration.Input | undefined
-  /** How often it looks for runs. Default: every second. */
+  /**
+   * How often it looks for runs that nobody offered: those of workers that died, and those of processes that cannot tell
+   * others. Default: every five seconds, and every second where the store tells of no offers.
+   */
   readonly pollInterval?: Duration.Input | undefined
   /**
    * When a crashed run is claimed again: at once after the first crash, then by this schedule, and not at all when the

@@ -17,6 +17,21 @@ const poll = Schedule.spaced("5 millis")
 
 export const claims: ReadonlyArray<Check> = [
   {
+    name: "emits the runs that are offered through another store, where it emits offers",
+    body: Effect.fnUntraced(function* (one, two) {
+      const runIds = ["claims/offered", "claims/OFFERED %o.é"]
+      for (const runId of runIds) yield* put(one, [Journal.begin(runId).last()])
+      if (two.offers === undefined) return
+      const seen = new Set<string>()
+      yield* Effect.forkScoped(Stream.runForEach(two.offers, (runId) => Effect.sync(() => seen.add(runId))))
+      // It may be a while until it listens.
+      const offering = Effect.forEach(runIds, (runId) => one.acquire(runId, { workerId: "worker-1", lease: 0 }))
+      yield* Effect.repeat(Effect.andThen(offering, Effect.sleep("5 millis")), {
+        until: () => runIds.every((runId) => seen.has(runId))
+      })
+    }, Effect.scoped)
+  },
+  {
     name: "refuses a record that does not follow, and writes nothing of it",
     body: Effect.fnUntraced(function* (one, two) {
       const run = Journal.begin("claims/order")

@@ -1,0 +1,54 @@
+/**
+ * Offers of runs to workers in other processes: through notifications of PostgreSQL, or a folder beside a SQLite file.
+ */
+
+import { layer as layerFiles } from "@effect/platform-node/NodeFileSystem"
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as PubSub from "effect/PubSub"
+import type { SqlClient } from "effect/sql/SqlClient"
+import * as Stream from "effect/Stream"
+import * as OfferFolder from "../../internal/store/offerFolder.ts"
+import type { Announce } from "./announcer.ts"
+import * as Key from "./key.ts"
+
+/** The offers of a database. */
+export interface SqlOffers {
+  readonly tell: (runId: string) => Effect.Effect<void>
+  /** Absent where nothing tells of the offers of other processes. */
+  readonly offers?: Stream.Stream<string>
+  /** Passes an offer on, if that is what the database announced. Synchronous. */
+  readonly announced: (payload: string) => void
+}
+
+/** Offers that the database announces, if somebody listens to it. */
+export const announced = Effect.fnUntraced(function* (announce: Announce, isListening: boolean) {
+  const heard = yield* PubSub.sliding<string>(1_000)
+  const offers: SqlOffers = {
+    tell: (runId) => {
+      const payload = mark + Key.escape(runId)
+      // PostgreSQL carries no longer ones.
+      return Effect.sync(() => (payload.length <= 2_000 ? announce(payload) : undefined))
+    },
+    announced: (payload) => {
+      if (payload.startsWith(mark)) PubSub.publishUnsafe(heard, Key.unescape(payload.slice(mark.length)))
+    },
+    ...(isListening ? { offers: Stream.fromPubSub(heard) } : {})
+  }
+  return offers
+})
+
+/** Tells an offer from the key of a run: no key begins like this. */
+const mark = "%o"
+
+/** Offers beside a database file. A database in memory has no other processes. */
+export const besideFile = Effect.fnUntraced(function* (sql: SqlClient) {
+  const rows = yield* sql<{ readonly file: string }>`SELECT file FROM pragma_database_list WHERE name = 'main'`
+  const file = rows[0]?.file ?? ""
+  if (file === "") return silent
+  const folder = OfferFolder.make(yield* FileSystem.FileSystem, `${file}-offers`)
+  const offers: SqlOffers = { ...folder, announced: () => {} }
+  return offers
+}, Effect.provide(layerFiles))
+
+const silent: SqlOffers = { tell: () => Effect.void, announced: () => {} }
