@@ -3,6 +3,7 @@
  */
 
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import * as Stream from "effect/Stream"
 import type { Agent } from "../../Agent.ts"
@@ -21,11 +22,10 @@ import {
 import type { RunEvent } from "../../RunEvent.ts"
 import type { CommonOptions, Input, ResumeOptions, RunOptions } from "../../RunOptions.ts"
 import type { RunResult } from "../../RunState.ts"
-import type { RunStoreShape } from "../../RunStore.ts"
+import type { RunHead, RunStoreShape } from "../../RunStore.ts"
 import type { AnySkill } from "../../Skill.ts"
 import { Drive } from "../RunEntity.ts"
 import type { Messenger } from "./messenger.ts"
-import { offered } from "./offeredRuns.ts"
 import { failRefused, failureOf } from "./runEnd.ts"
 import { resumption } from "./wire.ts"
 
@@ -46,20 +46,23 @@ type AnyAgent<Output, S extends AnySkill<unknown>, R> = Agent<Output, S, R, unkn
 
 /** The verbs of a kernel. Leaving a run or its stream stops nothing. */
 export const make = (office: Office): KernelShape => {
-  const { kernel, messenger, store } = office
+  const { kernel, messenger } = office
+  const created = <Output, S extends AnySkill<unknown>, R>(
+    agent: AnyAgent<Output, S, R>,
+    input: Input,
+    options: Starting
+  ) => Effect.andThen(travels(options), kernel.submit<Output, S, R, unknown>(agent, input, options))
+  const sent = (runId: string) => messenger.begin(new Drive({ runId, revision: 1 }))
   const begin = <Output, S extends AnySkill<unknown>, R>(
     agent: AnyAgent<Output, S, R>,
     input: Input,
     options: Starting
-  ) =>
-    Effect.tap(Effect.andThen(travels(options), kernel.submit<Output, S, R, unknown>(agent, input, options)), (runId) =>
-      offered(messenger, store, runId)
-    )
+  ) => Effect.tap(created(agent, input, options), sent)
   const verbs: KernelShape = {
     submit: (agent, input, ...[options = {}]) => begin(agent, input, options),
     run: (agent, input, ...[options = {}]) =>
-      Effect.flatMap(begin(agent, input, options), (runId) =>
-        Effect.andThen(Stream.runDrain(eventsOf(office, runId)), resultOf(office, agent, runId))
+      Effect.flatMap(created(agent, input, options), (runId) =>
+        Effect.andThen(toRest(office, runId), resultOf(office, agent, runId))
       ),
     stream: (agent, input, ...[options = {}]) =>
       typed(
@@ -94,6 +97,29 @@ const travels = (options: Pick<CommonOptions, (typeof here)[number]>): Effect.Ef
 const here = ["allowedSkills", "parts", "address", "stop", "signal", "prove", "steering", "onTaskComplete"] as const
 
 // ---------------------------------------------------------------- starting
+
+/**
+ * Brings a new run to rest, and waits for it. A runner that dies, or a message that is lost, is noticed by the head of the
+ * run, which is read now and then.
+ */
+const toRest = ({ messenger, store }: Office, runId: string) => {
+  const isAtRest = Effect.map(store.head(runId), (head) =>
+    Option.match(head, { onNone: () => true, onSome: ({ status }) => !underWay.has(status.type) })
+  )
+  const waiting = Effect.repeat(
+    Effect.delay(
+      Effect.orElseSucceed(isAtRest, () => false),
+      "5 seconds"
+    ),
+    {
+      until: (isAtRest) => isAtRest
+    }
+  )
+  const asked = Effect.catch(messenger.ask(new Drive({ runId, revision: 1 })), () => Effect.never)
+  return Effect.asVoid(Effect.raceFirst(asked, waiting))
+}
+
+const underWay: ReadonlySet<RunHead["status"]["type"]> = new Set(["queued", "running", "interrupted"])
 
 const eventsOf = ({ shared }: Office, runId: string) =>
   Stream.catchTag(follow(shared, runId, {}), "RunNotFound", (error) => Stream.fail(lost(error.message)))

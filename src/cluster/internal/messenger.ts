@@ -6,8 +6,10 @@ import type { Sharding } from "effect/cluster/Sharding"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
+import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { StoreError } from "../../KernelError.ts"
+import { passedOver } from "../../internal/base/effects.ts"
 import { flat } from "../../internal/base/text.ts"
 import type { Source } from "../../internal/live/liveElsewhere.ts"
 import { type Drive, type Driven, idOf, RunEntity } from "../RunEntity.ts"
@@ -17,6 +19,8 @@ import { decodeLive } from "./wire.ts"
 export interface Messenger {
   /** Stores a message for a run. Whoever owns the run receives it, now or later. */
   readonly send: (message: Drive) => Effect.Effect<void, StoreError>
+  /** Brings a new run to its runner, without waiting: a message that is lost is made up for by the sweeper. */
+  readonly begin: (message: Drive) => Effect.Effect<void>
   /** The same, repeated until the message is stored. */
   readonly later: (message: Drive) => Effect.Effect<void>
   /** Sends a message, and waits until the run is at rest. */
@@ -25,8 +29,10 @@ export interface Messenger {
   readonly live: Source
 }
 
-export const make: Effect.Effect<Messenger, never, Sharding> = Effect.gen(function* () {
+export const make: Effect.Effect<Messenger, never, Sharding | Scope.Scope> = Effect.gen(function* () {
   const client = yield* RunEntity.client
+  const scope = yield* Effect.scope
+  const ask: Messenger["ask"] = (message) => Effect.mapError(client(idOf(message.runId)).Drive(message), unreachable)
   const send: Messenger["send"] = (message) =>
     Effect.mapError(client(idOf(message.runId)).Drive(message, { discard: true }), unreachable)
   return {
@@ -37,7 +43,13 @@ export const make: Effect.Effect<Messenger, never, Sharding> = Effect.gen(functi
         Effect.retry(Schedule.spaced("5 seconds")),
         Effect.orDie
       ),
-    ask: (message) => Effect.mapError(client(idOf(message.runId)).Drive(message), unreachable),
+    ask,
+    // A request that waits for its answer goes straight to the runner, which reads an announced one in the database.
+    begin: (message) =>
+      Effect.catchCause(ask(message), passedOver(`run ${flat(message.runId)} was not sent to the cluster`)).pipe(
+        Effect.forkIn(scope, { startImmediately: true }),
+        Effect.asVoid
+      ),
     live: (rootRunId, runId, after) =>
       client(idOf(rootRunId))
         .Follow({ runId, after })
