@@ -96,6 +96,13 @@ export interface CallScope {
    */
   readonly ask?: (asking: Asking) => Effect.Effect<Reply, AnswerPending>
   /**
+   * What earlier executions of this call asked, and a person answered, in the order of the questions. A call that has to
+   * act before it asks puts into its question what it needs to continue.
+   *
+   * @since 0.2.0
+   */
+  readonly answered?: ReadonlyArray<Asking>
+  /**
    * Asks the model of the run for one reply, which counts in the run's usage and budget. Absent where there is no model.
    *
    * @since 0.2.0

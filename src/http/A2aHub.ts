@@ -2,9 +2,9 @@
  * The agents of other services that an application uses, over the A2A protocol.
  *
  * Each agent becomes a skill of the registry, and the protocol block `a2a` reaches their tasks. An agent that is away
- * fails nothing: its skill says so when it is called, and its card is read again. A task that requires input comes back
- * to the model as a question of the agent; a reply to it is asked about: the run pauses until a person confirms, changes
- * or refuses the reply.
+ * fails nothing: its skill says so when it is called, and its card is read again. When a task requires input, the run
+ * pauses with the question, and the call continues the task with what a person replies. By the block, the model reads the
+ * question, and a person confirms, changes or refuses the reply that it writes.
  *
  * @since 0.2.0
  */
@@ -54,7 +54,7 @@ export interface Options {
   readonly skills?: boolean | undefined
   /** Registers the protocol block `a2a`. Default: true. */
   readonly protocol?: boolean | undefined
-  /** Who replies to a task that requires input: a `person` confirms what the model writes, or the `model` alone. Default: `person`. */
+  /** Who replies to a task that requires input: a `person` of the run, or the `model` alone. Default: `person`. */
   readonly replies?: "person" | "model" | undefined
 }
 
@@ -121,7 +121,9 @@ const make = Effect.fnUntraced(function* (options: Options, waiting: AgentSkill.
   const { protocol = true, skills = true } = options
   const limits = yield* Limits
   const registry = yield* SkillRegistry
-  const agents = yield* Effect.forEach(Record.toEntries(options.agents), ([name, given]) => known(name, given, waiting))
+  const agents = yield* Effect.forEach(Record.toEntries(options.agents), ([name, given]) =>
+    known(name, given, { waiting, replies: options.replies ?? "person" })
+  )
   const registration = yield* Effect.orDie(registry.registerSource({ source: "a2a", skills: [] }))
   const publish = skills
     ? Effect.catchTag(
@@ -151,7 +153,7 @@ const make = Effect.fnUntraced(function* (options: Options, waiting: AgentSkill.
 const known = Effect.fnUntraced(function* (
   name: string,
   { description, effects = "write", ...options }: AgentOptions,
-  waiting: AgentSkill.Waiting
+  shared: Pick<AgentSkill.Known, "waiting" | "replies">
 ): Effect.fn.Return<AgentSkill.Known, A2aError, HttpClient.HttpClient> {
   if (!/^[A-Za-z0-9_-]{1,60}$/.test(name)) {
     const detail = `the name '${name}' of an A2A agent must have 1 to 60 letters, digits, '_' or '-'`
@@ -160,7 +162,7 @@ const known = Effect.fnUntraced(function* (
   const { skillTimeout } = yield* Limits
   const client = yield* A2aClient.make({ ...options, name })
   const timeout = options.timeout ?? skillTimeout
-  return { name, client, description, effects, timeout, waiting, card: undefined, problem: undefined }
+  return { name, client, description, effects, timeout, ...shared, card: undefined, problem: undefined }
 })
 
 /** Reads the card of an agent. */

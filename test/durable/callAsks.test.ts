@@ -52,6 +52,27 @@ const resumed = (runId: string, provider: MockProvider.Mock, answer: Omit<RunSta
 describe("a call that asks a person", () => {
   const says = () => MockProvider.make(command("book", { train: "T1" }), final("done"))
 
+  it.effect("finds what was answered before, so that one that acted before it asked continues there", () =>
+    Effect.gen(function* () {
+      const seen: Array<ReadonlyArray<string>> = []
+      const order = Skill.make("order", {
+        description: "Orders a meal",
+        input: Schema.Struct({}),
+        execute: (_, { answered = [], ask }) => {
+          seen.push(answered.map(({ message }) => message))
+          return Effect.as(ask!({ message: "Order 7: with salt?" }), "ordered")
+        }
+      })
+      const provider = MockProvider.make(command("order"), final("done"))
+      const program = Effect.gen(function* () {
+        yield* started("o", provider)
+        yield* resumed("o", provider, { approved: true })
+      })
+      yield* Effect.provide(program, kernel(order))
+      assert.deepStrictEqual(seen, [[], ["Order 7: with salt?"]])
+    })
+  )
+
   it.effect("pauses its run with each question, and runs again with the answers", () =>
     Effect.gen(function* () {
       const provider = says()

@@ -1,13 +1,25 @@
 /** Agents that use agents of other services: as skills, by the block, and with a person who replies. */
 import { TaskState } from "@a2a-js/sdk"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Layer, Schedule, Stream } from "effect"
+import { Effect, Exit, Fiber, Layer, Schedule, Schema, Stream } from "effect"
 import { FetchHttpClient } from "effect/http"
-import { Agent, Content, Kernel, Limits, MediaStore, Policy, ProtocolRegistry, RunStore, SkillRegistry } from "kernai"
-import { A2aHub } from "kernai/http"
+import {
+  Agent,
+  Content,
+  Kernel,
+  Limits,
+  MediaStore,
+  Policy,
+  ProtocolRegistry,
+  RunStore,
+  Skill,
+  SkillRegistry
+} from "kernai"
+import { A2a, A2aHub } from "kernai/http"
 import { MockProvider } from "kernai/testing"
 import * as Remote from "../support/a2aAgent.ts"
 import { command, final } from "../support/blocks.ts"
+import { serve } from "../support/http.ts"
 import { until } from "../support/until.ts"
 
 const agent = Agent.make({ name: "desk", instructions: "", model: "mock", skills: "all", maxSteps: 20 })
@@ -59,49 +71,100 @@ describe("A2aHub", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("pauses the run for a person when a task requires input, and sends what the person confirms or changes", () =>
+  it.live("pauses the run with the question of a task that requires input, and continues the task with the reply", () =>
     Effect.gen(function* () {
       const remote = yield* Remote.run({ turn: teller })
-      for (const [answer, result] of [
-        [{ approved: true }, "Eva's: twelve."],
-        [{ approved: true, change: "Ada's" }, "Ada's: twelve."],
-        [{ approved: false, reason: "Nobody's business." }, "Nobody's business."]
+      for (const [runId, answer, result] of [
+        ["accepted", { approved: true, values: { reply: "Eva's" } }, "Eva's: twelve."],
+        ["declined", { approved: false, reason: "Nobody's business." }, "its task was cancelled: Nobody's business."]
       ] as const) {
-        const mock = MockProvider.make().onCall(({ messages }) => {
-          const last =
-            messages
-              .at(-1)
-              ?.content.map((part) => Content.toText(part))
-              .join("") ?? ""
-          const task = /"task": "([^"]+)"/.exec(last)?.[1]
-          if (task !== undefined) return command("a2a_bank", { message: "Eva's", task })
-          return messages.length > 3 ? final("Thanks.") : command("a2a_bank", { message: "whose?" })
-        })
-        const program = Effect.gen(function* () {
-          const paused = yield* Effect.flip(Kernel.run(agent, "Well?", { runId: "run" }))
-          assert.strictEqual(paused._tag, "RunPaused")
-          const [question] = yield* Kernel.questions("run")
-          assert.strictEqual(question?.reason, "the agent 'bank' asks: Whose debts?")
-          const input = question?.input
-          const changed =
-            "change" in answer && typeof input === "object" && input !== null
-              ? { ...input, message: answer.change }
-              : undefined
-          const answers = [
-            {
-              callId: question?.callId ?? "",
-              approved: answer.approved,
-              ...("reason" in answer ? { reason: answer.reason } : {}),
-              ...(changed === undefined ? {} : { input: changed })
-            }
-          ]
-          return yield* Kernel.resume(agent, "run", { answers })
-        })
-        const done = yield* Effect.provide(program, kernel(mock, { agents: { bank: { url: remote.url } } }))
+        const store = yield* RunStore.makeMemory
+        const mock = MockProvider.make(command("a2a_bank", { message: "whose?" }), final("Thanks."))
+        // Each process has a kernel and a hub of its own.
+        const inProcess = <A, E>(program: Effect.Effect<A, E, Kernel.Kernel | RunStore.RunStore>) =>
+          Effect.provide(
+            program,
+            Kernel.layer.pipe(
+              Layer.provideMerge(hub({ agents: { bank: { url: remote.url } } })),
+              Layer.provideMerge(Layer.succeed(RunStore.RunStore, store)),
+              Layer.provide([MockProvider.layerOf(mock), MediaStore.layerMemory])
+            )
+          )
+        const paused = yield* inProcess(Effect.flip(Kernel.run(agent, "Well?", { runId })))
+        assert.strictEqual(paused._tag, "RunPaused")
+        const [question] = yield* inProcess(Kernel.questions(runId))
+        assert.strictEqual(question?.reason, "the agent 'bank' asks: Whose debts?")
+        assert.deepInclude(question?.asking?.form, { required: ["reply"] })
+        const answers = [{ callId: question?.callId ?? "", ...answer }]
+        const done = yield* inProcess(Kernel.resume(agent, runId, { answers }))
         assert.strictEqual(done.text, "Thanks.")
         assert.include(told(mock).at(-1), result)
       }
-      assert.strictEqual(remote.messageIds.length, 5)
+      // Each message was sent once, and the task that got no reply is over.
+      assert.strictEqual(new Set(remote.messageIds).size, 3)
+      assert.strictEqual(remote.messageIds.length, 3)
+      assert.strictEqual(remote.cancelled.length, 1)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("asks a person again and again as long as the agent does, and sends each reply once", () =>
+    Effect.gen(function* () {
+      const heard: Array<string> = []
+      const remote = yield* Remote.run({
+        turn: ({ say, status, text }) => {
+          heard.push(text)
+          if (heard.length < 3) return status(TaskState.TASK_STATE_INPUT_REQUIRED, "More?")
+          say("Enough.")
+          return status(TaskState.TASK_STATE_COMPLETED)
+        }
+      })
+      const mock = MockProvider.make(command("a2a_bank", { message: "first" }), final("Thanks."))
+      const program = Effect.gen(function* () {
+        yield* Effect.flip(Kernel.run(agent, "Well?", { runId: "run" }))
+        const answers = (reply: string) =>
+          Effect.map(Kernel.questions("run"), (open) => ({
+            answers: open.map(({ callId }) => ({ callId, approved: true, values: { reply } }))
+          }))
+        yield* Effect.flip(Kernel.resume(agent, "run", yield* answers("second")))
+        yield* Kernel.resume(agent, "run", yield* answers("third"))
+      })
+      yield* Effect.provide(program, kernel(mock, { agents: { bank: { url: remote.url } } }))
+      assert.deepStrictEqual(heard, ["first", "second", "third"])
+      assert.include(told(mock).at(-1), "Enough.")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("passes an approval that an agent of kernai wants on to a person, and the decision back", () =>
+    Effect.gen(function* () {
+      const pay = Skill.make("pay", {
+        description: "Pays",
+        input: Schema.Struct({ to: Schema.String }),
+        execute: ({ to }) => Effect.succeed({ paid: to })
+      })
+      for (const [approved, result] of [
+        [true, "Paid."],
+        [false, "Not paid."]
+      ] as const) {
+        const model = MockProvider.make().onCall(({ messages }) => {
+          const last = JSON.stringify(messages.at(-1))
+          if (last.includes("Pay Eva")) return command("pay", { to: "Eva" })
+          return final(last.includes("paid") ? "Paid." : "Not paid.")
+        })
+        const asks = Layer.orDie(Policy.layerRules({ confirm: [{ tool: "pay", reason: "money leaves" }] }))
+        const { url } = yield* serve({ routes: A2a.layer(), skills: [pay], with: asks, model })
+        const mock = MockProvider.make(command("a2a_clerk", { message: "Pay Eva." }), final("Thanks."))
+        const program = Effect.gen(function* () {
+          yield* Effect.flip(Kernel.run(agent, "Well?", { runId: "run" }))
+          const open = yield* Kernel.questions("run")
+          assert.deepStrictEqual(
+            open.map(({ asking, reason }) => [reason, asking?.form]),
+            [["the agent 'clerk' asks: money leaves", undefined]]
+          )
+          yield* Kernel.resume(agent, "run", { answers: open.map(({ callId }) => ({ callId, approved })) })
+        })
+        yield* Effect.provide(program, kernel(mock, { agents: { clerk: { url } } }))
+        assert.deepStrictEqual(told(mock), [`<block type="result" name="a2a_clerk">${result}</block>`])
+      }
     }).pipe(Effect.scoped)
   )
 

@@ -16,6 +16,8 @@ import * as Policy from "../../Policy.ts"
 import * as Skill from "../../Skill.ts"
 import type { A2aClient, Card, Task } from "../A2aClient.ts"
 import type { A2aError } from "../A2aError.ts"
+import { failure } from "./a2aLine.ts"
+import * as Questions from "./a2aQuestion.ts"
 import * as Views from "./a2aView.ts"
 
 /** An agent that is used, and its card as far as it was read. */
@@ -26,6 +28,8 @@ export interface Known {
   readonly effects: Skill.Effects
   readonly timeout: Duration.Input
   readonly waiting: Waiting
+  /** Who replies to a question of a task. */
+  readonly replies: "person" | "model"
   card: Card | undefined
   problem: A2aError | undefined
 }
@@ -53,16 +57,46 @@ export const make = (agent: Known, { cleanUpTimeout, descriptionLength }: Limits
     source: "a2a",
     annotations: { openWorld: true },
     timeout: timeoutOf(agent, cleanUpTimeout),
-    execute: (input, { idempotencyKey, preliminary, progress }) =>
-      Effect.map(
-        ask(agent, input, {
-          idempotencyKey,
-          onChange: ({ message, text }) =>
-            text === "" ? progress({ message: Views.textOf(message) }) : preliminary(text)
-        }),
-        (task) => (task.state === "input_required" ? questionOf(agent.name, task) : task.content)
+    execute: (input, context) =>
+      Effect.map(converse(agent, input, context), (task) =>
+        task.state === "input_required" ? questionOf(agent.name, task) : task.content
       )
   })
+
+type Context = Pick<Skill.SkillContext, "answered" | "ask" | "idempotencyKey" | "preliminary" | "progress">
+
+/** Asks an agent, and a person of the run whenever the agent requires input. */
+const converse = Effect.fnUntraced(function* (
+  agent: Known,
+  input: typeof Input.Type,
+  { answered = [], ask: askPerson, idempotencyKey, preliminary, progress }: Context
+): Effect.fn.Return<Task, A2aError | Skill.AnswerPending> {
+  const { client, name } = agent
+  const onChange = ({ message, text }: Task) =>
+    text === "" ? progress({ message: Views.textOf(message) }) : preliminary(text)
+  /** Sends what a person replied. */
+  const reply = Effect.fnUntraced(function* (asking: Skill.Asking, given: Skill.Reply, taskId: string) {
+    const content = Questions.replyOf(asking, given)
+    const messageId = yield* idOf(`${idempotencyKey}/${asking.name}`)
+    if (content !== undefined) return yield* client.ask({ content, taskId, messageId }, { onChange })
+    yield* Effect.ignore(client.cancel(taskId))
+    const why = given._tag === "Declined" && given.reason !== undefined ? `: ${given.reason}` : ""
+    return yield* failure(client, "not_completed", `got no reply to its question, and its task was cancelled${why}`)
+  })
+  let count = answered.length
+  let asking = answered.at(-1)
+  let taskId = asking === undefined ? undefined : Questions.taskOf(asking)
+  let task: Task | undefined
+  for (;;) {
+    if (asking !== undefined && taskId !== undefined && askPerson !== undefined) {
+      task = yield* reply(asking, yield* askPerson(asking), taskId)
+    } else task = yield* ask(agent, input, { idempotencyKey, onChange })
+    if (task.state !== "input_required" || askPerson === undefined || agent.replies === "model") return task
+    asking = Questions.askingOf(name, skillName(name), task, count++)
+    taskId = task.taskId
+    if (asking === undefined) return task
+  }
+})
 
 /** Time for a call: that of the agent, and time to cancel its task. */
 export const timeoutOf = ({ timeout }: Known, cleanUpTimeout: Duration.Duration): Duration.Duration =>

@@ -32,7 +32,7 @@ export const asking = (call: Call, asks: Question, spent: CallResult["spent"]): 
 }
 
 /** What one execution of a call asked for. */
-export interface Asks extends Required<Pick<CallScope, "ask" | "sample">> {
+export interface Asks extends Required<Pick<CallScope, "answered" | "ask" | "sample">> {
   /** The question without an answer, if there is one. */
   readonly open: () => Question | undefined
   /** What its model calls used. */
@@ -71,6 +71,9 @@ export const make = (run: Run, call: Call): Asks => {
       return { text: reply.text, model: reply.model, finishReason: reply.finishReason, usage: reply.usage }
     })
   return {
+    answered: run.state.questions.flatMap(({ answer, asking, callId }) =>
+      callId === call.callId && answer !== undefined && asking !== undefined ? [asking] : []
+    ),
     open: () => question,
     spent: () => spent,
     ask: (asking) =>

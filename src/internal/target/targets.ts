@@ -169,10 +169,10 @@ const reporting = (
   call: Call,
   skill: AnySkill,
   input: Parameters<AnySkill["call"]>[0],
-  { ask, sample }: Asks.Asks
+  { answered, ask, sample }: Asks.Asks
 ): Effect.Effect<unknown, unknown> => {
   const { end, report } = Reports.make(run, skill.name, call.callId)
-  return Effect.ensuring(skill.call(input, { ...scopeOf(run, call), report, ask, sample }), Effect.sync(end))
+  return Effect.ensuring(skill.call(input, { ...scopeOf(run, call), report, answered, ask, sample }), Effect.sync(end))
 }
 
 /** The error of a result with media of a kind that the skill does not declare. One that declares none may return any. */
@@ -297,8 +297,8 @@ const protocolTarget = (run: Run, call: Call, protocol: AnyProtocol): Target => 
   const { callId } = call
   const request = requestOf(call.input)
   const asks = Asks.make(run, call)
-  const { ask, sample } = asks
-  const scope = { ...scopeOf(run, call), ask, sample, refusal: refusalThrough(run, call) }
+  const { answered, ask, sample } = asks
+  const scope = { ...scopeOf(run, call), answered, ask, sample, refusal: refusalThrough(run, call) }
   return {
     name,
     effects: protocol.effects,
