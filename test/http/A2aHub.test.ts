@@ -168,6 +168,36 @@ describe("A2aHub", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("passes the form of a call of such an agent on, too, and its values back", () =>
+    Effect.gen(function* () {
+      const form = { type: "object", properties: { seat: { type: "string" } }, required: ["seat"] }
+      const book = Skill.make("book", {
+        description: "Books a seat",
+        input: Schema.Struct({}),
+        execute: (_, { ask }) =>
+          Effect.map(ask!({ message: "Which seat?", form }), (reply) =>
+            reply._tag === "Accepted" ? `seat ${String(reply.values["seat"])}` : reply._tag
+          )
+      })
+      const model = MockProvider.make(command("book"), final("Booked."))
+      const { url } = yield* serve({ routes: A2a.layer(), skills: [book], model })
+      const mock = MockProvider.make(command("a2a_clerk", { message: "Book." }), final("Thanks."))
+      const program = Effect.gen(function* () {
+        yield* Effect.flip(Kernel.run(agent, "Well?", { runId: "run" }))
+        const open = yield* Kernel.questions("run")
+        assert.deepStrictEqual(
+          open.map(({ asking, reason }) => [reason, asking?.form]),
+          [["the agent 'clerk' asks: Which seat?", form]]
+        )
+        const values = { seat: "12" }
+        yield* Kernel.resume(agent, "run", { answers: open.map(({ callId }) => ({ callId, approved: true, values })) })
+      })
+      yield* Effect.provide(program, kernel(mock, { agents: { clerk: { url } } }))
+      assert.include(JSON.stringify(model.lastCall?.messages.at(-1)), "seat 12")
+      assert.deepStrictEqual(told(mock), [`<block type="result" name="a2a_clerk">Booked.</block>`])
+    }).pipe(Effect.scoped)
+  )
+
   it.live("lets the model reply alone where the host says so", () =>
     Effect.gen(function* () {
       const { url } = yield* Remote.run({ turn: teller })

@@ -7,7 +7,7 @@
 
 import type { Content } from "../../Content.ts"
 import * as Contents from "../../Content.ts"
-import { isJsonObject } from "../../internal/base/json.ts"
+import { isEmpty, isJsonObject, type JsonObject, jsonObject } from "../../internal/base/json.ts"
 import { shorten, visible } from "../../internal/base/text.ts"
 import type { Asking, Reply } from "../../Skill.ts"
 import type { Task } from "../A2aClient.ts"
@@ -16,19 +16,23 @@ import * as Views from "./a2aView.ts"
 /** A question about a task. `count` tells it from the questions of the same call before. */
 export const askingOf = (agent: string, skill: string, task: Task, count: number): Asking | undefined => {
   if (task.taskId === undefined) return undefined
-  const isApproval = task.message.some(asksForApproval)
-  const shown = isApproval ? task.message.filter(({ type }) => type === "text") : task.message
+  const decisions = task.message.flatMap((content) => (isDecision(content) ? [content.data] : []))
+  const isOurs = decisions.length > 0
+  const shown = isOurs ? task.message.filter(({ type }) => type === "text") : task.message
+  // One form is shown; several questions at once are agreed to or refused together.
+  const theirs = decisions.length === 1 ? jsonObject(decisions[0]?.["asking"])["form"] : undefined
+  const wanted = isOurs ? theirs : form
   return {
-    name: `${skill}/input/${count}/${task.taskId}`,
+    name: `${skill}/${isOurs ? "decision" : "input"}/${count}/${task.taskId}`,
     message: `the agent '${agent}' asks: ${visible(shorten(Views.textOf(shown).trim(), longest))}`,
-    ...(isApproval ? {} : { form })
+    ...(isJsonObject(wanted) ? { form: wanted } : {})
   }
 }
 
 const longest = 4_000
 
-/** An agent of kernai asks with the call that it wants to make. */
-const asksForApproval = (content: Content): boolean =>
+/** An agent of kernai asks with the call that it wants to make, and with the form that the call shows. */
+const isDecision = (content: Content): content is Extract<Content, { readonly type: "data" }> =>
   content.type === "data" && isJsonObject(content.data) && typeof content.data["callId"] === "string"
 
 const form = {
@@ -38,15 +42,24 @@ const form = {
 }
 
 /** The task that a question is about. */
-export const taskOf = ({ name = "" }: Asking): string | undefined => /^[^/]*\/input\/\d+\/(.*)$/s.exec(name)?.[1]
+export const taskOf = ({ name = "" }: Asking): string | undefined =>
+  /^[^/]*\/(?:input|decision)\/\d+\/(.*)$/s.exec(name)?.[1]
 
 /** What the task is sent; undefined where a person did not reply, and it cannot be told so. */
-export const replyOf = ({ form }: Asking, reply: Reply): ReadonlyArray<Content> | undefined => {
-  if (form === undefined) {
-    const reason = reply._tag === "Declined" ? reply.reason : undefined
-    return [Contents.data({ approved: reply._tag === "Accepted", ...(reason === undefined ? {} : { reason }) })]
-  }
+export const replyOf = ({ name = "" }: Asking, reply: Reply): ReadonlyArray<Content> | undefined => {
+  if (/^[^/]*\/decision\//.test(name)) return [Contents.data(decisionOf(reply))]
   if (reply._tag !== "Accepted") return undefined
   const { reply: text } = reply.values
   return [Contents.text(typeof text === "string" ? text : JSON.stringify(text ?? ""))]
+}
+
+const decisionOf = (reply: Reply): JsonObject => {
+  switch (reply._tag) {
+    case "Accepted":
+      return { approved: true, ...(isEmpty(reply.values) ? {} : { values: reply.values }) }
+    case "Declined":
+      return { approved: false, ...(reply.reason === undefined ? {} : { reason: reply.reason }) }
+    case "Dismissed":
+      return { approved: false, dismissed: true }
+  }
 }
