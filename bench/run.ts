@@ -26,6 +26,7 @@ const names: ReadonlyArray<string> = [
   "team",
   "store",
   "worker",
+  "studio",
   "cluster"
 ]
 

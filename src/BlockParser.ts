@@ -15,7 +15,7 @@ import * as Stream from "effect/Stream"
 import { type Block, isBlank, type Part } from "./Block.ts"
 import { BlockFold } from "./internal/words/blockFold.ts"
 import { foldPull } from "./internal/base/streams.ts"
-import type { LimitExceeded } from "./KernelError.ts"
+import { LimitExceeded } from "./KernelError.ts"
 import { defaults, Limits } from "./Limits.ts"
 
 export type { Part } from "./Block.ts"
@@ -92,7 +92,7 @@ export interface Parsed {
  * @since 0.1.0
  */
 export const make = (bounds?: Partial<Bounds>): BlockParser =>
-  new BlockFold({ replyLength: defaults.replyLength, ...bounds })
+  new BlockFold({ replyLength: defaults.replyLength, ...bounds }, (excess) => new LimitExceeded(excess))
 
 /**
  * Parses a whole text. Never throws: a limit that was exceeded is in `failure`.

@@ -17,7 +17,7 @@ import type * as BlockParser from "./BlockParser.ts"
 import type { HostedCall } from "./Call.ts"
 import type { Content, Thinking } from "./Content.ts"
 import * as Contents from "./Content.ts"
-import { BlockFold } from "./internal/words/blockFold.ts"
+import { BlockFold, type Excess } from "./internal/words/blockFold.ts"
 import { jsonObject, parseJson, sizeOf, textOf } from "./internal/base/json.ts"
 import * as Markups from "./internal/words/markup.ts"
 import { Pieces } from "./internal/base/text.ts"
@@ -122,7 +122,7 @@ export const blocks: Dialect = {
   name: "blocks",
   native: false,
   reader: (listener, limits, origin) =>
-    new ReplyReader(listener, origin, new BlockFold({ ...limits, blocks: readable(limits) }), limits)
+    new ReplyReader(listener, origin, new BlockFold({ ...limits, blocks: readable(limits) }, exceeded), limits)
 }
 
 /**
@@ -267,10 +267,12 @@ class HostedCalls {
   }
 }
 
+const exceeded = (excess: Excess): LimitExceeded => new LimitExceeded(excess)
+
 class ReplyReader implements Reader {
   readonly #listener: Listener
   readonly #origin: { readonly provider: string; readonly model: string }
-  readonly #parser: BlockFold | undefined
+  readonly #parser: BlockFold<LimitExceeded> | undefined
   readonly #limits: Limits
   readonly #text = new Pieces()
   readonly #blocks: Array<Block> = []
@@ -290,7 +292,7 @@ class ReplyReader implements Reader {
   constructor(
     listener: Listener,
     origin: { readonly provider: string; readonly model: string },
-    parser: BlockFold | undefined,
+    parser: BlockFold<LimitExceeded> | undefined,
     limits: Limits
   ) {
     this.#listener = listener
@@ -363,7 +365,7 @@ class ReplyReader implements Reader {
   }
 
   repeat(listener: Listener): void {
-    const parser = this.#parser === undefined ? undefined : new BlockFold(this.#limits)
+    const parser = this.#parser === undefined ? undefined : new BlockFold(this.#limits, exceeded)
     const reader = new ReplyReader(listener, this.#origin, parser, this.#limits)
     const thoughts = [...this.#thinking].map(
       ([id, { text }]) => ({ type: "reasoning-delta", id, delta: text }) as const
@@ -453,7 +455,7 @@ class ReplyReader implements Reader {
   #grow(length: number) {
     this.#length += length
     if (this.#length > this.#limits.replyLength)
-      this.#failure ??= new LimitExceeded({ limit: "reply", value: this.#limits.replyLength })
+      this.#failure ??= exceeded({ limit: "reply", value: this.#limits.replyLength })
   }
 
   #content(text: string): ReadonlyArray<Content> {

@@ -77,7 +77,7 @@ export interface Encoded {
  * @category schemas
  * @since 0.1.0
  */
-export const Usage: Schema.Codec<Usage, Encoded> = (() => {
+export const Usage: Schema.Codec<Usage, Encoded> = /* @__PURE__ */ (() => {
   const Count = Schema.Natural.pipe(Schema.withDecodingDefaultKey(Effect.succeed(0)))
   return Schema.Struct({
     inputTokens: Count,

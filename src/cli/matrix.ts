@@ -34,6 +34,8 @@ interface Cell extends Choices.Measured {
   /** Why it is not ok. */
   readonly reason: string | null
   readonly log: string | null
+  readonly cost_usd: number | null
+  readonly run_id: string | null
   readonly duration_ms: number
 }
 
@@ -98,11 +100,16 @@ const nameOf = ({ dialect, model }: Column): string => (dialect === undefined ? 
 const program = process.argv[1] ?? fileURLToPath(new URL("../../bin/kernai.mjs", import.meta.url))
 
 /** Runs a pair in a process, which writes its own logs, and reads the report that it prints. */
-const runPair = Effect.fnUntraced(function* (file: string, { dialect, model }: Column, { log, timeout }: MatrixFlags) {
+const runPair = Effect.fnUntraced(function* (
+  file: string,
+  { dialect, model }: Column,
+  { log, store, timeout }: MatrixFlags
+) {
   const path = yield* Path.Path
   const startedAt = yield* Clock.currentTimeMillis
   const args = ["scenario", "run", file, "--model", model, "--log", log, "--json"]
   if (dialect !== undefined) args.push("--dialect", dialect)
+  if (store !== undefined) args.push("--store", store)
   const ended = yield* spawn(args).pipe(
     Effect.timeoutOrElse({
       duration: `${timeout} seconds`,
@@ -121,6 +128,9 @@ const runPair = Effect.fnUntraced(function* (file: string, { dialect, model }: C
     tokens: report?.usage == null ? null : report.usage.input_tokens + report.usage.output_tokens,
     reason: report === undefined ? Text.excerpt(ended.error, 300) : (report.failure?.message ?? null),
     log: report?.log ?? null,
+    cost_usd: report?.cost_usd ?? null,
+    // Only a stored run can be looked at later.
+    run_id: store === undefined ? null : (report?.run_id ?? null),
     duration_ms: (yield* Clock.currentTimeMillis) - startedAt
   }
   return cell
@@ -149,7 +159,9 @@ const Report = Schema.Struct({
   usage: Schema.optionalKey(
     Schema.NullOr(Schema.Struct({ input_tokens: Schema.Natural, output_tokens: Schema.Natural }))
   ),
-  log: Schema.optionalKey(Schema.NullOr(Schema.String))
+  log: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  cost_usd: Schema.optionalKey(Schema.Finite),
+  run_id: Schema.optionalKey(Schema.NullOr(Schema.String))
 })
 
 const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Report))

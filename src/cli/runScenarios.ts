@@ -3,6 +3,7 @@
  */
 
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as Scenario from "../testing/Scenario.ts"
 import type { ScenarioFlags } from "./commands/scenarioCommand.ts"
 import { failed, usage } from "./exit.ts"
@@ -10,6 +11,7 @@ import { filesOf, open, runOptions } from "./scenarioFiles.ts"
 import { Screen } from "./screen.ts"
 import * as Text from "./terminalText.ts"
 import { draw } from "./scenarioTree.ts"
+import * as Store from "./storeFlag.ts"
 
 /** Runs scenarios. Fails when one failed, or when none could run. */
 export const runScenarios = Effect.fnUntraced(function* (options: ScenarioFlags) {
@@ -17,11 +19,13 @@ export const runScenarios = Effect.fnUntraced(function* (options: ScenarioFlags)
   const { json, log } = options
   const look = { columns: screen.columns, colors: options.color ?? screen.colors }
   const scenarios = yield* Effect.flatMap(filesOf(options.paths), (files) => Effect.forEach(files, open))
+  const stores = options.store === undefined ? undefined : yield* opened(options.store)
   const counts = { ok: 0, fail: 0, skipped: 0 }
   for (const scenario of scenarios.flat()) {
     const report = yield* Scenario.run(scenario, {
       ...(yield* runOptions(scenario, options.model)),
-      dialect: options.dialect
+      dialect: options.dialect,
+      stores
     })
     const file = log === undefined ? null : yield* save(report, log)
     if (json) screen.out(`${Text.json(summaryOf(report, file))}\n`)
@@ -32,6 +36,12 @@ export const runScenarios = Effect.fnUntraced(function* (options: ScenarioFlags)
   if (!json) screen.out(`${totals}${log === undefined ? "" : `; logs in ${Text.flat(log)}`}\n`)
   if (counts.fail > 0) return yield* failed(totals)
   if (counts.ok === 0) return yield* usage(totals)
+}, Effect.scoped)
+
+/** Opens a store for all runs of the process. */
+const opened = Effect.fnUntraced(function* (text: string) {
+  const { media, runs } = yield* Store.openOrCreate(text)
+  return Layer.succeedContext(yield* Layer.build(Layer.merge(runs, media)))
 })
 
 const summaryOf = (report: Scenario.Report, log: string | null) => {

@@ -18,6 +18,7 @@ import * as HttpKernel from "../http/HttpKernel.ts"
 import type * as ServedRuns from "../http/ServedRuns.ts"
 import type { Kernel } from "../Kernel.ts"
 import type { ConfigInvalid } from "../KernelError.ts"
+import type { McpHubShape } from "../mcp/McpHub.ts"
 import type { MediaStore } from "../MediaStore.ts"
 import type { RunStore } from "../RunStore.ts"
 import type * as RunWorker from "../RunWorker.ts"
@@ -38,6 +39,13 @@ export interface PageOptions extends Access.Options {
   readonly token?: Redacted.Redacted | undefined
   /** Refuses to start, answer, cancel and fork runs. Default: false. */
   readonly readOnly?: boolean | undefined
+  /** The folder in which `kernai scenario matrix` writes its reports. Default: the page shows no scenarios. */
+  readonly scenarios?: string | undefined
+  /**
+   * Reads the pages of `ui_resource` contents, such as an `McpHub`. They are shown in frames that can reach nothing.
+   * Default: such a page is only named.
+   */
+  readonly pages?: Pick<McpHubShape, "readPage"> | undefined
 }
 
 /**
@@ -75,15 +83,47 @@ export const layer = <A extends RunWorker.Runnable<unknown>, R = never>(
   ConfigInvalid,
   HttpRouter.HttpRouter | Kernel | RunStore | MediaStore | RunWorker.Services<A> | R
 > => {
-  const { path = "/", readOnly = false, token = Secrets.random() } = options
+  const { pages, path = "/", readOnly = false, scenarios, token = Secrets.random() } = options
   const prefix = path === "/" ? "" : path
   const secrets = Secrets.make(token, readOnly)
   const worker = readOnly || options.agents.length === 0 ? { worker: false as const } : {}
   const door = HttpKernel.layer<A, R>({ ...options, ...worker, path: `${prefix}/api`, openapi: false })
   return Layer.effect(Studio, Effect.succeed({ path, token })).pipe(
     Layer.merge(PageRoutes.layer(path, secrets, options)),
-    Layer.merge(Layer.provide(DataRoutes.layer(`${prefix}/data`, { readOnly }), door)),
+    Layer.merge(Layer.provide(DataRoutes.layer(`${prefix}/data`, { readOnly, scenarios, pages }), door)),
     Layer.provide(Access.layer(secrets.authenticate, options))
+  )
+}
+
+/**
+ * Returns an agent with other models and dialects, so that the chat of the page offers them as settings. Serve them
+ * together with the agent.
+ *
+ * Each has the name of the agent, `@` and the model, and `+tools` or `+auto` for these dialects. Model strings are
+ * resolved as those of any agent.
+ *
+ * @example
+ * const clerks = [clerk, ...Studio.variants(clerk, { models: ["ollama/llama3.1", "openai/gpt-4o"], dialects: ["blocks", "tools"] })]
+ * const Page = Studio.layer({ agents: clerks })
+ *
+ * @category constructors
+ * @since 0.2.0
+ */
+export const variants = <A extends RunWorker.Runnable<unknown>>(
+  agent: A,
+  options: {
+    readonly models?: ReadonlyArray<string> | undefined
+    readonly dialects?: ReadonlyArray<A["dialect"]> | undefined
+  }
+): ReadonlyArray<A> => {
+  const { dialects = [agent.dialect], models = [agent.model] } = options
+  return models.flatMap((model) =>
+    dialects.flatMap((dialect) => {
+      const id = typeof model === "string" ? model : model.id
+      if (model === agent.model && dialect === agent.dialect) return []
+      const name = `${agent.name}@${id}${dialect === "blocks" ? "" : `+${dialect}`}`
+      return [{ ...agent, name, model, dialect }]
+    })
   )
 }
 

@@ -174,6 +174,12 @@ export interface RunOptions {
   readonly dialect?: Agent.Agent["dialect"] | undefined
   /** Receives every event as it happens. */
   readonly recorder?: Recorder.Sink | undefined
+  /**
+   * Where the run and its media are stored. Default: in memory, until it ends.
+   *
+   * @since 0.2.0
+   */
+  readonly stores?: Layer.Layer<RunStore.RunStore | MediaStore.MediaStore> | undefined
 }
 
 // ---------------------------------------------------------------- constructors
@@ -309,9 +315,8 @@ const play = (scenario: Scenario, cast: Cast, options: RunOptions, recording: Re
   const sink = options.recorder === undefined ? recording : Recorder.composite(recording, options.recorder)
   const house = Layer.mergeAll(
     SkillRegistry.layer(...(scenario.skills ?? [])),
-    ProtocolRegistry.layer(...(scenario.protocols ?? [])),
-    RunStore.layerMemory
-  ).pipe(Layer.provideMerge(MediaStore.layerMemory))
+    ProtocolRegistry.layer(...(scenario.protocols ?? []))
+  ).pipe(Layer.provideMerge(options.stores ?? Layer.merge(RunStore.layerMemory, MediaStore.layerMemory)))
   const connected = Effect.mapError(connect(scenario, options), (error) => new Outcome.Skipped(error.message))
   return Effect.scoped(Effect.andThen(connected, Kernel.run(agent, scenario.input, { provider: cast.provider }))).pipe(
     Effect.provide(Layer.provideMerge(Kernel.layerNoProvider, house)),

@@ -15,6 +15,7 @@ const catalogue = fileURLToPath(new URL("../../examples/scenarios", import.meta.
 
 const options: ScenarioFlags = {
   paths: [catalogue],
+  store: undefined,
   model: undefined,
   dialect: undefined,
   log: undefined,
@@ -232,6 +233,7 @@ describe("kernai scenario matrix", () => {
         const screen = memoryScreen()
         const exit = yield* runMatrix({
           paths: [directory],
+          store: undefined,
           model: ["script/whole"],
           dialects: false,
           concurrency: 1,

@@ -4,7 +4,18 @@ import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer, Redacted, Schema, type Scope } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { createServer, request } from "node:http"
-import { Agent, Kernel, MediaStore, Policy, ProtocolRegistry, Provider, RunStore, Skill, SkillRegistry } from "kernai"
+import {
+  Agent,
+  Kernel,
+  KernelError,
+  MediaStore,
+  Policy,
+  ProtocolRegistry,
+  Provider,
+  RunStore,
+  Skill,
+  SkillRegistry
+} from "kernai"
 import { Studio } from "kernai/studio"
 import { MockProvider } from "kernai/testing"
 import { command, final } from "../support/blocks.ts"
@@ -99,8 +110,16 @@ describe("Studio", () => {
   it.live("admits only pages that brought the token of this start", () =>
     Effect.gen(function* () {
       const site = yield* serve()
-      const routes = ["/data/info", "/data/runs", "/data/approvals", "/data/runs/x/records", "/data/runs/x/export"]
-      for (const route of [...routes, "/api/runs", "/api/runs/x/events", "/api/agents"]) {
+      const routes = ["/info", "/runs", "/approvals", "/scenarios", "/runs/x/records", "/runs/x/export"].map(
+        (path) => `/data${path}`
+      )
+      for (const route of [
+        ...routes,
+        "/data/page?server=a&uri=ui://b",
+        "/api/runs",
+        "/api/runs/x/events",
+        "/api/agents"
+      ]) {
         assert.strictEqual((yield* send(site, "GET", route)).status, 401, route)
       }
       assert.strictEqual((yield* send(site, "POST", "/session", {}, { token: "guessed" })).status, 401)
@@ -122,12 +141,21 @@ describe("Studio", () => {
     Effect.gen(function* () {
       const site = yield* serve()
       const cookie = yield* enter(site)
-      const routes = ["/", "/page.js", "/page.css", "/icon.svg", "/data/info", "/data/runs", "/api/runs", "/api/agents"]
+      const own = ["", "/approvals", "/scenarios", "/page?server=a&uri=ui://b", "/info", "/runs"].map(
+        (path) => `/data${path}`
+      )
+      const ofRun = ["/data/runs/x/records", "/data/runs/x/export", "/api/runs/x/events", "/api/runs/x/media/y"]
+      const routes = ["/", "/page.js", "/page.css", "/icon.svg", ...own.slice(1), ...ofRun, "/api/runs", "/api/agents"]
       for (const route of routes) {
         for (const header of [{ host: "evil.example" }, { origin: "https://evil.example" }]) {
           const { status } = yield* send(site, "GET", route, { ...cookie, ...header })
           assert.strictEqual(status, 403, `${route} ${JSON.stringify(header)}`)
         }
+      }
+      const changes = ["/session", "/api/runs", "/api/runs/x/answers", "/api/runs/x/cancel", "/data/runs/x/fork"]
+      for (const route of changes) {
+        const headers = { ...cookie, ...change, origin: "https://evil.example" }
+        assert.strictEqual((yield* send(site, "POST", route, headers, {})).status, 403, route)
       }
     }).pipe(Effect.scoped)
   )
@@ -230,4 +258,52 @@ describe("Studio", () => {
       assert.notInclude(text, Redacted.value(site.studio.token))
     }).pipe(Effect.scoped)
   )
+
+  it.live("forks with another question", () =>
+    Effect.gen(function* () {
+      const site = yield* serve()
+      const cookie = yield* enter(site)
+      const runId = yield* started(site, cookie)
+      const body = { revision: 2, question: "Pay Max." }
+      const forked = yield* send(site, "POST", `/data/runs/${runId}/fork`, { ...cookie, ...change }, body)
+      const { runId: forkId } = JSON.parse(forked.text)
+      const read = (id: string) => send(site, "GET", `/data/runs/${id}/records?limit=1`, cookie)
+      assert.include((yield* read(forkId)).text, "Pay Max.")
+      assert.include((yield* read(runId)).text, "Pay Eva.")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("serves a page of a server in a document that can reach nothing", () =>
+    Effect.gen(function* () {
+      const pages = {
+        readPage: (server: string, uri: string) =>
+          server === "seats"
+            ? Effect.succeed({ uri, mimeType: "text/html", html: "<p>seats</p>", meta: {} })
+            : Effect.fail(new KernelError.McpError({ server, reason: "not_found", detail: "no such server" }))
+      }
+      const site = yield* serve({ pages })
+      const cookie = yield* enter(site)
+      const { headers, status, text } = yield* send(site, "GET", "/data/page?server=seats&uri=ui://map", cookie)
+      assert.strictEqual(status, 200)
+      assert.strictEqual(text, "<p>seats</p>")
+      const policy = String(headers["content-security-policy"])
+      for (const rule of ["sandbox allow-scripts;", "default-src 'none'", "frame-ancestors 'self'"]) {
+        assert.include(policy, rule)
+      }
+      assert.notInclude(policy, "allow-same-origin")
+      assert.strictEqual((yield* send(site, "GET", "/data/page?server=none&uri=ui://map", cookie)).status, 404)
+    }).pipe(Effect.scoped)
+  )
+
+  it("gives an agent variants by model and dialect", () => {
+    const names = Studio.variants(agent, { models: ["scripted", "gpt"], dialects: ["blocks", "tools"] })
+    assert.deepStrictEqual(
+      names.map(({ dialect, model, name }) => [name, model, dialect]),
+      [
+        ["clerk@scripted+tools", "scripted", "tools"],
+        ["clerk@gpt", "gpt", "blocks"],
+        ["clerk@gpt+tools", "gpt", "tools"]
+      ]
+    )
+  })
 })

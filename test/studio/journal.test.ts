@@ -16,7 +16,7 @@ import {
 import { MockProvider } from "kernai/testing"
 import { Journal } from "../../src/studio/page/journal.ts"
 import { readReply } from "../../src/studio/page/readReply.ts"
-import { spansOf, treeOf } from "../../src/studio/page/rows.ts"
+import { spansOf, stripsOf, treeOf } from "../../src/studio/page/rows.ts"
 import { command, final } from "../support/blocks.ts"
 
 const look = Skill.make("look", {
@@ -26,7 +26,7 @@ const look = Skill.make("look", {
   execute: ({ at }) => (at === "taken" ? Effect.fail("seat taken") : Effect.succeed(`free: ${at}`))
 })
 
-const agent = Agent.make({ name: "clerk", instructions: "", model: "scripted", skills: "all", maxSteps: 400 })
+const agent = Agent.make({ name: "clerk", instructions: "", model: "scripted", skills: "all", maxSteps: 2_000 })
 
 const recorded = (...replies: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -53,7 +53,7 @@ const journalOf = (records: ReadonlyArray<RunState.RunRecord>) => {
   return journal
 }
 
-const plain = (state: RunState.RunState | undefined) => JSON.parse(JSON.stringify(state))
+const plain = (state: unknown) => JSON.parse(JSON.stringify(state))
 
 describe("Journal", () => {
   it.effect("has at every revision the state that the kernel folds", () =>
@@ -67,6 +67,27 @@ describe("Journal", () => {
         assert.deepStrictEqual(plain(journal.stateAt(at)), expected)
       }
       assert.deepStrictEqual(plain(journal.stateAt(300)), plain(RunState.fold(records.slice(0, 300))))
+    })
+  )
+
+  it.effect("has the states of a long journal, of which it keeps few", () =>
+    Effect.gen(function* () {
+      const turns = Array.from({ length: 1_700 }, (_, at) => command("look", { at: `${at}` }))
+      const records = yield* recorded(...turns, final("Done."))
+      const journal = new Journal()
+      journal.add(records)
+      for (const at of [records.length, 16_900, 300, 301, 299, 1]) {
+        const expected = RunState.fold(records.slice(0, at))
+        const state = journal.stateAt(at)
+        assert.deepStrictEqual(
+          plain({ ...state, prompt: [], turns: [] }),
+          plain({ ...expected, prompt: [], turns: [] })
+        )
+        assert.strictEqual(state?.prompt.length, expected?.prompt.length)
+        assert.strictEqual(state?.turns.length, expected?.turns.length)
+      }
+      assert.strictEqual(journal.rows[journal.rowAt(16_900)]?.revision, 16_900)
+      assert.strictEqual(journal.rowAt(0), -1)
     })
   )
 
@@ -96,6 +117,24 @@ describe("Journal", () => {
       )
     })
   )
+})
+
+describe("stripsOf", () => {
+  it("draws an error among thousands of spans, and no more strips than pixels", () => {
+    const spans = Array.from({ length: 10_000 }, (_, at) => ({
+      kind: at === 5_000 ? ("error" as const) : at % 2 === 0 ? ("model" as const) : ("other" as const),
+      from: at,
+      to: at + 1,
+      revision: at + 1
+    }))
+    const strips = stripsOf(spans, 800)
+    assert.isAtMost(strips.length, 800)
+    assert.deepStrictEqual(
+      strips.filter(({ kind }) => kind === "error").map(({ x }) => x),
+      [400]
+    )
+    assert.strictEqual(strips.at(-1)?.revision, 10_000)
+  })
 })
 
 describe("readReply", () => {

@@ -17,8 +17,15 @@ const defaultLog = ".kernai/scenarios"
 
 const log = Shared.optionalText("log", "folder", `Where logs are written (${defaultLog})`)
 
+const store = Shared.optionalText(
+  "store",
+  "store",
+  "Also store the runs, to look at them later: sqlite:FILE, file:FOLDER or pg:URL"
+)
+
 const runFlags = {
   paths,
+  store,
   model: Shared.optionalText(
     "model",
     "model",
@@ -55,6 +62,7 @@ const run = Command.make(
 
 const matrixFlags = {
   paths,
+  store,
   model: Shared.text(
     "model",
     "model",

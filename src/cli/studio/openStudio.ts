@@ -8,8 +8,10 @@ import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServer from "effect/http/HttpServer"
 import * as Layer from "effect/Layer"
+import { existsSync } from "node:fs"
 import { createServer } from "node:http"
 import { errorCode } from "../../internal/base/transient.ts"
+import type { Runnable } from "../../RunWorker.ts"
 import * as Studio from "../../studio/Studio.ts"
 import * as CliAgent from "../cliAgent.ts"
 import type { StudioFlags } from "../commands/studioCommand.ts"
@@ -32,8 +34,9 @@ export const open = Effect.fnUntraced(function* (input: StudioFlags) {
     const isRunning = (settings.model ?? settings.script ?? settings.agent) !== undefined
     const { agent, kernel } = yield* CliAgent.make(settings, store, isRunning ? {} : { unused: "" })
     const names = input.agentName.length === 0 ? [agent().name] : input.agentName
-    const agents = isRunning ? names.map((name) => agent(name)) : []
-    const routes = Studio.layer({ agents, readOnly }).pipe(Layer.provide(Layer.merge(kernel, store.media)))
+    const agents = isRunning ? names.flatMap((name) => inBothDialects(agent(name))) : []
+    const scenarios = input.scenarios ?? (existsSync(defaultScenarios) ? defaultScenarios : undefined)
+    const routes = Studio.layer({ agents, readOnly, scenarios }).pipe(Layer.provide(Layer.merge(kernel, store.media)))
     const server = HttpRouter.serve(routes, {
       disableLogger: true,
       disableListenLog: true,
@@ -52,6 +55,15 @@ export const open = Effect.fnUntraced(function* (input: StudioFlags) {
     return yield* Effect.never
   }).pipe(Effect.scoped)
 })
+
+/** Where the command of the matrix writes. */
+const defaultScenarios = ".kernai/scenarios"
+
+/** The chat offers the other dialect as a setting. */
+const inBothDialects = <A extends Runnable<unknown>>(agent: A): ReadonlyArray<A> => [
+  agent,
+  ...Studio.variants(agent, { dialects: ["blocks", "tools"] })
+]
 
 /** Plays the recorded conversation into a store. The page shows it, so the terminal stays quiet. */
 const play = Effect.fnUntraced(function* (store: Store.Store) {

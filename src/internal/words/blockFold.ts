@@ -6,7 +6,6 @@
  */
 
 import type { Part } from "../../Block.ts"
-import { LimitExceeded } from "../../KernelError.ts"
 import * as Bounds from "../base/bounds.ts"
 import { OpeningTag, REFUSED, UNDECIDED } from "./openingTag.ts"
 import { isHighSurrogate, isSpace, ownSlice, Pieces } from "../base/text.ts"
@@ -19,9 +18,15 @@ const OUTSIDE = 0
 const TAG = 1
 const INSIDE = 2
 
+/** A limit that a text exceeded. */
+export interface Excess {
+  readonly limit: string
+  readonly value: number
+}
+
 /** The state of one text being parsed. The public methods are those of `BlockParser`. */
-export class BlockFold {
-  failure: LimitExceeded | undefined = undefined
+export class BlockFold<out Failure> {
+  failure: Failure | undefined = undefined
   /** How much of the last piece was not read, once the text has as many blocks as it may have. */
   unread: number | undefined = undefined
 
@@ -40,12 +45,19 @@ export class BlockFold {
   private readonly blocks: number
   private count = 0
 
-  constructor(bounds: {
-    readonly replyLength: number
-    readonly tagLength?: number
-    readonly blockDepth?: number
-    readonly blocks?: number
-  }) {
+  private readonly failureOf: (excess: Excess) => Failure
+
+  /** `failureOf` makes the failure, so that a page can read replies without the errors of the kernel. */
+  constructor(
+    bounds: {
+      readonly replyLength: number
+      readonly tagLength?: number
+      readonly blockDepth?: number
+      readonly blocks?: number
+    },
+    failureOf: (excess: Excess) => Failure
+  ) {
+    this.failureOf = failureOf
     this.blocks = bounds.blocks ?? Infinity
     this.replyLength = bounds.replyLength
     this.blockDepth = bounds.blockDepth ?? Bounds.blockDepth
@@ -264,7 +276,7 @@ export class BlockFold {
   }
 
   private fail(limit: string, value: number): void {
-    this.failure ??= new LimitExceeded({ limit, value })
+    this.failure ??= this.failureOf({ limit, value })
     this.held = ""
     this.content.take("")
   }

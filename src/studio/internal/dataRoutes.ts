@@ -7,75 +7,105 @@ import type * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Random from "effect/Random"
 import * as Schema from "effect/Schema"
 import { Invalid } from "../../http/HttpProblem.ts"
 import * as Route from "../../http/internal/callerRoute.ts"
 import { asProblem } from "../../http/internal/problems.ts"
 import { ServedRuns } from "../../http/ServedRuns.ts"
+import { newRunId } from "../../internal/kernel/environment.ts"
 import { offer } from "../../internal/kernel/queue.ts"
 import * as Kernel from "../../Kernel.ts"
-import { MediaStore } from "../../MediaStore.ts"
-import { RunStore } from "../../RunStore.ts"
+import { MediaStore, type MediaStoreShape } from "../../MediaStore.ts"
+import { RunStore, type RunStoreShape } from "../../RunStore.ts"
+import { SkillRegistry } from "../../SkillRegistry.ts"
 import { approvals, pageOf, recordsAfter } from "./studioData.ts"
 import { htmlOf } from "./exportPage.ts"
+import * as Edits from "./forkEdits.ts"
+import { framed, type Pages } from "./framedPage.ts"
+import * as Matrix from "./matrixReports.ts"
+import * as RunFacts from "./runFacts.ts"
+import { infoOf } from "./studioInfo.ts"
+
+/** What the routes offer. */
+export interface Options {
+  readonly readOnly: boolean
+  /** The folder with the reports of scenarios. */
+  readonly scenarios: string | undefined
+  readonly pages: Pages | undefined
+}
 
 /** Adds the routes below a path. */
 export const layer = (
   path: string,
-  { readOnly }: { readonly readOnly: boolean }
+  options: Options
 ): Layer.Layer<never, never, HttpRouter.HttpRouter | RunStore | MediaStore | ServedRuns> =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       const store = yield* RunStore
       const media = yield* MediaStore
       const { agents } = yield* ServedRuns
+      const skills = Option.getOrUndefined(yield* Effect.serviceOption(SkillRegistry))
       const get = (route: string, respond: Route.Respond) =>
         Route.add("GET", `${path}${route}` as `/${string}`, respond)
-      const names = agents.map(({ description, name }) => ({ name, description }))
-      yield* get("/info", () => json({ readOnly, agents: names }))
+      const factsOf = RunFacts.make(store)
+      yield* get("/info", () => Effect.flatMap(infoOf(options, agents, skills), json))
       yield* get("/runs", () =>
         Effect.flatMap(query(ListQuery), (filter) =>
-          asProblem("list")(pageOf(store, filter)).pipe(Effect.flatMap(json))
+          asProblem("list")(pageOf(store, factsOf, filter)).pipe(Effect.flatMap(json))
         )
       )
       yield* get("/approvals", () => Effect.flatMap(asProblem("list")(approvals(store)), json))
-      yield* get("/runs/:runId/records", () =>
-        Effect.gen(function* () {
-          const { after = 0 } = yield* query(After)
-          const runId = yield* Route.param("runId")
-          return yield* json(yield* asProblem(runId)(recordsAfter(store, runId, after)))
-        })
+      yield* get("/scenarios", () =>
+        Effect.flatMap(options.scenarios === undefined ? Effect.succeed([]) : Matrix.read(options.scenarios), json)
       )
-      yield* get("/runs/:runId/export", () =>
-        Effect.gen(function* () {
-          const runId = yield* Route.param("runId")
-          const html = yield* asProblem(runId)(htmlOf(store, media, runId))
-          return HttpServerResponse.text(html, {
-            contentType: "application/octet-stream",
-            headers: {
-              "content-disposition": `attachment; filename="${runId.replace(/[^\w.-]+/g, "_").slice(0, 80)}.html"`,
-              "x-content-type-options": "nosniff"
-            }
-          })
-        })
-      )
-      yield* Route.add("POST", `${path}/runs/:runId/fork` as `/${string}`, () =>
-        Effect.gen(function* () {
-          const runId = yield* Route.param("runId")
-          const { revision } = yield* Route.body(Fork)
-          const forked = Effect.provideService(Kernel.fork(runId, { revision }), RunStore, store)
-          const forkId = yield* asProblem(runId)(forked)
-          // A fork waits for nobody until it is offered.
-          if (agents.length > 0) yield* asProblem(forkId)(offer(store, forkId, "studio"))
-          return yield* json({ runId: forkId })
-        })
-      )
+      yield* get("/page", () => Effect.flatMap(query(PageQuery), (page) => framed(options.pages, page)))
+      yield* get("/runs/:runId/records", () => records(store))
+      yield* get("/runs/:runId/export", () => exported(store, media))
+      yield* Route.add("POST", `${path}/runs/:runId/fork` as `/${string}`, () => fork(store, agents.length > 0))
     })
   )
 
-const Fork = Schema.Struct({ revision: Schema.Int.check(Schema.isGreaterThan(0)) })
+const records = Effect.fnUntraced(function* (store: RunStoreShape) {
+  const { after = 0, limit = 1_000 } = yield* query(Part)
+  const runId = yield* Route.param("runId")
+  return yield* json(yield* asProblem(runId)(recordsAfter(store, runId, after, limit)))
+})
 
-const After = Schema.Struct({ after: Schema.optionalKey(Schema.FiniteFromString) })
+const exported = Effect.fnUntraced(function* (store: RunStoreShape, media: MediaStoreShape) {
+  const runId = yield* Route.param("runId")
+  const html = yield* asProblem(runId)(htmlOf(store, media, runId))
+  return HttpServerResponse.text(html, {
+    contentType: "application/octet-stream",
+    headers: {
+      "content-disposition": `attachment; filename="${runId.replace(/[^\w.-]+/g, "_").slice(0, 80)}.html"`,
+      "x-content-type-options": "nosniff"
+    }
+  })
+})
+
+const fork = Effect.fnUntraced(function* (store: RunStoreShape, isRun: boolean) {
+  const runId = yield* Route.param("runId")
+  const asked = yield* Route.body(Edits.Fork)
+  const forkId = newRunId(yield* Random.Random)
+  const forked = Kernel.fork(runId, {
+    revision: asked.revision,
+    runId: forkId,
+    edit: Edits.editOf(runId, forkId, asked)
+  })
+  yield* asProblem(runId)(Effect.provideService(forked, RunStore, store))
+  // A fork waits for nobody until it is offered.
+  if (isRun) yield* asProblem(forkId)(offer(store, forkId, "studio"))
+  return yield* json({ runId: forkId })
+})
+
+const PageQuery = Schema.Struct({ server: Schema.String, uri: Schema.String })
+
+const Part = Schema.Struct({
+  after: Schema.optionalKey(Schema.FiniteFromString),
+  limit: Schema.optionalKey(Schema.FiniteFromString.check(Schema.isBetween({ minimum: 1, maximum: 5_000 })))
+})
 
 const ListQuery = Schema.Struct({
   status: Schema.optionalKey(Schema.String),

@@ -10,14 +10,12 @@ import { questions } from "../../internal/kernel/queue.ts"
 import { placeIn, placeText } from "../../internal/store/runHead.ts"
 import { statusWords } from "../../internal/store/runStoreTypes.ts"
 import { RunNotFound, type StoreError } from "../../KernelError.ts"
-import * as Messages from "../../Message.ts"
-import type { OpenQuestion, RunRecord } from "../../RunState.ts"
+import type { OpenQuestion } from "../../RunState.ts"
 import type { RunFilter, RunHead, RunStoreShape } from "../../RunStore.ts"
+import type { Facts } from "./runFacts.ts"
 
-/** A run in a list, with the first words of its question. */
-export interface RunLine extends Omit<RunHead, "lease"> {
-  readonly words: string
-}
+/** A run in a list. */
+export interface RunLine extends Omit<RunHead, "lease">, Facts {}
 
 /** A page of runs. `next` is absent on the last one. */
 export interface RunPage {
@@ -40,6 +38,7 @@ const pageSize = 100
 /** Returns a page of runs, the newest first. */
 export const pageOf = Effect.fnUntraced(function* (
   store: RunStoreShape,
+  factsOf: (head: RunHead) => Effect.Effect<Facts>,
   { after, agent, rootRunId, search, status }: ListQuery
 ): Effect.fn.Return<RunPage, StoreError> {
   const filter: RunFilter = {
@@ -51,7 +50,11 @@ export const pageOf = Effect.fnUntraced(function* (
     ...(rootRunId === undefined ? { roots: true } : { rootRunId })
   }
   const heads = yield* store.list(filter)
-  const runs = yield* Effect.forEach(heads, (head) => lineOf(store, head), { concurrency: 8 })
+  const runs = yield* Effect.forEach(
+    heads,
+    (head) => Effect.map(factsOf(head), ({ costUsd, errors, words }) => lineOf(head, { costUsd, errors, words })),
+    { concurrency: 8 }
+  )
   const last = runs.at(-1)
   return {
     runs,
@@ -59,17 +62,7 @@ export const pageOf = Effect.fnUntraced(function* (
   }
 })
 
-const lineOf = (store: RunStoreShape, { lease: _lease, ...head }: RunHead): Effect.Effect<RunLine> =>
-  Stream.runHead(store.read(head.runId)).pipe(
-    Effect.map((first) => ({ ...head, words: Option.match(first, { onNone: () => "", onSome: wordsOf }) })),
-    // A journal that cannot be read is still listed: its own screen says what is wrong.
-    Effect.orElseSucceed(() => ({ ...head, words: "(the journal cannot be read)" }))
-  )
-
-const wordsOf = ({ events: [first] }: RunRecord): string => {
-  const message = first?.type === "run_started" ? first.messages.at(-1) : undefined
-  return message === undefined ? "" : Messages.text(message).slice(0, 200)
-}
+const lineOf = ({ lease: _lease, ...head }: RunHead, facts: Facts): RunLine => ({ ...head, ...facts })
 
 /** A part of a journal. `damage` says why what follows cannot be read. */
 export interface Records {
@@ -78,16 +71,17 @@ export interface Records {
   readonly damage?: string
 }
 
-/** Returns up to 1,000 records after a revision, and the revision of the run. */
+/** Returns up to `limit` records after a revision, and the revision of the run. */
 export const recordsAfter = Effect.fnUntraced(function* (
   store: RunStoreShape,
   runId: string,
-  after: number
+  after: number,
+  limit: number
 ): Effect.fn.Return<Records, StoreError | RunNotFound> {
   const head = Option.getOrUndefined(yield* store.head(runId))
   if (head === undefined) return yield* new RunNotFound({ runId })
   const records: Array<Json> = []
-  const damage = yield* Stream.runForEach(Stream.take(store.read(runId, after), 1_000), (record) =>
+  const damage = yield* Stream.runForEach(Stream.take(store.read(runId, after), limit), (record) =>
     Effect.sync(() => void records.push(plain(record)))
   ).pipe(
     Effect.as(undefined),

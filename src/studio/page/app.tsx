@@ -7,6 +7,7 @@ import { KeyList } from "./keyList.tsx"
 import { approvals, attempt, canChange, data, info, notice, place, readApprovals, showKeys } from "./pageStore.ts"
 import { RunView } from "./runView.tsx"
 import { RunsView } from "./runsView.tsx"
+import { ScenariosView } from "./scenariosView.tsx"
 
 export const App = () => {
   useEffect(() => {
@@ -42,6 +43,8 @@ const Screen = () => {
       return (
         <ChatView key={`${place.value.id}/${place.value.sub}`} agent={place.value.id} conversation={place.value.sub} />
       )
+    case "scenarios":
+      return <ScenariosView />
     default:
       return <RunsView />
   }
@@ -66,6 +69,11 @@ const Bar = () => {
             <a href={`#/chat/${encodeURIComponent(info.value.agents[0]?.name ?? "")}`} {...current("chat")}>
               Chat
             </a>
+            {info.value.scenarios && (
+              <a href="#/scenarios" {...current("scenarios")}>
+                Scenarios
+              </a>
+            )}
           </>
         )}
       </nav>

@@ -3,7 +3,8 @@
 import { useSignal } from "@preact/signals"
 import type { OpenQuestion } from "../../RunState.ts"
 import { ago, json } from "./format.ts"
-import { attempt, canChange, data, readApprovals } from "./pageStore.ts"
+import { attempt, canChange, data, info, readApprovals } from "./pageStore.ts"
+import { differences, isFields, SchemaForm } from "./schemaForm.tsx"
 import { type Decision, Refused } from "./source.ts"
 
 interface Props {
@@ -14,8 +15,7 @@ interface Props {
 
 export const ApprovalCard = ({ question, rootRunId, since }: Props) => {
   const { callId, input, name, reason } = question
-  const edit = useSignal<string | undefined>(undefined)
-  const why = useSignal("")
+  const edit = useSignal<unknown>(undefined)
   const result = useSignal("")
   const decide = (decision: Omit<Decision, "callId">) =>
     attempt(async () => {
@@ -25,49 +25,70 @@ export const ApprovalCard = ({ question, rootRunId, since }: Props) => {
     }).then((ok) => {
       if (!ok) result.value = ""
     })
-  const approve = () =>
-    attempt(async () => {
-      const changed: unknown = edit.value === undefined ? undefined : JSON.parse(edit.value)
-      await decide({ approved: true, ...(changed === undefined ? {} : { input: changed }) })
-    })
+  const changes = isFields(input) && isFields(edit.value) ? differences(input, edit.value) : []
   return (
     <div class="card waiting" role="group" aria-label={`${name} waits for you`}>
       <p>
         ◐ <b>{name}</b> waits for you: {reason} {since !== undefined && <span class="quiet">({ago(since)})</span>}
       </p>
       <pre>{json(input)}</pre>
-      {edit.value !== undefined && (
-        <label>
-          changed input
-          <textarea rows={6} value={edit.value} onInput={(event) => (edit.value = event.currentTarget.value)} />
-        </label>
+      {isFields(edit.value) && (
+        <SchemaForm
+          schema={info.value.inputs[name]}
+          value={edit.value}
+          onChange={(changed) => (edit.value = changed)}
+        />
       )}
+      {changes.length > 0 && <pre class="changes">{changes.join("\n")}</pre>}
       {result.value !== "" ? (
         <p role="status">{result.value}</p>
       ) : (
         canChange.value && (
-          <p class="actions">
-            <button class="primary" onClick={() => void approve()}>
-              {edit.value === undefined ? "approve" : "approve the changed input"}
-            </button>
-            <button onClick={() => (edit.value = edit.value === undefined ? json(input) : undefined)}>
-              {edit.value === undefined ? "edit" : "keep the input"}
-            </button>
-            <button
-              onClick={() => void decide({ approved: false, ...(why.value === "" ? {} : { reason: why.value }) })}
-            >
-              deny
-            </button>
-            <input
-              aria-label="Reason of a denial"
-              placeholder="reason of a denial"
-              value={why.value}
-              onInput={(event) => (why.value = event.currentTarget.value)}
-            />
-          </p>
+          <Decisions
+            isEdited={edit.value !== undefined}
+            canEdit={isFields(input)}
+            onApprove={() =>
+              void decide({ approved: true, ...(edit.value === undefined ? {} : { input: edit.value }) })
+            }
+            onEdit={() => (edit.value = edit.value === undefined ? input : undefined)}
+            onDeny={(reason) => void decide({ approved: false, ...(reason === "" ? {} : { reason }) })}
+          />
         )
       )}
     </div>
+  )
+}
+
+interface DecisionsProps {
+  readonly isEdited: boolean
+  readonly canEdit: boolean
+  readonly onApprove: () => void
+  readonly onEdit: () => void
+  readonly onDeny: (reason: string) => void
+}
+
+const Decisions = ({ canEdit, isEdited, onApprove, onDeny, onEdit }: DecisionsProps) => {
+  const why = useSignal("")
+  return (
+    <p class="actions">
+      <button class="primary" data-key="a" onClick={onApprove}>
+        {isEdited ? "approve the changed input" : "approve"}
+      </button>
+      {canEdit && (
+        <button data-key="x" onClick={onEdit}>
+          {isEdited ? "keep the input" : "edit"}
+        </button>
+      )}
+      <button data-key="d" onClick={() => onDeny(why.value)}>
+        deny
+      </button>
+      <input
+        aria-label="Reason of a denial"
+        placeholder="reason of a denial"
+        value={why.value}
+        onInput={(event) => (why.value = event.currentTarget.value)}
+      />
+    </p>
   )
 }
 

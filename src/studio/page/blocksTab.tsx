@@ -1,7 +1,8 @@
 /** The raw reply of a turn beside the blocks that were read from it. */
 
 import { useSignal } from "@preact/signals"
-import { state } from "./pageStore.ts"
+import { state } from "./openRun.ts"
+import { counted } from "./format.ts"
 import { Json } from "./jsonText.tsx"
 import { readReply } from "./readReply.ts"
 
@@ -10,7 +11,7 @@ export const BlocksTab = () => {
   const turn = state.value?.currentTurn?.message === undefined ? state.value?.turns.at(-1) : state.value.currentTurn
   if (turn?.message === undefined) return <p class="quiet">no reply yet</p>
   const raw = turn.message.content.map((part) => (part.type === "text" ? part.text : "")).join("")
-  const { blocks, pieces } = readReply(raw)
+  const { blocks, failure, pieces } = readReply(raw)
   const calls = turn.message.content.filter((part) => part.type === "tool_use")
   const mark = (block: number | undefined) => ({
     class: block === undefined ? "" : block === hovered.value ? "span marked" : "span",
@@ -31,7 +32,7 @@ export const BlocksTab = () => {
       </section>
       <section aria-label="Blocks">
         <h4>
-          {blocks.length} blocks, {turn.outcome?.type ?? "not decided"}
+          {counted(blocks.length, "block")}, {turn.outcome?.type ?? "not decided"}
         </h4>
         {blocks.map(({ content, flag, name, type }, index) => (
           <div key={index} {...mark(index)}>
@@ -39,6 +40,7 @@ export const BlocksTab = () => {
             <pre>{content}</pre>
           </div>
         ))}
+        {failure !== undefined && <p class="error">{failure}: the rest was not read</p>}
         {calls.map((call, index) => (
           <Json key={index} value={call} />
         ))}

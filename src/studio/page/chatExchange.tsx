@@ -1,32 +1,33 @@
-/** A question, the turns of its run, and the answer. */
+/** A question, the turns of its run with the runs below it, and the answer. */
 
 import type { CallResult } from "../../Call.ts"
+import type { Content } from "../../Content.ts"
+import { childRunId } from "../../internal/words/callIds.ts"
 import type { Message } from "../../Message.ts"
-import type { Turn } from "../../RunState.ts"
+import type { RunState, Turn } from "../../RunState.ts"
 import { ApprovalCard } from "./approvalCard.tsx"
-import type { Exchange } from "./chatStore.ts"
-import { excerpt, json } from "./format.ts"
+import { type Exchange, turnsOf } from "./chatStore.ts"
+import { excerpt, json, shapeOf } from "./format.ts"
 import { Json } from "./jsonText.tsx"
 import { data, runAddress } from "./pageStore.ts"
+import { UiFrame } from "./uiFrame.tsx"
 
-export const ChatExchange = ({ exchange: { runId, state } }: { exchange: Exchange }) => {
+type Send = (text: string) => void
+
+/** What the cards of an exchange need: the run that is answered, the runs below it, and how a page's message is sent. */
+interface Scope {
+  readonly rootRunId: string
+  readonly below: Exchange["below"]
+  readonly onMessage: Send
+}
+
+export const ChatExchange = ({ exchange, onMessage }: { exchange: Exchange; onMessage: Send }) => {
+  const { below, runId, state } = exchange
   const question = state.input.at(-1)
-  const turns = state.currentTurn === undefined ? state.turns : [...state.turns, state.currentTurn]
-  const asked = state.questions.filter(({ answer }) => answer === undefined)
   return (
     <article class="exchange">
       {question !== undefined && <Question message={question} runId={runId} />}
-      {turns.map((turn) => (
-        <TurnCards key={turn.turn} turn={turn} />
-      ))}
-      {asked.map((question) => (
-        <ApprovalCard key={question.callId} rootRunId={runId} question={question} />
-      ))}
-      {state.status.type === "failed" && (
-        <p class="error" role="alert">
-          {state.status.error.message}
-        </p>
-      )}
+      <RunBody state={state} scope={{ rootRunId: runId, below, onMessage }} />
       {state.status.type === "cancelled" && <p class="quiet">stopped</p>}
       <a class="quiet" href={runAddress(runId)}>
         open the run
@@ -34,6 +35,24 @@ export const ChatExchange = ({ exchange: { runId, state } }: { exchange: Exchang
     </article>
   )
 }
+
+const RunBody = ({ scope, state }: { state: RunState; scope: Scope }) => (
+  <>
+    {turnsOf(state).map((turn) => (
+      <TurnCards key={turn.turn} turn={turn} scope={scope} />
+    ))}
+    {state.questions
+      .filter(({ answer }) => answer === undefined)
+      .map((question) => (
+        <ApprovalCard key={question.callId} rootRunId={scope.rootRunId} question={question} />
+      ))}
+    {state.status.type === "failed" && (
+      <p class="error" role="alert">
+        {state.status.error.message}
+      </p>
+    )}
+  </>
+)
 
 const Question = ({ message, runId }: { message: Message; runId: string }) => (
   <div class="bubble">
@@ -51,7 +70,7 @@ const Question = ({ message, runId }: { message: Message; runId: string }) => (
   </div>
 )
 
-const TurnCards = ({ turn }: { turn: Turn }) => {
+const TurnCards = ({ scope, turn }: { turn: Turn; scope: Scope }) => {
   const thoughts = turn.message?.content.flatMap((part) => (part.type === "thinking" ? [part.content] : [])) ?? []
   const { outcome } = turn
   const text = outcome?.type === "final" || outcome?.type === "prose" ? outcome.text : undefined
@@ -64,28 +83,72 @@ const TurnCards = ({ turn }: { turn: Turn }) => {
         </details>
       )}
       {turn.completed.map((result) => (
-        <CallCard key={result.callId} result={result} />
+        <CallCard key={result.callId} result={result} turn={turn} scope={scope} />
       ))}
-      {turn.inFlight.map(({ callId, name }) => (
-        <p key={callId} class="card">
-          ○ {name} runs
-        </p>
-      ))}
+      {turn.inFlight.map((call) => {
+        const child = scope.below.get(childRunId(turn.turnId, call) ?? "")
+        return child === undefined ? (
+          <p key={call.callId} class="card">
+            ○ {call.name} runs
+          </p>
+        ) : (
+          <ChildRun key={call.callId} child={child} scope={scope} />
+        )
+      })}
       {text !== undefined && <p class="answer">{text}</p>}
     </>
   )
 }
 
-const CallCard = ({ result: { error, input, kind, name, output = [] } }: { result: CallResult }) => {
-  const texts = output.map((part) => (part.type === "text" ? part.text : json(part))).join("\n")
+/** A run below, folded once it is over. */
+const ChildRun = ({ child, scope }: { child: RunState; scope: Scope }) => {
+  const status = child.status.type === "paused" ? "waiting" : child.status.type
   return (
-    <details class={error === undefined ? "card" : "card error"}>
+    <details class={`card below ${status}`} open={status !== "completed"}>
       <summary>
-        {error === undefined ? "●" : "✕"} {kind === "skill" ? "" : kind} <b>{name}</b>{" "}
-        {excerpt(error?.message ?? texts, 60)}
+        {shapeOf(status)} <b>{child.agent}</b> {status}{" "}
+        <a class="quiet" href={runAddress(child.runId)}>
+          open the run
+        </a>
       </summary>
-      <Json value={input} />
-      <pre>{error?.message ?? texts}</pre>
+      <RunBody state={child} scope={scope} />
     </details>
   )
+}
+
+interface CallProps {
+  readonly result: CallResult
+  readonly turn: Turn
+  readonly scope: Scope
+}
+
+const CallCard = ({ result, scope, turn }: CallProps) => {
+  const { error, input, kind, name, output = [] } = result
+  const child = scope.below.get(childRunId(turn.turnId, result) ?? "")
+  if (child !== undefined) return <ChildRun child={child} scope={scope} />
+  const texts = output.map(textOf).join("\n")
+  return (
+    <>
+      <details class={error === undefined ? "card" : "card error"}>
+        <summary>
+          {error === undefined ? "●" : "✕"} {kind === "skill" ? "" : kind} <b>{name}</b>{" "}
+          {excerpt(error?.message ?? texts, 60)}
+        </summary>
+        <Json value={input} />
+        <pre>{error?.message ?? texts}</pre>
+      </details>
+      {output.map((part, index) => (
+        <Page key={index} part={part} onMessage={scope.onMessage} />
+      ))}
+    </>
+  )
+}
+
+const textOf = (part: Content): string =>
+  part.type === "text" ? part.text : part.type === "ui_resource" ? `the page ${part.uri}` : json(part)
+
+/** The page of a result. A page names the server that made it. */
+const Page = ({ onMessage, part }: { part: Content; onMessage: Send }) => {
+  if (part.type !== "ui_resource" || !("server" in part) || typeof part.server !== "string") return null
+  return <UiFrame server={part.server} uri={part.uri} structured={part.structuredContent} onMessage={onMessage} />
 }

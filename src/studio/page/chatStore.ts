@@ -1,21 +1,26 @@
 /** A conversation with an agent: each question is a run, and the runs before it are its history. */
 
 import { signal } from "@preact/signals"
-import type { RunState } from "../../RunState.ts"
+import { childRunId } from "../../internal/words/callIds.ts"
+import type { RunState, Turn } from "../../RunState.ts"
 import { Journal } from "./journal.ts"
 import { attempt, data } from "./pageStore.ts"
-import { Refused } from "./source.ts"
+import { type LiveEvent, Refused } from "./source.ts"
 
 /** One question of the conversation, and the run that answers it. */
 export interface Exchange {
   readonly runId: string
   readonly state: RunState
+  /** The runs below it, by their ids. */
+  readonly below: ReadonlyMap<string, RunState>
 }
 
 export const exchanges = signal<ReadonlyArray<Exchange>>([])
 /** The text that streams now. */
 export const streaming = signal("")
-export const thinking = signal(false)
+/** The thoughts that stream now. */
+export const thinking = signal("")
+export const isModelAsked = signal(false)
 export const files = signal<ReadonlyArray<File>>([])
 
 /** The id of a run of a conversation; it names the conversation, so that a list of runs is a list of conversations. */
@@ -24,27 +29,38 @@ export const runIdOf = (conversation: string, index: number): string => `chat.${
 export const conversationOf = (runId: string): string | undefined => /^chat\.([\w-]+)\.1$/.exec(runId)?.[1]
 
 let leave: () => void = () => undefined
+let journals = new Map<string, Journal>()
 
 /** Reads a conversation, and follows its last run. */
 export const openConversation = async (conversation: string): Promise<void> => {
-  leave()
+  closeConversation()
+  journals = new Map()
   exchanges.value = []
   for (let index = 1; ; index++) {
-    const state = await stateOf(runIdOf(conversation, index))
-    if (state === undefined) break
-    exchanges.value = [...exchanges.value, { runId: state.runId, state }]
+    const exchange = await exchangeOf(runIdOf(conversation, index))
+    if (exchange === undefined) break
+    exchanges.value = [...exchanges.value, exchange]
   }
   const last = exchanges.value.at(-1)
-  if (last !== undefined) follow(last.runId)
+  if (last !== undefined && !isOver(last)) follow(last.runId)
 }
 
-export const closeConversation = (): void => leave()
+export const closeConversation = (): void => {
+  leave()
+  streaming.value = ""
+  thinking.value = ""
+  isModelAsked.value = false
+}
 
+const isOver = ({ state }: Exchange): boolean => state.status.type === "completed" || state.status.type === "cancelled"
+
+/** Reads what is new of a journal. Undefined for a run that does not exist. */
 const stateOf = async (runId: string): Promise<RunState | undefined> => {
-  const journal = new Journal()
+  const journal = journals.get(runId) ?? new Journal()
+  journals.set(runId, journal)
   try {
     for (;;) {
-      const { records, revision } = await data().records(runId, journal.revision)
+      const { records, revision } = await data().records(runId, journal.revision, 2_000)
       journal.add(records)
       if (records.length === 0 || journal.revision >= revision) return journal.stateAt(journal.revision)
     }
@@ -54,11 +70,40 @@ const stateOf = async (runId: string): Promise<RunState | undefined> => {
   }
 }
 
+const deepest = 4
+
+const exchangeOf = async (runId: string): Promise<Exchange | undefined> => {
+  const state = await stateOf(runId)
+  if (state === undefined) return undefined
+  const below = new Map<string, RunState>()
+  const descend = async (parent: RunState, depth: number): Promise<void> => {
+    if (depth > deepest) return
+    for (const childId of turnsOf(parent).flatMap(childrenOf)) {
+      const child = await stateOf(childId)
+      if (child === undefined) continue
+      below.set(childId, child)
+      await descend(child, depth + 1)
+    }
+  }
+  await descend(state, 1)
+  return { runId, state, below }
+}
+
+/** The turns of a run, with the open one. */
+export const turnsOf = ({ currentTurn, turns }: RunState): ReadonlyArray<Turn> =>
+  currentTurn === undefined ? turns : [...turns, currentTurn]
+
+/** The ids of the runs that the calls of a turn started. */
+export const childrenOf = ({ completed, inFlight, turnId }: Turn): ReadonlyArray<string> =>
+  [...completed, ...inFlight].flatMap((call) => childRunId(turnId, call) ?? [])
+
 /** Sends a question with the files that were chosen. */
 export const send = async (agent: string, conversation: string, text: string): Promise<void> => {
   const runId = runIdOf(conversation, exchanges.value.length + 1)
   const media = await Promise.all(files.value.map((file) => data().upload(runId, file)))
-  const history = (await Promise.all(exchanges.value.map((one) => data().messages(one.runId)))).flat()
+  // A question that was stopped or failed has no messages to remember.
+  const answered = exchanges.value.filter(({ state }) => state.status.type === "completed")
+  const history = (await Promise.all(answered.map((one) => data().messages(one.runId)))).flat()
   const parts = media.map(({ id, kind, mimeType }) => ({ type: kind, file_id: id, media_type: mimeType }))
   await data().start({ agent, runId, history, input: [{ type: "text", text }, ...parts] })
   files.value = []
@@ -67,27 +112,70 @@ export const send = async (agent: string, conversation: string, text: string): P
 }
 
 const refresh = async (runId: string): Promise<void> => {
-  const state = await stateOf(runId)
-  if (state === undefined) return
-  const others = exchanges.value.filter((one) => one.runId !== runId)
-  exchanges.value = [...others, { runId, state }]
+  const exchange = await exchangeOf(runId)
+  if (exchange === undefined) return
+  const at = exchanges.value.findIndex((one) => one.runId === runId)
+  exchanges.value = at === -1 ? [...exchanges.value, exchange] : exchanges.value.with(at, exchange)
 }
 
 const follow = (runId: string): void => {
-  leave()
-  let block = ""
-  leave = data().follow(runId, (event) => {
-    if (event.runId !== runId) return
-    if (event.type === "block_start") block = event.blockType ?? ""
-    if (event.type === "block_complete") block = ""
-    if (event.type === "text_chunk" || (event.type === "block_content" && block === "final")) {
-      streaming.value += event.text ?? ""
+  closeConversation()
+  let isGone = false
+  let isReading = false
+  let isBehind = false
+  const read = async () => {
+    if (isReading) {
+      isBehind = true
+      return
     }
-    thinking.value = event.type === "stream_part" || event.type === "model_started"
-    if (event.revision === undefined) return
-    void attempt(async () => {
-      await refresh(runId)
-      if (event.type === "model_completed" || event.type === "run_completed") streaming.value = ""
-    })
+    isReading = true
+    do {
+      isBehind = false
+      await attempt(() => refresh(runId))
+    } while (isBehind && !isGone)
+    isReading = false
+  }
+  let block = ""
+  const stop = data().follow(runId, 0, (event) => {
+    if (event.runId === runId) block = listen(event, block)
+    if (event.revision !== undefined) void read()
   })
+  leave = () => {
+    isGone = true
+    stop()
+  }
+}
+
+/** Takes up what streams. Returns the type of the block under way. */
+const listen = (event: LiveEvent, block: string): string => {
+  switch (event.type) {
+    case "model_started":
+      isModelAsked.value = true
+      streaming.value = ""
+      thinking.value = ""
+      return ""
+    case "model_completed":
+    case "run_completed":
+    case "run_failed":
+    case "run_cancelled":
+      isModelAsked.value = false
+      streaming.value = ""
+      thinking.value = ""
+      return ""
+    case "block_start":
+      return event.blockType ?? ""
+    case "block_complete":
+      return ""
+    case "block_content":
+      if (block === "final") streaming.value += event.text ?? ""
+      return block
+    case "text_chunk":
+      streaming.value += event.text ?? ""
+      return block
+    case "stream_part":
+      if (event.part?.type === "reasoning-delta") thinking.value += event.part.delta ?? ""
+      return block
+    default:
+      return block
+  }
 }

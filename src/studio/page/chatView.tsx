@@ -1,13 +1,14 @@
 /** Talks to an agent. */
 
 import { useSignal } from "@preact/signals"
-import { useEffect } from "preact/hooks"
+import { useEffect, useRef } from "preact/hooks"
 import { ChatExchange } from "./chatExchange.tsx"
 import {
   closeConversation,
   conversationOf,
   exchanges,
   files,
+  isModelAsked,
   openConversation,
   send,
   streaming,
@@ -27,19 +28,50 @@ export const ChatView = ({ agent, conversation }: { agent: string; conversation:
   if (info.value.agents.length === 0) return <NoAgent />
   return (
     <div class="chat">
-      <Conversations agent={agent} conversation={conversation} />
+      <aside aria-label="Conversations">
+        <Settings agent={agent} />
+        <Conversations agent={agent} conversation={conversation} />
+      </aside>
       <section aria-label="Chat">
-        <div class="messages">
-          {exchanges.value.map((exchange) => (
-            <ChatExchange key={exchange.runId} exchange={exchange} />
-          ))}
-          {exchanges.value.length === 0 && <p class="empty">Ask {agent} something.</p>}
-          <p class="said" role="status" aria-live="polite" aria-busy={streaming.value !== ""}>
-            {streaming.value !== "" ? streaming.value : thinking.value && "…"}
-          </p>
-        </div>
+        <Messages agent={agent} conversation={conversation} />
         {canChange.value && <Composer agent={agent} conversation={conversation} />}
       </section>
+    </div>
+  )
+}
+
+/** The messages; the last line stays in view unless somebody scrolled up to read. */
+const Messages = ({ agent, conversation }: { agent: string; conversation: string }) => {
+  const list = useRef<HTMLDivElement>(null)
+  const isAtEnd = useRef(true)
+  const count = exchanges.value.length
+  const length = streaming.value.length + thinking.value.length
+  useEffect(() => {
+    const element = list.current
+    if (element !== null && isAtEnd.current) element.scrollTop = element.scrollHeight
+  }, [count, length, exchanges.value])
+  const onMessage = (text: string) => void attempt(() => send(agent, conversation, text))
+  return (
+    <div
+      class="messages"
+      ref={list}
+      onScroll={({ currentTarget: { clientHeight, scrollHeight, scrollTop } }) => {
+        isAtEnd.current = scrollHeight - scrollTop - clientHeight < 40
+      }}
+    >
+      {exchanges.value.map((exchange) => (
+        <ChatExchange key={exchange.runId} exchange={exchange} onMessage={onMessage} />
+      ))}
+      {count === 0 && <p class="empty">Ask {agent} something.</p>}
+      {thinking.value !== "" && (
+        <details>
+          <summary>thinking</summary>
+          <pre>{thinking.value}</pre>
+        </details>
+      )}
+      <p class="said" role="status" aria-live="polite" aria-busy={streaming.value !== ""}>
+        {streaming.value !== "" ? streaming.value : isModelAsked.value && "…"}
+      </p>
     </div>
   )
 }
@@ -56,16 +88,44 @@ const NoAgent = () => (
   </div>
 )
 
-const Conversations = ({ agent, conversation }: { agent: string; conversation: string }) => (
-  <aside aria-label="Conversations">
-    <label>
-      agent{" "}
-      <select value={agent} onChange={(event) => go(chatAddress(event.currentTarget.value, newId()))}>
-        {info.value.agents.map(({ name }) => (
-          <option key={name}>{name}</option>
+/** The agent without its settings: `clerk` of `clerk@gpt-4o+tools`. */
+const baseOf = (name: string): string => name.split("@")[0] ?? name
+
+/** The agent to talk to, with its model and its dialect where it is served with several. */
+const Settings = ({ agent }: { agent: string }) => {
+  const { agents } = info.value
+  const chosen = agents.find(({ name }) => name === agent) ?? agents[0]
+  if (chosen === undefined) return null
+  const family = agents.filter(({ name }) => baseOf(name) === baseOf(chosen.name))
+  const pick = (model: string, dialect: string) => {
+    const found =
+      family.find((one) => one.model === model && one.dialect === dialect) ?? family.find((one) => one.model === model)
+    if (found !== undefined) go(chatAddress(found.name, newId()))
+  }
+  const choice = (label: string, value: string, values: ReadonlyArray<string>, choose: (value: string) => void) => (
+    <label class="field">
+      {label}
+      <select value={value} disabled={values.length < 2} onChange={(event) => choose(event.currentTarget.value)}>
+        {[...new Set(values)].map((one) => (
+          <option key={one}>{one}</option>
         ))}
       </select>
     </label>
+  )
+  const names = agents.map(({ name }) => baseOf(name))
+  const models = family.map(({ model }) => model)
+  const dialects = family.filter(({ model }) => model === chosen.model).map(({ dialect }) => dialect)
+  return (
+    <>
+      {choice("agent", baseOf(chosen.name), names, (name) => go(chatAddress(name, newId())))}
+      {choice("model", chosen.model, models, (model) => pick(model, chosen.dialect))}
+      {choice("dialect", chosen.dialect, dialects, (dialect) => pick(chosen.model, dialect))}
+    </>
+  )
+}
+
+const Conversations = ({ agent, conversation }: { agent: string; conversation: string }) => (
+  <>
     <button onClick={() => go(chatAddress(agent, newId()))}>new conversation</button>
     <ul>
       {runs.value.map((line) => {
@@ -84,7 +144,7 @@ const Conversations = ({ agent, conversation }: { agent: string; conversation: s
         )
       })}
     </ul>
-  </aside>
+  </>
 )
 
 const Composer = ({ agent, conversation }: { agent: string; conversation: string }) => {
@@ -95,6 +155,8 @@ const Composer = ({ agent, conversation }: { agent: string; conversation: string
     event.preventDefault()
     if (text.value.trim() === "" || isUnderWay) return
     if (!(await attempt(() => send(agent, conversation, text.value)))) return
+    // A first message makes a conversation of the list.
+    if (exchanges.value.length === 1) void attempt(readRuns)
     text.value = ""
     // A chosen file is sent once.
     if (event.target instanceof Element) event.target.closest("form")?.reset()
@@ -122,7 +184,7 @@ const Composer = ({ agent, conversation }: { agent: string; conversation: string
           </span>
         ))}
         {isUnderWay ? (
-          <button type="button" onClick={() => void attempt(() => data().cancel(last.runId))}>
+          <button type="button" data-key="s" onClick={() => void attempt(() => data().cancel(last.runId))}>
             stop
           </button>
         ) : (

@@ -1,12 +1,15 @@
 /** The prompt of the turn at the revision, and how it differs from the one before. */
 
 import type { Message } from "../../Message.ts"
+import type { RunState } from "../../RunState.ts"
+import { counted } from "./format.ts"
 import { Json } from "./jsonText.tsx"
-import { run, state } from "./pageStore.ts"
+import { useLatest } from "./latest.tsx"
+import { run, state } from "./openRun.ts"
 
-export const ConversationTab = () => {
-  const shown = state.value
-  if (shown === undefined) return null
+export const ConversationTab = () => (state.value === undefined ? null : <Prompt shown={state.value} />)
+
+const Prompt = ({ shown }: { shown: RunState }) => {
   const turn = shown.currentTurn?.turn ?? shown.turns.length
   const { journal } = run.value ?? {}
   const prepared = journal?.rows.filter(
@@ -18,10 +21,11 @@ export const ConversationTab = () => {
   const seen = earlier === undefined ? 0 : (journal?.stateAt(earlier.revision)?.prompt.length ?? 0)
   const kept = Math.min(seen, delta?.base ?? seen)
   const lost = seen - kept
+  const { from, more, shown: messages } = useLatest(shown.prompt, 40)
   return (
     <section aria-label={`Prompt of turn ${turn}`}>
       <p class="quiet">
-        turn {turn}: {shown.prompt.length} messages, {kept} as in the turn before
+        turn {turn}: {counted(shown.prompt.length, "message")}, {kept} as in the turn before
         {lost > 0 && <b class="error"> {lost} changed: the cache is lost from there</b>}
         {delta?.system !== undefined && turn > 1 && <b class="error"> the instructions changed</b>}
       </p>
@@ -31,8 +35,9 @@ export const ConversationTab = () => {
           <pre>{shown.system}</pre>
         </details>
       )}
-      {shown.prompt.map((message, index) => (
-        <MessageBox key={index} message={message} isNew={index >= kept} />
+      {more}
+      {messages.map((message, index) => (
+        <MessageBox key={from + index} message={message} isNew={from + index >= kept} />
       ))}
       {shown.currentTurn?.message !== undefined && <MessageBox message={shown.currentTurn.message} isNew />}
     </section>

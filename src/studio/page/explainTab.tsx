@@ -1,14 +1,15 @@
 /** Why a run failed or stands still, and what to do next. */
 
 import { causeOf, ofCall, ofDamage, type FailureCause } from "../../internal/state/failureCause.ts"
-import { run, setRevision, state } from "./pageStore.ts"
+import { useLatest } from "./latest.tsx"
+import { run, setRevision, state } from "./openRun.ts"
 
 export const ExplainTab = () => {
   const open = run.value
   const shown = state.value
   if (open === undefined || shown === undefined) return null
   const cause = open.damage === undefined ? causeOf(shown) : ofDamage(open.damage)
-  const failed = open.journal.rows.flatMap(({ event, revision }) =>
+  const failed = open.journal.errors.flatMap(({ event, revision }) =>
     event?.type === "tool_call_completed" && event.result.error !== undefined
       ? [{ revision, cause: ofCall(nameOf(event.callId), event.result.error) }]
       : []
@@ -16,15 +17,30 @@ export const ExplainTab = () => {
   if (cause === undefined && failed.length === 0) return <p class="empty">Nothing failed up to this revision.</p>
   return (
     <section aria-label="Explain">
-      {cause !== undefined && <CauseBox cause={cause} />}
-      {failed.length > 0 && <h3>Calls that failed</h3>}
-      {failed.map(({ cause, revision }) => (
+      {cause !== undefined && !failed.some((one) => one.cause.cause === cause.cause) && <CauseBox cause={cause} />}
+      {failed.length > 0 && <Calls failed={failed} />}
+    </section>
+  )
+}
+
+interface FailedCall {
+  readonly revision: number
+  readonly cause: FailureCause
+}
+
+const Calls = ({ failed }: { failed: ReadonlyArray<FailedCall> }) => {
+  const { more, shown } = useLatest(failed, 30)
+  return (
+    <>
+      <h3>Calls that failed</h3>
+      {more}
+      {shown.map(({ cause, revision }) => (
         <div key={revision}>
           <CauseBox cause={cause} />
           <button onClick={() => setRevision(revision)}>go to rev {revision}</button>
         </div>
       ))}
-    </section>
+    </>
   )
 }
 

@@ -4,6 +4,8 @@ import type { RunRecord } from "../../RunState.ts"
 import * as Fold from "../../internal/state/advance.ts"
 import type { RunState } from "../../RunState.ts"
 import type { RunLine } from "../internal/studioData.ts"
+import { wordsOf } from "./format.ts"
+import { rowsOf } from "./rows.ts"
 import type { Source } from "./source.ts"
 
 const unpack = async (text: string): Promise<unknown> => {
@@ -36,13 +38,13 @@ export const open = async (): Promise<Source> => {
   const none = () => Promise.reject(new Error("an exported run cannot be changed"))
   return {
     isFile: true,
-    info: async () => ({ readOnly: true, agents: [] }),
+    info: async () => ({ readOnly: true, scenarios: false, agents: [], inputs: {} }),
     runs: async ({ rootRunId }) => ({
       runs: rootRunId === undefined ? lines.filter(({ parentRunId }) => parentRunId === undefined) : lines
     }),
-    records: async (runId, after) => {
+    records: async (runId, after, limit) => {
       const records = journals.get(runId) ?? []
-      return { records: records.filter(({ revision }) => revision > after), revision: records.at(-1)?.revision ?? 0 }
+      return { records: records.slice(after, after + limit), revision: records.length }
     },
     mediaUrl: (_, id) => media.get(id) ?? "",
     exportUrl: () => "",
@@ -51,6 +53,8 @@ export const open = async (): Promise<Source> => {
     answer: none,
     cancel: none,
     fork: none,
+    scenarios: none,
+    pageUrl: () => "about:blank",
     start: none,
     upload: none,
     messages: none,
@@ -60,7 +64,11 @@ export const open = async (): Promise<Source> => {
 
 const lineOf = (records: ReadonlyArray<RunRecord>): RunLine => {
   let state: RunState | undefined
-  for (const record of records) state = Fold.advance(state, record)
+  let errors = 0
+  for (const record of records) {
+    state = Fold.advance(state, record)
+    errors += rowsOf(record).filter(({ tone }) => tone === "error").length
+  }
   if (state === undefined) throw new Error("an exported journal has a record")
   const { agent, createdAt, parentRunId, revision, rootRunId, runId, status, updatedAt } = state
   return {
@@ -72,7 +80,9 @@ const lineOf = (records: ReadonlyArray<RunRecord>): RunLine => {
     createdAt,
     updatedAt,
     turns: state.turns.length,
-    words: "",
+    words: wordsOf(state.input.at(-1)).slice(0, 200),
+    errors,
+    costUsd: state.costUsd,
     status: status.type === "paused" ? { ...status, type: "waiting" } : status
   }
 }

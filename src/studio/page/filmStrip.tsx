@@ -1,13 +1,15 @@
 /** The run over time, on one canvas, and the slider of its revisions. */
 
+import { computed, signal } from "@preact/signals"
 import { useEffect, useRef } from "preact/hooks"
-import { goLive, isLive, playing, revision, run, setRevision } from "./pageStore.ts"
-import { type Span, spansOf } from "./rows.ts"
+import { goLive, isLive, playing, revision, run, setRevision } from "./openRun.ts"
+import { type Span, spansOf, type Strip, stripsOf } from "./rows.ts"
 
 export const FilmStrip = () => {
   const last = run.value?.journal.revision ?? 0
   usePlaying()
-  const row = run.value?.journal.rows.find((row) => row.revision === revision.value)
+  const journal = run.value?.journal
+  const row = journal?.rows[journal.rowAt(revision.value)]
   return (
     <div class="film">
       <Canvas />
@@ -61,18 +63,33 @@ const usePlaying = () => {
   }, [speed])
 }
 
+interface Drawn {
+  readonly of: ReadonlyArray<Span>
+  readonly width: number
+  readonly strips: ReadonlyArray<Strip>
+}
+
+const spans = computed(() => spansOf(run.value?.journal.rows ?? []))
+
 const Canvas = () => {
   const ref = useRef<HTMLCanvasElement>(null)
-  const version = run.value?.version
+  const strips = useRef<Drawn>(undefined)
   const at = revision.value
+  const all = spans.value
+  const theme = isDark.value
   useEffect(() => {
-    if (ref.current !== null) draw(ref.current, at)
-  }, [version, at])
+    const canvas = ref.current
+    if (canvas === null) return
+    const width = canvas.clientWidth
+    if (strips.current?.of !== all || strips.current.width !== width) {
+      strips.current = { of: all, width, strips: stripsOf(all, width) }
+    }
+    draw(canvas, strips.current.strips, at)
+  }, [all, at, theme])
   const jump = (event: MouseEvent) => {
-    const spans = spansOf(run.value?.journal.rows ?? [])
-    const whole = spans.at(-1)?.to ?? 1
+    const whole = all.at(-1)?.to ?? 1
     const x = (event.offsetX / (ref.current?.clientWidth ?? 1)) * whole
-    const found = spans.find(({ to }) => to >= x)
+    const found = all.find(({ to }) => to >= x)
     if (found !== undefined) setRevision(found.revision)
   }
   return (
@@ -86,27 +103,38 @@ const Canvas = () => {
   )
 }
 
-const draw = (canvas: HTMLCanvasElement, at: number): void => {
-  const spans = spansOf(run.value?.journal.rows ?? [])
-  const whole = spans.at(-1)?.to ?? 1
-  canvas.width = canvas.clientWidth
+const draw = (canvas: HTMLCanvasElement, strips: ReadonlyArray<Strip>, at: number): void => {
   const pen = canvas.getContext("2d")
   if (pen === null) return
+  if (canvas.width === canvas.clientWidth) pen.clearRect(0, 0, canvas.width, canvas.height)
+  else canvas.width = canvas.clientWidth
   const colors = colorsOf(canvas)
-  for (const { from, kind, revision, to } of spans) {
-    const x = (from / whole) * canvas.width
-    const width = Math.max(kind === "error" ? 3 : 1, ((to - from) / whole) * canvas.width)
+  for (const { kind, revision, width, x } of strips) {
     pen.globalAlpha = revision <= at ? 1 : 0.3
     pen.fillStyle = colors[kind]
     pen.fillRect(x, kind === "waiting" ? 8 : 2, width, kind === "waiting" ? 6 : 18)
   }
 }
 
-/** The colors of the theme. A canvas knows no `light-dark()`, so each is computed as the color of the element. */
-const colorsOf = (canvas: HTMLCanvasElement): Readonly<Record<Span["kind"], string>> => {
+type Colors = Readonly<Record<Span["kind"], string>>
+
+const dark = matchMedia("(prefers-color-scheme: dark)")
+const isDark = signal(dark.matches)
+dark.addEventListener("change", () => (isDark.value = dark.matches))
+
+const themes: { light?: Colors; dark?: Colors } = {}
+
+/** The colors of the theme. A canvas knows no `light-dark()`, so each is computed as the color of the element, once. */
+const colorsOf = (canvas: HTMLCanvasElement): Colors => {
   const of = (kind: string) => {
     canvas.style.color = `var(--${kind})`
     return getComputedStyle(canvas).color
   }
-  return { model: of("model"), skill: of("skill"), waiting: of("waiting"), error: of("error"), other: of("other") }
+  return (themes[dark.matches ? "dark" : "light"] ??= {
+    model: of("model"),
+    skill: of("skill"),
+    waiting: of("waiting"),
+    error: of("error"),
+    other: of("other")
+  })
 }

@@ -1,5 +1,6 @@
 /** Numbers, times and statuses in words. */
 
+import type { Message } from "../../Message.ts"
 import type { Usage } from "../../Usage.ts"
 
 export const duration = (ms: number): string => {
@@ -19,6 +20,12 @@ export const tokens = (usage: Usage | null | undefined): string =>
   usage === null || usage === undefined
     ? "tokens unknown"
     : `${usage.inputTokens} in (${usage.cachedTokens} cached), ${usage.outputTokens} out`
+
+export const counted = (count: number, word: string): string => `${count} ${word}${count === 1 ? "" : "s"}`
+
+/** The texts of a message. */
+export const wordsOf = (message: Message | undefined): string =>
+  message?.content.map((part) => (part.type === "text" ? part.text : "")).join("") ?? ""
 
 /** The start of a text on one line. */
 export const excerpt = (text: string, length = 80): string => {

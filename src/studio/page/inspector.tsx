@@ -1,7 +1,7 @@
 /** The record at the revision that is drawn. */
 
 import { clock, duration } from "./format.ts"
-import { revision, run } from "./pageStore.ts"
+import { revision, run } from "./openRun.ts"
 import { Json } from "./jsonText.tsx"
 
 export const Inspector = () => {

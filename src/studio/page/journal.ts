@@ -5,14 +5,19 @@ import { open } from "../../internal/state/state.ts"
 import type { RunRecord, RunState } from "../../RunState.ts"
 import { type Row, rowsOf } from "./rows.ts"
 
-const every = 256
-const kept = 32
+const kept = 64
 
 /** Grows by records; folds from the nearest snapshot. */
 export class Journal {
   readonly records: Array<RunRecord> = []
   readonly rows: Array<Row> = []
+  /** The rows of errors, in their order. */
+  readonly errors: Array<Row> = []
   readonly #snapshots = new Map<number, RunState>()
+  /** How far snapshots are apart. Doubles as the journal grows, so that their number stays bounded. */
+  #spacing = 256
+  /** The state that was asked for last: the next one is often the next revision. */
+  #last: RunState | undefined
 
   /** The last revision that is here. */
   get revision(): number {
@@ -24,35 +29,50 @@ export class Journal {
     for (const record of records) {
       if (record.revision !== this.revision + 1) continue
       this.records.push(record)
-      this.rows.push(...rowsOf(record))
+      for (const row of rowsOf(record)) {
+        this.rows.push(row)
+        if (row.tone === "error") this.errors.push(row)
+      }
     }
   }
 
   /** The state after a revision; undefined before the first. */
   stateAt(revision: number): RunState | undefined {
     const last = Math.min(revision, this.revision)
-    let at = Math.floor(last / every) * every
-    while (at > 0 && !this.#snapshots.has(at)) at -= every
-    let state = this.#snapshots.get(at)
-    for (let index = at; index < last; index++) {
+    let state = this.#nearest(last)
+    for (let index = state?.revision ?? 0; index < last; index++) {
       const record = this.records[index]
       if (record === undefined) break
       state = Fold.advance(state, record)
-      if (record.revision % every === 0) this.#keep(record.revision, state)
+      if (record.revision % this.#spacing === 0) this.#keep(record.revision, state)
     }
+    this.#last = state
     return state === undefined ? undefined : open(state)
   }
 
-  /** The revision at which the prompt of a turn was ready. */
-  preparedAt(turn: number): number | undefined {
-    return this.rows.findLast(({ event }) => event?.type === "turn_prepared" && event.step === turn - 1)?.revision
+  /** The index of the last row up to a revision; -1 before the first. */
+  rowAt(revision: number): number {
+    let from = 0
+    let to = this.rows.length
+    while (from < to) {
+      const middle = (from + to) >> 1
+      if ((this.rows[middle]?.revision ?? 0) <= revision) from = middle + 1
+      else to = middle
+    }
+    return from - 1
+  }
+
+  #nearest(revision: number): RunState | undefined {
+    let at = Math.floor(revision / this.#spacing) * this.#spacing
+    while (at > 0 && !this.#snapshots.has(at)) at -= this.#spacing
+    const last = this.#last
+    return last !== undefined && last.revision <= revision && last.revision >= at ? last : this.#snapshots.get(at)
   }
 
   #keep(revision: number, state: RunState): void {
-    if (this.#snapshots.size >= kept) {
-      const [oldest] = this.#snapshots.keys()
-      if (oldest !== undefined) this.#snapshots.delete(oldest)
-    }
     this.#snapshots.set(revision, state)
+    if (this.#snapshots.size <= kept) return
+    this.#spacing *= 2
+    for (const at of this.#snapshots.keys()) if (at % this.#spacing !== 0) this.#snapshots.delete(at)
   }
 }

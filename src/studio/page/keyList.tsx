@@ -1,7 +1,7 @@
 /** The list of keys. */
 
 import { keys } from "./keys.ts"
-import { showKeys } from "./pageStore.ts"
+import { hasKeys, setKeys, showKeys } from "./pageStore.ts"
 
 export const KeyList = () => (
   <div class="sheet" role="dialog" aria-label="Keys" aria-modal="true">
@@ -16,6 +16,12 @@ export const KeyList = () => (
         </div>
       ))}
     </dl>
+    <p>
+      <label>
+        <input type="checkbox" checked={hasKeys.value} onChange={(event) => setKeys(event.currentTarget.checked)} />{" "}
+        single keys act
+      </label>
+    </p>
     <button onClick={() => (showKeys.value = false)}>close</button>
   </div>
 )

@@ -1,18 +1,7 @@
 /** The keys of the page. Each does what a control or an address does. */
 
-import {
-  state as stateAt,
-  goLive,
-  isLive,
-  place,
-  playing,
-  revision,
-  run,
-  setQuery,
-  setRevision,
-  showKeys,
-  tabs
-} from "./pageStore.ts"
+import { state as stateAt, goLive, isLive, playing, revision, run, setRevision, folded, tree } from "./openRun.ts"
+import { place, setQuery, showKeys, tabs, hasKeys } from "./pageStore.ts"
 import { moveFocus } from "./rowFocus.ts"
 
 /** The keys, for the list of keys. */
@@ -26,7 +15,10 @@ export const keys: ReadonlyArray<readonly [key: string, what: string]> = [
   ["L", "back to live"],
   ["1-7", "tabs of a run"],
   ["/", "filter"],
-  ["g r, g a, g c", "runs, approvals, chat"],
+  ["h l", "fold, unfold the turn"],
+  ["a d x", "approve, deny, edit: once to go there, once more to do it"],
+  ["f s", "fork, stop"],
+  ["g r, g a, g c, g s", "runs, approvals, chat, scenarios"],
   ["y", "copy the address"],
   ["?", "this list"]
 ]
@@ -38,10 +30,12 @@ export const onKey = (event: KeyboardEvent): void => {
   const isTyping = target instanceof HTMLElement && target.matches("input:not([type=range]), textarea, select")
   if (event.key === "Escape") {
     showKeys.value = false
+    document.querySelector<HTMLElement>("[data-key=Escape]")?.click()
     if (isTyping) target.blur()
     return
   }
   if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return
+  if (!hasKeys.value && event.key !== "?") return
   const act = before === "g" ? going[event.key] : (actions[event.key] ?? tabAction(event.key))
   before = event.key
   if (act === undefined) return
@@ -57,7 +51,7 @@ const go = (address: string) => () => {
   location.hash = address
 }
 
-const going: Actions = { r: go("#/"), a: go("#/approvals"), c: go("#/chat/") }
+const going: Actions = { r: go("#/"), a: go("#/approvals"), c: go("#/chat/"), s: go("#/scenarios") }
 
 const actions: Actions = {
   "?": () => (showKeys.value = !showKeys.value),
@@ -70,9 +64,32 @@ const actions: Actions = {
   "]": () => toTurn(1),
   e: () => toNext("error"),
   w: () => toNext("waiting"),
+  h: () => fold(true),
+  l: () => fold(false),
+  a: () => press("a"),
+  d: () => press("d"),
+  x: () => press("x"),
+  f: () => press("f", true),
+  s: () => press("s", true),
   " ": () => (playing.value = playing.value === 0 ? 4 : 0),
   L: goLive,
   y: () => void navigator.clipboard?.writeText(location.href)
+}
+
+/** Goes to a button, and presses it when it has the focus already or needs no second thought. */
+const press = (key: string, isAtOnce = false): void => {
+  const near = document.activeElement?.closest(".card")?.querySelector<HTMLElement>(`[data-key=${key}]`)
+  const button = near ?? document.querySelector<HTMLElement>(`[data-key=${key}]`)
+  if (button === null) return
+  if (isAtOnce || button === document.activeElement) button.click()
+  else button.focus()
+}
+
+const fold = (isClosed: boolean): void => {
+  const turn = tree.value.findLast(({ level, revision: at }) => level === 1 && at <= revision.value)
+  if (turn === undefined) return
+  const others = [...folded.value].filter((key) => key !== turn.key)
+  folded.value = new Set(isClosed ? [...others, turn.key] : others)
 }
 
 const tabAction = (key: string) => {

@@ -1,7 +1,8 @@
 /** The media that the messages of a run name. Pictures come from the run's own store only. */
 
 import type { Content, MediaContent } from "../../Content.ts"
-import { data, state } from "./pageStore.ts"
+import { state } from "./openRun.ts"
+import { data } from "./pageStore.ts"
 
 export const MediaTab = () => {
   const shown = state.value

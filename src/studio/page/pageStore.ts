@@ -2,8 +2,8 @@
 
 import { batch, computed, signal } from "@preact/signals"
 import type { Approval, RunLine } from "../internal/studioData.ts"
-import { Journal } from "./journal.ts"
-import type { Info, LiveEvent, Source } from "./source.ts"
+import type { Info } from "../internal/studioInfo.ts"
+import type { Source } from "./source.ts"
 
 /** The tabs of a run, in the order of their keys. */
 export const tabs = ["Conversation", "Blocks", "Events", "State", "Media", "Usage", "Explain"] as const
@@ -14,7 +14,7 @@ export type Tab = (typeof tabs)[number]
 export const hash = signal(location.hash)
 
 export interface Place {
-  readonly screen: "runs" | "run" | "approvals" | "chat"
+  readonly screen: "runs" | "run" | "approvals" | "chat" | "scenarios"
   readonly id: string
   readonly sub: string
   readonly query: URLSearchParams
@@ -24,9 +24,11 @@ export interface Place {
 export const place = computed((): Place => {
   const [path = "", query = ""] = hash.value.replace(/^#\/?/, "").split("?")
   const [screen = "", id = "", sub = ""] = path.split("/").map(decodeURIComponent)
-  const known = screen === "approvals" || screen === "chat" ? screen : screen === "runs" && id !== "" ? "run" : "runs"
-  return { screen: known, id, sub, query: new URLSearchParams(query) }
+  return { screen: screenOf(screen, id), id, sub, query: new URLSearchParams(query) }
 })
+
+const screenOf = (name: string, id: string): Place["screen"] =>
+  name === "approvals" || name === "chat" || name === "scenarios" ? name : name === "runs" && id !== "" ? "run" : "runs"
 
 /** Goes to an address of the page. */
 export const go = (address: string): void => {
@@ -58,10 +60,17 @@ export const data = (): Source => {
   return source
 }
 
-export const info = signal<Info>({ readOnly: true, agents: [] })
+export const info = signal<Info>({ readOnly: true, scenarios: false, agents: [], inputs: {} })
 export const canChange = computed(() => !info.value.readOnly)
 export const notice = signal("")
 export const showKeys = signal(false)
+/** Single keys act; someone who dictates or uses other tools can switch them off. */
+export const hasKeys = signal(localStorage.getItem("kernai.keys") !== "off")
+
+export const setKeys = (isOn: boolean): void => {
+  hasKeys.value = isOn
+  localStorage.setItem("kernai.keys", isOn ? "on" : "off")
+}
 
 /** Opens the page on a source. */
 export const begin = async (from: Source): Promise<void> => {
@@ -87,23 +96,35 @@ export const runsRead = signal(false)
 export const filter = signal("")
 export const approvals = signal<ReadonlyArray<Approval>>([])
 
-/** Reads `status:x agent:y words` as a query. */
-export const queryOf = (text: string): { status?: string; agent?: string; search?: string } => {
-  const query: { status?: string; agent?: string; search?: string } = {}
+/** What a filter asks the server for, and what it keeps of the lines that came. */
+export interface Filter {
+  readonly query: { status?: string; agent?: string; search?: string }
+  readonly keeps: (line: RunLine) => boolean
+}
+
+/** Reads `status:x agent:y cost>0.1 errors>0 words`. */
+export const filterOf = (text: string): Filter => {
+  const query: Filter["query"] = {}
   const words: Array<string> = []
+  const least = { cost: -Infinity, errors: -Infinity }
   for (const word of text.split(/\s+/)) {
-    const [, name, value] = /^(status|agent):(.+)$/.exec(word) ?? []
-    if (name === "status" && value !== undefined) query.status = value
-    else if (name === "agent" && value !== undefined) query.agent = value
+    const [, name, value = ""] = /^(status:|agent:|cost>|errors>)(.+)$/.exec(word) ?? []
+    if (name === "status:") query.status = value
+    else if (name === "agent:") query.agent = value
+    else if (name === "cost>") least.cost = Number(value)
+    else if (name === "errors>") least.errors = Number(value)
     else if (word !== "") words.push(word)
   }
-  return words.length === 0 ? query : { ...query, search: words.join(" ") }
+  return {
+    query: words.length === 0 ? query : { ...query, search: words.join(" ") },
+    keeps: ({ costUsd = 0, errors = 0 }) => costUsd > least.cost && errors > least.errors
+  }
 }
 
 /** Reads the list of runs again, or its next page. */
 export const readRuns = async (more = false): Promise<void> => {
   const after = more && next.value !== undefined ? { after: next.value } : {}
-  const page = await data().runs({ ...queryOf(filter.value), ...after })
+  const page = await data().runs({ ...filterOf(filter.value).query, ...after })
   batch(() => {
     runs.value = more ? [...runs.value, ...page.runs] : page.runs
     next.value = page.next
@@ -113,115 +134,4 @@ export const readRuns = async (more = false): Promise<void> => {
 
 export const readApprovals = async (): Promise<void> => {
   approvals.value = await data().approvals()
-}
-
-// ---------------------------------------------------------------- the open run
-
-export interface OpenRun {
-  readonly runId: string
-  readonly journal: Journal
-  /** Counts changes of the journal, which grows in place. */
-  readonly version: number
-  readonly isWhole: boolean
-  readonly damage: string | undefined
-  readonly family: ReadonlyArray<RunLine>
-}
-
-export const run = signal<OpenRun | undefined>(undefined)
-export const problem = signal("")
-export const said = signal("")
-export const playing = signal(0)
-
-/** The revision that is drawn; the last one while it is live. */
-export const isLive = computed(() => place.value.query.get("rev") === null)
-export const revision = computed(() => {
-  const last = run.value?.journal.revision ?? 0
-  const asked = Number(place.value.query.get("rev") ?? last)
-  return Math.max(0, Math.min(Number.isInteger(asked) ? asked : last, last))
-})
-export const state = computed(() => {
-  // The version changes when the journal grew.
-  void run.value?.version
-  return run.value?.journal.stateAt(revision.value)
-})
-
-export const setRevision = (to: number): void => {
-  const last = run.value?.journal.revision ?? 0
-  setQuery("rev", String(Math.max(1, Math.min(to, last))))
-}
-
-export const goLive = (): void => setQuery("rev", undefined)
-
-let leave: () => void = () => undefined
-
-/** Opens a run: its journal, the runs of its tree, and then its events as they come. */
-export const openRun = async (runId: string): Promise<void> => {
-  leave()
-  let isGone = false
-  let stop = () => {}
-  leave = () => {
-    isGone = true
-    stop()
-  }
-  batch(() => {
-    run.value = { runId, journal: new Journal(), version: 0, isWhole: false, damage: undefined, family: [] }
-    problem.value = ""
-    said.value = ""
-    playing.value = 0
-  })
-  try {
-    await readOn(runId, () => isGone)
-    if (isGone) return
-    stop = data().follow(runId, (event) => live(runId, event, () => isGone))
-  } catch (error) {
-    problem.value = error instanceof Error ? error.message : String(error)
-  }
-}
-
-export const closeRun = (): void => {
-  leave()
-  run.value = undefined
-}
-
-/** Reads the rest of the journal, part by part: the first part is drawn while the rest comes. */
-const readOn = async (runId: string, isGone: () => boolean): Promise<void> => {
-  for (;;) {
-    const open = run.value
-    if (isGone() || open?.runId !== runId) return
-    const { damage, records, revision } = await data().records(runId, open.journal.revision)
-    if (isGone()) return
-    open.journal.add(records)
-    const isWhole = open.journal.revision >= revision || records.length === 0 || damage !== undefined
-    run.value = { ...(run.value ?? open), version: open.version + 1, isWhole, damage }
-    if (isWhole) break
-  }
-  const rootRunId = run.value?.journal.stateAt(1)?.rootRunId ?? runId
-  const { runs } = await data().runs({ rootRunId })
-  if (!isGone() && run.value !== undefined) run.value = { ...run.value, family: runs }
-}
-
-let isReading = false
-let isBehind = false
-let block = ""
-
-const live = (runId: string, event: LiveEvent, isGone: () => boolean): void => {
-  if (isGone() || event.runId !== runId) return
-  if (event.type === "block_start") block = event.blockType ?? ""
-  if (event.type === "block_complete") block = ""
-  if (event.type === "text_chunk" || (event.type === "block_content" && block === "final"))
-    said.value += event.text ?? ""
-  if (event.type === "model_completed" || event.type === "model_started") said.value = ""
-  if (event.revision === undefined || event.revision <= (run.value?.journal.revision ?? 0)) return
-  if (isReading) {
-    isBehind = true
-    return
-  }
-  isReading = true
-  requestAnimationFrame(async () => {
-    do {
-      isBehind = false
-      await attempt(() => readOn(runId, isGone))
-    } while (isBehind)
-    isReading = false
-  })
 }

@@ -11,6 +11,8 @@ export interface Piece {
 
 /** A reply that was read. */
 export interface Read {
+  /** The limit that the reply exceeds: the rest of it is not read. */
+  readonly failure: string | undefined
   readonly pieces: ReadonlyArray<Piece>
   readonly blocks: ReadonlyArray<{
     readonly type: string
@@ -22,7 +24,7 @@ export interface Read {
 
 /** Reads a reply as the kernel does. A part ends where the text that was read ends, so its place is known. */
 export const readReply = (reply: string): Read => {
-  const fold = new BlockFold({ replyLength: Infinity })
+  const fold = new BlockFold({ replyLength: Infinity }, ({ limit, value }) => `${limit} over ${value}`)
   const blocks: Array<Read["blocks"][number]> = []
   const pieces: Array<Piece> = []
   let from = 0
@@ -30,7 +32,7 @@ export const readReply = (reply: string): Read => {
     if (to > from) pieces.push({ text: reply.slice(from, to), ...(block === undefined ? {} : { block }) })
     from = Math.max(from, to)
   }
-  const take = (parts: ReturnType<BlockFold["push"]>, at: number) => {
+  const take = (parts: ReturnType<BlockFold<string>["push"]>, at: number) => {
     for (const part of parts) {
       if (part.type === "block_start") cut(reply.lastIndexOf("<", at - 1))
       if (part.type === "block_complete" || part.type === "block_unclosed") {
@@ -44,5 +46,5 @@ export const readReply = (reply: string): Read => {
   for (let at = 0; at < reply.length; at++) take(fold.push(reply.charAt(at)), at + 1)
   take(fold.flush(), reply.length)
   cut(reply.length)
-  return { pieces, blocks }
+  return { pieces, blocks, failure: fold.failure }
 }

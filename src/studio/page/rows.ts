@@ -186,3 +186,30 @@ const spanKinds: { readonly [type: string]: Span["kind"] } = {
   tool_call_completed: "skill",
   paused: "waiting"
 }
+
+/** A piece of the film strip as it is drawn. */
+export interface Strip {
+  readonly kind: Span["kind"]
+  readonly x: number
+  width: number
+  /** The last revision in it. */
+  revision: number
+}
+
+const loudness: ReadonlyArray<Span["kind"]> = ["other", "skill", "model", "waiting", "error"]
+
+/** The spans on a strip of so many pixels. Of those in one pixel the loudest is drawn, so errors are always seen. */
+export const stripsOf = (spans: ReadonlyArray<Span>, width: number): ReadonlyArray<Strip> => {
+  const whole = spans.at(-1)?.to ?? 1
+  const strips: Array<Strip> = []
+  for (const { from, kind, revision, to } of spans) {
+    const x = Math.floor((from / whole) * width)
+    const length = Math.max(kind === "error" ? 3 : 1, ((to - from) / whole) * width)
+    const last = strips.at(-1)
+    if (last === undefined || last.x < x) strips.push({ kind, x, width: length, revision })
+    else if (loudness.indexOf(kind) >= loudness.indexOf(last.kind)) {
+      strips[strips.length - 1] = { kind, x, width: Math.max(length, last.width), revision }
+    } else last.revision = revision
+  }
+  return strips
+}

@@ -5,25 +5,10 @@ import { causeOf, ofDamage } from "../../internal/state/failureCause.ts"
 import { ApprovalCard } from "./approvalCard.tsx"
 import { FilmStrip } from "./filmStrip.tsx"
 import { cost, excerpt, shapeOf } from "./format.ts"
+import { ForkButton } from "./forkSheet.tsx"
 import { Inspector } from "./inspector.tsx"
-import {
-  attempt,
-  canChange,
-  closeRun,
-  data,
-  go,
-  openRun,
-  problem,
-  revision,
-  run,
-  runAddress,
-  said,
-  setQuery,
-  setRevision,
-  state,
-  tab,
-  tabs
-} from "./pageStore.ts"
+import { closeRun, openRun, problem, revision, run, said, setRevision, state } from "./openRun.ts"
+import { attempt, canChange, data, runAddress, setQuery, tab, tabs } from "./pageStore.ts"
 import { TabBody } from "./tabBody.tsx"
 import { TreePanel } from "./treePanel.tsx"
 
@@ -80,7 +65,9 @@ const Heading = () => {
       <p class="actions">
         <span class="quiet">{cost(costUsd)}</span>
         {canChange.value && revision.value === open.journal.revision && status.type === "running" && (
-          <button onClick={() => void attempt(() => data().cancel(shown.rootRunId))}>stop</button>
+          <button data-key="s" onClick={() => void attempt(() => data().cancel(shown.rootRunId))}>
+            stop
+          </button>
         )}
         {canChange.value && <ForkButton />}
         {!data().isFile && (
@@ -99,7 +86,7 @@ const Banner = () => {
   if (open === undefined || shown === undefined) return null
   const cause = open.damage === undefined ? causeOf(shown) : ofDamage(open.damage)
   if (cause === undefined) return null
-  const row = open.journal.rows.findLast(({ tone }) => tone === "error")
+  const row = open.journal.errors.at(-1)
   return (
     <p class="banner error" role="alert">
       <b>{cause.name}</b>: {excerpt(cause.cause, 200)}{" "}
@@ -108,31 +95,6 @@ const Banner = () => {
     </p>
   )
 }
-
-/** Says what a fork replays and what it runs again, before it is made. */
-const ForkButton = () => {
-  const open = run.value
-  const at = revision.value
-  if (open === undefined || state.value === undefined) return null
-  const calls = (state.value.currentTurn?.pending ?? []).map(({ name }) => name ?? "?")
-  const again = open.journal.rows.filter(
-    ({ event, revision }) => revision > at && event?.type === "tool_call_completed"
-  )
-  const note =
-    `keeps 1-${at}` +
-    (again.length + calls.length === 0
-      ? ""
-      : `, may run again: ${[...new Set([...calls, ...again.map(nameOf)])].join(", ")}`)
-  const fork = () => void attempt(async () => go(runAddress(await data().fork(state.value?.runId ?? "", at))))
-  return (
-    <button title={note} onClick={fork}>
-      fork from rev {at} <small>({excerpt(note, 60)})</small>
-    </button>
-  )
-}
-
-const nameOf = ({ event }: { event?: { readonly type: string; readonly callId?: string } }): string =>
-  event?.callId ?? ""
 
 const Questions = () => {
   const shown = state.value
@@ -149,14 +111,13 @@ const Questions = () => {
 }
 
 const Tabs = () => {
-  const rows = run.value?.journal.rows ?? []
-  const errors = rows.filter(({ tone }) => tone === "error").length
+  const rows = run.value?.journal.rows.length ?? 0
+  const errors = run.value?.journal.errors.length ?? 0
   return (
     <div class="tabs" role="tablist">
       {tabs.map((name) => (
         <button key={name} role="tab" aria-selected={tab.value === name} onClick={() => setQuery("tab", name)}>
-          {name}
-          {name === "Events" && <span class="badge">{rows.length}</span>}
+          {name} {name === "Events" && <span class="badge">{rows}</span>}
           {name === "Explain" && errors > 0 && <span class="badge error">{errors}</span>}
         </button>
       ))}

@@ -2,8 +2,8 @@
 
 import { useEffect } from "preact/hooks"
 import type { RunLine } from "../internal/studioData.ts"
-import { ago, excerpt, shapeOf } from "./format.ts"
-import { attempt, data, filter, next, readRuns, runAddress, runs, runsRead } from "./pageStore.ts"
+import { ago, cost, counted, excerpt, shapeOf } from "./format.ts"
+import { attempt, data, filter, filterOf, next, readRuns, runAddress, runs, runsRead } from "./pageStore.ts"
 
 export const RunsView = () => {
   useEffect(() => {
@@ -14,14 +14,15 @@ export const RunsView = () => {
     }, 2_000)
     return () => clearInterval(timer)
   }, [])
-  const waiting = runs.value.filter(({ status }) => status.type === "waiting")
-  const others = runs.value.filter(({ status }) => status.type !== "waiting")
+  const lines = runs.value.filter(filterOf(filter.value).keeps)
+  const waiting = lines.filter(({ status }) => status.type === "waiting")
+  const others = lines.filter(({ status }) => status.type !== "waiting")
   return (
     <section aria-label="Runs">
       <Filter />
       {waiting.length > 0 && <List title="Needs you" lines={waiting} />}
       {others.length > 0 && <List title="Runs" lines={others} />}
-      {runs.value.length === 0 && runsRead.value && <Empty />}
+      {lines.length === 0 && runsRead.value && <Empty />}
       {next.value !== undefined && <button onClick={() => void attempt(() => readRuns(true))}>more runs</button>}
     </section>
   )
@@ -38,7 +39,7 @@ const Filter = () => (
       data-filter
       type="search"
       aria-label="Filter runs"
-      placeholder="filter: status:failed agent:clerk words   ( / )"
+      placeholder="filter: status:failed agent:clerk errors&gt;0 cost&gt;0.1 words   ( / )"
       value={filter.value}
       onInput={(event) => change(event.currentTarget.value)}
     />
@@ -74,9 +75,13 @@ const List = ({ lines, title }: { title: string; lines: ReadonlyArray<RunLine> }
             <span class="agent">{line.agent}</span>
             <span class="words">
               {excerpt(line.words, 120)}
+              {line.errors !== undefined && line.errors > 0 && <span class="badge error">{line.errors} failed</span>}
               <em>{reasonOf(line)}</em>
             </span>
-            <span class="quiet">{line.turns} turns</span>
+            <span class="quiet">
+              {counted(line.turns, "turn")}
+              {line.costUsd !== undefined && line.costUsd > 0 && `, ${cost(line.costUsd)}`}
+            </span>
             <time class="quiet" dateTime={new Date(line.updatedAt).toISOString()}>
               {ago(line.updatedAt)}
             </time>

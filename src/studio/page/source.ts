@@ -1,12 +1,9 @@
 /** Where the page gets its data: a server, or the exported file it is part of. */
 
+import type { Info } from "../internal/studioInfo.ts"
 import type { OpenQuestion, RunRecord } from "../../RunState.ts"
+import type { MatrixReport } from "../internal/matrixReports.ts"
 import type { Approval, ListQuery, Records, RunPage } from "../internal/studioData.ts"
-
-export interface Info {
-  readonly readOnly: boolean
-  readonly agents: ReadonlyArray<{ readonly name: string; readonly description?: string }>
-}
 
 /** The records of a run after a revision. */
 export interface Part extends Omit<Records, "records"> {
@@ -20,23 +17,34 @@ export interface Decision {
   readonly input?: unknown
 }
 
+/** Where to fork a run, and what a person changed. */
+export interface Fork {
+  readonly revision: number
+  readonly question?: string
+  readonly results?: Readonly<Record<string, string>>
+}
+
 export interface Source {
   readonly isFile: boolean
   readonly info: () => Promise<Info>
   readonly runs: (query: ListQuery) => Promise<RunPage>
-  readonly records: (runId: string, after: number) => Promise<Part>
+  /** Up to `limit` records after a revision. */
+  readonly records: (runId: string, after: number, limit: number) => Promise<Part>
   readonly mediaUrl: (runId: string, mediaId: string) => string
   readonly exportUrl: (runId: string) => string
   readonly approvals: () => Promise<ReadonlyArray<Approval>>
   readonly questions: (runId: string) => Promise<ReadonlyArray<OpenQuestion>>
   readonly answer: (runId: string, decision: Decision) => Promise<void>
   readonly cancel: (runId: string) => Promise<void>
-  readonly fork: (runId: string, revision: number) => Promise<string>
+  readonly fork: (runId: string, fork: Fork) => Promise<string>
   readonly start: (body: unknown) => Promise<string>
   readonly upload: (runId: string, file: File) => Promise<{ id: string; kind: string; mimeType: string }>
   readonly messages: (runId: string) => Promise<ReadonlyArray<unknown>>
-  /** Calls back for each event until the returned function is called. */
-  readonly follow: (runId: string, onEvent: (event: LiveEvent) => void) => () => void
+  readonly scenarios: () => Promise<ReadonlyArray<MatrixReport>>
+  /** The address of the page of a `ui_resource`. */
+  readonly pageUrl: (server: string, uri: string) => string
+  /** Calls back for each event after a revision until the returned function is called. */
+  readonly follow: (runId: string, after: number, onEvent: (event: LiveEvent) => void) => () => void
 }
 
 export interface LiveEvent {
@@ -45,6 +53,7 @@ export interface LiveEvent {
   readonly revision?: number
   readonly text?: string
   readonly blockType?: string
+  readonly part?: { readonly type: string; readonly delta?: string }
 }
 
 /** A problem of the server, in its own words. */
@@ -90,19 +99,22 @@ export const server: Source = {
   isFile: false,
   info: () => get("/data/info"),
   runs: (query) => get(`/data/runs?${queryOf(query)}`),
-  records: (runId, after) => get(`/data${of(runId)}/records?after=${after}`),
+  records: (runId, after, limit) => get(`/data${of(runId)}/records?after=${after}&limit=${limit}`),
   mediaUrl: (runId, mediaId) => `${base()}/api${of(runId)}/media/${encodeURIComponent(mediaId)}`,
   exportUrl: (runId) => `${base()}/data${of(runId)}/export`,
   approvals: () => get("/data/approvals"),
   questions: (runId) => get(`/api${of(runId)}/questions`),
   answer: async (runId, decision) => void (await send(`/api${of(runId)}/answers`, { answers: [decision] })),
   cancel: async (runId) => void (await send(`/api${of(runId)}/cancel`, { reason: "stopped in the studio" })),
-  fork: async (runId, revision) => (await post<{ runId: string }>(`/data${of(runId)}/fork`, { revision })).runId,
+  fork: async (runId, fork) => (await post<{ runId: string }>(`/data${of(runId)}/fork`, fork)).runId,
+  scenarios: () => get("/data/scenarios"),
+  pageUrl: (server, uri) => `${base()}/data/page?${new URLSearchParams({ server, uri }).toString()}`,
   start: async (body) => (await post<{ runId: string }>("/api/runs", body)).runId,
   upload: async (runId, file) => (await request("POST", `/api${of(runId)}/media`, file, file.type)).json(),
   messages: async (runId) => (await get<{ messages: ReadonlyArray<unknown> }>(`/api${of(runId)}/result`)).messages,
-  follow: (runId, onEvent) => {
-    const stream = new EventSource(`${base()}/api${of(runId)}/events?until=end`)
+  follow: (runId, after, onEvent) => {
+    const from = after === 0 ? "" : `&after=${after}`
+    const stream = new EventSource(`${base()}/api${of(runId)}/events?until=end${from}`)
     stream.onmessage = ({ data }) => onEvent(JSON.parse(data))
     return () => stream.close()
   }

@@ -1,8 +1,12 @@
 /** The state of the run at the revision, and what the revision changed. */
 
+import { useSignal } from "@preact/signals"
 import { json } from "./format.ts"
 import { Json } from "./jsonText.tsx"
-import { revision, run, state } from "./pageStore.ts"
+import { revision, run, state } from "./openRun.ts"
+
+/** Long lists are shown and compared by their ends: they grow there. */
+const most = 20
 
 export const StateTab = () => {
   const now = state.value
@@ -12,20 +16,44 @@ export const StateTab = () => {
   return (
     <section aria-label="State">
       <p class="quiet">the fold of revisions 1 to {revision.value}; what the last one changed is marked</p>
-      {Object.entries({ ...now }).map(([key, value]) => {
-        const isChanged = before !== undefined && json(old[key]) !== json(value)
-        return (
-          <details key={key} class={isChanged ? "changed" : ""} open={isChanged}>
-            <summary>
-              {key} {isChanged && <span class="badge">changed</span>}{" "}
-              <span class="quiet">
-                {Array.isArray(value) ? `${value.length}` : typeof value === "object" ? "" : String(value)}
-              </span>
-            </summary>
-            <Json value={value} />
-          </details>
-        )
-      })}
+      {Object.entries({ ...now }).map(([key, value]) => (
+        <Field key={key} name={key} value={value} isChanged={before !== undefined && !isSame(old[key], value)} />
+      ))}
     </section>
   )
 }
+
+const Field = ({ isChanged, name, value }: { name: string; value: unknown; isChanged: boolean }) => {
+  const toggled = useSignal<boolean | undefined>(undefined)
+  const isOpen = toggled.value ?? isChanged
+  return (
+    <details
+      class={isChanged ? "changed" : ""}
+      open={isOpen}
+      onToggle={(event) => (toggled.value = event.currentTarget.open)}
+    >
+      <summary>
+        {name} {isChanged && <span class="badge">changed</span>} <span class="quiet">{wordOf(value)}</span>
+      </summary>
+      {isOpen && <Value value={value} />}
+    </details>
+  )
+}
+
+const Value = ({ value }: { value: unknown }) =>
+  Array.isArray(value) && value.length > most ? (
+    <>
+      <p class="quiet">the last {most}</p>
+      <Json value={value.slice(-most)} />
+    </>
+  ) : (
+    <Json value={value} />
+  )
+
+const wordOf = (value: unknown): string =>
+  Array.isArray(value) ? `${value.length}` : typeof value === "object" ? "" : String(value)
+
+const isSame = (before: unknown, now: unknown): boolean =>
+  Array.isArray(before) && Array.isArray(now)
+    ? before.length === now.length && json(before.slice(-most)) === json(now.slice(-most))
+    : json(before) === json(now)

@@ -4,7 +4,8 @@ import { BlocksTab } from "./blocksTab.tsx"
 import { ConversationTab } from "./conversationTab.tsx"
 import { ExplainTab } from "./explainTab.tsx"
 import { MediaTab } from "./mediaTab.tsx"
-import { revision, run, setRevision, state, tab } from "./pageStore.ts"
+import { revision, run, setRevision, state, eventFilter, events } from "./openRun.ts"
+import { tab } from "./pageStore.ts"
 import { StateTab } from "./stateTab.tsx"
 import { UsageTab } from "./usageTab.tsx"
 import { VirtualRows } from "./virtualRows.tsx"
@@ -30,24 +31,34 @@ export const TabBody = () => {
 }
 
 const EventsTab = () => {
-  void run.value?.version
-  const rows = run.value?.journal.rows ?? []
-  const started = rows[0]?.at ?? 0
+  const rows = events.value
+  const started = run.value?.journal.rows[0]?.at ?? 0
+  const at = revision.value
   return (
-    <VirtualRows
-      label="Events"
-      rows={rows}
-      selected={rows.findLastIndex((row) => row.revision === revision.value)}
-      onSelect={(row) => setRevision(row.revision)}
-      level={() => 1}
-      draw={(row) => (
-        <span class={`event ${row.tone}`}>
-          <span class="quiet">{row.revision}</span>
-          <span>{row.type}</span>
-          <span class="words">{row.text}</span>
-          <span class="quiet">{((row.at - started) / 1_000).toFixed(2)} s</span>
-        </span>
-      )}
-    />
+    <>
+      <input
+        data-filter
+        type="search"
+        aria-label="Filter events"
+        placeholder="filter: a type or words   ( / )"
+        value={eventFilter.value}
+        onInput={(event) => (eventFilter.value = event.currentTarget.value)}
+      />
+      <VirtualRows
+        label="Events"
+        rows={rows}
+        selected={rows.findLastIndex((row) => row.revision === at)}
+        onSelect={(row) => setRevision(row.revision)}
+        level={() => 1}
+        draw={(row) => (
+          <span class={`event ${row.tone}`}>
+            <span class="quiet">{row.revision}</span>
+            <span>{row.type}</span>
+            <span class="words">{row.text}</span>
+            <span class="quiet">{((row.at - started) / 1_000).toFixed(2)} s</span>
+          </span>
+        )}
+      />
+    </>
   )
 }

@@ -2,12 +2,12 @@
 
 import type { RunLine } from "../internal/studioData.ts"
 import { duration, shapeOf } from "./format.ts"
-import { isLive, revision, run, runAddress, setRevision } from "./pageStore.ts"
-import { type Node, treeOf } from "./rows.ts"
+import { revision, run, setRevision, openTree, folded } from "./openRun.ts"
+import { runAddress } from "./pageStore.ts"
+import type { Node } from "./rows.ts"
 import { VirtualRows } from "./virtualRows.tsx"
 
 export const TreePanel = () => {
-  const tree = treeOf(run.value?.journal.rows ?? [], isLive.value ? Infinity : revision.value)
   const family = run.value?.family ?? []
   const parent = run.value?.journal.stateAt(1)?.parentRunId
   return (
@@ -15,8 +15,8 @@ export const TreePanel = () => {
       {parent !== undefined && <a href={runAddress(parent)}>↑ run above</a>}
       <VirtualRows
         label="Turns and calls"
-        rows={tree}
-        selected={tree.findLastIndex((node) => node.revision <= revision.value)}
+        rows={openTree.value}
+        selected={openTree.value.findLastIndex((node) => node.revision <= revision.value)}
         onSelect={(node) => setRevision(node.revision)}
         draw={(node) => <TreeRow node={node} />}
         level={(node) => node.level}
@@ -29,6 +29,7 @@ export const TreePanel = () => {
 const TreeRow = ({ node }: { node: Node }) => (
   <span class={`node level${node.level} ${node.status}`}>
     <span>
+      {node.level === 1 && folded.value.has(node.key) && "▸ "}
       {shapeOf(node.status)} {node.label}
     </span>
     <span class="quiet">

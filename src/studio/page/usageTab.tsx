@@ -1,49 +1,55 @@
 /** Tokens, money and time by turn. What no provider reported is unknown, not zero. */
 
+import type { RunState } from "../../RunState.ts"
 import { cost, duration, tokens } from "./format.ts"
-import { run, state } from "./pageStore.ts"
+import { useLatest } from "./latest.tsx"
+import { run, state } from "./openRun.ts"
 
-export const UsageTab = () => {
-  const shown = state.value
-  if (shown === undefined) return null
+export const UsageTab = () => (state.value === undefined ? null : <Turns shown={state.value} />)
+
+const Turns = ({ shown }: { shown: RunState }) => {
   const turns = shown.currentTurn === undefined ? shown.turns : [...shown.turns, shown.currentTurn]
   const prices = new Map(
     run.value?.journal.rows.flatMap(({ event }) =>
       event?.type === "model_completed" ? [[event.step + 1, event.costUsd] as const] : []
     )
   )
+  const { more, shown: lines } = useLatest(turns, 200)
   return (
-    <table>
-      <thead>
-        <tr>
-          <th>turn</th>
-          <th>model</th>
-          <th>tokens</th>
-          <th>cost</th>
-          <th>time</th>
-          <th>attempts</th>
-        </tr>
-      </thead>
-      <tbody>
-        {turns.map(({ attempt, latencyMs, model, turn, usage }) => (
-          <tr key={turn}>
-            <td>{turn}</td>
-            <td>{model ?? "none yet"}</td>
-            <td>{tokens(usage)}</td>
-            <td>{cost(prices.get(turn) ?? 0)}</td>
-            <td>{latencyMs === undefined ? "unknown" : duration(latencyMs)}</td>
-            <td>{attempt}</td>
+    <>
+      {more}
+      <table>
+        <thead>
+          <tr>
+            <th>turn</th>
+            <th>model</th>
+            <th>tokens</th>
+            <th>cost</th>
+            <th>time</th>
+            <th>attempts</th>
           </tr>
-        ))}
-        <tr>
-          <th>all</th>
-          <td>{shown.unreportedTurns > 0 && `${shown.unreportedTurns} turns unreported`}</td>
-          <td>{tokens(shown.usage)}</td>
-          <td>{cost(shown.costUsd)}</td>
-          <td>{duration(shown.updatedAt - shown.createdAt)}</td>
-          <td />
-        </tr>
-      </tbody>
-    </table>
+        </thead>
+        <tbody>
+          {lines.map(({ attempt, latencyMs, model, turn, usage }) => (
+            <tr key={turn}>
+              <td>{turn}</td>
+              <td>{model ?? "none yet"}</td>
+              <td>{tokens(usage)}</td>
+              <td>{cost(prices.get(turn) ?? 0)}</td>
+              <td>{latencyMs === undefined ? "unknown" : duration(latencyMs)}</td>
+              <td>{attempt}</td>
+            </tr>
+          ))}
+          <tr>
+            <th>all</th>
+            <td>{shown.unreportedTurns > 0 && `${shown.unreportedTurns} turns unreported`}</td>
+            <td>{tokens(shown.unreportedTurns >= turns.length ? undefined : shown.usage)}</td>
+            <td>{cost(shown.costUsd)}</td>
+            <td>{duration(shown.updatedAt - shown.createdAt)}</td>
+            <td />
+          </tr>
+        </tbody>
+      </table>
+    </>
   )
 }

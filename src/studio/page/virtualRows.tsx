@@ -60,7 +60,7 @@ export const VirtualRows = <A,>({ draw, label, level, onSelect, rows, selected }
         <div role="presentation" style={{ transform: `translateY(${first * height}px)` }}>
           {shown.map((row, index) => (
             <div
-              key={first + index}
+              key={index}
               id={`${label}-${first + index}`}
               class="virtual"
               role="row"

@@ -39,6 +39,8 @@ export interface Node {
 
 /** A run of a scenario. */
 export interface Report {
+  /** The id of the run; null when none started. */
+  readonly runId: string | null
   readonly scenario: string
   readonly description: string
   readonly provider: string
@@ -89,6 +91,7 @@ export const report = ({ entries, exit, ...facts }: Facts): Report => {
   const root = entries.filter((entry) => entry.depth === 0)
   return {
     ...facts,
+    runId: root[0]?.runId ?? null,
     status: result !== undefined ? "ok" : error instanceof Skipped ? "skipped" : "fail",
     result: result?.text ?? null,
     failure: error instanceof Skipped ? { type: "skipped", message: redact(error.message) } : (failure ?? null),
@@ -114,6 +117,7 @@ export const toJson = (report: Report): JsonObject => ({
   provider: report.provider,
   model: report.model,
   input: redact(report.input),
+  run_id: report.runId,
   max_steps: report.maxSteps,
   skills: report.skills,
   result: report.result === null ? null : redact(report.result),

@@ -1,0 +1,53 @@
+/**
+ * Changes that a person makes to a run before it is forked: another question, other results of calls.
+ */
+
+import * as Schema from "effect/Schema"
+import * as Contents from "../../Content.ts"
+import type { Message } from "../../Message.ts"
+import type { PhaseEvent, RunRecord } from "../../RunRecord.ts"
+
+/** The body of a request to fork. Results are by the ids of their calls in the original. */
+export const Fork = Schema.Struct({
+  revision: Schema.Int.check(Schema.isGreaterThan(0)),
+  question: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(1_000_000))),
+  results: Schema.optionalKey(Schema.Record(Schema.String, Schema.String.check(Schema.isMaxLength(1_000_000))))
+})
+export type Fork = typeof Fork.Type
+
+/** Returns the change of each record on its way into the fork, whose call ids begin with another run id. */
+export const editOf = (
+  runId: string,
+  forkId: string,
+  { question, results = {} }: Fork
+): ((record: RunRecord) => RunRecord) => {
+  const changed = new Map(
+    Object.entries(results).map(([callId, text]) => [
+      callId.startsWith(`${runId}:`) ? forkId + callId.slice(runId.length) : callId,
+      text
+    ])
+  )
+  const edit = (event: PhaseEvent): PhaseEvent => {
+    if (event.type === "run_started" && question !== undefined) {
+      return { ...event, messages: asked(event.messages, question) }
+    }
+    const text = event.type === "tool_call_completed" ? changed.get(event.callId) : undefined
+    if (event.type !== "tool_call_completed" || text === undefined) return event
+    const { error: _, message: __, ...result } = event.result
+    return { ...event, result: { ...result, output: [Contents.text(text)] } }
+  }
+  return (record) => ({ ...record, events: record.events.map(edit) })
+}
+
+/** The messages with another text in the last one of the user; its media stay. */
+const asked = (messages: ReadonlyArray<Message>, question: string): ReadonlyArray<Message> => {
+  const at = messages.findLastIndex(({ role }) => role === "user")
+  return messages.map((message, index) =>
+    index === at
+      ? {
+          ...message,
+          content: [Contents.text(question), ...message.content.filter(({ type }) => type !== "text")]
+        }
+      : message
+  )
+}

@@ -1,0 +1,84 @@
+/**
+ * What a list shows of a run that its head does not have. Facts are kept by revision, so a run that has not moved is not
+ * read again, and one that has is read from where it was.
+ */
+
+import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
+import type { Message } from "../../Message.ts"
+import type { PhaseEvent, RunRecord } from "../../RunRecord.ts"
+import type { RunHead, RunStoreShape } from "../../RunStore.ts"
+
+/** The facts of a run. Errors and cost are absent where the journal is too long to be read for a list. */
+export interface Facts {
+  /** The first words of its question. */
+  readonly words: string
+  /** Failed calls, and the failure of the run. */
+  readonly errors?: number | undefined
+  readonly costUsd?: number | undefined
+}
+
+interface Known {
+  readonly revision: number
+  readonly words: string
+  readonly errors: number
+  readonly costUsd: number
+}
+
+/** The most records that are read for one line of a list. */
+const most = 2_000
+const kept = 5_000
+
+const nothing: Known = { revision: 0, words: "", errors: 0, costUsd: 0 }
+
+/** Reads facts of the runs of a store. */
+export const make = (store: RunStoreShape): ((head: RunHead) => Effect.Effect<Facts>) => {
+  const known = new Map<string, Known>()
+  return ({ revision, runId }) => {
+    const before = known.get(runId) ?? nothing
+    if (before.revision === revision) return Effect.succeed(before)
+    const isLong = revision - before.revision > most
+    const records = isLong ? Stream.take(store.read(runId), 1) : store.read(runId, before.revision)
+    return Stream.runFold(records, (): Known => before, add).pipe(
+      Effect.map((facts): Facts => {
+        if (isLong) return { words: facts.words }
+        known.delete(runId)
+        known.set(runId, facts)
+        const [oldest] = known.keys()
+        if (known.size > kept && oldest !== undefined) known.delete(oldest)
+        return facts
+      }),
+      // A journal that cannot be read is still listed: its own screen says what is wrong.
+      Effect.orElseSucceed(() => ({ words: "(the journal cannot be read)" }))
+    )
+  }
+}
+
+const add = (known: Known, { delta, events, revision }: RunRecord): Known =>
+  events.reduce(count, { ...known, revision, costUsd: known.costUsd + (delta.spent?.costUsd ?? 0) })
+
+const count = (known: Known, event: PhaseEvent): Known => {
+  switch (event.type) {
+    case "run_started":
+      return { ...known, words: wordsOf(event.messages) }
+    case "turn_prepared":
+      return { ...known, costUsd: known.costUsd + (event.spent?.costUsd ?? 0) }
+    case "model_completed":
+      return { ...known, costUsd: known.costUsd + (event.costUsd ?? 0) }
+    case "tool_call_completed":
+      return {
+        ...known,
+        errors: known.errors + (event.result.error === undefined ? 0 : 1),
+        costUsd: known.costUsd + (event.spent?.costUsd ?? 0)
+      }
+    case "run_failed":
+      return { ...known, errors: known.errors + 1 }
+    default:
+      return known
+  }
+}
+
+const wordsOf = (messages: ReadonlyArray<Message>): string => {
+  const texts = messages.at(-1)?.content.map((part) => (part.type === "text" ? part.text : "")) ?? []
+  return texts.join("").slice(0, 200)
+}

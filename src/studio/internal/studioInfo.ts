@@ -1,0 +1,51 @@
+/**
+ * What the page knows of its server: its agents and their settings, and the inputs of skills.
+ */
+
+import * as Effect from "effect/Effect"
+import type { JsonObject } from "../../internal/base/json.ts"
+import type { Runnable } from "../../RunWorker.ts"
+import type { AnySkill } from "../../Skill.ts"
+import type { SkillRegistry } from "../../SkillRegistry.ts"
+
+/** An agent to talk to. */
+export interface AgentLine {
+  readonly name: string
+  readonly description?: string | undefined
+  readonly model: string
+  readonly dialect: string
+}
+
+/** The settings of the studio. */
+export interface Info {
+  readonly readOnly: boolean
+  /** Reports of scenarios can be shown. */
+  readonly scenarios: boolean
+  readonly agents: ReadonlyArray<AgentLine>
+  /** JSON Schemas of the inputs of skills, by the names of the skills. */
+  readonly inputs: Readonly<Record<string, JsonObject>>
+}
+
+/** Describes the server. Skills are those of the registry in context, and those that agents bring. */
+export const infoOf = (
+  { readOnly, scenarios }: { readonly readOnly: boolean; readonly scenarios: string | undefined },
+  agents: ReadonlyArray<Runnable<unknown>>,
+  registry: SkillRegistry["Service"] | undefined
+): Effect.Effect<Info> =>
+  Effect.map(registry?.all ?? Effect.succeed([]), (registered) => {
+    const own = agents.flatMap(({ skills }) =>
+      skills === undefined || skills === "all" ? [] : skills.filter((skill) => typeof skill !== "string")
+    )
+    const skills: ReadonlyArray<AnySkill<unknown>> = [...registered, ...own]
+    return {
+      readOnly,
+      scenarios: scenarios !== undefined,
+      agents: agents.map(({ description, dialect, model, name }) => ({
+        name,
+        description,
+        dialect,
+        model: typeof model === "string" ? model : model.id
+      })),
+      inputs: Object.fromEntries(skills.map(({ inputSchema, name }) => [name, inputSchema]))
+    }
+  })

@@ -1,0 +1,111 @@
+/**
+ * The page of a `ui_resource`, in a frame that can reach nothing but this window by messages. What it asks for waits for a
+ * person, and then goes through the run as a message of theirs.
+ */
+
+import { useSignal } from "@preact/signals"
+import { useEffect, useRef } from "preact/hooks"
+import { json } from "./format.ts"
+import { canChange, data } from "./pageStore.ts"
+import { isFields } from "./schemaForm.tsx"
+
+interface Props {
+  readonly server: string
+  readonly uri: string
+  readonly structured: unknown
+  /** Sends a message to the agent; absent where nobody can. */
+  readonly onMessage?: ((text: string) => void) | undefined
+}
+
+/** A request of the page that waits for a person. */
+interface Asked {
+  readonly id: unknown
+  readonly words: string
+  readonly message: string
+}
+
+const longest = 100_000
+
+export const UiFrame = ({ onMessage, server, structured, uri }: Props) => {
+  const frame = useRef<HTMLIFrameElement>(null)
+  const asked = useSignal<ReadonlyArray<Asked>>([])
+  const height = useSignal(240)
+  useEffect(() => {
+    const reply = (message: object) => frame.current?.contentWindow?.postMessage({ jsonrpc: "2.0", ...message }, "*")
+    const listen = ({ data: message, source }: MessageEvent) => {
+      // Only the window of this frame speaks for its page.
+      if (source === null || source !== frame.current?.contentWindow || !isFields(message)) return
+      const { id, method, params } = message
+      if (JSON.stringify(message).length > longest) return
+      if (method === "ui/initialize") reply({ id, result: welcome() })
+      if (method === "ui/notifications/initialized") {
+        reply({ method: "ui/notifications/tool-result", params: { content: [], structuredContent: structured } })
+      }
+      if (method === "ui/notifications/size-changed") height.value = heightOf(params)
+      const request = requestOf(id, method, params)
+      if (request !== undefined) asked.value = [...asked.value.slice(-4), request]
+    }
+    addEventListener("message", listen)
+    return () => removeEventListener("message", listen)
+  }, [])
+  const decide = (request: Asked, isAllowed: boolean) => {
+    asked.value = asked.value.filter((one) => one !== request)
+    const answer = isAllowed ? { result: {} } : { error: { code: -32_000, message: "a person refused it" } }
+    frame.current?.contentWindow?.postMessage({ jsonrpc: "2.0", id: request.id, ...answer }, "*")
+    if (isAllowed) onMessage?.(request.message)
+  }
+  return (
+    <>
+      <iframe
+        ref={frame}
+        class="page"
+        title={`page ${uri}`}
+        sandbox="allow-scripts"
+        referrerpolicy="no-referrer"
+        style={{ height: `${height.value}px` }}
+        src={data().pageUrl(server, uri)}
+      />
+      {asked.value.map((request, index) => (
+        <div key={index} class="card waiting" role="group" aria-label="The page asks">
+          <p>
+            ◐ The page of {server} asks: {request.words}
+          </p>
+          <p class="actions">
+            {canChange.value && onMessage !== undefined && (
+              <button class="primary" onClick={() => decide(request, true)}>
+                send it to the agent
+              </button>
+            )}
+            <button onClick={() => decide(request, false)}>refuse</button>
+          </p>
+        </div>
+      ))}
+    </>
+  )
+}
+
+const welcome = () => ({
+  protocolVersion: "2026-01-26",
+  hostInfo: { name: "kernai studio", version: "1" },
+  hostCapabilities: {},
+  hostContext: { theme: matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light" }
+})
+
+const heightOf = (params: unknown): number => {
+  const height = isFields(params) ? Number(params["height"]) : NaN
+  return Number.isFinite(height) ? Math.max(60, Math.min(height, 600)) : 240
+}
+
+const requestOf = (id: unknown, method: unknown, params: unknown): Asked | undefined => {
+  if (!isFields(params)) return undefined
+  if (method === "tools/call") {
+    const words = `${String(params["name"])} with ${json(params["arguments"])}`
+    return { id, words: `the call ${words}`, message: `Please call ${words}.` }
+  }
+  if (method !== "ui/message") return undefined
+  const content = Array.isArray(params["content"]) ? params["content"] : [params["content"]]
+  const text = content
+    .map((part) => (isFields(part) && typeof part["text"] === "string" ? part["text"] : ""))
+    .join("\n")
+  return { id, words: `the message "${text}"`, message: text }
+}

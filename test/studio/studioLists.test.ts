@@ -1,0 +1,112 @@
+/** What lists of the studio read: facts of runs, and reports of scenarios. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer, Schema, Stream } from "effect"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import {
+  Agent,
+  Kernel,
+  KernelError,
+  MediaStore,
+  ProtocolRegistry,
+  Provider,
+  RunStore,
+  Skill,
+  SkillRegistry
+} from "kernai"
+import { MockProvider } from "kernai/testing"
+import * as Matrix from "../../src/studio/internal/matrixReports.ts"
+import * as RunFacts from "../../src/studio/internal/runFacts.ts"
+import { command, final } from "../support/blocks.ts"
+
+const look = Skill.make("look", {
+  description: "Looks",
+  effects: "read",
+  input: Schema.Struct({ at: Schema.String }),
+  execute: ({ at }) => (at === "taken" ? Effect.fail("seat taken") : Effect.succeed("free"))
+})
+
+const agent = Agent.make({ name: "clerk", instructions: "", model: "scripted", skills: "all" })
+
+const layer = Kernel.layer.pipe(
+  Layer.provide([
+    Layer.succeed(
+      Provider.Provider,
+      MockProvider.make(command("look", { at: "taken" }), command("look", { at: "1" }), final("Done."))
+    ),
+    SkillRegistry.layer(look),
+    ProtocolRegistry.layer(),
+    MediaStore.layerMemory
+  ]),
+  Layer.provideMerge(RunStore.layerMemory)
+)
+
+describe("RunFacts", () => {
+  it.effect("has the question and the failed calls of a run, and reads it again only where it moved", () =>
+    Effect.gen(function* () {
+      const { runId } = yield* Kernel.run(agent, "A seat, please.")
+      const store = yield* RunStore.RunStore
+      const reads: Array<number> = []
+      const read: RunStore.RunStoreShape["read"] = (id, after = 0) => {
+        reads.push(after)
+        return store.read(id, after)
+      }
+      const factsOf = RunFacts.make({ ...store, read })
+      const [head] = yield* store.list({})
+      if (head === undefined) return assert.fail("no run")
+      assert.strictEqual(head.runId, runId)
+      const facts = yield* factsOf({ ...head, revision: 12 })
+      assert.deepInclude(facts, { words: "A seat, please.", errors: 1 })
+      yield* factsOf({ ...head, revision: head.revision })
+      yield* factsOf({ ...head, revision: head.revision })
+      assert.deepStrictEqual(reads, [0])
+      const records = yield* Stream.runCollect(store.read(runId))
+      assert.strictEqual(records.length, head.revision)
+    }).pipe(Effect.provide(layer))
+  )
+
+  it.effect("lists a run whose journal cannot be read", () =>
+    Effect.gen(function* () {
+      yield* Kernel.run(agent, "A seat, please.")
+      const store = yield* RunStore.RunStore
+      const broken = new KernelError.StoreError({ operation: "read", reason: "corrupt", detail: "a damaged record" })
+      const factsOf = RunFacts.make({ ...store, read: () => Stream.fail(broken) })
+      const [head] = yield* store.list({})
+      if (head === undefined) return assert.fail("no run")
+      assert.deepStrictEqual(yield* factsOf(head), { words: "(the journal cannot be read)" })
+    }).pipe(Effect.provide(layer))
+  )
+})
+
+const cell = {
+  scenario: "greets",
+  model: "script/whole",
+  status: "ok" as const,
+  turns: 1,
+  tokens: null,
+  reason: null,
+  run_id: "run_1",
+  duration_ms: 12
+}
+
+describe("the reports of scenarios", () => {
+  it.effect("are read from a folder, the newest first, without files that are no reports", () =>
+    Effect.gen(function* () {
+      const folder = mkdtempSync(join(tmpdir(), "kernai-"))
+      const write = (name: string, value: unknown) => writeFileSync(join(folder, name), JSON.stringify(value))
+      write("matrix_20260101_000000.json", { started_at: "2026-01-01T00:00:00.000Z", cells: [cell] })
+      write("matrix_20260102_000000.json", { started_at: "2026-01-02T00:00:00.000Z", cells: [] })
+      write("matrix_20260103_000000.json", { cells: "none" })
+      write("manifest.json", [])
+      const reports = yield* Matrix.read(folder)
+      rmSync(folder, { recursive: true })
+      assert.deepStrictEqual(
+        reports.map(({ startedAt }) => startedAt),
+        ["2026-01-02T00:00:00.000Z", "2026-01-01T00:00:00.000Z"]
+      )
+      assert.deepStrictEqual(reports[1]?.cells, [cell])
+      assert.deepStrictEqual(yield* Matrix.read(folder), [])
+    })
+  )
+})
