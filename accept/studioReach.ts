@@ -182,8 +182,7 @@ const exported = (visit: Visit, folder: string) =>
     }
   )
 
-const scenario = (name: string, text: string) => `
-import { Scenario } from "kernai/testing"
+const scenario = (name: string, text: string) => `import { Scenario } from "kernai/testing"
 export default Scenario.make({
   name: "${name}", instructions: "You greet.", input: "Hello!",
   offline: { root: ['<block type="final">${text}</block>'] },

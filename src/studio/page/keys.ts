@@ -9,7 +9,7 @@ export const keys: ReadonlyArray<readonly [key: string, what: string]> = [
   ["j k", "next, previous row"],
   ["Enter", "open the row"],
   [", .", "previous, next revision"],
-  ["[ ]", "previous, next turn"],
+  ["[ ]", "previous, next turn, or own message"],
   ["e w", "next error, next wait"],
   ["Space", "play, stop"],
   ["L", "back to live"],
@@ -105,7 +105,18 @@ export const toNext = (tone: "error" | "waiting"): void => {
   if (found !== undefined) setRevision(found.revision)
 }
 
+/** Goes to the own message before or after the top of what is in view. */
+const toMessage = (by: number): void => {
+  const list = document.querySelector(".messages")
+  if (list === null) return
+  const { top } = list.getBoundingClientRect()
+  const places = [...list.querySelectorAll(".bubble")].map((bubble) => bubble.getBoundingClientRect().top - top)
+  const next = by < 0 ? places.findLast((place) => place < -1) : places.find((place) => place > 20)
+  if (next !== undefined) list.scrollTop += next - 8
+}
+
 const toTurn = (by: number): void => {
+  if (place.value.screen === "chat") return toMessage(by)
   const starts = (run.value?.journal.rows ?? []).filter(({ type }) => type === "turn_started")
   const at = (stateAt.value?.turns.length ?? 0) - (stateAt.value?.currentTurn === undefined ? 1 : 0)
   const start = starts[Math.max(0, Math.min(at + by, starts.length - 1))]
