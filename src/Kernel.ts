@@ -25,6 +25,7 @@ import { remember } from "./internal/kernel/kernelParts.ts"
 import { events, listOf, silent, type Sink } from "./internal/live/listeners.ts"
 import * as Resumes from "./internal/kernel/resume.ts"
 import type { Environment } from "./internal/run/run.ts"
+import * as Schedules from "./internal/kernel/schedule.ts"
 import * as Starts from "./internal/kernel/start.ts"
 import { steeringOf } from "./internal/loop/steering.ts"
 import { inline, roomBefore, shelved } from "./internal/store/medium.ts"
@@ -35,6 +36,7 @@ import type {
   AgentConfigInvalid,
   AnswerError,
   CancelError,
+  ConfigInvalid,
   FollowError,
   ForkError,
   LimitExceeded,
@@ -62,6 +64,7 @@ import type {
   OptionsFor,
   ResumeOptions,
   RunOptions,
+  ScheduleOptions,
   SubmitOptions
 } from "./RunOptions.ts"
 import type { Answer, OpenQuestion, RunResult } from "./RunState.ts"
@@ -190,6 +193,30 @@ export const submit = <Output, S extends AnySkill<unknown>, R = never, C = never
   ...options: OptionsFor<SubmitOptions, NoInfer<C>>
 ): Effect.Effect<string, SubmitError, Kernel | Needs<R>> =>
   Kernel.use((kernel) => kernel.submit(agent, input, ...options))
+
+/**
+ * Submits a run of an agent at each time of a cron expression, until it is interrupted. Workers or runners run them.
+ *
+ * The id of a run is made from the name of the schedule and the time, so any number of processes may have the same
+ * schedule on one store: each time starts one run, as long as one process is there. Fails with `ConfigInvalid` for a cron
+ * expression that cannot be read.
+ *
+ * @example
+ * const Reports = Layer.effectDiscard(
+ *   Effect.forkScoped(Kernel.schedule(reporter, "Report.", { name: "report", cron: "0 9 * * 1-5", timeZone: "Europe/Berlin" }))
+ * )
+ *
+ * @category running
+ * @since 0.2.0
+ */
+export const schedule = <Output, S extends AnySkill<unknown>, R = never>(
+  agent: Agent<Output, S, R, unknown>,
+  input: Input,
+  options: ScheduleOptions
+): Effect.Effect<never, SubmitError | ConfigInvalid, Kernel | Needs<R>> =>
+  Kernel.use((kernel) =>
+    Schedules.schedule(options, (runId) => kernel.submit<Output, S, R, unknown>(agent, input, { ...options, runId }))
+  )
 
 /**
  * Returns the calls of a run, its tasks and its agents that wait for a person, with the skill, the input, the reason for

@@ -9,6 +9,7 @@
  */
 
 import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
@@ -49,10 +50,20 @@ export const denied = (reason: string): Decision => ({ _tag: "Denied", reason })
 /**
  * Pauses the run until a person answers. See `Kernel.questions` and `Kernel.answer`.
  *
+ * A question that is not answered `within` a time is declined, and the run continues: a runner of a cluster (see
+ * `kernai/cluster`) sees to that, also after it was restarted. Without a cluster, the question stays open.
+ *
+ * @example
+ * Policy.confirm("it costs money", { within: "1 day" })
+ *
  * @category constructors
  * @since 0.1.0
  */
-export const confirm = (reason: string): Decision => ({ _tag: "Confirm", reason })
+export const confirm = (reason: string, options: { readonly within?: Duration.Input | undefined } = {}): Decision => ({
+  _tag: "Confirm",
+  reason,
+  ...(options.within === undefined ? {} : { within: Duration.fromInputUnsafe(options.within) })
+})
 
 /**
  * A policy given as a value. Default: everything is allowed. Policies of layers are kept beside it (see `current`).

@@ -174,6 +174,12 @@ export interface Question {
    * @since 0.2.0
    */
   readonly asking?: Asking
+  /**
+   * When the question is declined unless it was answered, in milliseconds since the epoch (see `Policy.confirm`).
+   *
+   * @since 0.2.0
+   */
+  readonly answerBy?: number
   readonly answer?: Answer
 }
 

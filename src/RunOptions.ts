@@ -4,6 +4,7 @@
  * @since 0.2.0
  */
 
+import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import type * as Queue from "effect/Queue"
 import type { AgentId } from "./Address.ts"
@@ -104,6 +105,25 @@ export interface RunOptions extends CommonOptions {
  * @since 0.1.0
  */
 export interface SubmitOptions extends Pick<RunOptions, "runId" | "history" | "context" | "provider" | "workerId"> {}
+
+/**
+ * The options of runs that start at the times of a cron expression.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface ScheduleOptions extends Omit<SubmitOptions, "runId"> {
+  /** The name of the schedule, by which its runs are called: `<name>@<time>`, in UTC. */
+  readonly name: string
+  /** Five fields (minute, hour, day of the month, month, day of the week), or six with seconds before them. */
+  readonly cron: string
+  /** The time zone of `cron`, such as `Europe/Berlin`. Default: that of this process. */
+  readonly timeZone?: string | undefined
+  /**
+   * How late a run may start: for a time at which no process ran, or the store could not be reached. Default: one minute.
+   */
+  readonly late?: Duration.Input | undefined
+}
 
 /**
  * The last argument of functions that start a run: options, which an agent with a `context` schema requires, because

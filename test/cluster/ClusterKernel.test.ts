@@ -261,6 +261,43 @@ describe("ClusterKernel", () => {
     }).pipe(onOneMachine)
   )
 
+  it.effect("declines a question that nobody answers in time, on whichever runner", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const asks = Policy.layer(() => Effect.succeed(Policy.confirm("it costs", { within: "1 hour" })))
+      yield* Effect.provide(runner(store), asks)
+      const here = yield* client(store)
+      yield* Effect.provideContext(Kernel.submit(clerk, "pay eva", { runId: "r" }), here)
+      yield* TestClock.adjust("59 minutes")
+      assert.strictEqual(yield* statusOf(store, "r"), "waiting")
+      yield* TestClock.adjust("2 minutes")
+      assert.strictEqual(yield* statusOf(store, "r"), "completed")
+      const state = Option.getOrThrow(yield* store.load("r"))
+      assert.include(JSON.stringify(state), "Nobody answered in time.")
+    }).pipe(onOneMachine)
+  )
+
+  it.effect("starts one run at each time of a schedule that two processes have", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      yield* runner(store)
+      const here = yield* client(store)
+      const hourly = Kernel.schedule(clerk, "pay eva", { name: "hourly", cron: "0 * * * *", timeZone: "UTC" })
+      yield* Effect.forkChild(Effect.provideContext(hourly, here))
+      yield* Effect.forkChild(Effect.provideContext(hourly, here))
+      yield* TestClock.adjust("150 minutes")
+      const heads = yield* store.list({ order: "oldest" })
+      assert.deepStrictEqual(
+        heads.map(({ runId, status }) => [runId, status.type]),
+        [
+          ["hourly@1970-01-01T00:00:00.000Z", "completed"],
+          ["hourly@1970-01-01T01:00:00.000Z", "completed"],
+          ["hourly@1970-01-01T02:00:00.000Z", "completed"]
+        ]
+      )
+    }).pipe(onOneMachine)
+  )
+
   it.effect("leaves a run of an agent that no runner has, until one has it", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory

@@ -6,6 +6,7 @@ import * as Singleton from "effect/cluster/Singleton"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { RunHead, RunStoreShape } from "../../RunStore.ts"
+import { answerBy } from "../../internal/worker/expiry.ts"
 import * as Pages from "../../internal/worker/runPages.ts"
 import { Drive } from "../RunEntity.ts"
 import type { Messenger } from "./messenger.ts"
@@ -20,11 +21,16 @@ export const layer = (store: RunStoreShape, { send }: Messenger, interval: Durat
     ...looking,
     consider: (head, now) => (head.updatedAt < now - millis ? bring(head) : Effect.void)
   })
+  // The message that ends the time of a question may be lost, too.
+  const late = Pages.make(["waiting"], {
+    ...looking,
+    consider: (head, now) => ((answerBy(head) ?? Infinity) < now - millis ? bring(head) : Effect.void)
+  })
   const often = Duration.min(interval, Duration.seconds(2))
   const both = Effect.all(
     [
       Effect.forever(Effect.andThen(queued.next, Effect.sleep(often))),
-      Effect.forever(Effect.andThen(lost.all, Effect.sleep(interval)))
+      Effect.forever(Effect.andThen(Effect.andThen(lost.all, late.next), Effect.sleep(interval)))
     ],
     { concurrency: "unbounded", discard: true }
   )

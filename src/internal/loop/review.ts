@@ -3,6 +3,7 @@
  */
 
 import type * as Cause from "effect/Cause"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
@@ -21,7 +22,7 @@ import { ask, hookArgs, obey, observePause, pause } from "./askHooks.ts"
 import { commit, flush, record } from "./commit.ts"
 import type { Draft } from "../run/drafts.ts"
 import { short } from "../run/explain.ts"
-import { openTurn, policyScope, type Run } from "../run/run.ts"
+import { now, openTurn, policyScope, type Run } from "../run/run.ts"
 import type { HookError } from "../run/stepErrors.ts"
 import { effectsOf, runnable, skillCallOf } from "../target/targets.ts"
 
@@ -85,12 +86,13 @@ const declared = (
 /** The questions of a pause, as its metadata. */
 export const questionMetadata = (open: ReadonlyArray<Question>): Json => ({
   callIds: open.map(({ callId }) => callId),
-  questions: open.map(({ asking, callId, input, name, reason }) => ({
+  questions: open.map(({ answerBy, asking, callId, input, name, reason }) => ({
     callId,
     name,
     input,
     reason,
-    ...(asking === undefined ? {} : { asking: { ...asking } })
+    ...(asking === undefined ? {} : { asking: { ...asking } }),
+    ...(answerBy === undefined ? {} : { answerBy })
   }))
 })
 
@@ -141,7 +143,13 @@ const judgement = (run: Run, call: Call, decision: Decision): Judgement => {
   const { callId, input, name } = call
   const { reason } = decision
   const question = { callId, name: name ?? "", input, reason }
-  if (decision._tag === "Confirm") return { call, question }
+  if (decision._tag === "Confirm") {
+    const { within } = decision
+    return {
+      call,
+      question: within === undefined ? question : { ...question, answerBy: now(run) + Duration.toMillis(within) }
+    }
+  }
   return { call, question: { ...question, answer: { callId, approved: false, reason, by: "policy" } } }
 }
 

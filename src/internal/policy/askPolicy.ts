@@ -5,6 +5,7 @@
  * logged. No mistake of a policy can allow a call.
  */
 
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { Decision, PolicyCall, PolicyScope, PolicyShape } from "./decision.ts"
 import { passedOver } from "../base/effects.ts"
@@ -35,6 +36,10 @@ export const effectOf = <A, E, R>(given: Effect.Effect<A, E, R>): Effect.Effect<
 
 const refused: Decision = { _tag: "Denied", reason: "policy_error" }
 
+/** Whether a value is a span of time that ends. */
+const isTime = (value: unknown): boolean =>
+  Duration.isDuration(value) && Duration.isFinite(value) && !Duration.isNegative(value)
+
 const isDecision = (value: unknown): boolean => {
   if (typeof value !== "object" || value === null || !("_tag" in value)) return false
   const reason = "reason" in value ? value.reason : undefined
@@ -42,6 +47,7 @@ const isDecision = (value: unknown): boolean => {
     case "Allowed":
       return reason === undefined || typeof reason === "string"
     case "Confirm":
+      return typeof reason === "string" && (!("within" in value) || isTime(value.within))
     case "Denied":
       return typeof reason === "string"
     default:

@@ -2,6 +2,7 @@
  * The types of policies.
  */
 
+import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import type { CallKind } from "../../Call.ts"
 import type { Json, JsonObject } from "../base/json.ts"
@@ -16,7 +17,12 @@ import type { Effects } from "../../Skill.ts"
 export type Decision =
   | { readonly _tag: "Allowed"; readonly reason?: string }
   | { readonly _tag: "Denied"; readonly reason: string }
-  | { readonly _tag: "Confirm"; readonly reason: string }
+  | {
+      readonly _tag: "Confirm"
+      readonly reason: string
+      /** How long a person has to answer. Then the call is declined. */
+      readonly within?: Duration.Duration
+    }
 
 /**
  * The run and agent a decision is made for.

@@ -150,6 +150,7 @@ const makeCalls = ({ kind }: Words) => {
     input: Storable.Json,
     reason: Schema.String,
     asking: Schema.optionalKey(asking),
+    answerBy: Schema.optionalKey(Schema.Finite),
     answer: Schema.optionalKey(answer)
   })
 
