@@ -4,6 +4,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { conformance } from "./conformance/suite.ts"
 import { attempt, type Line, root, run, tested, vectors } from "./support.ts"
 
 const answer = 'The first line is "Bonjour, petit monde." In English: "Hello, little world."'
@@ -95,5 +96,13 @@ export const mcp = async (): Promise<ReadonlyArray<Line>> => [
   ]),
   await attempt("doctor says by name what is wrong with each broken config", broken),
   tested("the official client accepts our server, web pages do not reach it", ["test/mcp/McpServe.test.ts"]),
-  tested("the commands, and what SIGTERM leaves running", ["test/cli/mcp.test.ts"])
+  tested("the commands, and what SIGTERM leaves running", ["test/cli/mcp.test.ts"]),
+  tested("what servers ask: of people, of models, and whose call it is", [
+    "test/mcp/elicitation.test.ts",
+    "test/mcp/serverRequests.test.ts",
+    "test/durable/callAsks.test.ts"
+  ]),
+  tested("what our server asks the official client, and tells it", ["test/mcp/serveAsks.test.ts"]),
+  tested("a transport of the application", ["test/mcp/customTransport.test.ts"]),
+  ...(await conformance())
 ]

@@ -29,7 +29,7 @@ import { Stdio } from "effect/Stdio"
 import * as Stream from "effect/Stream"
 import type { Agent } from "../Agent.ts"
 import * as Bounds from "../internal/base/bounds.ts"
-import * as Kernel from "../Kernel.ts"
+import type * as Kernel from "../Kernel.ts"
 import { ConfigInvalid } from "../KernelError.ts"
 import { Limits } from "../Limits.ts"
 import * as MediaStore from "../MediaStore.ts"
@@ -38,6 +38,8 @@ import type { SkillRegistry } from "../SkillRegistry.ts"
 import { protocols } from "./internal/announced.ts"
 import { clientInfo } from "./internal/handshake.ts"
 import * as LocalServer from "./internal/localServer.ts"
+import * as ServeAgent from "./internal/serveAgent.ts"
+import * as ServerStream from "./internal/serverStream.ts"
 import * as ServeTools from "./internal/serveTools.ts"
 
 /**
@@ -55,6 +57,13 @@ export interface Options {
   readonly instructions?: string | undefined
   /** The skills that become tools. Default: all of them. */
   readonly skills?: "all" | ReadonlyArray<string> | undefined
+  /**
+   * Resources, prompts, their completions, and tools of your own, registered with `effect/ai/McpServer`. Its
+   * `notifications` reach clients: of resources that changed those that subscribed.
+   *
+   * @since 0.2.0
+   */
+  readonly registrations?: Layer.Layer<never, never, McpServer.McpServer> | undefined
 }
 
 /**
@@ -100,7 +109,9 @@ export interface Endpoint {
 export class McpServe extends Context.Service<McpServe, Endpoint>()("kernai/mcp/McpServe") {}
 
 /**
- * Makes a skill of an agent. It takes a text, and each call is a run of its own.
+ * Makes a skill of an agent. It takes a text, and each call is a run of its own. What the run asks a person, such as to
+ * confirm a call, is asked through the caller (`Skill.CallScope.ask`): a server asks the person of its client. Where
+ * nobody can be asked, the call fails with `RunPaused`.
  *
  * @category constructors
  * @since 0.1.0
@@ -111,7 +122,7 @@ export const agent = <Output, S extends Skill.AnySkill<unknown>, R = never>(
   Skill.make(agent.name.replace(/[^A-Za-z0-9_-]/gu, "_").slice(0, 64), {
     description: agent.description ?? "An agent: tell it what to do, and it answers",
     input: Schema.Struct({ input: Schema.String.annotate({ description: "What the agent is to do" }) }),
-    execute: ({ input }) => Effect.map(Kernel.run(agent, input), (result) => result.text)
+    execute: ({ input }, scope) => ServeAgent.run(agent, input, scope)
   })
 
 /**
@@ -135,8 +146,8 @@ export const stdio = (options: Options = {}): Effect.Effect<void, never, SkillRe
       // An input that broke has ended: the transport would read it again, and wait.
       Stream.catchCause(() => Stream.fromEffectDrain(end))
     )
-    const tools = yield* ServeTools.make
-    const server = McpServer.layerStdio(settings(options, tools, "stdio")).pipe(
+    const tools = yield* ServeTools.make(Effect.void)
+    const server = McpServer.layerStdio(settings(options, tools, undefined)).pipe(
       Layer.provide(Layer.succeed(Stdio, { ...streams, stdin })),
       Layer.orDie
     )
@@ -165,9 +176,11 @@ export const http = Effect.fnUntraced(function* (
     return yield* new ConfigInvalid({ path: "token", reason })
   }
   const token = options.token === "none" ? undefined : (options.token ?? (yield* newToken))
+  const stream = ServerStream.make(path)
+  const tools = yield* ServeTools.make(stream.announce("notifications/tools/list_changed", {}))
   const built = yield* Layer.build(
     McpServer.layerHttp({
-      ...settings(options, yield* ServeTools.make, "http"),
+      ...settings(options, tools, stream),
       path,
       allowSessionTermination: true
     }).pipe(Layer.provideMerge(HttpRouter.layer), Layer.orDie)
@@ -177,7 +190,7 @@ export const http = Effect.fnUntraced(function* (
   const port = "port" in server.address ? server.address.port : 0
   const name = host.includes(":") ? `[${host}]` : host
   const url = `http://${name}:${port}${path}`
-  const routes = Context.get(built, HttpRouter.HttpRouter).asHttpEffect()
+  const routes = stream.over(Context.get(built, HttpRouter.HttpRouter).asHttpEffect())
   const own = [name, "127.0.0.1", "localhost", "[::1]"].map((host) => `${host}:${port}`)
   const hosts = [...own, ...(options.hosts ?? [])]
   const app = LocalServer.admitted(LocalServer.bounded(routes, url, options.sessions ?? 10_000), {
@@ -213,23 +226,39 @@ export const layerHttp = (options?: HttpOptions): Layer.Layer<McpServe, ServeErr
   Layer.effect(McpServe, http(options))
 
 const settings = (
-  { instructions, name, skills = "all", version }: Options,
+  { instructions, name, registrations, skills = "all", version }: Options,
   tools: ServeTools.Tools,
-  over: "stdio" | "http"
+  stream: ServerStream.ServerStream | undefined
 ) => {
   const offered = McpServer.visibility(
     ({ method, target }) => Effect.sync(() => !method.startsWith("tools/") || tools.isOffered(target)),
     { global: true }
   )
-  const registered = Layer.merge(Layer.effectDiscard(tools.register(skills)), offered)
+  const own = registrations === undefined ? Layer.empty : announced(registrations, stream)
+  const registered = Layer.mergeAll(Layer.effectDiscard(tools.register(skills)), offered, own)
   return {
     name: name ?? clientInfo.name,
     version: version ?? clientInfo.version,
     instructions,
-    protocols: protocols(over),
+    protocols: protocols({ hasMore: registrations !== undefined, stream }),
     registrations: Layer.provide(registered, MediaStore.layerMemory)
   }
 }
+
+/** Registrations whose notifications also go over the stream of an HTTP server. */
+const announced = (
+  registrations: NonNullable<Options["registrations"]>,
+  stream: ServerStream.ServerStream | undefined
+): typeof registrations =>
+  stream === undefined
+    ? registrations
+    : Layer.provide(
+        registrations,
+        Layer.effect(
+          McpServer.McpServer,
+          Effect.map(McpServer.McpServer, (server) => ServerStream.announcing(server, stream))
+        )
+      )
 
 const newToken = SecureRandom.SecureRandom.use((random) => random.randomBytes(32)).pipe(
   Effect.map((bytes) => Redacted.make(Base64Url.encode(bytes))),

@@ -152,7 +152,11 @@ servers:
       [{ command: "x", sampling: { call: 2 } }, "sampling.call", "; did you mean 'calls'?"],
       [{ url: "https://h/", oauth: { scope: ["a"] } }, "oauth.scope", "; did you mean 'scopes'?"],
       [{ url: "https://h/", authentication: "sk-SECRET" }, "authentication", `; known keys: ${known}`],
-      [{ url: "https://h/", oauth: { x: 1 } }, "oauth.x", "; known keys: clientId, clientSecret, scopes, redirectPort"],
+      [
+        { url: "https://h/", oauth: { x: 1 } },
+        "oauth.x",
+        "; known keys: clientId, clientSecret, privateKey, grant, scopes, redirectPort"
+      ],
       [{ command: "x", [`${"q".repeat(70)}\u202e`]: 1 }, `${"q".repeat(60)}…`, `; known keys: ${known}`],
       [{ command: "x", "a\u202e": 1 }, "a\\u{202e}", `; known keys: ${known}`]
     ]

@@ -495,6 +495,8 @@ describe("McpServe", () => {
 
   it.live("leaves no socket and no timer when its scope closes (R-15)", () =>
     Effect.gen(function* () {
+      // The servers of the tests before are collected by the next turns.
+      yield* Effect.promise(() => new Promise((resolve) => setImmediate(() => setImmediate(resolve))))
       const before = process.getActiveResourcesInfo().filter((kind) => kind === "TCPServerWrap").length
       const endpoint = yield* Effect.scoped(
         Effect.gen(function* () {

@@ -1,40 +1,52 @@
 /**
  * The revisions of the protocol, with the capabilities that the server here has.
  *
- * effect's server announces completions, logging and changes of lists wherever a revision knows them. No completion is
- * offered here and no log is sent. Over HTTP, only the revision without a handshake has a stream for changes of lists.
+ * effect's server announces completions and logging wherever a revision knows them: here only a server with
+ * registrations of its own has them. Over HTTP it knows no subscriptions to resources and no stream for changes: the
+ * stream here has both.
  */
 
 import * as McpProtocol from "effect/ai/McpProtocol"
 import * as Effect from "effect/Effect"
 import { isRecord } from "../../internal/base/json.ts"
+import type { ServerStream } from "./serverStream.ts"
 
-/** All revisions, newest first, for a server over standard streams or over HTTP. */
-export const protocols = (over: "stdio" | "http") => {
+/** What a server has besides tools. */
+export interface Offered {
+  /** Prompts, resources, completions and logs of the application. */
+  readonly hasMore: boolean
+  /** The stream of an HTTP server. Undefined over standard streams. */
+  readonly stream: ServerStream | undefined
+}
+
+/** All revisions, newest first. */
+export const protocols = (offered: Offered) => {
   const { v2024_11_05, v2025_03_26, v2025_06_18, v2025_11_25, v2026_07_28 } = McpProtocol
-  const hasStream = over === "stdio"
   return [
-    announcing(v2026_07_28, true),
-    announcing(v2025_11_25, hasStream),
-    announcing(v2025_06_18, hasStream),
-    announcing(v2025_03_26, hasStream),
-    announcing(v2024_11_05, hasStream)
+    announcing(v2026_07_28, { ...offered, stream: undefined }),
+    announcing(v2025_11_25, offered),
+    announcing(v2025_06_18, offered),
+    announcing(v2025_03_26, offered),
+    announcing(v2024_11_05, offered)
   ] as const
 }
 
-const announcing = <A extends McpProtocol.ProtocolAdapter>(adapter: A, announcesChanges: boolean): A => {
-  const narrowed = (result: unknown) => narrow(result, announcesChanges)
+const announcing = <A extends McpProtocol.ProtocolAdapter>(adapter: A, offered: Offered): A => {
+  const narrowed = (result: unknown) => narrow(result, offered)
   return {
     ...adapter,
     installHandlers: (core: unknown, lifecycle: unknown, target: unknown) =>
       adapter.installHandlers(
         core,
-        withMethod(
-          lifecycle,
-          "initialize",
-          (initialize) =>
-            (...given) =>
-              Effect.map(initialize(...given), narrowed)
+        subscribing(
+          withMethod(
+            lifecycle,
+            "initialize",
+            (initialize) =>
+              (...given) =>
+                Effect.map(initialize(...given), narrowed)
+          ),
+          offered.stream
         ),
         withMethod(
           target,
@@ -56,6 +68,26 @@ const announcing = <A extends McpProtocol.ProtocolAdapter>(adapter: A, announces
   }
 }
 
+/** Subscriptions of HTTP sessions, kept by their stream. */
+const subscribing = (lifecycle: unknown, stream: ServerStream | undefined): unknown => {
+  if (stream === undefined) return lifecycle
+  const subscribed = withMethod(lifecycle, "subscribe", (subscribe) => (uri, client, headers) => {
+    const session = sessionOf(headers)
+    const isKept = typeof uri === "string" && session !== undefined && stream.subscribe(session, uri)
+    return isKept ? Effect.void : subscribe(uri, client, headers)
+  })
+  return withMethod(subscribed, "unsubscribe", (unsubscribe) => (uri, client, headers) => {
+    const session = sessionOf(headers)
+    if (typeof uri !== "string" || session === undefined) return unsubscribe(uri, client, headers)
+    return Effect.sync(() => stream.unsubscribe(session, uri))
+  })
+}
+
+const sessionOf = (headers: unknown): string | undefined => {
+  const id = isRecord(headers) ? headers["mcp-session-id"] : undefined
+  return typeof id === "string" ? id : undefined
+}
+
 type Method = (...given: ReadonlyArray<unknown>) => Effect.Effect<unknown, unknown, unknown>
 
 /** An object whose method is replaced, if it has one of this name. */
@@ -68,9 +100,10 @@ const withMethod = (owner: unknown, name: string, replace: (method: Method) => M
 const isMethod = (value: unknown): value is Method => typeof value === "function"
 
 /** What a server answers to a handshake, without the capabilities that it lacks. */
-const narrow = (result: unknown, announcesChanges: boolean): unknown => {
+const narrow = (result: unknown, { hasMore, stream }: Offered): unknown => {
   if (!isRecord(result) || !isRecord(result["capabilities"])) return result
-  const { completions: _, logging: __, tools, ...others } = result["capabilities"]
-  const offered = isRecord(tools) && !announcesChanges ? { ...tools, listChanged: false } : tools
-  return { ...result, capabilities: { ...others, ...(tools === undefined ? {} : { tools: offered }) } }
+  const { completions, logging, resources, ...others } = result["capabilities"]
+  const more = hasMore ? { ...(completions ? { completions } : {}), ...(logging ? { logging } : {}) } : {}
+  const known = isRecord(resources) && stream !== undefined ? { ...resources, subscribe: true } : resources
+  return { ...result, capabilities: { ...others, ...more, ...(known === undefined ? {} : { resources: known }) } }
 }

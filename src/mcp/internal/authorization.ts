@@ -13,7 +13,8 @@ import * as Semaphore from "effect/Semaphore"
 import type { McpError } from "../../KernelError.ts"
 import type { HttpServer } from "../McpConfig.ts"
 import type { Grant, TokenStore } from "../TokenStore.ts"
-import type { AuthorizationServer } from "./discovery.ts"
+import * as ClientGrant from "./clientGrant.ts"
+import { type AuthorizationServer, discover } from "./discovery.ts"
 import { lacked as lackedBy, scopesOf, union } from "./requestFailure.ts"
 import { askForTokens, readTokens, signIn } from "./signIn.ts"
 
@@ -118,6 +119,11 @@ export const accessToken = Effect.fnUntraced(function* (auth: Authorization) {
 export const renew = Effect.fnUntraced(function* (auth: Authorization, challenge: string) {
   const refused = auth.held
   const lacked = lackedBy(challenge)
+  if (auth.server.oauth.grant === "client_credentials") {
+    if (lacked === undefined) auth.challenge = challenge
+    yield* authorize(auth, lacked === undefined ? undefined : challenge, () => Effect.void)
+    return true
+  }
   if (refused !== undefined && lacked !== undefined) {
     auth.lacking = challenge
     const wider = widen(auth, refused, challenge, lacked)
@@ -177,7 +183,12 @@ export const authorize = <E, R>(
       if (lackedBy(lacking ?? auth.challenge) === undefined) return configured ?? scope ?? ""
       return union(auth.held?.scope, configured, scope)
     }
-    const grant = yield* signIn({ server, client, challenges, scopeFor, show, timeout })
+    const grant =
+      server.oauth.grant === "client_credentials"
+        ? yield* Effect.flatMap(discover(server, client, challenges), (found) =>
+            ClientGrant.grant(server, client, found, scopeFor(found))
+          )
+        : yield* signIn({ server, client, challenges, scopeFor, show, timeout })
     // A refresh that is under way replaces only the grant before.
     yield* auth.lock.withPermits(1)(keep(auth, grant))
     auth.ask = auth.show

@@ -78,7 +78,10 @@ export const discover = Effect.fnUntraced(function* (
     const registration_endpoint = `${origin}/register`
     return { issuer, authorization_endpoint, token_endpoint, registration_endpoint, resource: canonical(url), scope }
   }
-  const fault = metadata === undefined ? "publishes no metadata" : faultOf(metadata, issuer, url)
+  const fault =
+    metadata === undefined
+      ? "publishes no metadata"
+      : faultOf(metadata, resource === undefined ? undefined : issuer, url)
   if (metadata === undefined || fault !== undefined) {
     return yield* refuse(`the authorization server of ${named} ${fault}`)
   }
@@ -89,8 +92,13 @@ export const discover = Effect.fnUntraced(function* (
   }
 })
 
-const faultOf = (metadata: typeof Metadata.Type, issuer: string, url: URL): string | undefined => {
-  if (stripSlash(metadata.issuer) !== stripSlash(issuer)) return "publishes metadata of another issuer"
+/** Without a description of the server, as before there were any, its issuer is one of its own origin. */
+const faultOf = (metadata: typeof Metadata.Type, issuer: string | undefined, url: URL): string | undefined => {
+  const isOther =
+    issuer === undefined
+      ? URL.parse(metadata.issuer)?.origin !== url.origin
+      : stripSlash(metadata.issuer) !== stripSlash(issuer)
+  if (isOther) return "publishes metadata of another issuer"
   if (!metadata.code_challenge_methods_supported?.includes("S256")) return "does not offer PKCE with S256"
   const endpoints = [metadata.authorization_endpoint, metadata.token_endpoint, metadata.registration_endpoint]
   const given = endpoints.filter((endpoint) => endpoint !== undefined)

@@ -1,6 +1,7 @@
 /**
  * Offers skills as the tools of an MCP server. A call is decided by the policy, bounded in time and reported in safe
- * words, as it is in a run; one that has to be confirmed fails, because no person is there.
+ * words, as it is in a run. One that has to be confirmed is confirmed by the person of the client, and fails where the
+ * client cannot ask one.
  */
 
 import * as McpSchema from "effect/ai/McpSchema"
@@ -15,6 +16,7 @@ import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Content from "../../Content.ts"
+import { shorten } from "../../internal/base/text.ts"
 import { inTime } from "../../internal/base/effects.ts"
 import { isJsonObject, jsonObject, type JsonObject, plain } from "../../internal/base/json.ts"
 import { explain } from "../../internal/run/explain.ts"
@@ -29,37 +31,52 @@ import { Redaction } from "../../Redaction.ts"
 import * as Skill from "../../Skill.ts"
 import { SkillRegistry } from "../../SkillRegistry.ts"
 import * as CallProgress from "./callProgress.ts"
+import * as ClientAsks from "./clientAsks.ts"
+import * as ParkedCalls from "./parkedCalls.ts"
 
 export interface Tools {
   /** Registers the offered skills, and follows the registry as skills come and go. */
   readonly register: (
     offered: "all" | ReadonlyArray<string>
   ) => Effect.Effect<void, never, McpServer | MediaStore | Scope.Scope>
-  /** Whether there is a tool of this name now. effect's server never forgets one. */
+  /** Whether there is a tool of this name now: effect's server never forgets one. Those of others are not judged. */
   readonly isOffered: (name: string) => boolean
   /** Waits until no call is under way and the last answer was written. */
   readonly idle: Effect.Effect<void>
 }
 
-export const make: Effect.Effect<Tools, never, SkillRegistry> = Effect.gen(function* () {
+/** `announce` tells clients without a session on a line that the tools changed. */
+export const make = Effect.fnUntraced(function* (
+  announce: Effect.Effect<void>
+): Effect.fn.Return<Tools, never, SkillRegistry> {
   const registry = yield* SkillRegistry
   const policy = yield* Policy.current
   let offered: "all" | ReadonlySet<string> = new Set()
   let running = 0
 
-  const isOffered = (name: string) =>
+  // A tool that was never a skill is one of the application's registrations.
+  const ever = new Set<string>()
+  const isOffered = (name: string) => isSkill(name) || (!ever.has(name) && Option.isNone(registry.find(name)))
+  const isSkill = (name: string) =>
     (offered === "all" || offered.has(name)) && Option.isSome(registry.find(name)) && shows(policy, name, scopeOf(""))
 
   const register: Tools["register"] = Effect.fnUntraced(function* (asked) {
     offered = asked === "all" ? asked : new Set(asked)
     const server = yield* McpServer
     const media = yield* MediaStore
+    const parked = yield* ParkedCalls.make(patience)
     const known = new Map<string, Skill.AnySkill>()
     let seen: ReadonlyArray<Skill.AnySkill> | undefined
+    let changes = 0
     const callCounted = (name: string, input: unknown) =>
       Effect.acquireUseRelease(
         Effect.sync(() => running++),
-        () => Effect.provideService(call(registry, server, name, jsonObject(plain(input))), MediaStore, media),
+        () =>
+          Effect.provideService(
+            asking(parked, call(registry, server, name, jsonObject(plain(input)))),
+            MediaStore,
+            media
+          ),
         () => Effect.sync(() => running--)
       )
     const update = Effect.gen(function* () {
@@ -67,17 +84,22 @@ export const make: Effect.Effect<Tools, never, SkillRegistry> = Effect.gen(funct
       if (skills === seen) return
       seen = skills
       for (const skill of skills) {
-        if (!isOffered(skill.name) || known.get(skill.name) === skill) continue
+        if (!isSkill(skill.name) || known.get(skill.name) === skill) continue
         known.set(skill.name, skill)
+        ever.add(skill.name)
+        changes++
         const tool = toolOf(skill)
         const handle = (input: unknown) => callCounted(skill.name, input)
         yield* tool === undefined
           ? Effect.logWarning(`the skill '${skill.name}' is not offered: its input schema is not one of a tool`)
           : server.addTool({ tool, annotations: Context.empty(), handle })
       }
-      const gone = [...known.keys()].filter((name) => !isOffered(name))
+      const gone = [...known.keys()].filter((name) => !isSkill(name))
       for (const name of gone) known.delete(name)
+      changes += gone.length
       if (gone.length > 0) yield* server.notifications["notifications/tools/list_changed"]({})
+      if (changes > 0) yield* announce
+      changes = 0
     })
     yield* update
     yield* Effect.forkScoped(Effect.repeat(update, Schedule.spaced("1 second")))
@@ -117,54 +139,75 @@ const scopeOf = (callId: string): Policy.PolicyScope => ({
   context: {}
 })
 
-/** Calls a skill as it is registered now. */
-const call = Effect.fnUntraced(function* (
-  registry: SkillRegistry["Service"],
-  server: McpServer["Service"],
-  name: string,
-  input: JsonObject
-) {
-  const found = registry.find(name)
-  if (Option.isNone(found)) return failed(new ToolNotFound({ name }).message)
-  const skill = found.value
-  const limits = yield* Limits
-  const callId = `mcp_${(yield* Random.nextInt) >>> 0}_${(yield* Random.nextInt) >>> 0}`
-  const policy = yield* Policy.current
-  const asked = { ...scopeOf(callId), callId, name, kind: "skill", input, effects: skill.effects } as const
-  const decision = policy === undefined ? Policy.allowed : yield* askAboutSkill(policy, asked, skill, limits)
-  if (decision._tag === "Denied") return failed(decision.reason)
-  if (decision._tag === "Confirm") return failed(`${decision.reason} (a person has to confirm this, and none is here)`)
+/** How long a call waits for the person of its client, and how much longer it may take for that. */
+const patience = Duration.minutes(5)
 
-  const redactor = yield* Redaction
-  const media = yield* (yield* MediaStore).run(callId)
-  const report = yield* CallProgress.make(server, redactor)
-  const limit = skill.timeout ?? limits.skillTimeout
-  const body = Effect.gen(function* () {
-    const value = yield* skill.call(input, {
-      ...scopeOf(callId),
-      callId,
-      idempotencyKey: callId,
-      step: 0,
-      taskId: undefined,
-      runContext: null,
-      dialect: "tools",
-      ...(report === undefined ? {} : { report })
+/** Gives a call whom it may ask: in the session of its client, else by answering the call with the question. */
+const asking = Effect.fnUntraced(function* <E, R>(
+  parked: ParkedCalls.ParkedCalls,
+  call: (asks: ClientAsks.ClientAsks) => Effect.Effect<McpSchema.CallToolResult, E, R>
+) {
+  const { clientCapabilities, inputResponses = {}, requestState } = yield* McpSchema.McpRequestContext
+  const session = yield* Effect.serviceOption(McpSchema.McpServerClient)
+  if (Option.isSome(session)) {
+    return yield* call(ClientAsks.make(clientCapabilities, ClientAsks.overSession(session.value)))
+  }
+  if (requestState === undefined) return yield* parked.start((send) => call(ClientAsks.make(clientCapabilities, send)))
+  const resumed = parked.resume(requestState, inputResponses)
+  return resumed === undefined ? failed("this call does not wait for an answer any more") : yield* resumed
+})
+
+/** Calls a skill as it is registered now. */
+const call = (registry: SkillRegistry["Service"], server: McpServer["Service"], name: string, input: JsonObject) =>
+  Effect.fnUntraced(function* (asks: ClientAsks.ClientAsks) {
+    const found = registry.find(name)
+    if (Option.isNone(found)) return failed(new ToolNotFound({ name }).message)
+    const skill = found.value
+    const limits = yield* Limits
+    const callId = `mcp_${(yield* Random.nextInt) >>> 0}_${(yield* Random.nextInt) >>> 0}`
+    const policy = yield* Policy.current
+    const asked = { ...scopeOf(callId), callId, name, kind: "skill", input, effects: skill.effects } as const
+    const decision = policy === undefined ? Policy.allowed : yield* askAboutSkill(policy, asked, skill, limits)
+    if (decision._tag === "Denied") return failed(decision.reason)
+    if (decision._tag === "Confirm") {
+      if (asks.ask === undefined) return failed(`${decision.reason} (a person has to confirm this, and none is here)`)
+      const shown = shorten(JSON.stringify(input), longest)
+      const reply = yield* asks.ask({ message: `${decision.reason}: ${name} ${shown}` })
+      if (reply._tag !== "Accepted") return failed(`${decision.reason} (it was not confirmed)`)
+    }
+
+    const redactor = yield* Redaction
+    const media = yield* (yield* MediaStore).run(callId)
+    const report = yield* CallProgress.make(server, redactor)
+    const own = skill.timeout ?? limits.skillTimeout
+    const limit = asks.ask === undefined ? own : Duration.sum(own, patience)
+    const body = Effect.gen(function* () {
+      const value = yield* skill.call(input, {
+        ...scopeOf(callId),
+        callId,
+        idempotencyKey: callId,
+        step: 0,
+        taskId: undefined,
+        runContext: null,
+        dialect: "tools",
+        ...asks,
+        ...(report === undefined ? {} : { report })
+      })
+      const output = clean(yield* Effect.fromResult(Skill.toOutput(value)), redactor)
+      return { output, content: yield* media.admit([...output.content, ...output.media]) }
+    }).pipe(Effect.provideService(MediaStore, media))
+    const detail = `Skill '${name}' took longer than ${Duration.toMillis(limit)} ms`
+    const late = new McpError({ server: "", reason: "timeout", detail })
+    // A skill that ignores interruption is left behind.
+    const exit = yield* Effect.exit(inTime(body, limit, () => Effect.fail(late)))
+    if (Exit.isFailure(exit))
+      return failed((yield* explain({ redactor }, `Skill '${name}'`, exit.cause, skill.encodeFailure)).message)
+    const { content, output } = exit.value
+    return new McpSchema.CallToolResult({
+      content: yield* Effect.forEach(content, (part) => blockOf(media, part)),
+      ...(isJsonObject(output.value) ? { structuredContent: output.value } : {})
     })
-    const output = clean(yield* Effect.fromResult(Skill.toOutput(value)), redactor)
-    return { output, content: yield* media.admit([...output.content, ...output.media]) }
-  }).pipe(Effect.provideService(MediaStore, media))
-  const detail = `Skill '${name}' took longer than ${Duration.toMillis(limit)} ms`
-  const late = new McpError({ server: "", reason: "timeout", detail })
-  // A skill that ignores interruption is left behind.
-  const exit = yield* Effect.exit(inTime(body, limit, () => Effect.fail(late)))
-  if (Exit.isFailure(exit))
-    return failed((yield* explain({ redactor }, `Skill '${name}'`, exit.cause, skill.encodeFailure)).message)
-  const { content, output } = exit.value
-  return new McpSchema.CallToolResult({
-    content: yield* Effect.forEach(content, (part) => blockOf(media, part)),
-    ...(isJsonObject(output.value) ? { structuredContent: output.value } : {})
-  })
-}, Effect.scoped)
+  }, Effect.scoped)
 
 const failed = (text: string) => new McpSchema.CallToolResult({ isError: true, content: [textBlock(text)] })
 
@@ -180,5 +223,8 @@ const blockOf = Effect.fnUntraced(function* (
     ? { type, data: bytes.value, mimeType }
     : { type: "resource", resource: { uri: `media:${fileId}`, mimeType, blob: bytes.value } }
 })
+
+// Of what a person is shown of an input.
+const longest = 2_000
 
 const textBlock = (text: string): McpSchema.ContentBlock => ({ type: "text", text })

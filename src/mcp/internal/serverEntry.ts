@@ -109,6 +109,16 @@ export const OAuthEntry = Schema.Struct({
   /** A client registered by hand. Default: kernai registers itself where the server allows that. */
   clientId: Schema.optionalKey(Text),
   clientSecret: Schema.optionalKey(Secret),
+  /** The private key of the client as PEM (EC P-256 or RSA), by which it proves itself instead of a secret. */
+  privateKey: Schema.optionalKey(Secret),
+  /**
+   * How tokens are granted: to a person who signs in, or to the program itself, as the client of `clientId`, without a
+   * person. Default: `authorization_code`.
+   */
+  grant: must(
+    "must be authorization_code or client_credentials",
+    Schema.Literals(["authorization_code", "client_credentials"])
+  ).pipe(or(Effect.succeed("authorization_code" as const))),
   /** The scopes to ask for, besides those a call turns out to need. Default: those the server asks for. */
   scopes: Schema.optionalKey(listOf(Text)),
   /** The loopback port of the redirect, when the client was registered with one. Default: 0, any free port. */
@@ -152,7 +162,7 @@ export const Entry = Schema.Struct({
   cwd: Schema.optionalKey(Template),
   url: Schema.optionalKey(Template),
   headers: Secrets.pipe(or(Effect.succeed({}))),
-  oauth: OAuthEntry.pipe(or(Effect.succeed({ redirectPort: 0 })))
+  oauth: OAuthEntry.pipe(or(Effect.succeed({ redirectPort: 0, grant: "authorization_code" as const })))
 }).annotate(mapping)
 type Entry = typeof Entry.Type
 

@@ -93,6 +93,16 @@ const codeOf = (
 
 type Client = Pick<Grant, "issuer" | "tokenEndpoint" | "resource" | "clientId" | "clientSecret" | "clientAuth">
 
+/** The client of the config, if it has one. */
+export const clientOf = (server: HttpServer, found: AuthorizationServer): Client | undefined => {
+  const { clientId, clientSecret } = server.oauth
+  if (clientId === undefined) return undefined
+  const { issuer, resource, token_endpoint_auth_methods_supported: methods } = found
+  const at = { issuer, tokenEndpoint: found.token_endpoint, resource }
+  const clientAuth = methods === undefined || methods.includes("client_secret_basic") ? "basic" : "post"
+  return { ...at, clientId, ...(clientSecret === undefined ? { clientAuth: "none" } : { clientSecret, clientAuth }) }
+}
+
 /** The client of the config, or one registered for this sign-in. */
 const register = Effect.fnUntraced(function* (
   server: HttpServer,
@@ -100,13 +110,12 @@ const register = Effect.fnUntraced(function* (
   found: AuthorizationServer,
   redirectUri: string
 ): Effect.fn.Return<Client, McpError> {
-  const { issuer, registration_endpoint, resource, token_endpoint_auth_methods_supported: methods } = found
+  const { issuer, registration_endpoint, resource } = found
   const at = { issuer, tokenEndpoint: found.token_endpoint, resource }
   const authority = `the authorization server of MCP server '${server.name}'`
-  const { clientId, clientSecret } = server.oauth
-  if (clientId !== undefined) {
-    const clientAuth = methods === undefined || methods.includes("client_secret_basic") ? "basic" : "post"
-    return { ...at, clientId, ...(clientSecret === undefined ? { clientAuth: "none" } : { clientSecret, clientAuth }) }
+  const configured = clientOf(server, found)
+  if (configured !== undefined) {
+    return configured
   }
   if (registration_endpoint === undefined) {
     return yield* needsSignIn(server, `${authority} registers no clients: set oauth.clientId of the server`)
@@ -169,7 +178,7 @@ export const readTokens = Effect.fnUntraced(function* (answer: Answer) {
 })
 
 /** The short code of an error answer, for a sentence. Its description may repeat what was sent. */
-const errorOf = ({ body }: Answer): string => {
+export const errorOf = ({ body }: Answer): string => {
   const code = isRecord(body) ? own(body, "error") : undefined
   return typeof code === "string" && /^[\w-]{1,64}$/.test(code) ? ` (${code})` : ""
 }

@@ -30,7 +30,11 @@ export const lines = (file: string): ReadonlyArray<string> =>
 /** Connects to what one entry of a config says. */
 export const connect = Effect.fnUntraced(function* (
   settings: { readonly [key: string]: unknown },
-  options?: { readonly credentials?: McpConnection.Credentials; readonly env?: { readonly [name: string]: string } }
+  options?: {
+    readonly credentials?: McpConnection.Credentials
+    readonly host?: McpConnection.Host
+    readonly env?: { readonly [name: string]: string }
+  }
 ) {
   const config = yield* McpConfig.fromValue({ servers: { it: settings } }, { env: options?.env })
   for (const server of config.servers.values()) return yield* McpConnection.make(server, options)

@@ -1,0 +1,122 @@
+/**
+ * Asks the client of a request for its person or its model, as far as it announced that it can be asked.
+ */
+
+import * as McpSchema from "effect/ai/McpSchema"
+import * as Effect from "effect/Effect"
+import * as Base64 from "effect/encoding/Base64"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as Content from "../../Content.ts"
+import { isRecord, jsonObject, type JsonObject, own, plain } from "../../internal/base/json.ts"
+import { SamplingRefused } from "../../KernelError.ts"
+import type { Message } from "../../Message.ts"
+import type { Asking, Reply, Sampled, Sampling } from "../../Skill.ts"
+
+/** A request for more input, as each revision carries it in its own way. */
+export type Input = Exclude<McpSchema.McpInputRequest, { readonly method: "roots/list" }>
+
+/** Sends a request to the client. Undefined: it was not answered. */
+export type Send = (input: Input) => Effect.Effect<unknown>
+
+/** Whom a call may ask. The answers come while it waits. */
+export interface ClientAsks {
+  readonly ask?: (asking: Asking) => Effect.Effect<Reply>
+  readonly sample?: (sampling: Sampling) => Effect.Effect<Sampled, SamplingRefused>
+}
+
+export const make = ({ elicitation, sampling }: McpSchema.ClientCapabilities, send: Send): ClientAsks => {
+  // Before there were modes, the capability was empty.
+  const hasForm = elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined)
+  const canAsk = ({ url }: Asking) => (url === undefined ? hasForm : elicitation?.url !== undefined)
+  return {
+    ...(elicitation === undefined
+      ? {}
+      : {
+          ask: (asking) =>
+            canAsk(asking)
+              ? Effect.map(send({ method: "elicitation/create", params: elicitationOf(asking) }), replyOf)
+              : Effect.succeed<Reply>({ _tag: "Declined", reason: "the client cannot show this question" })
+        }),
+    ...(sampling === undefined
+      ? {}
+      : {
+          sample: (asked) =>
+            Effect.flatMap(send({ method: "sampling/createMessage", params: samplingOf(asked) }), (answer) => {
+              const sampled = sampledOf(answer)
+              return sampled === undefined
+                ? Effect.fail(new SamplingRefused({ reason: "failed", detail: "the client did not sample a reply" }))
+                : Effect.succeed(sampled)
+            })
+        })
+  }
+}
+
+/** Sends requests to a client with a session, which answers them while the call waits. */
+export const overSession = ({ getClient }: McpSchema.McpServerClient["Service"]): Send => {
+  const sent = Effect.fnUntraced(function* ({ method, params }: Input) {
+    const client = yield* getClient
+    return method === "elicitation/create"
+      ? yield* Effect.flatMap(decodeElicitation(params), (request) => client.elicit(request))
+      : yield* Effect.flatMap(decodeSampling(params), (request) => client.createMessage(request))
+  }, Effect.scoped)
+  return (input) =>
+    Effect.catch(sent(input), (error) =>
+      Effect.as(Effect.logWarning(`an MCP client did not answer ${input.method}`, error), undefined)
+    )
+}
+
+const decodeElicitation = Schema.decodeUnknownEffect(McpSchema.Elicit.payloadSchema)
+const decodeSampling = Schema.decodeUnknownEffect(McpSchema.CreateMessage.payloadSchema)
+
+const elicitationOf = ({ form, message, url }: Asking): JsonObject =>
+  url === undefined
+    ? { mode: "form", message, requestedSchema: form ?? { type: "object", properties: {} } }
+    : { mode: "url", message, url, elicitationId: crypto.randomUUID() }
+
+const replyOf = (answer: unknown): Reply => {
+  const action = isRecord(answer) ? own(answer, "action") : undefined
+  if (action === "decline") return { _tag: "Declined" }
+  if (action !== "accept" || !isRecord(answer)) return { _tag: "Dismissed" }
+  return { _tag: "Accepted", values: jsonObject(plain(own(answer, "content") ?? {})) }
+}
+
+const samplingOf = ({ maxTokens, messages, stopSequences, system, temperature }: Sampling): JsonObject => ({
+  messages: messages.map((message) => ({
+    role: message.role === "assistant" ? "assistant" : "user",
+    content: partsOf(message)
+  })),
+  maxTokens,
+  ...(system === undefined ? {} : { systemPrompt: system }),
+  ...(temperature === undefined ? {} : { temperature }),
+  ...(stopSequences === undefined ? {} : { stopSequences })
+})
+
+/** A text, or one medium: the older revisions allow no more. */
+const partsOf = ({ content }: Message): JsonObject => {
+  const [part] = content
+  if (content.length === 1 && part !== undefined && (part.type === "image" || part.type === "audio")) {
+    if (part.data !== undefined)
+      return { type: part.type, data: Base64.encode(part.data), mimeType: part.mediaType ?? "" }
+  }
+  return { type: "text", text: content.map(Content.toText).join("") }
+}
+
+const Answer = Schema.Struct({
+  model: Schema.String,
+  stopReason: Schema.optionalKey(Schema.UndefinedOr(Schema.String)),
+  content: Schema.Union([
+    Schema.Struct({ type: Schema.Literal("text"), text: Schema.String }),
+    Schema.Array(Schema.Struct({ type: Schema.Literal("text"), text: Schema.String }))
+  ])
+})
+
+const decodeAnswer = Schema.decodeUnknownOption(Answer)
+
+const sampledOf = (answer: unknown): Sampled | undefined => {
+  const found = Option.getOrUndefined(decodeAnswer(answer))
+  if (found === undefined) return undefined
+  const { content, model, stopReason } = found
+  const text = "type" in content ? content.text : content.map(({ text }) => text).join("")
+  return { text, model, finishReason: stopReason === "maxTokens" ? "length" : "stop", usage: null }
+}

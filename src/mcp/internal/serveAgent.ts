@@ -1,0 +1,89 @@
+/**
+ * A run of an agent whose questions are asked through the caller of a skill.
+ */
+
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import type { Agent } from "../../Agent.ts"
+import { isJsonObject, type Json } from "../../internal/base/json.ts"
+import { shorten } from "../../internal/base/text.ts"
+import * as Kernel from "../../Kernel.ts"
+import type { ResumeError, RunError, RunPaused } from "../../KernelError.ts"
+import type { Answer, RunResult } from "../../RunState.ts"
+import type { AnswerPending, AnySkill, Asking, CallScope, Reply } from "../../Skill.ts"
+
+/**
+ * Runs an agent, and returns the text of its answer. A call that is executed again, because its own run asked a person
+ * in between, continues the run of the agent instead of starting another one.
+ */
+export const run = Effect.fnUntraced(function* <Output, S extends AnySkill<unknown>, R = never>(
+  agent: Agent<Output, S, R>,
+  input: string,
+  { ask, idempotencyKey }: Pick<CallScope, "ask" | "idempotencyKey">
+): Effect.fn.Return<string, RunError | ResumeError | AnswerPending, Kernel.Kernel | Kernel.Needs<R>> {
+  const runId = `served_${idempotencyKey.replace(/[^\w.-]/g, "_")}`
+  const started: Attempt<R> = Effect.catchTag(Kernel.run(agent, input, { runId }), "RunExists", () =>
+    Kernel.resume(agent, runId)
+  )
+  let answers: ReadonlyArray<Answer> | undefined
+  for (;;) {
+    const next: Attempt<R> = answers === undefined ? started : Kernel.resume(agent, runId, { answers })
+    const ended = yield* textOrPause(next)
+    if (typeof ended === "string") return ended
+    const questions = questionsIn(ended.metadata)
+    if (ask === undefined || questions.length === 0) return yield* ended
+    answers = yield* Effect.forEach(questions, (question) =>
+      Effect.map(ask(askingOf(question)), (reply) => answerOf(question.callId, reply))
+    )
+  }
+})
+
+type Attempt<R> = Effect.Effect<Pick<RunResult, "text">, RunError | ResumeError, Kernel.Kernel | Kernel.Needs<R>>
+
+const textOrPause = <R>(
+  attempt: Attempt<R>
+): Effect.Effect<string | RunPaused, Exclude<RunError | ResumeError, RunPaused>, Kernel.Kernel | Kernel.Needs<R>> =>
+  Effect.matchEffect(attempt, {
+    onFailure: (error) => (error._tag === "RunPaused" ? Effect.succeed(error) : Effect.fail(error)),
+    onSuccess: ({ text }) => Effect.succeed(text)
+  })
+
+const Question = Schema.Struct({
+  callId: Schema.String,
+  name: Schema.String,
+  input: Schema.Json,
+  reason: Schema.String,
+  asking: Schema.optionalKey(
+    Schema.Struct({
+      message: Schema.String,
+      form: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
+      url: Schema.optionalKey(Schema.String)
+    })
+  )
+})
+
+const decode = Schema.decodeUnknownOption(Schema.Array(Question))
+
+/** The questions in the metadata of a pause; none when a hook paused the run. */
+const questionsIn = (metadata: Json): ReadonlyArray<typeof Question.Type> =>
+  Option.getOrElse(decode(isJsonObject(metadata) ? metadata["questions"] : undefined), () => [])
+
+/** What the person is shown: the question of the call, or the call that has to be confirmed. */
+const askingOf = ({ asking, input, name, reason }: typeof Question.Type): Asking =>
+  asking ?? { message: `${reason}: ${name} ${shorten(JSON.stringify(input), longest)}` }
+
+// Of what a person is shown of an input.
+const longest = 2_000
+
+const answerOf = (callId: string, reply: Reply): Answer => {
+  const by = "the person of the client"
+  switch (reply._tag) {
+    case "Accepted":
+      return { callId, approved: true, by, values: reply.values }
+    case "Declined":
+      return { callId, approved: false, by, ...(reply.reason === undefined ? {} : { reason: reply.reason }) }
+    case "Dismissed":
+      return { callId, approved: false, by, dismissed: true }
+  }
+}
