@@ -104,5 +104,9 @@ export const mcp = async (): Promise<ReadonlyArray<Line>> => [
   ]),
   tested("what our server asks the official client, and tells it", ["test/mcp/serveAsks.test.ts"]),
   tested("a transport of the application", ["test/mcp/customTransport.test.ts"]),
+  tested("tasks, completions, and resources that change", [
+    "test/mcp/taskCalls.test.ts",
+    "test/mcp/resourceWatch.test.ts"
+  ]),
   ...(await conformance())
 ]

@@ -16,7 +16,10 @@ import * as Latch from "effect/Latch"
 import * as Option from "effect/Option"
 import { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
+import type * as Stream from "effect/Stream"
+import { isRecord } from "../internal/base/json.ts"
 import { McpError } from "../KernelError.ts"
 import { Limits } from "../Limits.ts"
 import type * as Skill from "../Skill.ts"
@@ -24,6 +27,7 @@ import * as HostTime from "./internal/hostTime.ts"
 import * as Http from "./internal/http.ts"
 import * as McpSession from "./internal/mcpSession.ts"
 import * as Reconnect from "./internal/reconnect.ts"
+import * as ResourceWatch from "./internal/resourceWatch.ts"
 import { Failures } from "./internal/requestFailure.ts"
 import { Caller } from "./internal/serverRequests.ts"
 import type { McpServer, ProtocolVersion } from "./McpConfig.ts"
@@ -66,6 +70,18 @@ export interface Credentials {
    * true when there is another token now.
    */
   readonly renew: (challenge: string) => Effect.Effect<boolean, McpError>
+}
+
+/**
+ * Values that complete an argument, the best first.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Completion {
+  readonly values: ReadonlyArray<string>
+  /** Whether there are more. */
+  readonly hasMore: boolean
 }
 
 /**
@@ -155,6 +171,22 @@ export interface McpConnection {
     input?: { readonly [key: string]: string }
   ) => Effect.Effect<McpSchema.GetPromptResult, McpError>
   /**
+   * Completes what was written of an argument: of a prompt by its name, or of the template of a resource.
+   *
+   * @since 0.2.0
+   */
+  readonly complete: (
+    of: { readonly prompt: string } | { readonly resource: string },
+    argument: { readonly name: string; readonly value: string },
+    others?: { readonly [name: string]: string }
+  ) => Effect.Effect<Completion, McpError>
+  /**
+   * Emits whenever a resource changed, while the stream is read. Fails where the server offers no subscriptions.
+   *
+   * @since 0.2.0
+   */
+  readonly watch: (uri: string) => Stream.Stream<void, McpError>
+  /**
    * Waits until lists changed since the last call, and returns which. A new connection changes all, and so does one that
    * is lost and cannot be opened again. For one reader.
    */
@@ -180,6 +212,7 @@ export const make = Effect.fnUntraced(function* (
   const client = yield* HttpClient.HttpClient
   const changes = new Changes()
   const failures = new Failures(server)
+  const watched = yield* ResourceWatch.make
   // Every token that is sent is masked in messages.
   const accessToken = Effect.tap(options?.credentials?.accessToken ?? Effect.succeedNone, (token) =>
     Effect.sync(() => Option.isSome(token) && failures.mask(Redacted.value(token.value)))
@@ -189,6 +222,7 @@ export const make = Effect.fnUntraced(function* (
     httpClient: (server) => Http.client(client, server, accessToken),
     host: options?.host ?? {},
     onChange: (change) => changes.add(change),
+    onUpdate: watched.receive,
     onErrorOutput: (last) => {
       failures.complaint = last
     }
@@ -201,6 +235,7 @@ export const make = Effect.fnUntraced(function* (
         changes.add("tools", "resources", "prompts")
       })
     ),
+    Effect.tap((session) => watched.renew(session.send)),
     Effect.tapError(() =>
       Effect.sync(() => {
         if (current !== undefined) changes.add("tools", "resources", "prompts")
@@ -240,11 +275,50 @@ export const make = Effect.fnUntraced(function* (
       use("prompts/get", always, ({ client, measure }) =>
         measure("prompts/get", client.getPrompt({ prompt: { name }, arguments: input }, { timeout }))
       ),
+    complete: (of, argument, others) =>
+      use("completion/complete", always, ({ capabilities, send }) => {
+        if (capabilities["completions"] === undefined) return Effect.fail(lacks(server, "completions"))
+        const ref =
+          "prompt" in of ? { type: "ref/prompt", name: of.prompt } : { type: "ref/resource", uri: of.resource }
+        const context = others === undefined ? {} : { context: { arguments: others } }
+        return Effect.map(send("completion/complete", { ref, argument, ...context }), completionOf)
+      }),
+    watch: (uri) =>
+      watched.watch(
+        uri,
+        use("resources/subscribe", always, ({ capabilities, send }) =>
+          offersUpdates(capabilities)
+            ? send("resources/subscribe", { uri })
+            : Effect.fail(lacks(server, "subscriptions to resources"))
+        ),
+        use("resources/unsubscribe", always, ({ send }) => send("resources/unsubscribe", { uri }))
+      ),
     awaitChanges: changes.take
   }
 })
 
 const always = () => true
+
+const offersUpdates = ({ resources }: Readonly<Record<string, unknown>>): boolean =>
+  isRecord(resources) && resources["subscribe"] === true
+
+const lacks = ({ name }: McpServer, what: string) =>
+  new McpError({ server: name, reason: "not_found", detail: `MCP server '${name}' offers no ${what}` })
+
+const decodeCompletion = Schema.decodeUnknownOption(
+  Schema.Struct({
+    completion: Schema.Struct({
+      values: Schema.Array(Schema.String),
+      hasMore: Schema.optionalKey(Schema.NullOr(Schema.Boolean))
+    })
+  })
+)
+
+/** The completion in a result; empty when it is malformed, since it only helps a person to write. */
+const completionOf = (result: unknown): Completion => {
+  const { hasMore, values = [] } = Option.getOrUndefined(decodeCompletion(result))?.completion ?? {}
+  return { values, hasMore: hasMore === true }
+}
 
 const callTool = (server: McpServer, use: Reconnect.Use, failures: Failures, own: Host): McpConnection["callTool"] =>
   Effect.fnUntraced(function* (name, input, options) {

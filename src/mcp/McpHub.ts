@@ -17,7 +17,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import * as Scope from "effect/Scope"
-import type * as Stream from "effect/Stream"
+import * as Stream from "effect/Stream"
 import * as SubscriptionRef from "effect/SubscriptionRef"
 import type { JsonObject } from "../internal/base/json.ts"
 import { latest } from "../internal/base/streams.ts"
@@ -114,6 +114,21 @@ export interface McpHubShape {
   readonly refresh: (server: string) => Effect.Effect<void, McpError>
   /** Reads the page of a `ui_resource` from the server that made it. */
   readonly readPage: (server: string, uri: string) => Effect.Effect<Page, McpError>
+  /**
+   * Completes what was written of an argument, as `McpConnection.complete` does.
+   *
+   * @since 0.2.0
+   */
+  readonly complete: (
+    server: string,
+    ...asked: Parameters<McpConnection.McpConnection["complete"]>
+  ) => Effect.Effect<McpConnection.Completion, McpError>
+  /**
+   * Emits whenever a resource of a server changed, while the stream is read.
+   *
+   * @since 0.2.0
+   */
+  readonly watch: (server: string, uri: string) => Stream.Stream<void, McpError>
   /** Accepts a tool as it is described here. Returns false when it is not hidden, or changed again. */
   readonly approve: (tool: HiddenTool) => Effect.Effect<boolean>
   /** Signs in to a server. `show` receives the address for the browser. Default of `timeout`: 5 minutes. */
@@ -279,6 +294,8 @@ const make = Effect.fnUntraced(function* (config: McpConfig.McpConfig, options: 
     catalog: Catalog.make(source),
     refresh: readAnew,
     readPage: (name, uri) => Effect.flatMap(find(name), (server) => readPage(server, uri)),
+    complete: (name, ...asked) => Effect.flatMap(find(name), ({ connection }) => connection.complete(...asked)),
+    watch: (name, uri) => Stream.unwrap(Effect.map(find(name), ({ connection }) => connection.watch(uri))),
     approve: Effect.fnUntraced(function* ({ hash, server, tool }) {
       const approved = yield* servers.get(server)?.approve(tool, hash) ?? Effect.succeed(false)
       if (approved) yield* publish

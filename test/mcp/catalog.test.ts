@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect } from "effect"
+import { Duration, Effect, Stream } from "effect"
 import { Limits } from "kernai"
 import { McpProtocol, ToolPins } from "kernai/mcp"
 import * as Catalog from "../../src/mcp/internal/catalog.ts"
@@ -37,6 +37,8 @@ const station = Effect.map(ToolPins.ToolPins, (pins) => {
       callTool: () => never,
       readResource: () => never,
       getPrompt: () => never,
+      complete: () => Effect.succeed({ values: [], hasMore: false }),
+      watch: () => Stream.never,
       awaitChanges: never
     },
     undefined,

@@ -5,6 +5,7 @@
 
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { Agent } from "../../Agent.ts"
 import type { Call } from "../../Call.ts"
@@ -15,6 +16,7 @@ import type { KernelError, StoreError } from "../../KernelError.ts"
 import type { RunEvent } from "../../RunEvent.ts"
 import type { Answer } from "../../RunState.ts"
 import type { RunStore } from "../../RunStore.ts"
+import type { Asking } from "../../Skill.ts"
 import { SkillRegistry } from "../../SkillRegistry.ts"
 import type { CommandFailed } from "../exit.ts"
 import { Screen } from "../screen.ts"
@@ -120,7 +122,13 @@ const watch = (
 /** Asks about the calls that wait. Undefined when no one answers. */
 const askQuestions = Effect.fnUntraced(function* (runId: string, { always, look }: Setting) {
   const answers: Array<Answer> = []
-  for (const { callId, input, name, reason } of yield* Session.questions(runId)) {
+  for (const { asking, callId, input, name, reason } of yield* Session.questions(runId)) {
+    if (asking !== undefined) {
+      const reply = yield* askFor(asking, look)
+      if (reply === undefined) return undefined
+      answers.push({ callId, by: "the person in the chat", ...reply })
+      continue
+    }
     const title = `${Text.flat(name)} asks to run: ${Text.excerpt(reason, 200)}`
     const choice = always.has(name)
       ? { letter: "y", rest: "" }
@@ -134,6 +142,24 @@ const askQuestions = Effect.fnUntraced(function* (runId: string, { always, look 
 })
 
 const allowWords = ["yes", "no", "always"]
+
+/** Asks what a call asks for while it runs. Undefined when no one answers. */
+const askFor = Effect.fnUntraced(function* ({ form, message, url }: Asking, look: Text.Look) {
+  const shown = form ?? url ?? ""
+  const words = form === undefined ? "[y]es" : "[y]es, with the values as a JSON object behind it"
+  while (true) {
+    const choice = yield* choose(Text.excerpt(message, 800), shown, `${words}, [n]o, or [l]ater`, replyWords, look)
+    if (choice === undefined) return undefined
+    if (choice.letter !== "y") return { approved: false, dismissed: choice.letter === "l" }
+    if (form === undefined || choice.rest === "") return { approved: true }
+    const values = decodeValues(choice.rest)
+    if (Option.isSome(values)) return { approved: true, values: values.value }
+  }
+})
+
+const replyWords = ["yes", "no", "later"]
+
+const decodeValues = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Json)))
 
 /** Asks about the calls that were cut off and may have changed something. Undefined when no one answers. */
 const askAboutCallsInFlight = Effect.fnUntraced(function* (runId: string, { look }: Setting) {

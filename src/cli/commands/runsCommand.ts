@@ -109,11 +109,15 @@ const answerFlags = {
 }
 
 const input = Shared.optionalText("input", "json", "Run one call with this input instead of its own")
+const values = Shared.optionalText("values", "json", "The values of the form that one call asks for")
 
 /** The values of the flags of `approve` and `deny`. */
-export type AnswerFlags = Shared.Values<typeof answerFlags> & { readonly input?: string | undefined }
+export type AnswerFlags = Shared.Values<typeof answerFlags> & {
+  readonly input?: string | undefined
+  readonly values?: string | undefined
+}
 
-const approve = Command.make("approve", { ...answerFlags, input }, (input) =>
+const approve = Command.make("approve", { ...answerFlags, input, values }, (input) =>
   Effect.flatMap(acting, (module) => module.answer(true, input))
 ).pipe(
   Command.withDescription(

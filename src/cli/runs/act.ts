@@ -43,6 +43,7 @@ export const answer = Effect.fnUntraced(function* (approved: boolean, decision: 
   const { by, reason, revision } = decision
   const screen = yield* Screen
   const input = decision.input === undefined ? {} : { input: yield* inputOf(decision.input) }
+  const values = decision.values === undefined ? {} : { values: yield* valuesOf(decision.values) }
   yield* inStore(decision, (id) =>
     Effect.gen(function* () {
       yield* storedAt(yield* RunStore, id, revision)
@@ -56,9 +57,11 @@ export const answer = Effect.fnUntraced(function* (approved: boolean, decision: 
         approved,
         by,
         ...(reason === undefined ? {} : { reason }),
-        ...input
+        ...input,
+        ...values
       }))
       if ("input" in input && answers.length > 1) return yield* usage("--input needs the id of one call")
+      if ("values" in values && answers.length > 1) return yield* usage("--values needs the id of one call")
       yield* Kernel.answer(id, answers, { workerId: "cli", ...at(revision) })
       const left = questions.length - answers.length
       if (decision.json) return screen.out(`${Text.json({ runId: id, answers, left })}\n`)
@@ -71,6 +74,11 @@ export const answer = Effect.fnUntraced(function* (approved: boolean, decision: 
     })
   )
 })
+
+const Values = Schema.fromJsonString(Schema.Record(Schema.String, Schema.Json))
+
+const valuesOf = (text: string) =>
+  Effect.mapError(Schema.decodeUnknownEffect(Values)(text), () => usage("--values has to be a JSON object"))
 
 // A skill takes an object, a protocol a text.
 const Input = Schema.fromJsonString(Schema.Union([Schema.Record(Schema.String, Schema.Json), Schema.String]))

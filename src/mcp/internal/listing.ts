@@ -90,21 +90,11 @@ export const resourceTemplates = (
     const items: Array<McpSchema.ResourceTemplate> = []
     let cursor: string | undefined
     for (let page = 0; page < maxPages; page++) {
-      const { error, result } = yield* transport.request({
-        jsonrpc: "2.0",
-        // effect's client numbers its requests, so a text is the id of none of them.
-        id: `templates-${nextId++}`,
-        method: "resources/templates/list",
-        params: {
-          ...(cursor === undefined ? {} : { cursor }),
-          ...Handshake.requestMeta(transport.protocol.protocolVersion)
-        }
-      })
+      const { error, result } = yield* transport.request(
+        requestOf(transport, "resources/templates/list", cursor === undefined ? {} : { cursor })
+      )
       if (error?.code === McpSchema.METHOD_NOT_FOUND_ERROR_CODE) return []
-      if (error !== undefined) {
-        const { code, message: description } = error
-        return yield* new McpClientError({ reason: new ProtocolError({ code, description }) })
-      }
+      if (error !== undefined) return yield* answered(error)
       const decoded = decodeTemplates(result)
       if (Option.isNone(decoded)) return yield* JsonRpc.broken("the server's list of resource templates is malformed")
       items.push(...decoded.value.resourceTemplates)
@@ -118,6 +108,37 @@ export const resourceTemplates = (
       orElse: () => Effect.fail(new McpClientError({ reason: new TimeoutError({ operation: "resources discovery" }) }))
     })
   )
+
+/** Sends a request that effect's client does not know, and returns its result. */
+export const sent = (
+  transport: McpClient.Transport,
+  method: string,
+  params: { readonly [key: string]: unknown },
+  timeout: Duration.Duration
+): Effect.Effect<unknown, McpClientError> =>
+  Effect.flatMap(transport.request(requestOf(transport, method, params)), ({ error, result }) =>
+    error === undefined ? Effect.succeed(result) : Effect.fail(answered(error))
+  ).pipe(
+    Effect.timeoutOrElse({
+      duration: timeout,
+      orElse: () => Effect.fail(new McpClientError({ reason: new TimeoutError({ operation: method }) }))
+    })
+  )
+
+const requestOf = (
+  transport: McpClient.Transport,
+  method: string,
+  params: { readonly [key: string]: unknown }
+): McpSchema.JsonRpcRequest => ({
+  jsonrpc: "2.0",
+  // effect's client numbers its requests, so a text is the id of none of them.
+  id: `own-${nextId++}`,
+  method,
+  params: { ...params, ...Handshake.requestMeta(transport.protocol.protocolVersion) }
+})
+
+const answered = ({ code, message: description }: { readonly code: number; readonly message: string }) =>
+  new McpClientError({ reason: new ProtocolError({ code, description }) })
 
 let nextId = 1
 const maxPages = 100

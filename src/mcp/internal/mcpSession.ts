@@ -32,6 +32,7 @@ import { challengeOf } from "./requestFailure.ts"
 import * as Asks from "./serverAsks.ts"
 import * as ServerProgress from "./serverProgress.ts"
 import * as ServerRequests from "./serverRequests.ts"
+import * as TaskCalls from "./taskCalls.ts"
 import * as Stdio from "./stdio.ts"
 import * as StreamableHttp from "./streamableHttp.ts"
 
@@ -56,6 +57,8 @@ export interface Session {
   /** False once the line is known to be down. Over Streamable HTTP only a request can tell. */
   readonly isOpen: Effect.Effect<boolean>
   readonly measure: Measure
+  /** Sends a request that effect's client does not know. */
+  readonly send: (method: string, params: { readonly [key: string]: unknown }) => Effect.Effect<unknown, McpClientError>
   /** Finds out whether the server is there, before a call that must not be sent twice. */
   readonly probe: Effect.Effect<void, McpClientError>
 }
@@ -64,6 +67,8 @@ export interface Options {
   /** The client of an HTTP server, with its headers and token. */
   readonly httpClient: (server: HttpServer) => HttpClient.HttpClient
   readonly onChange: (change: Change) => void
+  /** Receives the notifications of resources that changed. */
+  readonly onUpdate: (params: unknown) => void
   readonly onErrorOutput: Stdio.OnErrorOutput
   /** Answers what the server asks, unless the caller has a host of its own. */
   readonly host: Asks.Host
@@ -116,6 +121,7 @@ const attempt = Effect.fnUntraced(function* (server: McpServer, handshake: Hands
   const onNotification: JsonRpc.OnNotification = (method, params) => {
     const change = /^notifications\/(tools|resources|prompts)\/list_changed$/.exec(method)?.[1]
     if (method === "notifications/cancelled") return requests.cancelled(params)
+    if (method === "notifications/resources/updated") return Effect.sync(() => options.onUpdate(params))
     if (change !== "tools" && change !== "resources" && change !== "prompts") return calls.receive(method, params)
     const forget = session === undefined ? Effect.void : forgetChanged(session.lists, change)
     return Effect.map(forget, () => options.onChange(change))
@@ -127,7 +133,7 @@ const attempt = Effect.fnUntraced(function* (server: McpServer, handshake: Hands
     const few = firstOf(names)
     return Effect.logWarning(`MCP server '${server.name}' has ${list} that are left out (${few}): ${why}`)
   }
-  const agreed = requests.over(Handshake.over(calls.over(wire.transport), handshake))
+  const agreed = requests.over(TaskCalls.over(Handshake.over(calls.over(wire.transport), handshake), handshake))
   const transport = Listing.bounded(agreed, limits.fetchedBytes, leaveOut)
   const client = yield* McpClient.make({ ...Handshake.clientInfo, timeout: server.connectTimeout }).pipe(
     Effect.provideService(McpClient.Transport, transport)
@@ -157,6 +163,7 @@ const attempt = Effect.fnUntraced(function* (server: McpServer, handshake: Hands
     },
     leftOut,
     measure,
+    send: (method, params) => measure(method, Listing.sent(transport, method, params, server.timeout)),
     isOpen: wire.isOpen,
     probe: wire.probe
   }
