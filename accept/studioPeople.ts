@@ -141,7 +141,8 @@ const uiPage = (visit: Visit) =>
       const isUnpaid = visit.site.counts.paid === paid
       await page.getByRole("button", { name: "deny" }).click()
       await page.close()
-      const refused = wrong.filter((one) => !/Fetch API cannot load|sandbox/i.test(one))
+      // What the browser says of the attempts of the page is the proof that it held them.
+      const refused = wrong.filter((one) => !/connect-src|Fetch API cannot load|sandbox/i.test(one))
       return verdict(
         reached === "reached: nothing" && cards === 1 && isUnpaid,
         `${reached}; ${cards} question, nothing paid before an answer`,

@@ -196,7 +196,8 @@ export interface Strip {
   revision: number
 }
 
-const loudness: ReadonlyArray<Span["kind"]> = ["other", "skill", "model", "waiting", "error"]
+/** The kinds of spans, the loudest last. */
+export const loudness: ReadonlyArray<Span["kind"]> = ["other", "skill", "model", "waiting", "error"]
 
 /** The spans on a strip of so many pixels. Of those in one pixel the loudest is drawn, so errors are always seen. */
 export const stripsOf = (spans: ReadonlyArray<Span>, width: number): ReadonlyArray<Strip> => {

@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact"
 import { useSignal } from "@preact/signals"
-import { useEffect, useRef } from "preact/hooks"
+import { useLayoutEffect, useRef } from "preact/hooks"
 
 interface Props<A> {
   readonly label: string
@@ -21,13 +21,15 @@ export const VirtualRows = <A,>({ draw, label, level, onSelect, rows, selected }
   const list = useRef<HTMLDivElement>(null)
   const top = useSignal(0)
   const room = useSignal(600)
-  useEffect(() => {
+  useLayoutEffect(() => {
     const element = list.current
     if (element === null) return
     room.value = element.clientHeight
     const y = selected * height
     if (selected >= 0 && (y < element.scrollTop || y + height > element.scrollTop + element.clientHeight)) {
       element.scrollTop = Math.max(0, y - element.clientHeight / 2)
+      // Drawn in the same frame, before the event of the scroll.
+      top.value = element.scrollTop
     }
   }, [selected, rows.length])
   const first = Math.max(0, Math.floor(top.value / height) - spare)
