@@ -106,6 +106,8 @@ export const make = Effect.fnUntraced(function* <R>(
     desk.tried.clear()
     return looks++ % 2 === 0 ? Effect.andThen(running.next, failed.next) : Effect.andThen(failed.next, running.next)
   })
+  let places = 0
+  const lookOn = Effect.suspend(() => (places++ % 2 === 0 ? Effect.andThen(failed.next, running.next) : running.next))
   const settled = Effect.suspend(() => Effect.as(Fiber.awaitAll(desk.active.values()), desk.taken))
   const drain = Effect.suspend(() => {
     desk.isDraining = true
@@ -127,7 +129,7 @@ export const make = Effect.fnUntraced(function* <R>(
   return {
     look: paging(look),
     freed,
-    lookOn: paging(running.next),
+    lookOn: paging(lookOn),
     due: due(desk, take),
     offered: Stream.runForEach(offersOf(desk.store), take).pipe(Effect.andThen(Effect.never)),
     pollInterval: desk.store.offers === undefined ? "1 second" : "5 seconds",
@@ -291,8 +293,10 @@ const claim = Effect.fnUntraced(function* <R>(desk: Desk<R>, head: RunHead, agen
   const begun = Effect.map(Effect.forkDetach(Effect.provideContext(claimed, desk.services)), (fiber) => {
     desk.active.set(runId, fiber)
     fiber.addObserver((exit) => {
-      if (desk.active.size >= desk.concurrency) desk.freed.openUnsafe()
+      // Whoever waits for the place may look at once, so the run leaves it first.
+      const wasFull = desk.active.size >= desk.concurrency
       desk.active.delete(runId)
+      if (wasFull) desk.freed.openUnsafe()
       answer()
       // When a run that failed may be tried again is decided now, not at the next look.
       if (Exit.isSuccess(exit) && exit.value && !desk.isDraining) tellOffer(desk.store, runId)
