@@ -5,7 +5,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, type Scope } from "effect"
 import { createHash } from "node:crypto"
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { join } from "node:path"
+import { basename, join } from "node:path"
 import { command, final } from "../support/blocks.ts"
 import { quickly } from "../support/longRun.ts"
 import * as Postgres from "../support/postgres.ts"
@@ -405,7 +405,7 @@ describe("a stored run", () => {
       ["worker", "--script", "none.json", "--no-skills", "--skills-from", "skills", "--store", "sqlite:runs.db"],
       "--no-skills and --skills-from cannot be used together"
     ],
-    [["chat", "--script", "."], "cli is "],
+    [["chat", "--script", "."], `${basename(process.cwd())} is `],
     [["scenario", "matrix", "nowhere", "--concurrency", "1", "--timeout", "1"], "nowhere cannot be read"],
     [["scenario", "run", ".", "--no-logs", "--log", "logs"], "--no-logs and --log cannot be used together"]
   ]
