@@ -87,9 +87,7 @@ export const make = (options: {
     close: (error) =>
       Effect.suspend(() => {
         closed = true
-        const waiting = [...pending.values()]
-        pending.clear()
-        return Effect.forEach(waiting, (answer) => Deferred.fail(answer, error), { discard: true })
+        return failAll(pending, error)
       }),
     notify: (message) => (closed ? Effect.fail(notSent) : send(message)),
     receive: Effect.fnUntraced(function* (text) {
@@ -112,6 +110,12 @@ export const make = (options: {
       )
     })
   }
+}
+
+const failAll = (pending: Pending, error: McpClientError): Effect.Effect<void> => {
+  const waiting = [...pending.values()]
+  pending.clear()
+  return Effect.forEach(waiting, (answer) => Deferred.fail(answer, error), { discard: true })
 }
 
 /** Takes every item, also those after one that fails. Then fails with the first failure. */

@@ -74,9 +74,7 @@ export const make = Effect.fnUntraced(function* (host: Asks.Host): Effect.fn.Ret
       onFailure: () =>
         Effect.andThen(
           respond(Asks.undecided(method)),
-          Effect.suspend(() =>
-            caller.pending === undefined ? Effect.void : Deferred.succeed(caller.pending, undefined)
-          )
+          Effect.sync(() => caller.pending && Deferred.doneUnsafe(caller.pending, Effect.void))
         )
     })
     if (method === "ping") return replied

@@ -52,10 +52,7 @@ export const make = (path: string): ServerStream => {
     const left = Effect.sync(() => {
       if (session.stream === stream) session.stream = undefined
     })
-    return HttpServerResponse.stream(Stream.fromQueue(stream).pipe(Stream.ensuring(left), Stream.encodeText), {
-      contentType: "text/event-stream",
-      headers: { "cache-control": "no-store" }
-    })
+    return HttpServerResponse.stream(Stream.fromQueue(stream).pipe(Stream.ensuring(left), Stream.encodeText), events)
   })
 
   const note = HttpEffect.appendPreResponseHandler((_, response) => {
@@ -68,7 +65,7 @@ export const make = (path: string): ServerStream => {
     announce: (method, params) =>
       Effect.suspend(() => {
         const uri = method === "notifications/resources/updated" ? uriOf(params) : undefined
-        const event = `event: message\ndata: ${JSON.stringify({ jsonrpc: "2.0", method, params: params ?? {} })}\n\n`
+        const event = eventOf(method, params)
         const streams = [...sessions.values()].flatMap(({ stream, uris }) =>
           stream === undefined || (uri !== undefined && !uris.has(uri)) ? [] : [stream]
         )
@@ -89,13 +86,18 @@ export const make = (path: string): ServerStream => {
         if (method !== "GET") return Effect.tap(ofSession(app), note)
         if (id === undefined || url.split("?", 1)[0] !== path) return app
         const session = sessions.get(id)
-        if (session === undefined) return Effect.succeed(HttpServerResponse.empty({ status: 404 }))
-        return headers["accept"]?.includes("text/event-stream") === true
-          ? open(session)
-          : Effect.succeed(HttpServerResponse.empty({ status: 406 }))
+        if (session === undefined) return refused(404)
+        return headers["accept"]?.includes("text/event-stream") === true ? open(session) : refused(406)
       })
   }
 }
+
+const events = { contentType: "text/event-stream", headers: { "cache-control": "no-store" } }
+
+const eventOf = (method: string, params: unknown): string =>
+  `event: message\ndata: ${JSON.stringify({ jsonrpc: "2.0", method, params: params ?? {} })}\n\n`
+
+const refused = (status: 404 | 406) => Effect.succeed(HttpServerResponse.empty({ status }))
 
 /** The app sees no revision that a session did not agree on: what the session agreed on is known, and counts. */
 const ofSession = <E, R>(app: App<E, R>): App<E, R | HttpServerRequest.HttpServerRequest> =>

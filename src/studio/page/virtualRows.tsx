@@ -17,6 +17,8 @@ interface Props<A> {
 const height = 28
 const spare = 8
 
+const stepOf = (key: string): number => (key === "ArrowDown" ? 1 : key === "ArrowUp" ? -1 : 0)
+
 export const VirtualRows = <A,>({ draw, label, level, onSelect, rows, selected }: Props<A>) => {
   const list = useRef<HTMLDivElement>(null)
   const top = useSignal(0)
@@ -26,23 +28,21 @@ export const VirtualRows = <A,>({ draw, label, level, onSelect, rows, selected }
     if (element === null) return
     room.value = element.clientHeight
     const y = selected * height
-    if (selected >= 0 && (y < element.scrollTop || y + height > element.scrollTop + element.clientHeight)) {
+    const isOut = y < element.scrollTop || y + height > element.scrollTop + element.clientHeight
+    if (selected >= 0 && isOut) {
       element.scrollTop = Math.max(0, y - element.clientHeight / 2)
-      // Drawn in the same frame, before the event of the scroll.
-      top.value = element.scrollTop
+      top.value = element.scrollTop // drawn in the same frame, before the event of the scroll
     }
   }, [selected, rows.length])
   const first = Math.max(0, Math.floor(top.value / height) - spare)
   const shown = rows.slice(first, first + Math.ceil(room.value / height) + 2 * spare)
   const move = (event: KeyboardEvent) => {
-    const by = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0
-    const row = rows[selected + by]
-    if (by === 0 || row === undefined) return
+    const row = rows[selected + stepOf(event.key)]
+    if (stepOf(event.key) === 0 || row === undefined) return
     event.preventDefault()
     onSelect(row)
   }
-  const active =
-    selected >= first && selected < first + shown.length ? { "aria-activedescendant": `${label}-${selected}` } : {}
+  const isShown = selected >= first && selected < first + shown.length
   return (
     <div
       ref={list}
@@ -51,7 +51,7 @@ export const VirtualRows = <A,>({ draw, label, level, onSelect, rows, selected }
       tabIndex={0}
       aria-label={label}
       aria-rowcount={rows.length}
-      {...active}
+      {...(isShown ? { "aria-activedescendant": `${label}-${selected}` } : {})}
       onKeyDown={move}
       onScroll={(event) => {
         top.value = event.currentTarget.scrollTop
