@@ -1,7 +1,7 @@
 /**
  * The promises of the network: clients as they come, against servers that are stopped, reloaded and attacked.
  */
-import { type Line, node, ofFiles, tested } from "./support.ts"
+import { benched, type Line, node, ofFiles, tested } from "./support.ts"
 
 /** What a page in a browser must get through, in the words that `serve/browser.ts` prints. */
 const steps = [
@@ -57,5 +57,6 @@ export const serve = (): Promise<ReadonlyArray<Line>> =>
     ofFiles(tested, "a server is killed in the middle of a reply, and its clients continue after the restart", [
       "test/http/killed.test.ts"
     ]),
-    ...browser()
+    ...browser(),
+    ...benched("http")
   ])
