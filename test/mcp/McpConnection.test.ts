@@ -195,6 +195,41 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
       })
     )
 
+    it.effect("refuses an event without an end, and reads no further (S-11)", () =>
+      Effect.gen(function* () {
+        let sent = 0
+        const server = yield* Http.serve(({ body, method: verb }, response) => {
+          if (verb !== "POST") return void response.writeHead(405).end()
+          const { id, method } = JSON.parse(body)
+          if (id === undefined) return void response.writeHead(202).end()
+          if (method !== "tools/call") {
+            const result =
+              method === "initialize"
+                ? {
+                    protocolVersion: "2025-06-18",
+                    capabilities: { tools: {} },
+                    serverInfo: { name: "e", version: "1" }
+                  }
+                : { tools: [{ name: "endless", inputSchema: { type: "object" } }] }
+            response.writeHead(200, { "content-type": "application/json" })
+            return void response.end(JSON.stringify({ jsonrpc: "2.0", id, result }))
+          }
+          response.writeHead(200, { "content-type": "text/event-stream" }).write("data: ")
+          const piece = "x".repeat(1024 * 1024)
+          const more = () => {
+            while (!response.destroyed && sent < 200) {
+              sent++
+              if (!response.write(piece)) return void response.once("drain", more)
+            }
+          }
+          more()
+        })
+        const connection = yield* Support.connect({ url: server.url() })
+        assert.strictEqual((yield* Effect.flip(connection.callTool("endless", {}))).reason, "limit_exceeded")
+        assert.isBelow(sent, 100)
+      })
+    )
+
     it.effect("rejects an answer that nests too deeply (S-11)", () =>
       Effect.gen(function* () {
         const nested = (depth: number) => `${"[".repeat(depth)}${"]".repeat(depth)}`

@@ -9,16 +9,10 @@ import type * as McpClient from "effect/ai/McpClient"
 import type * as McpSchema from "effect/ai/McpSchema"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Sse from "effect/encoding/Sse"
-import type { HttpClientResponse } from "effect/http/HttpClientResponse"
 import * as Option from "effect/Option"
-import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import * as Stream from "effect/Stream"
-import * as Bounds from "../../internal/base/bounds.ts"
-import { isRecord, own, parseJson } from "../../internal/base/json.ts"
+import { isRecord } from "../../internal/base/json.ts"
 import { shorten } from "../../internal/base/text.ts"
-import * as Http from "./http.ts"
 
 /** A report of a call. `total` is where `progress` ends, if the server knows. */
 export type Progress = Omit<typeof Report.Type, "progressToken">
@@ -44,8 +38,8 @@ export interface Calls {
   readonly over: (inner: McpClient.Transport) => McpClient.Transport
   /** Takes a notification of the server. */
   readonly receive: (method: string, params: unknown) => Effect.Effect<void>
-  /** Takes the notifications out of the event stream that answers a request. */
-  readonly within: (response: HttpClientResponse) => HttpClientResponse
+  /** Whether anybody listens. */
+  readonly areHeard: () => boolean
 }
 
 /** Knows no call yet. */
@@ -74,10 +68,7 @@ export const make = (): Calls => {
           )
         })
     }),
-    within: (response) =>
-      listeners.size === 0 || !Http.isEventStream(response)
-        ? response
-        : Object.create(response, { stream: { get: () => tapped(response, receive) } })
+    areHeard: () => listeners.size > 0
   }
 }
 
@@ -90,28 +81,3 @@ const withToken = (message: McpSchema.JsonRpcRequest, progressToken: string): Mc
     params: { ...message.params, _meta: { ...(isRecord(meta) ? meta : {}), progressToken } }
   }
 }
-
-/** The same stream. Its reader skips notifications. */
-const tapped = ({ stream }: HttpClientResponse, receive: Calls["receive"]) =>
-  Stream.suspend(() => {
-    let reports: Array<readonly [method: string, params: unknown]> = []
-    const parser = Sse.makeParser(
-      (event) => {
-        const message = event._tag === "Event" ? Result.getOrNull(parseJson(event.data, Bounds.jsonDepth)) : null
-        if (!isRecord(message)) return
-        const method = own(message, "method")
-        if (typeof method === "string") reports.push([method, own(message, "params")])
-      },
-      { maxEventSize: Infinity }
-    )
-    return stream.pipe(
-      Stream.decodeText(),
-      Stream.tap((text) => {
-        parser.feed(text)
-        const arrived = reports
-        reports = []
-        return Effect.forEach(arrived, ([method, params]) => receive(method, params), { discard: true })
-      }),
-      Stream.encodeText
-    )
-  })

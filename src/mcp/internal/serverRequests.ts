@@ -12,18 +12,11 @@ import type * as McpSchema from "effect/ai/McpSchema"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import * as Sse from "effect/encoding/Sse"
 import * as FiberMap from "effect/FiberMap"
-import type { HttpClientResponse } from "effect/http/HttpClientResponse"
-import * as Option from "effect/Option"
-import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
-import * as Stream from "effect/Stream"
-import * as Bounds from "../../internal/base/bounds.ts"
-import { isRecord, type Json, own, parseJson } from "../../internal/base/json.ts"
+import { isRecord, type Json, own } from "../../internal/base/json.ts"
 import { SamplingRefused } from "../../KernelError.ts"
 import type { HostTime } from "./hostTime.ts"
-import * as Http from "./http.ts"
 import * as JsonRpc from "./jsonRpc.ts"
 import * as Asks from "./serverAsks.ts"
 
@@ -56,8 +49,8 @@ export interface Requests {
   readonly receive: (message: McpSchema.JsonRpcRequest, send: Send) => Effect.Effect<void>
   /** Takes the server's notice that it does not wait for a reply any more. */
   readonly cancelled: (params: unknown) => Effect.Effect<void>
-  /** Takes the requests out of the event stream that answers the request of this fiber. */
-  readonly within: (send: Send) => Effect.Effect<(response: HttpClientResponse) => HttpClientResponse>
+  /** Takes the requests in the event stream that answers the request of this fiber. */
+  readonly ofCall: (send: Send) => Effect.Effect<(message: McpSchema.JsonRpcRequest) => Effect.Effect<void>>
 }
 
 /** Knows no request yet. `host` answers for fibers without a caller. */
@@ -74,7 +67,7 @@ export const make = Effect.fnUntraced(function* (host: Asks.Host): Effect.fn.Ret
       onFailure: () =>
         Effect.andThen(
           respond(Asks.undecided(method)),
-          Effect.sync(() => caller.pending && Deferred.doneUnsafe(caller.pending, Effect.void))
+          caller.pending === undefined ? Effect.void : Deferred.succeed(caller.pending, undefined)
         )
     })
     if (method === "ping") return replied
@@ -95,14 +88,7 @@ export const make = Effect.fnUntraced(function* (host: Asks.Host): Effect.fn.Ret
       const id = isRecord(params) ? params["requestId"] : undefined
       return typeof id === "string" || typeof id === "number" ? FiberMap.remove(replies, id) : Effect.void
     },
-    within: (send) =>
-      Effect.map(
-        Current,
-        (current) => (response) =>
-          Http.isEventStream(response)
-            ? withoutRequests(response, (message) => reply(current ?? own, message, send))
-            : response
-      ),
+    ofCall: (send) => Effect.map(Current, (current) => (message) => reply(current ?? own, message, send)),
     over: (inner) => ({
       ...inner,
       request: (message, tool) =>
@@ -187,53 +173,3 @@ const moreFor = Effect.fnUntraced(function* (
   const state = own(result, "requestState")
   return { inputResponses, ...(typeof state === "string" ? { requestState: state } : {}) }
 })
-
-/** The same stream without the requests in it. */
-const withoutRequests = (
-  response: HttpClientResponse,
-  take: (message: McpSchema.JsonRpcRequest) => Effect.Effect<void>
-): HttpClientResponse =>
-  Object.create(response, {
-    stream: {
-      get: () =>
-        Stream.suspend(() => {
-          let events: Array<string> = []
-          const parser = Sse.makeParser(
-            (event) => {
-              if (event._tag === "Event") events.push(event.data)
-            },
-            { maxEventSize: Infinity }
-          )
-          return response.stream.pipe(
-            Stream.decodeText(),
-            Stream.mapEffect((text) => {
-              parser.feed(text)
-              const arrived = events
-              events = []
-              return Effect.map(
-                Effect.forEach(arrived, (data) => {
-                  const request = requestIn(data)
-                  return request === undefined ? Effect.succeed(eventOf(data)) : Effect.as(take(request), "")
-                }),
-                (kept) => kept.join("")
-              )
-            }),
-            Stream.filter((text) => text !== ""),
-            Stream.encodeText
-          )
-        })
-    }
-  })
-
-const requestIn = (data: string): McpSchema.JsonRpcRequest | undefined => {
-  // Most events are answers and notifications.
-  if (!data.includes('"method"')) return undefined
-  const message = Option.flatMap(Result.getSuccess(parseJson(data, Bounds.jsonDepth)), JsonRpc.decodeMessage)
-  return Option.isSome(message) && JsonRpc.isRequest(message.value) ? message.value : undefined
-}
-
-const eventOf = (data: string): string =>
-  `${data
-    .split("\n")
-    .map((line) => `data: ${line}`)
-    .join("\n")}\n\n`

@@ -23,6 +23,7 @@ import * as JsonRpc from "./jsonRpc.ts"
 import { resumable } from "./resumedStream.ts"
 import type * as ServerProgress from "./serverProgress.ts"
 import type * as ServerRequests from "./serverRequests.ts"
+import { sifted } from "./siftedStream.ts"
 
 /** Prepares the transport. `listen` follows the server's own stream until it is interrupted or the server has none. */
 export const open = Effect.fnUntraced(function* (
@@ -30,8 +31,8 @@ export const open = Effect.fnUntraced(function* (
   base: HttpClient.HttpClient,
   receivers: JsonRpc.Receivers,
   handshake: Handshake.Handshake,
-  { within }: Pick<ServerProgress.Calls, "within">,
-  requests: Pick<ServerRequests.Requests, "within">
+  calls: Pick<ServerProgress.Calls, "areHeard" | "receive">,
+  requests: Pick<ServerRequests.Requests, "ofCall">
 ) {
   const limits = yield* Limits
   const modern = handshake.offer === "2026-07-28"
@@ -63,11 +64,13 @@ export const open = Effect.fnUntraced(function* (
   // The revision without a handshake takes a closed stream for a cancelled request, and sends no requests.
   const exchanged = HttpClient.transformResponse(
     client,
-    Effect.flatMap((response) =>
-      modern
-        ? Effect.succeed(within(response))
-        : Effect.map(requests.within(post), (withoutRequests) => within(withoutRequests(resumable(response, after))))
-    )
+    Effect.flatMap((response) => {
+      const onNotification = calls.receive
+      if (modern) return Effect.succeed(calls.areHeard() ? sifted(response, { onNotification }) : response)
+      return Effect.map(requests.ofCall(post), (onRequest) =>
+        sifted(resumable(response, after), { onRequest, onNotification })
+      )
+    })
   )
   const inner = yield* McpClient.http({
     url: server.url,
