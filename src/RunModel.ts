@@ -169,7 +169,7 @@ export interface Question {
   readonly input: Json
   readonly reason: string
   /**
-   * What the call asks for, once it was allowed and ran up to its question. Absent: whether it may run.
+   * What the call asked for while it ran. Absent if the question is whether the call may run.
    *
    * @since 0.2.0
    */

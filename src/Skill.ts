@@ -86,7 +86,7 @@ export interface CallScope {
   /** Receives what the call reports before its result. Absent where nothing listens. */
   readonly report?: (report: Report) => Effect.Effect<void>
   /**
-   * Asks a person while the call runs. Absent where nobody can be asked.
+   * Asks a person while the call runs. Absent if nobody can be asked.
    *
    * In a run, the first call of `ask` fails with `AnswerPending`: the skill ends there, the run pauses with the question,
    * and the answer makes the skill run again from its beginning, where `ask` returns it. Ask before you act. Where a
@@ -96,8 +96,8 @@ export interface CallScope {
    */
   readonly ask?: (asking: Asking) => Effect.Effect<Reply, AnswerPending>
   /**
-   * What earlier executions of this call asked, and a person answered, in the order of the questions. A call that has to
-   * act before it asks puts into its question what it needs to continue.
+   * The questions of this call that a person has answered, in the order in which earlier executions asked them. A skill
+   * that must act before it asks can put what it needs to continue into its question.
    *
    * @since 0.2.0
    */

@@ -16,7 +16,7 @@ import type { Settings } from "./settings.ts"
 import type { Store } from "./storeFlag.ts"
 import { excerpt } from "./terminalText.ts"
 
-/** What a command does unless settings decide. */
+/** The defaults of a command for what its settings leave open. */
 export interface Usual {
   /** The name of an agent without a file: `agent`. */
   readonly name?: string

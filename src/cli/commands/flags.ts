@@ -65,7 +65,7 @@ const dialect = Flag.Literals("dialect", ["blocks", "tools", "auto"]).pipe(Flag.
 /** The dialect of an agent, with other words about it. */
 export const dialectFor = (description: string) => optional(Flag.withDescription(dialect, description))
 
-/** What an agent is. A flag that is not given is up to the agent file, or to the run that is continued. */
+/** The flags that describe an agent. The agent file, or the run that is continued, decides what they leave out. */
 export const agent = {
   agent: optionalText("agent", "file", "Run the agent of a YAML or JSON file; other flags override it").pipe(
     Flag.withAlias("a")
