@@ -17,7 +17,7 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { Forbidden, Unauthorized } from "./HttpProblem.ts"
 import { foreign, isLoopback, type Names } from "./internal/sameMachine.ts"
-import * as Secrets from "./internal/secrets.ts"
+import * as Secrets from "../internal/base/secrets.ts"
 
 // ---------------------------------------------------------------- models
 

@@ -11,6 +11,7 @@ import * as RunEvent from "../RunEvent.ts"
 import * as Usage from "../Usage.ts"
 import { isRecord } from "../internal/base/json.ts"
 import { statusWords } from "../internal/store/runStoreTypes.ts"
+import { askingJson } from "../internal/words/asking.ts"
 
 /**
  * The name of a run that a client chooses.
@@ -143,15 +144,8 @@ export const OpenQuestion = Schema.Struct({
   name: Schema.String,
   input: Schema.Json,
   reason: Schema.String,
-  /** What the call asks for while it runs. Absent: whether it may run. */
-  asking: Schema.optionalKey(
-    Schema.Struct({
-      message: Schema.String,
-      form: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
-      url: Schema.optionalKey(Schema.String),
-      name: Schema.optionalKey(Schema.String)
-    })
-  ),
+  /** What the call asks for while it runs. Absent if a policy asks whether the call may run. */
+  asking: Schema.optionalKey(askingJson),
   runId: Schema.String,
   agents: Schema.Array(Schema.String)
 })

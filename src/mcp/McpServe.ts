@@ -12,11 +12,9 @@ import type * as Arr from "effect/Array"
 import * as McpServer from "effect/ai/McpServer"
 import * as ByteSize from "effect/ByteSize"
 import * as Context from "effect/Context"
-import * as SecureRandom from "effect/crypto/SecureRandom"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Base64Url from "effect/encoding/Base64Url"
 import { MaxBodySize } from "effect/http/HttpIncomingMessage"
 import * as HttpRouter from "effect/http/HttpRouter"
 import type { ServeError } from "effect/http/HttpServerError"
@@ -29,6 +27,7 @@ import { Stdio } from "effect/Stdio"
 import * as Stream from "effect/Stream"
 import type { Agent } from "../Agent.ts"
 import * as Bounds from "../internal/base/bounds.ts"
+import * as Secrets from "../internal/base/secrets.ts"
 import type * as Kernel from "../Kernel.ts"
 import { ConfigInvalid } from "../KernelError.ts"
 import { Limits } from "../Limits.ts"
@@ -175,7 +174,7 @@ export const http = Effect.fnUntraced(function* (
     const reason = `a server on '${host}' needs a token: it is not loopback`
     return yield* new ConfigInvalid({ path: "token", reason })
   }
-  const token = options.token === "none" ? undefined : (options.token ?? (yield* newToken))
+  const token = options.token === "none" ? undefined : (options.token ?? (yield* Secrets.random))
   const stream = ServerStream.make(path)
   const tools = yield* ServeTools.make(stream.announce("notifications/tools/list_changed", {}))
   const built = yield* Layer.build(
@@ -259,11 +258,6 @@ const announced = (
           Effect.map(McpServer.McpServer, (server) => ServerStream.announcing(server, stream))
         )
       )
-
-const newToken = SecureRandom.SecureRandom.use((random) => random.randomBytes(32)).pipe(
-  Effect.map((bytes) => Redacted.make(Base64Url.encode(bytes))),
-  Effect.provide(SecureRandom.layerWebCrypto)
-)
 
 const lowerCase = (text: string) => text.toLowerCase()
 

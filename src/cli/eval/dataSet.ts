@@ -10,6 +10,7 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as Read from "../../internal/base/files.ts"
 import * as Fault from "../../internal/base/fault.ts"
+import { numberedLines } from "../../internal/base/text.ts"
 import { Limits } from "../../Limits.ts"
 import type { Case } from "../../testing/Evaluation.ts"
 import { unreadable, usage } from "../exit.ts"
@@ -52,10 +53,8 @@ const read = Effect.fnUntraced(function* (file: string) {
 const decodeLine = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Json)))
 
 const ofLines = (text: string, name: string) =>
-  Effect.forEach(
-    text.split("\n").flatMap((line, index) => (line.trim() === "" ? [] : [{ line, number: index + 1 }])),
-    ({ line, number }) =>
-      Effect.mapError(decodeLine(line), () => usage(`line ${number} of ${name} is not a JSON object`))
+  Effect.forEach(numberedLines(text), ({ line, number }) =>
+    Effect.mapError(decodeLine(line), () => usage(`line ${number} of ${name} is not a JSON object`))
   )
 
 const ofCsv = (text: string, name: string) =>

@@ -8,6 +8,7 @@ import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import * as Read from "../../internal/base/files.ts"
+import { numberedLines } from "../../internal/base/text.ts"
 import { MediaStore } from "../../MediaStore.ts"
 import * as Replay from "../../Replay.ts"
 import * as RunCodec from "../../RunCodec.ts"
@@ -70,30 +71,30 @@ export const imported = Effect.fnUntraced(function* ({ file, json, ...options }:
   const text = yield* Effect.mapError(Read.text(fs, file, maxBytes), (refusal) => unreadable(name, refusal))
   const journals = yield* journalsIn(text, name)
   const store = yield* Store.openOrCreate(options.store)
-  // A root comes last: a list shows it once its tasks are there.
-  const roots = Array.from(journals.values(), RunStates.fold).flatMap((state) =>
-    state !== undefined && state.parentRunId === undefined ? [state.runId] : []
-  )
+  const roots = journals.flatMap(({ state }) => (state.parentRunId === undefined ? [state.runId] : []))
   if (roots.length === 0) return yield* usage(`${name} has no run that is not a task of another`)
-  yield* Effect.forEach(journals.values(), append).pipe(
+  const stored = Effect.forEach(journals, ({ records, state }) => RunStore.use((runs) => runs.append(records, state)))
+  yield* stored.pipe(
     Effect.mapError((error) => (error._tag === "RunExists" ? usage(error.message) : asFailure(error))),
     Effect.provide(store.runs)
   )
-  if (json) return screen.out(`${Text.json({ runs: [...journals.keys()] })}\n`)
+  if (json) return screen.out(`${Text.json({ runs: journals.map(({ state }) => state.runId) })}\n`)
   for (const id of roots) screen.out(`${Text.flat(id)}\n`)
 })
 
-/** Returns the journals of a file, tasks first. */
+/** Returns the journals of a file, each with the state that it leads to. Tasks come first: a list shows a root once they are there. */
 const journalsIn = Effect.fnUntraced(function* (text: string, name: string) {
   const codec = RunCodec.make()
-  const lines = text.split("\n").flatMap((line, index) => (line.trim() === "" ? [] : [{ line, number: index + 1 }]))
-  const records = yield* Effect.forEach(lines, ({ line, number }) =>
+  const records = yield* Effect.forEach(numberedLines(text), ({ line, number }) =>
     Result.match(codec.decodeRecord(line), {
       onFailure: (error) => Effect.fail(usage(`line ${number} of ${name}: ${Text.excerpt(error.message, 300)}`)),
       onSuccess: (record) => Effect.succeed(withoutSettings(record))
     })
   )
-  return new Map([...Map.groupBy(records, ({ runId }) => runId)].toReversed())
+  return [...Map.groupBy(records, ({ runId }) => runId).values()].toReversed().flatMap((records) => {
+    const state = RunStates.fold(records)
+    return state === undefined || !Arr.isReadonlyArrayNonEmpty(records) ? [] : [{ records, state }]
+  })
 })
 
 const withoutSettings = (record: RunRecord): RunRecord => ({
@@ -105,10 +106,4 @@ const withoutSettings = (record: RunRecord): RunRecord => ({
     record.delta.context === undefined
       ? record.delta
       : { ...record.delta, context: Settings.without(record.delta.context) }
-})
-
-const append = Effect.fnUntraced(function* (records: ReadonlyArray<RunRecord>) {
-  const state = RunStates.fold(records)
-  if (state === undefined || !Arr.isReadonlyArrayNonEmpty(records)) return
-  yield* RunStore.use((runs) => runs.append(records, state))
 })

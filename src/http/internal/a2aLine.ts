@@ -17,7 +17,7 @@ import type { Json, JsonObject } from "../../internal/base/json.ts"
 import { parseJson } from "../../internal/base/json.ts"
 import { redact } from "../../internal/base/redact.ts"
 import { flat, shorten } from "../../internal/base/text.ts"
-import { errorCode } from "../../internal/base/transient.ts"
+import { errorCode, isUnconnected } from "../../internal/base/transient.ts"
 import type { Limits } from "../../Limits.ts"
 import { A2aError } from "../A2aError.ts"
 import * as Wire from "./a2aWire.ts"
@@ -38,11 +38,7 @@ export const failure = ({ name }: Pick<Peer, "name">, reason: A2aError["reason"]
 /** Reads a JSON document. */
 export const document = (peer: Peer, url: string): Effect.Effect<unknown, A2aError> => {
   const request = HttpClientRequest.get(url, { headers: { accept: "application/json" } })
-  return Effect.flatMap(request.pipe(send(peer)), (response) => body(peer, response)).pipe(
-    Effect.flatMap((text) => json(peer, text)),
-    Effect.scoped,
-    inTime(peer)
-  )
+  return received(peer, request, (text) => json(peer, text))
 }
 
 /** Calls a method, and returns its result. */
@@ -52,13 +48,7 @@ export const call = (
   method: Wire.Method,
   params: JsonObject
 ): Effect.Effect<Json, A2aError> =>
-  Effect.flatMap(send(peer)(rpc(endpoint, method, params, "application/json")), (response) =>
-    body(peer, response)
-  ).pipe(
-    Effect.flatMap((text) => resultOf(peer, text)),
-    Effect.scoped,
-    inTime(peer)
-  )
+  received(peer, rpc(endpoint, method, params, "application/json"), (text) => resultOf(peer, text))
 
 /** Calls a method, and emits the updates that follow. An agent may reply with one instead of a stream. */
 export const updates = (
@@ -100,6 +90,18 @@ const rpc = (
 
 // ---------------------------------------------------------------- responses
 
+/** Sends a request and reads the whole of its response. */
+const received = <A>(
+  peer: Peer,
+  request: HttpClientRequest.HttpClientRequest,
+  read: (text: string) => Effect.Effect<A, A2aError>
+): Effect.Effect<A, A2aError> =>
+  Effect.flatMap(send(peer)(request), (response) => body(peer, response)).pipe(
+    Effect.flatMap(read),
+    Effect.scoped,
+    inTime(peer)
+  )
+
 /** Sends a request, and takes its response if that is one of success. */
 const send =
   (peer: Peer) =>
@@ -108,9 +110,8 @@ const send =
       .execute(request)
       .pipe(
         Effect.mapError((error) => {
-          const code = errorCode(error)
-          return unsent.has(code ?? "")
-            ? failure(peer, "connect", `cannot be reached (${code})`)
+          return isUnconnected(error)
+            ? failure(peer, "connect", `cannot be reached (${errorCode(error)})`)
             : failure(peer, "disconnected", "cannot be reached, or closed the connection")
         }),
         Effect.flatMap((response) =>
@@ -119,16 +120,6 @@ const send =
             : Effect.flatMap(refused(peer, response, request.url), Effect.fail)
         )
       )
-
-// Codes of connections that were never made.
-const unsent: ReadonlySet<string> = new Set([
-  "ECONNREFUSED",
-  "ENOTFOUND",
-  "EAI_AGAIN",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-  "UND_ERR_CONNECT_TIMEOUT"
-])
 
 /** The error of a response that is none of success. It may hold an error of the protocol. */
 const refused = (peer: Peer, response: HttpClientResponse, url: string): Effect.Effect<A2aError> => {

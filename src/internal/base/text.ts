@@ -202,3 +202,7 @@ export class Pieces {
     return whole + half + run + last
   }
 }
+
+/** The lines of a text that are not blank, with their numbers from 1. */
+export const numberedLines = (text: string): ReadonlyArray<{ readonly line: string; readonly number: number }> =>
+  text.split("\n").flatMap((line, index) => (line.trim() === "" ? [] : [{ line, number: index + 1 }]))

@@ -33,6 +33,18 @@ export const errorCode = (error: unknown): string | undefined => {
   return undefined
 }
 
+/** Is this the failure of a connection that was never made, so that nothing was sent? */
+export const isUnconnected = (error: unknown): boolean => unconnected.has(errorCode(error) ?? "")
+
+const unconnected: ReadonlySet<string> = new Set([
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "UND_ERR_CONNECT_TIMEOUT"
+])
+
 const codeShape = /^[A-Za-z]\w{1,63}$/
 
 /** Reads a `retry-after` header that is a number. */

@@ -7,7 +7,8 @@ import * as Semaphore from "effect/Semaphore"
 import type { Call, CallResult } from "../../Call.ts"
 import { RunPaused } from "../../KernelError.ts"
 import type { Delta, Stop } from "../../RunState.ts"
-import * as Usage from "../../Usage.ts"
+import type * as Usage from "../../Usage.ts"
+import * as Expense from "../words/expense.ts"
 import { isJsonObject, type Json } from "../base/json.ts"
 import { ask, defer, deferred, hookArgs, pause, stopDeferred } from "./askHooks.ts"
 import { type AskingResult, isAsking } from "../target/callAsks.ts"
@@ -85,13 +86,7 @@ const pausedBy = (run: Run, { asks }: AskingResult): RunPaused =>
 
 const returning = (asking: ReadonlyArray<AskingResult>): Delta => {
   const spent = asking.reduce<Usage.Expense | undefined>(
-    (sum, { spent }) =>
-      spent === undefined
-        ? sum
-        : {
-            usage: Usage.add(sum?.usage ?? Usage.zero, spent.usage),
-            costUsd: (sum?.costUsd ?? 0) + spent.costUsd
-          },
+    (sum, { spent }) => (spent === undefined ? sum : Expense.plus(sum, spent)),
     undefined
   )
   return {

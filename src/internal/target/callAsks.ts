@@ -13,6 +13,7 @@ import * as Policy from "../../Policy.ts"
 import type { Answer, Question } from "../../RunState.ts"
 import type { CallScope } from "../../Skill.ts"
 import * as Usage from "../../Usage.ts"
+import * as Expense from "../words/expense.ts"
 import { askPolicy } from "../policy/askPolicy.ts"
 import { ask as askModel } from "../prompt/sideCall.ts"
 import type { Asking, Reply, Sampling } from "../words/asking.ts"
@@ -62,13 +63,9 @@ export const make = (run: Run, call: Call): Asks => {
     })
   const sampled = (sampling: Sampling) =>
     Effect.map(sample(run, sampling), (reply) => {
-      const expense = reply.spent ?? { usage: Usage.zero, costUsd: 0 }
-      spent = {
-        usage: Usage.add(spent?.usage ?? Usage.zero, expense.usage),
-        costUsd: (spent?.costUsd ?? 0) + expense.costUsd,
-        turns: 0
-      }
-      return { text: reply.text, model: reply.model, finishReason: reply.finishReason, usage: reply.usage }
+      const { costUsd, usage } = reply
+      spent = { ...Expense.plus(spent, { usage: usage ?? Usage.zero, costUsd }), turns: 0 }
+      return { text: reply.text, model: reply.model, finishReason: reply.finishReason, usage }
     })
   return {
     answered: run.state.questions.flatMap(({ answer, asking, callId }) =>

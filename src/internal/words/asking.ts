@@ -2,6 +2,7 @@
  * What a call may ask for while it runs: an answer of a person, or a reply of a model.
  */
 
+import * as Schema from "effect/Schema"
 import type { Message } from "../../Message.ts"
 import type { FinishReason } from "../../StreamPart.ts"
 import type { Usage } from "../../Usage.ts"
@@ -23,6 +24,14 @@ export interface Asking {
   /** The name by which a policy decides whether anybody is asked. Default: the name of the call. */
   readonly name?: string
 }
+
+/** What a call asks for, as JSON. */
+export const askingJson = Schema.Struct({
+  message: Schema.String,
+  form: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
+  url: Schema.optionalKey(Schema.String),
+  name: Schema.optionalKey(Schema.String)
+})
 
 /**
  * What a person replied: agreed, with the values of the form, refused, or neither.

@@ -6,7 +6,7 @@
 import type { McpClientError } from "effect/ai/McpClientError"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
-import { errorCode, retryAfterDate, retryAfterNumber } from "../../internal/base/transient.ts"
+import { errorCode, isUnconnected, retryAfterDate, retryAfterNumber } from "../../internal/base/transient.ts"
 import { redact } from "../../internal/base/redact.ts"
 import { McpError } from "../../KernelError.ts"
 import type { HttpServer, McpServer } from "../McpConfig.ts"
@@ -24,7 +24,7 @@ export const fateOf = ({ reason }: McpClientError): Fate => {
     case "ClosedError":
       return reason.sessionExpired === true ? "refused" : "lost"
     case "TransportError":
-      return unsent.has(errorCode(reason.cause) ?? "") ? "refused" : "lost"
+      return isUnconnected(reason.cause) ? "refused" : "lost"
     case "HttpError":
       // The protocol wants 404 for a session that is gone, which is a closed one here; some servers answer 400.
       if (reason.status === 400 && /\bsession\b/i.test(reason.description ?? "")) return "refused"
@@ -33,16 +33,6 @@ export const fateOf = ({ reason }: McpClientError): Fate => {
       return "answered"
   }
 }
-
-// Codes of connections that were never made.
-const unsent: ReadonlySet<string> = new Set([
-  "ECONNREFUSED",
-  "ENOTFOUND",
-  "EAI_AGAIN",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-  "UND_ERR_CONNECT_TIMEOUT"
-])
 
 /** The parameters of challenges, such as `Bearer resource_metadata="…", scope="…"`. Of two the last one counts. */
 export const parametersOf = (...challenges: ReadonlyArray<string>): ReadonlyMap<string, string> => {

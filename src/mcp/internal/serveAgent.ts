@@ -8,6 +8,7 @@ import * as Schema from "effect/Schema"
 import type { Agent } from "../../Agent.ts"
 import { isJsonObject, type Json } from "../../internal/base/json.ts"
 import { shorten } from "../../internal/base/text.ts"
+import { askingJson } from "../../internal/words/asking.ts"
 import * as Kernel from "../../Kernel.ts"
 import type { ResumeError, RunError, RunPaused } from "../../KernelError.ts"
 import type { Answer, RunResult } from "../../RunState.ts"
@@ -54,13 +55,7 @@ const Question = Schema.Struct({
   name: Schema.String,
   input: Schema.Json,
   reason: Schema.String,
-  asking: Schema.optionalKey(
-    Schema.Struct({
-      message: Schema.String,
-      form: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
-      url: Schema.optionalKey(Schema.String)
-    })
-  )
+  asking: Schema.optionalKey(askingJson)
 })
 
 const decode = Schema.decodeUnknownOption(Schema.Array(Question))

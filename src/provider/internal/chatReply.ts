@@ -21,17 +21,17 @@ export const decoder = (name: string, reply: Reply): Decoder => {
   let hasSpoken = false
   let hasDeltas = false
   const keys = new Map<number, string>()
-  const signatures = new Signatures(name, reply)
+  const signed = new SignedParts(name, reply)
 
   const finish = (given: FinishReason) => {
     if (reply.isFinished) return
-    signatures.end()
+    signed.end()
     reply.finish(refused ? "content-filter" : given === "stop" && reply.hasCalls ? "tool-calls" : given, toUsage(usage))
   }
 
   const say = (message: Fields | undefined, isWhole: boolean) => {
     thoughtOf(reply, message)
-    signatures.thought(message)
+    signed.thought(message)
     speak(reply, message?.["content"])
     const refusal = text(message, "refusal")
     if (refusal !== undefined) {
@@ -44,7 +44,7 @@ export const decoder = (name: string, reply: Reply): Decoder => {
     const hasAll = pieces.length > 1 && pieces.length === reply.callCount
     pieces.forEach((piece, place) => {
       const key = readCall(reply, keys, piece, isWhole, hasAll ? keyAt(place) : undefined)
-      if (key !== undefined) signatures.call(key, piece)
+      if (key !== undefined) signed.call(key, piece)
     })
   }
 
@@ -90,7 +90,7 @@ const introduce = (reply: Reply, chunk: Fields): boolean => {
 }
 
 /** What a vendor signs and wants back with the next request: thoughts and calls. */
-class Signatures {
+class SignedParts {
   readonly #name: string
   readonly #reply: Reply
   readonly #calls = new Set<string>()

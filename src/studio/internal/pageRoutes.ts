@@ -60,7 +60,8 @@ const session = (base: string, { cookie, cookieName, isToken }: Secrets): Respon
     Number(headers["content-length"] ?? Infinity) > 1_000 ? Effect.fail(new Unauthorized()) : Effect.orDie(text)
   ).pipe(
     Effect.flatMap(Schema.decodeUnknownEffect(Token)),
-    Effect.filterOrFail(({ token }) => isToken(token)),
+    Effect.flatMap(({ token }) => isToken(token)),
+    Effect.filterOrFail((isKnown) => isKnown),
     Effect.mapError(() => new Unauthorized()),
     Effect.map(() =>
       HttpServerResponse.setCookieUnsafe(

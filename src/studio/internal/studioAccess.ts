@@ -6,7 +6,8 @@
 import * as Effect from "effect/Effect"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Redacted from "effect/Redacted"
-import { createHash, randomBytes, timingSafeEqual } from "node:crypto"
+import { createHash, randomBytes } from "node:crypto"
+import { isSame } from "../../internal/base/secrets.ts"
 import type { Authenticate, Caller } from "../../http/Access.ts"
 import { Forbidden, Unauthorized } from "../../http/HttpProblem.ts"
 
@@ -15,7 +16,7 @@ export interface Secrets {
   /** The name of the cookie: two studios of one machine keep theirs apart. */
   readonly cookieName: string
   readonly cookie: Redacted.Redacted
-  readonly isToken: (text: string) => boolean
+  readonly isToken: (text: string) => Effect.Effect<boolean>
   readonly authenticate: Authenticate
 }
 
@@ -30,26 +31,18 @@ export const random = (): Redacted.Redacted => Redacted.make(randomBytes(32).toS
 
 export const make = (token: Redacted.Redacted, readOnly: boolean): Secrets => {
   const cookie = random()
-  const cookieName = `kernai-studio-${digest(Redacted.value(token)).toString("hex").slice(0, 8)}`
+  const cookieName = `kernai-studio-${createHash("sha256").update(Redacted.value(token)).digest("hex").slice(0, 8)}`
   return {
     cookie,
     cookieName,
     isToken: (text) => isSame(text, token),
-    authenticate: Effect.flatMap(
-      HttpServerRequest.HttpServerRequest,
-      (request): Effect.Effect<Caller, Unauthorized | Forbidden> => {
-        if (!isSame(request.cookies[cookieName] ?? "", cookie)) return Effect.fail(new Unauthorized())
-        if (request.method === "GET") return Effect.succeed(caller)
-        if (readOnly) return Effect.fail(new Forbidden({ detail: "this studio is read-only" }))
-        return request.headers[changeHeader] === "1"
-          ? Effect.succeed(caller)
-          : Effect.fail(new Forbidden({ detail: `a change needs the header ${changeHeader}: 1` }))
-      }
-    )
+    authenticate: Effect.gen(function* () {
+      const request = yield* HttpServerRequest.HttpServerRequest
+      if (!(yield* isSame(request.cookies[cookieName] ?? "", cookie))) return yield* new Unauthorized()
+      if (request.method === "GET") return caller
+      if (readOnly) return yield* new Forbidden({ detail: "this studio is read-only" })
+      if (request.headers[changeHeader] === "1") return caller
+      return yield* new Forbidden({ detail: `a change needs the header ${changeHeader}: 1` })
+    })
   }
 }
-
-const digest = (text: string): Buffer => createHash("sha256").update(text).digest()
-
-const isSame = (text: string, secret: Redacted.Redacted): boolean =>
-  timingSafeEqual(digest(text), digest(Redacted.value(secret)))

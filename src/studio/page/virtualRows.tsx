@@ -37,8 +37,9 @@ export const VirtualRows = <A,>({ draw, label, level, onSelect, rows, selected }
   const first = Math.max(0, Math.floor(top.value / height) - spare)
   const shown = rows.slice(first, first + Math.ceil(room.value / height) + 2 * spare)
   const move = (event: KeyboardEvent) => {
-    const row = rows[selected + stepOf(event.key)]
-    if (stepOf(event.key) === 0 || row === undefined) return
+    const by = stepOf(event.key)
+    const row = rows[selected + by]
+    if (by === 0 || row === undefined) return
     event.preventDefault()
     onSelect(row)
   }
