@@ -6,6 +6,7 @@ import type * as Arr from "effect/Array"
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Queue from "effect/Queue"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
@@ -35,6 +36,8 @@ interface Runs {
   readonly kept: Map<string, Kept>
   readonly ended: Ended.EndedRuns
   readonly followers: Set<Follower>
+  /** Called with each run that is offered. */
+  readonly listeners: Set<(runId: string) => void>
   readonly clock: Clock.Clock
   readonly cancellations: Cancellations.Cancellations
   isOver: boolean
@@ -67,6 +70,7 @@ export const make = (limits: Ended.EndedLimits, clock: Clock.Clock): Memory => {
     kept: new Map(),
     ended: Ended.make(limits),
     followers: new Set(),
+    listeners: new Set(),
     cancellations: Cancellations.make(),
     clock,
     isOver: false
@@ -86,6 +90,7 @@ export const make = (limits: Ended.EndedLimits, clock: Clock.Clock): Memory => {
         Effect.suspend(() =>
           runs.kept.get(runId)?.state.status.type === "cancelled" ? Effect.void : runs.cancellations.of(runId)
         ),
+      offers: offersOf(runs),
       remove: (runIds) =>
         Effect.sync(() => {
           for (const runId of runIds) remove(runs, runId)
@@ -222,7 +227,7 @@ const heldFor = (clock: Clock.Clock, workerId: string, millis: number, before: H
 }
 
 const acquire = (
-  { clock, kept }: Runs,
+  { clock, kept, listeners }: Runs,
   runId: string,
   claim: Claim
 ): Effect.Effect<void, RunBusy | RunNotFound | ConcurrentAppendError | StoreError> => {
@@ -237,8 +242,24 @@ const acquire = (
   const moved = movedSince(claim, headOf(run.state))
   if (moved !== undefined) return Effect.fail(moved)
   run.lease = heldFor(clock, claim.workerId, lease.success, held)
+  if (lease.success === 0) for (const listener of listeners) listener(runId)
   return Effect.void
 }
+
+/** Runs as they are offered. Without a listener an offer is found by the next look. */
+const offersOf = ({ listeners }: Runs): Stream.Stream<string> =>
+  Stream.callback<string>(
+    (queue) =>
+      Effect.acquireRelease(
+        Effect.sync(() => {
+          const listener = (runId: string) => Queue.offerUnsafe(queue, runId)
+          listeners.add(listener)
+          return listener
+        }),
+        (listener) => Effect.sync(() => listeners.delete(listener))
+      ),
+    { bufferSize: 1_000, strategy: "sliding" }
+  )
 
 const release = ({ kept }: Runs, runId: string, workerId: string): void => {
   const run = kept.get(runId)
