@@ -17,6 +17,7 @@ import type { RunRecord, RunState } from "../../RunState.ts"
 import type { Claim, Lease, RunFilter, RunHead, RunStoreShape } from "./runStoreTypes.ts"
 import { isEmpty } from "../base/json.ts"
 import * as Mailbox from "../base/mailbox.ts"
+import { atOnce } from "./appendAtOnce.ts"
 import { open } from "../state/state.ts"
 import * as Cancellations from "./cancellations.ts"
 import * as Ended from "./endedRuns.ts"
@@ -77,7 +78,7 @@ export const make = (limits: Ended.EndedLimits, clock: Clock.Clock): Memory => {
   }
   const find = (runId: string) => Option.fromUndefinedOr(runs.kept.get(runId))
   return {
-    store: {
+    store: atOnce({
       append: (records, state) => Effect.suspend(() => append(runs, records, state)),
       load: (runId) => Effect.sync(() => Option.map(find(runId), ({ state }) => open(state))),
       head: (runId) => Effect.sync(() => Option.map(find(runId), (run) => headIn(runs, run))),
@@ -95,7 +96,7 @@ export const make = (limits: Ended.EndedLimits, clock: Clock.Clock): Memory => {
         Effect.sync(() => {
           for (const runId of runIds) remove(runs, runId)
         })
-    },
+    }),
     end: () => {
       runs.isOver = true
       for (const { mailbox } of runs.followers) mailbox.end()
