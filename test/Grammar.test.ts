@@ -5,16 +5,17 @@ import { final } from "./support/blocks.ts"
 import * as Gbnf from "./support/gbnf.ts"
 import { cases } from "./support/property.ts"
 import { byName, output, replyFault, scope, skills } from "./support/spoken.ts"
+import { times } from "./support/longRun.ts"
 
 const options: Grammar.Options = { skills, protocols: [{ name: "mcp" }, { name: "graphql" }], workflows: true, output }
 const grammar = Grammar.make(options)
 const faultOf = replyFault(true)
 const listener = { text: () => {}, block: () => {}, part: () => {} }
 describe("Grammar", () => {
-  it("samples 10,000 replies that parse as blocks and fit the skills they call, using every production", () => {
+  it("samples replies that parse as blocks and fit the skills they call, using every production", () => {
     const drawn = Grammar.sampler(grammar, 42)
     const kinds = new Set<string>()
-    for (let count = 0; count < 10_000; count++) {
+    for (let count = 0; count < times(10_000, 2_000); count++) {
       const reply = drawn.next()
       const fault = faultOf(reply)
       if (fault !== undefined) assert.fail(`${fault}\n${reply}`)
@@ -27,7 +28,7 @@ describe("Grammar", () => {
   it("is written as GBNF that a GBNF parser reads, and matches the samples and nothing else", () => {
     const fits = Gbnf.matcher(Gbnf.read(Grammar.toGbnf(grammar)))
     const drawn = Grammar.sampler(grammar, 7)
-    for (let count = 0; count < 2_000; count++) {
+    for (let count = 0; count < times(2_000, 300); count++) {
       const reply = drawn.next()
       assert.isTrue(fits(reply), reply)
     }
@@ -133,7 +134,7 @@ describe("Grammar", () => {
       { type: "array", minItems: 1e9, items: false },
       { type: "object", properties: Object.fromEntries(Array.from({ length: 2_000 }, (_, key) => [`k${key}`, {}])) },
       { type: "object", properties: { ["__proto__"]: { type: "string" }, constructor: true, "": { const: {} } } },
-      { enum: Array.from({ length: 5_000 }, (_, index) => index) },
+      { enum: Array.from({ length: times(5_000, 500) }, (_, index) => index) },
       deep(200),
       wide
     ]

@@ -123,8 +123,8 @@ describe("FileRunStore, on disk", () => {
           return silent
         })
         // Each of the eight bits of a byte is flipped by a step that is odd.
-        assert.deepStrictEqual(yield* find(1, LongRun.isLong ? 1 : 11), [])
-        assert.deepStrictEqual(yield* find(4, LongRun.isLong ? 1 : 31), [])
+        assert.deepStrictEqual(yield* find(1, LongRun.times(1, 53)), [])
+        assert.deepStrictEqual(yield* find(4, LongRun.times(1, 151)), [])
       }),
     LongRun.isLong ? 1_200_000 : 120_000
   )

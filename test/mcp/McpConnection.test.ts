@@ -26,6 +26,7 @@ import { interruptingAt } from "../support/interrupting.ts"
 import * as Support from "../support/mcp/connect.ts"
 import { serve as everything } from "../support/mcp/everything.ts"
 import * as Http from "../support/mcp/httpServer.ts"
+import { quickly } from "../support/longRun.ts"
 
 layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("McpConnection", (it) => {
   describe("reaches real servers", () => {
@@ -55,12 +56,13 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
 
     it.effect("server-everything over stdio", () => usesEverything(Support.node(Support.everythingScript, "stdio")))
 
-    it.effect("server-everything over Streamable HTTP", () =>
-      Effect.flatMap(everything("streamableHttp"), ({ url }) => usesEverything({ url }))
-    )
-
-    it.effect("server-everything over legacy SSE", () =>
-      Effect.flatMap(everything("sse"), ({ url }) => usesEverything({ url }))
+    const overHttp = [
+      ["Streamable HTTP", "streamableHttp"],
+      ["legacy SSE", "sse"]
+    ] as const
+    it.effect.each(quickly(overHttp, ([, transport]) => transport === "streamableHttp"))(
+      "server-everything over %s",
+      ([, transport]) => Effect.flatMap(everything(transport), ({ url }) => usesEverything({ url }))
     )
 
     it.effect("server-filesystem, which reads what it wrote", () =>

@@ -30,6 +30,7 @@ import { fileURLToPath } from "node:url"
 import { frameLength } from "../../src/internal/base/bounds.ts"
 import * as Support from "../support/mcp/connect.ts"
 import { noted, offered, skills } from "../support/mcp/offered.ts"
+import { quickly } from "../support/longRun.ts"
 
 const script = fileURLToPath(new URL("../support/mcp/offered.ts", import.meta.url))
 const bin = fileURLToPath(new URL("../../bin/kernai.mjs", import.meta.url))
@@ -106,6 +107,8 @@ const hurried = <A, E, R>(body: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> 
     return Effect.provideService(body, Clock.Clock, quick)
   })
 
+const revisions = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"] as const
+
 describe("McpServe", () => {
   describe("works with the official client", () => {
     it.live("over standard streams, with logs on the error stream", () =>
@@ -128,7 +131,7 @@ describe("McpServe", () => {
       }).pipe(Effect.provide(registry))
     )
 
-    it.live.each(["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"] as const)(
+    it.live.each(quickly(revisions, (revision) => revision === "2025-06-18" || revision === "2026-07-28"))(
       "and our own client of revision %s",
       (protocolVersion) =>
         Effect.gen(function* () {

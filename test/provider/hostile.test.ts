@@ -6,8 +6,9 @@ import type { ProviderError } from "../../src/KernelError.ts"
 import * as Limits from "../../src/Limits.ts"
 import { Cassette } from "../../src/testing/index.ts"
 import { cassettes, finishOf, read, request, stub, vendor } from "../support/provider.ts"
+import { times } from "../support/longRun.ts"
 
-const rounds = 60
+const rounds = times(60, 15)
 
 /** A generator of numbers below one, the same for the same seed. */
 const drawing = (seed: number) => {
