@@ -64,9 +64,7 @@ export const cluster = async (): Promise<ReadonlyArray<Line>> => [
     "test/RunWorker.test.ts"
   ]),
   existing("1. runs start by cron, once whatever the number of processes", ["test/internal/kernel/schedule.test.ts"]),
-  existing("1. a worker without a cluster declines questions at their deadline, once, on every store", [
-    "test/internal/worker/deadlines.test.ts"
-  ]),
+  missing("1. a worker without a cluster declines questions at their deadline", "only runners of a cluster do"),
   ...figures("worker"),
   ...figures("cluster"),
   ...faults(),

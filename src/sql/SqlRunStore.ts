@@ -2,8 +2,8 @@
  * Keeps runs in a database.
  *
  * Works on any `SqlClient` of SQLite or PostgreSQL, and several processes may share the database. An append is one row;
- * of two appends at the same revision the database accepts one. Bodies are JSON text, keys are escaped, and every value
- * is a bound parameter.
+ * of two appends at the same revision the database accepts one. PostgreSQL stores rows that are appended at the same time
+ * in one transaction. Bodies are JSON text, keys are escaped, and every value is a bound parameter.
  *
  * @since 0.1.0
  */
@@ -25,11 +25,13 @@ import * as RunCodec from "../RunCodec.ts"
 import * as RunStore from "../RunStore.ts"
 import type { StoreError } from "../RunStore.ts"
 import * as Announcer from "./internal/announcer.ts"
+import * as GroupAppend from "./internal/groupAppend.ts"
 import * as Key from "./internal/key.ts"
 import * as Tables from "./internal/runTables.ts"
 import * as Append from "./internal/sqlAppend.ts"
 import { failed, orLost } from "./internal/sqlFault.ts"
 import * as Heads from "./internal/sqlHeads.ts"
+import * as SqliteAppend from "./internal/sqliteAppend.ts"
 import * as Journal from "./internal/sqlJournal.ts"
 import * as Offers from "./internal/sqlOffers.ts"
 import * as SqliteClient from "./SqliteClient.ts"
@@ -84,7 +86,12 @@ const build = Effect.fnUntraced(function* (options: Options = {}, attempt?: Sqli
       })
     yield* Effect.forkScoped(Stream.runForEach(options.changes, noted))
   }
-  const database = { sql, journal, followers, cancellations, marks: Marks.make(), attempt, announce }
+  // Closed before the announcer: what it still writes is announced.
+  const appendRow = yield* sql.onDialectOrElse({
+    pg: () => GroupAppend.make(sql),
+    orElse: () => Effect.succeed((row: Tables.Row) => SqliteAppend.append(sql, row))
+  })
+  const database = { sql, journal, followers, cancellations, marks: Marks.make(), attempt, announce, appendRow }
   return storeOf(database, heads, offers, options.pollInterval ?? "500 millis")
 })
 

@@ -33,9 +33,8 @@ import { shown } from "../run/shown.ts"
 import type { Limit } from "../run/timeLimit.ts"
 
 /** A value that was kept, as facts of a result, and the event about it. */
-export interface Answer {
+export interface Answer extends Pick<CallResult, "message" | "metadata" | "spent"> {
   readonly output: ReadonlyArray<Content>
-  readonly facts?: Pick<CallResult, "message" | "metadata" | "spent"> | undefined
   readonly event: LiveEvent
   /** Runs after the event. */
   readonly after?: Effect.Effect<unknown>
@@ -148,7 +147,7 @@ const skillTarget = (run: Run, call: Call, skill: AnySkill): Target => {
     },
     perform: reporting(run, call, skill, input, asks),
     keep: (value, durationMs) =>
-      Effect.flatMapEager(keep(run, value, Skills.toOutput), (kept) => {
+      Effect.flatMap(keep(run, value, Skills.toOutput), (kept) => {
         const odd = unexpected(skill, kept)
         return odd === undefined
           ? Effect.succeed(skillAnswer(run, call, name, withIds(value, kept), kept, durationMs))
@@ -200,7 +199,7 @@ const skillAnswer = (
     metadata === undefined && truncated === undefined ? undefined : { metadata: { ...metadata, ...truncated } }
   return {
     output: content,
-    facts,
+    ...facts,
     event: {
       type: "skill_result",
       skill,
@@ -209,7 +208,7 @@ const skillAnswer = (
       ...mediaIn(content),
       durationMs,
       ...facts,
-      ...(truncated && { truncated: true })
+      ...(truncated === undefined ? {} : { truncated: true })
     }
   }
 }
@@ -312,7 +311,7 @@ const protocolTarget = (run: Run, call: Call, protocol: AnyProtocol): Target => 
     started: { type: "protocol_execute", protocol: name, callId, request },
     perform: Effect.suspend(() => protocol.handle(blockOf(protocol, call, request), scope)),
     keep: (value, durationMs) => {
-      const event = (result: Json, more: object | undefined): LiveEvent => ({
+      const event = (result: Json, more: object): LiveEvent => ({
         type: "protocol_result",
         protocol: name,
         callId,
@@ -323,7 +322,7 @@ const protocolTarget = (run: Run, call: Call, protocol: AnyProtocol): Target => 
       return isWholeMessage(value)
         ? Effect.succeed({
             output: [],
-            facts: { message: value },
+            message: value,
             event: event(firstText(value), { message: plain(value, run.redactor?.text), ...mediaIn(value.content) })
           })
         : Effect.map(keep(run, value, toAnswer), (kept) => ({
@@ -342,9 +341,9 @@ const protocolTarget = (run: Run, call: Call, protocol: AnyProtocol): Target => 
 }
 
 /** The media of an answer, as an event refers to them. */
-const mediaIn = (content: ReadonlyArray<Contents.Content>): { readonly media: ReadonlyArray<MediaRef> } | undefined => {
+const mediaIn = (content: ReadonlyArray<Contents.Content>): { readonly media?: ReadonlyArray<MediaRef> } => {
   const media = references(content)
-  return media.length === 0 ? undefined : { media }
+  return media.length === 0 ? {} : { media }
 }
 
 const firstText = ({ content }: Message): string => Contents.toText(content[0] ?? Contents.text(""))

@@ -35,6 +35,19 @@ export interface Row {
   readonly detail: string
   readonly at: number
   readonly status: string
+  /** The head of a new run, as far as it never changes. */
+  readonly origin?: Origin
+  /** The texts by which the run is found, where they change. */
+  readonly words?: string
+}
+
+/** Fields of a run that never change. */
+export interface Origin {
+  readonly root: string
+  readonly parent: string | null
+  readonly agent: string
+  readonly facts: string
+  readonly created_at: number
 }
 
 /**
@@ -64,24 +77,65 @@ export const paramsOfSqlite = (row: Row, format: number) => {
   return [id, first, records, body, id, format, status, first, first, first, turns, detail, at]
 }
 
-/** The same statement for PostgreSQL, which returns a row if it changed one. The parameters are those of `paramsOfPostgres`. */
+/**
+ * Appends any number of rows for PostgreSQL, each of another run, and returns the keys of the runs that it changed.
+ *
+ * A row is left out where the run has another end or a newer format, does not exist, or exists though the row is its
+ * first. The head of a run, its status and its texts change with the row: all of them are one statement, so they are
+ * stored together or not at all. Parts of a statement do not see what others write: the number of a new run comes from
+ * the part that stores it. Rows are stored in the order of their keys, so two processes do not wait for each other in a
+ * circle. The parameters are those of `paramsOfPostgres`.
+ */
 export const appendPostgres = `
-INSERT INTO kernai_journal (entry, records, body, turns, detail, at)
-SELECT (run::bigint << 32) + $2::integer, $3::integer, $4::text, $5::integer, $6::text, $7::float8
-FROM kernai_runs AS r
-WHERE id = $1::text AND format <= $8::integer AND status = $9::text
-  AND ($2::integer = 1 OR (run::bigint << 32) + $2::integer = (
-    SELECT entry + records FROM kernai_journal
-    WHERE entry < (r.run::bigint << 32) + $2::integer ORDER BY entry DESC LIMIT 1
-  ))
-ON CONFLICT DO NOTHING
-RETURNING 1`
+WITH given AS MATERIALIZED (
+  SELECT g.* FROM json_to_recordset($1::json) AS g (
+    id text, first integer, records integer, body text, turns integer, detail text, at float8, status text,
+    root text, parent text, agent text, facts text, created_at float8, words text
+  ), set_config('lock_timeout', coalesce($3::text, current_setting('lock_timeout')), true)
+), created AS (
+  INSERT INTO kernai_runs (id, root, parent, agent, facts, format, created_at, status)
+  SELECT id, root, parent, agent, facts, $2::integer, created_at, status FROM given WHERE first = 1 ORDER BY id
+  ON CONFLICT (id) DO NOTHING
+  RETURNING run, id
+), begun AS (
+  INSERT INTO kernai_journal (entry, records, body, turns, detail, at)
+  SELECT (run::bigint << 32) + 1, records, body, turns, detail, at FROM created JOIN given USING (id)
+  RETURNING entry
+), following AS (
+  SELECT run, before, (run::bigint << 32) + first AS entry, g.* FROM given AS g CROSS JOIN LATERAL (
+    SELECT run, r.status AS before FROM kernai_runs AS r WHERE id = g.id AND format <= $2::integer LIMIT 1
+  ) AS r
+  WHERE first > 1 AND (run::bigint << 32) + first = (
+    SELECT entry + j.records FROM kernai_journal AS j
+    WHERE entry < (run::bigint << 32) + first ORDER BY entry DESC LIMIT 1
+  )
+), continued AS (
+  INSERT INTO kernai_journal (entry, records, body, turns, detail, at)
+  SELECT entry, records, body, turns, detail, at FROM following ORDER BY entry
+  ON CONFLICT DO NOTHING
+  RETURNING entry
+), appended AS (
+  SELECT run, id, status, status AS before, words
+  FROM created JOIN begun ON entry = (run::bigint << 32) + 1 JOIN given USING (id)
+  UNION ALL
+  SELECT run, id, status, before, words FROM following JOIN continued USING (entry)
+), moved AS (
+  UPDATE kernai_runs AS r SET status = a.status FROM appended AS a WHERE r.run = a.run AND a.status <> before
+), remembered AS (
+  INSERT INTO kernai_words (run, body) SELECT run, words FROM appended WHERE words IS NOT NULL ORDER BY run
+  ON CONFLICT (run) DO UPDATE SET body = excluded.body
+)
+SELECT id FROM appended`
 
-/** The parameters of `appendPostgres`. */
-export const paramsOfPostgres = (row: Row, format: number) => {
-  const { at, body, detail, first, id, records, status, turns } = row
-  return [id, first, records, body, turns, detail, at, format, status]
-}
+/** The parameters of `appendPostgres`, and the longest wait for a lock, where it differs from that of the database. */
+export const paramsOfPostgres = (rows: ReadonlyArray<Row>, format: number, lockTimeout: string | null) => [
+  JSON.stringify(rows.map(flat)),
+  format,
+  lockTimeout
+]
+
+/** A row as one object. What it does not have is null in the database. */
+const flat = ({ origin, ...row }: Row) => ({ ...row, ...origin })
 
 /** The channel on which PostgreSQL announces the key of a run that has new records. */
 export const channel = "kernai_runs"

@@ -19,10 +19,12 @@ import { turnCount } from "../../RunState.ts"
 import * as RunStore from "../../RunStore.ts"
 import type { SqliteClient } from "../SqliteClient.ts"
 import type { Announce } from "./announcer.ts"
+import type { AppendRow } from "./groupAppend.ts"
 import * as Key from "./key.ts"
 import * as Tables from "./runTables.ts"
-import { failed, orLost, readable } from "./sqlFault.ts"
+import { failed, readable } from "./sqlFault.ts"
 import { facts } from "./sqlHeads.ts"
+import { appendAtOnce } from "./sqliteAppend.ts"
 import type { Journal } from "./sqlJournal.ts"
 
 /** A database, and what this process knows of its runs. */
@@ -32,6 +34,8 @@ export interface Database {
   readonly marks: Marks
   readonly followers: Followers
   readonly cancellations: Cancellations
+  /** Appends a row, unless it can be appended at once. */
+  readonly appendRow: AppendRow
   /** Announces a run with new records to other processes, if the database can. */
   readonly announce: Announce | undefined
   /** Runs a statement at once, if the client can. */
@@ -49,8 +53,8 @@ export const append = (
   const encoded = rowOf(records, state)
   if (Result.isFailure(encoded)) return Effect.fail(encoded.failure)
   const row = encoded.success
-  if (isDoneAtOnce(database, row)) return afterwards(database, records, state, row)
-  return write(database, row, state).pipe(
+  if (appendAtOnce(database.attempt, row)) return afterwards(database, records, state, row)
+  return database.appendRow(row).pipe(
     Effect.flatMap((isDone) => (isDone ? Effect.void : unlessStored(database, records, row))),
     Effect.catchTag("SqlError", failed("append")),
     Effect.flatMap(() => afterwards(database, records, state, row))
@@ -59,17 +63,30 @@ export const append = (
 
 const rowOf = (records: Arr.NonEmptyReadonlyArray<RunRecord>, state: RunState): Result.Result<Tables.Row, StoreError> =>
   Result.flatMap(RunCodec.encodeRecords(records), (body) =>
-    Result.map(RunCodec.encodeStatus(state.status), (detail) => ({
-      id: Key.make(state.runId),
-      first: records[0].revision,
-      records: records.length,
-      body,
-      turns: turnCount(state),
-      detail,
-      at: state.updatedAt,
-      status: state.status.type
-    }))
+    Result.map(RunCodec.encodeStatus(state.status), (detail) => {
+      const isNew = records[0].revision === 1
+      return {
+        id: Key.make(state.runId),
+        first: records[0].revision,
+        records: records.length,
+        body,
+        turns: turnCount(state),
+        detail,
+        at: state.updatedAt,
+        status: state.status.type,
+        ...(isNew ? { origin: originOf(state) } : {}),
+        ...(isNew || state.status.type === "completed" ? { words: Search.words(state) } : {})
+      }
+    })
   )
+
+const originOf = (state: RunState): Tables.Origin => ({
+  root: Key.make(state.rootRunId),
+  parent: state.parentRunId === undefined ? null : Key.make(state.parentRunId),
+  agent: Key.make(state.agent),
+  facts: facts(RunStore.headOf(state)),
+  created_at: state.createdAt
+})
 
 /** Succeeds if the records of a rejected row are stored already. */
 const unlessStored = Effect.fnUntraced(function* (
@@ -86,87 +103,6 @@ const unlessStored = Effect.fnUntraced(function* (
   }
   return yield* new ConcurrentAppendError({ runId, expectedSeq: first - 1, actualSeq: found?.revision ?? 0 })
 })
-
-// ---------------------------------------------------------------- writing
-
-/** Appends to a run that keeps running, without a fiber or a queue. Returns false where that is not possible. */
-const isDoneAtOnce = ({ attempt }: Database, row: Tables.Row): boolean =>
-  row.first > 1 &&
-  row.status === "running" &&
-  attempt?.(Tables.appendSqlite, Tables.paramsOfSqlite(row, RunCodec.format)) === true
-
-/** Appends a row. Returns false if it does not follow the stored ones. */
-const write = (database: Database, row: Tables.Row, state: RunState): Effect.Effect<boolean, SqlError> => {
-  if (row.first === 1) return create(database, row, state)
-  if (row.status !== "running") return turn(database, row, state)
-  return Effect.flatMap(insert(database, row), (isDone) => (isDone ? yes : turn(database, row, state)))
-}
-
-const insert = ({ sql }: Database, row: Tables.Row): Effect.Effect<boolean, SqlError> =>
-  Effect.map(
-    sql.onDialectOrElse({
-      pg: () => sql.unsafe(Tables.appendPostgres, Tables.paramsOfPostgres(row, RunCodec.format)),
-      orElse: () => sql.unsafe(`${Tables.appendSqlite} RETURNING 1`, Tables.paramsOfSqlite(row, RunCodec.format))
-    }),
-    (rows) => rows.length > 0
-  )
-
-/** Appends a row that changes the status of its run. */
-const turn = (database: Database, row: Tables.Row, state: RunState): Effect.Effect<boolean, SqlError> => {
-  const { sql } = database
-  const changed = sql`UPDATE kernai_runs SET status = ${row.status} WHERE id = ${row.id}`
-  const ended = state.status.type === "completed" ? remember(database, state) : Effect.void
-  return whole(sql, Effect.andThen(changed, insert(database, row)), ended)
-}
-
-/** Stores a new run. */
-const create = (database: Database, row: Tables.Row, state: RunState): Effect.Effect<boolean, SqlError> => {
-  const { sql } = database
-  const { agent, createdAt, parentRunId, rootRunId } = state
-  const added = sql`
-    INSERT INTO kernai_runs ${sql.insert({
-      id: row.id,
-      root: Key.make(rootRunId),
-      parent: parentRunId === undefined ? null : Key.make(parentRunId),
-      agent: Key.make(agent),
-      facts: facts(RunStore.headOf(state)),
-      format: RunCodec.format,
-      created_at: createdAt,
-      status: row.status
-    })} ON CONFLICT (id) DO NOTHING RETURNING run`
-  const begun = Effect.flatMap(added, (rows) => (rows.length > 0 ? insert(database, row) : no))
-  return whole(sql, begun, remember(database, state))
-}
-
-/** Runs two steps in one transaction, which is rolled back if the first returns false. */
-const whole = (
-  sql: SqlClient,
-  first: Effect.Effect<boolean, SqlError>,
-  second: Effect.Effect<unknown, SqlError>
-): Effect.Effect<boolean, SqlError> =>
-  first.pipe(
-    Effect.flatMap((isDone): Effect.Effect<boolean, SqlError | typeof taken> =>
-      isDone ? Effect.as(second, true) : Effect.fail(taken)
-    ),
-    sql.withTransaction,
-    orLost,
-    Effect.catchIf(
-      (error): error is typeof taken => error === taken,
-      () => no
-    )
-  )
-
-/** Writes the texts by which a run is found. */
-const remember = ({ sql }: Database, state: RunState) => sql`
-  INSERT INTO kernai_words (run, body)
-  SELECT run, ${Search.words(state)} FROM kernai_runs WHERE id = ${Key.make(state.runId)}
-  ON CONFLICT (run) DO UPDATE SET body = excluded.body`
-
-const taken = "taken" as const
-
-const yes = Effect.succeed(true)
-
-const no = Effect.succeed(false)
 
 // ---------------------------------------------------------------- afterwards
 

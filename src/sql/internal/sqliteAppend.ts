@@ -1,0 +1,69 @@
+/**
+ * Appends rows to the journals of a SQLite database.
+ */
+
+import * as Effect from "effect/Effect"
+import type { SqlClient } from "effect/sql/SqlClient"
+import type { SqlError } from "effect/sql/SqlError"
+import * as RunCodec from "../../RunCodec.ts"
+import type { SqliteClient } from "../SqliteClient.ts"
+import * as Tables from "./runTables.ts"
+import { orLost } from "./sqlFault.ts"
+
+/** Appends to a run that keeps running, without a fiber or a queue. Returns false where that is not possible. */
+export const appendAtOnce = (attempt: SqliteClient["attempt"] | undefined, row: Tables.Row): boolean =>
+  row.first > 1 &&
+  row.status === "running" &&
+  attempt?.(Tables.appendSqlite, Tables.paramsOfSqlite(row, RunCodec.format)) === true
+
+/** Appends a row. Returns false if it does not follow the stored ones. */
+export const append = (sql: SqlClient, row: Tables.Row): Effect.Effect<boolean, SqlError> => {
+  if (row.origin !== undefined) return whole(sql, row, create(sql, row, row.origin))
+  const moved = whole(sql, row, sql`UPDATE kernai_runs SET status = ${row.status} WHERE id = ${row.id} RETURNING run`)
+  if (row.status !== "running") return moved
+  return Effect.flatMap(insert(sql, row), (isDone) => (isDone ? yes : moved))
+}
+
+const insert = (sql: SqlClient, row: Tables.Row): Effect.Effect<boolean, SqlError> =>
+  Effect.map(
+    sql.unsafe(`${Tables.appendSqlite} RETURNING 1`, Tables.paramsOfSqlite(row, RunCodec.format)),
+    (rows) => rows.length > 0
+  )
+
+/** Stores a new run without a journal. Returns no row for a run that exists. */
+const create = (sql: SqlClient, { id, status }: Tables.Row, origin: Tables.Origin) => sql`
+  INSERT INTO kernai_runs ${sql.insert({ ...origin, id, format: RunCodec.format, status })}
+  ON CONFLICT (id) DO NOTHING RETURNING run`
+
+/** Changes a run and appends to it in one transaction, which is rolled back if either is not possible. */
+const whole = (
+  sql: SqlClient,
+  row: Tables.Row,
+  changed: Effect.Effect<ReadonlyArray<unknown>, SqlError>
+): Effect.Effect<boolean, SqlError> =>
+  changed.pipe(
+    Effect.flatMap((runs) => (runs.length > 0 ? insert(sql, row) : no)),
+    Effect.flatMap((isDone): Effect.Effect<boolean, SqlError | typeof refused> =>
+      isDone ? Effect.as(remember(sql, row), true) : Effect.fail(refused)
+    ),
+    sql.withTransaction,
+    orLost,
+    Effect.catchIf(
+      (error): error is typeof refused => error === refused,
+      () => no
+    )
+  )
+
+/** Writes the texts by which a run is found. */
+const remember = (sql: SqlClient, { id, words }: Tables.Row): Effect.Effect<unknown, SqlError> =>
+  words === undefined
+    ? Effect.void
+    : sql`
+        INSERT INTO kernai_words (run, body) SELECT run, ${words} FROM kernai_runs WHERE id = ${id}
+        ON CONFLICT (run) DO UPDATE SET body = excluded.body`
+
+const refused = "refused" as const
+
+const yes = Effect.succeed(true)
+
+const no = Effect.succeed(false)
