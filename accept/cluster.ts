@@ -64,7 +64,9 @@ export const cluster = async (): Promise<ReadonlyArray<Line>> => [
     "test/RunWorker.test.ts"
   ]),
   existing("1. runs start by cron, once whatever the number of processes", ["test/internal/kernel/schedule.test.ts"]),
-  missing("1. a worker without a cluster declines questions at their deadline", "only runners of a cluster do"),
+  existing("1. a worker without a cluster declines questions at their deadline, once, on every store", [
+    "test/internal/worker/deadlines.test.ts"
+  ]),
   ...figures("worker"),
   ...figures("cluster"),
   ...faults(),

@@ -50,8 +50,9 @@ export const denied = (reason: string): Decision => ({ _tag: "Denied", reason })
 /**
  * Pauses the run until a person answers. See `Kernel.questions` and `Kernel.answer`.
  *
- * A question that is not answered `within` a time is declined, and the run continues: a runner of a cluster (see
- * `kernai/cluster`) sees to that, also after it was restarted. Without a cluster, the question stays open.
+ * A question that is not answered `within` a time is declined, and the run continues. A `RunWorker` or a runner of a
+ * cluster (see `kernai/cluster`) that has the agent of the run sees to that, whichever process asked. Where there is
+ * neither, the question stays open.
  *
  * @example
  * Policy.confirm("it costs money", { within: "1 day" })

@@ -4,8 +4,9 @@
  * A worker holds a run with a lease that it renews while the run is active. A worker that loses its lease stops at its
  * last record, and the store refuses everything it still appends. When a worker dies, its runs are claimed again after
  * their leases expire, with a backoff schedule. Runs that cannot be claimed cost little and do not hide one that can:
- * each poll reads a page of them, alternating between the oldest and the newest. A worker that is interrupted starts no
- * new run, lets each run finish its step, and releases its leases.
+ * each poll reads a page of them, alternating between the oldest and the newest. A worker declines questions to its runs
+ * that are not answered in time (see `Policy.confirm`), whoever asked them. A worker that is interrupted starts no new
+ * run, lets each run finish its step, and releases its leases.
  *
  * @since 0.1.0
  */
@@ -96,10 +97,17 @@ export const start = Effect.fnUntraced(function* <A extends Runnable<unknown>, R
  * Looks for runs until it is interrupted, and then brings those under way to the end of their step. A run that waits
  * takes a place as soon as it is free, and one that is offered is claimed at once.
  */
-const working = (worker: Worker.Worker, { pollInterval = worker.pollInterval }: Pick<Options, "pollInterval">) => {
-  const looking = Effect.andThen(worker.look, Effect.sleep(Duration.toMillis(pollInterval)))
+const working = (worker: Worker.Worker, { pollInterval }: Pick<Options, "pollInterval">) => {
+  const looking = Effect.andThen(worker.look, Effect.sleep(Duration.toMillis(pollInterval ?? worker.pollInterval)))
   const refilling = Effect.andThen(worker.freed, worker.lookOn)
-  const all = [worker.offered, Effect.forever(looking), Effect.forever(refilling), Effect.forever(worker.due)]
+  const all = [
+    worker.offered,
+    Effect.forever(looking),
+    Effect.forever(refilling),
+    Effect.forever(worker.due),
+    worker.deadlines.watch(pollInterval ?? "5 seconds"),
+    worker.deadlines.keep
+  ]
   return Effect.onInterrupt(Effect.raceAllFirst(all), () => worker.drain)
 }
 

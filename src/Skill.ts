@@ -349,13 +349,15 @@ export function make<const Name extends string, S extends Schema.Constraint, A, 
   const input = Input.fromSchema(options.input)
   const contextOf = contexts(name, options)
   const decode = (params: JsonObject, dialect?: DialectName) =>
-    Effect.mapError(input.decode(params), (issue) => faultOf({ skill: name, input, params, issue, dialect }))
+    Effect.mapErrorEager(input.decode(params), (issue) => faultOf({ skill: name, input, params, issue, dialect }))
   return assemble(
     name,
     options,
     input,
     (params, scope) =>
-      Effect.flatMap(decode(params, scope.dialect), (value) => options.execute(value, contextOf(scope))),
+      Effect.suspend(() =>
+        Effect.flatMapEager(decode(params, scope.dialect), (value) => options.execute(value, contextOf(scope)))
+      ),
     // Input that cannot be encoded again stays as it was.
     (params) => Effect.flatMap(decode(params), (value) => Effect.orElseSucceed(input.encode(value), () => params))
   )
@@ -502,9 +504,11 @@ const contexts = (
   const settings = Settings.make(name, options.config, options.credentials)
   return (scope) => {
     const { report = unheard } = scope
+    const { config, credential } = settings()
     return {
       ...scope,
-      ...settings(),
+      config,
+      credential,
       progress: (progress) => report({ _tag: "Progress", progress }),
       preliminary: (output) => report({ _tag: "Preliminary", output })
     }

@@ -45,6 +45,7 @@ const mutations: { readonly [name: string]: Mutation } = {
     acquire: (runId, claim) => Effect.catchTag(store.acquire(runId, claim), "RunBusy", () => Effect.void)
   }),
   "holds a run that was only offered": (store) => ({
+    offers: undefined,
     acquire: (runId, claim) => store.acquire(runId, { ...claim, lease: claim.lease === 0 ? "1 minute" : claim.lease })
   }),
   "gives a lease whatever the worker saw": (store) => ({

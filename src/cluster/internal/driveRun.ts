@@ -6,7 +6,6 @@
  * have the run, and may die.
  */
 
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -14,7 +13,7 @@ import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
 import { flat } from "../../internal/base/text.ts"
-import { answerBy, expire } from "../../internal/worker/expiry.ts"
+import { answerBy, declineLate } from "../../internal/worker/expiry.ts"
 import { giveUp } from "../../internal/worker/giveUp.ts"
 import { patience } from "../../internal/worker/pollBackoff.ts"
 import { tell } from "../../internal/worker/workerLoop.ts"
@@ -39,7 +38,7 @@ export const drive = Effect.fnUntraced(function* <R>(
     if (head === undefined) return rested
     const next = nextOf(head, message)
     if (next === "rest") {
-      if (yield* isExpired(driver, head)) continue
+      if (yield* declineLate(driver, head)) continue
       return yield* rest(driver, head)
     }
     const exit = yield* bring(driver, head, next === "resume" ? message.how : undefined)
@@ -166,16 +165,6 @@ const resume = <R>(
 }
 
 // ---------------------------------------------------------------- at rest
-
-/** Declines the questions of a run whose time is over. Returns whether the run continues. */
-const isExpired = <R>({ agents, soon, store }: Driver<R>, head: RunHead): Effect.Effect<boolean> =>
-  Effect.flatMap(Clock.currentTimeMillis, (now) =>
-    (answerBy(head) ?? Infinity) > now || !agents.has(head.agent)
-      ? Effect.succeed(false)
-      : soon(expire(store, head)).pipe(
-          Effect.catch((error) => Effect.as(Effect.logDebug("questions were not declined in time", error), false))
-        )
-  )
 
 /** Sends the next try of a run whose failure may pass, and the end of the time of a question, for when it is due. */
 const rest = Effect.fnUntraced(

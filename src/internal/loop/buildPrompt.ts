@@ -6,56 +6,98 @@ import * as Effect from "effect/Effect"
 import type { Prepared } from "../../Hooks.ts"
 import type { BudgetExhaustedError, PromptError } from "../../KernelError.ts"
 import { type Prompt, type PromptContext, simple } from "../../PromptPipeline.ts"
+import type { AnyProtocol } from "../../Protocol.ts"
 import { RunContext } from "../agent/runContext.ts"
 import { extensionError, guarded, isSound } from "../base/effects.ts"
 import { commonPrefix } from "../base/lists.ts"
 import { open, promptLog, State } from "../state/state.ts"
-import { flush } from "./commit.ts"
+import { ask, hookArgs, obey } from "./askHooks.ts"
+import { flush, record } from "./commit.ts"
 import type { FlushError } from "../store/patientStore.ts"
 import type { Draft } from "../run/drafts.ts"
 import { outputSchema } from "../run/output.ts"
 import { canAct, definitions, visibleProtocols, visibleSkills } from "../reply/permissions.ts"
+import { carry, drop } from "../run/nextDelta.ts"
 import type { Run } from "../run/run.ts"
+import type { PrepareError } from "../run/stepErrors.ts"
 import * as Budget from "../run/sharedBudget.ts"
 import { listingOf } from "../reply/skillOffer.ts"
 
-/** Builds the prompt of the open turn. What was used to make it is counted for the tree. */
-export const buildPrompt = Effect.fnUntraced(function* (
-  run: Run
-): Effect.fn.Return<Prompt, PromptError | BudgetExhaustedError | FlushError> {
-  const { budget } = run
-  // Foreign code may take its time, so others see what happened until now.
-  if (isForeign(run)) yield* flush(run)
-  // With an empty budget there is no model call to summarise for.
-  const exhausted = Budget.exhausted(budget)
-  if (exhausted !== undefined) return yield* exhausted
-  const prompt = yield* run.restore(build(run))
-  if (prompt.spent !== undefined) Budget.count(budget, Budget.spentOf(prompt.spent))
-  return prompt
-})
+/** Builds the prompt of the open turn, asks the hook about it and records it. */
+export const recordPrompt = (run: Run): Effect.Effect<void, PrepareError> =>
+  Effect.flatMap(buildPrompt(run), (prompt) => prepare(run, prompt))
 
-const build = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<Prompt, PromptError> {
-  const { agent } = run
-  const instructions = yield* instructionsOf(run)
-  const protocols = yield* visibleProtocols(run)
+const prepare = (run: Run, prompt: Prompt): Effect.Effect<void, PrepareError> => {
+  const hook = run.hooks.onTurnPrepared
+  if (hook === undefined) {
+    record(run, preparedDraft(run, prompt))
+    return Effect.void
+  }
+  // If the hook stops the run, what the prompt used goes into that record.
+  if (prompt.spent !== undefined) carry(run, { spent: prompt.spent })
+  const prepared = { ...prompt, messages: prompt.messages ?? run.state.prompt }
+  const asked = ask(run, "onTurnPrepared", () => hook(hookArgs(run, { prepared })))
+  return Effect.flatMap(asked, ({ control, value }) => {
+    if (control !== undefined && control.type !== "continue") return obey(run, control)
+    drop(run, "spent")
+    record(run, preparedDraft(run, prompt, value))
+    return Effect.void
+  })
+}
+
+/** Builds a prompt. What was used to make it is counted for the tree. */
+const buildPrompt = (run: Run): Effect.Effect<Prompt, PromptError | BudgetExhaustedError | FlushError> =>
+  // Foreign code may take its time, so others see what happened until now.
+  isForeign(run) ? Effect.andThen(flush(run), built(run)) : built(run)
+
+const built = (run: Run): Effect.Effect<Prompt, PromptError | BudgetExhaustedError> =>
+  Effect.suspend((): Effect.Effect<Prompt, PromptError | BudgetExhaustedError> => {
+    // With an empty budget there is no model call to summarise for.
+    const exhausted = Budget.exhausted(run.budget)
+    if (exhausted !== undefined) return Effect.fail(exhausted)
+    return Effect.map(run.restore(build(run)), (prompt) => {
+      if (prompt.spent !== undefined) Budget.count(run.budget, Budget.spentOf(prompt.spent))
+      return prompt
+    })
+  })
+
+const build = (run: Run): Effect.Effect<Prompt, PromptError> =>
+  Effect.flatMapEager(instructionsOf(run), (instructions) =>
+    Effect.flatMap(visibleProtocols(run), (protocols) =>
+      Effect.flatMap(definitions(run), (tools) =>
+        run.isListed
+          ? Effect.flatMap(visibleSkills(run), (skills) =>
+              promptOf(run, { instructions, protocols, tools, listing: listingOf(run, skills) })
+            )
+          : promptOf(run, { instructions, protocols, tools, listing: undefined })
+      )
+    )
+  )
+
+/** What a turn offers its model. */
+interface Offer extends Pick<PromptContext, "instructions" | "tools" | "listing"> {
+  readonly protocols: ReadonlyArray<AnyProtocol>
+}
+
+const promptOf = (run: Run, { instructions, listing, protocols, tools }: Offer): Effect.Effect<Prompt, PromptError> => {
   const context: PromptContext = {
-    agent,
+    agent: run.agent,
     instructions,
     state: isForeign(run) ? open(new State(run.state)) : run.state,
     model: run.model,
     provider: run.provider,
     canAct: canAct(run, protocols),
     protocols: protocols.length === 0 ? none : protocols.map((protocol) => protocol.name),
-    tools: yield* definitions(run),
-    listing: run.isListed ? listingOf(run, yield* visibleSkills(run)) : undefined,
-    outputSchema: outputSchema(agent),
+    tools,
+    listing,
+    outputSchema: outputSchema(run.agent),
     builder: run.builder,
     counter: run.counter,
     redactor: run.redactor,
     middleware: run.middleware
   }
-  return yield* guarded("the prompt", () => run.pipeline.build(context), promptError)
-})
+  return guarded("the prompt", () => run.pipeline.build(context), promptError)
+}
 
 const instructionsOf = ({ agent: { instructions }, state }: Run): Effect.Effect<string, PromptError> =>
   typeof instructions === "string"
@@ -88,7 +130,7 @@ const isForeign = ({ agent, counter, pipeline }: Run): boolean =>
   typeof agent.instructions !== "string" || pipeline !== simple || counter !== undefined
 
 /** The event of a prompt, with what a hook changed in it. */
-export const preparedDraft = (run: Run, prompt: Prompt, changed?: Prepared): Draft => {
+const preparedDraft = (run: Run, prompt: Prompt, changed?: Prepared): Draft => {
   const { spent, tools } = prompt
   const { messages, system } = changed ?? prompt
   const base = messages === undefined ? promptLog(run.state).length : commonPrefix(run.state.prompt, messages)

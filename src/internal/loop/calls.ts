@@ -13,41 +13,45 @@ import { isAsking } from "../target/callAsks.ts"
 import { commit, flush, record } from "./commit.ts"
 import { isRecovered, pauseAsking, recordResult, together } from "./concurrentCalls.ts"
 import { dispatch } from "./dispatch.ts"
-import { accept, openReview, questionMetadata, review } from "./review.ts"
+import { openReview, questionMetadata, review } from "./review.ts"
 import { openTurn, type Run } from "../run/run.ts"
 import type { CallsError, HookError } from "../run/stepErrors.ts"
 import * as Budget from "../run/sharedBudget.ts"
 import { effectsOf } from "../target/targets.ts"
+import { acceptCall, openCalls } from "./stepAtOnce.ts"
 import { runWorkflow } from "./workflow.ts"
 
 /** Opens the calls of the reply. A hook may change them; a policy may refuse them or ask a person. */
 export const startCalls = (run: Run): Effect.Effect<void, HookError> =>
-  run.hooks.onToolCallsStarted === undefined && run.policy === undefined
-    ? Effect.sync(() => record(run, { type: "tool_calls_started" }))
-    : openReview(run)
+  Effect.suspend(() => (openCalls(run) ? Effect.void : openReview(run)))
 
 /** The next step of open calls: wait for answers, review, launch, or close. */
-export const continueCalls = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, CallsError> {
+export const continueCalls = (run: Run): Effect.Effect<void, CallsError> => {
   const result = openTurn(run).completed.at(-1)
   const hook = run.hooks.onToolCallCompleted
-  if (run.state.status.phase === "tool_call_completed" && result !== undefined && hook !== undefined) {
-    const control = yield* settle(run, "onToolCallCompleted", hook, { result })
+  if (run.state.status.phase !== "tool_call_completed" || result === undefined || hook === undefined) return next(run)
+  return Effect.flatMap(settle(run, "onToolCallCompleted", hook, { result }), (control) => {
     if (control !== undefined && control.type !== "continue") defer(run, control)
-  }
-  const { pending } = openTurn(run)
-  if (deferred(run) !== undefined) {
-    // Calls that were under way when the run was cut off end first, as they would have.
-    return yield* pending.some((call) => isRecovered(run, call)) ? launch(run) : stopDeferred(run)
-  }
-  const open = unanswered(run.state.questions)
-  if (open.length > 0) return yield* pause(run, "approval_required", questionMetadata(open))
-  const next = unreviewed(pending)
-  if (next === undefined) {
-    return yield* pending.length > 0 ? launch(run) : Effect.sync(() => record(run, { type: "tool_calls_completed" }))
-  }
-  if (run.hooks.onToolCallStarted === undefined && run.state.questions.length === 0) return accept(run, next)
-  yield* review(run, next)
-})
+    return next(run)
+  })
+}
+
+const next = (run: Run): Effect.Effect<void, CallsError> =>
+  Effect.suspend((): Effect.Effect<void, CallsError> => {
+    const { pending } = openTurn(run)
+    if (deferred(run) !== undefined) {
+      // Calls that were under way when the run was cut off end first, as they would have.
+      return pending.some((call) => isRecovered(run, call)) ? launch(run) : stopDeferred(run)
+    }
+    const open = unanswered(run.state.questions)
+    if (open.length > 0) return pause(run, "approval_required", questionMetadata(open))
+    if (acceptCall(run)) return Effect.void
+    const call = unreviewed(pending)
+    if (call !== undefined) return review(run, call)
+    if (pending.length > 0) return launch(run)
+    record(run, { type: "tool_calls_completed" })
+    return Effect.void
+  })
 
 /** Launches accepted calls: one, several at once, or the tasks of a plan. */
 const launch = (run: Run): Effect.Effect<void, CallsError> => {

@@ -91,7 +91,7 @@ const childTarget = (
       output,
       event: completed(Calls.textOf(result), durationMs),
       ...(after && { after: after(result, durationMs) }),
-      ...(spent && { spent })
+      ...(spent && { facts: { spent } })
     })
   },
   concerns: (error) => concernsRun(run, error),

@@ -4,7 +4,7 @@
 
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
-import type { Call, CallResult } from "../../Call.ts"
+import type { Call, CallOutcome, CallResult } from "../../Call.ts"
 import { RunPaused } from "../../KernelError.ts"
 import type { Delta, Stop } from "../../RunState.ts"
 import type * as Usage from "../../Usage.ts"
@@ -134,9 +134,13 @@ const finish = Effect.fnUntraced(function* (run: Run, result: CallResult): Effec
 
 /** Records the result of a call. Synchronous. */
 export const recordResult = (run: Run, completed: CallResult): void => {
-  const { callId, error, input: _input, kind: _kind, name: _name, spent, ...rest } = completed
-  const result = error === undefined ? rest : { ...rest, error: short(error, run.limits) }
-  record(run, { type: "tool_call_completed", callId, result, ...(spent && { spent }) })
+  const { callId, spent } = completed
+  record(run, { type: "tool_call_completed", callId, result: outcomeOf(run, completed), ...(spent && { spent }) })
+}
+
+const outcomeOf = (run: Run, completed: CallResult): CallOutcome => {
+  const { callId: _, error, input: _input, kind: _kind, name: _name, spent: _spent, ...rest } = completed
+  return error === undefined ? rest : { ...rest, error: short(error, run.limits) }
 }
 
 /** Was this call launched before the run was cut off, and is it launched again? */

@@ -69,12 +69,14 @@ export const send = Effect.fnUntraced(function* <A, E>(
   const question = target.asks?.open()
   if (question !== undefined) return asking(call, question, spent)
   const used = spent === undefined ? { durationMs } : { durationMs, spent }
-  const kept = yield* Effect.exit(Effect.flatMap(exit, (answer) => target.keep(answer, durationMs)))
+  const kept = Exit.isFailure(exit)
+    ? Exit.failCause(exit.cause)
+    : yield* Effect.exit(Effect.suspend(() => target.keep(exit.value, durationMs)))
   if (Exit.isSuccess(kept)) {
-    const { after, event, output, ...facts } = kept.value
+    const { after, event, facts, output } = kept.value
     emit(run, event)
     if (after !== undefined) yield* after
-    return Calls.succeeded(call, output, { ...used, ...facts })
+    return Calls.succeeded(call, output, facts === undefined ? used : { ...used, ...facts })
   }
   const failure = failureIn(kept.cause)
   if (target.concerns(failure)) return yield* Effect.fail(failure)

@@ -15,6 +15,7 @@ import { entered, isHandedOver } from "./handOver.ts"
 import { make } from "../run/make.ts"
 import type { Run } from "../run/run.ts"
 import type { DriveError, StepError } from "../run/stepErrors.ts"
+import { takeAtOnce } from "./stepAtOnce.ts"
 import { afterCalls, afterModel, afterTurn, askModel, askModelAgain, preparePrompt, startRun } from "./turn.ts"
 import { untilCancelled } from "../run/untilCancelled.ts"
 
@@ -47,7 +48,7 @@ const loop = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, Step
   while (run.state.status.type === "running" && !isHandedOver(run)) {
     const reason = run.stop?.()
     if (reason !== undefined) return yield* Effect.fail(reason)
-    yield* step(run)
+    if (!takeAtOnce(run)) yield* step(run)
     if (run.records.length >= manyRecords) yield* Effect.andThen(flush(run), Effect.yieldNow)
   }
   yield* flush(run)

@@ -87,21 +87,17 @@ const callWith = (
       run.limits,
       new Origin(reading)
     ))
-  const whole = (refused?: Cause.Cause<ReplyError>): Effect.Effect<ModelReply> =>
-    Effect.sync(() => ({
-      ...replyOf(reader(), reading),
-      latencyMs: now(run) - startedAt,
-      raw: reading.raw,
-      refused
-    }))
+  const whole = (refused?: Cause.Cause<ReplyError>): ModelReply => ({
+    ...replyOf(reader(), reading),
+    latencyMs: now(run) - startedAt,
+    raw: reading.raw,
+    refused
+  })
   run.reply = () => replyUnderWay(run, turn, reading.reader)
-  const reply = Effect.onExit(traced(run, call, reader, reading, read(run, turn, reader, reading)), () =>
-    Effect.sync(() => {
-      run.reply = undefined
-    })
-  )
+  const reply = traced(run, call, reader, reading, read(run, turn, reader, reading))
   return Effect.matchCauseEffect(run.restore(reply), {
     onFailure: (cause) => {
+      run.reply = undefined
       const arrived = replyOf(reader(), reading)
       emitPartial(run, arrived.usage)
       const isWhole = arrived.reply.finish !== undefined
@@ -109,14 +105,15 @@ const callWith = (
         spend(run, arrived)
         return Effect.failCause(cause)
       }
-      return whole(Cause.hasInterruptsOnly(cause) ? undefined : cause)
+      return Effect.succeed(whole(Cause.hasInterruptsOnly(cause) ? undefined : cause))
     },
-    onSuccess: () =>
-      Effect.map(whole(), (reply) => {
-        compareCache(run, expected, reply.usage)
-        emitPartial(run, reply.usage)
-        return reply
-      })
+    onSuccess: () => {
+      run.reply = undefined
+      const reply = whole()
+      compareCache(run, expected, reply.usage)
+      emitPartial(run, reply.usage)
+      return Effect.succeed(reply)
+    }
   })
 }
 

@@ -9,13 +9,12 @@ import * as Effect from "effect/Effect"
 import { EmptyReplies, LoopDetected } from "../../KernelError.ts"
 import { observed } from "../base/effects.ts"
 import { turnLog } from "../state/state.ts"
-import { ask, complete, hookArgs, obey, obeyOnce, settle, settled } from "./askHooks.ts"
-import { buildPrompt, preparedDraft } from "./buildPrompt.ts"
+import { complete, hookArgs, obeyOnce, settle, settled } from "./askHooks.ts"
+import { recordPrompt } from "./buildPrompt.ts"
 import { startCalls } from "./calls.ts"
 import { flush, record } from "./commit.ts"
 import { carry, drop } from "../run/nextDelta.ts"
 import { emit } from "../run/publish.ts"
-import { handOver } from "./handOver.ts"
 import { intent } from "./intent.ts"
 import { callModel } from "./modelCall.ts"
 import { completedDraft, type ModelReply, refusal, replyEvents } from "./modelReply.ts"
@@ -26,6 +25,7 @@ import { replyRules } from "../reply/replyRules.ts"
 import { openTurn, type Run } from "../run/run.ts"
 import * as Budget from "../run/sharedBudget.ts"
 import type { AskError, HookError, PrepareError, StartError } from "../run/stepErrors.ts"
+import { closeTurn, isDone, openNextTurn, turnIdOf } from "./stepAtOnce.ts"
 import { isSteered, takeSteering } from "./steering.ts"
 
 // ---------------------------------------------------------------- start
@@ -37,34 +37,18 @@ export const startRun = (run: Run): Effect.Effect<void, StartError> =>
 /** Opens the next turn, or ends the run at its limit of turns. */
 const startTurn = (run: Run): Effect.Effect<void, StartError> =>
   Effect.suspend((): Effect.Effect<void, StartError> => {
+    if (openNextTurn(run)) return Effect.void
     const turn = turnLog(run.state).length + 1
-    if (turn > run.maxSteps) return complete(run, "max_turns", undefined, { maxTurns: run.maxSteps })
-    // The loop of the other agent opens the turn.
-    if (handOver(run)) return Effect.void
-    const turnId = `${run.state.runId}:t${turn}`
-    if (isSteered(run)) return takeSteering(run, turnId)
-    record(run, { type: "turn_started", turnId })
-    return Effect.void
+    return turn > run.maxSteps
+      ? complete(run, "max_turns", undefined, { maxTurns: run.maxSteps })
+      : takeSteering(run, turnIdOf(run, turn))
   })
 
 // ---------------------------------------------------------------- prompt
 
 /** Builds the prompt of the turn and records what is new in it. */
 export const preparePrompt = (run: Run): Effect.Effect<void, PrepareError> =>
-  settled(run, "onTurnStarted", run.hooks.onTurnStarted, {}, prepare)
-
-const prepare = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, PrepareError> {
-  const prompt = yield* buildPrompt(run)
-  const hook = run.hooks.onTurnPrepared
-  if (hook === undefined) return record(run, preparedDraft(run, prompt))
-  // If the hook stops the run, what the prompt used goes into that record.
-  if (prompt.spent !== undefined) carry(run, { spent: prompt.spent })
-  const prepared = { ...prompt, messages: prompt.messages ?? run.state.prompt }
-  const { control, value } = yield* ask(run, "onTurnPrepared", () => hook(hookArgs(run, { prepared })))
-  if (control !== undefined && control.type !== "continue") return yield* obey(run, control)
-  drop(run, "spent")
-  record(run, preparedDraft(run, prompt, value))
-})
+  settled(run, "onTurnStarted", run.hooks.onTurnStarted, {}, recordPrompt)
 
 // ---------------------------------------------------------------- model
 
@@ -90,7 +74,7 @@ export const askModelAgain = Effect.fnUntraced(function* (run: Run): Effect.fn.R
 const readReply = (run: Run): Effect.Effect<void, AskError> =>
   Effect.flatMap(flush(run), () =>
     Effect.flatMap(Budget.reserving(run.budget, run.state.depth, run.restore, callModel(run)), (reply) =>
-      Effect.flatMap(keepMedia(run, reply), (kept) => decide(run, kept))
+      Effect.flatMapEager(keepMedia(run, reply), (kept) => decide(run, kept))
     )
   )
 
@@ -105,7 +89,7 @@ const decide = (run: Run, reply: ModelReply): Effect.Effect<void, AskError> => {
       isWanted ? askModelAgain(run) : Effect.failCause(refused)
     )
   }
-  return Effect.flatMap(replyRules(run), (rules): Effect.Effect<void, AskError> => {
+  return Effect.flatMapEager(replyRules(run), (rules): Effect.Effect<void, AskError> => {
     const understood = intent(reply.reply, rules)
     const { maxRepeats } = run.agent
     const repeated =
@@ -135,13 +119,7 @@ export const afterModel = (run: Run, raw: ModelReply["raw"] = []): Effect.Effect
 export const afterCalls = (run: Run): Effect.Effect<void, HookError> =>
   settled(run, "onToolCallsCompleted", run.hooks.onToolCallsCompleted, {}, endTurn)
 
-const endTurn = (run: Run): Effect.Effect<void> =>
-  Effect.sync(() => {
-    const { outcome, turnId } = openTurn(run)
-    record(run, { type: "turn_completed", turnId })
-    if (outcome?.type === "final") emit(run, { type: "final", text: outcome.text })
-    if (outcome?.type === "final" || outcome?.type === "prose") emit(run, { type: "result", text: outcome.text })
-  })
+const endTurn = (run: Run): Effect.Effect<boolean> => Effect.sync(() => closeTurn(run))
 
 /** Decides how the run continues: its end, its limit, or the next turn. */
 export const afterTurn = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, StartError | EmptyReplies> {
@@ -149,11 +127,9 @@ export const afterTurn = Effect.fnUntraced(function* (run: Run): Effect.fn.Retur
   if (control !== undefined && control.type !== "continue") return yield* obeyOnce(run, control)
   // Until the turn that the hook asked for is recorded, the hook counts as not asked.
   if (control !== undefined) drop(run, "settled")
-  const turn = turnLog(run.state).last()
-  const isDone = turn !== undefined && turn.completed.length === 0 && turn.outcome?.type !== "corrective"
   // Messages sent during the last allowed turn are for no turn of this run.
   const isAsked = control !== undefined || (isSteered(run) && turnLog(run.state).length < run.maxSteps)
-  if (isDone && !isAsked) return yield* complete(run, "model_done")
+  if (isDone(run) && !isAsked) return yield* complete(run, "model_done")
   const { emptyReplies, runId } = run.state
   if (emptyReplies > run.limits.emptyReplies) return yield* new EmptyReplies({ runId, count: emptyReplies })
   if (emptyReplies > 0) {

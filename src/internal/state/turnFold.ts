@@ -69,13 +69,14 @@ export const unanswered = (questions: ReadonlyArray<Question>): ReadonlyArray<Qu
 /** Moves calls from pending to in flight. */
 export const launch = (turn: Turn, ids: ReadonlyArray<string>, effects?: Effects): Turn => {
   let { pending } = turn
-  const launched = ids.flatMap((id) => {
+  const launched: Array<Call> = []
+  for (const id of ids) {
     const at = indexOf(pending, id)
     const call = pending[at]
-    if (call === undefined) return []
+    if (call === undefined) continue
     pending = without(pending, at)
-    return [effects === undefined ? call : { ...call, effects }]
-  })
+    launched.push(effects === undefined ? call : { ...call, effects })
+  }
   return { ...turn, pending, inFlight: turn.inFlight.concat(launched) }
 }
 
@@ -101,7 +102,13 @@ export const indexOf = (calls: ReadonlyArray<Call>, callId: string): number => {
 
 /** Returns the calls without the one at an index; all of them for -1. */
 export const without = (calls: ReadonlyArray<Call>, at: number): ReadonlyArray<Call> =>
-  at === -1 ? calls : at === 0 ? calls.slice(1) : calls.slice(0, at).concat(calls.slice(at + 1))
+  at === -1
+    ? calls
+    : calls.length === 1
+      ? none
+      : at === 0
+        ? calls.slice(1)
+        : calls.slice(0, at).concat(calls.slice(at + 1))
 
 /**
  * The messages that a turn adds to the conversation: the reply, a result for each of its calls, and the kernel's note.

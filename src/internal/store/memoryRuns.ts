@@ -6,6 +6,7 @@ import type * as Arr from "effect/Array"
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Queue from "effect/Queue"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
@@ -16,6 +17,7 @@ import type { RunRecord, RunState } from "../../RunState.ts"
 import type { Claim, Lease, RunFilter, RunHead, RunStoreShape } from "./runStoreTypes.ts"
 import { isEmpty } from "../base/json.ts"
 import * as Mailbox from "../base/mailbox.ts"
+import { atOnce } from "./appendAtOnce.ts"
 import { open } from "../state/state.ts"
 import * as Cancellations from "./cancellations.ts"
 import * as Ended from "./endedRuns.ts"
@@ -35,6 +37,8 @@ interface Runs {
   readonly kept: Map<string, Kept>
   readonly ended: Ended.EndedRuns
   readonly followers: Set<Follower>
+  /** Called with each run that is offered. */
+  readonly listeners: Set<(runId: string) => void>
   readonly clock: Clock.Clock
   readonly cancellations: Cancellations.Cancellations
   isOver: boolean
@@ -67,13 +71,14 @@ export const make = (limits: Ended.EndedLimits, clock: Clock.Clock): Memory => {
     kept: new Map(),
     ended: Ended.make(limits),
     followers: new Set(),
+    listeners: new Set(),
     cancellations: Cancellations.make(),
     clock,
     isOver: false
   }
   const find = (runId: string) => Option.fromUndefinedOr(runs.kept.get(runId))
   return {
-    store: {
+    store: atOnce({
       append: (records, state) => Effect.suspend(() => append(runs, records, state)),
       load: (runId) => Effect.sync(() => Option.map(find(runId), ({ state }) => open(state))),
       head: (runId) => Effect.sync(() => Option.map(find(runId), (run) => headIn(runs, run))),
@@ -86,11 +91,12 @@ export const make = (limits: Ended.EndedLimits, clock: Clock.Clock): Memory => {
         Effect.suspend(() =>
           runs.kept.get(runId)?.state.status.type === "cancelled" ? Effect.void : runs.cancellations.of(runId)
         ),
+      offers: offersOf(runs),
       remove: (runIds) =>
         Effect.sync(() => {
           for (const runId of runIds) remove(runs, runId)
         })
-    },
+    }),
     end: () => {
       runs.isOver = true
       for (const { mailbox } of runs.followers) mailbox.end()
@@ -222,7 +228,7 @@ const heldFor = (clock: Clock.Clock, workerId: string, millis: number, before: H
 }
 
 const acquire = (
-  { clock, kept }: Runs,
+  { clock, kept, listeners }: Runs,
   runId: string,
   claim: Claim
 ): Effect.Effect<void, RunBusy | RunNotFound | ConcurrentAppendError | StoreError> => {
@@ -237,8 +243,24 @@ const acquire = (
   const moved = movedSince(claim, headOf(run.state))
   if (moved !== undefined) return Effect.fail(moved)
   run.lease = heldFor(clock, claim.workerId, lease.success, held)
+  if (lease.success === 0) for (const listener of listeners) listener(runId)
   return Effect.void
 }
+
+/** Runs as they are offered. Without a listener an offer is found by the next look. */
+const offersOf = ({ listeners }: Runs): Stream.Stream<string> =>
+  Stream.callback<string>(
+    (queue) =>
+      Effect.acquireRelease(
+        Effect.sync(() => {
+          const listener = (runId: string) => Queue.offerUnsafe(queue, runId)
+          listeners.add(listener)
+          return listener
+        }),
+        (listener) => Effect.sync(() => listeners.delete(listener))
+      ),
+    { bufferSize: 1_000, strategy: "sliding" }
+  )
 
 const release = ({ kept }: Runs, runId: string, workerId: string): void => {
   const run = kept.get(runId)

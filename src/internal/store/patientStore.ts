@@ -13,6 +13,7 @@ import type { Limits } from "../../Limits.ts"
 import type * as RunStore from "../../RunStore.ts"
 import { inTime } from "../base/effects.ts"
 import { isHiccup } from "../base/transient.ts"
+import { isAtOnce } from "./appendAtOnce.ts"
 import { shareOffers } from "./offers.ts"
 import { soundRuns } from "./soundStore.ts"
 
@@ -39,7 +40,9 @@ export const patient = (
   ) => again(operation, appendTimeout, Effect.suspend(write), isOurs, [50, 250])
   const made: RunStore.RunStoreShape = {
     ...store,
-    append: (records, state) => retried("append", () => store.append(records, state), stillLast(store, state)),
+    append: isAtOnce(given)
+      ? given.append
+      : (records, state) => retried("append", () => store.append(records, state), stillLast(store, state)),
     head: (runId) => retried("read", () => store.head(runId), Effect.void),
     acquire: (runId, claim) => retried("acquire", () => store.acquire(runId, claim), Effect.void),
     release: (runId, workerId) => retried("release", () => store.release(runId, workerId), Effect.void)

@@ -42,7 +42,7 @@ export interface Asks extends Required<Pick<CallScope, "answered" | "ask" | "sam
 
 /** Begins an execution of a call. */
 export const make = (run: Run, call: Call): Asks => {
-  const used = new Set<Question>()
+  let used: Set<Question> | undefined
   let question: Question | undefined
   let spent: NonNullable<CallResult["spent"]> | undefined
   const decide = (name: string | undefined, input: Asking | Sampling) => {
@@ -53,9 +53,9 @@ export const make = (run: Run, call: Call): Asks => {
   }
   const answered = (asking: Asking): Effect.Effect<Reply, AnswerPending> =>
     Effect.suspend(() => {
-      const known = run.state.questions.find((one) => !used.has(one) && isAbout(one, call, asking))
+      const known = run.state.questions.find((one) => used?.has(one) !== true && isAbout(one, call, asking))
       if (known?.answer !== undefined) {
-        used.add(known)
+        used = (used ?? new Set()).add(known)
         return Effect.succeed(replyOf(known.answer))
       }
       question ??= { callId: call.callId, name: call.name ?? "", input: call.input, reason: asking.message, asking }
@@ -68,9 +68,7 @@ export const make = (run: Run, call: Call): Asks => {
       return { text: reply.text, model: reply.model, finishReason: reply.finishReason, usage }
     })
   return {
-    answered: run.state.questions.flatMap(({ answer, asking, callId }) =>
-      callId === call.callId && answer !== undefined && asking !== undefined ? [asking] : []
-    ),
+    answered: answeredOf(run.state.questions, call),
     open: () => question,
     spent: () => spent,
     ask: (asking) =>
@@ -91,6 +89,16 @@ export const make = (run: Run, call: Call): Asks => {
       })
   }
 }
+
+/** What earlier executions of a call asked, and a person has answered. */
+const answeredOf = (questions: ReadonlyArray<Question>, call: Call): ReadonlyArray<Asking> =>
+  questions.length === 0
+    ? none
+    : questions.flatMap(({ answer, asking, callId }) =>
+        callId === call.callId && answer !== undefined && asking !== undefined ? [asking] : []
+      )
+
+const none: ReadonlyArray<never> = []
 
 const denied = (detail: string) => new SamplingRefused({ reason: "denied", detail })
 

@@ -38,7 +38,8 @@ export const keep = (
 ): Effect.Effect<Kept, SkillResultInvalid | MediaConflict | LimitExceeded | StoreError> => {
   const output = read(value)
   if (Result.isFailure(output)) return Effect.fail(output.failure)
-  const { content, media, ...rest } = clean(output.success, run.redactor)
+  const { content, media, metadata, value: json } = clean(output.success, run.redactor)
+  const rest = metadata === undefined ? { value: json } : { value: json, metadata }
   const kept = (content: ReadonlyArray<Content>, ids: ReadonlyArray<string> = []): Effect.Effect<Kept> =>
     isLong(content, run.limits.resultBytes)
       ? Effect.map(shorten(run, content), (short) => ({ ...short, ...rest, ids }))

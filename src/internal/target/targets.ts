@@ -33,8 +33,9 @@ import { shown } from "../run/shown.ts"
 import type { Limit } from "../run/timeLimit.ts"
 
 /** A value that was kept, as facts of a result, and the event about it. */
-export interface Answer extends Pick<CallResult, "message" | "metadata" | "spent"> {
+export interface Answer {
   readonly output: ReadonlyArray<Content>
+  readonly facts?: Pick<CallResult, "message" | "metadata" | "spent"> | undefined
   readonly event: LiveEvent
   /** Runs after the event. */
   readonly after?: Effect.Effect<unknown>
@@ -147,7 +148,7 @@ const skillTarget = (run: Run, call: Call, skill: AnySkill): Target => {
     },
     perform: reporting(run, call, skill, input, asks),
     keep: (value, durationMs) =>
-      Effect.flatMap(keep(run, value, Skills.toOutput), (kept) => {
+      Effect.flatMapEager(keep(run, value, Skills.toOutput), (kept) => {
         const odd = unexpected(skill, kept)
         return odd === undefined
           ? Effect.succeed(skillAnswer(run, call, name, withIds(value, kept), kept, durationMs))
@@ -199,7 +200,7 @@ const skillAnswer = (
     metadata === undefined && truncated === undefined ? undefined : { metadata: { ...metadata, ...truncated } }
   return {
     output: content,
-    ...facts,
+    facts,
     event: {
       type: "skill_result",
       skill,
@@ -208,7 +209,7 @@ const skillAnswer = (
       ...mediaIn(content),
       durationMs,
       ...facts,
-      ...(truncated === undefined ? {} : { truncated: true })
+      ...(truncated && { truncated: true })
     }
   }
 }
@@ -311,7 +312,7 @@ const protocolTarget = (run: Run, call: Call, protocol: AnyProtocol): Target => 
     started: { type: "protocol_execute", protocol: name, callId, request },
     perform: Effect.suspend(() => protocol.handle(blockOf(protocol, call, request), scope)),
     keep: (value, durationMs) => {
-      const event = (result: Json, more: object): LiveEvent => ({
+      const event = (result: Json, more: object | undefined): LiveEvent => ({
         type: "protocol_result",
         protocol: name,
         callId,
@@ -322,7 +323,7 @@ const protocolTarget = (run: Run, call: Call, protocol: AnyProtocol): Target => 
       return isWholeMessage(value)
         ? Effect.succeed({
             output: [],
-            message: value,
+            facts: { message: value },
             event: event(firstText(value), { message: plain(value, run.redactor?.text), ...mediaIn(value.content) })
           })
         : Effect.map(keep(run, value, toAnswer), (kept) => ({
@@ -341,9 +342,9 @@ const protocolTarget = (run: Run, call: Call, protocol: AnyProtocol): Target => 
 }
 
 /** The media of an answer, as an event refers to them. */
-const mediaIn = (content: ReadonlyArray<Contents.Content>): { readonly media?: ReadonlyArray<MediaRef> } => {
+const mediaIn = (content: ReadonlyArray<Contents.Content>): { readonly media: ReadonlyArray<MediaRef> } | undefined => {
   const media = references(content)
-  return media.length === 0 ? {} : { media }
+  return media.length === 0 ? undefined : { media }
 }
 
 const firstText = ({ content }: Message): string => Contents.toText(content[0] ?? Contents.text(""))

@@ -26,14 +26,13 @@ export interface Looking {
   readonly isFull: () => boolean
   /** Held while a run is considered, so that no two look at one run, or take one place. */
   readonly one?: Semaphore.Semaphore | undefined
+  /** The number of runs that one query reads. Default: 100. */
+  readonly size?: number | undefined
 }
-
-/** The number of runs that one query reads. */
-const size = 100
 
 /** The unclaimed root runs with these statuses: `consider` gets each in turn, unless `isFull`. */
 export const make = (status: ReadonlyArray<RunStatus["type"]>, looking: Looking): Pages => {
-  const { consider, isFull, list, one = Semaphore.makeUnsafe(1) } = looking
+  const { consider, isFull, list, one = Semaphore.makeUnsafe(1), size = 100 } = looking
   let after: RunHead | undefined
   // Runs that arrive while the pages are read are left for the next time. Otherwise steady work would keep the reader
   // at the end.

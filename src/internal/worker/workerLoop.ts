@@ -23,6 +23,8 @@ import { Limits } from "../../Limits.ts"
 import { type RunHead, RunStore, StoreError } from "../../RunStore.ts"
 import { leaseDefault, type Options, problem, type Runnable, type TakeUpError } from "./workerOptions.ts"
 import { isOverdue } from "../run/deadline.ts"
+import * as Deadlines from "./deadlines.ts"
+import * as Due from "./dueRuns.ts"
 import { giveUp } from "./giveUp.ts"
 import { giveBack, type Held, type Holder, isTaken, letGo, now, proves, renew } from "./lease.ts"
 import { onOffer, tellOffer } from "../store/offers.ts"
@@ -44,6 +46,8 @@ export interface Worker {
   readonly lookOn: Effect.Effect<void>
   /** Claims a run that was left alone, when its time has come. */
   readonly due: Effect.Effect<void>
+  /** Declines questions that nobody answers in time. It takes no place. */
+  readonly deadlines: Deadlines.Deadlines
   /** Claims runs as they are offered, by this process and, where the store tells, by others. */
   readonly offered: Effect.Effect<never>
   /** How long to wait between two looks by default: they only find what nobody offered where the store tells of offers. */
@@ -70,10 +74,9 @@ interface Desk<R> extends Holder {
   readonly active: Map<string, Fiber.Fiber<unknown, unknown>>
   /** The revisions of runs when they were claimed. A run that made no progress is left alone until another query. */
   readonly tried: Map<string, number>
-  /** The revisions of runs that cannot be claimed, and until when they are left alone. */
-  readonly leftAlone: Map<string, { readonly revision: number; readonly until: number }>
-  /** Opened when a run is left alone until a time. */
-  readonly left: Latch.Latch
+  /** Runs that cannot be claimed, and until when they are left alone. */
+  readonly leftAlone: Due.DueRuns
+  readonly deadlines: Deadlines.Deadlines
   /** Opened when a worker that was full has a free place. */
   readonly freed: Latch.Latch
   /** Held while a run is considered. */
@@ -130,10 +133,11 @@ export const make = Effect.fnUntraced(function* <R>(
     look: paging(look),
     freed,
     lookOn: paging(lookOn),
-    due: due(desk, take),
+    due: Effect.flatMap(Due.next(desk.leftAlone), take),
+    deadlines: desk.deadlines,
     offered: Stream.runForEach(offersOf(desk.store), take).pipe(Effect.andThen(Effect.never)),
     pollInterval: desk.store.offers === undefined ? "1 second" : "5 seconds",
-    lookAtAll: Effect.andThen(running.all, failed.all),
+    lookAtAll: Effect.all([desk.deadlines.lookAtAll, running.all, failed.all], { discard: true }),
     take,
     settled,
     drain
@@ -167,45 +171,33 @@ const offersOf = (store: RunStore["Service"]): Stream.Stream<string> => {
   return store.offers === undefined ? here : Stream.merge(here, store.offers)
 }
 
-/** Waits for the next run that was left alone, and claims it. A run that is left alone meanwhile may come before it. */
-const due = <R>(desk: Desk<R>, take: (runId: string) => Effect.Effect<void>): Effect.Effect<void> =>
-  Effect.gen(function* () {
-    desk.left.closeUnsafe()
-    let next: { readonly runId: string; readonly until: number } | undefined
-    for (const [runId, { until }] of desk.leftAlone) {
-      if (until < (next?.until ?? Infinity)) next = { runId, until }
-    }
-    if (next === undefined) return yield* desk.left.await
-    const wait = Math.max(0, next.until - (yield* Clock.currentTimeMillis))
-    const isDue = yield* Effect.raceFirst(Effect.as(Effect.sleep(wait), true), Effect.as(desk.left.await, false))
-    if (!isDue) return
-    desk.leftAlone.delete(next.runId)
-    yield* take(next.runId)
-  })
-
 const deskOf = Effect.fnUntraced(function* <R>(
   options: Options<R>
 ): Effect.fn.Return<Desk<R>, never, Kernel | RunStore | R> {
   const { cleanUpTimeout, appendTimeout } = yield* Limits
   // A query may take longer than an append, but not forever.
   const patienceMs = 6 * Duration.toMillis(appendTimeout)
-  return {
+  const holder: Holder = {
     store: yield* RunStore,
     workerId: options.workerId ?? `worker-${randomId(yield* Random.Random)}`,
     leaseMs: Duration.toMillis(options.lease ?? leaseDefault),
-    soon: (asked) => inTime(asked, patienceMs, () => noAnswer(patienceMs)),
+    soon: (asked) => inTime(asked, patienceMs, () => noAnswer(patienceMs))
+  }
+  const agents = new Map(options.agents.map((agent) => [agent.name, agent]))
+  return {
+    ...holder,
     kernel: yield* Kernel,
     services: yield* Effect.context<RunStore | R>(),
     options,
-    agents: new Map(options.agents.map((agent) => [agent.name, agent])),
+    agents,
     retry: options.retry ?? Schedule.upTo(Schedule.exponential("1 second"), { times: 5 }),
     orphanMs: Duration.toMillis(options.orphanAfter ?? "10 minutes"),
     cleanUpTimeout,
     active: new Map(),
     tried: new Map(),
-    leftAlone: new Map(),
+    leftAlone: Due.make(),
+    deadlines: Deadlines.make({ ...holder, agents }),
     freed: Latch.makeUnsafe(),
-    left: Latch.makeUnsafe(),
     one: Semaphore.makeUnsafe(1),
     concurrency: options.concurrency ?? 1,
     isDraining: false,
@@ -225,7 +217,7 @@ const consider = Effect.fnUntraced(function* <R>(desk: Desk<R>, head: RunHead, n
   const { active, agents, leftAlone, options, orphanMs, retry, store, tried } = desk
   const agent = agents.get(head.agent)
   if (agent === undefined || active.has(head.runId) || tried.get(head.runId) === head.revision) return
-  const last = leftAlone.get(head.runId)
+  const last = leftAlone.times.get(head.runId)
   if (last !== undefined && last.revision === head.revision && last.until > now) return
   if (head.status.type === "failed" && !(options.retries ?? isPassing)(head)) return
   if (head.lease === undefined && (yield* isAtWork(store, head, now - orphanMs))) return
@@ -233,10 +225,10 @@ const consider = Effect.fnUntraced(function* <R>(desk: Desk<R>, head: RunHead, n
   if (patient._tag === "Moved") return
   if (patient._tag === "Exhausted") return yield* abandon(desk, head, agent, patient.attempts, now)
   const until = head.updatedAt + patient.millis
-  if (patient.millis > 0 && until > now) return leaveAlone(desk, head, now, until)
+  if (patient.millis > 0 && until > now) return Due.set(leftAlone, head, until)
   const { deadline } = agent.budget
   if (deadline !== undefined && (yield* isOverdue(store, head, Duration.toMillis(deadline)))) {
-    return leaveAlone(desk, head, now, Infinity)
+    return Due.set(leftAlone, head, Infinity)
   }
   yield* claim(desk, head, agent)
 })
@@ -250,11 +242,11 @@ const abandon = Effect.fnUntraced(function* <R>(
   now: number
 ) {
   const { runId, status } = head
-  leaveAlone(desk, head, now, Infinity)
+  Due.set(desk.leftAlone, head, Infinity)
   if (status.type === "failed") return
   const exit = yield* Effect.exit(giveUp(desk, head, attempts))
   if (Exit.isFailure(exit)) {
-    leaveAlone(desk, head, now, now + refusedMs)
+    Due.set(desk.leftAlone, head, now + refusedMs)
     return isTaken(exit.cause) ? undefined : yield* passedOver(`a worker could not fail run ${flat(runId)}`)(exit.cause)
   }
   const end = Exit.fail(new AgentCrashError({ runId, agentId: agent.name }))
@@ -319,7 +311,7 @@ const takeUp = <R>(
     const clock = yield* Clock.clockWith(Effect.succeed)
     const how = desk.options.resume?.(head)
     const told = Effect.isEffect(how) ? yield* Effect.tapError(how, () => refuse(desk, head)) : how
-    desk.leftAlone.delete(runId)
+    desk.leftAlone.times.delete(runId)
     return yield* desk.kernel.resume(agent, runId, {
       ...told,
       workerId: desk.workerId,
@@ -341,21 +333,7 @@ const takeUp = <R>(
 
 /** Leaves a run alone for a while. */
 const refuse = <R>(desk: Desk<R>, head: RunHead): Effect.Effect<void> =>
-  Effect.map(Clock.currentTimeMillis, (now) => leaveAlone(desk, head, now, now + refusedMs))
-
-/** Leaves a run alone until a time, unless it changes. Among very many, the oldest entry is forgotten. */
-const leaveAlone = <R>(
-  { left, leftAlone }: Desk<R>,
-  { revision, runId }: RunHead,
-  now: number,
-  until: number
-): void => {
-  leftAlone.delete(runId)
-  leftAlone.set(runId, { revision, until })
-  left.openUnsafe()
-  const [oldest] = leftAlone
-  if (oldest !== undefined && (oldest[1].until <= now || leftAlone.size > 10_000)) leftAlone.delete(oldest[0])
-}
+  Effect.map(Clock.currentTimeMillis, (now) => Due.set(desk.leftAlone, head, now + refusedMs))
 
 /** How long a run is left alone if `Options.resume` failed for it. */
 const refusedMs = 30_000
@@ -372,6 +350,8 @@ const work = <R>(
   return Effect.flatMap(Effect.exit(resumed), (exit) => {
     const told = onRun === undefined ? tell(runId, exit) : Effect.flatMap(stands(desk, head), (now) => onRun(now, exit))
     const isFailed = Exit.isFailure(exit) && !lease.lost
+    const error = Option.getOrUndefined(Exit.findErrorOption(exit))
+    if (error?._tag === "RunPaused") desk.deadlines.paused(error)
     return Effect.as(Effect.andThen(Effect.ignore(letGo(desk, runId, lease)), told), isFailed)
   })
 }
