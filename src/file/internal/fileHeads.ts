@@ -3,7 +3,7 @@
  *
  * Every append, lease and removal creates or removes files, so an unchanged directory holds the same runs as before: a
  * worker that looks for runs twice a second does not read thousands of heads each time. In a changed directory, heads
- * with an unchanged journal are still known. Unreadable files are tried at every query.
+ * with an unchanged journal and leases with an unchanged file are still known. Unreadable files are tried at every query.
  */
 
 import * as Clock from "effect/Clock"
@@ -35,8 +35,20 @@ export const make = (
     )
 
   const known = new Map<string, Known>()
+  const leases = new Map<string, KnownLease>()
   const told = Name.cache(() => ({ why: "" }))
   let last: Look | undefined
+
+  /** The lease of a run. Each change of it adds to its file, so an unchanged file is not read again. */
+  const leaseOf = Effect.fnUntraced(function* (name: string) {
+    const path = `${directory}/${name}`
+    const before = leases.get(name)
+    const file = yield* Log.look(files, `${path}.lease`)
+    if (before?.identity === file.identity && before.size === file.size) return before.lease
+    const lease = yield* Leases.read(files, path)
+    if (leases.size < most || leases.has(name)) leases.set(name, { ...file, lease })
+    return lease
+  })
 
   /** The head of a run, made from its journal if the one on disk is not that of the last record. */
   const kept = Effect.fnUntraced(function* (name: string, hasLease: boolean) {
@@ -57,7 +69,7 @@ export const make = (
       yield* Effect.ignore(Head.write(files, path, head, file.size))
     }
     if (known.size < most || known.has(name)) known.set(name, { ...file, head })
-    return { head, lease: hasLease ? yield* Leases.read(files, path) : undefined }
+    return { head, lease: hasLease ? yield* leaseOf(name) : undefined }
   })
 
   /**
@@ -77,6 +89,7 @@ export const make = (
   const runs = Effect.gen(function* () {
     const there = new Set(yield* files.readDirectory(directory))
     for (const name of known.keys()) if (!there.has(`${name}.jsonl`)) known.delete(name)
+    for (const name of leases.keys()) if (!there.has(`${name}.lease`)) leases.delete(name)
     return [...there].flatMap((file): ReadonlyArray<Run> => {
       const name = Name.ofFile(file)
       return file === `${name}.jsonl` ? [{ name, hasLease: there.has(`${name}.lease`) }] : []
@@ -127,6 +140,13 @@ interface Known {
   readonly identity: string
   readonly size: number
   readonly head: JournalHead
+}
+
+/** A lease, and the file it was read from. */
+interface KnownLease {
+  readonly identity: string
+  readonly size: number
+  readonly lease: Leases.Kept | undefined
 }
 
 interface Run {

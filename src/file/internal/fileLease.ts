@@ -1,7 +1,9 @@
 /**
  * Leases of runs in files: a log in which each line names the holder from then on.
  *
- * Only an offer waits for the disk, because nobody repeats it. A power cut that loses a lease ends its worker, too.
+ * None waits for the disk. A power cut that loses a lease ends its worker, too, and the revision of the run lets one
+ * worker append. A run whose offer it loses has no lease then, or the one before: workers take the run once that has
+ * expired, or `RunWorker.Options.orphanAfter` its last record, which was synced.
  */
 
 import * as Effect from "effect/Effect"
@@ -29,7 +31,7 @@ export const acquire = Effect.fnUntraced(function* (
   millis: number,
   clock: FileClock
 ): Effect.fn.Return<Kept | undefined, PlatformError | StoreError> {
-  const log = logOf(files, path, millis > 0)
+  const log = logOf(files, path)
   for (;;) {
     const now = yield* clock
     const { lease: held, n } = yield* last(log)
@@ -52,7 +54,7 @@ export const release = Effect.fnUntraced(function* (
   path: string,
   workerId: string
 ): Effect.fn.Return<void, PlatformError | StoreError> {
-  const log = logOf(files, path, true)
+  const log = logOf(files, path)
   for (;;) {
     const { lease: held, n } = yield* last(log)
     if (held?.workerId !== workerId) return
@@ -79,8 +81,8 @@ const put = Effect.fnUntraced(function* (log: Log.Log, line: typeof Line.Type) {
   return yield* new StoreError({ operation: "hold the run", reason: "format", detail })
 })
 
-const logOf = (files: FileSystem.FileSystem, path: string, isQuick = false): Log.Log =>
-  Log.make(files, `${path}.lease`, { field: "n", format: 0, refusesDamage: false, isQuick })
+const logOf = (files: FileSystem.FileSystem, path: string): Log.Log =>
+  Log.make(files, `${path}.lease`, { field: "n", format: 0, refusesDamage: false, isQuick: true })
 
 const last = Effect.fnUntraced(function* (log: Log.Log) {
   // A run that is held for days has thousands of lines, of which only the last counts.

@@ -217,8 +217,8 @@ const write = Effect.fnUntraced(function* ({ files, isQuick, path }: Opened, fir
   const file = yield* openOwn(files, path, { flag: "a", mode: 0o600 })
   yield* file.writeAll(bytes)
   if (isQuick === true) return
-  yield* file.sync
-  if (first === 1) yield* syncDirectory(files, path)
+  const added = first === 1 ? syncDirectory(files, path) : Effect.void
+  yield* Effect.all([file.sync, added], { concurrency: 2, discard: true })
 }, Effect.scoped)
 
 const drop = ({ files, path }: Opened, first: number) => Effect.ignore(files.remove(claimOf(path, first)))
