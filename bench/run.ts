@@ -40,15 +40,16 @@ const install = () => {
   if (status !== 0) throw new Error("the peers in bench/ could not be installed: run `npm ci` there")
 }
 
-/** Measures one benchmark in a new process. */
+/** Measures one benchmark in a new process, which tells on stderr how far it is. */
 const measure = (name: string): ReadonlyArray<Row> => {
   const args = ["--expose-gc", fileURLToPath(import.meta.url), "--here", name]
-  const { status, stderr, stdout } = spawnSync(process.execPath, args, {
+  const { status, stdout } = spawnSync(process.execPath, args, {
     encoding: "utf8",
-    maxBuffer: 64 * 1024 * 1024
+    maxBuffer: 64 * 1024 * 1024,
+    stdio: ["ignore", "pipe", "inherit"]
   })
   const line = stdout.split("\n").findLast((line) => line.startsWith("["))
-  if (status !== 0 || line === undefined) throw new Error(`the benchmark '${name}' failed: ${stderr}`)
+  if (status !== 0 || line === undefined) throw new Error(`the benchmark '${name}' failed with ${status}`)
   const rows: ReadonlyArray<Row> = JSON.parse(line)
   return rows
 }

@@ -117,11 +117,19 @@ export const ratioRow = (
 /** Prints rows, one a line. */
 export const table = (title: string, rows: ReadonlyArray<Row>): void => {
   console.log(title)
-  for (const { bound, medians, name, pass, value } of rows) {
-    const verdict = bound === null ? "    " : pass ? "pass" : "FAIL"
-    const limit = (bound === null ? "no bar" : `at most ${bound}`).padEnd(13)
-    const sides =
-      medians === undefined ? "" : ` (${medians.ours.toFixed(2)} against ${medians.peer.toFixed(2)} ${medians.unit})`
-    console.log(`  ${verdict}  ${value.toFixed(3).padStart(9)}  ${limit}  ${name}${sides}`)
-  }
+  for (const row of rows) console.log(lineOf(row))
+}
+
+/** Prints rows on stderr as soon as they are measured, and returns them: a long benchmark shows how far it is. */
+export const shown = (rows: ReadonlyArray<Row>): ReadonlyArray<Row> => {
+  for (const row of rows) console.error(lineOf(row))
+  return rows
+}
+
+const lineOf = ({ bound, medians, name, pass, value }: Row): string => {
+  const verdict = bound === null ? "    " : pass ? "pass" : "FAIL"
+  const limit = (bound === null ? "no bar" : `at most ${bound}`).padEnd(13)
+  const sides =
+    medians === undefined ? "" : ` (${medians.ours.toFixed(2)} against ${medians.peer.toFixed(2)} ${medians.unit})`
+  return `  ${verdict}  ${value.toFixed(3).padStart(9)}  ${limit}  ${name}${sides}`
 }

@@ -17,7 +17,7 @@ import * as Kernel from "../src/Kernel.ts"
 import * as RunStore from "../src/RunStore.ts"
 import * as SqliteClient from "../src/sql/SqliteClient.ts"
 import * as Postgres from "../test/support/postgres.ts"
-import { heapUsed, median, type Row, row, sleep } from "./support.ts"
+import { heapUsed, median, type Row, row, shown, sleep } from "./support.ts"
 import { agent, foreign, kernelOn, type Place, quiet, storeAt, working } from "./workerSide.ts"
 
 const now = () => performance.timeOrigin + performance.now()
@@ -150,7 +150,9 @@ const waitingRows = Effect.fnUntraced(function* (place: Place, many: number) {
 type Body = Effect.Effect<ReadonlyArray<Row>, unknown, Kernel.Kernel | RunStore.RunStore | Scope.Scope>
 
 const on = (place: Place, body: Body, wait = 0): Promise<ReadonlyArray<Row>> =>
-  Effect.runPromise(Effect.scoped(Effect.provide(body, [Layer.provideMerge(kernelOn(wait), storeAt(place)), quiet])))
+  Effect.runPromise(
+    Effect.map(Effect.scoped(Effect.provide(body, [Layer.provideMerge(kernelOn(wait), storeAt(place)), quiet])), shown)
+  )
 
 // ---------------------------------------------------------------- effect/cluster
 
@@ -203,11 +205,11 @@ const singleRunner = async (
     return { start: median(times.slice(10)), grown, behind: median(behind) }
   })
   const { behind, grown, start } = await Effect.runPromise(Effect.scoped(Effect.provide(body, layer)))
-  return [
+  return shown([
     row(`single.${name}.start`, `SingleRunner on ${name}: ms from a message to its handler, p50`, start, null),
     row(`single.${name}.behind`, `SingleRunner on ${name}: the same behind 10,000 waiting messages, p50`, behind, null),
     row(`single.${name}.heap`, `SingleRunner on ${name}: bytes of a waiting message in memory`, grown, null)
-  ]
+  ])
 }
 
 // ---------------------------------------------------------------- all
