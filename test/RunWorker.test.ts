@@ -152,6 +152,25 @@ describe("RunWorker", () => {
     })
   )
 
+  it.effect("looks for no other run behind one that was offered, unless it passed one over", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const pages: Array<number> = []
+      const ended = yield* Queue.unbounded<string>()
+      const onRun = ({ runId }: RunStore.RunHead) => Effect.asVoid(Queue.offer(ended, runId))
+      const worker = RunWorker.run({ agents: [agent], pollInterval: "1 hour", onRun })
+      yield* Effect.forkChild(Effect.provide(worker, process(noting(store, pages))))
+      yield* TestClock.adjust("1 second")
+      const looks = pages.length
+      for (const runId of ["a", "b", "c"]) {
+        yield* Effect.provide(Kernel.submit(agent, "pay eva", { runId }), process(store))
+        assert.strictEqual(yield* Queue.take(ended), runId)
+        yield* TestClock.adjust("1 second")
+      }
+      assert.lengthOf(pages, looks)
+    })
+  )
+
   it.effect("claims a run at once that another process offers, without waiting for its next look", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory

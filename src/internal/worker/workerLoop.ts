@@ -40,7 +40,7 @@ import * as Pages from "./runPages.ts"
 export interface Worker {
   /** Claims what can be claimed now among the next runs: a page, alternating between the oldest and the newest. */
   readonly look: Effect.Effect<void>
-  /** Waits until a worker that was full has a free place. */
+  /** Waits until a worker that was full, and passed runs over for that, has a free place. */
   readonly freed: Effect.Effect<void>
   /** Claims what can be claimed now among the next runs, except those that made no progress since `look`. */
   readonly lookOn: Effect.Effect<void>
@@ -77,11 +77,13 @@ interface Desk<R> extends Holder {
   /** Runs that cannot be claimed, and until when they are left alone. */
   readonly leftAlone: Due.DueRuns
   readonly deadlines: Deadlines.Deadlines
-  /** Opened when a worker that was full has a free place. */
+  /** Opened when a worker that passed runs over has a free place. */
   readonly freed: Latch.Latch
   /** Held while a run is considered. */
   readonly one: Semaphore.Semaphore
   readonly concurrency: number
+  /** Whether a run may wait that was passed over for want of a place. */
+  isMore: boolean
   isDraining: boolean
   taken: number
 }
@@ -95,8 +97,9 @@ export const make = Effect.fnUntraced(function* <R>(
   const desk = yield* deskOf(options)
   const looking: Pages.Looking = {
     list: (filter) => desk.soon(desk.store.list(filter)),
-    consider: (head, now) => desk.soon(consider(desk, head, now)),
-    isFull: () => desk.active.size >= desk.concurrency,
+    // The page may go on behind a run that takes the last place.
+    consider: (head, now) => Effect.tap(desk.soon(consider(desk, head, now)), () => Effect.sync(() => isFull(desk))),
+    isFull: () => isFull(desk),
     one: desk.one
   }
   // Finds a run that can continue among thousands that failed.
@@ -107,10 +110,14 @@ export const make = Effect.fnUntraced(function* <R>(
   const paging = Semaphore.makeUnsafe(1).withPermits(1)
   const look = Effect.suspend(() => {
     desk.tried.clear()
+    desk.isMore = false
     return looks++ % 2 === 0 ? Effect.andThen(running.next, failed.next) : Effect.andThen(failed.next, running.next)
   })
   let places = 0
-  const lookOn = Effect.suspend(() => (places++ % 2 === 0 ? Effect.andThen(failed.next, running.next) : running.next))
+  const lookOn = Effect.suspend(() => {
+    desk.isMore = false
+    return places++ % 2 === 0 ? Effect.andThen(failed.next, running.next) : running.next
+  })
   const settled = Effect.suspend(() => Effect.as(Fiber.awaitAll(desk.active.values()), desk.taken))
   const drain = Effect.suspend(() => {
     desk.isDraining = true
@@ -121,9 +128,9 @@ export const make = Effect.fnUntraced(function* <R>(
       Effect.timeoutOption(cut, desk.cleanUpTimeout)
     )
   })
-  const isBusy = () => desk.isDraining || looking.isFull()
+  const isBusy = () => desk.isDraining || isFull(desk)
   const take = (runId: string) =>
-    Effect.suspend(() => (isBusy() || desk.active.has(runId) ? Effect.void : takeOne(desk, runId, isBusy)))
+    Effect.suspend(() => (desk.active.has(runId) || isBusy() ? Effect.void : takeOne(desk, runId, isBusy)))
   // What becomes free during a query is noticed after it.
   const freed = Effect.andThen(
     desk.freed.await,
@@ -143,6 +150,13 @@ export const make = Effect.fnUntraced(function* <R>(
     drain
   }
 })
+
+/** Whether a worker has no place. The run that is passed over for that is looked for when there is one. */
+const isFull = <R>(desk: Desk<R>): boolean => {
+  const hasNone = desk.active.size >= desk.concurrency
+  desk.isMore ||= hasNone
+  return hasNone
+}
 
 /** Claims a run if it can be claimed now. If its store fails, a later query finds it. */
 const takeOne = <R>(desk: Desk<R>, runId: string, isBusy: () => boolean): Effect.Effect<void> =>
@@ -200,6 +214,7 @@ const deskOf = Effect.fnUntraced(function* <R>(
     freed: Latch.makeUnsafe(),
     one: Semaphore.makeUnsafe(1),
     concurrency: options.concurrency ?? 1,
+    isMore: false,
     isDraining: false,
     taken: 0
   }
@@ -288,7 +303,7 @@ const claim = Effect.fnUntraced(function* <R>(desk: Desk<R>, head: RunHead, agen
       // Whoever waits for the place may look at once, so the run leaves it first.
       const wasFull = desk.active.size >= desk.concurrency
       desk.active.delete(runId)
-      if (wasFull) desk.freed.openUnsafe()
+      if (wasFull && desk.isMore) desk.freed.openUnsafe()
       answer()
       // When a run that failed may be tried again is decided now, not at the next look.
       if (Exit.isSuccess(exit) && exit.value && !desk.isDraining) tellOffer(desk.store, runId)
