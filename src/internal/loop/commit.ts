@@ -11,6 +11,7 @@ import * as Effect from "effect/Effect"
 import type { Delta, RunRecord } from "../../RunState.ts"
 import { move } from "../state/advance.ts"
 import { State, stepOf, turnLog } from "../state/state.ts"
+import { appendAtOnce } from "../store/appendAtOnce.ts"
 import type { FlushError } from "../store/patientStore.ts"
 import { type Draft, scoped, withResult } from "../run/drafts.ts"
 import { nothing } from "../run/nextDelta.ts"
@@ -24,12 +25,16 @@ export const record = (run: Run, event: Draft, op: RunRecord["op"] = "phase"): v
 export const commit = (run: Run, op: RunRecord["op"], drafts: ReadonlyArray<Draft>, delta: Delta): void => {
   const { runId, revision } = run.state
   const at = timeOf(run)
+  const only = drafts.length === 1 ? drafts[0] : undefined
   const step = drafts[0]?.type === "turn_started" ? turnLog(run.state).length : stepOf(run.state)
   const entry: RunRecord = {
     runId,
     revision: revision + 1,
     op,
-    events: drafts.map((draft) => scoped(run.state, step, at, draft)),
+    events:
+      only === undefined
+        ? drafts.map((draft) => scoped(run.state, step, at, draft))
+        : [scoped(run.state, step, at, only)],
     delta: run.next === nothing ? delta : { ...run.next, ...delta },
     createdAt: at,
     workerId: run.workerId
@@ -60,20 +65,23 @@ const send = (run: Run): Effect.Effect<void, FlushError> =>
     const events = run.events.length
     const state = new State(run.state)
     run.records = []
-    return Effect.matchEffect(run.store.append(records, state), {
-      onFailure: (error) => {
-        run.failed = error
-        // A defect of a store may have taken nothing: the run tries once more when it stops.
-        if (error._tag === "StoreError" && error.reason === "invalid") run.records = records.concat(run.records)
-        return Effect.fail(error)
-      },
-      onSuccess: () => {
+    const atOnce = appendAtOnce(run.store)
+    const appended = atOnce === undefined ? run.store.append(records, state) : atOnce(records, state)
+    return Effect.mapEager(
+      Effect.mapErrorEager(appended, (error) => keepFailure(run, records, error)),
+      () => {
         run.published = state.revision
         publish(run, events)
-        return Effect.void
       }
-    })
+    )
   })
+
+/** Keeps why records were not stored. A defect of a store may have taken nothing: the run tries once more when it stops. */
+const keepFailure = <E extends FlushError>(run: Run, records: ReadonlyArray<RunRecord>, error: E): E => {
+  run.failed = error
+  if (error._tag === "StoreError" && error.reason === "invalid") run.records = records.concat(run.records)
+  return error
+}
 
 /** After so many records a run lets others have a moment. */
 export const manyRecords = 256

@@ -277,7 +277,7 @@ const modelCall = (
   grammar: ReplyGrammar | undefined
 ): ModelCall => {
   const { agent, state } = run
-  const system: ReadonlyArray<Message> = state.system === null ? [] : [Messages.system(state.system)]
+  const system = systemOf(run)
   const generation = Generations.merge(agent.generation, turn.args?.generation ?? Generations.empty)
   const log = promptLog(state)
   const breakpoints = breakpointsOf(run, turn, system.length, log.length)
@@ -286,13 +286,25 @@ const modelCall = (
     tools,
     generation,
     media: run.media,
-    ...(grammar === undefined ? {} : { grammar }),
-    ...(breakpoints === undefined ? {} : { cacheBreakpoints: breakpoints })
+    ...(grammar && { grammar }),
+    ...(breakpoints && { cacheBreakpoints: breakpoints })
   }
   let messages: ReadonlyArray<Message> | undefined
   const request = withMessages(rest, log.length, () => (messages ??= clean(run, log.after(system))))
   return { runId: state.runId, rootRunId: state.rootRunId, step: stepOf(state), provider, request }
 }
+
+/** The system text as a message: the same one while the text is the same, so adapters encode it once. */
+const systemOf = ({ agent, state: { system } }: Run): ReadonlyArray<Message> => {
+  if (system === null) return none
+  let known = systems.get(agent)
+  if (known === undefined || known.text !== system) {
+    systems.set(agent, (known = { text: system, messages: [Messages.system(system)] }))
+  }
+  return known.messages
+}
+
+const systems = new WeakMap<Run["agent"], { readonly text: string; readonly messages: ReadonlyArray<Message> }>()
 
 /** Where the prefix may be cached: as the pipeline says. The default one marks the system text and the last message. */
 const breakpointsOf = (run: Run, turn: Turn, before: number, length: number): ReadonlyArray<number> | undefined => {
@@ -349,7 +361,8 @@ const cleaned = new WeakMap<Redactor, WeakMap<Message, Message>>()
 const throughMiddleware = (run: Run, reading: Reading): ModelStream => {
   const { call } = reading
   let next: ((call: ModelCall) => ModelStream) | undefined
-  for (const { callModel } of run.middleware.toReversed()) {
+  for (let index = run.middleware.length - 1; index >= 0; index--) {
+    const callModel = run.middleware[index]?.callModel
     if (callModel === undefined) continue
     const inner = next ?? ((call: ModelCall): ModelStream => noted(run, reading, call))
     next = (call) => callModel(call, inner)

@@ -9,7 +9,7 @@
 import type { Message } from "../../Message.ts"
 import type { ToolDefinition } from "../../Provider.ts"
 import type { Growing } from "../base/lists.ts"
-import { estimate, estimateSystem, ofTools } from "./tokenEstimate.ts"
+import { estimate, estimateOnce, estimateSystem, ofTools } from "./tokenEstimate.ts"
 
 /** The parts of a request by which a cache goes. */
 export interface Prompt {
@@ -54,13 +54,21 @@ export const shortest = 1024
 
 const most = 16
 
+/** The last use of an entry is noted no more precisely than this, so that quick turns make no copies. */
+const precision = 1_000
+
 /** Forecasts a prompt that is sent at `now`, and returns what is kept after it. */
 export const send = (cache: PromptCache, prompt: Prompt, now: number): Forecast & { readonly cache: PromptCache } => {
-  const fits = live(fitting(cache, prompt), now)
-  return { ...forecast(cache, prompt, fits), cache: keptAfter(cache, prompt, now, fits) }
+  const kept = live(cache, now)
+  const fits = fitting(kept, prompt)
+  const { lost, possible, tokens } = forecast(cache, prompt, fits)
+  return { tokens, possible, lost, cache: keptAfter(kept, prompt, now, fits) }
 }
 
-const live = (entries: PromptCache, now: number): PromptCache => entries.filter(({ usedAt }) => now - usedAt <= keptFor)
+const live = (entries: PromptCache, now: number): PromptCache => {
+  const isLive = ({ usedAt }: Entry): boolean => now - usedAt <= keptFor
+  return entries.every(isLive) ? entries : entries.filter(isLive)
+}
 
 const forecast = (cache: PromptCache, prompt: Prompt, fits: PromptCache): Forecast => {
   const last = cache.at(-1)
@@ -71,18 +79,22 @@ const forecast = (cache: PromptCache, prompt: Prompt, fits: PromptCache): Foreca
   return { tokens, possible, lost: changeOf(last, prompt) ?? "expired" }
 }
 
-const keptAfter = (cache: PromptCache, prompt: Prompt, now: number, fits: PromptCache): PromptCache => {
+const keptAfter = (kept: PromptCache, prompt: Prompt, now: number, fits: PromptCache): PromptCache => {
   const { length } = prompt.messages
-  const kept = live(cache, now)
-  const line = lineAfter(kept, fits[0])
+  const line = lineAfter(kept, longestTo(fits, Infinity))
   const lengths = prompt.system !== null && length > 0 ? [0, length] : [length]
   const added = lengths.flatMap((length) => beginning(prompt, length, fits, line, now))
-  const isAdded = (entry: Entry) => fits.includes(entry) && added.some(({ length }) => length === entry.length)
-  // A beginning that is read is kept for longer, and with it those that it begins with.
-  const others = kept
-    .filter((entry) => !isAdded(entry))
-    .map((entry) => (fits.includes(entry) ? { ...entry, usedAt: now } : entry))
-  return [...others, ...added].slice(-most)
+  const isFit = (entry: Entry): boolean => fits === kept || fits.includes(entry)
+  const after: Array<Entry> = []
+  for (const entry of kept) {
+    if (!isFit(entry)) after.push(entry)
+    // A beginning that is read is kept for longer, and with it those that it begins with.
+    else if (!added.some(({ length }) => length === entry.length)) {
+      after.push(now - entry.usedAt < precision ? entry : { ...entry, usedAt: now })
+    }
+  }
+  after.push(...added)
+  return after.length > most ? after.slice(-most) : after
 }
 
 /** The beginning of a prompt with so many messages, if it is long enough to be kept. */
@@ -93,20 +105,22 @@ const beginning = (
   line: number,
   now: number
 ): ReadonlyArray<Entry> => {
-  const known = fits.find((entry) => entry.length <= length) ?? {
-    length: 0,
-    tokens: ofTools(prompt.tools) + estimateSystem(prompt.system)
-  }
-  let { tokens } = known
-  for (let index = known.length; index < length; index++) {
+  const known = longestTo(fits, length)
+  let tokens = known?.tokens ?? ofTools(prompt.tools) + estimateSystem(prompt.system)
+  for (let index = known?.length ?? 0; index < length; index++) {
     const message = prompt.messages.at(index)
-    if (message !== undefined) tokens += estimate(message)
+    // The tokens of a beginning that is kept are known, so its messages are not estimated again.
+    if (message !== undefined) tokens += known === undefined ? estimate(message) : estimateOnce(message)
   }
   return tokens < shortest ? [] : [{ ...prompt, length, tokens, usedAt: now, line }]
 }
 
-/** The entries that a prompt begins with, the longest first. */
+/** The entries that a prompt begins with. */
 const fitting = (cache: PromptCache, prompt: Prompt): PromptCache => {
+  const longest = longestTo(cache, Infinity)
+  // A conversation that only grew has one line, and begins with all of it.
+  if (longest === undefined) return cache
+  if (cache.every(({ line }) => line === longest.line) && changeOf(longest, prompt) === undefined) return cache
   const lines = new Set<number>()
   return cache
     .toSorted((a, b) => b.length - a.length)
@@ -116,6 +130,15 @@ const fitting = (cache: PromptCache, prompt: Prompt): PromptCache => {
       if (fits) lines.add(entry.line)
       return fits
     })
+}
+
+/** The longest entry of at most so many messages. */
+const longestTo = (entries: PromptCache, length: number): Entry | undefined => {
+  let found: Entry | undefined
+  for (const entry of entries) {
+    if (entry.length <= length && (found === undefined || entry.length > found.length)) found = entry
+  }
+  return found
 }
 
 /** The line of what goes on with a hit: its own, unless that went on already. */

@@ -50,12 +50,15 @@ const estimated = new WeakMap<Message, number>()
 
 /** Estimates the tokens of a message. */
 export const estimate = (message: Message): number => {
-  const known = estimated.get(message)
-  if (known !== undefined) return known
-  const { extra, text } = countable(message)
-  const tokens = ofText(text) + extra
-  estimated.set(message, tokens)
+  let tokens = estimated.get(message)
+  if (tokens === undefined) estimated.set(message, (tokens = estimateOnce(message)))
   return tokens
+}
+
+/** Estimates the tokens of a message that is not estimated again. */
+export const estimateOnce = (message: Message): number => {
+  const { extra, text } = countable(message)
+  return ofText(text) + extra
 }
 
 const counted = new WeakMap<Count, WeakMap<Message, number>>()

@@ -26,6 +26,7 @@ export const nativeCalls = (reply: Reply, rules: ReplyRules): ReadonlyArray<Call
 
 /** The assistant message of a reply, with its native calls under the ids that their results will have. */
 export const messageOf = (reply: Reply, rules: ReplyRules): Message => {
+  if (!reply.content.some(({ type }) => type === "tool_use")) return { role: "assistant", content: reply.content }
   const renamed = new Map<string, string>()
   const used = new Map<string, number>()
   let index = 0

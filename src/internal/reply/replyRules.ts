@@ -39,28 +39,53 @@ export interface ReplyRules {
 /** The rules of the open turn. */
 export const replyRules = (run: Run): Effect.Effect<ReplyRules> =>
   run.agent.skills === undefined && run.callables.size === 0
-    ? Effect.map(visibleProtocols(run), (protocols) => rulesOf(run, canAct(run, protocols)))
-    : Effect.succeed(rulesOf(run, true))
+    ? Effect.map(visibleProtocols(run), (protocols) => new RunRules(run, canAct(run, protocols)))
+    : Effect.succeed(new RunRules(run, true))
 
-const rulesOf = (run: Run, acts: boolean): ReplyRules => {
-  const { agent, limits, state } = run
-  const { dialect, turnId } = openTurn(run)
-  return {
-    turnId,
-    depth: state.depth,
-    native: dialect === "tools",
+class RunRules implements ReplyRules {
+  readonly turnId: string
+  readonly depth: number
+  readonly native: boolean
+  readonly takesEmpty: boolean
+  readonly correctsProse: boolean
+  readonly limits: Limits
+  readonly #run: Run
+
+  constructor(run: Run, acts: boolean) {
+    const { agent, limits, state } = run
+    const { dialect, turnId } = openTurn(run)
+    this.#run = run
+    this.turnId = turnId
+    this.depth = state.depth
+    this.native = dialect === "tools"
     // An agent that cannot act answers with whatever it says, unless the agent asks for a correction.
-    takesEmpty: dialect === "blocks" && agent.prose === "auto" && !acts,
-    correctsProse: agent.prose === "corrective" || (agent.prose === "auto" && acts),
-    limits,
-    isProtocol: (type) => isProtocol(run, type),
-    kindOf: (name) =>
-      name.startsWith("/") || (dialect === "tools" && isSearch(run, name))
-        ? "builtin"
-        : (run.callables.get(name)?.kind ?? "skill"),
-    agents: agentNames(run),
-    isUsed: (id) => run.isUsed(id, turnLog(run.state)),
-    parameters: (skill, text) => parametersOf(run, skill, text),
-    readOutput: (text) => readOutput(agent, text)
+    this.takesEmpty = dialect === "blocks" && agent.prose === "auto" && !acts
+    this.correctsProse = agent.prose === "corrective" || (agent.prose === "auto" && acts)
+    this.limits = limits
+  }
+
+  get agents(): ReadonlyArray<string> {
+    return agentNames(this.#run)
+  }
+
+  isProtocol(type: string): boolean {
+    return isProtocol(this.#run, type)
+  }
+
+  kindOf(name: string): CallKind {
+    const isBuiltin = name.startsWith("/") || (this.native && isSearch(this.#run, name))
+    return isBuiltin ? "builtin" : (this.#run.callables.get(name)?.kind ?? "skill")
+  }
+
+  isUsed(id: string): boolean {
+    return this.#run.isUsed(id, turnLog(this.#run.state))
+  }
+
+  parameters(skill: string, text: string): JsonObject {
+    return parametersOf(this.#run, skill, text)
+  }
+
+  readOutput(text: string): Result.Result<unknown, string> {
+    return readOutput(this.#run.agent, text)
   }
 }

@@ -1,16 +1,26 @@
 /**
- * Which stores append at once, in this process and without waiting. They need neither a time limit nor another attempt.
+ * Stores that append at once, in this process and without waiting. They need neither a time limit nor another attempt.
  */
 
+import type * as Exit from "effect/Exit"
+import type { RunRecord, RunState } from "../../RunState.ts"
+import type * as Arr from "effect/Array"
+import type { ConcurrentAppendError, RunExists, StoreError } from "../../KernelError.ts"
 import type { RunStoreShape } from "./runStoreTypes.ts"
 
-/** Marks a store whose `append` never waits, and fails only with the errors of its contract. */
-export const atOnce = (store: RunStoreShape): RunStoreShape => {
-  stores.add(store)
+/** Appends records, or refuses them. Synchronous. */
+export type AppendAtOnce = (
+  records: Arr.NonEmptyReadonlyArray<RunRecord>,
+  state: RunState
+) => Exit.Exit<void, RunExists | ConcurrentAppendError | StoreError>
+
+/** Says how a store appends at once. */
+export const setAppendAtOnce = (store: RunStoreShape, append: AppendAtOnce): RunStoreShape => {
+  stores.set(store, append)
   return store
 }
 
-/** Does the store append at once? */
-export const isAtOnce = (store: RunStoreShape): boolean => stores.has(store)
+/** How a store appends at once. Undefined for a store whose records have to be waited for. */
+export const appendAtOnce = (store: RunStoreShape): AppendAtOnce | undefined => stores.get(store)
 
-const stores = new WeakSet<RunStoreShape>()
+const stores = new WeakMap<RunStoreShape, AppendAtOnce>()

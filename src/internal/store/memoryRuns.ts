@@ -5,6 +5,7 @@
 import type * as Arr from "effect/Array"
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
 import * as Result from "effect/Result"
@@ -17,7 +18,7 @@ import type { RunRecord, RunState } from "../../RunState.ts"
 import type { Claim, Lease, RunFilter, RunHead, RunStoreShape } from "./runStoreTypes.ts"
 import { isEmpty } from "../base/json.ts"
 import * as Mailbox from "../base/mailbox.ts"
-import { atOnce } from "./appendAtOnce.ts"
+import { setAppendAtOnce } from "./appendAtOnce.ts"
 import { open } from "../state/state.ts"
 import * as Cancellations from "./cancellations.ts"
 import * as Ended from "./endedRuns.ts"
@@ -77,26 +78,27 @@ export const make = (limits: Ended.EndedLimits, clock: Clock.Clock): Memory => {
     isOver: false
   }
   const find = (runId: string) => Option.fromUndefinedOr(runs.kept.get(runId))
+  const store: RunStoreShape = {
+    append: (records, state) => Effect.suspend(() => append(runs, records, state)),
+    load: (runId) => Effect.sync(() => Option.map(find(runId), ({ state }) => open(state))),
+    head: (runId) => Effect.sync(() => Option.map(find(runId), (run) => headIn(runs, run))),
+    read: (runId, from = 0) => Stream.suspend(() => Stream.fromArray(recordsOf(runs.kept.get(runId), from))),
+    tail: (runId, from = 0) => Stream.unwrap(Effect.map(follow(runs, runId, from), ({ mailbox }) => mailbox.stream)),
+    list: (filter = {}) => Effect.sync(() => list(runs, filter)),
+    acquire: (runId, claim) => Effect.suspend(() => acquire(runs, runId, claim)),
+    release: (runId, workerId) => Effect.sync(() => release(runs, runId, workerId)),
+    cancelled: (runId) =>
+      Effect.suspend(() =>
+        runs.kept.get(runId)?.state.status.type === "cancelled" ? Effect.void : runs.cancellations.of(runId)
+      ),
+    offers: offersOf(runs),
+    remove: (runIds) =>
+      Effect.sync(() => {
+        for (const runId of runIds) remove(runs, runId)
+      })
+  }
   return {
-    store: atOnce({
-      append: (records, state) => Effect.suspend(() => append(runs, records, state)),
-      load: (runId) => Effect.sync(() => Option.map(find(runId), ({ state }) => open(state))),
-      head: (runId) => Effect.sync(() => Option.map(find(runId), (run) => headIn(runs, run))),
-      read: (runId, from = 0) => Stream.suspend(() => Stream.fromArray(recordsOf(runs.kept.get(runId), from))),
-      tail: (runId, from = 0) => Stream.unwrap(Effect.map(follow(runs, runId, from), ({ mailbox }) => mailbox.stream)),
-      list: (filter = {}) => Effect.sync(() => list(runs, filter)),
-      acquire: (runId, claim) => Effect.suspend(() => acquire(runs, runId, claim)),
-      release: (runId, workerId) => Effect.sync(() => release(runs, runId, workerId)),
-      cancelled: (runId) =>
-        Effect.suspend(() =>
-          runs.kept.get(runId)?.state.status.type === "cancelled" ? Effect.void : runs.cancellations.of(runId)
-        ),
-      offers: offersOf(runs),
-      remove: (runIds) =>
-        Effect.sync(() => {
-          for (const runId of runIds) remove(runs, runId)
-        })
-    }),
+    store: setAppendAtOnce(store, (records, state) => append(runs, records, state)),
     end: () => {
       runs.isOver = true
       for (const { mailbox } of runs.followers) mailbox.end()
@@ -110,22 +112,22 @@ const append = (
   runs: Runs,
   records: Arr.NonEmptyReadonlyArray<RunRecord>,
   state: RunState
-): Effect.Effect<void, RunExists | ConcurrentAppendError | StoreError> => {
+): Exit.Exit<void, RunExists | ConcurrentAppendError | StoreError> => {
   const { ended, followers, kept } = runs
   const refused = refusal(records, state)
-  if (refused !== undefined) return Effect.fail(refused)
+  if (refused !== undefined) return Exit.fail(refused)
   const [{ revision, runId, workerId }] = records
   const run = kept.get(runId)
   const actualSeq = run?.journal.length ?? 0
   const expectedSeq = revision - 1
   if (actualSeq !== expectedSeq) {
-    if (areStored(records, recordsOf(run, expectedSeq))) return Effect.void
-    if (expectedSeq === 0) return Effect.fail(new RunExists({ runId }))
-    return Effect.fail(new ConcurrentAppendError({ runId, expectedSeq, actualSeq }))
+    if (areStored(records, recordsOf(run, expectedSeq))) return Exit.void
+    if (expectedSeq === 0) return Exit.fail(new RunExists({ runId }))
+    return Exit.fail(new ConcurrentAppendError({ runId, expectedSeq, actualSeq }))
   }
   for (const record of records) {
     const misfit = RunCodec.refusal(record)
-    if (misfit !== undefined) return Effect.fail(misfit)
+    if (misfit !== undefined) return Exit.fail(misfit)
   }
   const target = run ?? { journal: [], workerId, bytes: 0, state, lease: undefined }
   if (run === undefined) kept.set(runId, target)
@@ -137,7 +139,7 @@ const append = (
   for (const follower of followers) if (follower.runId === runId) offer(follower, records)
   if (state.status.type === "cancelled") runs.cancellations.tell(runId)
   for (const id of Ended.note(ended, kept, state)) remove(runs, id)
-  return Effect.void
+  return Exit.void
 }
 
 const remove = ({ ended, kept }: Runs, runId: string): void => {

@@ -16,7 +16,7 @@ import type { AnyProtocol, SkillRequest } from "../../Protocol.ts"
 import type { AnySkill, CallScope, Effects } from "../../Skill.ts"
 import * as Skills from "../../Skill.ts"
 import { failureIn } from "../base/foreignValue.ts"
-import { type Json, jsonObject, plain, requestOf } from "../base/json.ts"
+import { type Json, jsonObject, type JsonObject, plain, requestOf } from "../base/json.ts"
 import { paramsOf } from "../skill/skillInput.ts"
 import { carried, toAnswer } from "../skill/skillOutput.ts"
 import { keyOf, stepOf } from "../state/state.ts"
@@ -75,7 +75,7 @@ export const targetOf = (run: Run, call: Call): Result.Result<Target, CallError>
     case "handoff":
       return Result.map(askable(run, call), (callable) => handoffTarget(run, call, callable))
     default:
-      return Result.map(runnable(run, call), (skill) => skillTarget(run, call, skill))
+      return Result.map(runnable(run, call), (skill) => new SkillTarget(run, call, skill))
   }
 }
 
@@ -125,42 +125,64 @@ export const runnable = (run: Run, call: Call): Result.Result<AnySkill, CallErro
     : Result.fail(Calls.error("NotAllowed", `Skill '${name}' ${reason}`, false))
 }
 
-const skillTarget = (run: Run, call: Call, skill: AnySkill): Target => {
-  const { name } = skill
-  const { callId } = call
-  const input = paramsOf(skill, call.input)
-  const asks = Asks.make(run, call)
-  return {
-    name,
-    effects: skill.effects,
-    input,
-    asks,
-    limit: {
-      timeout: skill.timeout ?? run.limits.skillTimeout,
-      leaked: { type: "skill_leaked", skill: name, callId }
-    },
-    started: {
-      type: "skill_execute",
-      skill: name,
-      callId,
-      input,
-      ...(skill.produces.length === 0 ? {} : { produces: skill.produces })
-    },
-    perform: reporting(run, call, skill, input, asks),
-    keep: (value, durationMs) =>
-      Effect.flatMapEager(keep(run, value, Skills.toOutput), (kept) => {
-        const odd = unexpected(skill, kept)
-        return odd === undefined
-          ? Effect.succeed(skillAnswer(run, call, name, withIds(value, kept), kept, durationMs))
-          : Effect.fail(odd)
-      }),
-    concerns: none,
-    fail: (cause) =>
-      Effect.map(failed(run, `Skill '${name}'`, cause, skill.encodeFailure), ({ error, ...facts }) => ({
-        error,
-        ...facts,
-        event: { type: "skill_error", skill: name, callId, error: error.message }
-      }))
+/** A skill as a target. A class, because a run calls skills more often than anything else. */
+class SkillTarget implements Target {
+  readonly name: string
+  readonly effects: Effects
+  readonly input: JsonObject
+  readonly asks: Asks.Asks
+  readonly #run: Run
+  readonly #call: Call
+  readonly #skill: AnySkill
+
+  constructor(run: Run, call: Call, skill: AnySkill) {
+    this.#run = run
+    this.#call = call
+    this.#skill = skill
+    this.name = skill.name
+    this.effects = skill.effects
+    this.input = paramsOf(skill, call.input)
+    this.asks = Asks.make(run, call)
+  }
+
+  get limit(): Limit {
+    return {
+      timeout: this.#skill.timeout ?? this.#run.limits.skillTimeout,
+      leaked: { type: "skill_leaked", skill: this.name, callId: this.#call.callId }
+    }
+  }
+
+  get started(): LiveEvent {
+    const { produces } = this.#skill
+    const event = { type: "skill_execute", skill: this.name, callId: this.#call.callId, input: this.input } as const
+    return produces.length === 0 ? event : { ...event, produces }
+  }
+
+  get perform(): Effect.Effect<unknown, unknown> {
+    return reporting(this.#run, this.#call, this.#skill, this.input, this.asks)
+  }
+
+  keep(value: unknown, durationMs: number): Effect.Effect<Answer, unknown> {
+    return Effect.flatMapEager(keep(this.#run, value, Skills.toOutput), (kept) => {
+      const odd = unexpected(this.#skill, kept)
+      if (odd !== undefined) return Effect.fail(odd)
+      return Effect.succeed(skillAnswer(this.#run, this.#call, this.name, withIds(value, kept), kept, durationMs))
+    })
+  }
+
+  concerns(error: unknown): error is never {
+    return none(error)
+  }
+
+  fail(cause: Cause.Cause<unknown>): Effect.Effect<Failure> {
+    const { name } = this
+    const { callId } = this.#call
+    const failure = failed(this.#run, `Skill '${name}'`, cause, this.#skill.encodeFailure)
+    return Effect.map(failure, ({ error, ...facts }) => ({
+      error,
+      ...facts,
+      event: { type: "skill_error", skill: name, callId, error: error.message }
+    }))
   }
 }
 
@@ -343,8 +365,8 @@ const protocolTarget = (run: Run, call: Call, protocol: AnyProtocol): Target => 
 
 /** The media of an answer, as an event refers to them. */
 const mediaIn = (content: ReadonlyArray<Contents.Content>): { readonly media: ReadonlyArray<MediaRef> } | undefined => {
-  const media = references(content)
-  return media.length === 0 ? undefined : { media }
+  if (!content.some(Contents.isMedia)) return undefined
+  return { media: references(content) }
 }
 
 const firstText = ({ content }: Message): string => Contents.toText(content[0] ?? Contents.text(""))
