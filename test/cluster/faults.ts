@@ -7,8 +7,11 @@ import { SqlClient } from "effect/sql"
 import type { Sharding } from "effect/cluster"
 import { Kernel, type RunStore } from "kernai"
 import { RunEntity } from "kernai/cluster"
+import { spawn } from "node:child_process"
+import { createInterface } from "node:readline"
 import { setTimeout as sleep } from "node:timers/promises"
 import { type Cluster, judge, type Machine, make } from "./machines.ts"
+import * as Network from "./network.ts"
 import { agent } from "./process.ts"
 
 /** What a fault did. Spans are milliseconds. */
@@ -78,10 +81,10 @@ const takeoverOf = ({ store }: Cluster, ids: ReadonlyArray<string>, since: numbe
     )
   )
 
-/** Lets a fault happen to 100 runs on two runners. */
-export const meet = (fault: Fault, prefix = "r"): Promise<Outcome> =>
+/** Lets a fault happen to 100 runs on two runners, on machines of their own if there is a network. */
+export const meet = (fault: Fault, prefix = "r", network?: typeof Network.make): Promise<Outcome> =>
   Effect.gen(function* () {
-    const cluster = yield* make(setting)
+    const cluster = yield* make(setting, network === undefined ? undefined : yield* network)
     return yield* Effect.promise(async () => {
       const [victim, other] = await Promise.all([cluster.start(), cluster.start()])
       // Shards move to the runner that joined last.
@@ -108,12 +111,13 @@ const later = async (ms: number, heal: () => void) => {
 }
 
 const cut =
-  (...names: ReadonlyArray<keyof Machine["links"]>): Fault =>
+  (ms: number, ...names: ReadonlyArray<keyof Machine["links"]>): Fault =>
   async (_, { links }) => {
     for (const name of names) links[name].cut()
-    await later(15_000, () => {
+    await later(ms, () => {
       for (const name of names) links[name].heal()
     })
+    return names.flatMap((name) => (links[name].dropped?.() === 0 ? [`the cut from ${name} dropped nothing`] : []))
   }
 
 const atDatabase = (cluster: Cluster, statement: string) =>
@@ -163,9 +167,27 @@ export const faults: { readonly [name: string]: Fault } = {
   "connections cut": connectionsCut,
   "PostgreSQL restarted, fast": async ({ restart }) => restart("fast"),
   "PostgreSQL restarted, immediate": async ({ restart }) => restart("immediate"),
-  "a runner cut from the database": cut("database"),
-  "a runner cut from the other processes": cut("others"),
-  "a runner cut from both": cut("database", "others")
+  "a runner cut from the database": cut(15_000, "database"),
+  "a runner cut from the other processes": cut(15_000, "others"),
+  "a runner cut from both": cut(15_000, "database", "others")
+}
+
+/** Faults between exactly two machines of a network: packets of both directions are dropped for 25 s. */
+export const cuts: { readonly [name: string]: Fault } = {
+  "packets dropped between a runner and the database": cut(25_000, "database"),
+  "packets dropped between the two runners": cut(25_000, "others"),
+  "packets dropped between a runner and both others": cut(25_000, "database", "others")
+}
+
+/** Lets a fault of `cuts` happen on a network, in a process of its own. */
+export const meetApart = async (name: string): Promise<Outcome> => {
+  const script = ["--conditions=kernai-source", import.meta.filename, name]
+  const child = spawn(...Network.atDesk(process.execPath, script), { stdio: ["pipe", "pipe", "inherit"] })
+  let found: string | undefined
+  for await (const line of createInterface({ input: child.stdout })) if (line.startsWith("{")) found = line
+  if (found === undefined) throw new Error(`the cluster of '${name}' ended without an outcome`)
+  const outcome: Outcome = JSON.parse(found)
+  return outcome
 }
 
 // ---------------------------------------------------------------- decisions
@@ -223,3 +245,10 @@ export const cancelledWhileDown = (): Promise<Outcome> =>
       }
     })
   }).pipe(Effect.scoped, Effect.runPromise)
+
+if (import.meta.filename === process.argv[1]) {
+  const fault = cuts[process.argv[2] ?? ""]
+  if (fault === undefined) throw new Error(`no such cut: ${process.argv[2]}`)
+  console.log(JSON.stringify(await meet(fault, "r", Network.make)))
+  process.exit(0)
+}

@@ -14,12 +14,13 @@ import { createInterface } from "node:readline"
 import { folder } from "../support/folder.ts"
 import * as Postgres from "../support/postgres.ts"
 import * as Link from "./link.ts"
+import type { Cut, Network } from "./network.ts"
 import { kernelAt, type Place, provider } from "./process.ts"
 
 export interface Machine {
   readonly port: number
   /** Its connections to the database, and of others to it. */
-  readonly links: { readonly database: Link.Link; readonly others: Link.Link }
+  readonly links: { readonly database: Cut; readonly others: Cut }
   readonly signal: (signal: NodeJS.Signals) => void
   /** Bytes of its heap, after a collection where it was started with --expose-gc. */
   readonly heap: () => Promise<number>
@@ -46,29 +47,59 @@ const freePort = () =>
     })
   })
 
-const launch = async (server: Postgres.Server, given: Omit<Place, "port" | "listenPort" | "url">): Promise<Machine> => {
+/** Where a runner is, how a process is started there, and how it is cut off. */
+interface Site extends Pick<Place, "host" | "port" | "listenPort" | "url">, Pick<Machine, "links"> {
+  readonly at: Network["runners"][number]["at"]
+  readonly close: () => void
+}
+
+/** On this machine, behind links of its own. */
+const behindLinks = async (server: Postgres.Server): Promise<Site> => {
   const listenPort = await freePort()
-  const links = { database: await Link.open(server.port), others: await Link.open(listenPort) }
-  const { port } = links.others
-  const place: Place = { ...given, port, listenPort, url: urlOf({ ...server, port: links.database.port }) }
-  const args = ["--conditions=kernai-source", "--expose-gc", join(import.meta.dirname, "process.ts")]
-  const child = spawn(process.execPath, [...args, JSON.stringify(place)], {
-    stdio: ["pipe", "pipe", "pipe"]
-  })
+  const [database, others] = [await Link.open(server.port), await Link.open(listenPort)]
+  return {
+    host: "127.0.0.1",
+    port: others.port,
+    listenPort,
+    url: urlOf({ ...server, port: database.port }),
+    links: { database, others },
+    at: (command, args) => [command, args],
+    close: () => {
+      database.close()
+      others.close()
+    }
+  }
+}
+
+/** On a machine of a network, each runner on one of its own. */
+const onNetwork = (network: Network, number: number, server: Postgres.Server): Site => {
+  const runner = network.runners[number]
+  if (runner === undefined) throw new Error(`the network has no machine for runner ${number}`)
+  const port = 34_431 + number
+  return { ...runner, port, listenPort: port, url: urlOf({ ...server, host: network.host }), close: () => {} }
+}
+
+const launch = async (
+  { at, close, links, ...where }: Site,
+  given: Omit<Place, "host" | "port" | "listenPort" | "url">
+): Promise<Machine> => {
+  const place: Place = { ...given, ...where }
+  const script = ["--conditions=kernai-source", "--expose-gc", join(import.meta.dirname, "process.ts")]
+  const [command, args] = at(process.execPath, [...script, JSON.stringify(place)])
+  const child = spawn(command, args, { stdio: ["pipe", "pipe", "pipe"] })
   let error = ""
   child.stderr.on("data", (data) => (error += data))
   child.stdin.on("error", () => {})
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
   const ended = new Promise<Awaited<Machine["ended"]>>((resolve) =>
     child.on("close", (code) => {
-      links.database.close()
-      links.others.close()
+      close()
       resolve({ code, error })
     })
   )
   if ((await lines.next()).value !== "ready") throw new Error(`a runner did not start: ${(await ended).error}`)
   return {
-    port,
+    port: place.port,
     links,
     signal: (signal) => void child.kill(signal),
     heap: async () => {
@@ -100,9 +131,15 @@ export interface Setting extends Pick<Place, "lockExpiration" | "model" | "call"
   readonly durable?: boolean
 }
 
-/** A database server of its own, a client, and runners as they are started. All ends with the scope. */
-export const make = Effect.fnUntraced(function* (setting: Setting): Effect.fn.Return<Cluster, unknown, Scope.Scope> {
-  const server = yield* Postgres.start({ durable: setting.durable === true })
+/**
+ * A database server of its own, a client, and runners as they are started, on the machines of a network if there is one.
+ * All ends with the scope.
+ */
+export const make = Effect.fnUntraced(function* (
+  setting: Setting,
+  network?: Network
+): Effect.fn.Return<Cluster, unknown, Scope.Scope> {
+  const server = yield* Postgres.start({ durable: setting.durable === true, address: network?.host })
   const url = urlOf(server)
   const ledger = join(yield* folder, "ledger")
   fs.writeFileSync(ledger, "")
@@ -114,8 +151,10 @@ export const make = Effect.fnUntraced(function* (setting: Setting): Effect.fn.Re
       await Promise.all(machines.map(({ ended }) => ended))
     })
   )
+  let started = 0
   const start = async () => {
-    const machine = await launch(server, { ...setting, ledger })
+    const site = network === undefined ? await behindLinks(server) : onNetwork(network, started++, server)
+    const machine = await launch(site, { ...setting, ledger })
     machines.push(machine)
     return machine
   }

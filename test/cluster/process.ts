@@ -27,6 +27,7 @@ import * as fs from "node:fs"
 export interface Place {
   readonly url: string
   /** By which others reach it. */
+  readonly host: string
   readonly port: number
   /** Where it listens. */
   readonly listenPort: number
@@ -134,7 +135,7 @@ const runner = (place: Place) =>
     Layer.provide([
       Layer.provide(kernelAt(place.url, pay(place), provider(place)), confirms),
       ClusterNode.layer({
-        host: "127.0.0.1",
+        host: place.host,
         port: place.port,
         listenPort: place.listenPort,
         lockExpiration: place.lockExpiration,

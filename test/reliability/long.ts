@@ -14,6 +14,7 @@ import * as Broken from "../support/brokenKernels.ts"
 import * as Stores from "../support/brokenStores.ts"
 import { subjects } from "../support/crashScripts.ts"
 import * as Faults from "../cluster/faults.ts"
+import * as Network from "../cluster/network.ts"
 import * as Postgres from "../support/postgres.ts"
 import { kernelOneByOne } from "../support/oneByOne.ts"
 import { file, memory, type Place, postgres, sqlite } from "../support/stores.ts"
@@ -35,6 +36,8 @@ interface Line {
   readonly least: number
   readonly findings: ReadonlyArray<string>
   readonly note?: string
+  /** Why it was passed over. */
+  readonly skipped?: string
 }
 
 /** What is not over by then is not over: minutes. */
@@ -87,6 +90,16 @@ const clustered = async (): Promise<ReadonlyArray<Line>> => {
     lines.push({ what: `runs of a cluster: ${what}`, count: runs, least, findings, ...note })
   }
   for (const [name, fault] of Object.entries(Faults.faults)) put(name, await Faults.meet(fault), 100)
+  const skipped = Network.refusal()
+  if (skipped !== undefined) {
+    lines.push({
+      what: "runs of a cluster: packets dropped between two machines",
+      count: 0,
+      least: 0,
+      findings: [],
+      skipped
+    })
+  } else for (const name of Object.keys(Faults.cuts)) put(name, await Faults.meetApart(name), 100)
   put("a question answered twice at once", await Faults.answeredTwice(), 100)
   put("cancelled while their runner is dead", await Faults.cancelledWhileDown(), 20)
   return lines
@@ -297,7 +310,11 @@ const all: Array<Line> = []
 for (const [name, part] of Object.entries(parts)) {
   if (asked.length > 0 && !asked.includes(name)) continue
   for (const line of await part()) {
-    const { count, findings, least, note, what } = line
+    const { count, findings, least, note, skipped, what } = line
+    if (skipped !== undefined) {
+      console.log(`skip  ${what}: ${skipped}`)
+      continue
+    }
     const passed = findings.length === 0 && count >= least
     console.log(
       `${passed ? "pass" : "FAIL"}  ${what}: ${count} (at least ${least})${note === undefined ? "" : `, ${note}`}`

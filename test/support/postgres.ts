@@ -75,18 +75,20 @@ const isAvailable = (): boolean => {
 /** Whether this machine can run the server; without it tests say so once and are skipped. */
 export const available = isAvailable()
 
-/**
- * Starts a server in a folder of its own, on a free port of the loopback interface.
- *
- * It does not wait for the disk unless `durable`, where a commit survives a power cut.
- */
-export const start = (
-  options: { readonly durable?: boolean } = {}
-): Effect.Effect<Server, PostgresError, Scope.Scope> =>
-  // Another process may take the port between our look and the server's.
-  Effect.retry(startOnce(options.durable === true), { times: 3 })
+/** Options of a server. */
+export interface Options {
+  /** Waits for the disk: a commit survives a power cut. */
+  readonly durable?: boolean
+  /** An address by which other machines reach it, too. */
+  readonly address?: string | undefined
+}
 
-const startOnce = Effect.fnUntraced(function* (durable: boolean) {
+/** Starts a server in a folder of its own, on a free port of the loopback interface. */
+export const start = (options: Options = {}): Effect.Effect<Server, PostgresError, Scope.Scope> =>
+  // Another process may take the port between our look and the server's.
+  Effect.retry(startOnce(options), { times: 3 })
+
+const startOnce = Effect.fnUntraced(function* ({ address, durable = false }: Options) {
   const folder = yield* Effect.try({
     try: findNative,
     catch: (cause) => new PostgresError({ message: `no PostgreSQL here: ${cause}` })
@@ -117,9 +119,10 @@ const startOnce = Effect.fnUntraced(function* (durable: boolean) {
     catch: (cause) => new PostgresError({ message: `initdb failed: ${cause}` })
   })
 
+  if (address !== undefined) fs.appendFileSync(path.join(data, "pg_hba.conf"), "host all all all scram-sha-256\n")
   const port = yield* freePort
   const settings = [
-    "listen_addresses=127.0.0.1",
+    `listen_addresses=${["127.0.0.1", ...(address === undefined ? [] : [address])].join(",")}`,
     `port=${port}`,
     "unix_socket_directories=",
     "shared_buffers=16MB",
