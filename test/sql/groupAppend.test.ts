@@ -221,4 +221,28 @@ describe.skipIf(!Postgres.available)("appends to PostgreSQL", () => {
       }),
     30_000
   )
+
+  it.effect(
+    "reads heads that are asked for at once, each for itself, and those of a transaction in it",
+    () =>
+      Effect.gen(function* () {
+        const { sql, store } = yield* onHost
+        const runs = begun("run", 20)
+        yield* atOnce(runs.map((run) => put(store, [run.last()])))
+        yield* sql`UPDATE kernai_journal SET detail = '{' WHERE entry >> 32 = (SELECT run FROM kernai_runs WHERE id = 'run/7')`
+        const asked = ["none", "run/7", "run/3", "run/3", ...runs.map((run) => run.last().state.runId)]
+        const exits = yield* atOnce(asked.map((runId) => revisionOf(store, runId)))
+        assert.deepStrictEqual(
+          exits.map((exit, index) => [asked[index], Exit.isSuccess(exit) ? exit.value : "failed"]),
+          asked.map((runId) => [runId, runId === "none" ? undefined : runId === "run/7" ? "failed" : 1])
+        )
+        const [first = Journal.begin("")] = runs
+        const inside = sql.withTransaction(
+          Effect.andThen(put(store, [next(first)]), Effect.flatMap(revisionOf(store, "run/0"), Effect.fail))
+        )
+        assert.strictEqual(yield* Effect.flip(inside), 2)
+        assert.strictEqual(yield* revisionOf(store, "run/0"), 1)
+      }),
+    30_000
+  )
 })

@@ -161,7 +161,11 @@ const resumedOf = <Output, S extends AnySkill<unknown>, R>(
   agent: AnyAgent<Output, S, R>,
   runId: string
 ): Effect.Effect<RunResult<Output>, ResumeError, Needs<R>> =>
-  Effect.flatMap(stored(store, runId), (state) => failureOf(state) ?? kernel.resume(agent, runId))
+  Effect.flatMap(store.head(runId), (head) =>
+    Option.getOrUndefined(head)?.status.type === "completed"
+      ? kernel.resume(agent, runId)
+      : Effect.flatMap(stored(store, runId), (state) => failureOf(state) ?? kernel.resume(agent, runId))
+  )
 
 // ---------------------------------------------------------------- resuming
 

@@ -5,6 +5,8 @@
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Request from "effect/Request"
+import * as RequestResolver from "effect/RequestResolver"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { SqlClient } from "effect/sql/SqlClient"
@@ -35,7 +37,7 @@ export interface Heads {
 
 /** Reads with a client that transforms nothing. */
 export const make = (sql: SqlClient): Heads => ({
-  head: (runId) => head(sql, runId),
+  head: sql.onDialectOrElse({ pg: () => readTogether(sql), orElse: () => (runId: string) => head(sql, runId) }),
   list: (filter) => list(sql, filter),
   acquire: (runId, claim) => acquire(sql, runId, claim),
   release: (runId, workerId) =>
@@ -85,6 +87,38 @@ const head = Effect.fnUntraced(function* (
     yield* sql`SELECT ${sql.literal(columnsOf(sql))} FROM ${sql.literal(joined)} WHERE id = ${Key.make(runId)}`
   return rows[0] === undefined ? Option.none() : Option.some(yield* toHead(rows[0]))
 })
+
+class HeadOf extends Request.Class<{ readonly runId: string }, Option.Option<RunHead>, StoreError | SqlError> {}
+
+/**
+ * Reads the heads that fibers ask for at the same time in one query: each call of a `write` skill asks for one. In a
+ * transaction of the host a head is read by itself.
+ */
+const readTogether = (sql: SqlClient): Heads["head"] => {
+  const columns = sql.literal(columnsOf(sql))
+  const find = (keys: ReadonlyArray<string>) => sql<{ readonly id: string }>`
+    SELECT found.* FROM json_array_elements_text(${JSON.stringify(keys)}::json) AS wanted (id) CROSS JOIN LATERAL (
+      SELECT r.id, ${columns} FROM ${sql.literal(joined)} WHERE r.id = wanted.id LIMIT 1
+    ) AS found`
+  const resolver = RequestResolver.make<HeadOf>((entries) => {
+    const wanted = entries.map(({ request }) => Key.make(request.runId))
+    return Effect.flatMap(find(wanted), (rows) => {
+      const found = new Map(rows.map((row) => [row.id, row]))
+      return Effect.forEach(
+        entries,
+        (entry, index) => {
+          const row = found.get(wanted[index] ?? "")
+          return Request.completeEffect(entry, row === undefined ? Effect.succeedNone : Effect.asSome(toHead(row)))
+        },
+        { discard: true }
+      )
+    })
+  }).pipe(RequestResolver.batchN(256))
+  return (runId) =>
+    Effect.flatMap(Effect.serviceOption(sql.transactionService), (transaction) =>
+      Option.isSome(transaction) ? head(sql, runId) : Effect.request(new HeadOf({ runId }), resolver)
+    )
+}
 
 const list = Effect.fnUntraced(function* (sql: SqlClient, filter: RunFilter = {}) {
   const where = conditions(sql, filter)
@@ -178,7 +212,7 @@ const acquire = Effect.fnUntraced(function* (
     WHERE id = ${Key.make(runId)}
       AND (worker IS NULL OR worker = ${worker} OR expires_at IS NULL OR expires_at <= ${now})
       AND ${claim.seen === undefined ? sql`1 = 1` : stands(sql, claim.seen)}
-      AND ${millis === 0 ? sql`1 = 1` : soon(sql)}
+      AND ${soon(sql)}
     RETURNING run`
   if (taken.length > 0) return
   const found = Option.getOrUndefined(yield* head(sql, runId))
@@ -193,7 +227,8 @@ const acquire = Effect.fnUntraced(function* (
 
 /**
  * Always true. The statement does not wait for the disk: of a lease that a crash of the database loses, its worker learns
- * at its next renewal, and the revision of the run lets one worker append. Offers wait: nobody repeats them.
+ * at its next renewal, and the revision of the run lets one worker append. Of an offer that is lost the run stays, as if
+ * the process that offered it had died before it did: it is taken up as any run that was left, only later.
  */
 const soon = (sql: SqlClient): Fragment =>
   sql.onDialectOrElse({
