@@ -67,7 +67,8 @@ export interface Options<R = never> {
   readonly lease?: Duration.Input | undefined
   /**
    * How often it looks for runs that nobody offered: those of workers that died, and those of processes that cannot tell
-   * others. Default: every five seconds, and every second where the store tells of no offers.
+   * others. Default: every five seconds, and every second where the store tells of no offers. It looks as often for
+   * questions with a deadline that other processes asked, by default every five seconds.
    */
   readonly pollInterval?: Duration.Input | undefined
   /**
