@@ -4,7 +4,7 @@
 
 import * as Effect from "effect/Effect"
 import type { Prepared } from "../../Hooks.ts"
-import type { BudgetExhaustedError, PromptError } from "../../KernelError.ts"
+import type { PromptError } from "../../KernelError.ts"
 import { type Prompt, type PromptContext, simple } from "../../PromptPipeline.ts"
 import type { AnyProtocol } from "../../Protocol.ts"
 import { RunContext } from "../agent/runContext.ts"
@@ -13,7 +13,6 @@ import { commonPrefix } from "../base/lists.ts"
 import { open, promptLog, State } from "../state/state.ts"
 import { ask, hookArgs, obey } from "./askHooks.ts"
 import { flush, record } from "./commit.ts"
-import type { FlushError } from "../store/patientStore.ts"
 import type { Draft } from "../run/drafts.ts"
 import { outputSchema } from "../run/output.ts"
 import { canAct, definitions, visibleProtocols, visibleSkills } from "../reply/permissions.ts"
@@ -25,7 +24,20 @@ import { listingOf } from "../reply/skillOffer.ts"
 
 /** Builds the prompt of the open turn, asks the hook about it and records it. */
 export const recordPrompt = (run: Run): Effect.Effect<void, PrepareError> =>
-  Effect.flatMap(buildPrompt(run), (prompt) => prepare(run, prompt))
+  // Foreign code may take its time, so others see what happened until now.
+  isForeign(run) ? Effect.andThen(flush(run), prompting(run)) : prompting(run)
+
+const prompting = (run: Run): Effect.Effect<void, PrepareError> =>
+  Effect.suspend((): Effect.Effect<void, PrepareError> => {
+    // With an empty budget there is no model call to summarise for.
+    const exhausted = Budget.exhausted(run.budget)
+    if (exhausted !== undefined) return Effect.fail(exhausted)
+    return Effect.flatMap(run.restore(build(run)), (prompt) => {
+      // What was used to make the prompt is counted for the tree.
+      if (prompt.spent !== undefined) Budget.count(run.budget, Budget.spentOf(prompt.spent))
+      return prepare(run, prompt)
+    })
+  })
 
 const prepare = (run: Run, prompt: Prompt): Effect.Effect<void, PrepareError> => {
   const hook = run.hooks.onTurnPrepared
@@ -44,22 +56,6 @@ const prepare = (run: Run, prompt: Prompt): Effect.Effect<void, PrepareError> =>
     return Effect.void
   })
 }
-
-/** Builds a prompt. What was used to make it is counted for the tree. */
-const buildPrompt = (run: Run): Effect.Effect<Prompt, PromptError | BudgetExhaustedError | FlushError> =>
-  // Foreign code may take its time, so others see what happened until now.
-  isForeign(run) ? Effect.andThen(flush(run), built(run)) : built(run)
-
-const built = (run: Run): Effect.Effect<Prompt, PromptError | BudgetExhaustedError> =>
-  Effect.suspend((): Effect.Effect<Prompt, PromptError | BudgetExhaustedError> => {
-    // With an empty budget there is no model call to summarise for.
-    const exhausted = Budget.exhausted(run.budget)
-    if (exhausted !== undefined) return Effect.fail(exhausted)
-    return Effect.map(run.restore(build(run)), (prompt) => {
-      if (prompt.spent !== undefined) Budget.count(run.budget, Budget.spentOf(prompt.spent))
-      return prompt
-    })
-  })
 
 const build = (run: Run): Effect.Effect<Prompt, PromptError> =>
   Effect.flatMapEager(instructionsOf(run), (instructions) =>

@@ -20,34 +20,33 @@ import { toolsOf } from "./skillOffer.ts"
 
 /** The skills the agent may call, in listing order, and after them its agents. An agent hides a skill of its name. */
 export const visibleSkills = (run: Run): Effect.Effect<ReadonlyArray<AnySkill>> =>
-  Effect.map(listedSkills(run), (listed) => {
-    const visible = listed.filter(({ hosted }) => hosted === undefined)
+  Effect.map(run.skills.all, (all) => {
+    const visible = listedOf(run, all).filter(({ hosted }) => hosted === undefined)
     const { callables } = run
     if (callables.size === 0) return visible.filter((skill) => isShown(run, skill))
     const own = visible.filter(({ name }) => !callables.has(name))
     return [...own, ...Array.from(callables.values(), ({ skill }) => skill)].filter((skill) => isShown(run, skill))
   })
 
-const listedSkills = (run: Run, isWanted?: (skill: AnySkill) => boolean): Effect.Effect<ReadonlyArray<AnySkill>> =>
-  Effect.map(run.skills.all, (all) => {
-    const skills = isWanted === undefined ? all : all.filter(isWanted)
-    if (skills.length === 0) return none
-    return SkillRegistry.visible(skills, {
-      agentSkills: Agents.skillNames(run.agent),
-      model: run.model,
-      allowed: run.allowed
-    })
-  })
+/** Those of some skills that the agent lists, its model can use and the host allows. */
+const listedOf = (run: Run, skills: ReadonlyArray<AnySkill>): ReadonlyArray<AnySkill> =>
+  skills.length === 0
+    ? none
+    : SkillRegistry.visible(skills, {
+        agentSkills: Agents.skillNames(run.agent),
+        model: run.model,
+        allowed: run.allowed
+      })
 
 /** The tools that the vendor runs itself and that the policy allows. It is asked in advance, since the vendor runs them without asking. */
 const hostedTools = (run: Run): Effect.Effect<ReadonlyArray<ToolDefinition>> =>
-  Effect.flatMap(
-    listedSkills(run, ({ hosted }) => hosted?.[run.provider.name] !== undefined),
-    (listed) => {
-      const hosted = listed.filter((skill) => isShown(run, skill))
-      return hosted.length === 0 ? Effect.succeed(none) : Effect.map(Effect.filter(hosted, allowsHosted(run)), hostedOf)
-    }
-  )
+  Effect.flatMap(run.skills.all, (all) => {
+    const { name } = run.provider
+    const skills = all.filter(({ hosted }) => hosted?.[name] !== undefined)
+    if (skills.length === 0) return Effect.succeed(none)
+    const hosted = listedOf(run, skills).filter((skill) => isShown(run, skill))
+    return hosted.length === 0 ? Effect.succeed(none) : Effect.map(Effect.filter(hosted, allowsHosted(run)), hostedOf)
+  })
 
 const none: ReadonlyArray<never> = []
 
@@ -119,7 +118,7 @@ export const isProtocol = (run: Run, type: string): boolean => Option.isSome(run
 
 /** The protocols that the agent may use, in the order of their registration. */
 export const visibleProtocols = (run: Run): Effect.Effect<ReadonlyArray<AnyProtocol>> =>
-  Effect.map(run.protocols.all, (all) => all.filter((protocol) => maySpeak(run, protocol)))
+  Effect.map(run.protocols.all, (all) => (all.length === 0 ? none : all.filter((protocol) => maySpeak(run, protocol))))
 
 /** May the agent use a protocol, and does its policy show it? */
 export const maySpeak = (run: Run, protocol: AnyProtocol): boolean =>

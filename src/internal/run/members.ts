@@ -129,10 +129,14 @@ export const withTeamSkills = <R>(
 const withOwn = (registry: SkillRegistryShape, skills: ReadonlyArray<AnySkill>): SkillRegistryShape => {
   if (skills.length === 0) return registry
   const own = new Map(skills.map((skill) => [skill.name, skill]))
+  const listed = Array.from(own.values())
   const isNew = ({ name }: AnySkill) => Option.isNone(registry.find(name))
   return {
     ...registry,
     find: (name) => Option.orElse(registry.find(name), () => Option.fromUndefinedOr(own.get(name))),
-    all: Effect.map(registry.all, (all) => [...all, ...Array.from(own.values()).filter(isNew)])
+    all: Effect.map(registry.all, (registered) => {
+      const added = listed.filter(isNew)
+      return added.length === 0 ? registered : registered.concat(added)
+    })
   }
 }
