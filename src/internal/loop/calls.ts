@@ -10,7 +10,7 @@ import type { Call } from "../../Call.ts"
 import { unanswered, unreviewed } from "../state/turnFold.ts"
 import { defer, deferred, pause, settle, stopDeferred } from "./askHooks.ts"
 import { isAsking } from "../target/callAsks.ts"
-import { commit, flush, record } from "./commit.ts"
+import { afterFlush, commit, flush, record } from "./commit.ts"
 import { isRecovered, pauseAsking, recordResult, together } from "./concurrentCalls.ts"
 import { dispatch } from "./dispatch.ts"
 import { openReview, questionMetadata, review } from "./review.ts"
@@ -48,9 +48,7 @@ const next = (run: Run): Effect.Effect<void, CallsError> =>
     if (acceptCall(run)) return Effect.void
     const call = unreviewed(pending)
     if (call !== undefined) return review(run, call)
-    if (pending.length > 0) return launch(run)
-    record(run, { type: "tool_calls_completed" })
-    return Effect.void
+    return pending.length > 0 ? launch(run) : Effect.sync(() => record(run, { type: "tool_calls_completed" }))
   })
 
 /** Launches accepted calls: one, several at once, or the tasks of a plan. */
@@ -80,5 +78,5 @@ const alone = (run: Run, call: Call): Effect.Effect<void, CallsError> =>
       recordResult(run, result)
       return effectsOf(run, call) === "read" ? Effect.void : flush(run)
     })
-    return Effect.andThen(flush(run), entered)
+    return afterFlush(run, entered)
   })

@@ -11,7 +11,6 @@ import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
 import type { Call, CallError, CallResult } from "../../Call.ts"
 import * as Calls from "../../Call.ts"
-import type { ExtensionFailed, MiddlewareTermination } from "../../KernelError.ts"
 import { failureIn } from "../base/foreignValue.ts"
 import { agentTarget } from "./childTarget.ts"
 import { throughMiddleware, traced } from "./aroundCall.ts"
@@ -20,15 +19,13 @@ import { short } from "../run/explain.ts"
 import { ifOver, unlessLost } from "./ownership.ts"
 import { emit } from "../run/publish.ts"
 import { now, type Run } from "../run/run.ts"
-import type { TaskError } from "../run/stepErrors.ts"
+import type { CallsError, TaskError } from "../run/stepErrors.ts"
 import { askable, refusedEvent, scopeOf, type Target, targetOf } from "../target/targets.ts"
 import { withinTimeout } from "../run/timeLimit.ts"
 
 /** Runs a call. A call of another agent is a child run, whose own calls go through the middleware. */
-export const dispatch = (run: Run, call: Call): Effect.Effect<CallResult, DispatchError> =>
+export const dispatch = (run: Run, call: Call): Effect.Effect<CallResult, CallsError> =>
   call.kind === "agent" ? askAgent(run, call) : throughMiddleware(run, call, (call) => sendCall(run, call))
-
-type DispatchError = MiddlewareTermination | ExtensionFailed | TaskError
 
 const askAgent = (run: Run, call: Call): Effect.Effect<CallResult, TaskError> =>
   Effect.suspend(() => {

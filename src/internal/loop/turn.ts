@@ -12,7 +12,7 @@ import { turnLog } from "../state/state.ts"
 import { complete, hookArgs, obeyOnce, settle, settled } from "./askHooks.ts"
 import { recordPrompt } from "./buildPrompt.ts"
 import { startCalls } from "./calls.ts"
-import { flush, record } from "./commit.ts"
+import { afterFlush, flush, record } from "./commit.ts"
 import { carry, drop } from "../run/nextDelta.ts"
 import { emit } from "../run/publish.ts"
 import { intent } from "./intent.ts"
@@ -71,12 +71,11 @@ export const askModelAgain = Effect.fnUntraced(function* (run: Run): Effect.fn.R
 })
 
 /** Calls the model once everything before is stored. A whole reply is recorded even while the run is interrupted. */
-const readReply = (run: Run): Effect.Effect<void, AskError> =>
-  Effect.flatMap(flush(run), () =>
-    Effect.flatMap(Budget.reserving(run.budget, run.state.depth, run.restore, callModel(run)), (reply) =>
-      Effect.flatMapEager(keepMedia(run, reply), (kept) => decide(run, kept))
-    )
-  )
+const readReply = (run: Run): Effect.Effect<void, AskError> => {
+  const reply = Budget.reserving(run.budget, run.state.depth, run.restore, callModel(run))
+  const read = Effect.flatMap(reply, (reply) => Effect.flatMapEager(keepMedia(run, reply), (kept) => decide(run, kept)))
+  return afterFlush(run, read)
+}
 
 // ---------------------------------------------------------------- decision
 

@@ -42,8 +42,7 @@ export type LiveEvent =
 /** An event of the record that follows a state. The fields that all events share come first: such objects are small. */
 export const scoped = (state: RunState, step: number, at: number, draft: Draft): PhaseEvent => {
   const { depth, revision, rootRunId, runId, taskId } = state
-  const { type } = draft
-  return Object.assign({ runId, rootRunId, step, depth, taskId, at, revision: revision + 1, type }, draft)
+  return { runId, rootRunId, step, depth, taskId, at, revision: revision + 1, ...draft }
 }
 
 /** The result is computed from the journal, so it is published but not stored. A task's result goes to its parent. */

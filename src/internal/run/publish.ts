@@ -11,8 +11,7 @@ import { now, type Run } from "./run.ts"
 export const emit = (run: Run, event: LiveEvent): void => {
   if (run.live.publish === undefined) return
   const { depth, rootRunId, runId, taskId } = run.state
-  const scope = { runId, rootRunId, step: stepOf(run.state), depth, taskId, at: timeOf(run) }
-  const published: RunEvent = Object.assign(scope, event)
+  const published: RunEvent = { runId, rootRunId, step: stepOf(run.state), depth, taskId, at: timeOf(run), ...event }
   if (run.records.length + run.events.length > 0) run.events.push(published)
   else run.live.publish(published, run.agent.name)
 }

@@ -2,17 +2,17 @@
  * Stores that append at once, in this process and without waiting. They need neither a time limit nor another attempt.
  */
 
-import type * as Exit from "effect/Exit"
-import type { RunRecord, RunState } from "../../RunState.ts"
 import type * as Arr from "effect/Array"
+import type * as Result from "effect/Result"
 import type { ConcurrentAppendError, RunExists, StoreError } from "../../KernelError.ts"
+import type { RunRecord, RunState } from "../../RunState.ts"
 import type { RunStoreShape } from "./runStoreTypes.ts"
 
 /** Appends records, or refuses them. Synchronous. */
 export type AppendAtOnce = (
   records: Arr.NonEmptyReadonlyArray<RunRecord>,
   state: RunState
-) => Exit.Exit<void, RunExists | ConcurrentAppendError | StoreError>
+) => Result.Result<void, RunExists | ConcurrentAppendError | StoreError>
 
 /** Says how a store appends at once. */
 export const setAppendAtOnce = (store: RunStoreShape, append: AppendAtOnce): RunStoreShape => {

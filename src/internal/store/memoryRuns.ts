@@ -5,7 +5,6 @@
 import type * as Arr from "effect/Array"
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
 import * as Result from "effect/Result"
@@ -79,7 +78,7 @@ export const make = (limits: Ended.EndedLimits, clock: Clock.Clock): Memory => {
   }
   const find = (runId: string) => Option.fromUndefinedOr(runs.kept.get(runId))
   const store: RunStoreShape = {
-    append: (records, state) => Effect.suspend(() => append(runs, records, state)),
+    append: (records, state) => Effect.suspend(() => Effect.fromResult(append(runs, records, state))),
     load: (runId) => Effect.sync(() => Option.map(find(runId), ({ state }) => open(state))),
     head: (runId) => Effect.sync(() => Option.map(find(runId), (run) => headIn(runs, run))),
     read: (runId, from = 0) => Stream.suspend(() => Stream.fromArray(recordsOf(runs.kept.get(runId), from))),
@@ -112,22 +111,22 @@ const append = (
   runs: Runs,
   records: Arr.NonEmptyReadonlyArray<RunRecord>,
   state: RunState
-): Exit.Exit<void, RunExists | ConcurrentAppendError | StoreError> => {
+): Result.Result<void, RunExists | ConcurrentAppendError | StoreError> => {
   const { ended, followers, kept } = runs
   const refused = refusal(records, state)
-  if (refused !== undefined) return Exit.fail(refused)
+  if (refused !== undefined) return Result.fail(refused)
   const [{ revision, runId, workerId }] = records
   const run = kept.get(runId)
   const actualSeq = run?.journal.length ?? 0
   const expectedSeq = revision - 1
   if (actualSeq !== expectedSeq) {
-    if (areStored(records, recordsOf(run, expectedSeq))) return Exit.void
-    if (expectedSeq === 0) return Exit.fail(new RunExists({ runId }))
-    return Exit.fail(new ConcurrentAppendError({ runId, expectedSeq, actualSeq }))
+    if (areStored(records, recordsOf(run, expectedSeq))) return Result.void
+    if (expectedSeq === 0) return Result.fail(new RunExists({ runId }))
+    return Result.fail(new ConcurrentAppendError({ runId, expectedSeq, actualSeq }))
   }
   for (const record of records) {
     const misfit = RunCodec.refusal(record)
-    if (misfit !== undefined) return Exit.fail(misfit)
+    if (misfit !== undefined) return Result.fail(misfit)
   }
   const target = run ?? { journal: [], workerId, bytes: 0, state, lease: undefined }
   if (run === undefined) kept.set(runId, target)
@@ -139,7 +138,7 @@ const append = (
   for (const follower of followers) if (follower.runId === runId) offer(follower, records)
   if (state.status.type === "cancelled") runs.cancellations.tell(runId)
   for (const id of Ended.note(ended, kept, state)) remove(runs, id)
-  return Exit.void
+  return Result.void
 }
 
 const remove = ({ ended, kept }: Runs, runId: string): void => {

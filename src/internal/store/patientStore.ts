@@ -44,7 +44,7 @@ export const patient = (
     append:
       appends === undefined
         ? (records, state) => retried("append", () => store.append(records, state), stillLast(store, state))
-        : (records, state) => Effect.suspend(() => appends(records, state)),
+        : (records, state) => Effect.suspend(() => Effect.fromResult(appends(records, state))),
     head: (runId) => retried("read", () => store.head(runId), Effect.void),
     acquire: (runId, claim) => retried("acquire", () => store.acquire(runId, claim), Effect.void),
     release: (runId, workerId) => retried("release", () => store.release(runId, workerId), Effect.void)
