@@ -1,5 +1,20 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Clock, Duration, Effect, Exit, Fiber, identity, Layer, Logger, Option, Queue, Stream } from "effect"
+import {
+  Cause,
+  Clock,
+  Deferred,
+  Duration,
+  Effect,
+  Exit,
+  Fiber,
+  identity,
+  Layer,
+  Logger,
+  Option,
+  Queue,
+  Schema,
+  Stream
+} from "effect"
 import { TestClock } from "effect/testing"
 import type { RunEvent } from "kernai"
 import {
@@ -25,7 +40,8 @@ import { oneByOne } from "../support/oneByOne.ts"
 const agent = Agent.make({ name: "agent", instructions: "", model: "scripted", skills: "all", maxSteps: 5 })
 
 const look = '<block type="command" name="look">{}</block>'
-const act = `${look}<block type="command" name="pay">{}</block>`
+const pay = '<block type="command" name="pay">{}</block>'
+const act = `${look}${pay}`
 const replies = [act, '<block type="final">done</block>'] as const
 
 /** What was stored before each thing that others can see. */
@@ -143,12 +159,13 @@ describe("a store that takes the records of a step at once", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("has stored everything before the model is called and before a call is launched (R-1, R-2)", () =>
+  it.effect("has stored everything before the model is called and before a call that acts is entered (R-1, R-2)", () =>
     Effect.gen(function* () {
       const { moments } = yield* play()
       assert.deepStrictEqual(moments, [
         ["model", "model_started"],
-        ["look", "launch"],
+        // What changes nothing is stored with its result.
+        ["look", "model_started"],
         ["pay", "launch"],
         ["model", "model_started"]
       ])
@@ -217,7 +234,7 @@ describe("a store that takes the records of a step at once", () => {
       )
       while (turns < 2) yield* Effect.yieldNow
       const names = Effect.map(Stream.runCollect(store.read("run")), (records) => records.map(nameOf))
-      assert.strictEqual((yield* names).at(-1), "launch")
+      assert.strictEqual((yield* names).at(-1), "model_started")
       yield* Fiber.interrupt(fiber)
       assert.deepStrictEqual((yield* names).slice(-5), [
         "launch",
@@ -257,7 +274,7 @@ describe("a store that takes the records of a step at once", () => {
         name: "mock",
         stream: (request) => {
           isLost = true
-          return MockProvider.make(act).stream(request)
+          return MockProvider.make(pay).stream(request)
         }
       }
       const exit = yield* Kernel.run(agent, "go", { runId: "run", provider }).pipe(
@@ -369,7 +386,7 @@ describe("the memory store itself", () => {
           Stream.unwrap(
             Effect.map(takeOver, (revision) => {
               actualSeq = revision
-              return MockProvider.make(act).stream(request)
+              return MockProvider.make(pay).stream(request)
             })
           )
       }
@@ -423,7 +440,7 @@ describe("a store that throws", () => {
       const throwing: RunStore.RunStoreShape = {
         ...store,
         append: (records, state) => {
-          if (++asked === 5) throw defect
+          if (++asked === 4) throw defect
           return store.append(records, state)
         }
       }
@@ -438,6 +455,70 @@ describe("a store that throws", () => {
         "tool_call_completed"
       ])
     }).pipe(Effect.scoped)
+  )
+})
+
+describe("a call that changes nothing", () => {
+  /** A run whose only call waits until it is told to go on, on a store that is as slow or refuses. */
+  const looking = Effect.fnUntraced(function* (append: Effect.Effect<void, RunStore.ConcurrentAppendError>) {
+    const seen: Array<string> = []
+    const go = yield* Deferred.make<void>()
+    const store = yield* RunStore.makeMemory
+    const slow: RunStore.RunStoreShape = {
+      ...store,
+      append: (records, state) =>
+        Effect.andThen(records.some(({ op }) => op === "launch") ? append : Effect.void, store.append(records, state))
+    }
+    const look = Skill.make("look", {
+      description: "Looks",
+      input: Schema.Struct({}),
+      effects: "read",
+      execute: () =>
+        Effect.sync(() => seen.push("entered")).pipe(
+          Effect.andThen(Deferred.await(go)),
+          Effect.onInterrupt(() => Effect.sync(() => seen.push("interrupted"))),
+          Effect.as("ok")
+        )
+    })
+    const provider = MockProvider.make('<block type="command" name="look">{}</block>', "<final>done</final>")
+    const kernel = Kernel.layerNoProvider.pipe(
+      Layer.provide([
+        SkillRegistry.layer(look),
+        ProtocolRegistry.layer(),
+        MediaStore.layerMemory,
+        Layer.succeed(RunStore.RunStore, slow)
+      ])
+    )
+    const fiber = yield* Kernel.stream(agent, "go", { runId: "run", provider }).pipe(
+      Stream.runForEach((event) => Effect.sync(() => event.type.startsWith("tool_call_") && seen.push(event.type))),
+      Effect.flip,
+      Effect.provide(kernel),
+      Effect.forkChild({ startImmediately: true })
+    )
+    return { fiber, go, seen }
+  })
+
+  it.effect("is entered while its launch is stored, and told of once it is", () =>
+    Effect.gen(function* () {
+      const { go, seen } = yield* looking(Effect.sleep("1 second"))
+      yield* TestClock.adjust("999 millis")
+      assert.deepStrictEqual(seen, ["entered"])
+      yield* TestClock.adjust("1 millis")
+      assert.deepStrictEqual(seen, ["entered", "tool_call_started"])
+      yield* Deferred.succeed(go, undefined)
+      yield* TestClock.adjust("1 millis")
+      assert.deepStrictEqual(seen, ["entered", "tool_call_started", "tool_call_completed"])
+    })
+  )
+
+  it.effect("is interrupted when another worker has the run (R-5)", () =>
+    Effect.gen(function* () {
+      const lost = new RunStore.ConcurrentAppendError({ runId: "run", expectedSeq: 3, actualSeq: 4 })
+      const { fiber, seen } = yield* looking(Effect.andThen(Effect.sleep("1 second"), Effect.fail(lost)))
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* Fiber.join(fiber), lost)
+      assert.deepStrictEqual(seen, ["entered", "interrupted"])
+    })
   )
 })
 

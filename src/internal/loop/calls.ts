@@ -6,7 +6,9 @@
  */
 
 import * as Effect from "effect/Effect"
-import type { Call } from "../../Call.ts"
+import * as Fiber from "effect/Fiber"
+import type { Call, CallResult } from "../../Call.ts"
+import { begin } from "../base/effects.ts"
 import { unanswered, unreviewed } from "../state/turnFold.ts"
 import { defer, deferred, pause, settle, stopDeferred } from "./askHooks.ts"
 import { isAsking } from "../target/callAsks.ts"
@@ -69,14 +71,28 @@ const launch = (run: Run): Effect.Effect<void, CallsError> => {
   return asksAgents ? Budget.lending(run.budget, run.state.depth, all) : all
 }
 
-/** Launches one call. Its launch is stored before it is entered, and the result of a call that acts at once. */
+/** Launches one call. One that acts is entered once its launch is stored, and its result is stored at once. */
 const alone = (run: Run, call: Call): Effect.Effect<void, CallsError> =>
   Effect.suspend(() => {
     commit(run, "launch", [], { launched: [call.callId], effects: effectsOf(run, call) })
-    const entered = Effect.flatMap(run.restore(dispatch(run, call)), (result): Effect.Effect<void, CallsError> => {
-      if (isAsking(result)) return pauseAsking(run, [result])
-      recordResult(run, result)
-      return effectsOf(run, call) === "read" ? Effect.void : flush(run)
-    })
-    return afterFlush(run, entered)
+    const entered = run.restore(dispatch(run, call))
+    if (effectsOf(run, call) === "read") return Effect.flatMap(whileStored(run, entered), (result) => end(run, result))
+    return afterFlush(
+      run,
+      Effect.flatMap(entered, (result) => Effect.andThen(end(run, result), flush(run)))
+    )
   })
+
+/** Enters a call that changes nothing while its launch is stored. One that is done at once is stored with its result. */
+const whileStored = (run: Run, call: Effect.Effect<CallResult, CallsError>): Effect.Effect<CallResult, CallsError> =>
+  begin(call, (fiber): Effect.Effect<CallResult, CallsError> => {
+    const exit = fiber.pollUnsafe()
+    if (exit !== undefined) return exit
+    return Effect.onExit(Effect.andThen(flush(run), run.restore(Fiber.join(fiber))), () => Fiber.interrupt(fiber))
+  })
+
+const end = (run: Run, result: CallResult): Effect.Effect<void, CallsError> => {
+  if (isAsking(result)) return pauseAsking(run, [result])
+  recordResult(run, result)
+  return Effect.void
+}

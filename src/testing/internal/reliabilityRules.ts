@@ -118,9 +118,11 @@ export class Judge {
     // An acknowledged launch counts as a start without a result before it: a call on its way cannot be told from one
     // that arrived, even if another process has repeated it by then because it is idempotent.
     const own = this.#launched.delete(`${machine} ${key}`)
-    if (!own) this.#find("writes_once", `${callId} was entered by ${machine} without a stored launch`)
     if (this.#answered.has(key) && !own)
       this.#find("results_kept", `${callId} has a stored response and was entered again`)
+    // What changes nothing may be entered while its launch is stored. If it is lost, the model is asked again.
+    if (effects === "read" && !own) return
+    if (!own) this.#find("writes_once", `${callId} was entered by ${machine} without a stored launch`)
     if (before === undefined) {
       this.#starts.set(key, { count: 1, input })
       return
