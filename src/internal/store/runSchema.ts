@@ -142,7 +142,7 @@ const modelEvents = (fields: Fields, { expense, message, messages, prompt }: Con
       model: Schema.String,
       dialect,
       prompt,
-      tools: strings,
+      tools: otherwise(strings, []),
       args: Schema.optionalKey(modelArgs),
       spent: Schema.optionalKey(exactly<Expense>()(expense))
     }),
@@ -151,12 +151,12 @@ const modelEvents = (fields: Fields, { expense, message, messages, prompt }: Con
     event("model_completed")({
       message,
       model: Schema.String,
-      usage: Schema.NullOr(usage),
+      usage: otherwise(Schema.NullOr(usage), null),
       costUsd: Schema.optionalKey(Schema.Finite),
       finishReason,
       latencyMs: Schema.Finite,
       outcome,
-      calls: Schema.Array(call),
+      calls: otherwise(Schema.Array(call), []),
       hosted: Schema.optionalKey(Schema.Array(hosted))
     })
   ] as const

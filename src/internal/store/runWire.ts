@@ -219,16 +219,23 @@ const eventOf = (event: PhaseEvent): object => {
     case "agent_changed":
       return { ...body, prompt: { ...body.prompt, append: body.prompt.append.map(messageOf) } }
     case "turn_prepared": {
-      const prepared = { ...body, prompt: promptOf(body.prompt) }
-      return body.spent === undefined ? prepared : { ...prepared, spent: spentOf(body.spent) }
-    }
-    case "model_completed":
+      const { prompt, spent, tools, ...rest } = body
       return {
-        ...body,
-        message: messageOf(body.message),
-        usage: body.usage === null ? null : Usage.encode(body.usage),
-        calls: body.calls.map(callOf)
+        ...rest,
+        prompt: promptOf(prompt),
+        ...(tools.length === 0 ? {} : { tools }),
+        ...(spent === undefined ? {} : { spent: spentOf(spent) })
       }
+    }
+    case "model_completed": {
+      const { calls, message, usage, ...rest } = body
+      return {
+        ...rest,
+        message: messageOf(message),
+        ...(usage === null ? {} : { usage: Usage.encode(usage) }),
+        ...(calls.length === 0 ? {} : { calls: calls.map(callOf) })
+      }
+    }
     case "tool_call_started":
       return body.change === undefined ? body : { ...body, change: changeOf(body.change) }
     case "tool_call_completed": {
