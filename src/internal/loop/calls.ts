@@ -12,7 +12,7 @@ import { begin } from "../base/effects.ts"
 import { unanswered, unreviewed } from "../state/turnFold.ts"
 import { defer, deferred, pause, settle, stopDeferred } from "./askHooks.ts"
 import { isAsking } from "../target/callAsks.ts"
-import { afterFlush, commit, flush, record } from "./commit.ts"
+import { commit, flush, record } from "./commit.ts"
 import { isRecovered, pauseAsking, recordResult, together } from "./concurrentCalls.ts"
 import { dispatch } from "./dispatch.ts"
 import { openReview, questionMetadata, review } from "./review.ts"
@@ -77,8 +77,8 @@ const alone = (run: Run, call: Call): Effect.Effect<void, CallsError> =>
     commit(run, "launch", [], { launched: [call.callId], effects: effectsOf(run, call) })
     const entered = run.restore(dispatch(run, call))
     if (effectsOf(run, call) === "read") return Effect.flatMap(whileStored(run, entered), (result) => end(run, result))
-    return afterFlush(
-      run,
+    return Effect.andThen(
+      flush(run),
       Effect.flatMap(entered, (result) => Effect.andThen(end(run, result), flush(run)))
     )
   })

@@ -8,11 +8,9 @@
 
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
-import * as Result from "effect/Result"
 import type { Delta, RunRecord } from "../../RunState.ts"
 import { move } from "../state/advance.ts"
 import { State, stepOf, turnLog } from "../state/state.ts"
-import { appendAtOnce } from "../store/appendAtOnce.ts"
 import type { FlushError } from "../store/patientStore.ts"
 import { type Draft, scoped, withResult } from "../run/drafts.ts"
 import { nothing } from "../run/nextDelta.ts"
@@ -46,10 +44,6 @@ export const commit = (run: Run, op: RunRecord["op"], drafts: ReadonlyArray<Draf
 /** Appends all pending records to the store, then publishes their events, even while the run is being interrupted. */
 export const flush = (run: Run): Effect.Effect<void, FlushError> => locked(run, send(run))
 
-/** Runs an effect once everything recorded before it is stored. */
-export const afterFlush = <A, E>(run: Run, next: Effect.Effect<A, E>): Effect.Effect<A, E | FlushError> =>
-  Effect.suspend(() => (flushAtOnce(run) ? next : Effect.andThen(flush(run), next)))
-
 /** Flushes, and lets no other flush of the run begin before `body` has looked at the store. */
 export const flushed = <A, E>(run: Run, body: Effect.Effect<A, E>): Effect.Effect<A, E | FlushError> =>
   locked(run, Effect.andThen(send(run), body))
@@ -60,41 +54,26 @@ const locked = <A, E>({ lock }: Run, body: Effect.Effect<A, E>): Effect.Effect<A
 
 const send = (run: Run): Effect.Effect<void, FlushError> =>
   Effect.suspend(() => {
-    if (flushAtOnce(run)) return Effect.void
     const { failed, records } = run
     if (failed !== undefined) return Effect.fail(failed)
     if (!Arr.isArrayNonEmpty(records)) return Effect.void
     const events = run.events.length
     const state = new State(run.state)
     run.records = []
-    const appended = Effect.mapError(run.store.append(records, state), (error) => notStored(run, records, error))
-    return Effect.map(appended, () => stored(run, state, events))
+    return Effect.matchEffect(run.store.append(records, state), {
+      onFailure: (error) => {
+        run.failed = error
+        // A defect of a store may have taken nothing: the run tries once more when it stops.
+        if (error._tag === "StoreError" && error.reason === "invalid") run.records = records.concat(run.records)
+        return Effect.fail(error)
+      },
+      onSuccess: () => {
+        run.published = state.revision
+        publish(run, events)
+        return Effect.void
+      }
+    })
   })
-
-/** Flushes at once where the store can. Synchronous. Returns whether everything is stored. */
-export const flushAtOnce = (run: Run): boolean => {
-  const { records } = run
-  const append = run.lock === undefined ? appendAtOnce(run.store) : undefined
-  if (append === undefined || run.failed !== undefined || !Arr.isArrayNonEmpty(records)) return false
-  const state = new State(run.state)
-  run.records = []
-  const appended = append(records, state)
-  if (Result.isFailure(appended)) notStored(run, records, appended.failure)
-  else stored(run, state, run.events.length)
-  return run.failed === undefined
-}
-
-const stored = (run: Run, { revision }: State, events: number): void => {
-  run.published = revision
-  publish(run, events)
-}
-
-/** Keeps why records were not stored. A defect of a store may have taken nothing: the run tries once more when it stops. */
-const notStored = <E extends FlushError>(run: Run, records: ReadonlyArray<RunRecord>, error: E): E => {
-  run.failed = error
-  if (error._tag === "StoreError" && error.reason === "invalid") run.records = records.concat(run.records)
-  return error
-}
 
 /** After so many records a run lets others have a moment. */
 export const manyRecords = 256

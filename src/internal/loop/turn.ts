@@ -12,7 +12,7 @@ import { turnLog } from "../state/state.ts"
 import { complete, hookArgs, obeyOnce, settle, settled } from "./askHooks.ts"
 import { recordPrompt } from "./buildPrompt.ts"
 import { startCalls } from "./calls.ts"
-import { afterFlush, flush, record } from "./commit.ts"
+import { flush, record } from "./commit.ts"
 import { carry, drop } from "../run/nextDelta.ts"
 import { emit } from "../run/publish.ts"
 import { intent } from "./intent.ts"
@@ -74,7 +74,7 @@ export const askModelAgain = Effect.fnUntraced(function* (run: Run): Effect.fn.R
 const readReply = (run: Run): Effect.Effect<void, AskError> => {
   const reply = Budget.reserving(run.budget, run.state.depth, run.restore, callModel(run))
   const read = Effect.flatMap(reply, (reply) => Effect.flatMapEager(keepMedia(run, reply), (kept) => decide(run, kept)))
-  return afterFlush(run, read)
+  return Effect.andThen(flush(run), read)
 }
 
 // ---------------------------------------------------------------- decision

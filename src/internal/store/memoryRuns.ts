@@ -17,7 +17,6 @@ import type { RunRecord, RunState } from "../../RunState.ts"
 import type { Claim, Lease, RunFilter, RunHead, RunStoreShape } from "./runStoreTypes.ts"
 import { isEmpty } from "../base/json.ts"
 import * as Mailbox from "../base/mailbox.ts"
-import { setAppendAtOnce } from "./appendAtOnce.ts"
 import { open } from "../state/state.ts"
 import * as Cancellations from "./cancellations.ts"
 import * as Ended from "./endedRuns.ts"
@@ -97,7 +96,7 @@ export const make = (limits: Ended.EndedLimits, clock: Clock.Clock): Memory => {
       })
   }
   return {
-    store: setAppendAtOnce(store, (records, state) => append(runs, records, state)),
+    store,
     end: () => {
       runs.isOver = true
       for (const { mailbox } of runs.followers) mailbox.end()

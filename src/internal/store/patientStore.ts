@@ -13,7 +13,6 @@ import type { Limits } from "../../Limits.ts"
 import type * as RunStore from "../../RunStore.ts"
 import { inTime } from "../base/effects.ts"
 import { isHiccup } from "../base/transient.ts"
-import { appendAtOnce, setAppendAtOnce } from "./appendAtOnce.ts"
 import { shareOffers } from "./offers.ts"
 import { soundRuns } from "./soundStore.ts"
 
@@ -38,18 +37,13 @@ export const patient = (
     write: () => Effect.Effect<A, E>,
     isOurs: Effect.Effect<void, E2>
   ) => again(operation, appendTimeout, Effect.suspend(write), isOurs, [50, 250])
-  const appends = appendAtOnce(given)
   const made: RunStore.RunStoreShape = {
     ...store,
-    append:
-      appends === undefined
-        ? (records, state) => retried("append", () => store.append(records, state), stillLast(store, state))
-        : (records, state) => Effect.suspend(() => Effect.fromResult(appends(records, state))),
+    append: (records, state) => retried("append", () => store.append(records, state), stillLast(store, state)),
     head: (runId) => retried("read", () => store.head(runId), Effect.void),
     acquire: (runId, claim) => retried("acquire", () => store.acquire(runId, claim), Effect.void),
     release: (runId, workerId) => retried("release", () => store.release(runId, workerId), Effect.void)
   }
-  if (appends !== undefined) setAppendAtOnce(made, appends)
   shareOffers(made, store)
   patientStores.set(store, { appendTimeout, store: made })
   return made
