@@ -163,7 +163,7 @@ const Run = Entity.make("Run", [
   )
 ])
 
-/** The same questions to a `SingleRunner` in this process: the start of a message's handler, and 10,000 waiting messages. */
+/** The same questions to a `SingleRunner` in this process: the start of a message's handler, and 1,000 waiting messages. */
 const singleRunner = async (
   name: string,
   client: Layer.Layer<SqlClient.SqlClient, unknown>
@@ -194,7 +194,7 @@ const singleRunner = async (
     })
     const times = yield* Effect.forEach(ids("r", 40), one)
     const heap = heapUsed()
-    const many = 10_000
+    const many = 1_000
     yield* Effect.forEach(ids("wait", many), (id) => to(id).Drive({ id }, { discard: true }), {
       concurrency: 20,
       discard: true
@@ -207,7 +207,7 @@ const singleRunner = async (
   const { behind, grown, start } = await Effect.runPromise(Effect.scoped(Effect.provide(body, layer)))
   return shown([
     row(`single.${name}.start`, `SingleRunner on ${name}: ms from a message to its handler, p50`, start, null),
-    row(`single.${name}.behind`, `SingleRunner on ${name}: the same behind 10,000 waiting messages, p50`, behind, null),
+    row(`single.${name}.behind`, `SingleRunner on ${name}: the same behind 1,000 waiting messages, p50`, behind, null),
     row(`single.${name}.heap`, `SingleRunner on ${name}: bytes of a waiting message in memory`, grown, null)
   ])
 }
