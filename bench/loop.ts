@@ -8,6 +8,7 @@ import { isStepCount, jsonSchema, streamText, tool } from "ai"
 import { MockLanguageModelV4 } from "ai/test"
 import { Effect, Layer, ManagedRuntime, Stream } from "effect"
 import * as Kernel from "../src/Kernel.ts"
+import type * as Provider from "../src/Provider.ts"
 import * as RunStore from "../src/RunStore.ts"
 import { agentOf, kernelOn, scripted } from "./kernai.ts"
 import { pi } from "./pi.ts"
@@ -24,17 +25,16 @@ const started = async (store: Layer.Layer<RunStore.RunStore>): Promise<Runtime> 
   return runtime
 }
 
-/** Runs so many steps and consumes every event. `onTurn` runs when a turn starts. */
-const kernai = async (runtime: Runtime, steps: number, onTurn?: (step: number) => void) => {
+/** Runs so many steps and consumes every event. */
+const kernai = async (runtime: Runtime, steps: number, provider = scripted(steps)) => {
   let turns = 0
-  const events = Kernel.stream(agentOf(steps), "go", { provider: scripted(steps) })
+  const events = Kernel.stream(agentOf(steps), "go", { provider })
   await runtime.runPromise(
     Stream.runForEachArray(events, (events) =>
       Effect.sync(() => {
         for (const event of events) {
           if (event.type !== "turn_started") continue
           turns++
-          onTurn?.(event.step)
         }
       })
     )
@@ -160,10 +160,17 @@ const growth = async (): Promise<Row> => {
   for (let round = 0; round < 27; round++) {
     const stamps: Array<number> = []
     const runtime = await started(RunStore.layerMemory)
-    await kernai(runtime, 1001, (step) => {
-      const { system, user } = process.cpuUsage()
-      stamps[step] = user + system
-    })
+    const { name, stream } = scripted(1001)
+    // Stamped where the model is called: a consumer receives the events of some 25 steps at once.
+    const stamped: Provider.ProviderShape = {
+      name,
+      stream: (request) => {
+        const { system, user } = process.cpuUsage()
+        stamps.push(user + system)
+        return stream(request)
+      }
+    }
+    await kernai(runtime, 1001, stamped)
     await runtime.dispose()
     const span = (from: number, to: number) => (stamps[to] ?? NaN) - (stamps[from] ?? NaN)
     if (round > 1) ratios.push(span(900, 1000) / span(0, 100))
