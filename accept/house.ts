@@ -21,7 +21,13 @@ const loop = ["loop", "turn", "calls", "intent", "dispatch", "commit"].map((name
 const loopLines = (): Line => {
   const lines = loop.map((file) => linesOf(join(src, file)))
   const sum = lines.reduce((a, b) => a + b, 0)
-  return atMost("lines of the loop, in six files", sum, 600, `: ${lines.join(" + ")}`)
+  const atOnce = linesOf(join(src, "internal/loop/stepAtOnce.ts"))
+  return atMost(
+    "lines of the loop, in six files",
+    sum,
+    600,
+    `: ${lines.join(" + ")}; beside them ${atOnce} of steps that only record`
+  )
 }
 
 /** The only loop of the loop stands in loop.ts. */

@@ -2,7 +2,8 @@
  * The loop. Where a run stands decides its next step, the first time and after every crash.
  *
  * A turn begins with its prompt, asks the model once, decides what the reply means, makes the calls it asks for and
- * ends. `turn.ts` holds its steps in this order, `calls.ts` those of its calls.
+ * ends. `turn.ts` holds its steps in this order, `calls.ts` those of its calls; `stepAtOnce.ts` takes those that only
+ * record.
  */
 
 import * as Effect from "effect/Effect"
