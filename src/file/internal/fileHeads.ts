@@ -35,20 +35,9 @@ export const make = (
     )
 
   const known = new Map<string, Known>()
-  const leases = new Map<string, KnownLease>()
-  const told = Name.cache(() => ({ why: "" }))
+  const leases = leasesOf(files, directory)
+  const leftOut = leavingOut()
   let last: Look | undefined
-
-  /** The lease of a run. Each change of it adds to its file, so an unchanged file is not read again. */
-  const leaseOf = Effect.fnUntraced(function* (name: string) {
-    const path = `${directory}/${name}`
-    const before = leases.get(name)
-    const file = yield* Log.look(files, `${path}.lease`)
-    if (before?.identity === file.identity && before.size === file.size) return before.lease
-    const lease = yield* Leases.read(files, path)
-    if (leases.size < most || leases.has(name)) leases.set(name, { ...file, lease })
-    return lease
-  })
 
   /** The head of a run, made from its journal if the one on disk is not that of the last record. */
   const kept = Effect.fnUntraced(function* (name: string, hasLease: boolean) {
@@ -69,27 +58,14 @@ export const make = (
       yield* Effect.ignore(Head.write(files, path, head, file.size))
     }
     if (known.size < most || known.has(name)) known.set(name, { ...file, head })
-    return { head, lease: hasLease ? yield* leaseOf(name) : undefined }
+    return { head, lease: hasLease ? yield* leases.of(name) : undefined }
   })
-
-  /**
-   * An unreadable run does not hide the others; its reason is logged once. A process that may open no more files reads
-   * none.
-   */
-  const leftOut = (name: string) => (error: StoreError | PlatformError) => {
-    if (isOfAll(error)) return Effect.fail(error)
-    const why = typeof error.reason === "string" ? error.reason : error.reason._tag
-    const before = told(name)
-    if (before.why === why) return Effect.undefined
-    before.why = why
-    return Effect.as(Effect.logWarning(`run '${name}' is left out`, error), undefined)
-  }
 
   /** The existing runs. Everything known of removed ones is forgotten. */
   const runs = Effect.gen(function* () {
     const there = new Set(yield* files.readDirectory(directory))
     for (const name of known.keys()) if (!there.has(`${name}.jsonl`)) known.delete(name)
-    for (const name of leases.keys()) if (!there.has(`${name}.lease`)) leases.delete(name)
+    leases.forget((name) => !there.has(`${name}.lease`))
     return [...there].flatMap((file): ReadonlyArray<Run> => {
       const name = Name.ofFile(file)
       return file === `${name}.jsonl` ? [{ name, hasLease: there.has(`${name}.lease`) }] : []
@@ -124,6 +100,40 @@ export const make = (
   })
 
   return { of, all, leftOut }
+}
+
+/** The leases of a directory. Each change of one adds to its file, so an unchanged file is not read again. */
+const leasesOf = (files: FileSystem.FileSystem, directory: string) => {
+  const known = new Map<string, KnownLease>()
+  const of = Effect.fnUntraced(function* (name: string) {
+    const path = `${directory}/${name}`
+    const before = known.get(name)
+    const file = yield* Log.look(files, `${path}.lease`)
+    if (before?.identity === file.identity && before.size === file.size) return before.lease
+    const lease = yield* Leases.read(files, path)
+    if (known.size < most || known.has(name)) known.set(name, { ...file, lease })
+    return lease
+  })
+  const forget = (isGone: (name: string) => boolean): void => {
+    for (const name of known.keys()) if (isGone(name)) known.delete(name)
+  }
+  return { of, forget }
+}
+
+/**
+ * An unreadable run does not hide the others; its reason is logged once. A process that may open no more files reads
+ * none.
+ */
+const leavingOut = () => {
+  const told = Name.cache(() => ({ why: "" }))
+  return (name: string) => (error: StoreError | PlatformError) => {
+    if (isOfAll(error)) return Effect.fail(error)
+    const why = typeof error.reason === "string" ? error.reason : error.reason._tag
+    const before = told(name)
+    if (before.why === why) return Effect.undefined
+    before.why = why
+    return Effect.as(Effect.logWarning(`run '${name}' is left out`, error), undefined)
+  }
 }
 
 /** A head, and the lease of its run, live or not. */

@@ -79,14 +79,7 @@ export const withEnvironment = <Output, S extends AnySkill<unknown>, R, A, E>(
         store: patient(Context.get(built, RunStore.RunStore), limits),
         protocols: Context.get(built, ProtocolRegistry.ProtocolRegistry),
         media: soundMedia(Context.get(built, MediaStore.MediaStore)),
-        hooks: reference(built, current, Hooks),
-        middleware: reference(built, current, Middleware),
-        policy: Policy.among(built, current),
-        pipeline: reference(built, current, PromptPipeline),
-        builder: reference(built, current, InstructionBuilder),
-        counter: reference(built, current, TokenCounter),
-        telemetry: telemetryOf(built, current),
-        redactor: soundRedactor(reference(built, current, Redaction)),
+        ...extensionsOf(built, current),
         limits,
         clock: Context.get(current, Clock.Clock),
         holder,
@@ -116,6 +109,18 @@ export const withEnvironment = <Output, S extends AnySkill<unknown>, R, A, E>(
       )
     })
   })
+
+/** What the host of the kernel, or of this run, adds around its steps. */
+const extensionsOf = (built: Built, current: Context.Context<never>) => ({
+  hooks: reference(built, current, Hooks),
+  middleware: reference(built, current, Middleware),
+  policy: Policy.among(built, current),
+  pipeline: reference(built, current, PromptPipeline),
+  builder: reference(built, current, InstructionBuilder),
+  counter: reference(built, current, TokenCounter),
+  telemetry: telemetryOf(built, current),
+  redactor: soundRedactor(reference(built, current, Redaction))
+})
 
 const spawn = spawner(resume)
 
