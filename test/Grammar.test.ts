@@ -12,10 +12,11 @@ const grammar = Grammar.make(options)
 const faultOf = replyFault(true)
 const listener = { text: () => {}, block: () => {}, part: () => {} }
 describe("Grammar", () => {
-  it("samples replies that parse as blocks and fit the skills they call, using every production", () => {
+  const samples = times(10_000, 2_000)
+  it(`samples ${samples.toLocaleString("en")} replies that parse as blocks and fit the skills they call, using every production`, () => {
     const drawn = Grammar.sampler(grammar, 42)
     const kinds = new Set<string>()
-    for (let count = 0; count < times(10_000, 2_000); count++) {
+    for (let count = 0; count < samples; count++) {
       const reply = drawn.next()
       const fault = faultOf(reply)
       if (fault !== undefined) assert.fail(`${fault}\n${reply}`)

@@ -82,26 +82,31 @@ const conversation = (seed: number) => {
 }
 
 describe("the forecast of what a vendor reads from its cache", () => {
-  it("is what a vendor reads, in random conversations", { timeout: 180_000 }, () => {
-    let hits = 0
-    let prompts = 0
-    for (let seed = 1; seed <= times(1_000, 100); seed++) {
-      const next = conversation(seed)
-      const vendor = new Vendor()
-      let cache = PromptCache.empty
-      for (let turn = 0; turn < 12; turn++) {
-        const [asked, log, now] = next()
-        const expected = PromptCache.send(cache, promptOf(asked, log), now)
-        const read = vendor.read(asked, now)
-        assert.strictEqual(expected.tokens, read, `seed ${seed}, turn ${turn}`)
-        cache = expected.cache
-        prompts++
-        if (read > 0) hits++
+  const conversations = times(1_000, 100)
+  it(
+    `is what a vendor reads, in ${conversations.toLocaleString("en")} random conversations`,
+    { timeout: 180_000 },
+    () => {
+      let hits = 0
+      let prompts = 0
+      for (let seed = 1; seed <= conversations; seed++) {
+        const next = conversation(seed)
+        const vendor = new Vendor()
+        let cache = PromptCache.empty
+        for (let turn = 0; turn < 12; turn++) {
+          const [asked, log, now] = next()
+          const expected = PromptCache.send(cache, promptOf(asked, log), now)
+          const read = vendor.read(asked, now)
+          assert.strictEqual(expected.tokens, read, `seed ${seed}, turn ${turn}`)
+          cache = expected.cache
+          prompts++
+          if (read > 0) hits++
+        }
       }
+      console.log(`${prompts} prompts, ${hits} of them with a hit`)
+      assert.isAbove(hits, prompts / 4)
     }
-    console.log(`${prompts} prompts, ${hits} of them with a hit`)
-    assert.isAbove(hits, prompts / 4)
-  })
+  )
 
   const system = message("system", "i".repeat(8_000))
   const first = request({ messages: [system, message("user", "hi")], tools: tools("add"), model: Model.make("a") })
