@@ -32,20 +32,10 @@ import {
   SkillRegistry
 } from "kernai"
 import { MockProvider, Scenario } from "kernai/testing"
+import { agent, clerk } from "./support/clerk.ts"
 import { command, final } from "./support/blocks.ts"
 import { oneByOne } from "./support/oneByOne.ts"
 import { plan, slow, agent as planner } from "./support/workflow.ts"
-
-const agent = Agent.make({ name: "clerk", instructions: "", model: "scripted", skills: "all", dialect: "tools" })
-
-/** Answers depend only on the messages so far, so every process receives the same. */
-const clerk = MockProvider.layerOf(
-  MockProvider.make().onCall((request: Provider.Request) =>
-    request.messages.some((message) => message.role === "assistant")
-      ? "paid"
-      : { calls: [{ id: "call-a", name: "pay", params: { to: "eva" } }] }
-  )
-)
 
 const skills = (pay: Effect.Effect<string> = Effect.succeed("ok"), effects: Skill.Effects = "idempotent") =>
   SkillRegistry.layer(
@@ -55,7 +45,7 @@ const skills = (pay: Effect.Effect<string> = Effect.succeed("ok"), effects: Skil
 /** The services of one process: its own kernel on a shared store. */
 const process = (store: RunStore.RunStoreShape, pay?: Effect.Effect<string>, effects?: Skill.Effects) =>
   Kernel.layer.pipe(
-    Layer.provide([skills(pay, effects), ProtocolRegistry.layer(), MediaStore.layerMemory, clerk]),
+    Layer.provide([skills(pay, effects), ProtocolRegistry.layer(), MediaStore.layerMemory, clerk("paid")]),
     Layer.provideMerge(Layer.succeed(RunStore.RunStore, store))
   )
 

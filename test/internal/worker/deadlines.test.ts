@@ -1,33 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Duration, Effect, Fiber, Layer, Option, Schedule, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import {
-  Agent,
-  Kernel,
-  MediaStore,
-  Policy,
-  ProtocolRegistry,
-  type Provider,
-  RunStore,
-  RunWorker,
-  Skill,
-  SkillRegistry
-} from "kernai"
-import { MockProvider } from "kernai/testing"
+import { Agent, Kernel, MediaStore, Policy, ProtocolRegistry, RunStore, RunWorker, Skill, SkillRegistry } from "kernai"
 import * as Journal from "../../../src/testing/internal/sampleJournal.ts"
+import { agent, clerk } from "../../support/clerk.ts"
 import { putAll } from "../../support/runStore.ts"
 import { stores } from "../../support/stores.ts"
-
-const agent = Agent.make({ name: "clerk", instructions: "", model: "scripted", skills: "all", dialect: "tools" })
-
-/** Answers depend only on the messages so far, so every process receives the same. */
-const clerk = MockProvider.layerOf(
-  MockProvider.make().onCall((request: Provider.Request) =>
-    request.messages.some((message) => message.role === "assistant")
-      ? "done"
-      : { calls: [{ id: "call-a", name: "pay", params: { to: "eva" } }] }
-  )
-)
 
 /** One process: its own kernel on a shared store, whose calls wait so long for a person. */
 const process = (
@@ -42,7 +20,7 @@ const process = (
       ),
       ProtocolRegistry.layer(),
       MediaStore.layerMemory,
-      clerk
+      clerk("done")
     ]),
     Layer.provide(Policy.layer(() => Effect.succeed(Policy.confirm("it costs", { within })))),
     Layer.provideMerge(Layer.succeed(RunStore.RunStore, store))
