@@ -4,9 +4,9 @@
  * A worker holds a run with a lease that it renews while the run is active. A worker that loses its lease stops at its
  * last record, and the store refuses everything it still appends. When a worker dies, its runs are claimed again after
  * their leases expire, with a backoff schedule. Runs that cannot be claimed cost little and do not hide one that can:
- * each poll reads a page of them, alternating between the oldest and the newest. A worker declines questions to its runs
- * that are not answered in time (see `Policy.confirm`), whoever asked them. A worker that is interrupted starts no new
- * run, lets each run finish its step, and releases its leases.
+ * each poll reads a page of them, alternating between the oldest and the newest. A worker declines the questions of its
+ * runs that nobody answers in time (see `Policy.confirm`), whichever process asked them. A worker that is interrupted
+ * starts no new run, lets each run finish its step, and releases its leases.
  *
  * @since 0.1.0
  */

@@ -6,7 +6,6 @@ import type * as Arr from "effect/Array"
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import * as Queue from "effect/Queue"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
@@ -20,6 +19,7 @@ import * as Mailbox from "../base/mailbox.ts"
 import { open } from "../state/state.ts"
 import * as Cancellations from "./cancellations.ts"
 import * as Ended from "./endedRuns.ts"
+import { emitted, type Listener } from "./offers.ts"
 import { areStored, leaseOf, movedSince, refusal } from "./journalRules.ts"
 import { atMost, headOf, inOrder, matches } from "./runHead.ts"
 import * as Search from "./runSearch.ts"
@@ -37,7 +37,7 @@ interface Runs {
   readonly ended: Ended.EndedRuns
   readonly followers: Set<Follower>
   /** Called with each run that is offered. */
-  readonly listeners: Set<(runId: string) => void>
+  readonly listeners: Set<Listener>
   readonly clock: Clock.Clock
   readonly cancellations: Cancellations.Cancellations
   isOver: boolean
@@ -76,27 +76,29 @@ export const make = (limits: Ended.EndedLimits, clock: Clock.Clock): Memory => {
     isOver: false
   }
   const find = (runId: string) => Option.fromUndefinedOr(runs.kept.get(runId))
-  const store: RunStoreShape = {
-    append: (records, state) => Effect.suspend(() => Effect.fromResult(append(runs, records, state))),
-    load: (runId) => Effect.sync(() => Option.map(find(runId), ({ state }) => open(state))),
-    head: (runId) => Effect.sync(() => Option.map(find(runId), (run) => headIn(runs, run))),
-    read: (runId, from = 0) => Stream.suspend(() => Stream.fromArray(recordsOf(runs.kept.get(runId), from))),
-    tail: (runId, from = 0) => Stream.unwrap(Effect.map(follow(runs, runId, from), ({ mailbox }) => mailbox.stream)),
-    list: (filter = {}) => Effect.sync(() => list(runs, filter)),
-    acquire: (runId, claim) => Effect.suspend(() => acquire(runs, runId, claim)),
-    release: (runId, workerId) => Effect.sync(() => release(runs, runId, workerId)),
-    cancelled: (runId) =>
-      Effect.suspend(() =>
-        runs.kept.get(runId)?.state.status.type === "cancelled" ? Effect.void : runs.cancellations.of(runId)
-      ),
-    offers: offersOf(runs),
-    remove: (runIds) =>
-      Effect.sync(() => {
-        for (const runId of runIds) remove(runs, runId)
-      })
-  }
   return {
-    store,
+    store: {
+      append: (records, state) => Effect.suspend(() => append(runs, records, state)),
+      load: (runId) => Effect.sync(() => Option.map(find(runId), ({ state }) => open(state))),
+      head: (runId) => Effect.sync(() => Option.map(find(runId), (run) => headIn(runs, run))),
+      read: (runId, from = 0) => Stream.suspend(() => Stream.fromArray(recordsOf(runs.kept.get(runId), from))),
+      tail: (runId, from = 0) => Stream.unwrap(Effect.map(follow(runs, runId, from), ({ mailbox }) => mailbox.stream)),
+      list: (filter = {}) => Effect.sync(() => list(runs, filter)),
+      acquire: (runId, claim) => Effect.suspend(() => acquire(runs, runId, claim)),
+      release: (runId, workerId) => Effect.sync(() => release(runs, runId, workerId)),
+      cancelled: (runId) =>
+        Effect.suspend(() =>
+          runs.kept.get(runId)?.state.status.type === "cancelled" ? Effect.void : runs.cancellations.of(runId)
+        ),
+      offers: emitted((listener) => {
+        runs.listeners.add(listener)
+        return () => void runs.listeners.delete(listener)
+      }),
+      remove: (runIds) =>
+        Effect.sync(() => {
+          for (const runId of runIds) remove(runs, runId)
+        })
+    },
     end: () => {
       runs.isOver = true
       for (const { mailbox } of runs.followers) mailbox.end()
@@ -110,22 +112,22 @@ const append = (
   runs: Runs,
   records: Arr.NonEmptyReadonlyArray<RunRecord>,
   state: RunState
-): Result.Result<void, RunExists | ConcurrentAppendError | StoreError> => {
+): Effect.Effect<void, RunExists | ConcurrentAppendError | StoreError> => {
   const { ended, followers, kept } = runs
   const refused = refusal(records, state)
-  if (refused !== undefined) return Result.fail(refused)
+  if (refused !== undefined) return Effect.fail(refused)
   const [{ revision, runId, workerId }] = records
   const run = kept.get(runId)
   const actualSeq = run?.journal.length ?? 0
   const expectedSeq = revision - 1
   if (actualSeq !== expectedSeq) {
-    if (areStored(records, recordsOf(run, expectedSeq))) return Result.void
-    if (expectedSeq === 0) return Result.fail(new RunExists({ runId }))
-    return Result.fail(new ConcurrentAppendError({ runId, expectedSeq, actualSeq }))
+    if (areStored(records, recordsOf(run, expectedSeq))) return Effect.void
+    if (expectedSeq === 0) return Effect.fail(new RunExists({ runId }))
+    return Effect.fail(new ConcurrentAppendError({ runId, expectedSeq, actualSeq }))
   }
   for (const record of records) {
     const misfit = RunCodec.refusal(record)
-    if (misfit !== undefined) return Result.fail(misfit)
+    if (misfit !== undefined) return Effect.fail(misfit)
   }
   const target = run ?? { journal: [], workerId, bytes: 0, state, lease: undefined }
   if (run === undefined) kept.set(runId, target)
@@ -137,7 +139,7 @@ const append = (
   for (const follower of followers) if (follower.runId === runId) offer(follower, records)
   if (state.status.type === "cancelled") runs.cancellations.tell(runId)
   for (const id of Ended.note(ended, kept, state)) remove(runs, id)
-  return Result.void
+  return Effect.void
 }
 
 const remove = ({ ended, kept }: Runs, runId: string): void => {
@@ -246,21 +248,6 @@ const acquire = (
   if (lease.success === 0) for (const listener of listeners) listener(runId)
   return Effect.void
 }
-
-/** Runs as they are offered. Without a listener an offer is found by the next look. */
-const offersOf = ({ listeners }: Runs): Stream.Stream<string> =>
-  Stream.callback<string>(
-    (queue) =>
-      Effect.acquireRelease(
-        Effect.sync(() => {
-          const listener = (runId: string) => Queue.offerUnsafe(queue, runId)
-          listeners.add(listener)
-          return listener
-        }),
-        (listener) => Effect.sync(() => listeners.delete(listener))
-      ),
-    { bufferSize: 1_000, strategy: "sliding" }
-  )
 
 const release = ({ kept }: Runs, runId: string, workerId: string): void => {
   const run = kept.get(runId)

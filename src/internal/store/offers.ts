@@ -2,9 +2,24 @@
  * Offers runs to workers in this process, which claim them at once instead of at their next poll.
  */
 
+import * as Effect from "effect/Effect"
+import * as Queue from "effect/Queue"
+import * as Stream from "effect/Stream"
 import type { RunStoreShape } from "./runStoreTypes.ts"
 
-type Listener = (runId: string) => void
+/** Called with each run that is offered. */
+export type Listener = (runId: string) => void
+
+/** Emits runs as they are offered. Of very many that are offered while others are claimed, the oldest are dropped. */
+export const emitted = (listen: (listener: Listener) => () => void): Stream.Stream<string> =>
+  Stream.callback(
+    (queue) =>
+      Effect.acquireRelease(
+        Effect.sync(() => listen((runId) => Queue.offerUnsafe(queue, runId))),
+        (leave) => Effect.sync(leave)
+      ),
+    { bufferSize: 1_000, strategy: "sliding" }
+  )
 
 /** Shares the listeners of a store with one that wraps it. */
 export const shareOffers = (store: RunStoreShape, of: RunStoreShape): void => {

@@ -12,7 +12,6 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Latch from "effect/Latch"
 import * as Option from "effect/Option"
-import * as Queue from "effect/Queue"
 import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
 import * as Semaphore from "effect/Semaphore"
@@ -27,7 +26,7 @@ import * as Deadlines from "./deadlines.ts"
 import * as Due from "./dueRuns.ts"
 import { giveUp } from "./giveUp.ts"
 import { giveBack, type Held, type Holder, isTaken, letGo, now, proves, renew } from "./lease.ts"
-import { onOffer, tellOffer } from "../store/offers.ts"
+import { emitted, onOffer, tellOffer } from "../store/offers.ts"
 import { inTime, passedOver } from "../base/effects.ts"
 import { flat, logText } from "../base/text.ts"
 import { causeText, messageOf, tagOf } from "../base/foreignValue.ts"
@@ -98,8 +97,8 @@ export const make = Effect.fnUntraced(function* <R>(
   const looking: Pages.Looking = {
     list: (filter) => desk.soon(desk.store.list(filter)),
     // The page may go on behind a run that takes the last place.
-    consider: (head, now) => Effect.tap(desk.soon(consider(desk, head, now)), () => Effect.sync(() => isFull(desk))),
-    isFull: () => isFull(desk),
+    consider: (head, now) => Effect.tap(desk.soon(consider(desk, head, now)), () => Effect.sync(() => noteFull(desk))),
+    isFull: () => noteFull(desk),
     one: desk.one
   }
   // Finds a run that can continue among thousands that failed.
@@ -128,7 +127,7 @@ export const make = Effect.fnUntraced(function* <R>(
       Effect.timeoutOption(cut, desk.cleanUpTimeout)
     )
   })
-  const isBusy = () => desk.isDraining || isFull(desk)
+  const isBusy = () => desk.isDraining || noteFull(desk)
   const take = (runId: string) =>
     Effect.suspend(() => (desk.active.has(runId) || isBusy() ? Effect.void : takeOne(desk, runId, isBusy)))
   // What becomes free during a query is noticed after it.
@@ -151,8 +150,8 @@ export const make = Effect.fnUntraced(function* <R>(
   }
 })
 
-/** Whether a worker has no place. The run that is passed over for that is looked for when there is one. */
-const isFull = <R>(desk: Desk<R>): boolean => {
+/** Returns whether a worker has no place. Notes that a run may be passed over then, and looked for once it has one. */
+const noteFull = <R>(desk: Desk<R>): boolean => {
   const hasNone = desk.active.size >= desk.concurrency
   desk.isMore ||= hasNone
   return hasNone
@@ -172,16 +171,9 @@ const takeOne = <R>(desk: Desk<R>, runId: string, isBusy: () => boolean): Effect
 /** The statuses of runs that are looked through. */
 const isClaimable: ReadonlySet<RunHead["status"]["type"]> = new Set(["queued", "running", "interrupted", "failed"])
 
-/** Runs as they are offered. Of very many that are offered while others are claimed, the rest waits for a look. */
+/** Runs as they are offered. What is dropped of very many waits for a look. */
 const offersOf = (store: RunStore["Service"]): Stream.Stream<string> => {
-  const here = Stream.callback<string>(
-    (queue) =>
-      Effect.acquireRelease(
-        Effect.sync(() => onOffer(store, (runId) => Queue.offerUnsafe(queue, runId))),
-        (leave) => Effect.sync(leave)
-      ),
-    { bufferSize: 1_000, strategy: "sliding" }
-  )
+  const here = emitted((listener) => onOffer(store, listener))
   return store.offers === undefined ? here : Stream.merge(here, store.offers)
 }
 
