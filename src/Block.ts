@@ -173,8 +173,7 @@ export const unescape = (text: string): string => (text.indexOf("&lt;") < 0 ? te
  * @category rendering
  * @since 0.1.0
  */
-export const attribute = (value: string): string =>
-  value.includes('"') ? escape(value).replaceAll('"', "&quot;") : escape(value)
+export const attribute = (value: string): string => escape(value).replaceAll('"', "&quot;")
 
 /**
  * Removes NUL, TAB, LF, VT, FF, CR and SPACE from both ends.

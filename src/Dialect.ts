@@ -249,22 +249,21 @@ const written = (call: ToolCall): ToolCall =>
 
 /** The calls of a reply that its vendor ran. */
 class HostedCalls {
-  #calls: Map<string, HostedCall> | undefined
+  readonly #calls = new Map<string, HostedCall>()
 
   begin({ id, name, params }: ToolCall): void {
-    this.#calls ??= new Map()
     if (this.#calls.size >= Bounds.nativeCallsBeyond) return
     const input = Snapshot.take(params)
     this.#calls.set(id, { callId: id, name, input: Result.getOrElse(input, () => ({})), sources: [] })
   }
 
   end({ id, isFailure, result }: HostedResult): void {
-    const call = this.#calls?.get(id)
-    if (call !== undefined) this.#calls?.set(id, { ...call, ...(isFailure && { isError: true }), ...result })
+    const call = this.#calls.get(id)
+    if (call !== undefined) this.#calls.set(id, { ...call, ...(isFailure && { isError: true }), ...result })
   }
 
   all(): ReadonlyArray<HostedCall> {
-    return this.#calls === undefined ? none : [...this.#calls.values()]
+    return [...this.#calls.values()]
   }
 }
 

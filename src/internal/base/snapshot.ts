@@ -36,16 +36,12 @@ export const take = (value: unknown, bounds: Bounds = usual): Result.Result<Json
 
 /** Freezes JSON at every depth, in place. A frozen value is assumed to be frozen throughout. */
 export const freeze = <A>(value: A): A => {
-  if (!isTree(value)) return value
-  const pending: Array<object> = [value]
-  const add = (child: unknown): void => {
-    if (isTree(child)) pending.push(child)
-  }
-  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-    if (Object.isFrozen(next)) continue
+  const pending: Array<unknown> = [value]
+  while (pending.length > 0) {
+    const next = pending.pop()
+    if (!isTree(next) || Object.isFrozen(next)) continue
     Object.freeze(next)
-    if (Array.isArray(next)) next.forEach(add)
-    else for (const key in next) add(Reflect.get(next, key))
+    for (const child of Object.values(next)) pending.push(child)
   }
   return value
 }

@@ -18,8 +18,7 @@ export const throughMiddleware = (
   send: (call: Call) => Effect.Effect<CallResult>
 ): ToolEffect => {
   let next: ((toolRun: ToolRun) => ToolEffect) | undefined
-  for (let index = run.middleware.length - 1; index >= 0; index--) {
-    const callTool = run.middleware[index]?.callTool
+  for (const { callTool } of run.middleware.toReversed()) {
     if (callTool === undefined) continue
     const inner = next ?? ((toolRun: ToolRun): ToolEffect => send(toolRun.call))
     next = (toolRun) => callTool(toolRun, inner)

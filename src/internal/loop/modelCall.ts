@@ -361,8 +361,7 @@ const cleaned = new WeakMap<Redactor, WeakMap<Message, Message>>()
 const throughMiddleware = (run: Run, reading: Reading): ModelStream => {
   const { call } = reading
   let next: ((call: ModelCall) => ModelStream) | undefined
-  for (let index = run.middleware.length - 1; index >= 0; index--) {
-    const callModel = run.middleware[index]?.callModel
+  for (const { callModel } of run.middleware.toReversed()) {
     if (callModel === undefined) continue
     const inner = next ?? ((call: ModelCall): ModelStream => noted(run, reading, call))
     next = (call) => callModel(call, inner)

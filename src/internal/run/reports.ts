@@ -18,38 +18,34 @@ export interface Reports {
 
 /** Reports of a call of a skill. Each kind is emitted at most once in a while, and the latest of its kind at last. */
 export const make = (run: Run, skill: string, callId: string): Reports => {
-  // Made with the first report: most calls have none.
-  let waiting: Map<Report["_tag"], Report> | undefined
+  const waiting = new Map<Report["_tag"], Report>()
   let emittedAt = -Infinity
   let isTimed = false
   let isOver = false
 
   const flush = () => {
-    if (waiting === undefined) return
     emittedAt = now(run)
     for (const report of waiting.values()) emit(run, eventOf(run, skill, callId, report))
     waiting.clear()
   }
 
-  const flushLater = () =>
-    Effect.andThen(
-      Effect.sleep(emittedAt + pauseMs - now(run)),
-      Effect.sync(() => {
-        isTimed = false
-        if (!isOver) flush()
-      })
-    )
+  const later = Effect.andThen(
+    Effect.suspend(() => Effect.sleep(emittedAt + pauseMs - now(run))),
+    Effect.sync(() => {
+      isTimed = false
+      if (!isOver) flush()
+    })
+  )
 
   return {
     report: (report) =>
       Effect.suspend(() => {
         if (isOver || run.live.publish === undefined) return Effect.void
-        waiting ??= new Map()
         waiting.set(report._tag, report)
         if (now(run) - emittedAt >= pauseMs) return Effect.sync(flush)
         if (isTimed) return Effect.void
         isTimed = true
-        return Effect.asVoid(Effect.forkDetach(Effect.suspend(flushLater)))
+        return Effect.asVoid(Effect.forkDetach(later))
       }),
     end: () => {
       isOver = true

@@ -137,7 +137,7 @@ const weigh = (value: unknown): number => {
   if (typeof value !== "object" || value === null) return 8
   if (value instanceof Uint8Array) return value.byteLength
   let bytes = 16
-  if (Array.isArray(value)) for (let index = 0; index < value.length; index++) bytes += weigh(value[index])
+  if (Array.isArray(value)) for (const item of value) bytes += weigh(item)
   else for (const key in value) bytes += 8 + weigh(Reflect.get(value, key))
   return bytes
 }

@@ -42,7 +42,7 @@ export interface Asks extends Required<Pick<CallScope, "answered" | "ask" | "sam
 
 /** Begins an execution of a call. */
 export const make = (run: Run, call: Call): Asks => {
-  let used: Set<Question> | undefined
+  const used = new Set<Question>()
   let question: Question | undefined
   let spent: NonNullable<CallResult["spent"]> | undefined
   const decide = (name: string | undefined, input: Asking | Sampling) => {
@@ -53,9 +53,9 @@ export const make = (run: Run, call: Call): Asks => {
   }
   const answered = (asking: Asking): Effect.Effect<Reply, AnswerPending> =>
     Effect.suspend(() => {
-      const known = run.state.questions.find((one) => used?.has(one) !== true && isAbout(one, call, asking))
+      const known = run.state.questions.find((one) => !used.has(one) && isAbout(one, call, asking))
       if (known?.answer !== undefined) {
-        used = (used ?? new Set()).add(known)
+        used.add(known)
         return Effect.succeed(replyOf(known.answer))
       }
       question ??= { callId: call.callId, name: call.name ?? "", input: call.input, reason: asking.message, asking }
