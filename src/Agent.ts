@@ -143,7 +143,8 @@ export interface Agent<
    */
   readonly markups: ReadonlyArray<Markup>
   /**
-   * Constrain replies by the grammar of the dialect, with providers that support it (see `Grammar`). Default: false.
+   * Constrain replies by the grammar of the dialect, with providers that support it (see `Grammar` of
+   * `kernai/provider`). Default: false.
    */
   readonly grammar: boolean
   /**

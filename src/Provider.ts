@@ -79,7 +79,7 @@ export interface Request {
  * The form of a reply: blocks that call what is allowed, JSON of a schema, or a custom GBNF.
  *
  * It is a plain description, and the same object as long as it does not change. Providers translate it to the form of
- * their server with `Grammar.gbnfOf`, `Grammar.jsonSchemaOf` or `Grammar.structuralTagOf`.
+ * their server with `Grammar.gbnfOf`, `Grammar.jsonSchemaOf` or `Grammar.structuralTagOf` of `kernai/provider`.
  *
  * @category models
  * @since 0.1.0

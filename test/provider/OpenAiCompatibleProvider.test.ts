@@ -1,8 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Content from "../../src/Content.ts"
-import * as Grammar from "../../src/Grammar.ts"
-import { OpenAiCompatibleProvider } from "../../src/provider/index.ts"
+import { Grammar, OpenAiCompatibleProvider } from "../../src/provider/index.ts"
 import type * as Provider from "../../src/Provider.ts"
 import { delta } from "../support/chatStream.ts"
 import {

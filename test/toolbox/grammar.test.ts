@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { Agent, Grammar, Skill, SkillRegistry } from "kernai"
+import { Agent, Skill, SkillRegistry } from "kernai"
+import { Grammar } from "kernai/provider"
 import { MockProvider } from "kernai/testing"
 import * as Gbnf from "../support/gbnf.ts"
 import { kernel } from "../support/kernel.ts"

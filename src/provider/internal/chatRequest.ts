@@ -4,7 +4,7 @@
  * Servers differ in small ways: each has a dialect that says what it accepts.
  */
 
-import * as Grammar from "../../Grammar.ts"
+import * as Grammar from "../Grammar.ts"
 import { type Json, type JsonObject, jsonObject } from "../../internal/base/json.ts"
 import type { Message } from "../../Message.ts"
 import type { Model } from "../../Model.ts"

@@ -5,7 +5,7 @@
  * before what it led to.
  */
 
-import * as Grammar from "../../Grammar.ts"
+import * as Grammar from "../Grammar.ts"
 import { type Json, type JsonObject, jsonObject } from "../../internal/base/json.ts"
 import type { Generation } from "../../Generation.ts"
 import type { Message } from "../../Message.ts"

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema, SchemaGetter } from "effect"
-import { Agent, Grammar, Model, Skill } from "kernai"
+import { Agent, Model, Skill } from "kernai"
+import { Grammar } from "kernai/provider"
 
 class Visit extends Schema.Class<Visit>("Visit")({ at: Schema.Date }) {}
 

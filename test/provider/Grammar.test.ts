@@ -1,11 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result, Schema } from "effect"
-import { BlockParser, type Content, Dialect, Grammar, Limits } from "kernai"
-import { final } from "./support/blocks.ts"
-import * as Gbnf from "./support/gbnf.ts"
-import { cases } from "./support/property.ts"
-import { byName, output, replyFault, scope, skills } from "./support/spoken.ts"
-import { times } from "./support/longRun.ts"
+import { BlockParser, type Content, Dialect, Limits } from "kernai"
+import { Grammar } from "kernai/provider"
+import { final } from "../support/blocks.ts"
+import * as Gbnf from "../support/gbnf.ts"
+import { cases } from "../support/property.ts"
+import { byName, output, replyFault, scope, skills } from "../support/spoken.ts"
+import { times } from "../support/longRun.ts"
 
 const options: Grammar.Options = { skills, protocols: [{ name: "mcp" }, { name: "graphql" }], workflows: true, output }
 const grammar = Grammar.make(options)

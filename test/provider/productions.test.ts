@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { heightsOf, type Node } from "../../../src/internal/grammar/productions.ts"
+import { heightsOf, type Node } from "../../src/provider/internal/grammar/productions.ts"
 
 describe("the heights of a grammar's rules", () => {
   const count = 1_000

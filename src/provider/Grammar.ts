@@ -9,14 +9,14 @@
  * @since 0.1.0
  */
 
-import type { AnyProtocol } from "./Protocol.ts"
-import type { ReplyGrammar } from "./Provider.ts"
-import type { AnySkill } from "./Skill.ts"
-import * as Blocks from "./Block.ts"
+import type { AnyProtocol } from "../Protocol.ts"
+import type { ReplyGrammar } from "../Provider.ts"
+import type { AnySkill } from "../Skill.ts"
+import * as Blocks from "../Block.ts"
 import * as Gbnf from "./internal/grammar/gbnf.ts"
 import * as JsonRules from "./internal/grammar/jsonRules.ts"
-import type { JsonObject } from "./internal/base/json.ts"
-import { isJsonObject, type Json } from "./internal/base/json.ts"
+import type { JsonObject } from "../internal/base/json.ts"
+import { isJsonObject, type Json } from "../internal/base/json.ts"
 import * as Productions from "./internal/grammar/productions.ts"
 import {
   chars,
