@@ -13,7 +13,7 @@ import type * as Schema from "effect/Schema"
 import { defineBytes } from "./internal/base/snapshot.ts"
 import * as Codec from "./internal/words/contentCodec.ts"
 import * as Text from "./internal/words/contentText.ts"
-import type * as Type from "./internal/words/contentType.ts"
+import type * as Type from "./ContentModel.ts"
 import type { Json, JsonObject } from "./internal/base/json.ts"
 import * as Snapshot from "./internal/base/snapshot.ts"
 import { BlockValidationError } from "./KernelError.ts"
@@ -35,7 +35,7 @@ export type {
   UiResource,
   Unknown,
   Video
-} from "./internal/words/contentType.ts"
+} from "./ContentModel.ts"
 export type { Json, JsonObject } from "./internal/base/json.ts"
 export { BlockValidationError }
 

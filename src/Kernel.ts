@@ -19,7 +19,7 @@ import * as Contexts from "./internal/agent/runContext.ts"
 import * as Cancels from "./internal/run/cancel.ts"
 import * as Follows from "./internal/live/follow.ts"
 import * as Forks from "./internal/kernel/fork.ts"
-import { type Built, newRunId, type Parts, withEnvironment } from "./internal/kernel/environment.ts"
+import { type Built, newRunId, withEnvironment } from "./internal/kernel/environment.ts"
 import * as Offers from "./internal/kernel/queue.ts"
 import { remember } from "./internal/kernel/kernelParts.ts"
 import { events, listOf, silent, type Sink } from "./internal/live/listeners.ts"
@@ -354,6 +354,8 @@ export const fork: (runId: string, options?: ForkOptions) => Effect.Effect<strin
   })
 
 // ---------------------------------------------------------------- layers
+
+type Parts = SkillRegistry | ProtocolRegistry.ProtocolRegistry | MediaStore.MediaStore | RunStore.RunStore
 
 /**
  * Provides the kernel on the stores and registries in context, with the provider for its models.

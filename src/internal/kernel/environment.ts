@@ -43,11 +43,10 @@ import { soundRedactor } from "../live/soundRedactor.ts"
 import { spawner } from "./task.ts"
 import { telemetryOf } from "../run/tracing.ts"
 
-/** Stores and registries that a kernel needs. */
-export type Parts = SkillRegistry | ProtocolRegistry.ProtocolRegistry | MediaStore.MediaStore | RunStore.RunStore
-
-/** The context that a kernel was built with. */
-export type Built = Context.Context<Parts>
+/** The stores and registries that a kernel was built with. */
+export type Built = Context.Context<
+  SkillRegistry | ProtocolRegistry.ProtocolRegistry | MediaStore.MediaStore | RunStore.RunStore
+>
 
 /** Prepares the environment of a run and runs `body` in it, under the limits of the kernel. */
 export const withEnvironment = <Output, S extends AnySkill<unknown>, R, A, E>(

@@ -81,6 +81,6 @@ export const atMost = ({ limit = Infinity }: RunFilter): number =>
 /** The order of a filter, as a comparison. */
 export const inOrder =
   ({ order }: RunFilter) =>
-  (a: Place, b: Place): number =>
+  (a: Pick<RunHead, "createdAt" | "runId">, b: Pick<RunHead, "createdAt" | "runId">): number =>
     (order === "oldest" ? a.createdAt - b.createdAt : b.createdAt - a.createdAt) ||
     (a.runId < b.runId ? -1 : a.runId > b.runId ? 1 : 0)

@@ -6,7 +6,7 @@
  */
 
 import { isJsonObject } from "../base/json.ts"
-import type { Content } from "./contentType.ts"
+import type { Content } from "../../ContentModel.ts"
 
 /** Is this a content, and not another value with a `type` of the same name? */
 export const isWhole = (value: unknown): value is Content =>

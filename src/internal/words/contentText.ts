@@ -4,7 +4,7 @@
  * The text form is for reading, not parsing: escape it before putting it into a prompt.
  */
 
-import type { Content, Document, MediaContent, ToolResult } from "./contentType.ts"
+import type { Content, Document, MediaContent, ToolResult } from "../../ContentModel.ts"
 
 /** Returns the text form. */
 export const toText = (content: Content): string => {

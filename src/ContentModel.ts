@@ -3,11 +3,18 @@
  *
  * `Content.ts` creates, decodes and encodes them. Fields added by a newer peer are kept on the object and written back,
  * but do not appear in the types, so a `switch` on `type` stays complete. `Content.extras` returns them.
+ *
+ * @since 0.2.0
  */
 
-import type { Json, JsonObject } from "../base/json.ts"
+import type { Json, JsonObject } from "./internal/base/json.ts"
 
-/** One part of a message. */
+/**
+ * One part of a message.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export type Content =
   | Text
   | Code
@@ -24,27 +31,47 @@ export type Content =
   | Custom
   | Unknown
 
-/** Plain text. */
+/**
+ * Plain text.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Text {
   readonly type: "text"
   readonly text: string
 }
 
-/** Source code. */
+/**
+ * Source code.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Code {
   readonly type: "code"
   readonly code: string
   readonly language?: string
 }
 
-/** A JSON object, optionally with the name of its schema. */
+/**
+ * A JSON object, optionally with the name of its schema.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Data {
   readonly type: "data"
   readonly data: JsonObject
   readonly schemaId?: string
 }
 
-/** An error shown to the model or the user. */
+/**
+ * An error shown to the model or the user.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface ErrorContent {
   readonly type: "error"
   readonly errorType: string
@@ -53,7 +80,12 @@ export interface ErrorContent {
   readonly details?: JsonObject
 }
 
-/** The source of a medium. Reading `data` returns a copy each time. */
+/**
+ * The source of a medium. Reading `data` returns a copy each time.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface MediaFields {
   readonly url?: string
   readonly data?: Uint8Array
@@ -62,32 +94,62 @@ export interface MediaFields {
   readonly mediaType?: string
 }
 
-/** An image with exactly one source. */
+/**
+ * An image with exactly one source.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Image extends MediaFields {
   readonly type: "image"
 }
 
-/** Audio with at least one source. */
+/**
+ * Audio with at least one source.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Audio extends MediaFields {
   readonly type: "audio"
   readonly transcript?: string
 }
 
-/** A video with at least one source. */
+/**
+ * A video with at least one source.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Video extends MediaFields {
   readonly type: "video"
 }
 
-/** A document with exactly one source. */
+/**
+ * A document with exactly one source.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Document extends MediaFields {
   readonly type: "document"
   readonly filename?: string
 }
 
-/** The contents that carry a medium. */
+/**
+ * The contents that carry a medium.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export type MediaContent = Image | Audio | Video | Document
 
-/** A call made by the model. The keys of `input` are the model's own and never renamed. */
+/**
+ * A call made by the model. The keys of `input` are the model's own and never renamed.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface ToolUse {
   readonly type: "tool_use"
   readonly callId: string
@@ -95,7 +157,12 @@ export interface ToolUse {
   readonly input: JsonObject
 }
 
-/** The result of a call. */
+/**
+ * The result of a call.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface ToolResult {
   readonly type: "tool_result"
   readonly callId: string
@@ -103,7 +170,12 @@ export interface ToolResult {
   readonly isError: boolean
 }
 
-/** The reasoning of a model. `origin` and `signature` belong to its provider and are sent back to it. */
+/**
+ * The reasoning of a model. `origin` and `signature` belong to its provider and are sent back to it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Thinking {
   readonly type: "thinking"
   readonly content: string
@@ -113,7 +185,12 @@ export interface Thinking {
   readonly signature?: Json
 }
 
-/** An interactive page. Models and the text form see only `text`. */
+/**
+ * An interactive page. Models and the text form see only `text`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface UiResource {
   readonly type: "ui_resource"
   /** `ui://` followed by a name. */
@@ -125,7 +202,12 @@ export interface UiResource {
   readonly mimeType?: string
 }
 
-/** A content of a type registered in `BlockTypes`, kept verbatim and decoded by its schema. */
+/**
+ * A content of a type registered in `BlockTypes`, kept verbatim and decoded by its schema.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Custom {
   readonly type: "custom"
   readonly wireType: string
@@ -134,7 +216,12 @@ export interface Custom {
   readonly value: unknown
 }
 
-/** A content of an unregistered type, kept verbatim. */
+/**
+ * A content of an unregistered type, kept verbatim.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Unknown {
   readonly type: "unknown"
   readonly wireType: string
