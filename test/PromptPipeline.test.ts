@@ -22,9 +22,9 @@ import {
   Replay,
   RunStore,
   Skill,
-  SkillPack,
   Usage
 } from "kernai"
+import { SkillPack } from "kernai/file"
 import { AiTokenizer } from "kernai/provider"
 import { MockProvider } from "kernai/testing"
 import { command, final } from "./support/blocks.ts"

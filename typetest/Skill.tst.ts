@@ -6,7 +6,7 @@ import * as Protocol from "../src/Protocol.ts"
 import * as ProtocolRegistry from "../src/ProtocolRegistry.ts"
 import * as Skill from "../src/Skill.ts"
 import * as SkillFileLoader from "../src/file/SkillFileLoader.ts"
-import type * as SkillFiles from "../src/SkillFiles.ts"
+import type * as SkillFiles from "../src/file/SkillFiles.ts"
 import * as SkillRegistry from "../src/SkillRegistry.ts"
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false

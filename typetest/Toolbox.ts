@@ -10,9 +10,9 @@ import {
   Policy,
   PromptPipeline,
   Provider,
-  SkillPack,
   SkillRegistry
 } from "kernai"
+import { SkillPack } from "kernai/file"
 
 type Equals<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 const check = <T extends true>(): T | undefined => undefined

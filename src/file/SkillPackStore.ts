@@ -14,7 +14,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import * as Read from "../internal/base/files.ts"
-import * as SkillPack from "../SkillPack.ts"
+import * as SkillPack from "./SkillPack.ts"
 
 /**
  * Where the folders are, and how strictly they are read.

@@ -3,7 +3,8 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Option, Result, Schema, type Scope, Stream } from "effect"
-import { Agent, Content, Kernel, type Model, Policy, Skill, SkillPack, SkillRegistry } from "kernai"
+import { Agent, Content, Kernel, type Model, Policy, Skill, SkillRegistry } from "kernai"
+import { SkillPack } from "kernai/file"
 import { MockProvider } from "kernai/testing"
 import * as McpNames from "../../src/mcp/internal/toolNames.ts"
 import { about, type Keys, load, tally } from "../support/vectors.ts"

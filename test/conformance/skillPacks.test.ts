@@ -4,8 +4,8 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Path, Result } from "effect"
-import { Agent, Kernel, type Media, SkillPack, SkillRegistry } from "kernai"
-import { SkillPackStore } from "kernai/file"
+import { Agent, Kernel, type Media, SkillRegistry } from "kernai"
+import { SkillPack, SkillPackStore } from "kernai/file"
 import { MockProvider } from "kernai/testing"
 import { about, load, tally } from "../support/vectors.ts"
 

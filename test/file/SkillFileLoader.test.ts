@@ -4,7 +4,7 @@ import { Context, Effect, FileSystem, Layer, Logger, Option, Path, Redacted, Sch
 import { inspect } from "node:util"
 import * as SkillFileLoader from "../../src/file/SkillFileLoader.ts"
 import * as Redaction from "../../src/Redaction.ts"
-import * as SkillFiles from "../../src/SkillFiles.ts"
+import * as SkillFiles from "../../src/file/SkillFiles.ts"
 import * as SkillRegistry from "../../src/SkillRegistry.ts"
 import { scope } from "../support/skillSpec.ts"
 

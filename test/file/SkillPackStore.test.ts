@@ -1,8 +1,7 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { ByteSize, Effect, FileSystem, Path, PlatformError } from "effect"
-import { SkillPack } from "kernai"
-import { SkillPackStore } from "kernai/file"
+import { SkillPack, SkillPackStore } from "kernai/file"
 
 const manifest = (name: string, body = "# Body\n") => `---\nname: ${name}\ndescription: Does ${name}.\n---\n${body}`
 

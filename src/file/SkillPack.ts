@@ -12,21 +12,21 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
-import * as Agents from "./Agent.ts"
-import { entities, visible } from "./internal/base/text.ts"
-import * as Packs from "./internal/prompt/skillPacks.ts"
-import type { Files, Options, SkillPack, SkillPackStoreShape } from "./internal/prompt/skillPackType.ts"
-import type { ToolNameConflict } from "./KernelError.ts"
+import * as Agents from "../Agent.ts"
+import { entities, visible } from "../internal/base/text.ts"
+import * as Packs from "./internal/skillPacks.ts"
+import type { Files, Options, SkillPack, SkillPackStoreShape } from "./internal/skillPackType.ts"
+import type { ToolNameConflict } from "../KernelError.ts"
 import {
   FileTooLarge,
   InvalidSkillPath,
   SkillFileNotFound,
   SkillPackInvalid,
   SkillPackNotFound
-} from "./KernelError.ts"
-import type { PromptContext } from "./PromptPipeline.ts"
-import * as Skill from "./Skill.ts"
-import { SkillRegistry } from "./SkillRegistry.ts"
+} from "../KernelError.ts"
+import type { PromptContext } from "../PromptPipeline.ts"
+import * as Skill from "../Skill.ts"
+import { SkillRegistry } from "../SkillRegistry.ts"
 
 export { FileTooLarge, InvalidSkillPath, SkillFileNotFound, SkillPackInvalid, SkillPackNotFound }
 
@@ -42,7 +42,7 @@ export type {
   SkillPack,
   SkillPackStoreShape,
   Warning
-} from "./internal/prompt/skillPackType.ts"
+} from "./internal/skillPackType.ts"
 
 /**
  * The skill packs of an application.

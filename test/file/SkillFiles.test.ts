@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Deferred, Effect, Exit, Fiber, Layer, Option, Schema, Scope, Stream, SubscriptionRef } from "effect"
 import { TestClock } from "effect/testing"
-import * as Skill from "../src/Skill.ts"
-import * as SkillFiles from "../src/SkillFiles.ts"
-import * as SkillRegistry from "../src/SkillRegistry.ts"
-import { scope } from "./support/skillSpec.ts"
+import * as Skill from "../../src/Skill.ts"
+import * as SkillFiles from "../../src/file/SkillFiles.ts"
+import * as SkillRegistry from "../../src/SkillRegistry.ts"
+import { scope } from "../support/skillSpec.ts"
 
 const named = (name: string, answer = name) =>
   Skill.make(name, { description: name, input: Schema.Struct({}), execute: () => Effect.succeed(answer) })

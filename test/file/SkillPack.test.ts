@@ -1,8 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { Agent, Kernel, Limits, Media, Policy, SkillPack, SkillRegistry } from "kernai"
+import { Agent, Kernel, Limits, Media, Policy, SkillRegistry } from "kernai"
+import { SkillPack } from "kernai/file"
 import { MockProvider } from "kernai/testing"
-import { command } from "./support/blocks.ts"
+import { command } from "../support/blocks.ts"
 
 const manifest = (name: string, more = "", body = "# Body\n") =>
   `---\nname: ${name}\ndescription: Does ${name}.\n${more}---\n${body}`

@@ -15,11 +15,11 @@ import * as Result from "effect/Result"
 import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
 import * as SubscriptionRef from "effect/SubscriptionRef"
-import { latest } from "./internal/base/streams.ts"
-import { SkillFilesInvalid } from "./KernelError.ts"
-import type { AnySkill } from "./Skill.ts"
-import { isSkill } from "./Skill.ts"
-import { SkillRegistry } from "./SkillRegistry.ts"
+import { latest } from "../internal/base/streams.ts"
+import { SkillFilesInvalid } from "../KernelError.ts"
+import type { AnySkill } from "../Skill.ts"
+import { isSkill } from "../Skill.ts"
+import { SkillRegistry } from "../SkillRegistry.ts"
 
 export { SkillFilesInvalid }
 
