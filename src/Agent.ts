@@ -35,11 +35,11 @@ import type { AnySkill, SkillTypes } from "./Skill.ts"
 export { AgentConfigInvalid }
 
 /**
- * The meaning of prose without blocks: the answer of an agent that cannot act and a fault of one that can (`auto`),
- * always the answer (`final`), or always a fault (`corrective`).
+ * How a reply of prose without blocks is understood: as the answer if the agent cannot act and as a fault if it can
+ * (`auto`), always as the answer (`final`), or always as a fault (`corrective`).
  *
- * An empty reply is not an answer, and the model is asked again. The exception is an agent in the block dialect that
- * cannot act and is `auto`: its answer may be empty.
+ * An empty reply is not an answer, and the model is asked again. The exception is `auto` for an agent in the block
+ * dialect that cannot act: its answer may be empty.
  *
  * @category models
  * @since 0.1.0
@@ -47,7 +47,7 @@ export { AgentConfigInvalid }
 export type Prose = "auto" | "final" | "corrective"
 
 /**
- * How a turn is spoken: blocks in text, or native tool calls.
+ * The name of a dialect: blocks in text, or native tool calls.
  *
  * @category models
  * @since 0.1.0
@@ -55,7 +55,7 @@ export type Prose = "auto" | "final" | "corrective"
 export type { DialectName }
 
 /**
- * A Schema of the context of runs. It needs no services and encodes to an object.
+ * The Schema of a run's context. It needs no services and encodes to an object.
  *
  * @category models
  * @since 0.2.0
@@ -64,7 +64,8 @@ export type { ContextSchema }
 
 /**
  * An agent. `Output` is the result of its runs, `Skills` types its events, `R` are the services that its instructions,
- * its skill values and its agents need, and `C` is the context that its runs must be given: never for none.
+ * its skill values and its agents need, and `C` is the context that its runs must be given, or `never` if they need
+ * none.
  *
  * To run one of several agents, type it as `Agent<unknown>` or `Agent<A | B>`: the output of a union of agents is not
  * inferred.
@@ -88,22 +89,21 @@ export interface Agent<
   /** The instructions for the model: a text, or an Effect that runs at every turn. */
   readonly instructions: string | Effect.Effect<string, never, R>
   /**
-   * The name or value of a model of the provider in the layer, or `<provider>/<model>` for the ModelRegistry. A model
-   * given by an unknown name has text input and output; give its capabilities with `Model.make(id, { capabilities: …
-   * })`.
+   * A model of the provider in the layer, by name or as a value, or `<provider>/<model>` for the ModelRegistry. A model
+   * of an unknown name has text input and output; declare its capabilities with `Model.make(id, { capabilities: … })`.
    */
   readonly model: Model | string
   /** The skills it may call: undefined for none, `all`, or a list of names and skills. */
   readonly skills: ReadonlyArray<Skills | string> | "all" | undefined
   /**
    * The agents it may call by their names. A call runs the agent as a child of the run, and its answer is the result. A
-   * name stands for an agent given as a value elsewhere in this team, so that agents may refer to each other. Default:
+   * name refers to an agent given as a value elsewhere in this team, so that agents may refer to each other. Default:
    * none.
    */
   readonly agents: ReadonlyArray<Agent<unknown, AnySkill<unknown>, R, unknown> | string>
   /**
    * The agents it may hand the conversation over to, each by the call `transfer_to_<name>`. The run continues under the
-   * other agent. A name stands for an agent of this team, the first one included. Default: none.
+   * other agent. A name refers to an agent of this team, the first one included. Default: none.
    */
   readonly handoffs: ReadonlyArray<Agent<unknown, AnySkill<unknown>, R, unknown> | string>
   /**
@@ -129,18 +129,15 @@ export interface Agent<
    * agent it was started with. Default: 10.
    */
   readonly maxSteps: number
-  /** The meaning of prose without blocks. Default: `auto`. */
+  /** How a reply of prose without blocks is understood. Default: `auto`. */
   readonly prose: Prose
   /**
-   * How a turn is spoken: in `blocks` of text, by native `tools`, or as the model is best asked (`auto`, see
-   * `Model.dialectOf`). With `auto` and blocks, the prompt also lists the skills while they are few (see
+   * The dialect of its turns: `blocks` in text, native `tools`, or whichever the model handles best (`auto`, see
+   * `Model.dialectOf`). Where `auto` chooses blocks, the prompt also lists the skills if there are few (see
    * `Limits.listedTokens`). Default: `blocks`.
    */
   readonly dialect: DialectName | "auto"
-  /**
-   * Other markups in which calls of its model are understood, tried in this order (see `Dialect.markups`). Default:
-   * none.
-   */
+  /** Other markups in which its model may write calls, tried in this order (see `Dialect.markups`). Default: none. */
   readonly markups: ReadonlyArray<Markup>
   /**
    * Constrain replies by the grammar of the dialect, with providers that support it (see `Grammar` of
@@ -153,12 +150,14 @@ export interface Agent<
   readonly concurrency: number
   /** How many tasks of a workflow may run at once. Default: 8. */
   readonly taskConcurrency: number
-  /** Options for generating replies, such as the temperature. Default: those of the vendor (Anthropic: 4096 tokens). */
+  /**
+   * Options for generating replies, such as the temperature. Default: the vendor's defaults (Anthropic: 4096 tokens).
+   */
   readonly generation: Generation
   /**
    * How often in a row the same calls, or a cycle of up to three turns, may give the same results. After that the model
-   * is sent a correction, and the next repetition fails with `LoopDetected`. A reply that returns after as many
-   * corrections counts, too. Default: repetitions are not detected.
+   * is sent a correction, and the next repetition fails with `LoopDetected`. A faulty reply that is repeated word for
+   * word after that many corrections fails the run, too. Default: repetitions are not detected.
    */
   readonly maxRepeats: number | undefined
   /**
@@ -183,18 +182,18 @@ export interface Agent<
    * accepts text without quotes. Tasks of a workflow answer in text.
    */
   readonly output: Schema.ConstraintDecoder<Output>
-  /** Is `output` the caller's own schema? Then answers that do not fit go back to the model. */
+  /** True if `output` is the caller's own schema. Answers that do not fit it are returned to the model. */
   readonly typed: boolean
   /** The JSON Schema of a typed answer, computed when a prompt needs it. */
   readonly outputJsonSchema: (() => { readonly [key: string]: unknown }) | undefined
   /**
-   * MCP servers that its host connects, as other programs write them: `command`, `args` and `env`, or `url` and `headers`.
-   * The kernel connects none: pass `{ mcpServers: agent.mcpServers }` to `McpHub.layerConfig`. `kernai --agent` does so.
+   * MCP servers in the usual config format: `command`, `args` and `env`, or `url` and `headers`. The kernel connects
+   * none of them: pass `{ mcpServers: agent.mcpServers }` to `McpHub.layerConfig`, as `kernai --agent` does.
    *
    * @since 0.2.0
    */
   readonly mcpServers: { readonly [name: string]: JsonObject } | undefined
-  /** Unknown keys of its config, at any depth, kept for writing them back. */
+  /** Unknown keys of its config, at any depth. `toConfig` writes them back. */
   readonly extra: JsonObject
 }
 
@@ -266,7 +265,7 @@ export interface Options<
 }
 
 /**
- * The context of a run as it is read: that of the agent's schema, or a JSON object without one.
+ * The type of a run's context when it is read: that of the agent's schema, or a JSON object without one.
  *
  * @category models
  * @since 0.2.0
@@ -277,7 +276,7 @@ export type ContextOf<C> = [C] extends [never] ? JsonObject : C
 type OutputOf<Output> = Output extends Schema.Constraint ? Output["Type"] : string
 
 /**
- * A skill that an agent lists by its name. Its events have the name; their input and output are unknown.
+ * A skill that an agent lists by its name. Its events carry the name; their input and output are unknown.
  *
  * @category models
  * @since 0.2.0
@@ -302,7 +301,7 @@ type Entries<Entry> = Entry extends string
 
 type SkillsIn<Members> = Members extends Agent<unknown, infer S, unknown, unknown> ? S : never
 
-/** The services of skill values, and of agents. A skill of unknown services has those of the place it is registered in. */
+/** The services of skill values, and of agents. A skill of unknown services takes them from where it is registered. */
 type ServicesOf<S, Members> = Known<SkillTypes.Services<ValuesOf<S>>> | ServicesIn<Members>
 
 type ServicesIn<Members> = Members extends Agent<unknown, AnySkill<unknown>, infer R, unknown> ? Known<R> : never
@@ -317,14 +316,14 @@ type AnyOptions = Options<
   unknown
 >
 
-/** Explains to the compiler why an output cannot be used. */
+/** Makes the compile error say why an output cannot be used. */
 type SchemaOf<Output> = Output extends Schema.ConstraintDecoder<unknown> | undefined
   ? unknown
   : Output extends Schema.Constraint
     ? { readonly output: "`output` takes a Schema that needs no services" }
     : { readonly output: "`output` takes a Schema: put the fields into Schema.Struct({ … })" }
 
-/** Explains to the compiler that an agent cannot give the agents it reaches the context they declare. */
+/** Makes the compile error say that an agent lacks the context which the agents it reaches declare. */
 type ContextFor<Members, C> = [Lacking<Members, C>] extends [never]
   ? unknown
   : { readonly context: "an agent declares the context that the agents it reaches read" }
@@ -347,9 +346,9 @@ type Lacking<Members, C> =
  *
  * To change an agent, copy it instead of calling `make`: `const native: typeof agent = { ...agent, dialect: "tools" }`.
  *
- * Skill values are found when they are called, type the events of its runs, and their services become services of the
- * run. A skill that is registered, too, runs as it is registered. A list may mix values and names, such as those of MCP
- * tools. An agent with an impossible setting is created all the same, and its runs fail with `AgentConfigInvalid`.
+ * Skill values need no registration. They type the events of its runs, and their services become services of the run. A
+ * skill that is also registered runs as registered. A list may mix values and names, such as those of MCP tools. An
+ * agent with an invalid setting is created all the same, and its runs fail with `AgentConfigInvalid`.
  *
  * @example
  * const desk = Agent.make({ name: "desk", instructions: "…", model: "m", agents: [researcher], handoffs: [billing] })
@@ -413,11 +412,11 @@ const instructionsOf = ({ context: schema, instructions }: Pick<AnyOptions, "con
 
 type OfContext = (context: unknown) => string | Effect.Effect<string, never, unknown>
 
-// A service is an Effect, and a class.
+// A service is a class and an Effect at once.
 const isOfContext = (instructions: AnyOptions["instructions"]): instructions is OfContext =>
   typeof instructions === "function" && !Effect.isEffect(instructions)
 
-/** A value that is no schema is found by `problem`. */
+/** Returns a value that is not a schema unchanged; `problem` reports it. */
 const answerOf = (output: Schema.ConstraintDecoder<unknown>): Schema.ConstraintDecoder<unknown> =>
   attempt(() => (Schema.isSchema(output) ? Schema.fromJsonString(Schema.toCodecJson(output)) : output), output)
 
@@ -428,7 +427,7 @@ const schemaOf = (output: Schema.Constraint) => () => {
 }
 
 /**
- * Writes an agent as plain JSON in snake_case, without defaults.
+ * Encodes an agent as plain JSON in snake_case, without defaults.
  *
  * Skill values are written as their names. Fails for instructions that are an Effect, for an output without a JSON
  * Schema, and for an agent with `agents` or `handoffs`.
@@ -494,14 +493,14 @@ export const skillNames = (
     ? agent.skills
     : agent.skills.map((skill) => (typeof skill === "string" ? skill : skill.name))
 
-/** The arguments of hooks and policies have the stored context of the run as `context`, those of skills as `runContext`. */
+/** Hooks and policies receive the stored context of the run as `context`, skills as `runContext`. */
 type ContextScope = { readonly context: JsonObject } | { readonly runContext: Json }
 
 /**
- * Reads the context of a run as an agent, or a Schema, declares it: in a skill, a hook, a policy, a middleware or a
- * section of a prompt (`contextOf(desk, state)`). An agent without a declared context gives the stored object.
+ * Decodes the context of a run by the Schema of an agent, or by a Schema: in a skill, a hook, a policy, a middleware or
+ * a section of a prompt (`contextOf(desk, state)`). Without a declared context, returns the stored object.
  *
- * Fails with `AgentConfigInvalid` where a hook or a resume merged values that do not fit.
+ * Fails with `AgentConfigInvalid` if a hook or a resume merged values that do not fit.
  *
  * @example
  * onTurnStarted: (args) => Effect.flatMap(Agent.contextOf(desk, args), ({ userId }) => Audit.note(userId))
@@ -523,7 +522,7 @@ export function contextOf(
 }
 
 /**
- * Returns the first setting that an agent, or one of its agents, cannot have.
+ * Returns the first invalid setting of an agent or of the agents it reaches, or undefined.
  *
  * @category guards
  * @since 0.1.0
@@ -573,7 +572,7 @@ const settingProblem = (agent: Agent<unknown, AnySkill<unknown>, unknown, unknow
     whole("maxTokens", generation.maxTokens, 1) ??
     within("topP", generation.topP, 1) ??
     whole("seed", generation.seed, 1 - 2 ** 53) ??
-    // Gemini chooses the amount itself at -1.
+    // At -1, Gemini chooses the amount itself.
     whole("thinking.budget", generation.thinking?.budget, -1) ??
     most("budget.maxTokens", budget.maxTokens) ??
     within("budget.maxCostUsd", budget.maxCostUsd) ??
@@ -586,7 +585,7 @@ const settingProblem = (agent: Agent<unknown, AnySkill<unknown>, unknown, unknow
 }
 
 /**
- * Returns why a model cannot run under a cost budget: it has no price.
+ * Returns the error of a model that cannot run under a cost budget because it has no price.
  *
  * @category guards
  * @since 0.2.0

@@ -28,7 +28,7 @@ export interface Block {
  * The output of a parser, in the order of the text.
  *
  * The content of a `block_complete` is the concatenation of the `block_content` parts before it. `block_unclosed` is
- * the block a cut reply ended in; never act on it.
+ * the block in which a truncated reply ended; never act on it.
  *
  * @category models
  * @since 0.1.0
@@ -62,7 +62,7 @@ export type CoreType = (typeof coreTypes)[number]
 export const coreTypes = ["command", "json", "final", "plan", "result", "error"] as const
 
 /**
- * Is this a core type? Case matters: `FINAL` is not one.
+ * Returns true for a core type. Case matters: `FINAL` is not one.
  *
  * @category guards
  * @since 0.1.0
@@ -186,7 +186,7 @@ export const attribute = (value: string): string => escape(value).replaceAll('"'
 export const strip: (text: string) => string = Texts.strip
 
 /**
- * Is the text empty after `strip`?
+ * Returns true if the text is empty after `strip`.
  *
  * @category text
  * @since 0.1.0

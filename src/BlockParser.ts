@@ -44,13 +44,12 @@ export interface BlockParser {
   readonly state: "text" | "tag_open" | "block_content"
   /** The limit that was exceeded. Nothing more is read until `reset`. */
   readonly failure: LimitExceeded | undefined
-  /** Reads one piece. Returns the parts that became certain. */
+  /** Reads one piece. Returns the parts that are now certain. */
   push(chunk: string): ReadonlyArray<Part>
   /** Reads several pieces as if they were one. */
   pushAll(chunks: ReadonlyArray<string>): ReadonlyArray<Part>
   /**
-   * Ends the text: held characters are emitted as what they are by now. Unless it failed, the parser can then read
-   * another text.
+   * Ends the text and emits the characters still held back. Unless the parser failed, it can then read another text.
    */
   flush(): ReadonlyArray<Part>
   /** Discards everything and starts over. */
@@ -69,7 +68,7 @@ export interface Parsed {
   readonly text: string
   /** The text outside blocks, one segment between two blocks; blank segments are left out. */
   readonly textSegments: ReadonlyArray<string>
-  /** The block the text ended in. */
+  /** The block in which the text ended. */
   readonly unclosed: Block | undefined
   /** The limit that was exceeded. The rest of the text was not read. */
   readonly failure: LimitExceeded | undefined

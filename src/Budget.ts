@@ -16,7 +16,7 @@ import { BudgetExhaustedError, SpawnDenied } from "./KernelError.ts"
 export { BudgetExhaustedError, SpawnDenied }
 
 /**
- * Limits of one run and its children. An absent limit is no limit.
+ * Limits of one run and its children. An absent limit means none.
  *
  * Counts the usage reported by providers, including that of refused replies and of summaries made by a compaction. A
  * call that reports no usage, such as an interrupted one, adds nothing, and a call to a model without a price adds no
@@ -170,7 +170,7 @@ export const remaining = (
 })
 
 /**
- * Returns why the next model call is not allowed: a limit is used up.
+ * Returns the error if a limit is used up and the next model call is not allowed.
  *
  * `spent` includes what calls in flight have reserved, so that parallel calls cannot all take the last tokens.
  *
@@ -181,7 +181,7 @@ export const beforeCall = (budget: ExecutionBudget, spent: Spent): BudgetExhaust
   exhausted(budget, spent, (used, limit) => used >= limit)
 
 /**
- * Returns why the run must stop after a model call: a limit was exceeded.
+ * Returns the error if a model call exceeded a limit and the run must stop.
  *
  * @category checks
  * @since 0.1.0
@@ -190,7 +190,7 @@ export const afterCall = (budget: ExecutionBudget, spent: Spent): BudgetExhauste
   exhausted(budget, spent, (used, limit) => used > limit)
 
 /**
- * Returns why a run may not start another one.
+ * Returns the error if a run may not start another one.
  *
  * @category checks
  * @since 0.1.0
@@ -201,7 +201,7 @@ export const beforeSpawn = (
     readonly parentRun: string
     /** Depth of the parent; the root has depth 0. */
     readonly depth: number
-    /** Runs that the tree had so far, including the root. */
+    /** Number of runs of the tree so far, including the root. */
     readonly agents: number
   }
 ): SpawnDenied | undefined => {

@@ -33,7 +33,7 @@ export type CallKind = "skill" | "protocol" | "builtin" | "task" | "agent" | "ha
 export type Effects = "read" | "idempotent" | "write"
 
 /**
- * A call as the model, or a hook that rewrote it, wrote it.
+ * A call as written by the model, or rewritten by a hook.
  *
  * `input` is an object of parameters for a skill, an agent and in native calls, the content text of the block for a
  * protocol or built-in, and `{ input, dependsOn }` for a task. In the block dialect the id is `<turnId>.<index>`; the id of a task,
@@ -86,9 +86,9 @@ export interface HostedCall {
   readonly name: string
   /** The request of the model: the query, or the code. */
   readonly input: Json
-  /** Whether it failed at the vendor. Absent: it did not. */
+  /** Present if the call failed at the vendor. */
   readonly isError?: true
-  /** The pages that were found. */
+  /** The pages it found. */
   readonly sources: ReadonlyArray<HostedSource>
 }
 
@@ -298,7 +298,7 @@ const frame = (type: "result" | "error", name: string | null, body: string): str
 const mediaTag = (part: MediaContent): string =>
   `<block type="media" id="${Blocks.attribute(part.fileId ?? "")}" kind="${part.type}" mime="${Blocks.attribute(part.mediaType ?? "application/octet-stream")}"/>`
 
-/** A medium after its id, in the form of `Message.text`: in the native dialect there are no blocks. */
+/** Puts the id of a medium before it, in the form of `Message.text`, since the native dialect has no blocks. */
 const withId = (part: Content): ReadonlyArray<Content> =>
   Contents.isMedia(part) ? [Contents.text(`[${part.type}:${part.fileId ?? ""}]`), part] : [part]
 
@@ -317,7 +317,7 @@ const toolMessage = ({ error, message, output = [], callId }: CallResult): Messa
   }
 }
 
-/** Written pair by pair, because an object would reorder ids such as `10` and `2`. */
+/** Writes the pairs one by one, because an object would reorder ids such as `10` and `2`. */
 const tasksMessage = (tasks: ReadonlyArray<CallResult>): Message => {
   const pairs = tasks.map((task) => `${JSON.stringify(task.name ?? "")}:${JSON.stringify(textOf(task))}`)
   return userMessage(

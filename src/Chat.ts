@@ -54,8 +54,8 @@ export interface ChatOptions extends Omit<RunOptions, "history"> {
   /**
    * The id of the run for this message. An id that exists resumes a failed or interrupted run, and returns the answer
    * of a completed one, whatever the input is. Each message has a run id of its own; it does not identify the
-   * conversation. The id reaches every run of the store, including those of other conversations: if a client chooses
-   * it, check that the run is the client's own.
+   * conversation. An id can name any run of the store, including those of other conversations: if a client chooses it,
+   * check that the run is the client's own.
    */
   readonly runId?: string | undefined
 }
@@ -106,7 +106,7 @@ export const chatStream = <Output, S extends AnySkill<unknown>, R = never, C = n
   input: Input,
   ...[options = {}]: OptionsFor<ChatOptions, NoInfer<C>>
 ): Stream.Stream<RunEvent<Output, S>, ResumeStreamError, Kernel | ChatHistory | R> =>
-  told(options.runId, (talk) =>
+  streaming(options.runId, (talk) =>
     Effect.gen(function* () {
       const { kernel, runId } = talk
       const before = yield* begin(talk, input)
@@ -148,7 +148,7 @@ export const resumeStream = <Output, S extends AnySkill<unknown>, R = never>(
   runId: string,
   options?: ResumeOptions
 ): Stream.Stream<RunEvent<Output, S>, ResumeStreamError, Kernel | ChatHistory | R> =>
-  told(runId, (talk) => Effect.as(lent(talk), talk.kernel.resumeStream(agent, runId, options)))
+  streaming(runId, (talk) => Effect.as(lent(talk), talk.kernel.resumeStream(agent, runId, options)))
 
 /**
  * Clears the history, after the message in progress has been answered.
@@ -200,7 +200,7 @@ const answering = <A, R>(
 ): Effect.Effect<A, ResumeError, Kernel | ChatHistory | R> =>
   Effect.scoped(Effect.flatMap(talkOf(runId), (talk) => remembering(talk.kernel, limited(talk.built, body(talk)))))
 
-const told = <Output, S extends AnySkill<unknown>, R>(
+const streaming = <Output, S extends AnySkill<unknown>, R>(
   runId: string | undefined,
   body: (talk: Talk) => Effect.Effect<Stream.Stream<RunEvent<Output, S>, ResumeStreamError, R>, StoreError, R>
 ): Stream.Stream<RunEvent<Output, S>, ResumeStreamError, Kernel | ChatHistory | R> =>
@@ -223,8 +223,8 @@ const told = <Output, S extends AnySkill<unknown>, R>(
 // ---------------------------------------------------------------- the history
 
 /**
- * Adds the user's message and returns the earlier messages. If an earlier attempt already added it, possibly with more
- * messages after it, it is left out of the returned ones, because the run adds it itself.
+ * Adds the user's message and returns the earlier messages. The message is left out of them even if an earlier attempt
+ * added it, because the run adds it itself.
  */
 const begin = Effect.fnUntraced(function* (talk: Talk, input: Input) {
   const { history, media, runId } = talk
@@ -260,7 +260,7 @@ const end = Effect.fnUntraced(function* (
 const lent = ({ history, media }: Talk): Effect.Effect<void, StoreError> =>
   Effect.flatMap(history.toArray, (messages) => lend(messages, media))
 
-/** The options of a new run as those of a resume, which merges its context encoded. Lends the run its media. */
+/** Turns the options of a new run into those of a resume, which takes the context encoded. Lends the run its media. */
 const again = <Options extends { readonly context?: unknown }>(
   talk: Talk,
   agent: Agent<unknown, AnySkill<unknown>, unknown, unknown>,
@@ -282,7 +282,7 @@ const stateOf = (built: Context.Context<never>, runId: string): Effect.Effect<Op
       : store.load(runId)
   })
 
-// ---------------------------------------------------------------- what its kernel has
+// ---------------------------------------------------------------- services of the kernel
 
 const remembering = <A, E, R>(kernel: Kernel["Service"], effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.flatMap(pipelineOf(kernel), (pipeline) =>

@@ -207,8 +207,8 @@ class Kept {
   })
 
   /** All messages except those whose keys are read from journals. */
-  messages(isTold: (key: string) => boolean = () => false): ReadonlyArray<Message> {
-    return this.#all.flatMap(({ key, message }) => (key !== undefined && isTold(key) ? [] : [message]))
+  messages(isInJournal: (key: string) => boolean = () => false): ReadonlyArray<Message> {
+    return this.#all.flatMap(({ key, message }) => (key !== undefined && isInJournal(key) ? [] : [message]))
   }
 }
 

@@ -240,7 +240,7 @@ export const json = (value: unknown): Result.Result<Json, BlockValidationError> 
   Result.mapError(Snapshot.take(value), (fault) => new BlockValidationError(fault))
 
 /**
- * Returns the text form. It is for reading: escape it before putting it into a prompt.
+ * Returns the text form. Escape it before putting it into a prompt.
  *
  * @category combinators
  * @since 0.1.0
@@ -292,7 +292,7 @@ export const withReference = (content: Type.MediaContent, fileId: string): Type.
 }
 
 /**
- * Is this a content? Only its `type` is checked; the fields were checked when it was created.
+ * Returns true for a content. Only its `type` is checked; the fields were checked when it was created.
  *
  * @category guards
  * @since 0.1.0
@@ -300,7 +300,7 @@ export const withReference = (content: Type.MediaContent, fileId: string): Type.
 export const isContent: (value: unknown) => value is Content = Codec.isContent
 
 /**
- * Is this an image, audio, video or document?
+ * Returns true for an image, audio, video or document.
  *
  * @category guards
  * @since 0.1.0

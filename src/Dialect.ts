@@ -1,5 +1,5 @@
 /**
- * How a turn is spoken: blocks in text, or native tool calls.
+ * The dialects of a turn: blocks in text, or native tool calls.
  *
  * A dialect turns the parts of a reply into the whole reply, without interpreting it. Both dialects keep text, thinking
  * and native calls; only `blocks` looks for blocks in the text. A run speaks one dialect from its first turn to its
@@ -35,12 +35,12 @@ import type { File, Finish, HostedResult, Metadata, ReportedUsage, StreamPart, T
  */
 export interface Reply {
   /**
-   * The text of the assistant message. It ends with the last block that was read when there are over 1,000 more than
-   * `Limits.blocksPerReply`.
+   * The text of the assistant message. If the reply has over 1,000 blocks more than `Limits.blocksPerReply`, the text
+   * ends with the last block that was read.
    */
   readonly text: string
   readonly blocks: ReadonlyArray<Block>
-  /** The block the reply ended in. Never act on it. */
+  /** The block in which the reply ended. Never act on it. */
   readonly unclosed: Block | undefined
   readonly calls: ReadonlyArray<ToolCall>
   /** The calls that the vendor ran itself. */
@@ -67,7 +67,8 @@ export interface Reader {
   /** Returns the whole reply. Further calls return the same one. */
   readonly end: () => Reply
   /**
-   * Emits to another listener what was emitted so far, in larger pieces: thinking, text with its blocks, whole native calls.
+   * Emits everything emitted so far to another listener, in larger pieces: thinking, text with its blocks, whole native
+   * calls.
    */
   readonly repeat: (listener: Listener) => void
 }
@@ -88,7 +89,7 @@ export interface Listener {
 }
 
 /**
- * How a turn is spoken: text blocks, or the vendor's native tool calls.
+ * The name of a dialect: blocks in text, or the vendor's native tool calls.
  *
  * @category models
  * @since 0.1.0
@@ -103,7 +104,7 @@ export type DialectName = "blocks" | "tools"
  */
 export interface Dialect {
   readonly name: DialectName
-  /** Are callables sent to the provider as native tools? */
+  /** True if callables are sent to the provider as native tools. */
   readonly native: boolean
   readonly reader: (
     listener: Listener,
@@ -157,7 +158,7 @@ export type {
 export const markups: ReadonlyArray<Markups.Markup> = ["tool_call", "function", "invoke", "bracket", "fenced", "json"]
 
 /**
- * Returns the dialect with a name. With `markups`, a whole reply that contains no call is read again in these.
+ * Returns the dialect with a name. With `markups`, a whole reply that contains no call is read again in those markups.
  *
  * @category dialects
  * @since 0.1.0
@@ -181,7 +182,7 @@ export const of = (name: DialectName, markups: ReadonlyArray<Markups.Markup> = n
 
 const none: ReadonlyArray<never> = []
 
-/** Other markups are bounded as blocks are. */
+/** Applies the limit on blocks to a reply that was read in another markup. */
 const bounded = (reply: Reply, limits: Limits): Reply => {
   const limit = readable(limits)
   return reply.blocks.length <= limit ? reply : { ...reply, blocks: reply.blocks.slice(0, limit) }
@@ -240,7 +241,7 @@ interface Thought {
   metadata: Metadata | undefined
 }
 
-/** Blocks that are read of a reply. The rest of its text is left out. */
+/** Returns the number of blocks to read from a reply. The rest of its text is dropped. */
 const readable = ({ blocksPerReply }: Limits): number => Math.max(1, blocksPerReply + Bounds.blocksBeyond)
 
 /** A call whose arguments cannot be written as JSON, such as a number too large for a double, counts as unreadable. */
@@ -280,7 +281,7 @@ class ReplyReader implements Reader {
   readonly #hosted = new HostedCalls()
   readonly #media: Array<Content> = []
   readonly #thinking = new Map<string, Thought>()
-  /** How many thoughts precede the text. */
+  /** Number of thoughts before the text. */
   #before: number | undefined
   #length = 0
   #reply: Reply | undefined

@@ -208,7 +208,7 @@ const tell = (mailboxes: Iterable<Mailbox<RunEvent>> | undefined, event: RunEven
 
 const isKept = (event: RunEvent): boolean => !isStreamed(event)
 
-/** A defect may hold secrets, so only the message of an expected failure is repeated. */
+/** Returns the message of an expected failure only, since a defect may hold secrets. */
 const detailOf = (cause: Cause.Cause<unknown>): string => {
   if (cause.reasons.some(Cause.isFailReason)) return messageOf(failureIn(cause))
   return Cause.hasDies(cause) ? "an unexpected defect" : "it was interrupted"

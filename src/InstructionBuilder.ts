@@ -28,18 +28,18 @@ import type { FinishReason } from "./StreamPart.ts"
 export interface Options {
   /** The agent's own instructions. They come first, unchanged. */
   readonly base: string
-  /** Do blocks have an effect for this agent? */
+  /** True if blocks have an effect for this agent. */
   readonly canAct: boolean
   /** Names of the protocols it may use. */
   readonly protocols: ReadonlyArray<string>
-  /** Is this the root run? Only root runs start workflows. */
+  /** True for a root run. Only root runs start workflows. */
   readonly root: boolean
   readonly model: Model
   /** JSON Schema of a typed answer, as text. */
   readonly outputSchema?: string | undefined
   /**
-   * The skills of an agent whose dialect is `auto`: the whole listing of few, or the number of many, which are found by
-   * words. Absent: the model asks for the listing.
+   * The skills of an agent whose dialect is `auto`: their listing if there are few, otherwise only their number, and
+   * the model searches them by words. Absent: the model asks for the listing.
    *
    * @since 0.2.0
    */
@@ -47,7 +47,7 @@ export interface Options {
     | { readonly _tag: "Whole"; readonly text: string }
     | { readonly _tag: "Searched"; readonly count: number }
     | undefined
-  /** Are replies constrained by a grammar? Some servers take one as a JSON Schema only. */
+  /** True if replies are constrained by a grammar, which some servers accept only as a JSON Schema. */
   readonly grammar?: boolean | undefined
 }
 
@@ -148,7 +148,7 @@ export const workflowAgents = (agents: ReadonlyArray<string>): string =>
 // ---------------------------------------------------------------- correctives
 
 /**
- * The reply contained blocks, but none that acts.
+ * Returns the corrective for a reply whose blocks, of these kinds, do not act.
  *
  * @category correctives
  * @since 0.1.0
@@ -157,7 +157,7 @@ export const informational = (kinds: ReadonlyArray<string>): string =>
   `Your reply held only blocks that do nothing by themselves (${quoted(kinds)}). Put something that acts into the same reply: a command block, a protocol block, or a final block with your answer.`
 
 /**
- * The reply contained no block, or only blocks without effect, which `kinds` names.
+ * Returns the corrective for a reply without a block, or with only blocks without effect, which `kinds` names.
  *
  * @category correctives
  * @since 0.1.0
@@ -170,7 +170,7 @@ export const stall = (kinds: ReadonlyArray<string> = []): string =>
   } If it was your answer, send the same text again as <block type="final">your answer</block>. If you meant to act, send the command itself: <block type="command" name="skill">{"parameter": "value"}</block>. Do not repeat work that a result block already confirmed, and do not claim a success that none confirmed.`
 
 /**
- * The reply stopped before its end, so none of its blocks counts.
+ * Returns the corrective for a reply that stopped before its end, so that none of its blocks counts.
  *
  * @category correctives
  * @since 0.1.0
@@ -186,7 +186,7 @@ const shortened = (finishReason: FinishReason): string =>
   }.`
 
 /**
- * The reply ended inside a block that was never closed.
+ * Returns the corrective for a reply that ended inside a block of this type.
  *
  * @category correctives
  * @since 0.1.0
@@ -195,7 +195,7 @@ export const unclosed = (type: string): string =>
   `Your block of type ${quoted([type])} was never closed, so it was not read. Send it again with its closing tag. To mention a tag inside a block, write &lt; instead of its <.`
 
 /**
- * The reply was empty.
+ * The corrective for an empty reply.
  *
  * @category correctives
  * @since 0.1.0
@@ -203,7 +203,7 @@ export const unclosed = (type: string): string =>
 export const empty = `Your reply was empty. Send a command block, a protocol block, or a final block with your answer.`
 
 /**
- * The reply of an agent whose text is its answer was empty.
+ * The corrective for an empty reply of an agent whose text is its answer.
  *
  * @category correctives
  * @since 0.1.0
@@ -211,7 +211,7 @@ export const empty = `Your reply was empty. Send a command block, a protocol blo
 export const emptyProse = `Your reply was empty. Call what you need, or say your answer.`
 
 /**
- * The reply repeats calls that gave the same results `repeats` times in a row.
+ * Returns the corrective for calls that gave the same results `repeats` times in a row.
  *
  * @category correctives
  * @since 0.1.0
@@ -220,7 +220,7 @@ export const loop = (repeats: number): string =>
   `You asked for the same thing ${repeats} times and got the same result each time. It was not done again. Do something else, or answer with what you know.`
 
 /**
- * The answer does not fit the output schema of the agent.
+ * Returns the corrective for an answer that does not fit the output schema of the agent.
  *
  * @category correctives
  * @since 0.1.0
@@ -229,7 +229,7 @@ export const output = (detail: string): string =>
   `Your answer does not have the required shape: ${sentence(detail)} Send it again the same way, as nothing but JSON that fits the schema.`
 
 /**
- * A plan was rejected. `reason` is the sentence that says why.
+ * Returns the corrective for a rejected plan. `reason` is the sentence that says why.
  *
  * @category correctives
  * @since 0.1.0
@@ -238,7 +238,7 @@ export const planRejected = (reason: string): string =>
   `Your plan was not started: ${sentence(reason)} The command /workflow explains the format.`
 
 /**
- * Blocks of the reply were ignored.
+ * Returns the corrective for a reply of which blocks were ignored.
  *
  * @category correctives
  * @since 0.1.0
@@ -247,7 +247,7 @@ export const ignored = (kinds: ReadonlyArray<string>, why: string): string =>
   `Ignored in your reply: ${quoted(kinds)}. Reason: ${sentence(why)} Send again what is still needed after you have read the results.`
 
 /**
- * The reply had more blocks than are read of one.
+ * Returns the corrective for a reply with more than `limit` blocks.
  *
  * @category correctives
  * @since 0.2.0
@@ -349,13 +349,13 @@ ${schema}`
 
 // ---------------------------------------------------------------- helpers
 
-/** Longer lists or names help no model and cost tokens in every later turn. */
+/** Quotes at most eight names of 64 characters: more would cost tokens in every later turn. */
 const quoted = (kinds: ReadonlyArray<string>): string => {
   const shown = kinds.slice(0, 8).map((kind) => `'${Block.escape(shorten(kind, 64))}'`)
   return kinds.length > shown.length ? `${shown.join(", ")} and ${kinds.length - shown.length} more` : shown.join(", ")
 }
 
-/** Makes text from outside a sentence, escaped. */
+/** Escapes text from outside and ends it as a sentence. */
 const sentence = (text: string): string => {
   const safe = Block.escape(shorten(text, 2_000))
   return /[.!?…]$/.test(safe) ? safe : `${safe}.`

@@ -90,7 +90,7 @@ export type {
 } from "./KernelError.ts"
 
 /**
- * The services that a run needs beside its kernel, which has the media store of its skills.
+ * The services that a run needs besides its kernel. The kernel itself provides `MediaStore` to skills.
  *
  * @category models
  * @since 0.2.0
@@ -198,8 +198,8 @@ export const submit = <Output, S extends AnySkill<unknown>, R = never, C = never
  * Submits a run of an agent at each time of a cron expression, until it is interrupted. Workers or runners run them.
  *
  * The id of a run is made from the name of the schedule and the time, so any number of processes may have the same
- * schedule on one store: each time starts one run, as long as one process is there. Fails with `ConfigInvalid` for a cron
- * expression that cannot be read.
+ * schedule on one store: each time starts one run, as long as one of them is running. Fails with `ConfigInvalid` for a
+ * cron expression that cannot be read.
  *
  * @example
  * const Reports = Layer.effectDiscard(
@@ -511,7 +511,7 @@ const make = (built: Built): KernelShape => {
   )
 }
 
-/** The output was decoded by the agent's own schema, so the result has the agent's type. */
+/** Gives a result the agent's type, since its output was decoded by the agent's own schema. */
 const ofAgent = <Output, S extends AnySkill<unknown>, R, E>(
   _agent: Agent<Output, S, R, unknown>,
   result: Effect.Effect<RunResult<unknown>, E, R>

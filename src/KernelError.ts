@@ -4,9 +4,8 @@
  * Each verb of the kernel fails with a smaller union that holds exactly what can occur there: `RunError`, `StreamError`,
  * `ResumeError`, `ResumeStreamError`, `SubmitError`, `AnswerError`, `CancelError`, `FollowError`, `QuestionsError`, `ForkError`, `ReplayError`.
  *
- * Each module exports the errors it fails with again under their own names. A failure someone can act on carries the
- * facts needed to act, and its message is a sentence. A failing skill is not among them: the model receives it as an
- * error block.
+ * Each module also exports the errors it fails with under their own names. An error carries the facts needed to act on
+ * it, and its message is a sentence. A skill that fails is not among them: the model receives its error as a block.
  *
  * @since 0.1.0
  */
@@ -154,7 +153,7 @@ export type ModelCallError = Provider.ProviderError | Run.ExtensionFailed | Run.
 /**
  * Fails when the host stops a run from outside, with `RunOptions.stop`. The run stays at its last stored record.
  *
- * - `CancellationError`: the host shuts down, or does not want the run any more.
+ * - `CancellationError`: the host is shutting down, or no longer wants the run.
  * - `AgentCrashError`: this worker lost the lease of the run.
  *
  * @category errors
@@ -189,7 +188,7 @@ export type PromptError =
 /**
  * Fails when a run cannot be stored.
  *
- * - `AgentConfigInvalid`: the agent has an impossible value.
+ * - `AgentConfigInvalid`: the agent has an invalid value.
  * - `InvalidModel`, `UnsupportedProvider`, `ProviderUnavailable`, `ProviderError`: its model cannot be used here.
  * - `MediaConflict`, `LimitExceeded`: the media of the input cannot be stored.
  * - `RunExists`: a run of this id exists already.
@@ -368,7 +367,7 @@ export type ForkError = Store.RunNotFound | Store.RunExists | Store.ConcurrentAp
  *
  * - `ReplayDiverged`: the agent of today does something else than the recorded one.
  * - `RunNotFound`: no run has this id, or the recording does not hold its first record.
- * - `AgentConfigInvalid`: the agent has an impossible value.
+ * - `AgentConfigInvalid`: the agent has an invalid value.
  * - `StoreError`: the store failed, or the records cannot be replayed.
  *
  * @category errors
@@ -394,7 +393,7 @@ const recoverable: ReadonlySet<KernelError["_tag"]> = new Set<KernelError["_tag"
 ])
 
 /**
- * Is this value one of the errors of the union?
+ * Returns true for an error of the union.
  *
  * @category guards
  * @since 0.1.0
@@ -402,7 +401,7 @@ const recoverable: ReadonlySet<KernelError["_tag"]> = new Set<KernelError["_tag"
 export const isKernelError: (value: unknown) => value is KernelError = Schema.is(KernelError)
 
 /**
- * Can resuming the run, or trying again, help?
+ * Returns true if resuming the run, or trying again, may help.
  *
  * @category guards
  * @since 0.1.0

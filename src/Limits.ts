@@ -1,7 +1,7 @@
 /**
- * Bounds on time, size and number, which a host may set in one layer: `Limits.layer({ skillTimeout: "5 seconds" })`.
+ * Bounds on time, size and number. A host sets them in one layer: `Limits.layer({ skillTimeout: "5 seconds" })`.
  *
- * A time is a `Duration`. A name in `…Bytes` counts UTF-8 bytes, a name in `…Length` counts UTF-16 units, like the
+ * A time is a `Duration`. Fields named `…Bytes` count UTF-8 bytes; fields named `…Length` count UTF-16 units, like the
  * `length` of a string. Bounds that only protect a format, such as the depth of JSON, are constants.
  *
  * @since 0.1.0
@@ -14,7 +14,7 @@ import * as Option from "effect/Option"
 import { timeSpan } from "./internal/base/timeSpan.ts"
 
 /**
- * The bounds that apply.
+ * The bounds of a run and its connections.
  *
  * @category models
  * @since 0.1.0
@@ -34,13 +34,13 @@ export interface Limits {
   readonly connectTimeout: Duration.Duration
   /**
    * Time until the headers of a response arrive; after that the request is retried or fails with reason `timeout`.
-   * Ollama and other servers that may first have to load a model (`startsSlowly`) have at least five minutes. Default:
-   * 1 minute.
+   * Ollama and other servers that may first have to load a model (`startsSlowly`) get at least five minutes. Default: 1
+   * minute.
    */
   readonly headersTimeout: Duration.Duration
   /**
-   * Time without a byte after which a stream fails with reason `timeout`, and until a body that is read as a whole has
-   * arrived. Default: 1 minute.
+   * Time without a byte after which a stream fails with reason `timeout`. Also the time until a body that is read as a
+   * whole has arrived. Default: 1 minute.
    */
   readonly idleTimeout: Duration.Duration
   /**
@@ -54,8 +54,7 @@ export interface Limits {
    */
   readonly taskTimeout: Duration.Duration
   /**
-   * Time for an interrupted skill or process to clean up. After that it is reported and left behind. Default: 5
-   * seconds.
+   * Time for an interrupted skill or process to clean up. After that it is reported and abandoned. Default: 5 seconds.
    */
   readonly cleanUpTimeout: Duration.Duration
   /**
@@ -73,13 +72,13 @@ export interface Limits {
    */
   readonly maxRetryAfter: Duration.Duration
   /**
-   * Consecutive empty replies after which the model is asked again. One more fails the run with `EmptyReplies`.
-   * Default: 2.
+   * Number of consecutive empty replies after which the model is asked again. One more fails the run with
+   * `EmptyReplies`. Default: 2.
    */
   readonly emptyReplies: number
   /**
-   * Bytes of one fetched or decompressed body, and of a medium, script or config that is read from a file. Larger ones
-   * fail to be read. Default: 20 MiB.
+   * Maximum bytes of one fetched or decompressed body, and of a medium, script or config read from a file. Reading a
+   * larger one fails. Default: 20 MiB.
    */
   readonly fetchedBytes: number
   /**
@@ -88,8 +87,8 @@ export interface Limits {
    */
   readonly resultBytes: number
   /**
-   * Blocks of one reply that count, of any type. Of the calls beyond it, 1,000 get an error as their result. A reply with
-   * more blocks is cut there, and the model receives a corrective. Default: 256.
+   * Maximum number of blocks in one reply, of any type. The next 1,000 calls get an error as their result. A reply with
+   * still more blocks is cut there, and the model receives a corrective. Default: 256.
    */
   readonly blocksPerReply: number
   /**
@@ -105,13 +104,13 @@ export interface Limits {
   /** Length of a description from a foreign server. Longer ones are cut. Default: 4,096. */
   readonly descriptionLength: number
   /**
-   * Tokens of the listing of skills, estimated, up to which it stands in the prompt of an agent whose dialect is `auto`.
-   * In a longer one, `/skills` finds skills by words. Default: 1,500.
+   * Estimated tokens up to which the listing of skills is part of the prompt of an agent whose dialect is `auto`. The
+   * skills of a longer listing are searched by words with `/skills`. Default: 1,500.
    */
   readonly listedTokens: number
   /**
-   * Skills sent to a model as native tools. With more, the model is sent a tool that searches them, and the skills it
-   * found. Default: 64.
+   * Maximum number of skills sent to a model as native tools. With more, the model is sent a tool that searches them,
+   * and the skills it found. Default: 64.
    */
   readonly nativeSkills: number
 }
@@ -155,7 +154,7 @@ export const Limits: Context.Reference<Limits> = Context.Reference<Limits>("kern
 })
 
 /**
- * Bounds to set. Those left out keep their defaults.
+ * The bounds to set. Omitted ones keep their defaults.
  *
  * @category models
  * @since 0.1.0
@@ -196,7 +195,7 @@ export const make = (options: Options): Limits => ({
 })
 
 /**
- * Sets bounds for everything below the layer. Those left out keep their defaults. Throws as `make` does.
+ * Sets bounds for everything below the layer. Omitted ones keep their defaults. Throws like `make`.
  *
  * @category layers
  * @since 0.1.0

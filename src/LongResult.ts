@@ -52,7 +52,7 @@ export const skill = Skill.make(name, {
   })
 })
 
-/** Returns the nearest character boundary at or before `offset`, never beyond the end. */
+/** Returns the last character boundary at or before `offset`, within the text. */
 const boundary = (bytes: Uint8Array, offset: number): number => {
   let at = Math.min(offset, bytes.length)
   while (at > 0 && at < bytes.length && ((bytes[at] ?? 0) & 0xc0) === 0x80) at--

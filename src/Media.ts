@@ -1,5 +1,5 @@
 /**
- * The value behind the four media contents: what kind it is, and where its bytes are.
+ * The value behind the four media contents: its kind, and the source of its bytes.
  *
  * A medium is plain frozen data. Its id is computed from the data, so the same data has the same id everywhere. Nothing
  * here reads a file or opens a connection: stores read paths, and URLs are left to the host.
@@ -69,9 +69,9 @@ export interface Options {
 }
 
 /**
- * Creates a medium from bytes, which are copied. Their own type counts when they contradict `mimeType`.
+ * Creates a medium from bytes, which are copied. If the bytes contradict `mimeType`, the type they have is used.
  *
- * Throws a `RangeError` for a kind or a MIME type that there is not.
+ * Throws a `RangeError` for an unknown kind or a MIME type that is not a string.
  *
  * @category constructors
  * @since 0.1.0
@@ -84,8 +84,8 @@ export const fromBytes = (bytes: Uint8Array, mimeType: string, options?: Omit<Op
 }
 
 /**
- * Creates a medium from a file. The file is read each time its bytes are needed. Its type follows from its name; when
- * it is stored, the bytes of the file count if they contradict that.
+ * Creates a medium from a file. The file is read each time its bytes are needed. Its type follows from its name; if the
+ * bytes contradict it when the medium is stored, the type they have is used.
  *
  * @category constructors
  * @since 0.1.0
@@ -131,7 +131,7 @@ export const id = (media: Media): Effect.Effect<string> =>
   )
 
 /**
- * Returns the kind of a MIME type. Anything but image, audio and video is a document.
+ * Returns the kind of a MIME type: `document` for anything but image, audio and video.
  *
  * @category combinators
  * @since 0.1.0
@@ -175,7 +175,7 @@ export const toJson = (media: Media): JsonObject => ({
 })
 
 /**
- * Is this a medium? It is an object with a kind, a MIME type and a source.
+ * Returns true for a medium: an object with a kind, a MIME type and a source.
  *
  * @category guards
  * @since 0.1.0

@@ -93,7 +93,7 @@ export const layerMemoryWith = (options: { readonly root: string }): Layer.Layer
  */
 export const layerMemory: Layer.Layer<MediaStore> = layerMemoryWith({ root: "." })
 
-// A function declaration, because the schema above needs it while the module loads.
+// Declared as a function, because the schema above needs it while the module loads.
 function isStored(value: unknown): value is StoredMedia {
   return Media.isMedia(value) && value.id !== undefined
 }

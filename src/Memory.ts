@@ -199,7 +199,7 @@ export const admit = ({ content, metadata = {} }: NewMemory): Effect.Effect<void
   Effect.flatMap(Limits, ({ resultBytes }): Effect.Effect<void, StoreError | LimitExceeded> => {
     if (!Memories.isStorable(metadata)) {
       return Effect.fail(
-        new StoreError({ operation: "remember", reason: "invalid", detail: "the metadata is no JSON" })
+        new StoreError({ operation: "remember", reason: "invalid", detail: "the metadata is not JSON" })
       )
     }
     return Memories.isLonger(content, resultBytes) || Memories.isLonger(Memories.canonical(metadata), resultBytes)
@@ -253,7 +253,7 @@ const searchSkill = Skill.make("memory_search", {
   effects: "read",
   annotations: { openWorld: false },
   execute: (query) =>
-    Memory.use((memory) => Effect.map(memory.search(query), (entries) => ({ entries: entries.map(told) })))
+    Memory.use((memory) => Effect.map(memory.search(query), (entries) => ({ entries: entries.map(shown) })))
 })
 
 const storeSkill = Skill.make("memory_store", {
@@ -280,7 +280,7 @@ const forgetSkill = Skill.make("memory_forget", {
 })
 
 /**
- * The skills through which a model uses the memory: `memory_search`, `memory_store`, `memory_forget`.
+ * The skills with which a model uses the memory: `memory_search`, `memory_store`, `memory_forget`.
  *
  * @example
  * SkillRegistry.layer(...Memory.skills)
@@ -294,7 +294,7 @@ export const skills: readonly [typeof searchSkill, typeof storeSkill, typeof for
   forgetSkill
 ]
 
-const told = ({ content, id, metadata, score }: MemoryEntry): { readonly [field: string]: Json } => ({
+const shown = ({ content, id, metadata, score }: MemoryEntry): { readonly [field: string]: Json } => ({
   id,
   content,
   ...(Object.keys(metadata).length === 0 ? {} : { metadata }),
@@ -305,7 +305,7 @@ const told = ({ content, id, metadata, score }: MemoryEntry): { readonly [field:
 
 const closing = "</relevant_context>"
 
-/** The first lines of a section. Sections of one prompt are told apart by their filters. */
+/** The first lines of a section. Sections of one prompt differ by their filters. */
 const openingOf = (filter: JsonObject | undefined): string =>
   [
     filter === undefined
@@ -329,7 +329,7 @@ export const section = (
 ): ((context: PromptContext) => Effect.Effect<string, never, Memory>) => {
   const opening = openingOf(options?.filter)
   return ({ recorded, state }) => {
-    // The section was written in the first turn, if there were memories; in a replay, in that of the recording.
+    // The first turn wrote the section, if there were memories. A replay takes it from the recording.
     const system = state.system ?? (recorded === undefined ? undefined : (recorded.system ?? ""))
     if (system !== undefined) {
       const at = system.lastIndexOf(opening)
@@ -339,13 +339,13 @@ export const section = (
     if (message === undefined) return Effect.succeed("")
     return Memory.use((memory) => memory.search({ ...options, query: Messages.text(message).slice(0, 4_000) })).pipe(
       Effect.map((entries) => written(opening, entries)),
-      Effect.catchCause((cause) => Effect.as(passedOver("the memory was not asked")(cause), ""))
+      Effect.catchCause((cause) => Effect.as(passedOver("the memory was not searched")(cause), ""))
     )
   }
 }
 
 /**
- * Writes entries for a prompt, escaped so that none of them can close the section.
+ * Renders entries for a prompt, escaped so that none of them can close the section.
  *
  * @category combinators
  * @since 0.1.0

@@ -1,7 +1,7 @@
 /**
  * One message of a conversation: a role, and the parts of its content.
  *
- * Messages are frozen and never rebuilt, so a provider may encode each one once and keep the result.
+ * Messages are frozen and never copied, so a provider may encode each one once and cache the result.
  *
  * @since 0.1.0
  */
@@ -186,7 +186,7 @@ export const encode = (message: Message): Content.JsonObject => ({
 })
 
 /**
- * Is this a message? It has one of the four roles and a list of contents.
+ * Returns true for a message: an object with one of the four roles and a list of contents.
  *
  * @category guards
  * @since 0.1.0

@@ -66,14 +66,14 @@ export interface ToolRun {
 export type ToolEffect = Effect.Effect<CallResult, MiddlewareTermination | ExtensionFailed>
 
 /**
- * A reply that failed after its first words.
+ * A reply that failed after its first parts.
  *
  * @category models
  * @since 0.2.0
  */
 export interface ReplyFailure {
   readonly error: ProviderError
-  /** How often the model was asked in this turn, from 1. */
+  /** Counts the model calls of this turn, from 1. */
   readonly attempt: number
 }
 
@@ -86,8 +86,9 @@ export interface ReplyFailure {
 export interface Middleware {
   readonly callModel?: ((call: ModelCall, next: (call: ModelCall) => ModelStream) => ModelStream) | undefined
   /**
-   * Decides whether the model is asked again after a reply broke off, and waits before that. The words that came are
-   * withdrawn: `model_restarted` names the new attempt. The run fails with the error when no middleware wants it.
+   * Decides whether to ask the model again after a reply broke off, and waits before it returns. The text received so
+   * far is withdrawn: `model_restarted` names the new attempt. If every middleware returns false, the run fails with
+   * the error.
    */
   readonly restartReply?: ((failure: ReplyFailure) => Effect.Effect<boolean>) | undefined
   readonly callTool?: ((run: ToolRun, next: (run: ToolRun) => ToolEffect) => ToolEffect) | undefined

@@ -27,7 +27,7 @@ export const make = (id: string, options?: Partial<Omit<Model, "id">>): Model =>
 })
 
 /**
- * Guesses the capabilities of a model from its id, by the first known family it names.
+ * Guesses the capabilities of a model from its id, by the first known model family in it.
  *
  * @category constructors
  * @since 0.1.0
@@ -38,7 +38,7 @@ export const guess = (id: string): ReadonlyArray<Capability> => {
 }
 
 /**
- * Does the model have all of these capabilities?
+ * Returns true if the model has all of these capabilities.
  *
  * @category combinators
  * @since 0.1.0
@@ -63,7 +63,7 @@ export const mediaInputs = (model: Model): ReadonlyArray<Kind> => kindsOf(model,
 export const mediaOutputs = (model: Model): ReadonlyArray<Kind> => kindsOf(model, outputs)
 
 /**
- * Are these the same model? They are if id and capabilities, in order, are equal.
+ * Returns true if two models have the same id and the same capabilities in the same order.
  *
  * @category combinators
  * @since 0.1.0
@@ -84,7 +84,7 @@ export const isSame = (self: Model, that: Model): boolean =>
 export const textOnly: Model = { id: "text-only", capabilities: ["text"] }
 
 /**
- * The models that are known here, by vendor, with the page their facts were read on and the day.
+ * The built-in models by vendor, with the page that documents them and the day it was read.
  *
  * @category catalogue
  * @since 0.2.0
@@ -95,7 +95,7 @@ export const catalogue: ReadonlyArray<{
 }> = Catalogue.catalogue
 
 /**
- * Finds a model of the catalogue by its provider and id. The date of a snapshot may be left out or added.
+ * Finds a model of the catalogue by its provider and id, with or without the date of a snapshot.
  *
  * @category catalogue
  * @since 0.2.0
@@ -107,8 +107,8 @@ export const find = (provider: string, id: string): Model | undefined => {
 }
 
 /**
- * Returns how a model is best asked to call skills: as it says, else as the models of its vendor in the catalogue, else
- * in blocks.
+ * Returns the dialect in which a model calls skills best: its own `dialect`, or that of its vendor in the catalogue, or
+ * `blocks`.
  *
  * @category combinators
  * @since 0.2.0

@@ -69,7 +69,7 @@ export class ModelRegistry extends Context.Service<
 >()("kernai/ModelRegistry") {}
 
 /**
- * Splits a model string at the first `/`. Aliases such as `gemini` become the key they stand for.
+ * Splits a model string at the first `/`. Replaces an alias such as `gemini` by its key.
  *
  * @category constructors
  * @since 0.1.0
@@ -86,7 +86,7 @@ export const parse = (
 }
 
 /**
- * Returns a provider's model from `models` or the built-in catalogue. A model in neither has just its id.
+ * Returns a provider's model from `models` or the built-in catalogue. A model in neither has only an id.
  *
  * @category constructors
  * @since 0.1.0

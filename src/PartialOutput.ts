@@ -44,7 +44,7 @@ export const make = (): PartialOutput => {
           dialect = event.dialect
           return undefined
         case "messages_sent":
-          // With native calls the text is the answer. With blocks it is one as long as there is no block.
+          // With native calls the text is the answer. With blocks the text counts until the first block.
           json = new PartialJson()
           isText = true
           return undefined
@@ -84,8 +84,8 @@ export const fromEvents = <Output, S extends AnySkill<unknown>, E, R>(
   })
 
 /**
- * Returns the answer in text outside blocks. A number or a word is none, since a sentence may begin with it, and of
- * blocks written as JSON only the final one counts.
+ * Returns the answer in text outside blocks. A number or a word is not an answer, since a sentence may begin with it.
+ * Of blocks written as JSON, only the final one counts.
  */
 const outside = (value: Json | undefined): Json | undefined => {
   if (typeof value !== "object" || value === null) return undefined

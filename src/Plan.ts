@@ -94,11 +94,11 @@ export interface Task extends Schema.Schema.Type<typeof Task> {}
 export const Task = Schema.Struct({
   id: Schema.String,
   input: Schema.String,
-  /** The wish of the model. `isParallel` decides. */
+  /** The preference of the model. `isParallel` decides. */
   parallel: Schema.Boolean,
   dependsOn: Schema.Array(Schema.String),
   status: Status,
-  /** The agent that does the task. Absent: a sub-agent with the instructions and skills of the one that plans. */
+  /** The agent that does the task. Absent: a sub-agent with the instructions and skills of the planning agent. */
   agent: Schema.optionalKey(Schema.String)
 })
 
@@ -163,7 +163,8 @@ export const maxTasks = 50_000
  * Parses a plan from the text of a block, or reads it from a decoded value.
  *
  * Drops tasks without a usable id or input, then dependencies on unknown tasks. Fails with `PlanRejected` if ids
- * repeat, tasks form a circle, a task names an agent that is not among `agents`, or nothing remains. Never throws.
+ * repeat, dependencies form a cycle, a task names an agent that is not among `agents`, or nothing remains. Never
+ * throws.
  *
  * @category constructors
  * @since 0.1.0
@@ -178,7 +179,7 @@ export const validate = (
   )
 
 /**
- * The rejection of every plan written by a sub-agent.
+ * The rejection of any plan written by a sub-agent.
  *
  * @category constructors
  * @since 0.1.0
@@ -190,7 +191,7 @@ export const nested: PlanRejected = new PlanRejected({
 })
 
 /**
- * Returns the plan with all tasks pending, as a run of it begins.
+ * Returns the plan with all tasks pending.
  *
  * @category constructors
  * @since 0.1.0
@@ -203,7 +204,7 @@ export const pending = (plan: Plan): Plan =>
 // ---------------------------------------------------------------- combinators
 
 /**
- * Is this text in a plan block prose, rather than a plan with a mistake?
+ * Returns true if the text of a plan block is prose, rather than a plan with a mistake.
  *
  * Prose is text that is neither blank nor JSON, and does not begin like JSON: with a brace, a bracket, a comment or a
  * code fence.
@@ -221,7 +222,7 @@ export const isProse = (text: string): boolean => {
 }
 
 /**
- * Does this task run beside others? The task decides only in a `mixed` plan.
+ * Returns true if a task runs beside others. The task decides only in a `mixed` plan.
  *
  * @category combinators
  * @since 0.1.0
@@ -350,7 +351,7 @@ const readGuarded = (raw: unknown): Result.Result<Plan, PlanRejected> => {
   }
 }
 
-/** Rejects repeated ids and circles. */
+/** Rejects repeated ids and cycles. */
 const inspect = (plan: Plan): Result.Result<Plan, PlanRejected> => {
   const repeated = repeatedIds(plan.tasks)
   if (repeated.length > 0) {
@@ -410,7 +411,7 @@ const repeatedIds = (tasks: ReadonlyArray<Task>): ReadonlyArray<string> => {
 
 // ---------------------------------------------------------------- helpers
 
-/** Statuses do not matter here, since a run begins with all tasks pending. */
+/** Builds the graph with all tasks pending, since a run begins that way. */
 const graph = (plan: Plan) => Graph.make(pending(plan).tasks, (task) => isParallel(plan.strategy, task))
 
 const named = (plan: Plan, positions: ReadonlyArray<number>): ReadonlyArray<string> =>

@@ -50,9 +50,9 @@ export const denied = (reason: string): Decision => ({ _tag: "Denied", reason })
 /**
  * Pauses the run until a person answers. See `Kernel.questions` and `Kernel.answer`.
  *
- * A question that is not answered `within` a time is declined, and the run continues. A `RunWorker` or a runner of a
- * cluster (see `kernai/cluster`) that has the agent of the run sees to that, whichever process asked. Where there is
- * neither, the question stays open.
+ * A question that is not answered `within` this time is declined, and the run continues. Any `RunWorker` or cluster
+ * runner (see `kernai/cluster`) that has the agent of the run declines it, whichever process asked. Without either, the
+ * question stays open.
  *
  * @example
  * Policy.confirm("it costs money", { within: "1 day" })
@@ -80,7 +80,7 @@ export const Policy: Context.Reference<PolicyShape | undefined> = Context.Refere
 )
 
 /**
- * Creates a policy from rules, 1,000 at most. Fails if a pattern is invalid or cannot be matched in linear time.
+ * Creates a policy from at most 1,000 rules. Fails if a pattern is invalid or cannot be matched in linear time.
  *
  * @example
  * Policy.rules({
@@ -101,7 +101,7 @@ export const rules = (rules: Rules): Result.Result<PolicyShape, ConfigInvalid> =
 const rank = { Allowed: 0, Confirm: 1, Denied: 2 }
 
 /**
- * Returns the stricter of two decisions. Of two equal ones, the first keeps its reason.
+ * Returns the stricter of two decisions, or the first if both are equally strict.
  *
  * @category combinators
  * @since 0.1.0
@@ -129,7 +129,7 @@ export const combine = (a: PolicyShape | undefined, b: PolicyShape | undefined):
 }
 
 /**
- * Combines all policies of some contexts. Each policy is asked once, and the strictest decision wins.
+ * Combines all policies of the given contexts. Each policy is asked once, and the strictest decision wins.
  *
  * @category combinators
  * @since 0.1.0
@@ -150,7 +150,7 @@ export const current: Effect.Effect<PolicyShape | undefined> = Effect.contextWit
 const partsOf = ({ mapUnsafe }: Context.Context<never>): ReadonlyArray<PolicyShape> =>
   [...mapUnsafe].flatMap(([key, given]) => (key.startsWith(Policy.key) && given) || [])
 
-// Random, because another copy of this module counts from a start of its own.
+// Starts at a random number, so that keys differ from those of another copy of this module.
 let places = Math.random()
 
 /**

@@ -48,7 +48,7 @@ export interface PromptPipelineShape {
 /**
  * Returns the system text of a turn: instructions, then the rules of the dialect.
  *
- * The text is reused while the parts it is made from stay the same.
+ * The text is cached while the parts it is made from stay the same.
  *
  * @category combinators
  * @since 0.1.0
@@ -115,7 +115,7 @@ export interface Options<out R = never> {
   /** Default: `substitute` with the run's context. */
   readonly template?: Template<R> | undefined
   readonly sections?: ReadonlyArray<Section<R>> | undefined
-  /** Without it, a conversation that outgrows the agent's `contextWindow` fails with `ContextWindowExceeded`. */
+  /** Default: none, and a conversation that outgrows the agent's `contextWindow` fails with `ContextWindowExceeded`. */
   readonly compaction?: Compaction<R> | undefined
   /** Mark where providers may cache the prefix. Default: true. */
   readonly cache?: boolean | undefined
@@ -181,7 +181,7 @@ export const simple: PromptPipelineShape = {
   build: (context) => {
     const { agent, instructions, state, tools } = context
     const given = substitute(instructions, state.context)
-    // Most instructions contain no names, and then need no copy of the context.
+    // Most instructions contain no names, so the context needs no copy.
     const text = systemText(given === instructions ? context : { ...context, instructions: given })
     const system = text === "" ? null : text
     return agent.contextWindow === undefined

@@ -28,8 +28,8 @@ export interface ProtocolScope extends CallScope {
    * Returns why the agent may not call a skill, or undefined. A protocol that gives access to skills checks it, so that
    * it cannot bypass the agent's list, the host's list, the policy or the capabilities of the model.
    *
-   * An agent without a list of skills, or one whose list names this protocol and none of these skills, may use all of
-   * it.
+   * An agent without a list of skills may use the whole protocol, and so may an agent that lists this protocol and none
+   * of its skills.
    */
   readonly refusal: (skill: string) => string | undefined
 }
@@ -122,7 +122,7 @@ export const reserved: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Returns why no protocol can have this name, if so.
+ * Returns the error if no protocol can have this name.
  *
  * @category guards
  * @since 0.1.0

@@ -35,8 +35,8 @@ export interface ToolDefinition {
   /** JSON Schema (2020-12) of the input, always an object. */
   readonly inputSchema: JsonObject
   /**
-   * The definition of a tool that vendors run themselves, by provider name. A provider that is not among them sends
-   * nothing for it.
+   * The definition of a tool that vendors run themselves, by provider name. A provider without an entry does not send
+   * the tool.
    *
    * @since 0.2.0
    */
@@ -78,8 +78,8 @@ export interface Request {
 /**
  * The form of a reply: blocks that call what is allowed, JSON of a schema, or a custom GBNF.
  *
- * It is a plain description, and the same object as long as it does not change. Providers translate it to the form of
- * their server with `Grammar.gbnfOf`, `Grammar.jsonSchemaOf` or `Grammar.structuralTagOf` of `kernai/provider`.
+ * It is plain data, and stays the same object until it changes. Providers translate it to the form of their server with
+ * `Grammar.gbnfOf`, `Grammar.jsonSchemaOf` or `Grammar.structuralTagOf` of `kernai/provider`.
  *
  * @category models
  * @since 0.1.0
@@ -108,8 +108,8 @@ export interface ProviderShape {
   readonly name: string
   readonly stream: (request: Request) => Stream.Stream<StreamPart, ProviderError>
   /**
-   * Returns the options of a request that its model takes. The others are not sent, and `options_dropped` names them.
-   * Absent: all are taken.
+   * Returns the options of a request that its model accepts. The others are not sent, and `options_dropped` names them.
+   * Absent: all are accepted.
    *
    * @since 0.2.0
    */
@@ -119,7 +119,7 @@ export interface ProviderShape {
 }
 
 /**
- * Do the adapters of this package refuse to ask a real model? Default: they do not.
+ * True if the adapters of this package refuse to call a real model. Default: false.
  *
  * @category references
  * @since 0.2.0
@@ -129,8 +129,8 @@ export const ForbidReal: Context.Reference<boolean> = Context.Reference<boolean>
 })
 
 /**
- * Makes every call of an adapter of `kernai/provider` fail with `ProviderError`, whose reason is `forbidden`, before
- * anything is sent. For tests, beside a `MockProvider`: a test that would ask a real model fails instead of paying.
+ * Makes every call of an adapter of `kernai/provider` fail with `ProviderError` of reason `forbidden` before anything
+ * is sent. For tests, beside a `MockProvider`: a test that would call a real model fails instead of costing money.
  *
  * It applies to recorded HTTP exchanges too. Provide `ForbidReal` as `false` around a call that plays one back.
  *

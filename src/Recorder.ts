@@ -149,7 +149,7 @@ export const entries = (write: (entry: Entry) => void, options?: Options): Sink 
     const before = conversations.get(runId)
     conversations.delete(runId)
     conversations.set(runId, messages)
-    // An interrupted run never reports its end, so the conversation that was quiet for longest is dropped.
+    // An interrupted run never reports its end, so the conversation that was idle longest is dropped.
     if (conversations.size > maxConversations) {
       const [oldest] = conversations.keys()
       if (oldest !== undefined) conversations.delete(oldest)
@@ -238,7 +238,7 @@ export const lines = (write: (line: string) => void, options?: { readonly debug?
 export const timestamp = (at: number): string => new Date(at).toISOString().replace("Z", "+00:00")
 
 /**
- * Makes a sink that cannot fail: an error it throws is dropped.
+ * Wraps a sink so that it cannot fail: errors it throws are dropped.
  *
  * @category combinators
  * @since 0.1.0
@@ -248,7 +248,7 @@ export const guard = (sink: Sink): Sink => ({
     try {
       sink.record(event)
     } catch {
-      // A failing sink misses the event; the run continues.
+      // The sink misses this event; the run continues.
     }
   }
 })

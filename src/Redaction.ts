@@ -3,7 +3,7 @@
  *
  * A run with a redactor never shows the model a text that contains a known secret, wherever it came from: results of
  * skills and protocols, errors, user input, files. The same holds for recorders, loggers, and callers of served skills.
- * Without a redactor, only error messages are cleaned of what looks like a key.
+ * Without a redactor, only text that looks like a key is removed, and only from error messages.
  *
  * @since 0.1.0
  */
@@ -25,7 +25,7 @@ export interface Redactor {
 }
 
 /**
- * Which secrets a redactor removes.
+ * The secrets that a redactor removes.
  *
  * @category models
  * @since 0.1.0

@@ -30,9 +30,9 @@ export type { ReplayError } from "./KernelError.ts"
  * Replays a recorded run with the agent as it is now. Fails with `ReplayDiverged` at the first phase event that differs
  * from the recording, times and prices aside.
  *
- * Memories and summaries come from the recording. Replay a run of a chat with a memory under
- * `PromptPipeline.layer({ sections: [Memory.section()] })`, which the chat used. A call returns its recorded result even
- * where today's schema or allow list would refuse it.
+ * Memories and summaries come from the recording. To replay a run of a chat with a memory, provide
+ * `PromptPipeline.layer({ sections: [Memory.section()] })`, which the chat used. A call returns its recorded result
+ * even if today's schema or allow list would refuse it.
  *
  * @category running
  * @since 0.2.0

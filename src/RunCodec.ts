@@ -2,8 +2,8 @@
  * Encodes runs as text, in the format of all durable stores.
  *
  * The records of one append are one line of JSON that begins with the version of its format. Text is decoded by schema,
- * because stored data may come from anywhere; a newer format and damaged data fail with different reasons. Every value
- * reads back equal, or is refused when it is written. A state is written in parts, each with the turns since the
+ * because stored data may come from anywhere; a newer format and damaged data fail with different reasons. A value that
+ * would not read back equal is refused when it is written. A state is written in parts, each with the turns since the
  * previous part, so the stored bytes grow linearly with the run.
  *
  * @since 0.1.0
@@ -179,7 +179,7 @@ export const encodeState = (state: RunState, mark: Parts.Mark = start): Result.R
   )
 
 /**
- * Tells whether two records are equal once stored, regardless of the order of their fields.
+ * Returns true if two records are equal once stored, regardless of the order of their fields.
  *
  * @category guards
  * @since 0.1.0
@@ -192,7 +192,8 @@ export const isSame = (a: RunRecord, b: RunRecord): boolean => {
 }
 
 /**
- * Returns the error for a record that cannot be stored. Stores that write no text must refuse such records, too.
+ * Returns the error if a record cannot be stored. Stores that do not encode records as text must refuse such records,
+ * too.
  *
  * @category guards
  * @since 0.1.0
@@ -204,7 +205,7 @@ export const refusal = (record: RunRecord): StoreError | undefined => {
 }
 
 /**
- * Encodes a status. A running one is its phase alone.
+ * Encodes a status. A running status is written as its phase alone.
  *
  * @category codecs
  * @since 0.1.0
@@ -289,7 +290,7 @@ type Reader<A> = (input: unknown) => Result.Result<A, Schema.SchemaError>
 const json = (text: string): Result.Result<Json, StoreError> =>
   Result.try({ try: (): Json => JSON.parse(text), catch: () => fault("corrupt", "read", "a text is not JSON") })
 
-/** Parses a text whose checksum is right. Older texts have none. */
+/** Parses a text and checks its checksum, which older texts lack. */
 const opened = (text: string): Result.Result<Json, StoreError> =>
   Checksum.check(text) === "wrong" ? corrupt("its checksum is wrong") : json(text)
 
@@ -335,7 +336,7 @@ const take = (
       const taken = wire()
       return { wire: taken, grade: Storable.grade(taken) }
     },
-    // A getter may throw anything, so its error is not repeated.
+    // A getter may throw anything, so its error is left out.
     catch: () => fault("invalid", "write", "a value cannot be read")
   }).pipe(Result.flatMap((taken) => (taken.grade === 0 ? Result.fail(misfit(taken.wire)) : Result.succeed(taken))))
 
@@ -347,10 +348,10 @@ const write = (wire: () => object): Result.Result<string, StoreError> =>
     })
   )
 
-/** Describes where a value is not JSON. */
+/** Returns an error that says where a value is not JSON. */
 const misfit = (wire: object): StoreError => {
   const found = Snapshot.take(wire, Storable.bounds)
-  return fault("invalid", "write", Result.isFailure(found) ? sentence(found.failure) : "a value is no JSON")
+  return fault("invalid", "write", Result.isFailure(found) ? sentence(found.failure) : "a value is not JSON")
 }
 
 const sentence = ({ path, reason }: Fault.Fault): string => `at '${path}': ${reason}`

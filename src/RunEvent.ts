@@ -56,7 +56,7 @@ export type TurnEvent =
       readonly call: number
       readonly reason: ProviderReason
       readonly error: string
-      /** The vendor's own words, without secrets. For developers; no model reads them. */
+      /** The vendor's own error text, without secrets. For developers; models never see it. */
       readonly vendor?: VendorWords
     })
   | (Event<"llm_response"> & { readonly content: string; readonly latencyMs: number; readonly usage: Usage | null })
@@ -67,32 +67,32 @@ export type TurnEvent =
   | (Event<"blocks_ignored"> & { readonly kinds: ReadonlyArray<string>; readonly reason: string })
   | (Event<"informational_only"> & { readonly kinds: ReadonlyArray<string> })
   | (Event<"no_blocks_stall"> & { readonly prosePreview: string; readonly kinds: ReadonlyArray<string> })
-  /** A reply was cut before its vendor reported its usage. This usage, which is partial, is counted for it. */
+  /** A reply was cut before its vendor reported its usage. This partial usage is counted instead. */
   | (Event<"partial_usage"> & { readonly usage: Usage })
   | (Event<"reply_cut"> & { readonly finishReason: FinishReason })
   /** The model repeats itself. It was sent a correction; the next repetition fails the run. */
   | (Event<"loop_detected"> & { readonly repeats: number; readonly names: ReadonlyArray<string> })
   /**
-   * An estimate of the tokens that the vendor reads of the next prompt from its cache: `tokens` of the `possible` ones,
-   * and the change that lost the rest. Emitted from the second prompt on, if the first is long enough to be kept.
+   * An estimate of how much of the next prompt the vendor reads from its cache: `tokens` of the `possible` ones, and
+   * the change that lost the rest. Emitted from the second prompt on, if the first is long enough to be cached.
    */
   | (Event<"cache_forecast"> & {
       readonly tokens: number
       readonly possible: number
       readonly lost: "model" | "tools" | "system" | "messages" | "expired" | null
     })
-  /** The vendor read much less from its cache than was expected. */
+  /** The vendor read far fewer tokens from its cache than expected. */
   | (Event<"cache_missed"> & { readonly expected: number; readonly read: number })
   /**
-   * Options of the agent that the model does not take, such as `temperature` or `thinking.budget`: the request is sent
-   * without them. Emitted when they change, not with every request.
+   * Options of the agent that the model does not accept, such as `temperature` or `thinking.budget`. The request is
+   * sent without them. Emitted when they change, not with every request.
    */
   | (Event<"options_dropped"> & {
       readonly provider: string
       readonly model: string
       readonly options: ReadonlyArray<string>
     })
-  /** The model made a medium, which is stored now and named by its message. */
+  /** The model made a medium. It is stored, and its message refers to it. */
   | (Event<"media_made"> & { readonly kind: Kind; readonly fileId: string; readonly mediaType: string | null })
   | (Event<"output_rejected"> & { readonly detail: string })
   | (Event<"final"> & { readonly text: string })
@@ -114,10 +114,10 @@ export type CallEvent =
   | (Event<"protocol_result"> & {
       readonly protocol: string
       readonly callId: string
-      /** The answer; of a message its first text. */
+      /** The answer, or the first text of a message. */
       readonly result: Json
       /**
-       * The message that the handler returned, if it returned one, with bytes as their count.
+       * The message, if the handler returned one, with byte counts in place of bytes.
        *
        * @since 0.2.0
        */
@@ -175,7 +175,7 @@ export type TaskEvent =
   | (Event<"workflow_error"> & { readonly error: string; readonly durationMs: number })
 
 /**
- * The calls of other agents. `childRunId` is the run of the called agent, whose own events have it as their `runId`.
+ * Events of calls to other agents. `childRunId` is the run of the called agent, and the `runId` of its own events.
  *
  * @category models
  * @since 0.2.0
@@ -200,8 +200,8 @@ export type SkillEvents<S extends AnySkill<unknown>> = S extends unknown
           readonly skill: SkillTypes.Name<S>
           readonly callId: string
           /**
-           * The input as the model gave it, before its schema decoded it and added defaults: a `Date` is still a text
-           * here.
+           * The input as written by the model, before its schema decodes it and adds defaults: a `Date` is still a
+           * string here.
            */
           readonly input: SkillTypes.Input<S>
           /** The kinds of media that the skill declares to produce. */
@@ -234,7 +234,7 @@ export type SkillEvents<S extends AnySkill<unknown>> = S extends unknown
           readonly type: "skill_preliminary"
           readonly skill: SkillTypes.Name<S>
           readonly callId: string
-          /** The result as far as it is known. The next one, or `skill_result`, replaces it. */
+          /** The result so far. The next one, or `skill_result`, replaces it. */
           readonly output: unknown
         })
   : never
@@ -264,7 +264,7 @@ export type Type = RunEvent["type"]
 const streamed: ReadonlySet<Type> = new Set<Type>(["text_chunk", "block_content", "stream_part"])
 
 /**
- * Tells whether an event is a piece of a stream. A slow consumer may lose such events.
+ * Returns true if an event is a piece of a stream. A slow consumer may lose such events.
  *
  * @category guards
  * @since 0.1.0

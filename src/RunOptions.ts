@@ -42,7 +42,7 @@ export interface CommonOptions {
   readonly allowedSkills?: ReadonlyArray<string> | undefined
   /** Emit every part of a reply as `stream_part`, text included. Default: false. */
   readonly parts?: boolean | undefined
-  /** Id of the worker: part of every record, and the owner of leases. Default: `local`. */
+  /** Id of the worker, written into every record and used as the owner of leases. Default: `local`. */
   readonly workerId?: string | undefined
   /**
    * The address of the agent in this run on an `EventBus`: its key names the topic `agent.stream/<key>`, and its namespace
@@ -51,8 +51,8 @@ export interface CommonOptions {
    */
   readonly address?: AgentId | undefined
   /**
-   * Asked before each step of the run and of its children. An error stops the run there, at its last stored record: a
-   * `CancellationError` when the host shuts down, an `AgentCrashError` when the worker is no longer the owner.
+   * Called before each step of the run and of its children. A returned error stops the run at its last stored record:
+   * `CancellationError` when the host shuts down, `AgentCrashError` when the worker has lost the run.
    */
   readonly stop?: (() => StopError | undefined) | undefined
   /**
@@ -61,9 +61,9 @@ export interface CommonOptions {
    */
   readonly signal?: AbortSignal | undefined
   /**
-   * Asked right before a `write` skill of the run or of its children is entered, with the stored head of the root run. It
-   * proves that the host still holds the run. If it fails with `AgentCrashError`, the skill is not entered and the run
-   * stops there. Whoever asks it has compared the revision of the run already.
+   * Called with the stored head of the root run right before a `write` skill of the run or of its children is entered,
+   * to prove that the host still holds the run. If it fails with `AgentCrashError`, the skill is not entered and the
+   * run stops there. The revision of the run has been compared by then.
    */
   readonly prove?: ((root: RunHead) => Effect.Effect<void, AgentCrashError | StoreError>) | undefined
   /**
@@ -92,7 +92,7 @@ export interface RunOptions extends CommonOptions {
    */
   readonly history?: ReadonlyArray<Message> | undefined
   /**
-   * A small JSON object of the host: skills read it, hooks change it, the journal keeps it. A run of an agent with a
+   * A small JSON object of the host: skills read it, hooks change it, the journal stores it. A run of an agent with a
    * `context` schema must be given a value of that schema, which is stored encoded.
    */
   readonly context?: JsonObject | undefined
@@ -107,20 +107,21 @@ export interface RunOptions extends CommonOptions {
 export interface SubmitOptions extends Pick<RunOptions, "runId" | "history" | "context" | "provider" | "workerId"> {}
 
 /**
- * The options of runs that start at the times of a cron expression.
+ * Options of a schedule.
  *
  * @category models
  * @since 0.2.0
  */
 export interface ScheduleOptions extends Omit<SubmitOptions, "runId"> {
-  /** The name of the schedule, by which its runs are called: `<name>@<time>`, in UTC. */
+  /** The name of the schedule. Its runs have the ids `<name>@<time>`, with the time in UTC. */
   readonly name: string
   /** Five fields (minute, hour, day of the month, month, day of the week), or six with seconds before them. */
   readonly cron: string
   /** The time zone of `cron`, such as `Europe/Berlin`. Default: that of this process. */
   readonly timeZone?: string | undefined
   /**
-   * How late a run may start: for a time at which no process ran, or the store could not be reached. Default: one minute.
+   * How late a run may start, if no process was running at its time or the store could not be reached. Default: 1
+   * minute.
    */
   readonly late?: Duration.Input | undefined
 }
@@ -171,7 +172,7 @@ export interface Resumption {
   readonly recover?: { readonly [callId: string]: Recovery } | undefined
   /** Answers to open questions. Questions without an answer stay open, and the run pauses again. */
   readonly answers?: ReadonlyArray<Answer> | undefined
-  /** Prepare the open turn again instead of asking the model with the stored prompt. */
+  /** Prepare the open turn again instead of asking the model with the stored prompt. Default: false. */
   readonly rewind?: boolean | undefined
 }
 
@@ -198,7 +199,7 @@ export interface AnswerOptions extends Pick<CommonOptions, "workerId">, AtRevisi
  * @since 0.2.0
  */
 export interface CancelOptions extends Pick<CommonOptions, "workerId"> {
-  /** Why. It is stored, and in `RunCancelled`. */
+  /** The reason. Stored with the run, and part of `RunCancelled`. */
   readonly reason?: string | undefined
   /** The person or program that cancels the run. Stored with the run, and part of `RunCancelled`. */
   readonly by?: string | undefined
@@ -214,22 +215,22 @@ export interface FollowOptions {
   /** Emit only what happened after this revision. Default: 0, everything. */
   readonly after?: number | undefined
   /**
-   * When the stream ends: at `rest`, once the run is completed, cancelled, failed or waiting, or only at its `end`, once it
+   * When the stream ends: at `rest`, once the run is completed, cancelled, failed or waiting; or at its `end`, once it
    * is completed or cancelled. Default: `rest`.
    */
   readonly until?: "rest" | "end" | undefined
 }
 
 /**
- * The revision that a decision was made on.
+ * The revision on which a decision was based.
  *
  * @category models
  * @since 0.2.0
  */
 export interface AtRevision {
   /**
-   * Fails with `ConcurrentAppendError`, and stores nothing, when the run is at another revision by now. Tasks have
-   * revisions of their own, which are not compared.
+   * The expected revision. If the run is at another one, the operation fails with `ConcurrentAppendError` and stores
+   * nothing. Tasks have revisions of their own, which are not compared.
    */
   readonly revision?: number | undefined
 }
@@ -260,6 +261,9 @@ export interface ForkOptions {
   readonly revision?: number | undefined
   /** Id of the fork. Default: a random one. */
   readonly runId?: string | undefined
-  /** Changes a record on its way into the fork: an answer, a result, the context. Later records rest on the change. */
+  /**
+   * Changes a record as it is copied into the fork: an answer, a result, the context. Later records build on the
+   * change.
+   */
   readonly edit?: ((record: RunRecord) => RunRecord) | undefined
 }

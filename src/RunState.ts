@@ -82,7 +82,7 @@ export const fold = (records: Iterable<RunRecord>): RunState | undefined => {
 // ---------------------------------------------------------------- getters
 
 /**
- * Tells whether a revision of a fork was copied from the run it was forked from.
+ * Returns true if a revision of a fork was copied from the run it was forked from.
  *
  * @category guards
  * @since 0.1.0

@@ -6,19 +6,17 @@
  * the stored revision, all of them or none, so two workers can never both advance
  * a run:
  *
- * - **Durability.** Records are stored when `append` succeeds, and no crash loses
- *   them. A crash during an append leaves all of its records or none.
- * - **Fencing.** Of two appends at the same revision one succeeds, whatever their
- *   lengths. The other fails with `ConcurrentAppendError`, or with `RunExists`
- *   where both create the run.
- * - **Idempotence.** The same records once more are a success. A caller that got
- *   no answer repeats the append without asking first.
- * - **One clock.** Leases begin and expire by the clock of the store: that of the
- *   database, of the file system, or of this process where runs are in memory.
- *   The clocks of workers are compared with nothing, so they may be wrong by any
- *   amount. SQLite has the clock of its machine. A store whose clock is set
- *   forward ends leases early by as much, and one set back ends them late; of two
- *   workers that hold one run then, the revision still lets one append.
+ * - **Durability.** Records are stored when `append` succeeds, and no crash loses them. A crash during an append leaves
+ *   all of its records or none.
+ * - **Fencing.** Of two appends at the same revision one succeeds, whatever their lengths. The other fails with
+ *   `ConcurrentAppendError`, or with `RunExists` where both create the run.
+ * - **Idempotence.** Appending the same records again succeeds. A caller that got no reply repeats the append without
+ *   checking first.
+ * - **One clock.** Leases begin and expire by the clock of the store: that of the database, of the file system, or of
+ *   this process where runs are in memory. The clocks of workers are never compared, so they may be wrong by any
+ *   amount. SQLite uses the clock of its machine. Setting the clock of a store forward ends leases early by as much,
+ *   and setting it back ends them late. If two workers then hold one run, the revision still lets only one of them
+ *   append.
  *
  * @since 0.1.0
  */
@@ -84,8 +82,8 @@ export const inFlight = (
  * By default only completed runs count as ended; see `status`. A tree is deleted as a whole or not at all, and its
  * media with it if a `MediaStore` is in context. A tree stays while a fork of it has not ended, because the fork uses
  * its media. If the first record of an unfinished run cannot be read, all older trees stay, since the run may be a fork
- * of one of them. Runs that lists omit, such as those of a newer format, are not seen here, nor are their origins: if
- * several versions share a store, prune with the newest one.
+ * of one of them. Runs that lists omit, such as those of a newer format, are invisible here, and so are their origins:
+ * if several versions share a store, prune with the newest one.
  *
  * @category combinators
  * @since 0.1.0
@@ -157,7 +155,7 @@ const originsOfOpen = Effect.fnUntraced(function* (
       ({ reason }) => reason === "corrupt",
       (error) =>
         Effect.as(
-          Effect.logWarning(`no run older than '${head.runId}' is forgotten`, error),
+          Effect.logWarning(`no run older than '${head.runId}' is deleted`, error),
           [...over].flatMap(([rootRunId, tree]) =>
             tree.some((one) => one.createdAt <= head.createdAt) ? rootRunId : []
           )
@@ -171,7 +169,7 @@ const originsOfOpen = Effect.fnUntraced(function* (
 // ---------------------------------------------------------------- in this process
 
 /**
- * Creates a store that keeps runs in this process, and keeps all of them.
+ * Creates a store that keeps all runs in this process.
  *
  * @category constructors
  * @since 0.1.0
@@ -181,16 +179,16 @@ export const makeMemory: Effect.Effect<RunStoreShape> = Clock.clockWith((clock) 
 )
 
 /**
- * How much a store in memory keeps of runs that ended. When it has more, the runs that ended first are dropped, each with
- * its tasks. Runs that are under way, paused or queued stay, and so do their tasks and the runs they were forked from.
+ * How many ended runs a store in memory keeps. Beyond that, the runs that ended first are dropped, each with its tasks.
+ * Runs that are in progress, paused or queued stay, with their tasks and the runs they were forked from.
  *
  * @category models
  * @since 0.1.0
  */
 export interface MemoryOptions {
-  /** How many ended runs are kept, tasks included. Default: 1,000. */
+  /** Number of ended runs that are kept, tasks included. Default: 1,000. */
   readonly endedRuns?: number | undefined
-  /** About how many bytes of ended runs are kept. Default: 64 MiB. */
+  /** Approximate bytes of ended runs that are kept. Default: 64 MiB. */
   readonly endedBytes?: number | undefined
 }
 

@@ -4,8 +4,8 @@
  * A worker holds a run with a lease that it renews while the run is active. A worker that loses its lease stops at its
  * last record, and the store refuses everything it still appends. When a worker dies, its runs are claimed again after
  * their leases expire, with a backoff schedule. Runs that cannot be claimed cost little and do not hide one that can:
- * each poll reads a page of them, alternating between the oldest and the newest. A worker declines the questions of its
- * runs that nobody answers in time (see `Policy.confirm`), whichever process asked them. A worker that is interrupted
+ * each poll reads a page of them, alternating between the oldest and the newest. A worker declines questions of its
+ * runs that are not answered in time (see `Policy.confirm`), whichever process asked them. A worker that is interrupted
  * starts no new run, lets each run finish its step, and releases its leases.
  *
  * @since 0.1.0
@@ -37,8 +37,8 @@ type Given<A extends Runnable<unknown>, R> = Options<Services<A> | R> & { readon
 
 export {
   /**
-   * Tells whether a worker's run failed because its provider failed for a reason that may pass (see
-   * `KernelError.ProviderReason`). Use it as a part of `retries`.
+   * Returns true if a worker's run failed because of a temporary failure of its provider (see
+   * `KernelError.ProviderReason`). Use it as part of `retries`.
    *
    * @category guards
    * @since 0.1.0
@@ -49,7 +49,8 @@ export {
 // ---------------------------------------------------------------- running
 
 /**
- * Works until it is interrupted. Fails with `ConfigInvalid` when its options cannot be used, before it looks for runs.
+ * Runs stored runs until it is interrupted. Fails with `ConfigInvalid` before it looks for runs if its options cannot
+ * be used.
  *
  * @example
  * const worker = RunWorker.run({ agents: [writer, reviewer] })
@@ -75,8 +76,8 @@ export interface Running {
 }
 
 /**
- * Starts a worker for the time of the scope, for a host that knows which run waits. Fails with `ConfigInvalid` for options
- * that cannot be used.
+ * Starts a worker that runs until the scope closes, for a host that knows which run is waiting. Fails with
+ * `ConfigInvalid` for options that cannot be used.
  *
  * @example
  * const worker = yield* RunWorker.start({ agents: [clerk] })
@@ -94,8 +95,8 @@ export const start = Effect.fnUntraced(function* <A extends Runnable<unknown>, R
 })
 
 /**
- * Looks for runs until it is interrupted, and then brings those under way to the end of their step. A run that waits
- * takes a place as soon as it is free, and one that is offered is claimed at once.
+ * Looks for runs until it is interrupted, then lets active runs finish their step. Fills a free place with a waiting
+ * run at once, and claims an offered run at once.
  */
 const working = (worker: Worker.Worker, { pollInterval }: Pick<Options, "pollInterval">) => {
   const looking = Effect.andThen(worker.look, Effect.sleep(Duration.toMillis(pollInterval ?? worker.pollInterval)))
@@ -112,8 +113,8 @@ const working = (worker: Worker.Worker, { pollInterval }: Pick<Options, "pollInt
 }
 
 /**
- * Works until no run is left to claim. Returns how many runs it claimed. Fails with `ConfigInvalid` for options that
- * cannot be used.
+ * Runs stored runs until none is left to claim. Returns the number of runs it claimed. Fails with `ConfigInvalid` for
+ * options that cannot be used.
  *
  * @category running
  * @since 0.1.0

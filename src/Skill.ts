@@ -83,27 +83,28 @@ export interface CallScope {
   readonly runContext: Json
   /** The dialect of the call, in which messages about wrong input show examples. Default: `blocks`. */
   readonly dialect?: DialectName
-  /** Receives what the call reports before its result. Absent where nothing listens. */
+  /** Receives reports of the call before its result. Absent if nothing listens. */
   readonly report?: (report: Report) => Effect.Effect<void>
   /**
-   * Asks a person while the call runs. Absent if nobody can be asked.
+   * Asks a person while the call runs. Absent if no person can be asked.
    *
-   * In a run, the first call of `ask` fails with `AnswerPending`: the skill ends there, the run pauses with the question,
-   * and the answer makes the skill run again from its beginning, where `ask` returns it. Ask before you act. Where a
-   * person is present, as behind an MCP client, `ask` waits for the answer.
+   * In a run, the first call of `ask` fails with `AnswerPending`: the skill ends there, the run pauses with the
+   * question, and the answer makes the skill run again from its beginning, where `ask` returns it. Ask before you act.
+   * If a person is present, as behind an MCP client, `ask` waits for the answer.
    *
    * @since 0.2.0
    */
   readonly ask?: (asking: Asking) => Effect.Effect<Reply, AnswerPending>
   /**
    * The questions of this call that a person has answered, in the order in which earlier executions asked them. A skill
-   * that must act before it asks can put what it needs to continue into its question.
+   * that must act before it asks can store the data it needs to continue in its question.
    *
    * @since 0.2.0
    */
   readonly answered?: ReadonlyArray<Asking>
   /**
-   * Asks the model of the run for one reply, which counts in the run's usage and budget. Absent where there is no model.
+   * Asks the model of the run for one reply, which counts toward the run's usage and budget. Absent if there is no
+   * model.
    *
    * @since 0.2.0
    */
@@ -134,8 +135,8 @@ export interface SkillContext<
   extends CallScope, Settings.Settings<C, K>, Reporting<P> {}
 
 /**
- * How a skill reports before its result. Each kind of report is emitted at most once in 100 milliseconds, as the latest
- * of its kind. Reports are not stored, and the model does not see them.
+ * Reports of a skill before its result. Of each kind, the latest report is emitted at most every 100 milliseconds.
+ * Reports are not stored, and the model does not see them.
  *
  * @category models
  * @since 0.2.0
@@ -143,7 +144,7 @@ export interface SkillContext<
 export interface Reporting<in P = Json> {
   /** Emits `skill_progress`. */
   readonly progress: (progress: P) => Effect.Effect<void>
-  /** Emits `skill_preliminary`: the result as far as it is known. */
+  /** Emits `skill_preliminary`: the result so far. */
   readonly preliminary: (output: unknown) => Effect.Effect<void>
 }
 
@@ -168,15 +169,15 @@ export interface AnySkill<out R = never> {
   /** JSON Schema (2020-12) of the input, always an object. Computed on first access. */
   readonly inputSchema: JsonObject
   /**
-   * A sentence for each pattern of the input that models are not shown: one without the flag `u` is not part of
-   * `inputSchema`, one with lookaround not of a grammar. A registry logs them as warnings. Absent: none. Computed on
-   * first access.
+   * A sentence for each pattern of the input that models do not see: a pattern without the flag `u` is not part of
+   * `inputSchema`, and one with lookaround is not part of a grammar. A registry logs them as warnings. Absent: none.
+   * Computed on first access.
    *
    * @since 0.2.0
    */
   readonly lostPatterns?: ReadonlyArray<string>
   /**
-   * The tool as the vendors that run it define it, by provider name. Absent: the skill runs here.
+   * The vendors' definitions of a tool that they run, by provider name. Absent: the skill runs here.
    *
    * @since 0.2.0
    */
@@ -246,13 +247,13 @@ export interface Options<
   readonly description: string
   /** Default: `write`. */
   readonly effects?: Effects | undefined
-  /** Hints that are not given follow from `effects`; `openWorld` is true. */
+  /** Omitted hints follow from `effects`; `openWorld` defaults to true. */
   readonly annotations?: Partial<Annotations> | undefined
   /** Capabilities the model must have. Default: none. */
   readonly requires?: ReadonlyArray<Capability> | undefined
   /**
    * Kinds of media in the results, shown to models and in `skill_execute`. A result with media of another kind fails.
-   * Default: any kind, and none is shown.
+   * Default: any kind, none shown.
    */
   readonly produces?: ReadonlyArray<Kind> | undefined
   /** The configuration keys available in `SkillContext.config`. */
@@ -261,7 +262,7 @@ export interface Options<
   readonly credentials?: (K & Settings.Exactly<K, Settings.CredentialSpec>) | undefined
   /**
    * The schema of failures that the model sees with all their fields, in their encoded form. Errors of a
-   * `Schema.TaggedError` class need none: they are shown by their own schema.
+   * `Schema.TaggedError` class need none: their own schema encodes them.
    */
   readonly failure?: Schema.ConstraintEncoder<unknown> | undefined
   /** Maximum duration of one call. Default: `Limits.skillTimeout`. */
@@ -284,9 +285,9 @@ export type { Output, SkillResult } from "./internal/skill/skillOutput.ts"
  * values fail with `SkillResultInvalid`.
  *
  * When `execute` fails, the model receives the message of the error, or its `_tag` without one. Errors of a
- * `Schema.TaggedError` class, and failures that fit the `failure` schema, are shown with their encoded fields. Causes are
- * left out, as is what looks like a key, and a text longer than `Limits.resultBytes` keeps its head and its tail. When
- * `execute` dies, the model only learns that the skill failed unexpectedly, and the cause is logged.
+ * `Schema.TaggedError` class, and failures that fit the `failure` schema, are shown with their encoded fields. Causes
+ * and text that looks like a key are left out, and a text longer than `Limits.resultBytes` keeps its head and its tail.
+ * When `execute` dies, the model only learns that the skill failed unexpectedly, and the cause is logged.
  *
  * @example
  * import { Effect, Schema } from "effect"
@@ -367,10 +368,10 @@ export function make<const Name extends string, S extends Schema.Constraint, A, 
  * Creates a tool that the vendor of the model runs itself, from its definitions by provider name. `HostedTools` of
  * `kernai/provider` has the usual ones.
  *
- * It is sent to a model in both dialects, unless its provider is not among `tools` or a policy does not allow it: a
- * policy is asked before each request, with an empty input, because the vendor runs the calls without asking. A tool that
- * needs a person's confirmation is therefore not offered. Its calls are part of `model_completed`, and cost what the price of the model
- * says.
+ * It is sent to a model in both dialects if its provider is among `tools` and the policy allows it. The policy is asked
+ * before each request, with an empty input, because the vendor runs the calls without asking. A tool that needs a
+ * person's confirmation is therefore not offered. Its calls are part of `model_completed`, and their cost follows from
+ * the price of the model.
  *
  * @category constructors
  * @since 0.2.0
@@ -442,7 +443,8 @@ export const result: (
 ) => Outputs.SkillResult = Outputs.result
 
 /**
- * Converts a value returned by a skill into contents, media and JSON. Fails with the path of what is none of these.
+ * Converts a value returned by a skill into contents, media and JSON. Fails with the path of a value that is none of
+ * these.
  *
  * @category combinators
  * @since 0.1.0
@@ -450,7 +452,7 @@ export const result: (
 export const toOutput: (value: unknown) => Result.Result<Outputs.Output, SkillResultInvalid> = Outputs.toOutput
 
 /**
- * Is this a skill made by `make` or `dynamic`?
+ * Returns true for a skill made by `make` or `dynamic`.
  *
  * @category guards
  * @since 0.1.0
@@ -517,7 +519,7 @@ const contexts = (
 
 const unheard = () => Effect.void
 
-/** Builds a skill from its options, its input and its call. Every default is the most careful choice. */
+/** Builds a skill from its options, its input and its call. Defaults are the most cautious choices. */
 const assemble = <Name extends string, I, A, R>(
   name: Name,
   options: Options,

@@ -148,13 +148,13 @@ export const visible = (skills: ReadonlyArray<AnySkill>, access: Access): Readon
   if (agentSkills === undefined) return []
   const byName = new Map(skills.map((skill) => [skill.name, skill]))
   const listed = agentSkills === "all" ? skills : agentSkills.flatMap((name) => byName.get(name) ?? [])
-  // These are on the list already; looking each up in a long list would take quadratic time.
+  // These are on the list already; looking up each one in a long list would take quadratic time.
   return listed.filter((skill) => allowed(skill, { ...access, agentSkills: "all" }) === undefined)
 }
 
 /**
- * Returns the skills that match words best, best first, at most `limit` of them: by their names, descriptions and
- * inputs. Returns none when no word matches.
+ * Returns at most `limit` skills whose names, descriptions and inputs match the words, best first. Returns none if no
+ * word matches.
  *
  * @category combinators
  * @since 0.2.0
@@ -202,7 +202,7 @@ const make = (): SkillRegistryShape => {
   }
 }
 
-/** Names the patterns that models are not shown. */
+/** Logs the patterns that models do not see. */
 const warnOfPatterns = (skills: ReadonlyArray<AnySkill<unknown>>): Effect.Effect<void> =>
   Effect.forEach(
     skills.flatMap(({ lostPatterns = [], name }) => lostPatterns.map((lost) => `skill '${name}': ${lost}`)),

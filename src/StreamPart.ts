@@ -18,7 +18,7 @@ import type { Json } from "effect/Schema"
 export type Metadata = { readonly [provider: string]: Json }
 
 /**
- * Why the model stopped.
+ * The reason why the model stopped.
  *
  * @category models
  * @since 0.1.0
@@ -155,7 +155,7 @@ export interface ToolCall extends Base<"tool-call"> {
   readonly name: string
   readonly params: unknown
   /**
-   * Did the vendor run the call itself? Then it is not run here.
+   * True if the vendor ran the call itself. Then it is not run here.
    *
    * @since 0.2.0
    */
@@ -163,7 +163,7 @@ export interface ToolCall extends Base<"tool-call"> {
 }
 
 /**
- * The result of a call that the vendor ran itself, with the pages it found. It is for hosts to see: nothing is run.
+ * The result of a call that the vendor ran itself, with the pages it found. For display by hosts: nothing is run.
  *
  * @category models
  * @since 0.2.0
@@ -187,12 +187,12 @@ export interface File extends Base<"file"> {
   readonly mediaType: string
   /** The bytes as base64. */
   readonly data: string
-  /** The id of a medium that the run stores already. It takes the place of `data`. */
+  /** The id of a medium that the run has stored already, instead of `data`. */
   readonly fileId?: string
 }
 
 /**
- * The vendor's id of the reply, the model that answers, and what it reports of its usage before the end.
+ * The vendor's id of the reply, the model that answers, and the usage it reports before the end.
  *
  * @category models
  * @since 0.1.0
@@ -200,7 +200,7 @@ export interface File extends Base<"file"> {
 export interface ResponseMetadata extends Base<"response-metadata"> {
   readonly id?: string | undefined
   readonly modelId?: string | undefined
-  /** The counts known so far. Those of `finish` replace them; a reply that is cut has no others. */
+  /** The counts known so far. The counts of `finish` replace them; a reply that is cut has no others. */
   readonly usage?: ReportedUsage | undefined
 }
 

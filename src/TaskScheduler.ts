@@ -6,7 +6,7 @@
  * come in the order of the plan's waves, whatever finishes first. Interrupting the run interrupts every task and waits
  * for all of them.
  *
- * `runTask` decides what a task does and who is notified.
+ * `runTask` does the work of a task and notifies its host.
  *
  * @since 0.1.0
  */
@@ -213,7 +213,7 @@ class Execution<A, E, R> {
     this.offerSequential()
   }
 
-  /** Offers the next sequential task once the previous one has ended: their order is that of the plan. */
+  /** Offers the next sequential task once the previous one has ended, in the order of the plan. */
   offerSequential(): void {
     const position = this.sequence[this.turn]
     if (position === undefined || this.sequenceBusy || this.graph.unmet[position]! > 0) return
@@ -261,8 +261,8 @@ class Execution<A, E, R> {
 const defaultConcurrency = 8
 
 /**
- * The scheduler of a fiber with the fiber's own queue for all tasks: tasks that yield together resume together, in one
- * turn of the event loop.
+ * Returns the scheduler of a fiber with one queue for all tasks, so that tasks that yield together resume together, in
+ * one turn of the event loop.
  */
 const oneDispatcher = (parent: Fiber.Fiber<unknown, unknown>): Scheduler.Scheduler => {
   const scheduler = parent.getRef(Scheduler.Scheduler)

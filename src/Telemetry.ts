@@ -180,7 +180,7 @@ export interface Options {
 // ---------------------------------------------------------------- service
 
 /**
- * The telemetry of a run. If none is provided, a run is traced without contents as soon as its fiber has a `Tracer`.
+ * The telemetry of a run. If none is provided, a run is traced without contents if its fiber has a `Tracer`.
  *
  * A provided `undefined` turns telemetry off.
  *
@@ -214,7 +214,7 @@ export const make = (options: Options = {}): TelemetryShape => {
         attributes: runAttributes(facts),
         dimensions: [names.agentName],
         showsFailures: true,
-        outcome: (value, told) => told.add(runEnd(outcome?.(value) ?? {}))
+        outcome: (value, span) => span.add(runEnd(outcome?.(value) ?? {}))
       }),
     chat: (effect, facts, outcome) =>
       measured(effect, {
@@ -224,7 +224,7 @@ export const make = (options: Options = {}): TelemetryShape => {
         attributes: { ...chatAttributes(facts), ...chatInput(facts, capture) },
         dimensions: [names.operation, names.provider, names.requestModel],
         showsFailures: true,
-        outcome: (value, told) => addReply(told, outcome?.(value) ?? {}, capture)
+        outcome: (value, span) => addReply(span, outcome?.(value) ?? {}, capture)
       }),
     tool: (effect, facts, outcome) =>
       measured(effect, {
@@ -233,12 +233,12 @@ export const make = (options: Options = {}): TelemetryShape => {
         metric: metrics.tool,
         attributes: { ...toolAttributes(facts), ...capture(names.toolArguments, facts.input) },
         dimensions: [names.toolName, names.toolType],
-        // The text of a skill's failure belongs to the skill, so it is not shown.
+        // The failure text of a skill may hold anything, so it is left out.
         showsFailures: false,
-        outcome: (value, told) => {
+        outcome: (value, span) => {
           const end = outcome?.(value) ?? {}
-          if (end.error !== undefined) told.failed(end.error)
-          told.add(capture(names.toolResult, end.output))
+          if (end.error !== undefined) span.failed(end.error)
+          span.add(capture(names.toolResult, end.output))
         }
       }),
     workflow: (effect, facts) =>
@@ -268,7 +268,7 @@ export const make = (options: Options = {}): TelemetryShape => {
 export const layer = (options?: Options): Layer.Layer<never> => Layer.sync(Telemetry, () => make(options))
 
 /**
- * Turns telemetry off, also where there is a `Tracer`.
+ * Turns telemetry off, even if there is a `Tracer`.
  *
  * @category layers
  * @since 0.2.0
@@ -278,17 +278,17 @@ export const layerOff: Layer.Layer<never> = Layer.succeed(Telemetry, undefined)
 // ---------------------------------------------------------------- helpers
 
 /** Adds a reply to the span and the metrics of its call. */
-const addReply = (told: Told, end: ChatOutcome, capture: Capture): void => {
+const addReply = (span: Told, end: ChatOutcome, capture: Capture): void => {
   const { chunkMs = [], firstChunkMs, output, usage } = end
-  told.add(chatEnd(end))
-  told.add(capture(names.outputMessages, output && (() => [messageOf(output())])))
-  if (usage) told.count(metrics.tokens, usage.inputTokens, { [names.tokenType]: "input" })
-  if (usage) told.count(metrics.tokens, usage.outputTokens, { [names.tokenType]: "output" })
-  if (firstChunkMs !== undefined) told.count(metrics.firstChunk, firstChunkMs / 1000)
-  for (const gap of chunkMs) told.count(metrics.nextChunk, gap / 1000)
+  span.add(chatEnd(end))
+  span.add(capture(names.outputMessages, output && (() => [messageOf(output())])))
+  if (usage) span.count(metrics.tokens, usage.inputTokens, { [names.tokenType]: "input" })
+  if (usage) span.count(metrics.tokens, usage.outputTokens, { [names.tokenType]: "output" })
+  if (firstChunkMs !== undefined) span.count(metrics.firstChunk, firstChunkMs / 1000)
+  for (const gap of chunkMs) span.count(metrics.nextChunk, gap / 1000)
 }
 
-/** Returns the attribute of a content if contents are captured. Otherwise the value is not even computed. */
+/** Returns the attribute of a content if contents are captured. Otherwise the value is not computed. */
 type Capture = (name: string, value: (() => unknown) | undefined) => Attributes
 
 const runAttributes = (facts: RunFacts): Attributes => ({

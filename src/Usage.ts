@@ -1,9 +1,9 @@
 /**
  * Tokens used by a run, as numbers that add up.
  *
- * Input counts all prompt tokens including those read from a cache or written to it, output all generated tokens including reasoning. So `cached <=
- * input` and `reasoning <= output` hold for every usage and every sum. The usage of a call whose provider reports
- * nothing is `undefined`, never zero.
+ * Input counts all prompt tokens, including those read from a cache or written to it; output counts all generated
+ * tokens, including reasoning. So `cached <= input` and `reasoning <= output` hold for every usage and every sum. The
+ * usage of a call whose provider reports nothing is `undefined`, never zero.
  *
  * @since 0.1.0
  */
@@ -29,7 +29,7 @@ export interface Usage {
   readonly inputTokens: number
   /** Input tokens that were read from a cache. */
   readonly cachedTokens: number
-  /** Input tokens that were written to a cache. Absent where none were, or none were reported. */
+  /** Input tokens that were written to a cache. Absent if none were written or reported. */
   readonly cacheWriteTokens?: number
   readonly outputTokens: number
   /** Output tokens that were spent on thinking. */
@@ -44,7 +44,7 @@ export interface Usage {
 }
 
 /**
- * The usage of model calls, and what it cost.
+ * The usage of model calls, and its cost.
  *
  * @category models
  * @since 0.1.0
@@ -274,5 +274,5 @@ const consistent = (
   }
 }
 
-// A reported number may be anything; a count is a natural number.
+// Returns a reported count, or 0 for anything but a natural number.
 const natural = (count: Reported): number => (count != null && Number.isSafeInteger(count) && count > 0 ? count : 0)

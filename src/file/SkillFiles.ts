@@ -70,7 +70,10 @@ export interface SkillFilesShape {
   /** Loads all files again. Returns the names of the skills. */
   readonly reload: Effect.Effect<ReadonlyArray<string>, SkillFilesInvalid>
   readonly status: Effect.Effect<Status>
-  /** The status now and after every attempt, until the layer closes. Slow readers miss old values, never the newest. */
+  /**
+   * Emits the current status, then the status after every attempt, until the layer closes. Slow readers miss old
+   * values, never the newest.
+   */
   readonly changes: Stream.Stream<Status>
 }
 
@@ -159,7 +162,7 @@ interface Collected<R> {
   readonly files: ReadonlyMap<string, string>
 }
 
-/** Returns the skills of all files, or every problem. */
+/** Returns the skills of all files, or fails with every problem. */
 const collect = <R>(loaded: ReadonlyArray<SkillFile>): Result.Result<Collected<R>, SkillFilesInvalid> => {
   const skills: Array<AnySkill<R>> = []
   const files = new Map<string, string>()

@@ -76,7 +76,7 @@ export const fragment = (skills: ReadonlyArray<Pick<SkillPack, "name" | "descrip
         .join("\n")}\n</available_skills>`
 
 /**
- * The section for agents that may load skill packs; empty for others.
+ * Returns the prompt section for an agent that may load skill packs, or an empty text.
  *
  * @category combinators
  * @since 0.1.0
@@ -139,7 +139,7 @@ const readFile = Skill.make("skills_read_file", {
 })
 
 /**
- * The three skills through which a model uses skill packs: `skills_list`, `skills_load` and `skills_read_file`.
+ * The three skills with which a model uses skill packs: `skills_list`, `skills_load` and `skills_read_file`.
  *
  * @category skills
  * @since 0.1.0
@@ -161,7 +161,7 @@ export const layerSkills: Layer.Layer<never, ToolNameConflict, SkillRegistry | S
 )
 
 /**
- * A store of packs in memory, given as paths such as `name/SKILL.md` and their content.
+ * Provides a store of packs in memory, given as paths such as `name/SKILL.md` and their content.
  *
  * @category layers
  * @since 0.1.0

@@ -2,9 +2,9 @@
  * The language an agent may speak, as a grammar derived from its callables.
  *
  * A server that constrains decoding by a grammar (llama.cpp, vLLM, Ollama) then cannot produce a malformed reply: an
- * unknown skill, a missing parameter, a block that is never closed. The same productions are written (`toGbnf`) and
- * sampled (`sampler`), so what is tested is what is sent. Constraints that productions cannot express (`multipleOf`,
- * unique items) are left to the skill's own Schema.
+ * unknown skill, a missing parameter, a block that is never closed. `toGbnf` and `sampler` use the same productions, so
+ * tests sample exactly the language that is sent. Constraints that productions cannot express (`multipleOf`, unique
+ * items) are left to the skill's own Schema.
  *
  * @since 0.1.0
  */
@@ -53,7 +53,7 @@ export interface Options {
   /** The skills that may be called. */
   readonly skills: ReadonlyArray<Pick<AnySkill, "name" | "inputSchema">>
   readonly protocols?: ReadonlyArray<Pick<AnyProtocol, "name">> | undefined
-  /** May a workflow be started? Only root runs may. */
+  /** True if a workflow may be started. Only root runs may start one. */
   readonly workflows?: boolean | undefined
   /** The agents that tasks of a workflow may name. Default: none. */
   readonly agents?: ReadonlyArray<string> | undefined
@@ -132,7 +132,7 @@ export const fromJsonSchema = (schema: JsonObject): Grammar => {
   return pruned(rules)
 }
 
-/** If nothing fits the schema, the only text is the empty one. */
+/** Removes unused rules. If nothing fits the schema, the only text is the empty one. */
 const pruned = (rules: Rules): Grammar =>
   Productions.grammar("root", rules.map) ?? { root: "root", rules: new Map([["root", empty]]) }
 
@@ -265,7 +265,7 @@ const opening = (type: string, name: string | null) => `<block type="${type}"${n
 const tagged = (type: string, name: string | null, inner: Node): Node =>
   sequence(text(opening(type, name)), inner, text(closing))
 
-/** Can this name be written in a tag and read back unchanged? */
+/** Returns true if a name can be written in a tag and read back unchanged. */
 const isTagged = (name: string): boolean =>
   name !== "" && !name.includes('"') && name.isWellFormed() && Blocks.strip(name) === name
 

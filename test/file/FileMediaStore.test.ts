@@ -238,7 +238,7 @@ describe("FileMediaStore, on disk", () => {
       const removed = prune(anew, media).pipe(Effect.provide(log))
       assert.deepStrictEqual(yield* removed, ["younger"])
       assert.deepStrictEqual(fs.readdirSync(`${directory}/Media/Runs`), ["original"])
-      assert.match(logged.join("\n"), /no run older than 'twin' is forgotten/)
+      assert.match(logged.join("\n"), /no run older than 'twin' is deleted/)
       fs.writeFileSync(journal, whole)
       assert.deepStrictEqual(yield* removed, [])
       yield* anew.remove(["twin"])
