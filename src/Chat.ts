@@ -26,7 +26,7 @@ import * as Contexts from "./internal/agent/runContext.ts"
 import { kept, lend, shelve, whole } from "./internal/chat/chatMedia.ts"
 import * as KeptSummary from "./internal/prompt/keptSummary.ts"
 import { limited, newRunId } from "./internal/kernel/environment.ts"
-import { reference, service } from "./internal/base/fiberContext.ts"
+import { referenceOf, serviceOf } from "./internal/base/foreignCode.ts"
 import { listOf } from "./internal/live/listeners.ts"
 import { partsOf } from "./internal/kernel/kernelParts.ts"
 import { Kernel, type Input, type OptionsFor, type ResumeOptions, type RunOptions } from "./Kernel.ts"
@@ -277,7 +277,7 @@ const again = <Options extends { readonly context?: unknown }>(
 const stateOf = (built: Context.Context<never>, runId: string): Effect.Effect<Option.Option<RunState>, StoreError> =>
   Effect.contextWith((here: Context.Context<never>) => {
     const store = Option.getOrUndefined(Context.getOption(built, RunStore))
-    return store === undefined || reference(built, here, PromptPipeline.PromptPipeline) === PromptPipeline.simple
+    return store === undefined || referenceOf(built, here, PromptPipeline.PromptPipeline) === PromptPipeline.simple
       ? Effect.succeedNone
       : store.load(runId)
   })
@@ -294,8 +294,8 @@ const pipelineOf = (kernel: Kernel["Service"]): Effect.Effect<PromptPipeline.Pro
   Effect.gen(function* () {
     const here = yield* Effect.context<never>()
     const built = partsOf(kernel) ?? here
-    const memory = service(built, here, Memory.Memory)
-    const chosen = reference(built, here, PromptPipeline.PromptPipeline)
+    const memory = serviceOf(built, here, Memory.Memory)
+    const chosen = referenceOf(built, here, PromptPipeline.PromptPipeline)
     if (memory === undefined || chosen !== PromptPipeline.simple) return undefined
     return yield* Effect.provideService(PromptPipeline.make({ sections: [Memory.section()] }), Memory.Memory, memory)
   })

@@ -15,10 +15,9 @@ import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { AgentId, TopicId } from "./Address.ts"
-import { closeOver } from "./internal/base/effects.ts"
-import { failureIn, messageOf } from "./internal/base/foreignValue.ts"
-import type { Mailbox } from "./internal/base/mailbox.ts"
-import * as Mailboxes from "./internal/base/mailbox.ts"
+import { closeOver, failureIn, messageOf } from "./internal/base/foreignCode.ts"
+import * as Streams from "./internal/base/streams.ts"
+import type { Mailbox } from "./internal/base/streams.ts"
 import { AgentIdConflict, AgentNotFoundError, HandlerError } from "./KernelError.ts"
 import * as Limits from "./Limits.ts"
 import type { Message } from "./Message.ts"
@@ -120,7 +119,7 @@ export const make: Effect.Effect<EventBusShape, never, Scope.Scope> = Effect.gen
     const subscription = Effect.flatMap(Limits.Limits, ({ liveEvents }) =>
       Effect.acquireRelease(
         Effect.sync(() => {
-          const mailbox = Mailboxes.make<RunEvent>({ limit: liveEvents, keep: isKept })
+          const mailbox = Streams.mailbox<RunEvent>({ limit: liveEvents, keep: isKept })
           if (isClosed) mailbox.end()
           else follow(followers, name, mailbox)
           return mailbox

@@ -11,33 +11,21 @@
  */
 
 import * as Schema from "effect/Schema"
-import * as Callables from "./internal/base/callablesErrors.ts"
-import * as Files from "./internal/base/filesErrors.ts"
-import * as Media from "./internal/base/mediaErrors.ts"
-import * as Models from "./internal/base/modelsErrors.ts"
-import * as Outside from "./internal/base/outsideErrors.ts"
-import * as Provider from "./internal/base/providerErrors.ts"
+import * as Model from "./internal/base/modelErrors.ts"
 import * as Run from "./internal/base/runErrors.ts"
+import * as Skill from "./internal/base/skillErrors.ts"
 import * as Store from "./internal/base/storeErrors.ts"
 import * as Words from "./internal/base/wordsErrors.ts"
 
 export * from "./internal/base/wordsErrors.ts"
 
-export * from "./internal/base/mediaErrors.ts"
-
-export * from "./internal/base/modelsErrors.ts"
-
-export * from "./internal/base/providerErrors.ts"
-
-export * from "./internal/base/callablesErrors.ts"
-
-export * from "./internal/base/filesErrors.ts"
-
-export * from "./internal/base/runErrors.ts"
-
 export * from "./internal/base/storeErrors.ts"
 
-export * from "./internal/base/outsideErrors.ts"
+export * from "./internal/base/modelErrors.ts"
+
+export * from "./internal/base/skillErrors.ts"
+
+export * from "./internal/base/runErrors.ts"
 
 /**
  * The schema of all errors.
@@ -51,33 +39,33 @@ export const KernelError = Schema.Union([
   Words.InvalidAddress,
   Words.UsageInvalid,
   Words.LimitExceeded,
-  Media.MediaConflict,
-  Media.MediaNotFound,
-  Media.MediaUnreadable,
-  Provider.ProviderError,
-  Models.InvalidModel,
-  Models.UnsupportedProvider,
-  Models.ProviderUnavailable,
-  Provider.ContextWindowExceeded,
-  Callables.ToolNameConflict,
-  Callables.ToolNotFound,
-  Callables.DefinitionInvalid,
-  Callables.CredentialMissing,
-  Callables.InvalidArguments,
-  Callables.AnswerPending,
-  Callables.SamplingRefused,
-  Callables.SkillSettingInvalid,
-  Callables.SkillResultInvalid,
-  Files.SkillFilesInvalid,
-  Files.SkillPackInvalid,
-  Files.SkillPackNotFound,
-  Files.SkillFileNotFound,
-  Files.FileTooLarge,
-  Files.InvalidSkillPath,
-  Files.TemplateError,
+  Store.MediaConflict,
+  Store.MediaNotFound,
+  Store.MediaUnreadable,
+  Model.ProviderError,
+  Model.InvalidModel,
+  Model.UnsupportedProvider,
+  Model.ProviderUnavailable,
+  Model.ContextWindowExceeded,
+  Skill.ToolNameConflict,
+  Skill.ToolNotFound,
+  Skill.DefinitionInvalid,
+  Skill.CredentialMissing,
+  Skill.InvalidArguments,
+  Skill.AnswerPending,
+  Skill.SamplingRefused,
+  Skill.SkillSettingInvalid,
+  Skill.SkillResultInvalid,
+  Skill.SkillFilesInvalid,
+  Skill.SkillPackInvalid,
+  Skill.SkillPackNotFound,
+  Skill.SkillFileNotFound,
+  Skill.FileTooLarge,
+  Skill.InvalidSkillPath,
+  Skill.TemplateError,
   Words.AgentConfigInvalid,
-  Outside.McpError,
-  Files.ConfigInvalid,
+  Run.McpError,
+  Skill.ConfigInvalid,
   Run.MaxStepsReached,
   Run.EmptyReplies,
   Run.LoopDetected,
@@ -102,11 +90,11 @@ export const KernelError = Schema.Union([
   Run.InFlightToolCalls,
   Run.RewindNotAllowed,
   Run.ApprovalNotFound,
-  Outside.AgentCrashError,
+  Run.AgentCrashError,
   Run.ReplayDiverged,
-  Outside.AgentNotFoundError,
-  Outside.HandlerError,
-  Outside.AgentIdConflict
+  Run.AgentNotFoundError,
+  Run.HandlerError,
+  Run.AgentIdConflict
 ])
 /**
  * One of the errors of kernai.
@@ -133,10 +121,10 @@ type ByTag = { readonly [E in typeof KernelError.Type as E["_tag"]]: E }
  * @since 0.2.0
  */
 export type ModelError =
-  | Models.InvalidModel
-  | Models.UnsupportedProvider
-  | Models.ProviderUnavailable
-  | Provider.ProviderError
+  | Model.InvalidModel
+  | Model.UnsupportedProvider
+  | Model.ProviderUnavailable
+  | Model.ProviderError
 
 /**
  * Fails when a model call, through its middleware, has no whole reply.
@@ -148,7 +136,7 @@ export type ModelError =
  * @category errors
  * @since 0.2.0
  */
-export type ModelCallError = Provider.ProviderError | Run.ExtensionFailed | Run.MiddlewareTermination
+export type ModelCallError = Model.ProviderError | Run.ExtensionFailed | Run.MiddlewareTermination
 
 /**
  * Fails when the host stops a run from outside, with `RunOptions.stop`. The run stays at its last stored record.
@@ -159,7 +147,7 @@ export type ModelCallError = Provider.ProviderError | Run.ExtensionFailed | Run.
  * @category errors
  * @since 0.2.0
  */
-export type StopError = Run.CancellationError | Outside.AgentCrashError
+export type StopError = Run.CancellationError | Run.AgentCrashError
 
 /**
  * Fails when a `PromptPipeline` cannot build a prompt.
@@ -176,10 +164,10 @@ export type StopError = Run.CancellationError | Outside.AgentCrashError
  * @since 0.2.0
  */
 export type PromptError =
-  | Provider.ContextWindowExceeded
-  | Files.TemplateError
-  | Files.SkillPackInvalid
-  | Provider.ProviderError
+  | Model.ContextWindowExceeded
+  | Skill.TemplateError
+  | Skill.SkillPackInvalid
+  | Model.ProviderError
   | Words.LimitExceeded
   | Store.StoreError
   | Run.ExtensionFailed
@@ -201,7 +189,7 @@ export type PromptError =
 export type SubmitError =
   | Words.AgentConfigInvalid
   | ModelError
-  | Media.MediaConflict
+  | Store.MediaConflict
   | Words.LimitExceeded
   | Store.RunExists
   | Store.ConcurrentAppendError

@@ -14,7 +14,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import { askPolicy, decided, effectOf, shows } from "./internal/policy/askPolicy.ts"
-import { closeOver } from "./internal/base/effects.ts"
+import { closeOver } from "./internal/base/foreignCode.ts"
 import { compile } from "./internal/policy/rules.ts"
 import { ConfigInvalid } from "./KernelError.ts"
 import type {

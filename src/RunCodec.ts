@@ -22,13 +22,12 @@ import * as Contents from "./Content.ts"
 import * as Codec from "./internal/words/contentCodec.ts"
 import * as Fault from "./internal/base/fault.ts"
 import { isJsonObject, type Json, jsonObject, type JsonObject } from "./internal/base/json.ts"
-import * as Checksum from "./internal/store/checksum.ts"
+import * as Storable from "./internal/base/storable.ts"
 import * as Legacy from "./internal/store/legacyRecords.ts"
 import * as Parts from "./internal/store/runParts.ts"
 import * as RunSchema from "./internal/store/runSchema.ts"
 import * as Wire from "./internal/store/runWire.ts"
 import * as Snapshot from "./internal/base/snapshot.ts"
-import * as Storable from "./internal/base/storable.ts"
 import { StoreError } from "./KernelError.ts"
 import type { RunRecord, RunState, Status } from "./RunState.ts"
 
@@ -141,7 +140,7 @@ export const fromContext: Effect.Effect<RunCodec> = Effect.map(Effect.serviceOpt
  * @since 0.1.0
  */
 export const encodeRecord = (record: RunRecord): Result.Result<string, StoreError> =>
-  Result.map(textOf(record), Checksum.seal)
+  Result.map(textOf(record), Storable.seal)
 
 const textOf = (record: RunRecord): Result.Result<string, StoreError> =>
   // Most records are built by the kernel itself and need no check.
@@ -159,10 +158,10 @@ const textOf = (record: RunRecord): Result.Result<string, StoreError> =>
 export const encodeRecords = (records: Arr.NonEmptyReadonlyArray<RunRecord>): Result.Result<string, StoreError> => {
   if (records.length === 1) return encodeRecord(records[0])
   return records.every(Wire.isOwn)
-    ? Result.succeed(Checksum.seal(JSON.stringify(Wire.records(format, records))))
+    ? Result.succeed(Storable.seal(JSON.stringify(Wire.records(format, records))))
     : Result.map(
         write(() => Wire.records(format, records)),
-        Checksum.seal
+        Storable.seal
       )
 }
 
@@ -175,7 +174,7 @@ export const encodeRecords = (records: Arr.NonEmptyReadonlyArray<RunRecord>): Re
 export const encodeState = (state: RunState, mark: Parts.Mark = start): Result.Result<string, StoreError> =>
   Result.map(
     write(() => Wire.part({ format, ...Parts.split(state, mark) })),
-    Checksum.seal
+    Storable.seal
   )
 
 /**
@@ -292,7 +291,7 @@ const json = (text: string): Result.Result<Json, StoreError> =>
 
 /** Parses a text and checks its checksum, which older texts lack. */
 const opened = (text: string): Result.Result<Json, StoreError> =>
-  Checksum.check(text) === "wrong" ? corrupt("its checksum is wrong") : json(text)
+  Storable.check(text) === "wrong" ? corrupt("its checksum is wrong") : json(text)
 
 /** Upgrades JSON of an older format, and refuses a newer one. */
 const upgraded = (value: Json, upgrade: (value: JsonObject) => JsonObject): Result.Result<Json, StoreError> => {

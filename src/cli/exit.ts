@@ -9,7 +9,7 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type { Refusal } from "../internal/base/files.ts"
-import { withVendorWords } from "../internal/base/vendorLine.ts"
+import { withVendorWords } from "../internal/base/failedCall.ts"
 import { excerpt } from "./terminalText.ts"
 
 export const Codes = {

@@ -17,7 +17,7 @@ import type { PlatformError } from "effect/PlatformError"
 import * as Pull from "effect/Pull"
 import type * as Scope from "effect/Scope"
 import { inMadeFolder } from "../internal/base/files.ts"
-import * as Mailbox from "../internal/base/mailbox.ts"
+import * as Streams from "../internal/base/streams.ts"
 import * as Limits from "../Limits.ts"
 import * as Recorder from "../Recorder.ts"
 
@@ -45,7 +45,7 @@ export const make = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Recorder.Sink, PlatformError, FileSystem.FileSystem | Scope.Scope> {
   const { cleanUpTimeout } = yield* Limits.Limits
   const file = yield* openAtEnd(path)
-  const mailbox = Mailbox.make<Recorder.Entry>({ limit: options?.limit ?? 10_000, keep: () => false })
+  const mailbox = Streams.mailbox<Recorder.Entry>({ limit: options?.limit ?? 10_000, keep: () => false })
   const writer = write(file, mailbox)
   yield* Effect.acquireRelease(Effect.forkDetach(writer), (fiber) =>
     Effect.suspend(() => {
@@ -83,7 +83,7 @@ const openAtEnd = Effect.fnUntraced(function* (path: string) {
 
 const newline = 10
 
-const write = (file: FileSystem.File, mailbox: Mailbox.Mailbox<Recorder.Entry>): Effect.Effect<void> => {
+const write = (file: FileSystem.File, mailbox: Streams.Mailbox<Recorder.Entry>): Effect.Effect<void> => {
   const encoder = new TextEncoder()
   let failed = 0
   let told = 0

@@ -6,7 +6,7 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import { monotonic } from "../../internal/base/monotonic.ts"
+import { monotonic } from "../../internal/base/time.ts"
 
 /** The pulse of a process. */
 export interface Pulse {

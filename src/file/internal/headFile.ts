@@ -11,7 +11,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { randomUUID } from "node:crypto"
-import * as Checksum from "../../internal/store/checksum.ts"
+import * as Storable from "../../internal/base/storable.ts"
 import type { Part } from "../../internal/store/marks.ts"
 import type { StoreError } from "../../KernelError.ts"
 import * as RunCodec from "../../RunCodec.ts"
@@ -33,7 +33,7 @@ export const read = Effect.fnUntraced(function* (
 ): Effect.fn.Return<KeptHead | undefined> {
   const text = yield* Effect.orElseSucceed(readIfThere(files, `${path}.json`), () => undefined)
   if (text === undefined) return undefined
-  const kept = Checksum.check(text) === "right" ? Result.getOrUndefined(decode(text)) : undefined
+  const kept = Storable.check(text) === "right" ? Result.getOrUndefined(decode(text)) : undefined
   if (kept === undefined) return undefined
   const status = Result.getOrUndefined(RunCodec.decodeStatus(JSON.stringify(kept.status)))
   if (status === undefined) return undefined
@@ -49,7 +49,7 @@ export const write = (
   bytes: number
 ): Effect.Effect<void, PlatformError> => {
   const { parentRunId, ...rest } = head
-  const text = Checksum.seal(
+  const text = Storable.seal(
     JSON.stringify({ format: RunCodec.format, ...rest, parentRunId: parentRunId ?? null, bytes }, undefined, 2) + "\n"
   )
   return Effect.acquireUseRelease(

@@ -4,7 +4,7 @@
 
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { attempt, field } from "../base/foreignValue.ts"
+import { attempt, field } from "../base/foreignCode.ts"
 
 /** A setting with a type that it cannot have. */
 export interface Misshapen {

@@ -2,7 +2,7 @@
  * JSON that stores accept: written as JSON text, it reads back equal.
  *
  * Anything else (undefined, NaN, a Date, bytes, a cycle) is refused, and so is JSON that nests too deep to be read
- * again.
+ * again. A checksum in the text detects damage by a disk or a copy, which is then never read as another state.
  */
 
 import * as Schema from "effect/Schema"
@@ -64,6 +64,23 @@ export const JsonObject: Schema.Codec<json.JsonObject> = Schema.declare(
   { expected: "a JSON object" }
 )
 
+/**
+ * Adds its checksum to a text, as the first field.
+ *
+ * The text is a JSON object, or a list that begins with one. The checksum covers the text without it.
+ */
+export const seal = (text: string): string => {
+  const start = startOf(text)
+  return `${text.slice(0, start)}"sum":"${hex(crc(text, start, start))}",${text.slice(start)}`
+}
+
+/** Whether the checksum of a text is right, wrong, or absent, as in older texts. */
+export const check = (text: string): "right" | "wrong" | "none" => {
+  const start = startOf(text)
+  if (!text.startsWith('"sum":"', start) || !text.startsWith('",', start + 15)) return "none"
+  return text.slice(start + 7, start + 15) === hex(crc(text, start, start + 17)) ? "right" : "wrong"
+}
+
 const gradeList = (list: ReadonlyArray<unknown>, left: number): Grade => {
   let worst: Grade = 1
   // By index, because iteration skips holes.
@@ -87,3 +104,25 @@ const gradeRecord = (record: object, left: number): Grade => {
   }
   return worst
 }
+
+const startOf = (text: string): number => (text.startsWith("[") ? 2 : 1)
+
+const hex = (sum: number): string => (sum >>> 0).toString(16).padStart(8, "0")
+
+/** CRC-32 of a text without the part between two positions, over the non-zero bytes of its UTF-16 units. */
+const crc = (text: string, start: number, end: number): number => {
+  let sum = -1
+  for (let index = 0; index < text.length; index++) {
+    if (index === start) index = end
+    const unit = text.charCodeAt(index)
+    sum = (table[(sum ^ unit) & 255] ?? 0) ^ (sum >>> 8)
+    if (unit > 255) sum = (table[(sum ^ (unit >>> 8)) & 255] ?? 0) ^ (sum >>> 8)
+  }
+  return ~sum
+}
+
+const table = Int32Array.from({ length: 256 }, (_, byte) => {
+  let entry = byte
+  for (let bit = 0; bit < 8; bit++) entry = entry & 1 ? (entry >>> 1) ^ 0xedb88320 : entry >>> 1
+  return entry
+})

@@ -1,5 +1,6 @@
 /**
- * Streams with as little as possible between their pulls, as each token of a reply passes through on its own.
+ * Streams with as little as possible between their pulls, as each token of a reply passes through on its own; and a
+ * mailbox between a synchronous producer and one consumer.
  */
 
 import * as Arr from "effect/Array"
@@ -90,3 +91,141 @@ export const latest = <A>(
     Effect.addFinalizer(() => PubSub.shutdown(ref.pubsub)),
     Stream.buffer(SubscriptionRef.changes(ref), { capacity: 16, strategy: "sliding" })
   )
+
+/**
+ * A mailbox with one consumer.
+ *
+ * `offer` never waits: it stores a value and wakes a sleeping consumer once. The consumer takes all stored values as one
+ * array. Above `limit` stored values, the oldest ones that `keep` does not protect are dropped.
+ */
+export interface Mailbox<in out A, in out E = never> {
+  /** Stores a value. Does nothing after the mailbox has ended. */
+  readonly offer: (value: A) => void
+  /** Ends the mailbox: the consumer takes what is stored, then the end. */
+  readonly end: () => void
+  /** Ends the mailbox with a cause: the consumer takes what is stored, then the cause. */
+  readonly fail: (cause: Cause.Cause<E>) => void
+  /** Takes all stored values, waiting for the first. */
+  readonly take: Pull.Pull<Arr.NonEmptyReadonlyArray<A>, E>
+  /** A stream of everything taken. */
+  readonly stream: Stream.Stream<A, E>
+  /** Runs `body` and wakes the consumer once, at once, for all values it offered. */
+  readonly batch: <B>(body: () => B) => B
+  /** Would another unprotected value drop one? If so, a producer should yield. */
+  readonly isFull: () => boolean
+  /** How many values have been dropped. */
+  readonly dropped: () => number
+}
+
+/** Creates a mailbox for `limit` values. Values for which `keep` returns true are never dropped. */
+export const mailbox = <A, E = never>(options: {
+  readonly limit: number
+  readonly keep: (value: A) => boolean
+}): Mailbox<A, E> => {
+  const stored = new Stored(options.limit, options.keep)
+  let wake: ((next: Effect.Effect<Arr.NonEmptyReadonlyArray<A>, E | Cause.Done>) => void) | undefined
+  let isBatch = false
+  let exit: Effect.Effect<never, E | Cause.Done> | undefined
+
+  // The values are taken when this runs, so a consumer interrupted before that leaves them to the next `take`. It leaves
+  // its `resume` behind too; calling that does nothing.
+  const take: Pull.Pull<Arr.NonEmptyReadonlyArray<A>, E> = Effect.callback((resume) => {
+    const values = stored.drain()
+    if (values !== undefined) resume(Effect.succeed(values))
+    else if (exit !== undefined) resume(exit)
+    else wake = resume
+  })
+
+  const takeLater = Effect.andThen(Effect.yieldNow, take)
+
+  /** Wakes a sleeping consumer. */
+  const notify = (next: typeof take): void => {
+    const resume = wake
+    wake = undefined
+    resume?.(next)
+  }
+
+  const close = (reason: Effect.Effect<never, E | Cause.Done>): void => {
+    if (exit !== undefined) return
+    exit = reason
+    notify(takeLater)
+  }
+
+  return {
+    offer: (value) => {
+      if (exit !== undefined) return
+      stored.add(value)
+      // The consumer runs once the producer yields, and takes everything stored by then.
+      if (wake !== undefined && !isBatch) notify(takeLater)
+    },
+    batch: (body) => {
+      if (isBatch) return body()
+      isBatch = true
+      try {
+        return body()
+      } finally {
+        isBatch = false
+        if (wake !== undefined && stored.size > 0) notify(take)
+      }
+    },
+    end: () => close(Cause.done()),
+    fail: (cause) => close(Effect.failCause(cause)),
+    take,
+    stream: Stream.fromPull(Effect.succeed(take)),
+    isFull: () => stored.size >= options.limit,
+    dropped: () => stored.dropped
+  }
+}
+
+/** Stored values. Above the limit, the oldest values that `keep` does not protect are dropped. */
+class Stored<A> {
+  dropped = 0
+  readonly #limit: number
+  readonly #keep: (value: A) => boolean
+  #values: Arr.NonEmptyArray<A> | undefined
+  #bound: number
+
+  constructor(limit: number, keep: (value: A) => boolean) {
+    this.#limit = limit
+    this.#keep = keep
+    this.#bound = slack(limit)
+  }
+
+  get size(): number {
+    return this.#values?.length ?? 0
+  }
+
+  add(value: A): void {
+    if (this.#values === undefined) this.#values = [value]
+    else this.#values.push(value)
+    if (this.#values.length <= this.#bound) return
+    this.#trim()
+    this.#bound = slack(Math.max(this.#limit, this.size))
+  }
+
+  drain(): Arr.NonEmptyReadonlyArray<A> | undefined {
+    this.#trim()
+    const values = this.#values
+    this.#values = undefined
+    this.#bound = slack(this.#limit)
+    return values
+  }
+
+  #trim(): void {
+    const values = this.#values
+    if (values === undefined || values.length <= this.#limit) return
+    let excess = values.length - this.#limit
+    const kept = values.filter((value) => {
+      if (excess === 0 || this.#keep(value)) return true
+      excess -= 1
+      return false
+    })
+    this.dropped += values.length - kept.length
+    this.#values = isNonEmpty(kept) ? kept : undefined
+  }
+}
+
+/** Trimming a quarter at a time costs a few steps per value; trimming one by one would copy the buffer each time. */
+const slack = (size: number): number => size + (size >> 2)
+
+const isNonEmpty = <A>(values: Array<A>): values is Arr.NonEmptyArray<A> => values.length > 0

@@ -27,10 +27,9 @@ import type { AnySkill } from "../../Skill.ts"
 import type { SkillRegistry } from "../../SkillRegistry.ts"
 import { levelsOf } from "../agent/team.ts"
 import { randomId } from "../base/ids.ts"
-import { extensionError, guarded, isSound } from "../base/effects.ts"
+import { extensionError, guarded, isSound, referenceOf } from "../base/foreignCode.ts"
 import { patient } from "../store/patientStore.ts"
 import { soundMedia, soundRuns } from "../store/soundStore.ts"
-import { reference } from "../base/fiberContext.ts"
 import type { Sink } from "../live/listeners.ts"
 import { LiveTree, treesOf } from "../live/liveTree.ts"
 import { membersOf } from "../run/members.ts"
@@ -104,21 +103,21 @@ export const withEnvironment = <Output, S extends AnySkill<unknown>, R, A, E>(
       }
       return body(environment, () => newRunId(random)).pipe(
         Effect.provideService(Limits, limits),
-        Effect.provideService(ForbidReal, reference(built, current, ForbidReal))
+        Effect.provideService(ForbidReal, referenceOf(built, current, ForbidReal))
       )
     })
   })
 
 /** What the host of the kernel, or of this run, adds around its steps. */
 const extensionsOf = (built: Built, current: Context.Context<never>) => ({
-  hooks: reference(built, current, Hooks),
-  middleware: reference(built, current, Middleware),
+  hooks: referenceOf(built, current, Hooks),
+  middleware: referenceOf(built, current, Middleware),
   policy: Policy.among(built, current),
-  pipeline: reference(built, current, PromptPipeline),
-  builder: reference(built, current, InstructionBuilder),
-  counter: reference(built, current, TokenCounter),
+  pipeline: referenceOf(built, current, PromptPipeline),
+  builder: referenceOf(built, current, InstructionBuilder),
+  counter: referenceOf(built, current, TokenCounter),
   telemetry: telemetryOf(built, current),
-  redactor: soundRedactor(reference(built, current, Redaction))
+  redactor: soundRedactor(referenceOf(built, current, Redaction))
 })
 
 const spawn = spawner(resume)

@@ -14,10 +14,9 @@ import type { Media } from "../../Media.ts"
 import type { RunEvent } from "../../RunEvent.ts"
 import { isStreamed } from "../../RunEvent.ts"
 import type { AnySkill } from "../../Skill.ts"
-import { attempt } from "../base/foreignValue.ts"
-import * as Mailbox from "../base/mailbox.ts"
-import type { Input } from "../../RunOptions.ts"
+import { attempt } from "../base/foreignCode.ts"
 import * as Streams from "../base/streams.ts"
+import type { Input } from "../../RunOptions.ts"
 
 /** Receives the events of a run. */
 export interface Sink {
@@ -44,7 +43,7 @@ export const events = <Output, S extends AnySkill<unknown>, E extends KernelErro
   Streams.begin((scope) =>
     Effect.gen(function* () {
       const { liveEvents } = yield* Limits
-      const mailbox = Mailbox.make<RunEvent, Exclude<E, Rest>>({
+      const mailbox = Streams.mailbox<RunEvent, Exclude<E, Rest>>({
         limit: liveEvents,
         keep: (event) => !isStreamed(event)
       })

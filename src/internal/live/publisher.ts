@@ -9,7 +9,7 @@ import { guard, Recorder, type Sink as EventSink } from "../../Recorder.ts"
 import { Redaction, type Redactor } from "../../Redaction.ts"
 import type { RunEvent } from "../../RunEvent.ts"
 import { deep } from "../base/redact.ts"
-import { reference, service } from "../base/fiberContext.ts"
+import { referenceOf, serviceOf } from "../base/foreignCode.ts"
 import { type Sink, silent } from "./listeners.ts"
 import type { Publish } from "./liveTree.ts"
 import { soundRedactor } from "./soundRedactor.ts"
@@ -21,13 +21,13 @@ export const publisher = (
   sink: Sink,
   toAddress: (agent: string) => AgentId
 ): Publish | undefined => {
-  const recorder = reference(built, current, Recorder)
-  const bus = service(built, current, EventBus)
+  const recorder = referenceOf(built, current, Recorder)
+  const bus = serviceOf(built, current, EventBus)
   const all: ReadonlyArray<Publish> = [
     ...(sink === silent ? [] : [sink.publish]),
     ...(recorder === undefined
       ? []
-      : [guard(cleaned(recorder, soundRedactor(reference(built, current, Redaction)))).record]),
+      : [guard(cleaned(recorder, soundRedactor(referenceOf(built, current, Redaction)))).record]),
     ...(bus === undefined ? [] : [toBus(bus, toAddress)])
   ]
   const [first, second] = all

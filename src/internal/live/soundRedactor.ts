@@ -3,7 +3,7 @@
  */
 
 import type { Redactor } from "../../Redaction.ts"
-import { attempt } from "../base/foreignValue.ts"
+import { attempt } from "../base/foreignCode.ts"
 
 /** A redactor that always returns a text. One that cannot withholds the whole. */
 export const soundRedactor = (redactor: Redactor | undefined): Redactor | undefined => {

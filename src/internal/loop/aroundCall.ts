@@ -5,7 +5,7 @@
 import type * as Effect from "effect/Effect"
 import type { Call, CallResult } from "../../Call.ts"
 import type { ToolEffect, ToolRun } from "../../Middleware.ts"
-import { extensionError, guarded } from "../base/effects.ts"
+import { extensionError, guarded } from "../base/foreignCode.ts"
 import { stepOf } from "../state/state.ts"
 import type { Run } from "../run/run.ts"
 import { shown } from "../run/shown.ts"

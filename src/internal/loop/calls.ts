@@ -8,7 +8,7 @@
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import type { Call, CallResult } from "../../Call.ts"
-import { begin } from "../base/effects.ts"
+import { begin } from "../base/foreignCode.ts"
 import { unanswered, unreviewed } from "../state/turnFold.ts"
 import { defer, deferred, pause, settle, stopDeferred } from "./askHooks.ts"
 import { isAsking } from "../target/callAsks.ts"

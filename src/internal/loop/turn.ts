@@ -7,7 +7,7 @@
 
 import * as Effect from "effect/Effect"
 import { EmptyReplies, LoopDetected } from "../../KernelError.ts"
-import { observed } from "../base/effects.ts"
+import { observed } from "../base/foreignCode.ts"
 import { turnLog } from "../state/state.ts"
 import { complete, hookArgs, obeyOnce, settle, settled } from "./askHooks.ts"
 import { recordPrompt } from "./buildPrompt.ts"

@@ -11,7 +11,7 @@ import type { Limits } from "../../Limits.ts"
 import * as Policy from "../../Policy.ts"
 import type { AnySkill } from "../../Skill.ts"
 import { askPolicy, decided } from "./askPolicy.ts"
-import { inTime } from "../base/effects.ts"
+import { inTime } from "../base/foreignCode.ts"
 import { paramsOf } from "../skill/skillInput.ts"
 
 /**

@@ -8,7 +8,7 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { Decision, PolicyCall, PolicyScope, PolicyShape } from "./decision.ts"
-import { passedOver } from "../base/effects.ts"
+import { passedOver } from "../base/foreignCode.ts"
 
 /** Asks a policy about a call. */
 export const askPolicy = (policy: Pick<PolicyShape, "authorize">, call: PolicyCall): Effect.Effect<Decision> =>

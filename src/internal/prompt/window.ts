@@ -9,7 +9,7 @@ import type { Compaction, Prompt, PromptContext } from "./promptTypes.ts"
 import type { Expense } from "../../Usage.ts"
 import { compact } from "./compaction.ts"
 import * as KeptSummary from "./keptSummary.ts"
-import { passedOver } from "../base/effects.ts"
+import { passedOver } from "../base/foreignCode.ts"
 import { deep } from "../base/redact.ts"
 import * as Tokens from "./tokenEstimate.ts"
 

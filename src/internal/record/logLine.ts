@@ -7,7 +7,7 @@
 
 import type { RunEvent } from "../../RunEvent.ts"
 import { quote } from "../base/text.ts"
-import { vendorLine } from "../base/vendorLine.ts"
+import { vendorLine } from "../base/failedCall.ts"
 
 /** Returns the line of an event, or undefined for events that are not logged. */
 export const line = (event: RunEvent, debug: boolean): string | undefined => {

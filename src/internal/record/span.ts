@@ -12,7 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Metric from "effect/Metric"
 import type * as Tracer from "effect/Tracer"
-import { field, hasTag, isA, reasonIn, tagOf } from "../base/foreignValue.ts"
+import { field, hasTag, isA, reasonIn, tagOf } from "../base/foreignCode.ts"
 import { names } from "./genAi.ts"
 
 /** Values of span attributes; those that are undefined are left out. */

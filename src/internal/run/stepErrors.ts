@@ -24,7 +24,7 @@ import type {
   StopError,
   StoreError
 } from "../../KernelError.ts"
-import { isSound } from "../base/effects.ts"
+import { isSound } from "../base/foreignCode.ts"
 import type { FlushError } from "../store/patientStore.ts"
 
 /** Asking a hook, and doing what it asks for. */

@@ -15,7 +15,7 @@ import type { RunRecord, RunState } from "../../RunState.ts"
 import { advance } from "../../RunState.ts"
 import { journalStatus } from "./runHead.ts"
 import type { Claim, RunHead } from "./runStoreTypes.ts"
-import { timeSpan } from "../base/timeSpan.ts"
+import { timeSpan } from "../base/time.ts"
 
 /**
  * Returns the error for records that no store accepts: they belong to several runs, or do not lead to `state` one by

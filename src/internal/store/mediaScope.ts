@@ -17,7 +17,7 @@ import * as Limits from "../../Limits.ts"
 import * as Media from "../../Media.ts"
 import type { MediaStoreShape, StoredMedia } from "./mediaStoreTypes.ts"
 import * as MediaFile from "../words/mediaFile.ts"
-import { isHiccup } from "../base/transient.ts"
+import { isHiccup } from "../base/failedCall.ts"
 import * as Storable from "../base/storable.ts"
 
 /** Media by id. */

@@ -15,7 +15,7 @@ import type { PhaseEvent } from "../../RunEvent.ts"
 import type { RunRecord, RunState } from "../../RunState.ts"
 import type { Claim, Lease, RunFilter, RunHead, RunStoreShape } from "./runStoreTypes.ts"
 import { isEmpty } from "../base/json.ts"
-import * as Mailbox from "../base/mailbox.ts"
+import * as Streams from "../base/streams.ts"
 import { open } from "../state/state.ts"
 import * as Cancellations from "./cancellations.ts"
 import * as Ended from "./endedRuns.ts"
@@ -61,7 +61,7 @@ interface Held extends Omit<Lease, "isLive"> {
 interface Follower {
   readonly runId: string
   readonly from: number
-  readonly mailbox: Mailbox.Mailbox<RunRecord>
+  readonly mailbox: Streams.Mailbox<RunRecord>
 }
 
 /** Creates an empty store, which drops the oldest ended runs beyond its limits. Its leases follow `clock`. */
@@ -181,7 +181,7 @@ const recordsOf = (run: Kept | undefined, from: number): ReadonlyArray<RunRecord
 const follow = (runs: Runs, runId: string, from: number): Effect.Effect<Follower, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.sync(() => {
-      const mailbox = Mailbox.make<RunRecord>({ limit: Infinity, keep: () => true })
+      const mailbox = Streams.mailbox<RunRecord>({ limit: Infinity, keep: () => true })
       const follower = { runId, from, mailbox }
       if (runs.isOver) mailbox.end()
       offer(follower, recordsOf(runs.kept.get(runId), from))

@@ -9,7 +9,7 @@ import { type KernelError, StoreError } from "../../KernelError.ts"
 import type * as MediaStore from "../../MediaStore.ts"
 import type * as RunStore from "../../RunStore.ts"
 import { shareOffers } from "./offers.ts"
-import { guarded, guardedStream, isSound, passedOver } from "../base/effects.ts"
+import { guarded, guardedStream, isSound, passedOver } from "../base/foreignCode.ts"
 
 /** Wraps a store of runs. */
 export const soundRuns = (store: RunStore.RunStoreShape): RunStore.RunStoreShape => {

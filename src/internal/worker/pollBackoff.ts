@@ -9,7 +9,7 @@ import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import type { Phase, RunRecord } from "../../RunState.ts"
 import type { RunHead, RunStore, StoreError } from "../../RunStore.ts"
-import { passing } from "../base/transient.ts"
+import { passing } from "../base/failedCall.ts"
 
 /**
  * Whether a run may be claimed: after a wait, in milliseconds from its last record; no more, after this many attempts;

@@ -9,7 +9,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
 import type { RunHead, RunStatus, RunStoreShape, StoreError } from "../../RunStore.ts"
-import { passedOver } from "../base/effects.ts"
+import { passedOver } from "../base/foreignCode.ts"
 
 /** Runs to look at. */
 export interface Pages {

@@ -12,7 +12,7 @@ import type { ResumeOptions } from "../../Kernel.ts"
 import { ConfigInvalid, type ResumeError, type ToolNotFound } from "../../KernelError.ts"
 import type { RunHead, RunStore } from "../../RunStore.ts"
 import type { AnySkill } from "../../Skill.ts"
-import { timeSpan } from "../base/timeSpan.ts"
+import { timeSpan } from "../base/time.ts"
 
 // ---------------------------------------------------------------- checking
 

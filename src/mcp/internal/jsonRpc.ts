@@ -21,7 +21,7 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Bounds from "../../internal/base/bounds.ts"
-import { begin } from "../../internal/base/effects.ts"
+import { begin } from "../../internal/base/foreignCode.ts"
 import { isRecord, own, parseJson } from "../../internal/base/json.ts"
 import type { Limits } from "../../Limits.ts"
 
