@@ -55,7 +55,7 @@ export interface Options {
 }
 
 /**
- * Creates a provider that asks this model, or the one a function returns for the requested id.
+ * Creates a provider that calls this model, or the one a function returns for the requested id.
  *
  * @example
  * const provider = AiSdkProvider.fromModel((id) => groq(id), { name: "groq" })
@@ -124,8 +124,8 @@ export const fromPackage = (key: string): Effect.Effect<ProviderShape, ProviderU
   Effect.map(Packages.load(key), (model) => fromModel((id) => model(id), { name: key }))
 
 /**
- * One adapter for each key of the model strings that has a package:
- * `HttpModelRegistry.layerWith(AiSdkProvider.adapters)` asks every vendor through its AI SDK package.
+ * One adapter for each provider key that has a package: `HttpModelRegistry.layerWith(AiSdkProvider.adapters)` calls
+ * every vendor through its AI SDK package.
  *
  * @category models
  * @since 0.1.0
@@ -165,7 +165,7 @@ const readerOf =
     })
   }
 
-// The option takes a level of thinking, not a token budget.
+// The option is a level of thinking, not a token budget.
 const takes: NonNullable<ProviderShape["takes"]> = ({ generation }) => {
   const { budget: _, ...thinking } = generation.thinking ?? {}
   return generation.thinking === undefined ? generation : { ...generation, thinking }
@@ -209,7 +209,7 @@ const toOptions = (
 // ---------------------------------------------------------------- the reply
 
 const reader = (name: string, clock: Clock.Clock) => (reply: Reply) => {
-  const teller = Foreign.makeTeller(name, reply)
+  const collector = Foreign.makeCollector(name, reply)
   const passedOver = new Set<string>()
   return (part: unknown): Fault | undefined => {
     if (!isFields(part)) return { reason: "invalid_response", note: "no part" }
@@ -220,27 +220,27 @@ const reader = (name: string, clock: Clock.Clock) => (reply: Reply) => {
         reply.text(string(part, "delta") ?? "")
         return undefined
       case "reasoning-start":
-        teller.note(id, metadata)
+        collector.note(id, metadata)
         return undefined
       case "reasoning-delta":
         reply.thinking(string(part, "delta") ?? "")
-        teller.note(id, metadata)
+        collector.note(id, metadata)
         return undefined
       case "reasoning-end":
-        teller.endThinking(id, metadata)
+        collector.endThinking(id, metadata)
         return undefined
       case "tool-input-start":
         // Tools that the vendor runs itself are left out.
         if (part["providerExecuted"] === true) passedOver.add(id)
-        else teller.begin(id, string(part, "toolName") ?? "")
+        else collector.begin(id, string(part, "toolName") ?? "")
         return undefined
       case "tool-input-delta":
-        teller.params(id, string(part, "delta") ?? "")
+        collector.params(id, string(part, "delta") ?? "")
         return undefined
       case "tool-call": {
         const callId = string(part, "toolCallId") ?? ""
         if (part["providerExecuted"] === true || passedOver.has(callId)) return undefined
-        teller.end(callId, string(part, "toolName") ?? "", part["input"], metadata)
+        collector.end(callId, string(part, "toolName") ?? "", part["input"], metadata)
         return undefined
       }
       case "file":
@@ -262,7 +262,7 @@ const reader = (name: string, clock: Clock.Clock) => (reply: Reply) => {
   }
 }
 
-/** Returns bytes or base64 unchanged. Nothing is fetched here, so an address yields nothing. */
+/** Returns bytes or base64 unchanged, and an empty text for an address, since nothing is fetched here. */
 const fileData = (data: unknown): string | Uint8Array => {
   const inner = isFields(data) && !(data instanceof Uint8Array) ? data["data"] : data
   return typeof inner === "string" || inner instanceof Uint8Array ? inner : ""
@@ -278,7 +278,7 @@ const finishReason = (given: unknown, hasCalls: boolean): FinishReason => {
 
 const isReason = (value: unknown): value is FinishReason => reasons.has(value)
 
-/** Usage comes in groups, or field by field in version 2. */
+/** Converts usage, which is grouped, or flat in version 2. */
 const toUsage = (usage: Fields | undefined): ReportedUsage => {
   const input = fields(usage, "inputTokens")
   const output = fields(usage, "outputTokens")
@@ -301,7 +301,7 @@ const toUsage = (usage: Fields | undefined): ReportedUsage => {
 
 // ---------------------------------------------------------------- errors
 
-/** Classifies an error of the AI SDK. Its message may repeat a prompt or a key, so only developers see it. */
+/** Classifies an error of the AI SDK. Its message may quote a prompt or a key, so only developers see it. */
 const faultOf = (error: unknown, clock: Clock.Clock): Fault =>
   isFields(error) ? { ...meaningOf(error, clock), vendor: wordsIn(error) } : { reason: "unknown" }
 
@@ -327,7 +327,7 @@ const meaningOf = (error: Fields, clock: Clock.Clock): Fault => {
   return { reason: name === "TypeError" ? "disconnected" : "unknown" }
 }
 
-// The vendor's answer stands beside the status, as an object or as text.
+// The error carries the vendor's response as an object or as text.
 const documentOf = (error: Fields): unknown => error["data"] ?? parse(string(error, "responseBody") ?? "")
 
 const wordsIn = (error: Fields): VendorWords => {

@@ -12,8 +12,8 @@ import { ofText } from "../internal/prompt/tokenEstimate.ts"
 import { TokenCounter, type TokenCount } from "../PromptPipeline.ts"
 
 /**
- * Counts the tokens of prompts with the tokenizer in context. If it fails, the failure is logged and the tokens of the
- * text are estimated as a quarter of its bytes.
+ * Counts the tokens of prompts with the tokenizer in context. If it fails, the failure is logged and the count is
+ * estimated as a quarter of the text's bytes.
  *
  * @category layers
  * @since 0.1.0

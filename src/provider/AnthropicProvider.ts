@@ -1,9 +1,9 @@
 /**
  * Claude, over the Messages API.
  *
- * System text is sent beside the messages. All other messages keep their order and are never merged, except that the
- * results of one turn's native calls share a message, as the API requires. Thinking is returned, with its signature,
- * only to the model that wrote it.
+ * System text is sent apart from the messages. All other messages keep their order and are never merged, except that
+ * the results of one turn's native calls share a message, as the API requires. Thinking is sent back, with its
+ * signature, only to the model that wrote it.
  *
  * @since 0.1.0
  */
@@ -21,7 +21,7 @@ import { media, name, takes, toBody, toMessage } from "./internal/anthropicReque
 import { fromEnvironment, layerOf, requireKey } from "./internal/configured.ts"
 
 /**
- * How to reach the Messages API.
+ * Options of the provider.
  *
  * @category models
  * @since 0.1.0
@@ -72,7 +72,8 @@ export const fromConfig: Effect.Effect<ProviderShape, ProviderUnavailable, HttpC
 })
 
 /**
- * Provides the provider from the environment. Fails without a key, and names the missing variable.
+ * Provides the provider from the environment. Without a key, fails with `ProviderUnavailable`, which names the missing
+ * variable.
  *
  * @category layers
  * @since 0.1.0

@@ -10,7 +10,7 @@ import * as Layer from "effect/Layer"
 import * as Memory from "../Memory.ts"
 
 /**
- * Makes every memory under this layer compare by meaning, whatever store keeps it.
+ * Makes every memory under this layer compare by meaning, whatever its store.
  *
  * @example
  * SqlMemory.layer().pipe(Layer.provide(EmbeddingMemory.embedder))

@@ -29,7 +29,7 @@ import type { Reply } from "./internal/replyParts.ts"
 import { Signatures } from "./internal/signatures.ts"
 
 /**
- * How to reach Gemini.
+ * Options of the provider.
  *
  * @category models
  * @since 0.1.0
@@ -66,7 +66,8 @@ export const fromConfig: Effect.Effect<ProviderShape, ProviderUnavailable, HttpC
 })
 
 /**
- * Provides the provider from the environment. Fails without a key, and names the missing variable.
+ * Provides the provider from the environment. Without a key, fails with `ProviderUnavailable`, which names the missing
+ * variable.
  *
  * @category layers
  * @since 0.1.0
@@ -165,7 +166,7 @@ const toPart = (piece: Extract<Piece, { readonly kind: "text" | "media" }>): Jso
         ...("url" in piece.source ? { uri: piece.source.url } : { data: piece.source.data })
       }
 
-// The option takes a level of thinking, not a token budget.
+// The option is a level of thinking, not a token budget.
 const takes: NonNullable<ProviderShape["takes"]> = ({ generation }) => {
   const { budget: _, ...thinking } = generation.thinking ?? {}
   return generation.thinking === undefined ? generation : { ...generation, thinking }
@@ -208,7 +209,7 @@ const toBody = (request: Request, messages: ReadonlyArray<WireSteps>): string =>
 
 const failed = (told: Fields | undefined): Fault => Google.fault(told, 500)
 
-/** The calls that Google runs. Each is told in two steps: the call and its result. */
+/** The calls that Google runs. Each arrives as two steps: the call and its result. */
 class Hosted {
   readonly #reply: Reply
   readonly #steps = new Map<string, Fields>()
@@ -314,7 +315,7 @@ const beginCall = (reply: Reply, key: string, step: Fields | undefined): void =>
   if (signature !== undefined) reply.endThinking({ [name]: { signature, callId } })
 }
 
-/** Media, whose data may arrive in pieces after they were announced. */
+/** Media whose data may arrive in pieces after their announcement. */
 class MediaPieces {
   readonly #reply: Reply
   readonly #media = new Map<string, { readonly mediaType: string | undefined; readonly data: string }>()
@@ -338,7 +339,7 @@ class MediaPieces {
     if (made !== undefined) this.#reply.file(made.mediaType, made.data)
   }
 
-  /** Reports media whose steps never stopped. */
+  /** Reports the media of steps that never ended. */
   endAll(): void {
     for (const key of this.#media.keys()) this.end(key)
   }

@@ -1,7 +1,7 @@
 /**
  * Gemini, over generateContent.
  *
- * Replies end with the body, without an end mark, so a reply counts as complete once it has a finish reason.
+ * A reply ends with its body, without an end mark, so it counts as complete once it has a finish reason.
  *
  * @since 0.1.0
  */
@@ -27,7 +27,7 @@ import { count, type Fields, fields, firstAnswer, list, string, strings, text } 
 import type { Reply } from "./internal/replyParts.ts"
 
 /**
- * How to reach Gemini.
+ * Options of the provider.
  *
  * @category models
  * @since 0.1.0
@@ -71,7 +71,8 @@ export const fromConfig: Effect.Effect<ProviderShape, ProviderUnavailable, HttpC
 })
 
 /**
- * Provides the provider from the environment. Fails without a key, and names the missing variable.
+ * Provides the provider from the environment. Without a key, fails with `ProviderUnavailable`, which names the missing
+ * variable.
  *
  * @category layers
  * @since 0.1.0
@@ -238,7 +239,7 @@ class Hosted {
     this.#reply = reply
   }
 
-  /** Takes a part about code that was run: the code comes first, then its result, and both go back together. */
+  /** Takes a part about code that was run. The code arrives first, then its result, and both are sent back together. */
   take(part: Fields): boolean {
     const ran = fields(part, "codeExecutionResult")
     if (ran === undefined) {
@@ -254,7 +255,7 @@ class Hosted {
     return true
   }
 
-  /** Every chunk from the search on holds the whole grounding. */
+  /** Reports the searches once. Every chunk after the search repeats the whole grounding. */
   grounded(candidate: Fields | undefined): void {
     this.#grounding = fields(candidate, "groundingMetadata") ?? this.#grounding
   }

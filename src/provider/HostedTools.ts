@@ -2,8 +2,8 @@
  * Tools that vendors run themselves, as values for the `skills` of an agent.
  *
  * Each is sent to the vendors that offer it, in both dialects, unless the policy of the run forbids it. Its calls and
- * the pages it found are part of `model_completed`; what they cost follows from the price of the model
- * (`Price.hosted`). Use `Skill.hosted` to define others.
+ * the pages it found are part of `model_completed`; their cost follows from the price of the model (`Price.hosted`).
+ * Use `Skill.hosted` to define others.
  *
  * @since 0.2.0
  */
@@ -23,7 +23,7 @@ export type HostedTool<Name extends string> = ReturnType<typeof Skills.hosted<Na
  * Creates a web search, for Anthropic, OpenAI (over Responses) and Gemini. `options` are merged into each vendor's
  * definition by provider name, as in `{ anthropic: { max_uses: 3 } }`.
  *
- * Gemini 2 refuses it beside skills.
+ * Gemini 2 rejects it together with skills.
  *
  * @category constructors
  * @since 0.2.0
@@ -41,9 +41,9 @@ export const webSearch = (options: Options = {}): HostedTool<"web_search"> =>
 
 /**
  * Creates a sandbox of the vendor in which the model runs code, for Anthropic, OpenAI (over Responses) and Gemini.
- * Anthropic also wants the header `anthropic-beta: code-execution-2025-08-25`.
+ * Anthropic also requires the header `anthropic-beta: code-execution-2025-08-25`.
  *
- * Gemini 2 refuses it beside skills.
+ * Gemini 2 rejects it together with skills.
  *
  * @category constructors
  * @since 0.2.0

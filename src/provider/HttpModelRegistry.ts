@@ -1,5 +1,5 @@
 /**
- * Resolves the models of all vendors.
+ * Resolves the models of all vendors over HTTP.
  *
  * It needs no key when it is built: the key of a vendor is read from the configuration when one of its models is first
  * requested.
@@ -25,7 +25,7 @@ import * as OpenAiProvider from "./OpenAiProvider.ts"
 /**
  * The adapters by provider key. Each reads its API key from the environment.
  *
- * Vertex and Bedrock authenticate with an account instead of a key, and are asked through their AI SDK packages.
+ * Vertex and Bedrock authenticate with an account instead of a key, and are called through their AI SDK packages.
  *
  * @category models
  * @since 0.1.0
@@ -58,7 +58,7 @@ export const adapters: {
 export const layer: Layer.Layer<ModelRegistry.ModelRegistry, never, HttpClient> = ModelRegistry.layer(adapters)
 
 /**
- * Provides a registry with all adapters and these, which replace those of the same key.
+ * Provides a registry with all adapters and the given ones, which replace adapters of the same key.
  *
  * @category layers
  * @since 0.1.0

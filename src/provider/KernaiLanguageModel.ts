@@ -36,7 +36,7 @@ import { bytesOf } from "./internal/replyParts.ts"
 import { madeOf } from "./internal/messageParts.ts"
 
 /**
- * Selects the model and how it is asked.
+ * Options of the model.
  *
  * @category models
  * @since 0.1.0
@@ -126,7 +126,7 @@ const toDefinition = (tool: Tool.Any): ToolDefinition => ({
   inputSchema: plain(Tool.getJsonSchema(tool))
 })
 
-// Keeps the part of a foreign schema that is JSON.
+// Keeps only the JSON of a foreign schema.
 const plain = (value: unknown): JsonObject => jsonObject(JSON.parse(JSON.stringify(value)))
 
 const toMessage = (message: Prompt.Message, provider: ProviderShape, model: Model): ReadonlyArray<Message> => {
@@ -169,7 +169,7 @@ const sourceOf = ({ data, mediaType }: Prompt.FilePart) => {
   return bytes === undefined ? undefined : { data: bytes, mediaType }
 }
 
-/** Thinking is returned only to the provider that signed it. */
+/** Returns thinking only for the provider that signed it. */
 const toThinking = (part: Prompt.ReasoningPart, provider: ProviderShape, model: Model): ReadonlyArray<Content> => {
   const signature: Json | undefined = part.options[provider.name] ?? undefined
   const origin = { provider: provider.name, model: model.id }

@@ -1,9 +1,8 @@
 /**
  * Uses any `LanguageModel` of effect/ai as a provider.
  *
- * The model is asked for one reply and never runs a tool itself. It is configured by its own package: the request of
- * effect/ai has no temperature or similar settings, so `Generation` only reaches a model that is created for each
- * request.
+ * The model gives one reply and never runs a tool itself. Its own package configures it: the request of effect/ai has
+ * no temperature or similar settings, so `Generation` only reaches a model that is created for each request.
  *
  * @since 0.1.0
  */
@@ -40,7 +39,7 @@ export interface Options {
 }
 
 /**
- * Creates a provider that asks this model, or the one a function creates for each request.
+ * Creates a provider that calls this model, or the one a function creates for each request.
  *
  * @category constructors
  * @since 0.1.0
@@ -174,7 +173,7 @@ const toResult = (piece: Extract<Piece, { kind: "result" }>): Prompt.ToolResultP
 type Part = Response.StreamPart<Record<string, Tool.Any>, "deferred">
 
 const reader = (name: string) => (reply: Reply) => {
-  const teller = Foreign.makeTeller(name, reply)
+  const collector = Foreign.makeCollector(name, reply)
   const passedOver = new Set<string>()
   return (part: Part): Fault | undefined => {
     switch (part.type) {
@@ -182,26 +181,26 @@ const reader = (name: string) => (reply: Reply) => {
         reply.text(part.delta)
         return undefined
       case "reasoning-start":
-        teller.note(part.id, part.metadata)
+        collector.note(part.id, part.metadata)
         return undefined
       case "reasoning-delta":
         reply.thinking(part.delta)
-        teller.note(part.id, part.metadata)
+        collector.note(part.id, part.metadata)
         return undefined
       case "reasoning-end":
-        teller.endThinking(part.id, part.metadata)
+        collector.endThinking(part.id, part.metadata)
         return undefined
       case "tool-params-start":
         // Tools that the vendor runs itself are left out.
         if (part.providerExecuted) passedOver.add(part.id)
-        else teller.begin(part.id, part.name)
+        else collector.begin(part.id, part.name)
         return undefined
       case "tool-params-delta":
-        teller.params(part.id, part.delta)
+        collector.params(part.id, part.delta)
         return undefined
       case "tool-call":
         if (part.providerExecuted || passedOver.has(part.id)) return undefined
-        teller.end(part.id, part.name, part.params, part.metadata)
+        collector.end(part.id, part.name, part.params, part.metadata)
         return undefined
       case "file":
         reply.file(part.mediaType, part.data)

@@ -1,5 +1,5 @@
 /**
- * Reduces messages to contents that every vendor accepts. For authors of providers.
+ * Reduces messages to contents that every vendor accepts, for authors of providers.
  *
  * A message becomes pieces of five kinds: text, media, native calls, their results and thinking. Media referenced by id
  * are looked up. Media that the format or the model does not accept are replaced by a text. Thinking is kept only for
@@ -24,7 +24,7 @@ export type {
    */
   MediaPiece,
   /**
-   * How a format takes one kind of media: its MIME types, and whether a medium can be an address.
+   * The form in which a format accepts one kind of media: its MIME types, and whether a medium can be an address.
    *
    * @category models
    * @since 0.2.0
@@ -38,7 +38,7 @@ export type {
    */
   Media,
   /**
-   * One thing to send, told apart by `kind`: `text`, `media`, `call`, `result` or `thought`.
+   * One piece of a message, by `kind`: `text`, `media`, `call`, `result` or `thought`.
    *
    * @category models
    * @since 0.2.0
@@ -54,8 +54,8 @@ export type {
 } from "./internal/messageParts.ts"
 
 /**
- * Creates the encoder of a provider. It returns one value for each message of a request, in order. It fails with a
- * `ProviderError` whose reason is `disconnected` if stored media cannot be read at the moment.
+ * Creates the encoder of a provider. It returns one value for each message of a request, in order. It fails with
+ * `ProviderError` of reason `disconnected` if stored media cannot be read at the moment.
  *
  * @example
  * const encode = MessageEncoder.make({ provider: "house", media: { image: { urls: false } } }, (message, pieces) => ({

@@ -1,9 +1,9 @@
 /**
  * Ollama, local or hosted, over its own chat format of JSON lines.
  *
- * A message is one string with its images beside it. Images must be bytes; a URL is replaced by a text. A server may
- * have to load a large model first: it has five minutes to begin its reply, or `Limits.headersTimeout` if that is
- * longer.
+ * A message is one string, with its images in a field of their own. Images must be bytes; a URL is replaced by a text.
+ * A server may first have to load a large model, so it has five minutes to begin its reply, or `Limits.headersTimeout`
+ * if that is longer.
  *
  * @since 0.1.0
  */
@@ -28,7 +28,7 @@ import { count, type Fields, fields, isFields, list, string, text } from "./inte
 import type { Reply } from "./internal/replyParts.ts"
 
 /**
- * How to reach an Ollama server.
+ * Options of the provider.
  *
  * @category models
  * @since 0.1.0
@@ -36,7 +36,7 @@ import type { Reply } from "./internal/replyParts.ts"
 export interface Options {
   /** Default: `http://localhost:11434`. */
   readonly baseUrl?: string | undefined
-  /** Needed only by the hosted service. */
+  /** Required only by the hosted service. */
   readonly apiKey?: Redacted.Redacted | undefined
   readonly headers?: { readonly [name: string]: string } | undefined
 }
@@ -127,7 +127,7 @@ const toMessages = (message: Message, pieces: ReadonlyArray<Piece>): ReadonlyArr
     const calls = toCalls(rest)
     const content = toContent(rest, "")
     const isEmpty = content["content"] === "" && content["images"] === undefined && calls.length === 0
-    // Empty messages of the model are left out.
+    // Leaves out empty messages of the model.
     if (!(isEmpty && message.role === "assistant")) {
       written.push({
         role: message.role === "tool" ? "user" : message.role,
@@ -160,7 +160,7 @@ const toCalls = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Json> => {
   return calls
 }
 
-// Thinking has an option of its own.
+// Thinking is set by `extra`.
 const takes: NonNullable<ProviderShape["takes"]> = ({ generation }) => {
   const { thinking: _, ...others } = generation
   return others
@@ -181,7 +181,7 @@ const toBody = (request: Request, messages: ReadonlyArray<ReadonlyArray<string>>
       model: request.model.id,
       stream: true,
       tools: functions(request, name),
-      // With tools, the server would have to choose between the two.
+      // A server cannot follow both tools and a format.
       format:
         request.tools.length === 0 && request.grammar !== undefined ? Grammar.jsonSchemaOf(request.grammar) : undefined,
       ...own,

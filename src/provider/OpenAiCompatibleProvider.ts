@@ -29,13 +29,13 @@ export interface Habits {
   /** Whether the server accepts `stream_options`. Without it, usage depends on the server. Default: true. */
   readonly usageOption?: boolean | undefined
   /**
-   * How the server takes a grammar (see `Agent.grammar`): `gbnf` as llama.cpp does, `structured_outputs` or
-   * `structural_tag` as vLLM does, `json_schema` as hosted services do. Default: no grammar.
+   * The form in which the server accepts a grammar (see `Agent.grammar`): `gbnf` for llama.cpp, `structured_outputs` or
+   * `structural_tag` for vLLM, `json_schema` for hosted services. Default: no grammar.
    */
   readonly grammar?: ChatRequest.GrammarForm | undefined
   /**
-   * The field in which a thinking model receives its own thinking beside its calls; `false` for a server that refuses
-   * it. Default: `reasoning_content`.
+   * The field in which a thinking model receives its own thinking along with its calls, or `false` for a server that
+   * rejects it. Default: `reasoning_content`.
    */
   readonly returnsThinking?: ChatRequest.ThinkingField | false | undefined
   /**
@@ -53,14 +53,14 @@ export interface Habits {
   /** Whether the server only accepts call ids of nine letters and digits. Default: false. */
   readonly shortIds?: boolean | undefined
   /**
-   * Whether a model named like one of OpenAI's reasoning models (`gpt-5`, `o4-mini`) is sent the requests those take:
-   * with `max_completion_tokens` and without sampling options. Default: false.
+   * Whether a model named like one of OpenAI's reasoning models (`gpt-5`, `o4-mini`) is called like one: with
+   * `max_completion_tokens` and without sampling options. Default: false.
    */
   readonly reasoners?: boolean | undefined
 }
 
 /**
- * How to reach a server, and what it accepts.
+ * Options of the provider: the address of a server, and what it accepts.
  *
  * @category models
  * @since 0.1.0
@@ -130,7 +130,7 @@ export const hosts: ReadonlyMap<string, Host> = new Map<string, Host>([
 const local = { keyless: true, startsSlowly: true } as const
 
 /**
- * Local servers known by name, as in `llamacpp/qwen3`. Replies follow the agent's grammar if it wants one (see
+ * Local servers known by name, as in `llamacpp/qwen3`. Replies follow the grammar of an agent with `grammar: true` (see
  * `Agent.grammar`). A server has five minutes to load a model before it replies.
  *
  * @category models
@@ -213,7 +213,8 @@ export const fromConfig = (
 /**
  * Creates the provider of OpenAI's models on Azure: `AZURE_API_KEY` with `AZURE_RESOURCE_NAME` or `AZURE_BASE_URL`.
  *
- * The name of a deployment decides whether it is treated as a reasoning model: name that of a `gpt-5` accordingly.
+ * The name of a deployment decides whether it is treated as a reasoning model, so let the name of a `gpt-5` deployment
+ * begin with `gpt-5`.
  *
  * @category constructors
  * @since 0.1.0

@@ -1,8 +1,8 @@
 /**
  * OpenAI, over Responses or Chat Completions.
  *
- * `Model.api` selects the API for a model. The reasoning models of the catalogue use Responses, which takes their
- * encrypted reasoning back. Nothing is stored at the service.
+ * `Model.api` selects the API for a model. The reasoning models of the catalogue use Responses, which accepts their
+ * encrypted reasoning with the next request. Nothing is stored at the service.
  *
  * Use `OpenAiCompatibleProvider` for other servers that speak the same format.
  *
@@ -26,7 +26,7 @@ import { decoder } from "./internal/responsesReply.ts"
 import { media, takes, toBody, toItems } from "./internal/responsesRequest.ts"
 
 /**
- * How to reach OpenAI.
+ * Options of the provider.
  *
  * @category models
  * @since 0.1.0
@@ -36,7 +36,7 @@ export interface Options {
   /** With or without `/v1` at its end. Default: `https://api.openai.com`. */
   readonly baseUrl?: string | undefined
   /**
-   * The API for all models, for a proxy that offers only one. Default: what `Model.api` says, or `chat`.
+   * The API for all models, for a proxy that offers only one. Default: `Model.api`, or `chat`.
    *
    * @since 0.2.0
    */
@@ -86,7 +86,8 @@ export const fromConfig: Effect.Effect<ProviderShape, ProviderUnavailable, HttpC
 })
 
 /**
- * Provides the provider from the environment. Fails without a key, and names the missing variable.
+ * Provides the provider from the environment. Without a key, fails with `ProviderUnavailable`, which names the missing
+ * variable.
  *
  * @category layers
  * @since 0.1.0

@@ -2,8 +2,8 @@
  * Middleware that keeps a run going when a model does not reply.
  *
  * Retries, fallback models, rate limits and circuit breakers around the model call; `on` has all of them. A call is
- * sent to another model only while nothing of its reply was delivered. `model_completed` names the model that replied;
- * each failed call is published as `model_call_failed`.
+ * sent to another model only as long as nothing of its reply has been delivered. `model_completed` names the model that
+ * replied; each failed call is published as `model_call_failed`.
  *
  * @example
  * const KernelLive = Kernel.layerModels.pipe(
@@ -43,7 +43,7 @@ import { open } from "./internal/attempts.ts"
 import { instant } from "./internal/providerFault.ts"
 
 /**
- * How failed calls are retried.
+ * Options of `retry`.
  *
  * @category models
  * @since 0.1.0
@@ -52,11 +52,11 @@ export interface RetryOptions {
   /** The maximum number of calls, including the first. Default: 3. */
   readonly attempts?: number | undefined
   /**
-   * The pauses between calls. A Retry-After of the vendor is respected, too, up to `Limits.maxRetryAfter`. Default:
-   * about half a second, doubled each time.
+   * The pauses between calls. A Retry-After of the vendor is also obeyed, up to `Limits.maxRetryAfter`. Default: about
+   * half a second, doubled each time.
    */
   readonly schedule?: Schedule.Schedule<unknown, ProviderError> | undefined
-  /** Which failures are retried. Default: `isPassing`. */
+  /** The failures to retry. Default: `isPassing`. */
   readonly while?: ((error: ProviderError) => boolean) | undefined
 }
 
@@ -69,7 +69,7 @@ export interface RetryOptions {
 export type Candidate = string | { readonly provider: ProviderShape; readonly model: Model }
 
 /**
- * How often each model is asked, and when the next one is used.
+ * Options of `fallback`.
  *
  * @category models
  * @since 0.1.0
@@ -77,12 +77,12 @@ export type Candidate = string | { readonly provider: ProviderShape; readonly mo
 export interface FallbackOptions extends RetryOptions {
   /** The number of calls per model. Default: 1. */
   readonly attempts?: number | undefined
-  /** Which failures move the call to the next model. Default: all. */
+  /** The failures after which the call is sent to the next model. Default: all. */
   readonly when?: ((error: ProviderError) => boolean) | undefined
 }
 
 /**
- * The number of calls allowed in a time window.
+ * Options of `rateLimit`: the number of calls allowed in a time window.
  *
  * @category models
  * @since 0.1.0
@@ -97,12 +97,12 @@ export interface RateLimitOptions {
   readonly key?: ((call: ModelCall) => string) | undefined
   /** The cost of a call. Default: 1. */
   readonly tokens?: ((call: ModelCall) => number) | undefined
-  /** Whether a call over the limit waits or fails as `rate_limited`. Default: it waits. */
+  /** Whether a call over the limit waits (`delay`) or fails with reason `rate_limited` (`fail`). Default: `delay`. */
   readonly onExceeded?: "delay" | "fail" | undefined
 }
 
 /**
- * Which calls share a circuit, and what opens it.
+ * Options of `circuitBreaker`.
  *
  * @category models
  * @since 0.1.0
@@ -110,13 +110,13 @@ export interface RateLimitOptions {
 export interface CircuitOptions {
   /** Calls with the same key share a circuit. Default: one for each provider. */
   readonly key?: ((call: ModelCall) => string) | undefined
-  /** Which failures count against the service. Default: `isPassing`. */
+  /** The failures that count against the service. Default: `isPassing`. */
   readonly counts?: ((error: ProviderError) => boolean) | undefined
 }
 
 export type {
   /**
-   * How calls of skills that only read are repeated.
+   * Options of `retryReads`.
    *
    * @category models
    * @since 0.2.0
@@ -128,7 +128,7 @@ export type {
 
 export {
   /**
-   * Tells whether the same call may succeed a little later.
+   * Returns true if the same call may succeed a little later.
    *
    * @category guards
    * @since 0.1.0
@@ -141,7 +141,7 @@ export {
 /**
  * Retries failed calls.
  *
- * The adapters of this package already retry; use this for other providers, or for longer patience.
+ * The adapters of this package already retry. Use this for other providers, or to retry for longer.
  *
  * @category constructors
  * @since 0.1.0
@@ -151,7 +151,7 @@ export const retry = (options: RetryOptions = {}): Middleware => ({
 })
 
 /**
- * Asks the model again when its reply broke off after the first words. They are withdrawn, and `model_restarted` is
+ * Asks the model again when its reply broke off after its first parts. These are withdrawn, and `model_restarted` is
  * published with the number of the new attempt.
  *
  * @category constructors
@@ -160,7 +160,7 @@ export const retry = (options: RetryOptions = {}): Middleware => ({
 export const restartReplies = (options: RetryOptions = {}): Middleware => ({ restartReply: restart(options) })
 
 /**
- * Repeats calls of skills whose `effects` are `read` when they fail: nothing they do can happen twice.
+ * Retries failed calls of skills whose `effects` are `read`, which have no side effects to repeat.
  *
  * @category constructors
  * @since 0.2.0
@@ -169,9 +169,9 @@ export const retryReads = (options: Reads.ReadRetryOptions = {}): Effect.Effect<
   Effect.map(SkillRegistry, (skills) => Reads.retryReads(skills, options))
 
 /**
- * Asks these models in turn when the requested one fails.
+ * Calls these models in turn when the requested one fails.
  *
- * A model without a key counts as failed. All models get the same prompt; each adapter leaves out thinking of other
+ * A model without a key counts as failed. All models get the same prompt; each adapter leaves out the thinking of other
  * models and media that its model does not accept. The retry options apply to each model. Only model strings need the
  * ModelRegistry, not models given with their providers.
  *
@@ -220,10 +220,10 @@ export function fallback(
 }
 
 /**
- * Keeps calls within a rate. Calls also wait as long as the vendor asks, up to `Limits.maxRetryAfter`; beyond that they
- * fail as `rate_limited`.
+ * Limits the rate of calls. Calls also wait as long as the vendor asks, up to `Limits.maxRetryAfter`; beyond that they
+ * fail with reason `rate_limited`.
  *
- * If the limiter fails, calls pass.
+ * If the limiter fails, calls are let through.
  *
  * @category constructors
  * @since 0.1.0
@@ -234,8 +234,7 @@ export const rateLimit = (options: RateLimitOptions): Effect.Effect<Middleware, 
     const rests = new Map<string, number>()
     const restOf = (key: string, now: number) => (rests.get(key) ?? 0) - now
 
-    // The longest pause counts, whatever order pauses arrive in. There may be one key per user, so expired ones are
-    // removed.
+    // Keeps the longest pause of a key. There may be one key per user, so expired ones are removed.
     const rest = (key: string, until: number, now: number) => {
       for (const [other, end] of rests) if (end <= now) rests.delete(other)
       rests.set(key, Math.max(rests.get(key) ?? 0, until))
@@ -245,7 +244,7 @@ export const rateLimit = (options: RateLimitOptions): Effect.Effect<Middleware, 
       const key = keyOf(call)
       const maxRetryAfter = Duration.toMillis((yield* Limits).maxRetryAfter)
       let now = yield* Clock.currentTimeMillis
-      // While a call waits, the vendor may ask another call to wait longer, which then holds for all.
+      // While a call waits, the vendor may ask another call to wait longer, which then applies to all.
       for (let rest = restOf(key, now); rest > 0; rest = restOf(key, now)) {
         if (options.onExceeded === "fail" || rest > maxRetryAfter) return yield* limited(call, now + rest)
         yield* Effect.sleep(rest)
@@ -264,7 +263,7 @@ export const rateLimit = (options: RateLimitOptions): Effect.Effect<Middleware, 
           Effect.catchTag("RateLimiterError", (error) =>
             error.reason._tag === "RateLimitExceeded"
               ? limited(call, now + Duration.toMillis(error.reason.retryAfter))
-              : Effect.as(Effect.logWarning("the rate limiter cannot be asked", error.reason), free)
+              : Effect.as(Effect.logWarning("the rate limiter failed", error.reason), free)
           )
         )
       if (Duration.isPositive(consumed.delay)) yield* Effect.sleep(consumed.delay)
@@ -286,7 +285,7 @@ export const rateLimit = (options: RateLimitOptions): Effect.Effect<Middleware, 
 /**
  * Stops calling a service that keeps failing, until it has had time to recover.
  *
- * A blocked call fails as `overloaded`, so a fallback around this middleware continues at once.
+ * A blocked call fails with reason `overloaded`, so a fallback around this middleware continues at once.
  *
  * @category constructors
  * @since 0.1.0
@@ -330,7 +329,7 @@ const IsOn: Context.Reference<boolean> = Context.Reference<boolean>("kernai/prov
   defaultValue: () => true
 })
 
-/** A middleware that does nothing where `off` is provided. */
+/** Wraps a middleware so that it does nothing under `off`. */
 const switched = ({ callModel, callTool, restartReply }: Middleware): Middleware => ({
   ...(callModel === undefined
     ? {}
@@ -350,7 +349,7 @@ const switched = ({ callModel, callTool, restartReply }: Middleware): Middleware
 })
 
 /**
- * Adds these around the model call, outermost first, inside the existing middleware.
+ * Adds middleware around the model call, outermost first, inside the existing middleware.
  *
  * @example
  * const patient = Resilience.layer(
@@ -378,21 +377,21 @@ export function layer<E, R>(
 }
 
 /**
- * The parts of `on`. Each can be left out with `false`.
+ * Options of `on`. Each part can be switched off with `false`.
  *
  * @category models
  * @since 0.2.0
  */
 export interface OnOptions<C extends Candidate = Candidate> {
-  /** Models to ask, in order, when the requested one fails. Default: none. */
+  /** Models to call, in order, when the requested one fails. Default: none. */
   readonly fallback?: ReadonlyArray<C> | undefined
   /** Retries of model calls, and of replies that broke off. Default: three attempts. */
   readonly retry?: RetryOptions | false | undefined
   /** Retries of skills that only read. Default: three attempts. */
   readonly reads?: Reads.ReadRetryOptions | false | undefined
-  /** Default: no limit but what the vendors ask for. */
+  /** Default: no limit except the waits that vendors ask for. */
   readonly rateLimit?: RateLimitOptions | false | undefined
-  /** One circuit for each model. Default: five failures in a row rest a model for half a minute. */
+  /** One circuit for each model. Default: five failures in a row open it for half a minute. */
   readonly circuitBreaker?: CircuitOptions | false | undefined
 }
 
@@ -435,7 +434,7 @@ export function on(
 type Parts = SkillRegistry | ModelRegistry | RateLimiter.RateLimiter | CircuitBreaker.CircuitBreaker
 
 /**
- * Switches the parts of `on` off, for the program it is provided to.
+ * Switches off everything `on` adds, for the program it is provided to.
  *
  * @category layers
  * @since 0.2.0
@@ -445,7 +444,7 @@ export const off: Layer.Layer<never> = Layer.succeed(IsOn, false)
 /**
  * Counts for `rateLimit` in this process.
  *
- * It keeps every key for its lifetime. If `key` returns ever new keys, such as one per visitor, use a store that
+ * It keeps every key for its lifetime. If `key` keeps returning new keys, such as one per visitor, use a store that
  * expires them (`RateLimiter.layerStoreRedis` of effect).
  *
  * @category layers
@@ -475,7 +474,7 @@ export const layerCircuitBreaker = (options?: {
 type ErrorOf<M> = M extends Effect.Effect<infer _A, infer E, infer _R> ? E : never
 type ServicesOf<M> = M extends Effect.Effect<infer _A, infer _E, infer R> ? R : never
 
-/** The model asked in the current step of the plan. */
+/** The model of the current step of the execution plan. */
 class Target extends Context.Service<
   Target,
   (call: ModelCall) => Effect.Effect<ModelCall, InvalidModel | UnsupportedProvider | ProviderUnavailable>
@@ -490,14 +489,14 @@ const elsewhere = (
   request: { ...call.request, model: target.model }
 })
 
-/** Resolves a model string. Whether its provider is available is decided when it is needed. */
+/** Resolves a model string. Checks that its provider is available when the provider is first needed. */
 const named = Effect.fnUntraced(function* (name: string) {
   const registry = yield* ModelRegistry
   yield* Effect.catchTag(Effect.asVoid(registry.resolve(name)), "ProviderUnavailable", () => Effect.void)
   return (call: ModelCall) => Effect.map(registry.resolve(name), (found) => elsewhere(call, found))
 })
 
-/** A model that is unavailable, as a failure of its provider. */
+/** Turns an unavailable model into a failure of its provider. */
 const unavailable = (call: ModelCall, error: InvalidModel | UnsupportedProvider | ProviderUnavailable) =>
   new ProviderError({
     provider: error._tag === "InvalidModel" ? call.provider.name : error.provider,
@@ -523,7 +522,7 @@ const resting = Effect.fnUntraced(function* (call: ModelCall, error: CircuitBrea
   return new ProviderError({
     provider: call.provider.name,
     reason: "overloaded",
-    detail: "the service failed too often and is left alone for a while",
+    detail: "the service failed too often and is not called for a while",
     ...(reason._tag === "CircuitOpen" ? { retryAt: instant(now + Duration.toMillis(reason.retryAfter)) } : {})
   })
 })

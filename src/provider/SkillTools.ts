@@ -1,9 +1,8 @@
 /**
  * Turns skills into effect/ai tools, and tools into skills.
  *
- * Both ways keep the schema, the annotations and the results: a tool's `Readonly` and `Idempotent` become a skill's
- * `effects`, a declared failure is sent to the model, and media stay media. A tool is still run by its toolkit, a skill
- * by itself.
+ * Both directions keep the schema, the annotations and the results: a tool's `Readonly` and `Idempotent` become a
+ * skill's `effects`, a declared failure is sent to the model, and media stay media. A toolkit still runs its own tools.
  *
  * @since 0.1.0
  */
@@ -84,7 +83,7 @@ export const approval = <Tools extends Record<string, Tool.Any>>(
     const tool = tools.get(call.name)
     const needs = tool?.needsApproval
     if (tool === undefined || needs === undefined || needs === false) return Policy.allowed
-    const asked = Policy.confirm(`'${call.name}' has to be approved`)
+    const asked = Policy.confirm(`'${call.name}' needs approval`)
     if (needs === true) return asked
     // A schema that needs services dies here, and a policy that dies denies the call.
     const parameters = tool.parametersSchema as unknown as Schema.ConstraintDecoder<unknown>
@@ -117,7 +116,7 @@ export const Success = Schema.Union([
 ])
 
 /**
- * The failure of a skill as a tool, as the model may read it.
+ * The failure of a skill as a tool, with the text shown to the model.
  *
  * @category schemas
  * @since 0.1.0
@@ -156,7 +155,7 @@ export type SkillTool = ReturnType<typeof toTool>
  * Turns skills into a toolkit that runs them: `LanguageModel.generateText({ prompt, toolkit:
  * SkillTools.toToolkit(search) })`.
  *
- * Outside of a run, a skill gets empty ids and the id of its call.
+ * Outside a run, the scope of a skill has the id of its call, and its other ids are empty.
  *
  * @category constructors
  * @since 0.1.0
@@ -212,7 +211,7 @@ const use = <Tools extends Record<string, Tool.Any>>(
     return last.value.modelOutput === undefined ? given(last.value.encodedResult) : last.value.modelOutput.map(shown)
   }).pipe(Effect.mapError((error) => failed(name, error)))
 
-// A list would be joined into one text, so it is wrapped. Other JSON passes as it is.
+// Wraps a list, which would otherwise be joined into one text. Other JSON stays as it is.
 const given = (value: unknown): unknown => {
   if (value === undefined) return null
   return Array.isArray(value) ? Contents.text(JSON.stringify(value)) : value
@@ -226,7 +225,9 @@ const shown = (part: Prompt.ToolModelOutputPart): string | Media.Media => {
   return bytes === undefined ? madeOf(mediaType) : Media.fromBytes(bytes, mediaType)
 }
 
-/** Turns a failure of the toolkit into that of a skill. Invalid input is reported like the kernel's own errors. */
+/**
+ * Turns a failure of the toolkit into a failure of the skill. Invalid input is reported like the kernel's own errors.
+ */
 const failed = (skill: string, error: unknown): unknown => {
   if (AiError.isAiError(error)) {
     const { reason } = error

@@ -483,7 +483,7 @@ describe("AiSdkProvider", () => {
     }).pipe(Effect.provideService(Limits.Limits, { ...Limits.defaults, replyLength: 5 }))
   )
 
-  it.effect("asks again while nothing was said (R-13)", () =>
+  it.effect("asks again while the reply has no content (R-13)", () =>
     Effect.gen(function* () {
       const { asked, model } = scripted("v4", apiError(529), apiError(500), [say("at last"), endings.v4])
       const agent = Agent.make({ instructions: "", model: "m" })

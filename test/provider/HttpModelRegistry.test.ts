@@ -213,7 +213,7 @@ describe("HttpModelRegistry", () => {
         const late = yield* after(301)
         assert.include(
           Result.isFailure(late) ? late.failure.message : "",
-          "waited 5m, longer with a headersTimeout above that"
+          "waited 5m; a higher headersTimeout waits longer"
         )
         assert.deepInclude(yield* after(301, Duration.seconds(400)), { _tag: "Success" })
       })

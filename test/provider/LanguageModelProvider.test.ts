@@ -207,7 +207,7 @@ describe("LanguageModelProvider", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("asks again while nothing was said, as the adapters do (R-13)", () =>
+  it.effect("asks again while the reply has no content, as the adapters do (R-13)", () =>
     Effect.gen(function* () {
       let asked = 0
       const overloaded = AiError.make({

@@ -567,7 +567,7 @@ describe("models on offer", () => {
     )
   }
 
-  it.effect("what is no JSON object is no list", () =>
+  it.effect("rejects a model list that is not a JSON object", () =>
     Effect.gen(function* () {
       const http = stub(() => Effect.succeed(new Response("[]")))
       const provider = yield* Effect.provide(vendor("openai")({}), http.layer)
@@ -800,7 +800,7 @@ describe("over a socket", () => {
       const provider = yield* OpenAiProvider.make({ apiKey: key, baseUrl: "http://127.0.0.1:1/private" })
       const error = yield* Effect.flip(read(provider.stream(request())))
       assert.strictEqual(error.reason, "disconnected")
-      assert.strictEqual(error.detail, "the connection was lost (no answer from 127.0.0.1:1)")
+      assert.strictEqual(error.detail, "the connection was lost (no response from 127.0.0.1:1)")
     }).pipe(
       Effect.provide(FetchHttpClient.layer),
       Effect.provideService(Limits.Limits, { ...Limits.defaults, modelAttempts: 1 })
@@ -812,7 +812,7 @@ describe("over a socket", () => {
       const provider = yield* OpenAiProvider.make({ apiKey: key, baseUrl: "http://SECRET host/v1" })
       const error = yield* Effect.flip(read(provider.stream(request())))
       assert.strictEqual(error.reason, "invalid_request")
-      assert.strictEqual(error.detail, "the request was refused (its address is no URL)")
+      assert.strictEqual(error.detail, "the request was refused (its address is not a URL)")
     }).pipe(Effect.provide(FetchHttpClient.layer))
   )
 
@@ -823,14 +823,14 @@ describe("over a socket", () => {
       const refused = yield* Effect.flip(read(unreachable.stream(request())))
       assert.strictEqual(
         refused.detail,
-        `the connection was lost (ECONNREFUSED, no answer from ${new URL(gone.url()).host})`
+        `the connection was lost (ECONNREFUSED, no response from ${new URL(gone.url()).host})`
       )
       const certificate = Object.assign(new Error("certificate has expired, sk-SECRET"), { code: "CERT_HAS_EXPIRED" })
       const fetch = () => Promise.reject(new TypeError("fetch failed", { cause: certificate }))
       const expired = yield* Effect.flip(
         Effect.provideService(read(unreachable.stream(request())), FetchHttpClient.Fetch, fetch)
       )
-      assert.match(expired.detail, /^the connection was lost \(CERT_HAS_EXPIRED, no answer from [\d.:]+\)$/)
+      assert.match(expired.detail, /^the connection was lost \(CERT_HAS_EXPIRED, no response from [\d.:]+\)$/)
     }).pipe(
       Effect.provide(FetchHttpClient.layer),
       Effect.provideService(Limits.Limits, { ...Limits.defaults, modelAttempts: 1 }),

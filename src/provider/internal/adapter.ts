@@ -1,6 +1,4 @@
-/**
- * Makes the provider of a vendor from what is specific to it: an address, a key, and one or more formats.
- */
+/** Makes a provider from the details of its vendor: an address, a key, and one or more formats. */
 
 import * as Effect from "effect/Effect"
 import { HttpClient } from "effect/http/HttpClient"
@@ -14,7 +12,7 @@ import { encoder, type Media, type Piece } from "./messageParts.ts"
 import { offer } from "./modelList.ts"
 import type { Reply } from "./replyParts.ts"
 
-/** Where a vendor is, how requests are authenticated, and where it lists its models. */
+/** The address of a vendor, the authentication of requests, and the list of its models. */
 export interface Vendor extends Pick<Exchange.Service, "name" | "headers" | "fault"> {
   readonly apiKey: Redacted.Redacted | undefined
   /** The options that a model accepts. Default: all. */
@@ -40,7 +38,7 @@ export interface Format<Wire> {
   readonly decoder: (reply: Reply) => Decoder
 }
 
-/** Makes the `stream` of one format of a vendor. */
+/** Makes the `stream` of a vendor in one format. */
 export type Speak = <Wire>(format: Format<Wire>) => ProviderShape["stream"]
 
 /** Makes a provider. It uses the HTTP client in context. */

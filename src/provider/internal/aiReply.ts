@@ -1,5 +1,6 @@
 /**
- * Replies in the form that effect/ai expects: ended, bounded in size, with every text and thought framed.
+ * Checks and converts replies for effect/ai: complete, bounded in size, with a start and end around every text and
+ * thought.
  */
 
 import * as Arr from "effect/Array"
@@ -13,7 +14,7 @@ import * as Limits from "../../Limits.ts"
 import type { ProviderShape } from "../../Provider.ts"
 import type { StreamPart } from "../../StreamPart.ts"
 
-/** The `LanguageModel` method that was called, as its errors name it. */
+/** The name of the `LanguageModel` method for errors. */
 export type Method = "generateText" | "streamText"
 
 /** Fails if the reply ends without a finish part, because then it was cut off. */
@@ -34,7 +35,7 @@ export const finished = (
     )
   })
 
-/** Fails if a call was required and the reply makes none. */
+/** Fails if a call was required and the reply has none. */
 export const checked = (
   parts: Stream.Stream<StreamPart, AiError.AiError>,
   { toolChoice }: LanguageModel.ProviderOptions,
@@ -90,7 +91,7 @@ export const framed = <E>(parts: Stream.Stream<StreamPart, E>): Stream.Stream<St
 type Said = Extract<StreamPart, { readonly type: `${"text" | "reasoning"}-${string}` }>
 type Parts = Arr.NonEmptyReadonlyArray<StreamPart>
 
-/** All parts of a reply. The size limit applies whichever provider it comes from. */
+/** Collects all parts of a reply, up to the size limit, which applies to every provider. */
 export const collected = Effect.fnUntraced(function* (
   parts: Stream.Stream<StreamPart, AiError.AiError>,
   provider: ProviderShape
@@ -111,7 +112,7 @@ const tooLarge = (provider: ProviderShape, replyLength: number) =>
     reason: new AiError.InvalidResponseError({ description: `the reply is too large: replyLength is ${replyLength}` })
   })
 
-/** The parts of a whole reply, with each text and each thought in one piece. */
+/** Joins the parts of a whole reply, so that each text and each thought is one piece. */
 export const whole = (parts: ReadonlyArray<StreamPart>, isJson: boolean): Array<Response.PartEncoded> => {
   const found: Array<Response.PartEncoded> = []
   let text = ""
@@ -124,7 +125,7 @@ export const whole = (parts: ReadonlyArray<StreamPart>, isJson: boolean): Array<
     found.push({ type: "reasoning", text: thinking?.text ?? "", metadata: { ...thinking?.metadata, ...last } })
     thinking = undefined
   }
-  // A provider need not say where its thinking ends.
+  // A provider may omit the end of its thinking.
   const endBoth = () => {
     if (thinking !== undefined) endThinking(undefined)
     endText()
@@ -161,7 +162,7 @@ export const whole = (parts: ReadonlyArray<StreamPart>, isJson: boolean): Array<
   return found
 }
 
-// A model may wrap its JSON in a code fence even if it was told not to.
+// A model may wrap its JSON in a code fence despite its instructions.
 const unfenced = (text: string): string => {
   const inner = text.trim()
   const line = inner.indexOf("\n")

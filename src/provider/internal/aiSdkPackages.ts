@@ -11,9 +11,7 @@ import { ProviderUnavailable } from "../../KernelError.ts"
 import { findKey, findText } from "./configured.ts"
 import { isFields } from "./readFields.ts"
 
-/**
- * The part of an AI SDK model that is used here. Its types differ between versions, and models of every version fit.
- */
+/** The part of an AI SDK model that is used here, typed so that models of every version fit. */
 export interface AiSdkModel {
   readonly specificationVersion: string
   readonly provider: string
@@ -28,7 +26,7 @@ export interface CallOptions {
   readonly abortSignal: AbortSignal
 }
 
-/** How a package is loaded and set up. Each setting is read from the first of its variables that is set. */
+/** The name and the settings of a package. Each setting is read from the first of its variables that is set. */
 interface Recipe {
   readonly package: string
   readonly settings: { readonly [setting: string]: readonly [string, ...Array<string>] }
@@ -138,8 +136,8 @@ export const load = Effect.fnUntraced(function* (
 })
 
 /**
- * The first missing setting of the group that is nearest to complete. Between two groups equally near, the one with
- * more settings present wins; if nothing is set, the first group.
+ * Returns the first missing setting of the group with the fewest missing settings. Among equals, the group with more
+ * settings present wins; if nothing is set, the first group.
  */
 const missingOf = ({ needs }: Recipe, settings: ReadonlyMap<string, string>): string | undefined => {
   const lacking = (needed: ReadonlyArray<string>) => needed.filter((setting) => !settings.has(setting))

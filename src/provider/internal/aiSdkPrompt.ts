@@ -1,8 +1,8 @@
 /**
  * Writes prompts of the AI SDK's language model specification, versions 2 to 4.
  *
- * The versions differ in how they hold files and show results; everything else is alike. Nothing is fetched here, so
- * media at addresses the model cannot read are replaced by a text.
+ * The versions differ only in the form of files and results. Nothing is fetched here, so media at addresses that the
+ * model cannot read are replaced by a text.
  */
 
 import type { Json, JsonObject } from "../../internal/base/json.ts"
@@ -13,7 +13,7 @@ import { type MediaPiece, type Piece, spoken, standIn, textOf } from "./messageP
 /** The version of a model's specification. */
 export type Version = 2 | 3 | 4
 
-/** What a prompt is written for. */
+/** The model that a prompt is written for. */
 export interface Target {
   readonly version: Version
   /** Whether the model itself reads media of this type at this address. */
@@ -23,7 +23,6 @@ export interface Target {
 /** A message in the form of the specification. */
 export type Written = { readonly role: "system" | "user" | "assistant" | "tool"; readonly content: unknown }
 
-/** Writes one message. */
 export const toMessages = (target: Target, message: Message, pieces: ReadonlyArray<Piece>): ReadonlyArray<Written> => {
   switch (message.role) {
     case "system":

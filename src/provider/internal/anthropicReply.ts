@@ -78,7 +78,7 @@ interface Use {
   params: string
 }
 
-/** The calls that Anthropic runs. Each is told in two blocks: the call and its result. */
+/** The calls that Anthropic runs. Each arrives as two blocks: the call and its result. */
 class Hosted {
   readonly #reply: Reply
   readonly #uses = new Map<number, Use>()
@@ -132,7 +132,7 @@ export const decoder = (reply: Reply): Decoder => {
   }
 
   // A stream also begins with a message. It may already hold content, or be the whole reply.
-  const hear = (message: Fields | undefined) => {
+  const readMessage = (message: Fields | undefined) => {
     counts.take(fields(message, "usage"))
     reply.about(text(message, "id"), text(message, "model"), counts.usage)
     blocks.whole(list(message, "content"))
@@ -147,7 +147,7 @@ export const decoder = (reply: Reply): Decoder => {
           return void blocks.event(event)
         case "message_start":
           first = fields(event, "message")
-          return void hear(first)
+          return void readMessage(first)
         case "message_delta":
           counts.take(fields(event, "usage"))
           return void stopped(fields(event, "delta"))
@@ -165,7 +165,7 @@ export const decoder = (reply: Reply): Decoder => {
     failed: inStream,
     whole: (message) => {
       if (string(message, "type") === "error" || fields(message, "error") !== undefined) return inStream(message)
-      hear(message)
+      readMessage(message)
       stopped(message)
       if (reason !== undefined) finish(reason)
       return undefined
@@ -176,7 +176,9 @@ export const decoder = (reply: Reply): Decoder => {
   }
 }
 
-/** Counts are cumulative: each replaces the one before. Cached input is part of the input. */
+/**
+ * The token counts of a reply. They are cumulative: each replaces the one before. Cached input is part of the input.
+ */
 class Counts {
   #input: number | undefined
   #read: number | undefined

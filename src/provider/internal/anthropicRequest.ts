@@ -1,7 +1,7 @@
 /**
- * Writes requests of the Messages API.
+ * Encodes requests of the Messages API.
  *
- * The model id decides which options are sent: newer Claude models think adaptively and take no sampling options.
+ * The model id decides which options are sent: newer Claude models think adaptively and accept no sampling options.
  */
 
 import * as Base64 from "effect/encoding/Base64"
@@ -26,7 +26,7 @@ export const media: Media = {
 /** A message, its blocks as JSON text. */
 export interface WireMessage {
   readonly role: "system" | "user" | "assistant"
-  /** Whether these are native results, which are merged with those of neighbouring messages. */
+  /** Whether these are native results, which are merged with the results of adjacent messages. */
   readonly isResults: boolean
   readonly text: string
   readonly blocks: ReadonlyArray<string>
@@ -34,7 +34,6 @@ export interface WireMessage {
   readonly made: ReadonlyArray<string>
 }
 
-/** Writes one message. */
 export const toMessage = (message: Message, pieces: ReadonlyArray<Piece>): WireMessage => {
   if (message.role === "system") return { role: "system", isResults: false, text: textOf(pieces), blocks: [], made: [] }
   const isModel = message.role === "assistant"
@@ -99,8 +98,8 @@ const sourceOf = ({ mediaType, source }: MediaPiece): JsonObject => {
 }
 
 /**
- * The options that a model takes. Newer models think adaptively and take no sampling options, and neither does any
- * model while it thinks.
+ * Returns the options that a model accepts. Newer models think adaptively and accept no sampling options, and no model
+ * accepts them while it thinks.
  */
 export const takes: NonNullable<ProviderShape["takes"]> = ({ generation, model }) => {
   const known = traits(model.id)
@@ -122,7 +121,7 @@ const thinks = ({ thinking }: Generation, known: Traits): boolean =>
 
 const isAdaptive = (generation: Generation, known: Traits): boolean => known.adaptive && thinks(generation, known)
 
-/** Writes the request around its messages. */
+/** Encodes the request around its messages. */
 export const toBody = (request: Request, messages: ReadonlyArray<WireMessage>): string => {
   const { model } = request
   const own = extras(request, name)
@@ -205,7 +204,7 @@ const emptyText = JSON.stringify({ type: "text", text: "" })
 
 const marked = (block = "{}"): string => `${block.slice(0, -1)},"cache_control":{"type":"ephemeral"}}`
 
-/** What a model accepts, by its id: newer Claude models think differently and take no sampling options. */
+/** The features of a model by its id: newer Claude models think differently and accept no sampling options. */
 type Traits = ReturnType<typeof traits>
 
 const traits = (id: string) => {

@@ -1,6 +1,4 @@
-/**
- * Retries a model call as long as nothing of its reply was delivered.
- */
+/** Retries a model call as long as nothing of its reply has been delivered. */
 
 import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
@@ -18,7 +16,7 @@ import type { StreamPart } from "../../StreamPart.ts"
 import { failedAttempt, type Fault, isPassing, toError } from "./providerFault.ts"
 import { isSubstance } from "./replyParts.ts"
 
-/** Starts a reply, and starts it again while that may help. `begin` succeeds at the first part that says something. */
+/** Starts a reply, and retries failures that may pass. `begin` succeeds at the first part with content. */
 export const patiently = Effect.fnUntraced(function* (
   provider: string,
   secrets: ReadonlyArray<string>,
@@ -37,7 +35,7 @@ export const patiently = Effect.fnUntraced(function* (
     const now = yield* Clock.currentTimeMillis
     const patience = fault.retryAt === undefined ? 0 : fault.retryAt - now
     if (attempt >= limits.modelAttempts || !isPassing(fault)) return yield* asError(fault)
-    // Whatever its status, a response that names a time to come back is a rate limit.
+    // A response that names a time to retry is a rate limit, whatever its status.
     if (patience > Duration.toMillis(limits.maxRetryAfter)) {
       return yield* asError({ ...fault, reason: "rate_limited" })
     }
@@ -47,7 +45,7 @@ export const patiently = Effect.fnUntraced(function* (
   }
 })
 
-/** Starts a reply. Succeeds with the whole of it when the first part that says something has arrived. */
+/** Starts a reply. Succeeds with the whole reply when its first part with content has arrived. */
 export const open = Effect.fnUntraced(function* <E>(
   stream: Stream.Stream<StreamPart, E>
 ): Effect.fn.Return<Stream.Stream<StreamPart, E>, E, Scope.Scope> {

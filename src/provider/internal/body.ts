@@ -12,14 +12,15 @@ import { isFields } from "./readFields.ts"
 /** JSON fields, some of which may be absent. */
 export type Settings = { readonly [key: string]: Json | undefined }
 
-/** The vendor's own options of a request: those under its name in `extra`. */
+/** Returns the vendor's own options of a request, under its name in `extra`. */
 export const extras = (request: Request, provider: string): JsonObject => {
   const own = request.generation.extra?.[provider]
   return own !== undefined && isFields(own) ? own : {}
 }
 
 /**
- * Merges the vendor's own options, at any depth, over settings that share a field of a request. Absent if none is set.
+ * Merges the vendor's own options over the settings in the same field of a request, at any depth. Returns undefined if
+ * none is set.
  */
 export const laidOver = (ours: Settings, own: Json | undefined): Json | undefined => {
   if (own !== undefined && !isJsonObject(own)) return own
@@ -29,7 +30,9 @@ export const laidOver = (ours: Settings, own: Json | undefined): Json | undefine
   return given.length === 0 ? undefined : Object.fromEntries(given)
 }
 
-/** The tools of a request: those that run here, in the form of the format, then those that the vendor runs. */
+/**
+ * Returns the tools of a request: first those that run here, encoded by the format, then those that the vendor runs.
+ */
 export const toolsOf = (
   { tools }: Request,
   provider: string,
@@ -39,27 +42,26 @@ export const toolsOf = (
   return written.length === 0 ? undefined : written
 }
 
-/** The tools that run here. */
 export const runHere = (tools: Request["tools"]): Request["tools"] => tools.filter(({ hosted }) => hosted === undefined)
 
-/** The definitions of the tools that a vendor runs itself. */
+/** Returns the definitions of the tools that a vendor runs itself. */
 export const hostedOf = (tools: Request["tools"], provider: string): ReadonlyArray<JsonObject> =>
   tools.flatMap(({ hosted }) => {
     const own = hosted?.[provider]
     return own === undefined ? [] : [own]
   })
 
-/** The tools of a request as functions of a chat. */
+/** Returns the tools of a request as functions of Chat Completions. */
 export const functions = (request: Request, provider: string): ReadonlyArray<JsonObject> | undefined =>
   toolsOf(request, provider, ({ description, inputSchema, name }) => ({
     type: "function",
     function: { name, description, parameters: inputSchema }
   }))
 
-/** Whether this is one of OpenAI's reasoning models, which take no sampling options. */
+/** Returns true for OpenAI's reasoning models, which accept no sampling options. */
 export const isReasoner = (model: string): boolean => /^(o\d|gpt-[5-9])/.test(model) && !model.includes("chat")
 
-/** Writes a JSON object of `settings`, without absent ones, and a list whose items are JSON text. */
+/** Encodes a JSON object of the present `settings` and a list whose items are JSON text. */
 export const assemble = (settings: Settings, listKey: string, items: ReadonlyArray<string>): string => {
   const head = JSON.stringify(settings)
   return `${head.slice(0, -1)}${head === "{}" ? "" : ","}${JSON.stringify(listKey)}:[${items.join(",")}]}`

@@ -1,8 +1,8 @@
 /**
  * Reads replies in the Chat Completions format of OpenAI and most other vendors.
  *
- * Servers differ in small ways, and all of these are understood: content as text or as parts, fragments of calls with
- * or without index and id, arguments as text or as an object, thinking under two names, usage in a separate chunk.
+ * Servers differ in small ways. Accepts content as text or as parts, fragments of calls with or without index and id,
+ * arguments as text or as an object, thinking under two names, and usage in a separate chunk.
  */
 
 import type { FinishReason, ReportedUsage } from "../../StreamPart.ts"
@@ -12,7 +12,7 @@ import { count, type Fields, fields, firstAnswer, isFields, list, string, sum, t
 import type { Reply } from "./replyParts.ts"
 import { promptTokens } from "./replyUsage.ts"
 
-/** Reads chunks and whole completions. `name` is the provider's. */
+/** Reads chunks and whole completions. `name` is the name of the provider. */
 export const decoder = (name: string, reply: Reply): Decoder => {
   let usage: Fields | undefined
   let reason: FinishReason | undefined
@@ -89,7 +89,7 @@ const introduce = (reply: Reply, chunk: Fields): boolean => {
   return id !== undefined || model !== undefined
 }
 
-/** What a vendor signs and wants back with the next request: thoughts and calls. */
+/** Thoughts and calls that a vendor signed and expects back with the next request. */
 class SignedParts {
   readonly #name: string
   readonly #reply: Reply
@@ -106,7 +106,7 @@ class SignedParts {
     for (const piece of list(message, "reasoning_details")) this.#reply.keep(addDetail(this.#details, piece))
   }
 
-  /** Servers in front of Gemini sign calls as Google does, perhaps in every piece of a call. */
+  /** Keeps the signature of a call. Servers in front of Gemini may repeat it in every piece of the call. */
   call(key: string, piece: Fields): void {
     const signature = text(fields(fields(piece, "extra_content"), "google"), "thought_signature")
     if (signature === undefined || this.#calls.has(key)) return
@@ -114,7 +114,7 @@ class SignedParts {
     this.#reply.endThinking({ [this.#name]: { signature, callId: this.#reply.ownId(key) } })
   }
 
-  /** Reports the thoughts if any is signed. The vendor does not want unsigned ones back. */
+  /** Reports the thoughts if any is signed. Unsigned ones are not sent back. */
   end(): void {
     if (!this.#details.some(({ data, signature }) => data !== undefined || signature !== undefined)) return
     for (const detail of this.#details) {
@@ -125,7 +125,7 @@ class SignedParts {
   }
 }
 
-/** Whether a delta holds text, thinking or calls. A role alone does not count. */
+/** Returns true if a delta holds text, thinking or calls. A role alone does not count. */
 const saysAnything = (delta: Fields | undefined): boolean =>
   spoken.some((key) => {
     const value = delta?.[key]
@@ -143,7 +143,7 @@ const spoken = [
   "audio"
 ]
 
-/** The calls of a message. The older format has a single one. */
+/** Returns the calls of a message. The older format has a single one. */
 const callsOf = (message: Fields | undefined): ReadonlyArray<Fields> => {
   if (message?.["tool_calls"] === undefined && message?.["function_call"] === undefined) return none
   const call = fields(message, "function_call")
@@ -165,10 +165,7 @@ const thoughtOf = (reply: Reply, message: Fields | undefined) => {
 
 type Detail = { [key: string]: string | number }
 
-/**
- * Keeps a piece of a thought of OpenRouter, joined to the one that it continues. Returns by how much the kept text
- * grew.
- */
+/** Adds a piece of an OpenRouter thought to the thought it continues. Returns the number of characters added. */
 const addDetail = (details: Array<Detail>, piece: Fields): number => {
   const type = text(piece, "type") ?? ""
   const index = count(piece, "index")
@@ -186,7 +183,7 @@ const addDetail = (details: Array<Detail>, piece: Fields): number => {
   return size
 }
 
-/** Content is text, or a list of text and thinking parts. */
+/** Reports content, which is text or a list of text and thinking parts. */
 const speak = (reply: Reply, content: unknown) => {
   if (typeof content === "string") return reply.text(content)
   if (!Array.isArray(content)) return
@@ -202,9 +199,9 @@ const speak = (reply: Reply, content: unknown) => {
 /**
  * Reads a piece of a call. In a whole reply, each piece is a call of its own.
  *
- * A piece belongs to the call with its index, or else with its id. Without either it continues the call at its position
- * (`beside`, if there is a piece for each call) or the last call, unless it begins another call (`isOther`). A whole
- * call that is repeated counts once.
+ * A piece belongs to the call with its index, or else with its id. Without either, it continues the call at its
+ * position (`beside`, if there is a piece for each call) or the last call, unless it begins another call (`isOther`). A
+ * whole call that is repeated is read once.
  */
 const readCall = (
   reply: Reply,
@@ -232,7 +229,7 @@ interface Head {
   readonly params: unknown
 }
 
-/** The call that a piece would belong to. */
+/** Returns the key of the call that a piece would belong to. */
 const knownCall = (
   reply: Reply,
   keys: Map<number, string>,
@@ -247,9 +244,9 @@ const knownCall = (
 
 const keyAt = (place: number): string => `next ${place}`
 
-/** Whether a piece repeats a whole call, either with its id and name or with no name at all. */
+/** Returns true if a piece repeats a whole call, either with its id and name or without a name. */
 const isAgain = (reply: Reply, known: string, { id, name, params }: Head): boolean => {
-  // Where every call has the same index, an earlier call may be meant.
+  // If every call has the same index, the id may refer to an earlier call.
   const key = (id === undefined ? undefined : reply.keyOfId(id)) ?? known
   const isNamed = id === undefined ? name === undefined : id === reply.callId(key)
   return (
@@ -261,9 +258,9 @@ const isAgain = (reply: Reply, known: string, { id, name, params }: Head): boole
 }
 
 /**
- * Whether a piece begins another call than the one it would belong to. It does if it has another id or name, or brings
- * arguments although that call has all of its own. Some servers give every call index 0, or the same id. A piece
- * without the start of new arguments is not a call: it invalidates the call that it follows.
+ * Returns true if a piece begins another call than the one it would belong to: if it has another id or name, or brings
+ * arguments although that call's own are complete. Some servers give every call index 0, or the same id. A piece
+ * without the start of new arguments is not a call: it invalidates the call before it.
  */
 const isOther = (reply: Reply, key: string, index: number | undefined, { id, name, params }: Head): boolean => {
   const hasMore = isFields(params) || (typeof params === "string" && /^\s*[{[]/.test(params))
@@ -274,7 +271,7 @@ const isOther = (reply: Reply, key: string, index: number | undefined, { id, nam
   return known !== undefined && known !== name
 }
 
-/** Begins a call. One that brings only arguments takes the id and the name of the call before it. */
+/** Begins a call. A piece with only arguments takes the id and the name of the call before it. */
 const begin = (reply: Reply, before: string | undefined, { id, name }: Head): string => {
   const key = keyAt(reply.callCount)
   const isBare = before !== undefined && name === undefined && (id === undefined || id === reply.callId(before))
@@ -315,7 +312,7 @@ const toUsage = (usage: Fields | undefined): ReportedUsage => {
     count(usage, "cached_tokens")
   const completion = count(usage, "completion_tokens")
   const reasoning = count(fields(usage, "completion_tokens_details"), "reasoning_tokens")
-  // Most servers count reasoning within the completion, some beside it. The total tells which.
+  // Most servers count reasoning as part of the completion, some in addition to it. The total shows which.
   const both = sum(completion, reasoning)
   const isApart = both !== undefined && sum(prompt, both) === count(usage, "total_tokens")
   return {
@@ -348,7 +345,7 @@ const reasons: ReadonlyMap<string, Fault["reason"]> = new Map<string, Fault["rea
 /** Classifies an error document and its status. */
 export const fault = (document: unknown, status: number): Told => {
   const { code, isReply, known } = errorOf(document)
-  // A status says more than a general error type; only precise codes overrule it.
+  // A status is more precise than a general error type; only specific codes override it.
   const reason = statusReason(status)
   const isPrecise = known !== undefined && known !== "invalid_request" && known !== "server_error"
   return { reason: isPrecise ? known : reason, code, isReply }
@@ -373,7 +370,7 @@ const errorOf = (document: unknown) => {
     code,
     known: isVague && saysTooLong(text(error, "message") ?? text(outer, "error")) ? "context_length" : told,
     status: status >= 400 ? status : undefined,
-    // With this code Groq reports, in a refusal or in the stream, that the model wrote an invalid call.
+    // Groq sends this code, in a refusal or in the stream, if the model wrote an invalid call.
     isReply: codes[0] === "tool_use_failed"
   }
 }

@@ -1,7 +1,7 @@
 /**
- * Writes requests in the Chat Completions format of OpenAI and most other vendors.
+ * Encodes requests in the Chat Completions format of OpenAI and most other vendors.
  *
- * Servers differ in small ways: each has a dialect that says what it accepts.
+ * Servers differ in small ways, so each has a dialect.
  */
 
 import * as Grammar from "../Grammar.ts"
@@ -24,35 +24,37 @@ import {
 } from "./messageParts.ts"
 
 /**
- * How a server takes a grammar: GBNF as `grammar` (llama.cpp) or in `structured_outputs` (vLLM), structural tags
- * (vLLM), or a JSON Schema as `response_format` (OpenAI and most others).
+ * The form of a grammar: GBNF as `grammar` (llama.cpp) or in `structured_outputs` (vLLM), structural tags (vLLM), or a
+ * JSON Schema as `response_format` (OpenAI and most others).
  */
 export type GrammarForm = "gbnf" | "structured_outputs" | "structural_tag" | "json_schema"
 
-/** The names under which servers return thinking and take it back. */
+/** The fields in which servers return thinking and accept it back. */
 export type ThinkingField = "reasoning_content" | "reasoning"
 
-/** What one server accepts. */
+/** The features one server accepts. */
 export interface Dialect {
   readonly name: string
-  /** Whether content is always a list of parts, as for OpenAI. Otherwise text alone is a string. */
+  /** Whether content is always a list of parts, as OpenAI expects. Otherwise text alone is a string. */
   readonly alwaysLists: boolean
-  /** Whether the server takes `stream_options`. */
+  /** Whether the server accepts `stream_options`. */
   readonly usageOption: boolean
-  /** How the server takes a grammar, if it does. */
+  /** The form in which the server accepts a grammar, if any. */
   readonly grammar: GrammarForm | undefined
-  /** The field in which the server takes its own thinking back beside its calls, if it does. */
+  /** The field in which the server accepts its own thinking back along with its calls, if any. */
   readonly returnsThinking: ThinkingField | false
-  /** Whether roles must alternate. Neighbouring messages of one role are then merged. */
+  /** Whether roles must alternate. If so, adjacent messages of one role are merged. */
   readonly alternates: boolean
   readonly seedName: string
-  /** Whether call ids must have nine letters and digits, as for Mistral. */
+  /** Whether call ids must have nine letters and digits, as Mistral requires. */
   readonly shortIds: boolean
-  /** Whether the server has OpenAI's models, whose reasoning models take another limit and no sampling options. */
+  /**
+   * Whether the server has OpenAI's reasoning models, which need another limit field and accept no sampling options.
+   */
   readonly reasoners: boolean
 }
 
-/** A message as JSON text. Whatever is `open` may be merged with neighbours of its role. */
+/** A message as JSON text. If `open` is set, it may be merged with adjacent messages of its role. */
 export interface Written {
   readonly json: string
   readonly open: Open | undefined
@@ -63,7 +65,7 @@ interface Open {
   readonly content: Json
 }
 
-/** The messages that one message becomes: itself, or one for each native result. */
+/** Encodes one message as one or more: a message with native results becomes one for each result. */
 export const toMessages =
   (dialect: Dialect) =>
   (message: Message, pieces: ReadonlyArray<Piece>): ReadonlyArray<Written> => {
@@ -95,7 +97,7 @@ const opened = ({ content, role, tool_calls }: JsonObject): Open | undefined =>
     ? undefined
     : { role, content }
 
-// The text of a message that stands alone is never written again.
+// The text of a message that stands alone is reused.
 const joined = (messages: ReadonlyArray<Written>): ReadonlyArray<string> => {
   const runs: Array<[Written, ...Array<Written>]> = []
   for (const message of messages) {
@@ -188,14 +190,14 @@ const audioFormats: ReadonlyMap<string, string> = new Map([
   ["audio/mp3", "mp3"]
 ])
 
-/** The media that the format supports: images also as addresses, audio and PDF files as bytes. */
+/** Returns the media that the format supports: images also as addresses, audio and PDF files as bytes. */
 export const mediaOf = (imageUrls: boolean): Media => ({
   image: { urls: imageUrls },
   audio: { types: [...audioFormats.keys()], urls: false },
   document: { types: ["application/pdf"], urls: false }
 })
 
-/** The options that a model takes. Reasoning models take no sampling options. */
+/** Returns the options that a model accepts. Reasoning models accept no sampling options. */
 export const takes =
   (dialect: Dialect): NonNullable<ProviderShape["takes"]> =>
   ({ generation, model }) => {
@@ -213,7 +215,7 @@ export const takes =
 
 const reasonsIn = (dialect: Dialect, { id }: Model): boolean => dialect.reasoners && isReasoner(id)
 
-/** The JSON text of a request. */
+/** Encodes a request as JSON text. */
 export const toBody = (dialect: Dialect, request: Request, messages: ReadonlyArray<ReadonlyArray<Written>>): string => {
   const { model } = request
   const generation = takes(dialect)(request)

@@ -1,8 +1,8 @@
 /**
  * Builds a provider from the key and the address in the configuration.
  *
- * Without a key, building the layer fails with `ProviderUnavailable`, which names the variable. So nothing starts that
- * could not reach its model.
+ * Without a key, building the layer fails with `ProviderUnavailable`, which names the variable, so a program that could
+ * not reach its model does not start.
  */
 
 import * as Config from "effect/Config"
@@ -14,7 +14,7 @@ import * as Redacted from "effect/Redacted"
 import { ProviderUnavailable } from "../../KernelError.ts"
 import { Provider, type ProviderShape } from "../../Provider.ts"
 
-/** The provider of the environment, with its key and, if its variable is set, its address. */
+/** Builds a provider from the environment: its key and, if its variable is set, its address. */
 export const fromEnvironment = <Key, E>(options: {
   readonly key: () => Effect.Effect<Key, E>
   readonly address: string
@@ -29,13 +29,13 @@ export const fromEnvironment = <Key, E>(options: {
     return yield* options.make({ apiKey, baseUrl })
   })
 
-/** The layer of a provider whose options come from any configuration. */
+/** Creates the layer of a provider whose options come from a `Config`. */
 export const layerOf =
   <Options>(make: (options: Options) => Effect.Effect<ProviderShape, never, HttpClient>) =>
   (options: Config.Wrap<Options>): Layer.Layer<Provider, Config.ConfigError, HttpClient> =>
     Layer.effect(Provider, Effect.flatMap(Config.unwrap(options), make))
 
-/** The first of `variables` that is set and not empty. If none is, the error names the first. */
+/** Returns the first of `variables` that is set and not empty. If none is, fails with an error that names the first. */
 export const requireKey = (
   provider: string,
   variables: readonly [string, ...Array<string>]
@@ -46,7 +46,7 @@ export const requireKey = (
     () => new ProviderUnavailable({ provider, variable: variables[0] })
   )
 
-/** The first of `variables` that is set and not empty. */
+/** Returns the first of `variables` that is set and not empty. */
 export const findKey = Effect.fnUntraced(function* (variables: ReadonlyArray<string>) {
   for (const variable of variables) {
     const found = yield* Effect.option(Config.Redacted(variable))
@@ -55,7 +55,7 @@ export const findKey = Effect.fnUntraced(function* (variables: ReadonlyArray<str
   return undefined
 })
 
-/** The text of a variable, if it is set and not empty. */
+/** Returns the text of a variable, if it is set and not empty. */
 export const findText = Effect.fnUntraced(function* (variable: string) {
   const found = yield* Effect.option(Config.String(variable))
   return Option.isSome(found) && found.value.trim() !== "" ? found.value.trim() : undefined

@@ -1,9 +1,9 @@
 /**
  * Shared parts of the bridges to models of other packages.
  *
- * Their parts are collected in the same reply as a vendor's own stream: ids are unique, parameters are read once and
- * strictly, and everything is bounded. Metadata that such a model wants back with its thinking or its calls is kept
- * whole, under the name of the bridge.
+ * Their parts are collected in the same `Reply` as a vendor's own stream: ids are unique, parameters are parsed once
+ * and strictly, and everything is bounded. Metadata that such a model expects back with its thinking or its calls is
+ * kept whole, under the name of the bridge.
  */
 
 import * as Arr from "effect/Array"
@@ -25,7 +25,7 @@ import { fields, isFields, text } from "./readFields.ts"
 import { Reply } from "./replyParts.ts"
 
 /**
- * Calls another package's model and reads its parts, one array for each read.
+ * Calls another package's model and emits its parts, one array for each read.
  *
  * `ask` begins a call; `reader` reads its parts.
  */
@@ -83,8 +83,8 @@ const timely = <A>(pull: Pull.Pull<A, Fault>, { idleTimeout }: Limits): Pull.Pul
     orElse: () => Effect.fail<Fault>({ reason: "timeout", note: `idleTimeout is ${Duration.format(idleTimeout)}` })
   })
 
-/** The thinking and the calls of another package's model. Its ids may repeat. */
-export const makeTeller = (provider: string, reply: Reply) => {
+/** Collects the thinking and the calls of another package's model, whose ids may repeat. */
+export const makeCollector = (provider: string, reply: Reply) => {
   const thoughts = new Map<string, JsonObject>()
   const calls = new Map<string, { readonly key: string; readonly id: string }>()
   const note = (id: string, metadata: unknown) => {
@@ -100,7 +100,7 @@ export const makeTeller = (provider: string, reply: Reply) => {
     return call
   }
   return {
-    /** Metadata of thinking, at its start or later. */
+    /** Adds metadata to thinking, at its start or later. */
     note,
     endThinking: (id: string, metadata: unknown) => {
       note(id, metadata)
@@ -114,7 +114,8 @@ export const makeTeller = (provider: string, reply: Reply) => {
       if (call !== undefined) reply.params(call.key, delta)
     },
     /**
-     * Ends a call. `input` counts if no fragment of it arrived. Metadata to return travels as a thought without text.
+     * Ends a call. `input` is used if no fragment of it arrived. Metadata to send back is stored as a thought without
+     * text.
      */
     end: (id: string, name: string, input: unknown, metadata: unknown) => {
       const open = calls.get(id)
@@ -140,7 +141,7 @@ const merge = (before: JsonObject | undefined, told: JsonObject): JsonObject => 
   return merged
 }
 
-// Metadata that is not JSON, or cannot be read, is useless to its reader.
+// Drops metadata that is not JSON or cannot be read.
 const metadataOf = (metadata: unknown): JsonObject | undefined => {
   if (!isFields(metadata)) return undefined
   const plain = Result.try((): unknown => (isDeeper(metadata, 32) ? undefined : JSON.parse(JSON.stringify(metadata))))
@@ -152,7 +153,7 @@ const metadataOf = (metadata: unknown): JsonObject | undefined => {
 // The result of JSON.parse is JSON.
 const isJson = (value: unknown): value is JsonObject => isFields(value)
 
-/** The metadata beside the pieces of one message: that of a thought, or of a call by its id. */
+/** Reads the metadata of one message: of a thought, or of a call by its id. */
 export const optionsOf = (pieces: ReadonlyArray<Piece>) => {
   const calls = new Map<string, JsonObject>()
   for (const piece of pieces) {

@@ -1,9 +1,9 @@
 /**
  * Splits the text of a reply into JSON values, however it arrives.
  *
- * A reply is a stream of server-sent events, JSON lines, or one JSON document. Its first character tells which, so a
- * whole document in answer to a streaming request is understood too. The work is linear and bounded: each event or line
- * by `frameLength`, a document by `Limits.fetchedBytes`.
+ * A reply is a stream of server-sent events, JSON lines, or one JSON document. Its first character shows which, so a
+ * whole document sent in response to a streaming request is also accepted. The work is linear and bounded: each event
+ * or line by `frameLength`, a document by `Limits.fetchedBytes`.
  */
 
 import * as Sse from "effect/encoding/Sse"
@@ -12,7 +12,7 @@ import type { Limits } from "../../Limits.ts"
 import { type Fault, limitFault } from "./providerFault.ts"
 import { type Fields, isFields, parse } from "./readFields.ts"
 
-/** How a vendor streams. */
+/** The stream format of a vendor. */
 export type Framing = "sse" | "ndjson"
 
 /** Reads the values of one reply. A returned fault ends the call. */
@@ -27,7 +27,7 @@ export interface Decoder {
   readonly end: (isMarked: boolean) => void
 }
 
-/** Takes the text of a body piece by piece. */
+/** Splits the text of a body that arrives in pieces. */
 export interface Frames {
   readonly push: (text: string) => Fault | undefined
   readonly end: () => Fault | undefined
@@ -46,7 +46,7 @@ export const make = (framing: Framing, decoder: Decoder, limits: Limits): Frames
         return skipped > Bounds.frameLength ? limitFault("frameLength", Bounds.frameLength) : undefined
       }
       const first = text[start]
-      if (first === "<") return { reason: "invalid_response", note: "a page instead of a reply" }
+      if (first === "<") return { reason: "invalid_response", note: "an HTML page instead of a reply" }
       frames =
         framing === "ndjson"
           ? lines(decoder, limits)
@@ -56,7 +56,7 @@ export const make = (framing: Framing, decoder: Decoder, limits: Limits): Frames
       return frames.push(text.slice(start))
     },
     end: () => {
-      if (frames === undefined) return { reason: "incomplete", note: "nothing was said" }
+      if (frames === undefined) return { reason: "incomplete", note: "the reply is empty" }
       return frames.end()
     }
   }
@@ -94,7 +94,7 @@ const events = (decoder: Decoder): Frames => {
   }
 }
 
-/** A document among the events, with which some vendors say why they end a stream. */
+/** An error document among the events, which some vendors send before they end a stream. */
 class Trailer {
   #text = ""
   #isLineStart = false
@@ -173,7 +173,7 @@ const whole = (decoder: Decoder, limits: Limits): Frames => {
   }
 }
 
-// Google sends its events as one list if the request does not ask for server-sent events.
+// Reads events in one list, which Google sends if the request does not ask for server-sent events.
 const readList = (source: string, decoder: Decoder): Fault | undefined => {
   const values = parse(source)
   if (!Array.isArray(values)) return { reason: "incomplete" }
@@ -184,17 +184,17 @@ const readList = (source: string, decoder: Decoder): Fault | undefined => {
   return undefined
 }
 
-// An event named `error` is an error, whatever it says.
+// Treats an event named `error` as an error, whatever its content.
 const failure = (source: string, decoder: Decoder): Fault | undefined => {
   const value = parse(source)
   return decoder.failed(isFields(value) ? value : {})
 }
 
-// Text that is not JSON is noise within a reply, and means a cut at its end.
+// Skips text that is not JSON within a reply. At its end, such text means that the reply was cut.
 const read = (source: string, isEnding: boolean, use: (value: Fields) => Fault | undefined): Fault | undefined => {
   const value = parse(source)
   if (isFields(value)) return use(value)
   return value === undefined && isEnding ? { reason: "incomplete" } : unreadable
 }
 
-const unreadable: Fault = { reason: "invalid_response", note: "no JSON object" }
+const unreadable: Fault = { reason: "invalid_response", note: "not a JSON object" }

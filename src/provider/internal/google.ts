@@ -1,8 +1,8 @@
 /**
- * What both Google formats share: keys, media, signatures of calls, and token counts.
+ * Shared parts of both Google formats: keys, media, signatures of calls, and token counts.
  *
- * Google signs native calls and wants the signatures back with them. A call has no field for a signature, so it travels
- * as a piece of thinking without text that names its call.
+ * Google signs native calls and expects the signatures back with them. A call has no field for a signature, so it is
+ * stored as a thought without text that names its call.
  */
 
 import * as Redacted from "effect/Redacted"
@@ -13,10 +13,10 @@ import { type Piece, wireId } from "./messageParts.ts"
 import { count, fields, isFields, list, string, sum, text } from "./readFields.ts"
 import { promptTokens } from "./replyUsage.ts"
 
-/** Where the key is looked up, in this order. */
+/** The variables of the key, in the order of lookup. */
 export const variables = ["GEMINI_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY", "GOOGLE_API_KEY"] as const
 
-/** Google under one of its names. */
+/** Creates the vendor for one of Google's formats. */
 export const vendor = (
   name: string,
   options: {
@@ -34,7 +34,7 @@ export const vendor = (
   list: { path: "/models", key: "models", id: "name", query: "pageSize=1000" }
 })
 
-/** The signatures among the pieces of one message, by the id of their call. */
+/** Returns the signatures among the pieces of one message, by the id of their call. */
 export const callSignatures = (pieces: ReadonlyArray<Piece>): ReadonlyMap<string, string> => {
   const signatures = new Map<string, string>()
   for (const piece of pieces) {
@@ -46,7 +46,9 @@ export const callSignatures = (pieces: ReadonlyArray<Piece>): ReadonlyMap<string
   return signatures
 }
 
-/** Usage. Google counts thoughts beside the answer, and prompts made by tools beside the prompt. */
+/**
+ * Converts usage. Google does not count thoughts as part of the answer, nor the prompts of tools as part of the prompt.
+ */
 export const toUsage = (counts: {
   readonly prompt: number | undefined
   readonly byTools: number | undefined
@@ -75,7 +77,7 @@ const reasons: ReadonlyMap<string, Fault["reason"]> = new Map<string, Fault["rea
   ["DEADLINE_EXCEEDED", "timeout"]
 ])
 
-/** Classifies an error document. A precise detail counts more than the general status. */
+/** Classifies an error document. A specific detail overrides the general status. */
 export const fault = (document: unknown, status: number): Told => {
   const error = isFields(document) ? fields(document, "error") : undefined
   const details = list(error, "details")
@@ -86,7 +88,7 @@ export const fault = (document: unknown, status: number): Told => {
   ].find((code) => code !== undefined && reasons.has(code))
   const number = count(error, "code")
   const known = number !== undefined && number >= 400 ? number : status
-  // Google sends no header: the document says how long to wait, in seconds with an "s".
+  // Google sends no header. The document holds the wait in seconds, with an "s".
   const waits = details.map((detail) => /^(\d+(?:\.\d+)?)s$/.exec(string(detail, "retryDelay") ?? "")?.[1])
   const wait = waits.find((seconds) => seconds !== undefined)
   if (saysDayIsOver(error)) return { reason: "quota_exhausted", code }

@@ -1,9 +1,9 @@
 /**
- * Makes one model call over HTTP: sends, waits, retries, and delivers the parts as they arrive.
+ * Makes one model call over HTTP: sends the request, waits, retries, and delivers the parts as they arrive.
  *
- * A call is repeated only while nothing of the reply was delivered. All parts of one network read are delivered as one
- * array. The request ends with the stream: interrupting the consumer aborts it. Redirects are never followed, since the
- * body and the key would go with them.
+ * A call is repeated only as long as nothing of the reply has been delivered. All parts of one network read are
+ * delivered as one array. The request ends with the stream: interrupting the consumer aborts it. Redirects are never
+ * followed, since they would forward the body and the key.
  */
 
 import * as Arr from "effect/Array"
@@ -35,7 +35,7 @@ import { isFields, parse } from "./readFields.ts"
 import { isSubstance, Reply } from "./replyParts.ts"
 import { requestIdOf, wordsOf } from "./vendorWords.ts"
 
-/** Where to send a request, and how to classify refusals. */
+/** The destination of a request, and the meaning of its refusals. */
 export interface Service {
   readonly name: string
   readonly secrets: ReadonlyArray<Redacted.Redacted>
@@ -44,7 +44,7 @@ export interface Service {
   readonly fault: (document: unknown, status: number) => Told
 }
 
-/** What one vendor does differently. */
+/** The details of one vendor. */
 export interface Vendor extends Service {
   readonly framing: Framing
   /** Whether it may load a model before it replies. Its headers then have at least five minutes. */
@@ -72,7 +72,9 @@ export const document = Effect.fnUntraced(
     const response = yield* send(client, get, limits, Duration.zero)
     if (!isOk(response)) return yield* refused(service, response, limits)
     const value = parse(yield* bodyOf(response, limits))
-    return isFields(value) ? value : yield* Effect.fail<Fault>({ reason: "invalid_response", note: "no JSON object" })
+    return isFields(value)
+      ? value
+      : yield* Effect.fail<Fault>({ reason: "invalid_response", note: "not a JSON object" })
   },
   (effect, _client, service) =>
     Effect.mapError(effect, (fault) =>
@@ -95,7 +97,7 @@ const call = Effect.fnUntraced(function* (client: HttpClient.HttpClient, vendor:
   return yield* patiently(vendor.name, secrets, begin(client, vendor, post, limits))
 })
 
-/** Makes one attempt. It succeeds when the first part that says something has arrived. */
+/** Makes one attempt. Succeeds when the first part with content has arrived. */
 const begin = Effect.fnUntraced(function* (
   client: HttpClient.HttpClient,
   vendor: Vendor,
@@ -133,7 +135,7 @@ const isOk = (response: HttpClientResponse.HttpClientResponse): boolean =>
 const firstOf = (pull: PartsPull): Effect.Effect<Parts, Fault> =>
   Pull.catchDone(pull, () => Effect.fail<Fault>({ reason: "incomplete" }))
 
-/** The response to a request, as soon as its headers arrive. They have at least `least`. */
+/** Sends a request and returns its response as soon as the headers arrive. Waits for them at least `least`. */
 const send = (
   client: HttpClient.HttpClient,
   ask: HttpClientRequest.HttpClientRequest,
@@ -149,7 +151,7 @@ const send = (
         Effect.fail<Fault>({
           reason: "timeout",
           note: Duration.isLessThan(headersTimeout, least)
-            ? `waited ${Duration.format(least)}, longer with a headersTimeout above that`
+            ? `waited ${Duration.format(least)}; a higher headersTimeout waits longer`
             : `headersTimeout is ${Duration.format(headersTimeout)}`
         })
     }),
@@ -158,13 +160,13 @@ const send = (
       if (error.response !== undefined) return Effect.succeed(error.response)
       return Effect.fail<Fault>(
         error.reason._tag === "TransportError"
-          ? { reason: "disconnected", note: `no answer from ${hostOf(ask.url)}`, code: errorCode(error) }
+          ? { reason: "disconnected", note: `no response from ${hostOf(ask.url)}`, code: errorCode(error) }
           : { reason: "invalid_request", ...(error.reason._tag === "InvalidUrlError" ? noUrl : {}) }
       )
     })
   )
 
-/** Moves the query of the address to parameters, whose values spans, errors and logs do not show. */
+/** Moves the query of the address to parameters, so that spans, errors and logs do not show its values. */
 const hideQuery = (ask: HttpClientRequest.HttpClientRequest): HttpClientRequest.HttpClientRequest => {
   const url = URL.parse(ask.url)
   if (url === null || url.search === "") return ask
@@ -179,9 +181,9 @@ const hideQuery = (ask: HttpClientRequest.HttpClientRequest): HttpClientRequest.
 // Anything else in the query of a base URL may be a key.
 const plainParams: ReadonlySet<string> = new Set(["alt", "api-version", "limit", "pageSize"])
 
-const noUrl: Pick<Fault, "note"> = { note: "its address is no URL" }
+const noUrl: Pick<Fault, "note"> = { note: "its address is not a URL" }
 
-/** The host of a request. Everything else in an address may be a secret. */
+/** Returns the host of a request. Everything else in an address may be a secret. */
 const hostOf = (url: string): string => URL.parse(url)?.host ?? "there"
 
 // Redirects are not followed, and trace ids are not sent.
@@ -191,7 +193,7 @@ const direct = (context: Context.Context<never>): Context.Context<never> =>
     redirect: "manual"
   }).pipe(Context.add(HttpClient.TracerPropagationEnabled, false))
 
-/** The parts of a reply, one array for each read of the network that brings any. */
+/** Emits the parts of a reply, one array for each read of the network that brings any. */
 const read = Effect.fnUntraced(function* (
   vendor: Vendor,
   response: HttpClientResponse.HttpClientResponse,
@@ -212,7 +214,7 @@ const read = Effect.fnUntraced(function* (
   const reply = new Reply(limits)
   const { finish, take } = reader(vendor, reply, boundOf(response, limits), limits)
 
-  // What was said before a fault is delivered first, wherever the network split the two.
+  // Parts before a fault are delivered first, even if they arrive in the same read.
   let broken: Fault | undefined
   const deliver = (fault: Fault | undefined): PartsPull => {
     if (fault?.reason === "limit_exceeded") return Effect.fail(named(fault))
@@ -278,7 +280,7 @@ const reader = (vendor: Vendor, reply: Reply, bound: Bound, limits: Limits) => {
   return { take, finish }
 }
 
-/** The size of a compressed body is bounded closely; a plain one only needs some end. */
+/** Returns the bound of a body: a close one if it is compressed, a generous one if it is plain. */
 const boundOf = (response: HttpClientResponse.HttpClientResponse, limits: Limits): Bound =>
   response.headers["content-encoding"] === undefined
     ? { most: 64 * limits.replyLength, by: "replyLength", value: limits.replyLength }
@@ -291,7 +293,7 @@ interface Bound {
   readonly value: number
 }
 
-/** The maximum size of a compressed body: an absolute number of bytes, and a ratio to its compressed length. */
+/** Returns the maximum size of a compressed body: an absolute number of bytes, and a ratio to its compressed length. */
 const unpacked = (response: HttpClientResponse.HttpClientResponse, limits: Limits): Bound => {
   const packed = Number(response.headers["content-length"] ?? NaN)
   const most = Math.max(excerptBytes, packed * Bounds.decompressionRatio)
@@ -303,9 +305,9 @@ const unpacked = (response: HttpClientResponse.HttpClientResponse, limits: Limit
 type Utf8 = InstanceType<typeof TextDecoder>
 
 /**
- * Reads what follows the end of a reply, which is next to nothing and soon over.
+ * Reads the little that follows the end of a reply: at most nine chunks, for 200 milliseconds.
  *
- * A connection can be reused only after its response was read to the end.
+ * A connection can be reused only after its response has been read to the end.
  */
 const rest = (bytes: Pull.Pull<unknown, unknown>): Effect.Effect<void> =>
   Effect.ignore(Effect.timeoutOption(Effect.repeat(bytes, { times: 8 }), 200))
@@ -349,7 +351,7 @@ const withRequestId = (fault: Fault, { headers }: HttpClientResponse.HttpClientR
 
 const excerptBytes = 64 * 1024
 
-/** The beginning of a body. Errors while reading it do not matter: the status counts. */
+/** Returns the beginning of a body. Ignores errors while reading it, since the status decides. */
 const excerpt = (response: HttpClientResponse.HttpClientResponse, limits: Limits): Effect.Effect<string> =>
   response.stream.pipe(
     Stream.scan(
@@ -367,7 +369,7 @@ const excerpt = (response: HttpClientResponse.HttpClientResponse, limits: Limits
     Effect.orElseSucceed(() => "")
   )
 
-/** The whole of a body, which must arrive within `idleTimeout`. */
+/** Reads a whole body, which must arrive within `idleTimeout`. */
 const bodyOf = (
   response: HttpClientResponse.HttpClientResponse,
   { fetchedBytes, idleTimeout }: Limits

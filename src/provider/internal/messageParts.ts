@@ -30,7 +30,7 @@ export interface MediaPiece {
   readonly source: { readonly data: string } | { readonly url: string }
 }
 
-/** One thing to send. */
+/** One piece of a message. */
 export type Piece =
   | { readonly kind: "text"; readonly text: string }
   | MediaPiece
@@ -52,7 +52,7 @@ export interface Settings {
   readonly media: Media
 }
 
-/** How a format takes one kind of media. */
+/** The form in which a format accepts one kind of media. */
 export interface Form {
   /** The MIME types it accepts. Default: all of the kind. */
   readonly types?: ReadonlyArray<string>
@@ -101,7 +101,7 @@ export const encoder = <A>(
 
 const hasHosted = ({ tools }: Request): boolean => tools.some(({ hosted }) => hosted !== undefined)
 
-/** The text pieces of a message, joined. */
+/** Joins the text pieces of a message. */
 export const textOf = (pieces: ReadonlyArray<Piece>, separator = ""): string => {
   const texts: Array<string> = []
   for (const piece of pieces) if (piece.kind === "text") texts.push(piece.text)
@@ -109,8 +109,8 @@ export const textOf = (pieces: ReadonlyArray<Piece>, separator = ""): string => 
 }
 
 /**
- * The pieces of a model's own message, and the media among them, for formats that allow none there. Results must follow
- * calls at once, so beside calls the media become texts.
+ * Separates the media from a model's own message, for formats that allow none there. Results must follow calls
+ * immediately, so in a message with calls the media become texts.
  */
 export const apart = (
   pieces: ReadonlyArray<Piece>
@@ -125,19 +125,19 @@ export const apart = (
   }
 }
 
-/** Vendor data of calls that the vendor ran itself, in its own format, kept as a thought without text. */
+/** Returns the vendor data of calls that the vendor ran itself, which is stored in a thought without text. */
 export const itemsOf = ({ signature }: Extract<Piece, { readonly kind: "thought" }>): ReadonlyArray<JsonObject> => {
   const items = jsonObject(signature)["items"]
   return Array.isArray(items) ? items.filter(isJsonObject) : []
 }
 
-/** A text piece in place of a medium. */
+/** Returns a text piece in place of a medium. */
 export const standIn = (media: Pick<MediaPiece, "type" | "mediaType">): Piece => ({
   kind: "text",
   text: `[${media.type} unavailable: ${media.mediaType}]`
 })
 
-/** The text for a medium that cannot be part of a reply, such as one that a model made. */
+/** Returns the text for a medium that cannot be part of a reply, such as one that a model made. */
 export const madeOf = (mediaType = unknownType): string => textOf([standIn({ type: kindOf(mediaType), mediaType })])
 
 /** Removes empty texts, unless nothing else is left. */
@@ -146,12 +146,12 @@ export const spoken = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Piece> => {
   return full.length === 0 ? pieces.slice(0, 1) : full
 }
 
-/** An id that every vendor accepts. The same id always becomes the same. */
+/** Returns an id that every vendor accepts, always the same for the same id. */
 export const wireId = (id: string): string => (wireIdShape.test(id) ? id : `call_${hash(id)}`)
 
 const wireIdShape = /^[A-Za-z0-9_-]{1,40}$/
 
-/** An id of nine letters and digits. The same id always becomes the same. */
+/** Returns an id of nine letters and digits, always the same for the same id. */
 export const shortId = (id: string): string => (/^[A-Za-z0-9]{9}$/.test(id) ? id : hash(id).slice(0, 9))
 
 // FNV-1a, twice with different seeds: enough to tell the calls of one conversation apart.
@@ -236,7 +236,7 @@ class Reader {
     } as const
     if (form?.urls === true && fits && url !== undefined) return { ...facts, source: { url } }
     if (form !== undefined && fits && data !== undefined) return { ...facts, source: { data: Base64.encode(data) } }
-    // Every model can read a document that is text.
+    // Every model can read a text document.
     const read = data === undefined || !mediaType.startsWith("text/") ? undefined : utf8Of(data)
     return { kind: "text", text: read ?? Contents.placeholder(part) }
   }
@@ -247,7 +247,7 @@ class Reader {
     )
   }
 
-  // A call stands shortly before its result, so this look-back is short, and it happens once per message.
+  // A call precedes its result closely, so this search is short, and it runs once per message.
   #nameOf(callId: string): string | undefined {
     for (let index = this.#index; index >= 0; index--) {
       for (const part of this.#request.messages[index]?.content ?? []) {
@@ -282,7 +282,10 @@ interface Found {
   readonly isComplete: boolean
 }
 
-/** If a store cannot be read, the model must not see less than intended: the call fails and may be retried. */
+/**
+ * Looks up the media of a message. Fails if a store cannot be read, so that the model does not see less than intended;
+ * the call may be retried.
+ */
 const sought = (
   { provider }: Settings,
   { content }: Message,
@@ -294,7 +297,7 @@ const sought = (
       new ProviderError({ provider, reason: "disconnected", detail: `media cannot be looked up: ${message}` })
   )
 
-/** The contents, with media referenced by id in their place if they are there. */
+/** Replaces media referenced by id with the stored media, if they exist. */
 const look = Effect.fnUntraced(function* (
   content: ReadonlyArray<Content>,
   lookup: MediaLookup

@@ -10,7 +10,7 @@ import * as ModelRegistry from "../../ModelRegistry.ts"
 import * as Exchange from "./httpCall.ts"
 import { list, text } from "./readFields.ts"
 
-/** Reads the ids in a list of a document, with what is known of each. */
+/** Reads the models in a list of ids, with the facts known about each. */
 export const offer = (
   client: HttpClient,
   service: Exchange.Service,

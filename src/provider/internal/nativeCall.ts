@@ -9,7 +9,7 @@ import * as Snapshot from "../../internal/base/snapshot.ts"
 import { isDeeper } from "../../internal/base/json.ts"
 import { parse } from "./readFields.ts"
 
-/** One call of a reply. It is open until its vendor ends it or another begins in its place. */
+/** One call of a reply. It is open until its vendor ends it or another call replaces it. */
 export class NativeCall {
   readonly id: string
   /** The vendor's id of the call. */
@@ -19,7 +19,7 @@ export class NativeCall {
   /** Its parameters so far. */
   text = ""
   #braces = new Braces()
-  /** Its parameters as last parsed, or the text itself if it is complete and not JSON. */
+  /** The last parsed parameters, or the text itself if it is complete and not JSON. */
   #value: unknown
 
   constructor(id: string, given: string | undefined) {
@@ -27,12 +27,15 @@ export class NativeCall {
     this.given = given
   }
 
-  /** Whether the parameters are a whole object or list. What follows then belongs to another call. */
+  /** Whether the parameters are a whole object or list, so that further text belongs to another call. */
   get isWhole(): boolean {
     return this.#braces.areClosed
   }
 
-  /** Whether they are an empty object. If more follows, it was only the start that some gateways write. */
+  /**
+   * Whether the parameters are an empty object. If more follows, the object was the placeholder that some gateways send
+   * first.
+   */
   get hasNone(): boolean {
     return isNone(this.text)
   }
@@ -52,11 +55,11 @@ export class NativeCall {
     if (typeof this.#value !== "string") this.#value = undefined
   }
 
-  /** Whether its parameters equal these, as text in any spelling or as a JSON value. */
+  /** Returns true if its parameters equal these, as text in any spelling or as a JSON value. */
   has(params: unknown): boolean {
     const told = typeof params === "string" || isDeeper(params, Bounds.jsonDepth) ? params : textOf(params)
     if (typeof told !== "string" || told === this.text) return told === this.text
-    // A repeated value may be spelled differently. A piece of a value, and a value that goes on, are not compared.
+    // A repeated value may be spelled differently. Only whole values are compared.
     if (!this.isWhole || typeof this.#value === "string" || !told.trimEnd().endsWith("}")) return false
     return Equal.equals(this.#read(told), (this.#value ??= this.#read(this.text)))
   }
@@ -71,7 +74,7 @@ export class NativeCall {
 // This is checked before every fragment, so a long text is ruled out without parsing it.
 const isNone = (params: string): boolean => params.length < 16 && /^\s*\{\s*\}\s*$/.test(params)
 
-/** Counts the braces or brackets of a value that arrives in pieces, looking at each character once. */
+/** Counts the braces or brackets of a value that arrives in pieces, reading each character once. */
 class Braces {
   #depth = 0
   #hasBegun = false
@@ -99,7 +102,8 @@ class Braces {
 }
 
 /**
- * Parses arguments. JavaScript would write a number beyond a double as null, so such arguments do not count as JSON.
+ * Encodes arguments as JSON text. A number beyond a double would become null, so such arguments become text that is not
+ * JSON.
  */
 export const textOf = (value: unknown): string =>
   value === undefined || Result.isSuccess(Snapshot.take(value)) ? (JSON.stringify(value) ?? "") : "out of range"

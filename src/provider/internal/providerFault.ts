@@ -1,7 +1,7 @@
 /**
- * Failures of model calls: a reason and fixed words for everyone, and the vendor's own words for developers.
+ * Failures of model calls: a reason with a fixed text for everyone, and the vendor's own text for developers.
  *
- * A vendor's sentence may repeat a key or a prompt, so it never becomes part of the message.
+ * A vendor's text may quote a key or a prompt, so it never becomes part of the message.
  */
 
 import * as Effect from "effect/Effect"
@@ -11,7 +11,7 @@ import { ForbidReal } from "../../Provider.ts"
 import { type Fields, list, string } from "./readFields.ts"
 import { safeWords } from "./vendorWords.ts"
 
-/** A failure before it has a name. `code` is the vendor's, unchecked. */
+/** A failure that is not tied to a provider yet. `code` is the vendor's, unchecked. */
 export interface Fault {
   readonly reason: ProviderReason
   readonly code?: string | undefined
@@ -19,23 +19,23 @@ export interface Fault {
   readonly note?: string | undefined
   readonly status?: number | undefined
   readonly retryAt?: number | undefined
-  /** How long the refusal asks to wait, in milliseconds. */
+  /** The wait that the refusal asks for, in milliseconds. */
   readonly waitMs?: number | undefined
   /** The vendor's own statement on retrying. Default: the reason decides. */
   readonly retry?: boolean | undefined
-  /** Whether the model failed and not the request. It then counts as a reply without content. */
+  /** Whether the model failed and not the request. The failure then counts as a reply without content. */
   readonly isReply?: boolean | undefined
-  /** The vendor's own words, unchecked. */
+  /** The vendor's own text, unchecked. */
   readonly vendor?: VendorWords | undefined
 }
 
-/** What an error document says. */
+/** The facts of an error document. */
 export type Told = Pick<Fault, "reason" | "code" | "waitMs" | "isReply">
 
 const sentences: { readonly [reason in ProviderReason]: string } = {
   not_configured: "no key is configured",
   authentication: "the key was refused",
-  permission: "the key may not do this",
+  permission: "the key lacks permission for this",
   invalid_request: "the request was refused",
   not_found: "there is no such model or address",
   rate_limited: "too many requests",
@@ -43,7 +43,7 @@ const sentences: { readonly [reason in ProviderReason]: string } = {
   overloaded: "the service is overloaded",
   server_error: "the service failed",
   disconnected: "the connection was lost",
-  timeout: "no answer came in time",
+  timeout: "no reply arrived in time",
   incomplete: "the reply was cut",
   invalid_response: "the reply cannot be read",
   content_filter: "a content filter stopped the call",
@@ -55,15 +55,15 @@ const sentences: { readonly [reason in ProviderReason]: string } = {
   unknown: "the call failed"
 }
 
-/** Fails before any request is made where real requests are forbidden. */
+/** Fails if real requests are forbidden. */
 export const allowed: Effect.Effect<void, Fault> = Effect.flatMap(ForbidReal, (isForbidden) =>
   isForbidden ? Effect.fail<Fault>({ reason: "forbidden" }) : Effect.void
 )
 
 /**
- * The reason behind an HTTP status.
+ * Returns the reason behind an HTTP status.
  *
- * A status of 0 is what browsers show for a redirect they did not follow.
+ * Browsers report status 0 for a redirect they did not follow.
  */
 export const statusReason = (status: number): ProviderReason => {
   switch (status) {
@@ -91,10 +91,10 @@ export const statusReason = (status: number): ProviderReason => {
 }
 
 /**
- * Classifies a refused call: the status decides whether it may be retried, the document why it was refused.
+ * Classifies a refused call: the status decides whether it may be retried, the document gives the reason.
  *
- * A document that contradicts its status is not believed. The exceptions are an empty account and a prompt that is too
- * long, which no retry can help.
+ * A document that contradicts its status is ignored, except for an empty account and a prompt that is too long, which
+ * no retry can help.
  */
 export const refusal = (told: Pick<Fault, "reason" | "code">, status: number): Pick<Fault, "reason" | "code"> => {
   const reason = statusReason(status)
@@ -107,34 +107,37 @@ export const refusal = (told: Pick<Fault, "reason" | "code">, status: number): P
 const lasting: ReadonlySet<ProviderReason> = new Set(["quota_exhausted", "context_length", "content_filter"])
 
 /**
- * Whether a message says that a prompt is too long, for which many vendors have no code. It is only inspected, never
- * passed on.
+ * Returns true if a message says that a prompt is too long, for which many vendors have no code. The message is only
+ * inspected, never passed on.
  */
 export const saysTooLong = (sentence: string | undefined): boolean => sentence !== undefined && tooLong.test(sentence)
 
 const tooLong =
   /(prompt|input) (is )?too long|context (window|length|limit|size)|maximum (prompt|model|allowed input) length|range of input length|prompt token count|model token limit|validation error: `inputs`|reduce the length of the (messages|prompt)|exceeds the maximum number of tokens/i
 
-/** Whether a message says that a daily quota is used up. No wait within a call helps then, even if one is named. */
+/**
+ * Returns true if a message says that a daily quota is used up. Then no wait within a call helps, even if the message
+ * names one.
+ */
 export const saysDayIsOver = (error: Fields | undefined): boolean =>
-  // OpenRouter says so of free models.
+  // The message of OpenRouter for free models.
   (string(error, "message") ?? "").includes("free-models-per-day") ||
-  // Google says so, even from hosts that use another format.
+  // The detail of Google, which also appears in other formats.
   list(error, "details").some((detail) =>
     list(detail, "violations").some((violation) => string(violation, "quotaId")?.includes("PerDay"))
   )
 
-/** Whether the same call may succeed a little later. */
+/** Returns true if the same call may succeed a little later. */
 export const isPassing = (fault: Fault): boolean => fault.retry !== false && passing.has(fault.reason)
 
 // Words in one case without digits: codes look like that, and keys do not.
 const codeShape = /^(?=.{2,48}$)(?:[a-z]+(?:_[a-z]+)*|[A-Z]+(?:_[A-Z]+)*)$/
 
 /**
- * A vendor's error code, if it is a plain word and contains no secret.
+ * Returns a vendor's error code if it is a plain word and contains no secret.
  *
- * The code is compared with the secrets in both directions, because a hostile answer could put a key, or a piece of
- * one, in its place.
+ * The code is compared with the secrets in both directions, because a hostile response could hold a key, or a piece of
+ * one, as its code.
  */
 const safeCode = (code: string | undefined, secrets: ReadonlyArray<string>): string | undefined =>
   code !== undefined &&
@@ -143,7 +146,7 @@ const safeCode = (code: string | undefined, secrets: ReadonlyArray<string>): str
     ? code
     : undefined
 
-/** The error that a caller sees, after the calls in `history` failed. */
+/** Creates the error for the caller, after the calls in `history` failed. */
 export const toError = (
   provider: string,
   fault: Fault,
@@ -159,7 +162,7 @@ export const toError = (
     ...(fault.retry === false ? { shouldRetry: false } : {})
   })
 
-/** A call that failed and is retried. */
+/** Creates the record of a call that failed and is retried. */
 export const failedAttempt = (
   provider: string,
   fault: Fault,
@@ -182,19 +185,19 @@ const factsOf = (provider: string, fault: Fault, secrets: ReadonlyArray<string>)
   }
 }
 
-/** A time that a date can express. A longer or endless wait is cut to the last possible date. */
+/** Limits a time to the last one that a `Date` can express. */
 export const instant = (at: number): number => Math.min(at, 8.64e15)
 
-/** The fault of an exceeded limit, with its name and value. */
+/** Creates the fault of an exceeded limit, with its name and value. */
 export const limitFault = (limit: string, value: number): Fault => ({
   reason: "limit_exceeded",
   note: `${limit} is ${value}`
 })
 
 /**
- * When to retry, by the headers of a refused call, in milliseconds since the epoch.
+ * Returns the time to retry after, from the headers of a refused call, in milliseconds since the epoch.
  *
- * `retry-after-ms` first, then `retry-after` in seconds or as a date.
+ * Reads `retry-after-ms` first, then `retry-after` in seconds or as a date.
  */
 export const retryAt = (headers: { readonly [name: string]: string | undefined }, now: number): number | undefined => {
   const milliseconds = retryAfterNumber(headers["retry-after-ms"])

@@ -1,6 +1,4 @@
-/**
- * Repeats calls of skills that only read.
- */
+/** Retries calls of skills that only read. */
 
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -9,13 +7,13 @@ import type { CallError } from "../../Call.ts"
 import type { Middleware } from "../../Middleware.ts"
 import type { SkillRegistryShape } from "../../SkillRegistry.ts"
 
-/** How calls of skills that only read are repeated. */
+/** Options of `retryReads`. */
 export interface ReadRetryOptions {
-  /** Calls in all. Default: 3. */
+  /** The maximum number of calls, including the first. Default: 3. */
   readonly attempts?: number | undefined
-  /** The pause before the first repetition, doubled each time. Default: half a second. */
+  /** The pause before the first retry, doubled each time. Default: half a second. */
   readonly pause?: Duration.Input | undefined
-  /** Which failures are retried. Default: all except invalid input and defects. */
+  /** The failures to retry. Default: all except invalid input and defects. */
   readonly while?: ((error: CallError) => boolean) | undefined
 }
 

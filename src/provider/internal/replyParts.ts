@@ -26,13 +26,13 @@ export interface Ran {
   readonly sources?: ReadonlyArray<{ readonly url: string | undefined; readonly title: string | undefined }>
 }
 
-/** One reply while it is read. */
+/** A reply that is being read. */
 export class Reply {
-  /** Parts that were not delivered yet. Whoever delivers them empties it. */
+  /** Parts that are not delivered yet. The caller that delivers them empties the list. */
   out: Array<StreamPart.StreamPart> = []
   readonly #limits: Limits
   readonly #calls = new Map<string, NativeCall>()
-  /** How many calls have each id. */
+  /** The number of calls with each id. */
   readonly #seen = new Map<string, number>()
   readonly #keys = new Map<string, string>()
   #last: string | undefined
@@ -93,7 +93,7 @@ export class Reply {
     this.out.push({ type: "file", mediaType: mediaType ?? unknownType, data: encoded })
   }
 
-  /** Counts vendor data that is kept beside the text of a reply, until it can be reported. */
+  /** Counts vendor data that is kept apart from the text of a reply until it can be reported. */
   keep(length: number): void {
     this.#size += length
   }
@@ -132,7 +132,7 @@ export class Reply {
     })
   }
 
-  /** A call that the vendor ran itself, and the items of its format to send back. */
+  /** Reports a call that the vendor ran itself, and the items of its format to send back. */
   hosted(ran: Ran, provider: string, items: ReadonlyArray<Fields>): void {
     const { id = `hosted_${this.#opened++}`, input, isError = false, name } = ran
     if (isDeeper(input, Bounds.jsonDepth) || isDeeper(items, Bounds.jsonDepth)) {
@@ -168,7 +168,7 @@ export class Reply {
   }
 
   /**
-   * Begins a native call and returns its id. `key` tells open calls apart. An open call with the same key ends, since
+   * Begins a native call and returns its id. `key` identifies an open call. An open call with the same key ends, since
    * nothing more can arrive for it. The name may follow (`name`).
    */
   call(key: string, given: string | undefined, name: string | undefined): string {
@@ -197,7 +197,7 @@ export class Reply {
     if (call.name !== undefined) this.out.push({ type: "tool-params-delta", id: call.id, delta: fragment })
   }
 
-  /** The parameters of a call as a JSON value. */
+  /** Sets the parameters of a call to a JSON value. */
   input(key: string, value: unknown): void {
     if (isDeeper(value, Bounds.jsonDepth)) this.#isTooDeep = true
     else this.params(key, textOf(value))
@@ -208,12 +208,12 @@ export class Reply {
     if (call !== undefined) this.#end(call)
   }
 
-  /** Our id of a call. */
+  /** Returns our id of a call. */
   ownId(key: string): string {
     return this.#calls.get(key)?.id ?? key
   }
 
-  /** The vendor's id of a call. */
+  /** Returns the vendor's id of a call. */
   callId(key: string): string | undefined {
     return this.#calls.get(key)?.given
   }
@@ -222,22 +222,22 @@ export class Reply {
     return this.#calls.get(key)?.name
   }
 
-  /** The key of the last call begun with this id of the vendor. */
+  /** Returns the key of the last call begun with this id of the vendor. */
   keyOfId(given: string): string | undefined {
     return this.#keys.get(given)
   }
 
-  /** Whether the parameters of a call are a whole object or list. */
+  /** Returns true if the parameters of a call are a whole object or list. */
   isWhole(key: string): boolean {
     return this.#calls.get(key)?.isWhole === true
   }
 
-  /** Whether they are an empty object. */
+  /** Returns true if the parameters of a call are an empty object. */
   hasNoParams(key: string): boolean {
     return this.#calls.get(key)?.hasNone === true
   }
 
-  /** Whether the parameters of a call equal these, as text or as a JSON value. */
+  /** Returns true if the parameters of a call equal these, as text or as a JSON value. */
   hasParams(key: string, params: unknown): boolean {
     return this.#calls.get(key)?.has(params) === true
   }
@@ -265,10 +265,10 @@ export class Reply {
   }
 }
 
-/** The bytes of a medium. Text that is not base64 has none. */
+/** Returns the bytes of a medium, or undefined for text that is not base64. */
 export const bytesOf = (data: string | Uint8Array): Uint8Array | undefined =>
   typeof data === "string" ? Result.getOrUndefined(Base64.decode(data)) : data
 
-/** Whether a part says anything. Until one does, a failed call can be retried unnoticed. */
+/** Returns true if a part has content. Until one has, a failed call can be retried unnoticed. */
 export const isSubstance = (part: StreamPart.StreamPart): boolean =>
   part.type !== "response-metadata" && part.type !== "text-start" && part.type !== "reasoning-start"

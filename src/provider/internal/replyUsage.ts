@@ -1,10 +1,8 @@
-/**
- * Usage as replies report it.
- */
+/** Converts the usage in replies. */
 
 import type { ReportedUsage } from "../../StreamPart.ts"
 
-/** The tokens of a prompt, some of which were read from a cache. A cache count above the prompt's is ignored. */
+/** Returns the tokens of a prompt, some of which were read from a cache. Ignores a cache count above the prompt's. */
 export const promptTokens = (
   total: number | undefined,
   cacheRead: number | undefined

@@ -1,6 +1,4 @@
-/**
- * Replies in OpenAI's Responses format: events about items, and whole responses.
- */
+/** Reads replies in OpenAI's Responses format: events about items, and whole responses. */
 
 import { jsonObject, type JsonObject } from "../../internal/base/json.ts"
 import type { FinishReason, ReportedUsage } from "../../StreamPart.ts"
@@ -48,7 +46,7 @@ class Items {
     this.#reply.params(key, delta)
   }
 
-  /** Ends an item. Anything that did not arrive in pieces is read from the whole. */
+  /** Ends an item. Reads everything that did not arrive in pieces from the whole item. */
   stop(key: string, item: Fields | undefined): void {
     const isNew = !this.#begun.has(key)
     switch (string(item, "type")) {

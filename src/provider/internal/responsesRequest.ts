@@ -1,8 +1,8 @@
 /**
- * Requests in OpenAI's Responses format.
+ * Encodes requests in OpenAI's Responses format.
  *
  * Nothing is stored at the service: every request sends the whole conversation, with the model's encrypted reasoning
- * before what it led to.
+ * before its outcome.
  */
 
 import * as Grammar from "../Grammar.ts"
@@ -30,7 +30,7 @@ export const name = "openai"
 /** The media that the format supports. */
 export const media: Media = { image: { urls: true }, document: { types: ["application/pdf"], urls: true } }
 
-/** The items that a message becomes, each as JSON text. */
+/** Encodes a message as items, each as JSON text. */
 export const toItems = (message: Message, pieces: ReadonlyArray<Piece>): ReadonlyArray<string> => {
   const isModel = message.role === "assistant"
   const { made, said } = isModel ? apart(pieces) : { made: [], said: pieces }
@@ -39,7 +39,7 @@ export const toItems = (message: Message, pieces: ReadonlyArray<Piece>): Readonl
   return [...items, ...hostItems("user", made)].map((item) => JSON.stringify(item))
 }
 
-/** Consecutive texts and media share a message; results are items of their own. */
+/** Puts consecutive texts and media into one message. Results are items of their own. */
 const hostItems = (role: "system" | "user", pieces: ReadonlyArray<Piece>): ReadonlyArray<JsonObject> => {
   const items: Array<JsonObject> = []
   const content: Array<Json> = []
@@ -66,7 +66,7 @@ const toPart = (piece: MediaPiece | Extract<Piece, { readonly kind: "text" }>): 
     : { type: "input_file", filename: piece.filename ?? "document.pdf", file_data: url }
 }
 
-/** Puts reasoning before the call it led to, and everything else where it was said. */
+/** Puts reasoning before the call it led to, and keeps everything else in order. */
 const modelItems = (pieces: ReadonlyArray<Piece>): ReadonlyArray<JsonObject> => {
   const items: Array<JsonObject> = []
   const before = new Map<string, Array<JsonObject>>()
@@ -92,7 +92,7 @@ const modelItems = (pieces: ReadonlyArray<Piece>): ReadonlyArray<JsonObject> => 
   return items
 }
 
-/** The service stored no reasoning, so its id alone is worthless. */
+/** Returns reasoning with its encrypted content. The service stores none, so an id alone is useless. */
 const reasoningOf = (piece: Extract<Piece, { readonly kind: "thought" }>): JsonObject | undefined => {
   const kept = jsonObject(piece.signature)
   const encrypted = text(kept, "encrypted")
@@ -105,7 +105,7 @@ const reasoningOf = (piece: Extract<Piece, { readonly kind: "thought" }>): JsonO
   }
 }
 
-/** The options that a model takes. Only reasoning models think, and they take no sampling options. */
+/** Returns the options that a model accepts. Only reasoning models think, and they accept no sampling options. */
 export const takes: NonNullable<ProviderShape["takes"]> = ({ generation, model }) => {
   const { seed: _, stopSequences: __, temperature, thinking, topP, ...others } = generation
   if (isReasoner(model.id)) {
@@ -120,7 +120,7 @@ export const takes: NonNullable<ProviderShape["takes"]> = ({ generation, model }
   }
 }
 
-/** The JSON text of a request. */
+/** Encodes a request as JSON text. */
 export const toBody = (request: Request, messages: ReadonlyArray<ReadonlyArray<string>>): string => {
   const { model } = request
   const generation = takes(request)
@@ -153,7 +153,7 @@ export const toBody = (request: Request, messages: ReadonlyArray<ReadonlyArray<s
 const thinkingOf = ({ thinking }: Generation): Settings =>
   thinking === undefined ? {} : { effort: thinking.effort, summary: "auto" }
 
-/** What the service adds to a reply only on request. */
+/** Returns the extra data that the service adds to a reply on request. */
 const includes = (reasons: boolean, searches: boolean): ReadonlyArray<string> | undefined => {
   const parts = [
     ...(reasons ? ["reasoning.encrypted_content"] : []),

@@ -1,6 +1,4 @@
-/**
- * When a failed model call is retried, and after how long.
- */
+/** Decides when a failed model call is retried. */
 
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -14,13 +12,13 @@ import { Limits } from "../../Limits.ts"
 import type { ModelStream, ReplyFailure } from "../../Middleware.ts"
 import type { RetryOptions } from "../Resilience.ts"
 
-/** How a reply may fail. */
+/** The errors of a reply. */
 export type Failure = Stream.Error<ModelStream>
 
-/** Tells whether the same call may succeed a little later. */
+/** Returns true if the same call may succeed a little later. */
 export const isPassing = (error: ProviderError): boolean => error.isRetryable
 
-/** Starts a reply again as long as that may help. A failure that stops the run on purpose is never retried. */
+/** Starts a reply, and retries failures that may pass. A failure that stops the run on purpose is never retried. */
 export const again = (
   opened: Effect.Effect<ModelStream, Failure, Scope.Scope>,
   options: RetryOptions
@@ -43,7 +41,7 @@ export const again = (
 
 const pauses = Schedule.exponential("500 millis").pipe(Schedule.jittered)
 
-/** Decides on a reply that broke off, after the pause before its next attempt. */
+/** Decides whether to restart a reply that broke off, and waits before the next attempt. */
 export const restart =
   (options: RetryOptions) =>
   ({ attempt, error }: ReplyFailure): Effect.Effect<boolean> =>
@@ -55,7 +53,7 @@ export const restart =
       return true
     })
 
-/** The pause of a schedule before its nth repetition, or undefined if the schedule ends before. */
+/** Returns the pause of a schedule before its nth repetition, or undefined if the schedule has ended by then. */
 const pauseBefore = Effect.fnUntraced(function* (
   nth: number,
   schedule: Schedule.Schedule<unknown, ProviderError>,

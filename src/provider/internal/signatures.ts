@@ -1,6 +1,4 @@
-/**
- * Signatures of thoughts, which arrive in pieces and go back to the vendor with the next request.
- */
+/** Collects signatures of thoughts, which arrive in pieces and are sent back to the vendor with the next request. */
 
 import type { Reply } from "./replyParts.ts"
 
@@ -10,7 +8,7 @@ export class Signatures {
   readonly #reply: Reply
   readonly #pieces = new Map<string, string>()
 
-  /** `name` is the provider's, under which the signature is kept. */
+  /** `name` is the provider's, under which the signature is stored. */
   constructor(name: string, reply: Reply) {
     this.#name = name
     this.#reply = reply

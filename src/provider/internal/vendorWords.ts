@@ -1,13 +1,11 @@
-/**
- * The vendor's own words on a failed call, made safe: bounded, and without the key or any piece of it.
- */
+/** Makes a vendor's own text about a failed call safe: bounded, and without the key or any piece of it. */
 
 import type { VendorWords } from "../../KernelError.ts"
 import { redact } from "../../internal/base/redact.ts"
 import { shorten } from "../../internal/base/text.ts"
 import { type Fields, fields, isFields, list, text } from "./readFields.ts"
 
-/** Reads the words of an error document, which is an object in one of the vendors' forms or plain text. */
+/** Reads the text of an error document, which is an object in one of the vendors' forms or plain text. */
 export const wordsOf = (document: unknown): VendorWords => {
   if (typeof document === "string") return plainWords(document)
   const outer = isFields(document) ? document : undefined
@@ -22,13 +20,13 @@ export const wordsOf = (document: unknown): VendorWords => {
   })
 }
 
-/** The vendor's id of a request, from the headers of its response. */
+/** Returns the vendor's id of a request, from the headers of its response. */
 export const requestIdOf = (headers: { readonly [name: string]: string | undefined }): string | undefined =>
   idHeaders.map((name) => headers[name]).find((id) => id !== undefined && id !== "")
 
 const idHeaders = ["request-id", "x-request-id", "apim-request-id", "x-goog-request-id", "x-amzn-requestid"]
 
-/** Cuts the words and removes secrets from them. Undefined if nothing is left. */
+/** Cuts the texts and removes secrets from them. Returns undefined if nothing is left. */
 export const safeWords = (words: VendorWords | undefined, secrets: ReadonlyArray<string>): VendorWords | undefined => {
   const entries = Object.entries(words ?? {}).flatMap(([key, value]) => {
     const safe = shorten(redact(withoutSecrets(value.slice(0, readLength), secrets)), wordLength)
@@ -59,12 +57,12 @@ const withoutSecrets = (said: string, secrets: ReadonlyArray<string>): string =>
 
 const pieceLength = 5
 
-// A page of HTML says nothing about the call.
+// Ignores an HTML page, which holds nothing about the call.
 const plainWords = (said: string): VendorWords => (/^\s*(<|$)/.test(said) ? {} : { message: said.trim() })
 
 const messageOf = (outer: Fields | undefined, error: Fields | undefined): string | undefined => {
   const said = text(error, "message") ?? text(outer, "error") ?? text(outer, "message") ?? text(outer, "detail")
-  // A gateway keeps the words of the service behind it in a field of its own.
+  // A gateway puts the text of the service behind it into a field of its own.
   const raw = text(fields(error, "metadata"), "raw")
   return raw === undefined ? said : [said, raw].filter((part) => part !== undefined).join(": ")
 }

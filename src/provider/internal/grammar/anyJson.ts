@@ -19,10 +19,10 @@ import {
 } from "./productions.ts"
 import * as Strings from "./stringRules.ts"
 
-/** How deep a grammar follows a schema, and a key the names it must differ from. */
+/** The depth to which a grammar follows a schema, and the length to which a key differs from excluded names. */
 export const maxDepth = 40
 
-/** White space between tokens. It is short, since small models otherwise write nothing else. */
+/** White space between tokens. Kept short, since small models otherwise write nothing else. */
 export const blank = (rules: Rules): Node =>
   rules.shared("space", () => optional(choice(text(" "), sequence(text("\n"), repeat(text(" "), 0, 8)))))
 
@@ -57,17 +57,17 @@ const enclosed = (rules: Rules, open: string, close: string, item: Node): Node =
     text(close)
   )
 
-/** Keys other than these names, told apart letter by letter in a tree. */
+/** Keys other than these names, as a tree of letters. */
 export const keyExcept = (rules: Rules, names: ReadonlyArray<string>, name: string): Node => {
   if (names.length === 0) return Strings.any(rules)
-  // A name with an escape could be spelled in many ways, so no key has its beginning followed by an escape.
+  // A name with an escape can be spelled in many ways, so no key begins like it and continues with an escape.
   const remainders = names.map((name): Remainder => {
     const plain = name.replace(/["\\<\p{Cc}\p{Cs}].*$/su, "")
     return { rest: plain, isWhole: plain === name }
   })
   const branch = (remainders: ReadonlyArray<Remainder>, path: string, depth: number): Node => {
     const end = remainders.some(({ isWhole, rest }) => isWhole && rest === "") ? never : empty
-    // No key has the beginning of a name this long.
+    // No key begins like a name this long.
     if (depth > maxDepth || !rules.spend()) return end
     const letters = [...new Set(remainders.flatMap(({ rest }) => Array.from(rest)[0] ?? []))]
     const codes = letters.map((letter): Range => [letter.codePointAt(0) ?? 0, letter.codePointAt(0) ?? 0])
@@ -88,7 +88,7 @@ export const keyExcept = (rules: Rules, names: ReadonlyArray<string>, name: stri
   return sequence(text('"'), branch(remainders, `${name}-key`, 0), text('"'))
 }
 
-/** The rest of a name that is taken. */
+/** The rest of an excluded name. */
 interface Remainder {
   readonly rest: string
   readonly isWhole: boolean

@@ -18,7 +18,7 @@ export const render = ({ root, rules }: Grammar): string => {
   return `${lines.join("\n")}\n`
 }
 
-/** The empty text stands last, because not every reader accepts it earlier. */
+/** Puts the empty text last, because not every reader accepts it earlier. */
 const alternatives = (node: Node): string =>
   node.kind === "choice"
     ? node.items

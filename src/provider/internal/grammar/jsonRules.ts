@@ -153,11 +153,11 @@ class SchemaRules {
           : sequence(item, repeat(next, within(Math.max(from - 1, 0)), upTo(to - 1)))
       if (first.length === 0 && from === 0) tail = optional(tail)
     }
-    // Built from the end, since an absent optional item leaves out everything behind it.
+    // Built from the end, since an absent optional item omits everything after it.
     for (let index = Math.min(first.length, max) - 1; index >= 0; index--) {
       const item = this.value(first[index], `${name}-${index + 1}`, depth + 1)
       const here = sequence(index === 0 ? empty : comma, item, tail)
-      // Its own rule, because hundreds of nested nodes would be too deep to walk.
+      // A rule of its own, because hundreds of nested nodes would be too deep to walk.
       tail = index < min ? here : this.#rules.add(`${name}-from-${index + 1}`, optional(here))
     }
     return sequence(text("["), space, tail, space, text("]"))
@@ -169,7 +169,7 @@ class SchemaRules {
     const shaped = own(schema, "patternProperties")
     const listed = properties(schema)
     const names = new Set(listed.map(([key]) => key))
-    // Required members are named even if nothing else is known of them.
+    // Required members are named even if the schema declares nothing else about them.
     const undeclared = isRecord(shaped) ? [] : Array.from(needed).filter((key) => !names.has(key))
     const declared = [...listed, ...undeclared.map((key) => [key, more ?? {}] as const)]
     if (declared.length > maxChoices) return anyObject(this.#rules)
@@ -204,7 +204,7 @@ class SchemaRules {
         : min > 0
           ? sequence(other, repeat(sequence(comma, other), within(min - 1)))
           : optional(sequence(other, repeat(sequence(comma, other), 0)))
-    // Built from the end, with each member twice: as the first one written, and behind another.
+    // Built from the end, with each member twice: as the first one written, and after another.
     for (let index = declared.length - 1; index >= 0; index--) {
       const [key, part] = declared[index] ?? ["", {}]
       const value = this.#member(text(Strings.literal(key)), part, `${name}-${key}`, depth)

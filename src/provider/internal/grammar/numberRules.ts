@@ -1,7 +1,7 @@
 /**
  * Productions of the numbers between two bounds, digit by digit.
  *
- * Bounded numbers are written without exponent, and with at most nine digits more behind the point than their bound.
+ * Bounded numbers are written without exponent, and with at most nine digits more after the point than their bound.
  */
 
 import { chars, choice, empty, never, type Node, optional, repeat, sequence, text } from "./productions.ts"
@@ -148,16 +148,16 @@ const decimals = (low: Bound, high: Bound | undefined): Node => {
 const largest = 999_999_999_999_999
 
 /**
- * How many digits may follow the point of a number: with more than a double holds, it could be rounded onto an excluded
- * bound.
+ * Returns the maximum number of digits after the point. With more digits than a double holds, a number could be rounded
+ * onto an excluded bound.
  */
 const fraction = (whole: number): number => Math.max(1, whole === 0 ? 15 : 15 - String(whole).length)
 
 const maxFraction = 9
 
 /**
- * Splits a bound into the digits before and behind its point, and whether it is excluded. Values too large to be meant
- * are the largest possible one. A long fraction of an excluded bound is rounded inwards.
+ * Splits a bound into the digits before and after its point, and whether it is excluded. Values beyond the largest
+ * possible one are reduced to it. A long fraction of an excluded bound is rounded inwards.
  */
 const split = (
   { exclusive, value }: Bound,
@@ -175,8 +175,8 @@ const split = (
 }
 
 /**
- * Digits behind a point that amount to at least `0.bound`; possibly none if the bound is empty. There are at most
- * `most`, apart from those of the bound itself.
+ * Digits after a point that amount to at least `0.bound`, or none if the bound is empty. At most `most` digits, not
+ * counting those of the bound itself.
  */
 const atLeast = (bound: string, exclusive: boolean, most: number): Node => {
   if (bound === "") return exclusive ? notZero(Math.min(maxFraction, most)) : upTo(most)
@@ -193,7 +193,9 @@ const notZero = (count: number): Node =>
 
 const upTo = (count: number): Node => digits(0, Math.max(0, Math.min(maxFraction, count)))
 
-/** Digits behind a point that amount to at most `0.bound`; at most `most`, apart from those of the bound itself. */
+/**
+ * Digits after a point that amount to at most `0.bound`. At most `most` digits, not counting those of the bound itself.
+ */
 const atMost = (bound: string, exclusive: boolean, most: number): Node => {
   if (bound === "") return exclusive ? never : repeat(text("0"), 0, Math.max(0, most))
   const next = Number(bound[0])

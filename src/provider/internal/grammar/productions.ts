@@ -1,5 +1,5 @@
 /**
- * Productions of a grammar, independent of how they are written or sampled.
+ * Productions of a grammar, to be written or sampled.
  *
  * Characters are Unicode scalar values. A choice without members matches nothing. Rules that can never be completed are
  * pruned, so every remaining rule has a shortest text.
@@ -27,7 +27,7 @@ export interface Grammar {
 export const empty: Node = { kind: "text", text: "" }
 /** Matches a literal text. */
 export const text = (text: string): Node => (text === "" ? empty : { kind: "text", text })
-/** Matches what the named rule matches. */
+/** Matches the named rule. */
 export const rule = (name: string): Node => ({ kind: "rule", name })
 /** Matches nothing. */
 export const never: Node = { kind: "choice", items: [] }
@@ -96,7 +96,7 @@ export class Rules {
   readonly #counts = new Map<string, number>()
   #left = maxParts
 
-  /** May another part of a schema be read? The budget keeps the grammar of a foreign schema finite. */
+  /** Returns true if another part of a schema may be read. The budget keeps the grammar of a foreign schema finite. */
   spend(): boolean {
     return this.#left-- > 0
   }
@@ -143,7 +143,7 @@ const maxParts = 4_000
 const letters = (count: number): string =>
   Array.from(count.toString(26), (digit) => String.fromCharCode(0x61 + Number.parseInt(digit, 26))).join("")
 
-/** How many rules deep the shortest text of a node lies; infinite if it has none. */
+/** Returns the depth in rules of the shortest text of a node, infinite if it has none. */
 export const heightOf = (node: Node, heights: ReadonlyMap<string, number>): number => {
   switch (node.kind) {
     case "text":
@@ -179,7 +179,7 @@ export const heightsOf = (rules: ReadonlyMap<string, Node>): ReadonlyMap<string,
   return heights
 }
 
-/** Removes what matches nothing and what cannot be reached. Undefined if nothing is left. */
+/** Removes nodes that match nothing and rules that cannot be reached. Returns undefined if nothing is left. */
 export const grammar = (root: string, rules: ReadonlyMap<string, Node>): Grammar | undefined => {
   const heights = heightsOf(rules)
   if (!heights.has(root)) return undefined

@@ -1,6 +1,6 @@
 /**
- * Draws texts from a grammar: every other one at random, the rest along alternatives that were never taken, until all
- * have been.
+ * Draws texts from a grammar: every second one at random, the others along alternatives that were never taken, until
+ * all have been.
  */
 
 import type { Grammar, Node, Range } from "./productions.ts"
@@ -11,19 +11,19 @@ const maxDepth = 24
 const maxLength = 400
 const maxExtra = 3
 
-/** A choice or a repetition, and how often each of its ways was taken. */
+/** A choice or a repetition, and how often each of its alternatives was taken. */
 interface Fork {
   readonly rule: string
   readonly taken: Array<number>
 }
 
-/** Draws from one grammar, and remembers which of its ways were taken. */
+/** Draws from one grammar, and remembers which of its alternatives were taken. */
 export class Sampler {
   readonly #grammar: Grammar
   readonly #heights: ReadonlyMap<string, number>
   readonly #forks = new Map<Node, Fork>()
   #state: number
-  /** How many rules away the nearest untaken alternative is; undefined once all were taken. */
+  /** The distance in rules to the nearest untaken alternative, or undefined once all were taken. */
   #distances: ReadonlyMap<Node | string, number> | undefined = new Map()
   #isAimed = false
   #hasNews = true
@@ -39,7 +39,7 @@ export class Sampler {
 
   next(): string {
     if (this.#hasNews && this.#distances !== undefined) this.#measure()
-    // Every other text aims for an untaken alternative.
+    // Every second text aims for an untaken alternative.
     this.#isAimed = !this.#isAimed && this.#distances !== undefined
     this.#out = []
     this.#length = 0

@@ -29,7 +29,7 @@ export const constrains: ReadonlySet<string> = new Set([
   "maxItems"
 ])
 
-/** Merges schemas that must all fit: the tighter bound, the members of all, and the first value of other keywords. */
+/** Merges schemas that must all fit: keeps the tighter bounds, all members, and the first value of other keywords. */
 export const merge = (parts: ReadonlyArray<Part>): Part => {
   const [only] = parts
   if (
