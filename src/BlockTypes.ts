@@ -20,7 +20,6 @@ import * as SchemaAST from "effect/SchemaAST"
 import type * as Scope from "effect/Scope"
 import type { Content, Custom, Json } from "./Content.ts"
 import * as Codec from "./internal/words/contentCodec.ts"
-import * as Shape from "./internal/words/contentShape.ts"
 import * as Fault from "./internal/base/fault.ts"
 import { isJsonObject } from "./internal/base/json.ts"
 import * as Snapshot from "./internal/base/snapshot.ts"
@@ -109,7 +108,7 @@ const make = (): BlockTypes["Service"] => {
       return yield* new DefinitionInvalid({ name: "content type", reason: "its schema has no literal `type`" })
     }
     const known = registrations.get(type)
-    if (Shape.find(type) !== undefined || (known !== undefined && !isSame(known.schema, schema))) {
+    if (Codec.shapeOf(type) !== undefined || (known !== undefined && !isSame(known.schema, schema))) {
       return yield* new BlockTypeConflict({ type })
     }
     if (known === undefined) registrations.set(type, { schema, decode: decoder(schema), holders: 1 })

@@ -7,13 +7,12 @@
  * @since 0.1.0
  */
 
-import * as Effect from "effect/Effect"
 import * as Digest from "effect/crypto/Digest"
+import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { defineBytes } from "./internal/base/snapshot.ts"
 import type { JsonObject } from "./internal/base/json.ts"
 import * as Snapshot from "./internal/base/snapshot.ts"
-import { typeOf } from "./internal/words/mediaSignature.ts"
+import { defineBytes } from "./internal/base/snapshot.ts"
 
 /**
  * The schema of the kinds of media.
@@ -22,6 +21,7 @@ import { typeOf } from "./internal/words/mediaSignature.ts"
  * @since 0.1.0
  */
 export const Kind = Schema.Literals(["image", "audio", "video", "document"])
+
 /**
  * The kind of a medium: `image`, `audio`, `video` or `document`.
  *
@@ -80,7 +80,7 @@ export const fromBytes = (bytes: Uint8Array, mimeType: string, options?: Omit<Op
   if (!isBytes(bytes)) throw new RangeError("Media.fromBytes: expected a Uint8Array")
   const source = { _tag: "Bytes" as const, bytes }
   defineBytes(source, "bytes", bytes)
-  return make(source, typeof mimeType === "string" ? typeOf(bytes, mimeType) : mimeType, options)
+  return make(source, typeof mimeType === "string" ? mimeTypeIn(bytes, mimeType) : mimeType, options)
 }
 
 /**
@@ -109,7 +109,7 @@ export const fromUrl = (url: string, options?: Options): Media =>
  * @since 0.2.0
  */
 export const recognized = (media: Media, bytes: Uint8Array): Media => {
-  const mimeType = typeOf(bytes, media.mimeType)
+  const mimeType = mimeTypeIn(bytes, media.mimeType)
   if (mimeType === media.mimeType) return media
   const kind = media.kind === kindOf(media.mimeType) ? kindOf(mimeType) : media.kind
   return Object.freeze({ ...media, mimeType, kind })
@@ -224,3 +224,66 @@ const mimeTypes: ReadonlyMap<string, string> = new Map([
   ["pdf", "application/pdf"],
   ["txt", "text/plain"]
 ])
+
+/**
+ * Returns the declared type of some bytes, or the one that the bytes have when they contradict it.
+ *
+ * Only types whose bytes are unmistakable are recognized. A name or a vendor may say more than the bytes do, such as a
+ * document inside of an archive: a declared type counts unless the bytes contradict it.
+ */
+const mimeTypeIn = (bytes: Uint8Array, declared: string): string => {
+  const found = signatures.find(({ matches }) => matches(bytes))
+  if (found === undefined) return declared
+  const name = declared.split(";", 1)[0]?.trim().toLowerCase() ?? ""
+  if (name === unknownType) return found.type
+  return name === found.type || found.also?.test(name) === true ? declared : found.type
+}
+
+interface Signature {
+  readonly type: string
+  /** Other names of the type, and types whose files begin in the same way. */
+  readonly also?: RegExp
+  readonly matches: (bytes: Uint8Array) => boolean
+}
+
+const unknownType = "application/octet-stream"
+
+const at = (offset: number, text: string) => (bytes: Uint8Array) =>
+  bytes.length >= offset + text.length &&
+  Array.from(text).every((char, index) => bytes[offset + index] === char.charCodeAt(0))
+
+const all =
+  (...tests: ReadonlyArray<(bytes: Uint8Array) => boolean>) =>
+  (bytes: Uint8Array) =>
+    tests.every((test) => test(bytes))
+
+const any =
+  (...tests: ReadonlyArray<(bytes: Uint8Array) => boolean>) =>
+  (bytes: Uint8Array) =>
+    tests.some((test) => test(bytes))
+
+const signatures: ReadonlyArray<Signature> = [
+  { type: "image/png", also: /^image\/(x-png|apng|vnd\.mozilla\.apng)$/, matches: at(0, "\x89PNG\r\n\x1a\n") },
+  { type: "image/jpeg", also: /^image\/(jpg|pjpeg)$/, matches: at(0, "\xff\xd8\xff") },
+  { type: "image/gif", matches: any(at(0, "GIF87a"), at(0, "GIF89a")) },
+  { type: "image/webp", matches: all(at(0, "RIFF"), at(8, "WEBP")) },
+  { type: "image/tiff", also: /^image\//, matches: any(at(0, "II*\0"), at(0, "MM\0*")) },
+  { type: "image/avif", matches: all(at(4, "ftyp"), any(at(8, "avif"), at(8, "avis"))) },
+  {
+    type: "image/heic",
+    also: /^image\/hei[cf]/,
+    matches: all(at(4, "ftyp"), any(at(8, "heic"), at(8, "heix"), at(8, "mif1")))
+  },
+  { type: "audio/wav", also: /^audio\/(x-wav|wave|vnd\.wave|x-pn-wav)$/, matches: all(at(0, "RIFF"), at(8, "WAVE")) },
+  { type: "video/x-msvideo", also: /^video\//, matches: all(at(0, "RIFF"), at(8, "AVI ")) },
+  { type: "audio/mpeg", also: /^audio\//, matches: at(0, "ID3") },
+  { type: "audio/flac", also: /^audio\/x-flac$/, matches: at(0, "fLaC") },
+  { type: "audio/ogg", also: /^(audio|video|application)\//, matches: at(0, "OggS") },
+  { type: "audio/mp4", also: /^(audio|video)\//, matches: all(at(4, "ftyp"), at(8, "M4A")) },
+  { type: "video/quicktime", also: /^video\//, matches: all(at(4, "ftyp"), at(8, "qt  ")) },
+  { type: "video/mp4", also: /^(audio|video)\/|^image\/hei|^image\/avif/, matches: at(4, "ftyp") },
+  { type: "video/webm", also: /^(audio|video)\//, matches: at(0, "\x1aE\xdf\xa3") },
+  { type: "application/pdf", also: /^application\/(x-pdf|postscript|illustrator)$/, matches: at(0, "%PDF-") },
+  { type: "application/gzip", also: /^application\/|\+gzip$/, matches: at(0, "\x1f\x8b\x08") },
+  { type: "application/zip", also: /^(application|model)\/|\+zip$/, matches: at(0, "PK\x03\x04") }
+]

@@ -8,11 +8,11 @@
  */
 
 import * as Catalogue from "./internal/words/catalogue.ts"
-import { Capability, Model } from "./internal/words/modelSchema.ts"
+import { Capability, Model } from "./internal/words/catalogue.ts"
 import type { Kind } from "./Media.ts"
 
 export { Capability, Model }
-export type { Price, Rates } from "./internal/words/modelSchema.ts"
+export type { Price, Rates } from "./internal/words/catalogue.ts"
 
 /**
  * Creates a model. Without `capabilities` it has text input and output.

@@ -8,7 +8,6 @@
  * @since 0.1.0
  */
 
-import type { MediaRef } from "./internal/words/mediaRef.ts"
 import type { Block } from "./Block.ts"
 import type { Json, JsonObject } from "./internal/base/json.ts"
 import { plain } from "./internal/base/json.ts"
@@ -137,15 +136,18 @@ export type CallEvent =
       readonly durationMs?: number
     })
 
-export type {
-  /**
-   * A reference to a stored medium.
-   *
-   * @category models
-   * @since 0.2.0
-   */
-  MediaRef
-} from "./internal/words/mediaRef.ts"
+/**
+ * A reference to a stored medium.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface MediaRef {
+  readonly type: "image" | "audio" | "video" | "document"
+  /** The id in the `MediaStore`. Absent for a medium that is given by its URL. */
+  readonly fileId?: string
+  readonly mediaType?: string
+}
 
 /**
  * Events of the tasks of a workflow.

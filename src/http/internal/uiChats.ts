@@ -4,7 +4,7 @@
 
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
-import { randomId } from "../../internal/base/ids.ts"
+import { randomId } from "../../internal/words/ids.ts"
 import type { Message } from "../../Message.ts"
 import type { HttpProblem } from "../HttpProblem.ts"
 import type { CallerRuns } from "../ServedRuns.ts"

@@ -5,7 +5,7 @@
  * given as a value somewhere in the team.
  */
 
-import { misnamed } from "../base/ids.ts"
+import { misnamed } from "../words/ids.ts"
 
 /** The fields of an agent that a team is made of. */
 interface Member<A> {

@@ -21,7 +21,7 @@ import type { Answer, Delta, OpenQuestion, Question, RunRecord, RunState } from 
 import { advance } from "../../RunState.ts"
 import type * as RunStore from "../../RunStore.ts"
 import type { AnswerOptions } from "../../RunOptions.ts"
-import { randomId } from "../base/ids.ts"
+import { randomId } from "../words/ids.ts"
 import { agentName, type Environment } from "../run/run.ts"
 import { tellOffer } from "../store/offers.ts"
 import { patient } from "../store/patientStore.ts"

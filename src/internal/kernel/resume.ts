@@ -10,7 +10,7 @@ import type { ResumeError, RunCancelled, StoreError } from "../../KernelError.ts
 import { InFlightToolCalls, RewindNotAllowed, RunBusy } from "../../KernelError.ts"
 import type { Delta, RunResult, RunState } from "../../RunState.ts"
 import { spentBy } from "../store/stored.ts"
-import { childRunId } from "../words/callIds.ts"
+import { childRunId } from "../words/ids.ts"
 import { stepOf } from "../state/state.ts"
 import { ownContext } from "../loop/askHooks.ts"
 import { commit, flush } from "../loop/commit.ts"

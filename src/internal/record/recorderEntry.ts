@@ -8,13 +8,13 @@
 import type { HostedCall } from "../../Call.ts"
 import * as Content from "../../Content.ts"
 import type { Message } from "../../Message.ts"
-import type { RunEvent } from "../../RunEvent.ts"
+import type { MediaRef, RunEvent } from "../../RunEvent.ts"
 import type { Usage } from "../../Usage.ts"
 import type { Json, JsonObject } from "../base/json.ts"
 import { plain } from "../base/json.ts"
 import { commonPrefix } from "../base/lists.ts"
 import { isSkillResult } from "../skill/skillOutput.ts"
-import { type MediaRef, references } from "../words/mediaRef.ts"
+import { references } from "../store/medium.ts"
 
 /** The names of the block protocol's own entries. */
 export const classic: ReadonlySet<string> = new Set([

@@ -12,7 +12,7 @@ import { isRest } from "../state/restEvents.ts"
 import type { PhaseEvent } from "../../RunEvent.ts"
 import { isCopied, type Question, type RunRecord } from "../../RunState.ts"
 import { redact } from "../base/redact.ts"
-import { childRunId } from "../words/callIds.ts"
+import { childRunId } from "../words/ids.ts"
 
 /** The position of a run in its recording. */
 interface Track {

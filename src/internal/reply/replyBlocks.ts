@@ -8,7 +8,7 @@ import type { Call } from "../../Call.ts"
 import * as Calls from "../../Call.ts"
 import * as InstructionBuilder from "../../InstructionBuilder.ts"
 import * as Plan from "../../Plan.ts"
-import { ofTask } from "../words/callIds.ts"
+import { ofTask } from "../words/ids.ts"
 import type { Fact } from "./meaning.ts"
 import type { ReplyRules } from "./replyRules.ts"
 

@@ -9,7 +9,7 @@ import * as Contents from "../../Content.ts"
 import type { Reply } from "../../Dialect.ts"
 import type { Message } from "../../Message.ts"
 import { isJsonObject } from "../base/json.ts"
-import { signed } from "../words/callIds.ts"
+import { signed } from "../words/ids.ts"
 import type { ReplyRules } from "./replyRules.ts"
 
 /** The native calls of a reply. One whose input is not an object gets an error instead of running. */

@@ -7,7 +7,7 @@ import * as Schema from "effect/Schema"
 import type { RunState } from "../../RunState.ts"
 import * as PromptCache from "../prompt/promptCache.ts"
 import { State } from "../state/state.ts"
-import { usedIds } from "../words/callIds.ts"
+import { usedIds } from "../words/ids.ts"
 import { nothing } from "./nextDelta.ts"
 import type { AskedAgent, Environment, Run } from "./run.ts"
 

@@ -9,7 +9,7 @@
 
 import type { Json, JsonObject } from "../base/json.ts"
 import { isJsonObject } from "../base/json.ts"
-import * as Shape from "../words/contentShape.ts"
+import * as Codec from "../words/contentCodec.ts"
 
 type Names = { readonly [old: string]: string }
 type Change = (value: Json) => Json
@@ -85,8 +85,8 @@ const steeringMessage: Change = (message) => inside(message, { content: each(con
 const content: Change = (value) => {
   if (!isJsonObject(value) || typeof value["type"] !== "string") return value
   if (value["raw"] !== undefined && (value["type"] === "unknown" || value["type"] === "custom")) return value["raw"]
-  const shape = Shape.find(value["type"])
-  return shape === undefined ? value : mapped(value, (name, field) => [Shape.wireName(name, shape), field])
+  const shape = Codec.shapeOf(value["type"])
+  return shape === undefined ? value : mapped(value, (name, field) => [Codec.wireName(name, shape), field])
 }
 
 const event: Change = (value) => {

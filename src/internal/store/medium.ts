@@ -9,6 +9,7 @@ import type { Limits } from "../../Limits.ts"
 import type { Kind } from "../../Media.ts"
 import type { MediaStoreShape as MediaStore } from "../../MediaStore.ts"
 import type { Message } from "../../Message.ts"
+import type { MediaRef } from "../../RunEvent.ts"
 import { freeze } from "../base/snapshot.ts"
 
 /** The content that shows a medium of a kind. */
@@ -24,6 +25,14 @@ export const mediumOf = (kind: Kind, source: OneSource): MediaContent => {
       return Content.document(source)
   }
 }
+
+/** Returns references to the media among contents, for events and logs. */
+export const references = (contents: ReadonlyArray<Content.Content>): ReadonlyArray<MediaRef> =>
+  contents.filter(Content.isMedia).map(({ fileId, mediaType, type }) => ({
+    type,
+    ...(fileId === undefined ? {} : { fileId }),
+    ...(mediaType === undefined ? {} : { mediaType })
+  }))
 
 /** Where a medium is kept for good. */
 export type Lasting = { readonly data: Uint8Array } | { readonly url: string }

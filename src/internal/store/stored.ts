@@ -8,7 +8,7 @@ import type { Call, CallResult } from "../../Call.ts"
 import { ConcurrentAppendError, RunNotFound, type StoreError } from "../../KernelError.ts"
 import type { RunState } from "../../RunState.ts"
 import type { RunStoreShape } from "./runStoreTypes.ts"
-import { childRunId } from "../words/callIds.ts"
+import { childRunId } from "../words/ids.ts"
 
 /** Returns the stored state of a run. */
 export const stored = (store: RunStoreShape, runId: string): Effect.Effect<RunState, RunNotFound | StoreError> =>

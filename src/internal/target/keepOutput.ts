@@ -14,7 +14,7 @@ import type { Output } from "../../Skill.ts"
 import type * as Skills from "../../Skill.ts"
 import { isJsonObject, type JsonObject } from "../base/json.ts"
 import { clean, isSkillResult } from "../skill/skillOutput.ts"
-import { isWhole } from "../words/contentNeeds.ts"
+import { isWhole } from "../words/contentCodec.ts"
 import { isLong, shorten, type Truncated } from "./longResults.ts"
 import type { Run } from "../run/run.ts"
 

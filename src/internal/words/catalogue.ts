@@ -1,21 +1,154 @@
 /**
- * The models of the vendors, as data: what each takes, how large it is, and what it costs.
+ * Models as data: their schema, and what those of the vendors take, how large they are, and what they cost.
  *
- * Every vendor names the pages its facts were read on, and when. A model whose price depends on the length of its
- * prompt has both prices. Prices are US dollars per million tokens.
+ * Every vendor names the pages its facts were read on, and when. A model whose price depends on the length of its prompt
+ * has both prices. Prices are US dollars per million tokens.
  */
 
-import type { Capability, Model, Price } from "./modelSchema.ts"
+import * as Schema from "effect/Schema"
+
+/**
+ * Capabilities for input (`text`, `vision`, `audio_in`, `video_in`, `document_in`) and output (`text`, `image_gen`,
+ * `audio_out`).
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Capability = Schema.Literals([
+  "text",
+  "vision",
+  "audio_in",
+  "video_in",
+  "document_in",
+  "image_gen",
+  "audio_out"
+])
+
+/**
+ * One capability of a model.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Capability = typeof Capability.Type
+
+/**
+ * What tokens cost, in US dollars per million.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Rates {
+  readonly inputPerMillion: number
+  readonly outputPerMillion: number
+  /** Price of input read from a cache. Default: the price of other input. */
+  readonly cachedPerMillion?: number
+  /** Price of input written to a cache. Default: the price of other input. */
+  readonly cacheWritePerMillion?: number
+}
+
+/**
+ * Prices in US dollars per million tokens.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Price extends Rates {
+  /** The prices of a call, its output included, whose prompt has more tokens than `above`. */
+  readonly longPrompt?: Rates & { readonly above: number }
+  /**
+   * US dollars for each call that the vendor runs itself, by the name of the tool, as `{ web_search: 0.01 }`. A tool
+   * without a price adds nothing.
+   *
+   * @since 0.2.0
+   */
+  readonly hosted?: { readonly [tool: string]: number }
+}
+
+/**
+ * A model. Its provider receives only the id; the rest decides what is sent, and what that costs.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Model {
+  /** The provider's name for the model. */
+  readonly id: string
+  readonly capabilities: ReadonlyArray<Capability>
+  /**
+   * Key of its provider, as in `<provider>/<model>`. A run whose agent has a model value uses the provider of its
+   * layer, or without one the provider with this key in the `ModelRegistry`.
+   */
+  readonly provider?: string
+  /** Maximum tokens of a prompt and its reply together. */
+  readonly contextWindow?: number
+  /** Maximum tokens of a reply, for display. Replies are limited by `Generation.maxTokens`. */
+  readonly maxOutputTokens?: number
+  /** How the model is best asked to call skills: in blocks of text, or by native calls of its vendor. */
+  readonly dialect?: "blocks" | "tools"
+  /**
+   * The API of its vendor over which it is asked, where there are several (OpenAI). Default: that of the provider.
+   *
+   * @since 0.2.0
+   */
+  readonly api?: "chat" | "responses"
+  /** Without a price no cost is counted, and a cost budget cannot be enforced. */
+  readonly price?: Price
+}
+
+/**
+ * The codec of models, in camelCase like all state of a run.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Model: Schema.Codec<Model> = (() => {
+  const Amount = Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0))
+  const rates = {
+    inputPerMillion: Amount,
+    outputPerMillion: Amount,
+    cachedPerMillion: Schema.optionalKey(Amount),
+    cacheWritePerMillion: Schema.optionalKey(Amount)
+  }
+  return Schema.Struct({
+    id: Schema.NonEmptyString,
+    capabilities: Schema.Array(Capability),
+    provider: Schema.optionalKey(Schema.String),
+    contextWindow: Schema.optionalKey(Schema.Natural),
+    maxOutputTokens: Schema.optionalKey(Schema.Natural),
+    dialect: Schema.optionalKey(Schema.Literals(["blocks", "tools"])),
+    api: Schema.optionalKey(Schema.Literals(["chat", "responses"])),
+    price: Schema.optionalKey(
+      Schema.Struct({
+        ...rates,
+        longPrompt: Schema.optionalKey(Schema.Struct({ ...rates, above: Schema.Natural })),
+        hosted: Schema.optionalKey(Schema.Record(Schema.String, Amount))
+      })
+    )
+  })
+})()
 
 /** Where the facts about a vendor's models stand, and when they were read. */
-export interface Source {
+interface Source {
   readonly provider: string
   readonly url: string
   /** A day, as `2026-11-24`. */
   readonly readOn: string
 }
 
-type Facts = Omit<Model, "provider" | "dialect">
+const text: ReadonlyArray<Capability> = ["text"]
+
+const price = (
+  inputPerMillion: number,
+  outputPerMillion: number,
+  cachedPerMillion?: number,
+  cacheWritePerMillion?: number
+): Price => ({
+  inputPerMillion,
+  outputPerMillion,
+  ...(cachedPerMillion === undefined ? {} : { cachedPerMillion }),
+  ...(cacheWritePerMillion === undefined ? {} : { cacheWritePerMillion })
+})
 
 const from = <const Name extends string>(
   source: Source,
@@ -31,21 +164,7 @@ const from = <const Name extends string>(
   ) as { readonly [K in Name]: Model }
 })
 
-const price = (
-  inputPerMillion: number,
-  outputPerMillion: number,
-  cachedPerMillion?: number,
-  cacheWritePerMillion?: number
-): Price => ({
-  inputPerMillion,
-  outputPerMillion,
-  ...(cachedPerMillion === undefined ? {} : { cachedPerMillion }),
-  ...(cacheWritePerMillion === undefined ? {} : { cacheWritePerMillion })
-})
-
-const sees: ReadonlyArray<Capability> = ["text", "vision"]
 const reads: ReadonlyArray<Capability> = ["text", "vision", "document_in"]
-const perceives: ReadonlyArray<Capability> = ["text", "vision", "audio_in", "video_in", "document_in"]
 
 const claude = (id: string, contextWindow: number, maxOutputTokens: number, price: Price, takes = reads): Facts => ({
   id,
@@ -55,6 +174,8 @@ const claude = (id: string, contextWindow: number, maxOutputTokens: number, pric
   // Ten dollars for a thousand searches.
   price: { ...price, hosted: { web_search: 0.01 } }
 })
+
+const sees: ReadonlyArray<Capability> = ["text", "vision"]
 
 export const anthropic = from(
   {
@@ -116,6 +237,8 @@ export const openai = from(
   }
 )
 
+const perceives: ReadonlyArray<Capability> = ["text", "vision", "audio_in", "video_in", "document_in"]
+
 const gemini = (id: string, price?: Price): Facts => ({
   id,
   capabilities: perceives,
@@ -140,6 +263,10 @@ export const google = from(
   }
 )
 
+const url = "https://github.com/badlogic/pi-mono (models of @mariozechner/pi-ai 0.73.1, 2026-05-08)"
+
+const readOn = "2026-11-24"
+
 const other = (id: string, contextWindow: number, maxOutputTokens: number, price: Price, takes = sees): Facts => ({
   id,
   capabilities: takes,
@@ -147,10 +274,6 @@ const other = (id: string, contextWindow: number, maxOutputTokens: number, price
   maxOutputTokens,
   price
 })
-
-const text: ReadonlyArray<Capability> = ["text"]
-const readOn = "2026-11-24"
-const url = "https://github.com/badlogic/pi-mono (models of @mariozechner/pi-ai 0.73.1, 2026-05-08)"
 
 export const xai = from(
   { provider: "xai", url, readOn },
@@ -205,3 +328,5 @@ export const catalogue: ReadonlyArray<{ readonly source: Source; readonly models
   groq,
   ollama
 ].map(({ models, source }) => ({ source, models: Object.values(models) }))
+
+type Facts = Omit<Model, "provider" | "dialect">

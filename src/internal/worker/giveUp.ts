@@ -10,7 +10,7 @@ import type { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, StoreError
 import type { RunRecord } from "../../RunState.ts"
 import { advance } from "../../RunState.ts"
 import type { RunHead } from "../../RunStore.ts"
-import { randomId } from "../base/ids.ts"
+import { randomId } from "../words/ids.ts"
 import { flat } from "../base/text.ts"
 import { scoped } from "../run/drafts.ts"
 import { stepOf } from "../state/state.ts"

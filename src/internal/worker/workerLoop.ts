@@ -30,7 +30,7 @@ import { emitted, onOffer, tellOffer } from "../store/offers.ts"
 import { causeText, inTime, messageOf, passedOver, tagOf } from "../base/foreignCode.ts"
 import { flat, logText } from "../base/text.ts"
 import { isPassing, patience, tasksOf } from "./pollBackoff.ts"
-import { randomId } from "../base/ids.ts"
+import { randomId } from "../words/ids.ts"
 import { monotonic } from "../base/time.ts"
 import * as Pages from "./runPages.ts"
 

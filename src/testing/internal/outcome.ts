@@ -7,7 +7,7 @@
 
 import * as Cause from "effect/Cause"
 import * as Exit from "effect/Exit"
-import { ofTask } from "../../internal/words/callIds.ts"
+import { ofTask } from "../../internal/words/ids.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../internal/base/json.ts"
 import { redact } from "../../internal/base/redact.ts"
 import type { KernelError } from "../../KernelError.ts"

@@ -1,14 +1,32 @@
 /**
- * Ids of calls: of tasks, of calls a run has already made, and of native calls in messages.
+ * Ids and names: random ids, names of skills and protocols, and ids of calls.
+ *
+ * A call of a task has an id of its own in every turn. Native calls keep those of their messages, as long as the
+ * conversation has not used them before.
  */
 
+import type * as Random from "effect/Random"
 import type { CallKind } from "../../Call.ts"
-import type { Content } from "../../Content.ts"
 import * as Contents from "../../Content.ts"
+import type { Content } from "../../Content.ts"
+import { DefinitionInvalid } from "../../KernelError.ts"
 import type { Message } from "../../Message.ts"
-import type { Growing } from "../base/lists.ts"
 import { isJsonObject } from "../base/json.ts"
+import type { Growing } from "../base/lists.ts"
 import { freeze } from "../base/snapshot.ts"
+
+/** Returns `words` times 32 random bits in hexadecimal. Drawn from `Random`, so tests can repeat them. */
+export const randomId = (random: Random.Random, words = 1): string => {
+  let id = ""
+  for (let word = 0; word < words; word++) id += (random.nextIntUnsafe() >>> 0).toString(16).padStart(8, "0")
+  return id
+}
+
+/** Returns why a skill or protocol cannot have this name, if it cannot. */
+export const misnamed = (name: string): DefinitionInvalid | undefined =>
+  /^[A-Za-z0-9_-]{1,64}$/.test(name)
+    ? undefined
+    : new DefinitionInvalid({ name, reason: "a name has 1 to 64 letters, digits, '_' or '-'" })
 
 /**
  * Returns the id of a task's call, which is also the id of its run. It differs from the ids of all other tasks, turns
@@ -25,14 +43,6 @@ export const childRunId = (
   if (kind !== "agent") return undefined
   return ofTask(turnId, callId.startsWith(`${turnId}.`) ? callId.slice(turnId.length + 1) : callId)
 }
-
-/** Percent-encodes a text. A lone surrogate, which JSON can contain, is written as `%ud800`. */
-const encoded = (text: string): string =>
-  text.isWellFormed()
-    ? encodeURIComponent(text)
-    : Array.from(text, (character) =>
-        character.isWellFormed() ? encodeURIComponent(character) : `%u${character.charCodeAt(0).toString(16)}`
-      ).join("")
 
 /** Has the conversation used this call id before, whether or not the call was run? */
 export type IsUsed = (id: string, turns: Growing<{ readonly message?: Message }>) => boolean
@@ -73,3 +83,11 @@ export const renamed = (part: Content, rename: (id: string) => string): Content 
     ? Contents.toolUse(callId, part.name, part.input)
     : Contents.toolResult(callId, part.content, part)
 }
+
+/** Percent-encodes a text. A lone surrogate, which JSON can contain, is written as `%ud800`. */
+const encoded = (text: string): string =>
+  text.isWellFormed()
+    ? encodeURIComponent(text)
+    : Array.from(text, (character) =>
+        character.isWellFormed() ? encodeURIComponent(character) : `%u${character.charCodeAt(0).toString(16)}`
+      ).join("")
