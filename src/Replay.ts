@@ -17,9 +17,9 @@ import { partsOf } from "./internal/kernel/kernelParts.ts"
 import { silent } from "./internal/live/listeners.ts"
 import * as Replays from "./internal/replay/replayRun.ts"
 import type { Recording, Replayed } from "./internal/replay/replayTypes.ts"
+import { recordsOf } from "./internal/store/family.ts"
 import { Kernel } from "./Kernel.ts"
-import type { ReplayError, RunNotFound, StoreError } from "./KernelError.ts"
-import type { RunRecord } from "./RunState.ts"
+import type { ReplayError } from "./KernelError.ts"
 import * as RunStore from "./RunStore.ts"
 import type { AnySkill } from "./Skill.ts"
 
@@ -53,7 +53,7 @@ const replayOn = <Output, S extends AnySkill<unknown>, R>(
 ): Effect.Effect<Replayed, ReplayError, R> => {
   const store = Context.get(built, RunStore.RunStore)
   const { events = [], runId } = typeof recording === "string" ? { runId: recording } : recording
-  const read = typeof recording === "string" ? Replays.recordsOf(store, recording) : Effect.succeed(recording.records)
+  const read = typeof recording === "string" ? recordsOf(store, recording) : Effect.succeed(recording.records)
   return Effect.flatMap(read, (records) => {
     const provider = { name: Replays.providerOf(records), stream: () => Stream.never }
     const replayed = withEnvironment(built, agent, { provider }, silent, undefined, (environment) =>
@@ -71,14 +71,3 @@ const replayOn = <Output, S extends AnySkill<unknown>, R>(
     )
   })
 }
-
-/**
- * Returns the records of a run and of all runs below it: the input of a replay and the content of an export.
- *
- * @category running
- * @since 0.2.0
- */
-export const recordsOf = (
-  runId: string
-): Effect.Effect<ReadonlyArray<RunRecord>, RunNotFound | StoreError, RunStore.RunStore> =>
-  RunStore.RunStore.use((store) => Replays.recordsOf(store, runId))

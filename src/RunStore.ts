@@ -28,13 +28,14 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, StoreError } from "./KernelError.ts"
-import { beginningOf, originsOf } from "./internal/store/family.ts"
+import * as Family from "./internal/store/family.ts"
 import * as Calls from "./internal/store/inFlight.ts"
 import * as MemoryRuns from "./internal/store/memoryRuns.ts"
 import { headOf, inOrder, matches } from "./internal/store/runHead.ts"
 import { refusal } from "./internal/store/journalRules.ts"
 import type { CallInFlight, RunHead, RunStatus, RunStoreShape } from "./internal/store/runStoreTypes.ts"
 import { MediaStore } from "./MediaStore.ts"
+import type { RunRecord } from "./RunState.ts"
 
 export { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, StoreError }
 export type {
@@ -74,6 +75,16 @@ export const inFlight = (
   runId: string
 ): Effect.Effect<ReadonlyArray<CallInFlight>, RunNotFound | StoreError, RunStore> =>
   RunStore.use((store) => Calls.inFlight(store, runId))
+
+/**
+ * Returns the records of a run and of all runs below it, oldest run first: what an export holds and a replay compares
+ * with.
+ *
+ * @category combinators
+ * @since 0.2.0
+ */
+export const recordsOf = (runId: string): Effect.Effect<ReadonlyArray<RunRecord>, RunNotFound | StoreError, RunStore> =>
+  RunStore.use((store) => Family.recordsOf(store, runId))
 
 /**
  * Deletes trees of runs whose root has ended and that were not updated since an instant. Returns the ids of the deleted
@@ -146,8 +157,8 @@ const originsOfOpen = Effect.fnUntraced(function* (
   const found = new Set<string>()
   for (const head of yield* store.list({ status: unfinished, roots: true })) {
     if (over.has(head.runId)) continue
-    const origins = Effect.flatMap(beginningOf(store, head.runId), (state) =>
-      state === undefined ? Effect.succeed([]) : originsOf(store, state)
+    const origins = Effect.flatMap(Family.beginningOf(store, head.runId), (state) =>
+      state === undefined ? Effect.succeed([]) : Family.originsOf(store, state)
     )
     // An unreadable run may be repaired, and may be a fork of any older run.
     const known = Effect.catchIf(

@@ -255,6 +255,32 @@ describe("RunStore.inFlight", () => {
   })
 })
 
+describe("RunStore.recordsOf", () => {
+  it.effect("returns the records of a run and of the runs below it, and of no other run of its tree", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.RunStore
+      const run = Journal.begin("r")
+      const below = { rootRunId: "r", parentRunId: "r", depth: 1 }
+      const task = Journal.begin("r:t1/a", below)
+      const other = Journal.begin("r:t1/b", below)
+      const inner = Journal.begin("r:t1/a:t1/c", { rootRunId: "r", parentRunId: "r:t1/a", depth: 2 })
+      for (const journal of [run, task, other, inner, Journal.begin("another")]) yield* put(store, [journal.last()])
+      const ended = Journal.finish(task)
+      yield* put(store, ended)
+      const idsOf = (records: ReadonlyArray<RunState.RunRecord>) => new Set(records.map(({ runId }) => runId))
+      const ids = ["r", "r:t1/a", "r:t1/b", "r:t1/a:t1/c"]
+      assert.sameMembers([...idsOf(yield* RunStore.recordsOf("r"))], ids)
+      const own = yield* RunStore.recordsOf("r:t1/a")
+      assert.sameMembers([...idsOf(own)], ["r:t1/a", "r:t1/a:t1/c"])
+      assert.deepStrictEqual(
+        own.filter(({ runId }) => runId === "r:t1/a").map(({ revision }) => revision),
+        [1, ...ended.map(({ record }) => record.revision)]
+      )
+      assert.strictEqual((yield* Effect.flip(RunStore.recordsOf("nobody")))._tag, "RunNotFound")
+    }).pipe(Effect.provide(RunStore.layerMemory))
+  )
+})
+
 describe("RunStore.prune", () => {
   it.effect("lists a store equally often for hundreds of trees as for a few", () =>
     Effect.gen(function* () {

@@ -18,7 +18,6 @@ import {
   Protocol,
   type Provider,
   Recorder,
-  Replay,
   type RunState,
   RunStore,
   Skill,
@@ -126,7 +125,7 @@ yes<
   >
 >()
 
-export const records = Replay.recordsOf("r")
+export const records = RunStore.recordsOf("r")
 yes<
   Equal<
     typeof records,

@@ -73,7 +73,7 @@ describe("Kernel.replay (R-26)", () => {
     const report = yield* CrashMatrix.run(subject, { ...settings, store })
     assert.deepStrictEqual(report.violations, [])
     for (const kept of stores) {
-      const recorded = yield* Effect.provide(Replay.recordsOf("run"), Layer.succeed(RunStore.RunStore, kept))
+      const recorded = yield* Effect.provide(RunStore.recordsOf("run"), Layer.succeed(RunStore.RunStore, kept))
       // Hooks and policies are the agent's own and run again; models and skills do not.
       const replayed = yield* Replay.run(subject.agent, "run").pipe(
         Effect.provide(Layer.provideMerge(kernelOn(kept, closed), Layer.provideMerge(closed, subject.layer)))
@@ -121,7 +121,7 @@ describe("Kernel.replay (R-26)", () => {
           Effect.exit,
           Effect.provide(kernelOn(store, parts))
         )
-        const records = yield* Effect.provide(Replay.recordsOf("run"), Layer.succeed(RunStore.RunStore, store))
+        const records = yield* Effect.provide(RunStore.recordsOf("run"), Layer.succeed(RunStore.RunStore, store))
         const recording = { runId: "run", records, events: told }
         const replayed = yield* Effect.provide(Replay.run(agent, recording), kernelOn(store, forbidden))
         assert.isAbove(told.length, 10)
@@ -175,7 +175,7 @@ describe("Kernel.replay (R-26)", () => {
       const provider = { name: "mock", stream: () => Stream.fail(failing) }
       const layer = kernelOn(store, forbidden)
       yield* Effect.provide(Effect.flip(Kernel.run(clerk, "go", { provider, runId: "run" })), layer)
-      const records = yield* Effect.provide(Replay.recordsOf("run"), layer)
+      const records = yield* Effect.provide(RunStore.recordsOf("run"), layer)
       const raw = records.map((record) => ({
         ...record,
         events: record.events.map((event) =>
@@ -205,7 +205,7 @@ describe("Kernel.replay (R-26)", () => {
       }
       const scripted = Scenario.scripted({ root: [plan(["a"]), final("ok")], tasks: {} })
       yield* Kernel.run(agent(), "go", { provider, runId: "run" })
-      const records = yield* Replay.recordsOf("run")
+      const records = yield* RunStore.recordsOf("run")
       const raw = deep(records, (text) => text.replaceAll("access_token=<redacted>", "access_token=abcdefgh"))
       assert.notDeepEqual(raw, records)
       const { state } = yield* Replay.run(agent(), { runId: "run", records: raw })
@@ -221,7 +221,7 @@ describe("Kernel.replay (R-26)", () => {
         Kernel.run(agent, "go", { runId: "run" }),
         kernelOn(store, Layer.merge(talkative, MockProvider.layer("done")))
       )
-      const records = yield* Effect.provide(Replay.recordsOf("run"), Layer.succeed(RunStore.RunStore, store))
+      const records = yield* Effect.provide(RunStore.recordsOf("run"), Layer.succeed(RunStore.RunStore, store))
       const layer = kernelOn(yield* RunStore.makeMemory, forbidden)
       for (let length = 1; length <= records.length; length++) {
         const replayed = yield* Effect.provide(
@@ -258,7 +258,7 @@ describe("Kernel.replay (R-26)", () => {
           yield* Effect.provide(Kernel.resume(agent, id, { recover: replay }), layer)
           const replayed = yield* replaying
           assert.strictEqual(replayed.state.status.type, "completed")
-          const records = yield* Effect.provide(Replay.recordsOf(id), layer)
+          const records = yield* Effect.provide(RunStore.recordsOf(id), layer)
           const anew = records.filter((record) => record.runId !== id || record.revision > revision)
           assert.strictEqual(replayed.events.filter(isPhase).length, anew.flatMap((record) => record.events).length)
         }

@@ -181,7 +181,7 @@ describe("the calls of hosted tools", () => {
     Effect.gen(function* () {
       const agent = agentOf("m")
       yield* eventsOf(agent, yield* playing("anthropic_web_search"))
-      const recording = yield* Replay.recordsOf("r")
+      const recording = yield* RunStore.recordsOf("r")
       const replayed = yield* Replay.run(agent, { runId: "r", records: recording })
       assert.strictEqual(replayed.state.status.type, "completed")
     }).pipe(Effect.provide(kernel()))

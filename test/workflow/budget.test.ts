@@ -9,7 +9,6 @@ import {
   Model,
   ProtocolRegistry,
   Provider,
-  Replay,
   RunCodec,
   type RunEvent,
   RunStore,
@@ -199,7 +198,7 @@ describe("the budget of a tree", () => {
           runId: `at ${inputPerMillion}`
         })
         assert.strictEqual(costUsd, 0)
-        for (const record of yield* Replay.recordsOf(`at ${inputPerMillion}`)) {
+        for (const record of yield* RunStore.recordsOf(`at ${inputPerMillion}`)) {
           const written = yield* Effect.fromResult(RunCodec.encodeRecord(record))
           yield* Effect.fromResult(RunCodec.make().decodeRecord(written))
         }

@@ -10,11 +10,10 @@ import * as Result from "effect/Result"
 import * as Read from "../../internal/base/files.ts"
 import { numberedLines } from "../../internal/base/text.ts"
 import { MediaStore } from "../../MediaStore.ts"
-import * as Replay from "../../Replay.ts"
 import * as RunCodec from "../../RunCodec.ts"
 import type { RunRecord } from "../../RunState.ts"
 import * as RunStates from "../../RunState.ts"
-import { RunStore } from "../../RunStore.ts"
+import { recordsOf, RunStore } from "../../RunStore.ts"
 import type { ExportFlags, ImportFlags } from "../commands/runsCommand.ts"
 import { asFailure, unreadable, usage } from "../exit.ts"
 import { Screen } from "../screen.ts"
@@ -28,7 +27,7 @@ export const exported = Effect.fnUntraced(function* (options: ExportFlags) {
   if (options.html) return yield* exportPage(options)
   const lines = yield* inStore(options, (id) =>
     Effect.flatMap(
-      Replay.recordsOf(id),
+      recordsOf(id),
       Effect.forEach((record) => Effect.fromResult(RunCodec.encodeRecord(record)))
     )
   )

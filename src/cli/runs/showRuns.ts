@@ -10,10 +10,9 @@ import * as Calls from "../../Call.ts"
 import { causeOf } from "../../internal/state/failureCause.ts"
 import { plain } from "../../internal/base/json.ts"
 import * as Kernel from "../../Kernel.ts"
-import * as Replay from "../../Replay.ts"
 import type { Answer, RunState } from "../../RunState.ts"
 import * as RunStates from "../../RunState.ts"
-import { RunStore, type RunStatus } from "../../RunStore.ts"
+import { recordsOf, RunStore, type RunStatus } from "../../RunStore.ts"
 import * as Session from "../chat/chatSession.ts"
 import type { FollowFlags, ShowFlags } from "../commands/runsCommand.ts"
 import { RunLines } from "../runLines.ts"
@@ -34,7 +33,7 @@ export const show = Effect.fnUntraced(function* (options: ShowFlags) {
     Effect.gen(function* () {
       const runs = yield* RunStore
       const { head, state } = Option.getOrThrow(Option.all({ state: yield* runs.load(id), head: yield* runs.head(id) }))
-      const answers = (yield* Replay.recordsOf(id)).flatMap(({ delta }) => delta.answers ?? [])
+      const answers = (yield* recordsOf(id)).flatMap(({ delta }) => delta.answers ?? [])
       if (options.json) return screen.out(`${Text.json(plain({ ...state, status: head.status, answers }))}\n`)
       screen.out(`${headOf(state, head.status).join("\n")}\n${turnsOf(state, answers)}`)
       for (const { callId, input, name, reason } of yield* Session.questions(id)) {

@@ -54,20 +54,6 @@ export const providerOf = (records: ReadonlyArray<RunRecord>): string => {
   return "replay"
 }
 
-/** Returns the records of a run and of all runs below it, oldest run first. */
-export const recordsOf = Effect.fnUntraced(function* (
-  store: RunStore.RunStoreShape,
-  runId: string
-): Effect.fn.Return<ReadonlyArray<RunRecord>, RunNotFound | StoreError> {
-  const root = yield* store.head(runId)
-  if (Option.isNone(root)) return yield* new RunNotFound({ runId })
-  const tree = yield* store.list({ rootRunId: root.value.rootRunId })
-  // The id of a child run begins with that of its parent.
-  const below = tree.filter((head) => head.runId === runId || head.runId.startsWith(`${runId}:`))
-  const journals = yield* Effect.forEach(below.toReversed(), (head) => Stream.runCollect(store.read(head.runId)))
-  return journals.flat()
-})
-
 /**
  * Replays a recording to its end, or to the first difference. If the parts of a reply were recorded, they are emitted
  * one by one.

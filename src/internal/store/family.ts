@@ -3,9 +3,10 @@
  */
 
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
-import type { StoreError } from "../../KernelError.ts"
-import type { RunState } from "../../RunState.ts"
+import { RunNotFound, type StoreError } from "../../KernelError.ts"
+import type { RunRecord, RunState } from "../../RunState.ts"
 import type { RunStoreShape } from "./runStoreTypes.ts"
 import { foldFrom } from "./journalRules.ts"
 import { storedTasks } from "./stored.ts"
@@ -20,6 +21,20 @@ export const treeOf = (store: RunStoreShape, state: RunState): Effect.Effect<Run
   )
   return Effect.map(below, (below) => [state, ...below.flat()])
 }
+
+/** Returns the records of a run and of all runs below it, oldest run first. */
+export const recordsOf = Effect.fnUntraced(function* (
+  store: RunStoreShape,
+  runId: string
+): Effect.fn.Return<ReadonlyArray<RunRecord>, RunNotFound | StoreError> {
+  const root = yield* store.head(runId)
+  if (Option.isNone(root)) return yield* new RunNotFound({ runId })
+  const tree = yield* store.list({ rootRunId: root.value.rootRunId })
+  // The id of a child run begins with that of its parent.
+  const below = tree.filter((head) => head.runId === runId || head.runId.startsWith(`${runId}:`))
+  const journals = yield* Effect.forEach(below.toReversed(), (head) => Stream.runCollect(store.read(head.runId)))
+  return journals.flat()
+})
 
 /** A run at its first record, which says where it came from. Later records are not read. */
 export const beginningOf = (store: RunStoreShape, runId: string): Effect.Effect<RunState | undefined, StoreError> =>
