@@ -1,4 +1,4 @@
-// Runs the type check, the lint rules and the tests: `npm test`.
+// Runs the lint rules, and the type check beside the tests, which often wait: `npm test`.
 //
 // Prints one line for a step that passes, everything for one that fails, and of the tests failures,
 // skips and a summary. `--verbose` prints every test and every log. All other arguments are vitest's.
@@ -7,7 +7,7 @@
 import { spawn } from "node:child_process"
 import { readFileSync } from "node:fs"
 
-/** Runs a command and resolves to its exit code; with `capture`, its output is kept instead of printed. */
+/** Runs a command and resolves to whether it passed; with `capture`, its output is kept instead of printed. */
 const run = (command, args, { capture = false } = {}) =>
   new Promise((resolve, reject) => {
     let output = ""
@@ -24,9 +24,9 @@ const run = (command, args, { capture = false } = {}) =>
 
 const step = async (name) => {
   const started = performance.now()
-  const { output, passed } = await run("npm", ["run", "--silent", name], { capture: !isVerbose })
+  const { output, passed } = await run("npm", ["run", "--silent", name], { capture: true })
   const seconds = ((performance.now() - started) / 1000).toFixed(1)
-  if (!passed) console.log(output)
+  if (!passed || isVerbose) console.log(output)
   console.log(`${name} ${passed ? "passed" : "failed"} in ${seconds} s`)
   return passed
 }
@@ -38,7 +38,8 @@ const long = JSON.parse(readFileSync(new URL("long.json", import.meta.url), "utf
 const left = isLong || asked.some((word) => !word.startsWith("-")) ? [] : long.map((file) => `--exclude=${file}`)
 const details = isVerbose ? ["--reporter=verbose", "--silent=false"] : []
 
-for (const name of ["check", "lint"]) if (!(await step(name))) process.exit(1)
-const { passed } = await run(process.execPath, ["node_modules/vitest/vitest.mjs", "run", ...details, ...left, ...asked])
+if (!(await step("lint"))) process.exit(1)
+const vitest = ["node_modules/vitest/vitest.mjs", "run", ...details, ...left, ...asked]
+const [typed, tested] = await Promise.all([step("check"), run(process.execPath, vitest)])
 if (left.length > 0) console.log(`${left.length} long files are left to npm run reliability`)
-process.exit(passed ? 0 : 1)
+process.exit(typed && tested.passed ? 0 : 1)
