@@ -105,4 +105,4 @@ export {
   messagesOf,
   /** Returns the result of a completed run, with its decoded output. */
   result
-} from "./internal/state/runResult.ts"
+} from "./internal/state/state.ts"

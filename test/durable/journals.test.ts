@@ -21,7 +21,7 @@ import { MockProvider } from "kernai/testing"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { gunzipSync } from "node:zlib"
-import { result } from "../../src/internal/state/runResult.ts"
+import { result } from "../../src/internal/state/state.ts"
 import { folder } from "../support/folder.ts"
 import * as Postgres from "../support/postgres.ts"
 

@@ -14,7 +14,7 @@ import { ask, defer, deferred, hookArgs, pause, stopDeferred } from "./askHooks.
 import { type AskingResult, isAsking } from "../target/callAsks.ts"
 import { commit, flush, manyRecords, record } from "./commit.ts"
 import { carry } from "../run/nextDelta.ts"
-import { short } from "../run/explain.ts"
+import { short } from "../skill/failureText.ts"
 import { questionMetadata } from "./review.ts"
 import { openTurn, type Run } from "../run/run.ts"
 import type { CallsError, HookError } from "../run/stepErrors.ts"

@@ -8,7 +8,7 @@
 
 import { type Call, type CallResult, resultOf } from "../../Call.ts"
 import { ReplayDiverged } from "../../KernelError.ts"
-import { isRest } from "../state/restEvents.ts"
+import { isRest } from "../state/state.ts"
 import type { PhaseEvent } from "../../RunEvent.ts"
 import { isCopied, type Question, type RunRecord } from "../../RunState.ts"
 import { redact } from "../base/redact.ts"

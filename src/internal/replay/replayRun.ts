@@ -42,7 +42,7 @@ import type { Environment } from "../run/run.ts"
 import type { Recovery } from "../../RunOptions.ts"
 import type { Replayed } from "./replayTypes.ts"
 import { stored } from "../store/stored.ts"
-import { isRest } from "../state/restEvents.ts"
+import { isRest } from "../state/state.ts"
 import { Tape } from "./recording.ts"
 import * as Tree from "../run/sharedBudget.ts"
 

@@ -4,7 +4,7 @@
 
 import type { AgentEvent, CallEvent, PhaseEvent, RunScope, TaskEvent, TurnEvent } from "../../RunEvent.ts"
 import type { RunState } from "../../RunState.ts"
-import { answer, result } from "../state/runResult.ts"
+import { answer, result } from "../state/state.ts"
 import type { Kind } from "../../Media.ts"
 import type { JsonObject } from "../base/json.ts"
 

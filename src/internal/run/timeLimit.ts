@@ -10,7 +10,7 @@ import * as Option from "effect/Option"
 import { begin } from "../base/foreignCode.ts"
 import { emit } from "./publish.ts"
 import type { LiveEvent } from "./drafts.ts"
-import { TimedOut } from "./explain.ts"
+import { TimedOut } from "../skill/failureText.ts"
 import type { Run } from "./run.ts"
 
 /** The time that foreign code may take, and the event when it does not stop after that. */

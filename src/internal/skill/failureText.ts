@@ -1,23 +1,66 @@
 /**
- * A failure of a skill or a protocol in words for a model: its sentence, and its fields as JSON.
+ * Failures of foreign code in words that a model may read.
  *
- * Fields are shown of errors that have a schema, encoded by it. A `cause` is left out: it is for the log. The errors of
- * the kernel are sentences written for models, so theirs are left out, too.
+ * A failure of a skill or a protocol is its sentence, and its fields as JSON. Fields are shown of errors that have a
+ * schema, encoded by it. A `cause` is left out: it is for the log. The errors of the kernel are sentences written for
+ * models, so theirs are left out, too.
  */
 
+import * as Cause from "effect/Cause"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaParser from "effect/SchemaParser"
+import * as Calls from "../../Call.ts"
+import type { CallError } from "../../Call.ts"
 import { isMedia } from "../../Content.ts"
 import { isKernelError } from "../../KernelError.ts"
-import { attempt, bounded, field, isA, messageOf, tagOf } from "../base/foreignCode.ts"
-import { isJsonObject, type Json, type JsonObject } from "../base/json.ts"
+import { Limits } from "../../Limits.ts"
+import type { Redactor } from "../../Redaction.ts"
+import { attempt, bounded, causeText, failureIn, field, isA, logged, messageOf, tagOf } from "../base/foreignCode.ts"
+import { type Json, type JsonObject, isJsonObject } from "../base/json.ts"
+import { redact } from "../base/redact.ts"
 import * as Snapshot from "../base/snapshot.ts"
+import { clip } from "../base/text.ts"
 import { toText } from "../words/contentText.ts"
 import { carried } from "./skillOutput.ts"
+
+/** Foreign code took longer than it may. */
+export class TimedOut {
+  readonly _tag = "TimedOut"
+  readonly message: string
+  constructor(timeout: Duration.Duration) {
+    this.message = `took longer than ${Duration.toMillis(timeout)} ms`
+  }
+}
+
+/**
+ * Returns a typed failure in words: its sentence and, if it has a schema, its fields, as long as `Limits.resultBytes`
+ * allows. `encode` is the schema that a skill declared. A defect gets a fixed text, and its cause goes to the log.
+ */
+export const explain = (
+  { redactor }: { readonly redactor: Redactor | undefined },
+  subject: string,
+  cause: Cause.Cause<unknown>,
+  encode?: Encode
+): Effect.Effect<CallError> => {
+  const clean = (text: string) => redact(redactor === undefined ? text : redactor.text(text))
+  if (cause.reasons.some(Cause.isFailReason)) return errorOf(subject, failureIn(cause), clean, encode)
+  if (Cause.hasInterruptsOnly(cause)) return Effect.succeed(Calls.error("Interrupted", `${subject} was interrupted`))
+  return Effect.as(
+    logged(Effect.logError(`${subject} failed unexpectedly`, causeText(cause, clean))),
+    Calls.error("Defect", `${subject} failed unexpectedly`)
+  )
+}
+
+/** An error no longer than a result may be: the head and the tail of its text. */
+export const short = (error: CallError, { resultBytes }: Limits): CallError => {
+  const message = clip(error.message, resultBytes)
+  return message === error.message ? error : { ...error, message }
+}
 
 /** Encodes a failure that fits a schema. Fails for any other. */
 export type Encode = (error: unknown) => Effect.Effect<unknown, unknown>
@@ -27,7 +70,7 @@ export const encoder = (schema: Schema.ConstraintEncoder<unknown>): Encode =>
   SchemaParser.encodeUnknownEffect(Schema.toCodecJson(schema))
 
 /** Writes a failure: by its declared schema if it fits that, else by the schema of its class. */
-export const failureText = (
+const failureText = (
   error: unknown,
   encode: Encode | undefined,
   clean: (text: string) => string,
@@ -43,6 +86,18 @@ export const failureText = (
     }
   )
 }
+
+const errorOf = (
+  subject: string,
+  error: unknown,
+  clean: (text: string) => string,
+  encode: Encode | undefined
+): Effect.Effect<CallError> =>
+  isA(error, TimedOut)
+    ? Effect.succeed(Calls.error("Timeout", `${subject} ${error.message}`))
+    : Limits.use(({ resultBytes }) =>
+        Effect.map(failureText(error, encode, clean, resultBytes), (text) => Calls.error(clean(tagOf(error)), text))
+      )
 
 const textOf = (error: unknown, fields: Json | undefined): string => {
   const parts = carried(error)

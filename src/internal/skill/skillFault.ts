@@ -14,8 +14,7 @@ import { shorten } from "../base/text.ts"
 import type { JsonObject } from "../base/json.ts"
 import { at, mediaId, typeNames } from "../base/jsonSchema.ts"
 import { pathText } from "../base/fault.ts"
-import type { Input } from "./skillInput.ts"
-import { command, nativeUsage, usage } from "./skillInput.ts"
+import { type Input, command, nativeUsage, usage } from "./skillInput.ts"
 import { isRecord, own, parseJson } from "../base/json.ts"
 
 /** A call whose parameters do not fit its skill. */

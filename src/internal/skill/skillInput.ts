@@ -12,20 +12,25 @@ import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 import * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaParser from "effect/SchemaParser"
-import * as Bounds from "../base/bounds.ts"
-import { properties, required, resolve, typeName, withDates, withDefinitions } from "../base/jsonSchema.ts"
 import { escape } from "../../Block.ts"
 import type { DialectName } from "../../Dialect.ts"
-import type { Json, JsonObject } from "../base/json.ts"
-import { isJsonObject, jsonObject, parseJson, requestOf } from "../base/json.ts"
+import type { Kind } from "../../Media.ts"
+import * as Bounds from "../base/bounds.ts"
+import {
+  type Json,
+  type JsonObject,
+  isJsonObject,
+  isRecord,
+  jsonObject,
+  own,
+  parseJson,
+  requestOf
+} from "../base/json.ts"
+import { properties, required, resolve, typeName, withDates, withDefinitions } from "../base/jsonSchema.ts"
 import * as Snapshot from "../base/snapshot.ts"
 import { strip, visible } from "../base/text.ts"
-import * as LostPatterns from "./lostPatterns.ts"
-
-/**
- * The name of the only input of a skill whose schema is not an object, and of text that belongs to no declared input.
- */
-const fallback = "input"
+import * as Pattern from "../pattern/pattern.ts"
+import type { Configs, Credentials } from "./skillSettings.ts"
 
 /** The input of a skill as seen from outside. */
 export interface Input {
@@ -65,7 +70,7 @@ export const fromSchema = <S extends Schema.Constraint>(
   }
   const encode = (input: S["Type"]): Effect.Effect<JsonObject, SchemaIssue.Issue, S["EncodingServices"]> =>
     Effect.map(write(input), (value) => (shape === "single" ? jsonObject({ [fallback]: value }) : jsonObject(value)))
-  const lostPatterns = lazy(() => LostPatterns.find(encoded))
+  const lostPatterns = lazy(() => lostPatternsOf(encoded))
   return { ...describe(lazy(() => jsonSchema(schema, shape))), decode, encode, lostPatterns }
 }
 
@@ -92,7 +97,7 @@ export const command = (skill: string, content: string, dialect?: DialectName): 
   dialect === "tools" ? visible(content) : `<block type="command" name="${skill}">${escape(visible(content))}</block>`
 
 /** Describes the inputs in one line: names, types and defaults. */
-export const summary = (input: Input): string => {
+const summary = (input: Input): string => {
   const root = input.schema()
   const needed = required(root)
   return properties(root)
@@ -113,6 +118,44 @@ export const lazy = <A>(compute: () => A): (() => A) => {
   let known: { readonly value: A } | undefined
   return () => (known ??= { value: compute() }).value
 }
+
+/** Returns the entry of a skill: names, types and defaults of its inputs and settings, but no values of settings. */
+export const listingOf = (name: string, options: Described, input: Input): string => {
+  const names = input.names()
+  const config = Object.entries(options.config ?? {}).map(
+    ([key, spec]) => `${key} (${spec.type ?? "string"})${spec.default == null ? "" : ` default: ${spec.default}`}`
+  )
+  const credentials = Object.entries(options.credentials ?? {}).map(([key, spec]) =>
+    spec.required === true ? `${key} (required)` : key
+  )
+  return [
+    // The description may come from a server: escaped, it cannot open or close a block.
+    options.description === "" ? `- ${name}` : `- ${name}: ${escape(options.description)}`,
+    ...(names.length === 0 ? [] : [`Inputs: ${escape(visible(summary(input)))}`, `Usage: ${usage(name, names)}`]),
+    ...(options.produces === undefined || options.produces.length === 0
+      ? []
+      : [`Produces: ${options.produces.join(", ")}`]),
+    ...(config.length === 0 ? [] : [`Config: ${config.join(", ")}`]),
+    ...(credentials.length === 0 ? [] : [`Credentials: ${credentials.join(", ")}`])
+  ].join("\n  ")
+}
+
+/**
+ * Returns a sentence for each pattern that models are not shown.
+ *
+ * JSON Schema can express a regular expression only with the flag `u`, and a grammar only one without lookaround and
+ * backreferences. Calls are checked against both all the same.
+ */
+const lostPatternsOf = (ast: SchemaAST.AST): ReadonlyArray<string> => {
+  const found = new Set<string>()
+  visitPatterns(ast, "", { found, seen: new Set() })
+  return [...found]
+}
+
+/**
+ * The name of the only input of a skill whose schema is not an object, and of text that belongs to no declared input.
+ */
+const fallback = "input"
 
 const textOf = (value: unknown): string => (typeof value === "string" ? value : (JSON.stringify(value) ?? ""))
 
@@ -249,3 +292,47 @@ const missingFallback = new SchemaIssue.Pointer([fallback], new SchemaIssue.Miss
 
 const atFallback = <A, R>(effect: Effect.Effect<A, SchemaIssue.Issue, R>) =>
   Effect.mapError(effect, (issue) => new SchemaIssue.Pointer([fallback], issue))
+
+/** The options of a skill that its entry shows. */
+interface Described {
+  readonly description: string
+  readonly config?: Configs | undefined
+  readonly credentials?: Credentials | undefined
+  readonly produces?: ReadonlyArray<Kind> | undefined
+}
+
+interface Visit {
+  readonly found: Set<string>
+  readonly seen: Set<SchemaAST.AST>
+}
+
+const visitPatterns = (ast: SchemaAST.AST, path: string, walk: Visit): void => {
+  if (walk.seen.has(ast)) return
+  walk.seen.add(ast)
+  const at = (part: SchemaAST.AST, name: string) => visitPatterns(part, path === "" ? name : `${path}.${name}`, walk)
+  for (const check of (ast.checks ?? []).flatMap(filtersOf)) {
+    const lost = lostBy(check)
+    if (lost !== undefined) walk.found.add(`${lost.pattern} of ${path === "" ? "the input" : `'${path}'`} ${lost.why}`)
+  }
+  if (SchemaAST.isSuspend(ast)) return visitPatterns(ast.thunk(), path, walk)
+  if (SchemaAST.isUnion(ast)) return ast.types.forEach((member) => visitPatterns(member, path, walk))
+  if (SchemaAST.isArrays(ast)) return [...ast.elements, ...ast.rest].forEach((item) => at(item, "[]"))
+  if (!SchemaAST.isObjects(ast)) return
+  for (const { name, type } of ast.propertySignatures) at(type, String(name))
+  for (const { type } of ast.indexSignatures) at(type, "*")
+}
+
+const filtersOf = (check: SchemaAST.Check<never>): ReadonlyArray<SchemaAST.Check<never>> =>
+  check._tag === "FilterGroup" ? check.checks.flatMap(filtersOf) : [check]
+
+const lostBy = ({ annotations }: SchemaAST.Check<never>) => {
+  const form: unknown = annotations?.["representation"]
+  const payload = isRecord(form) && own(form, "id") === "effect/schema/isPattern" ? own(form, "payload") : undefined
+  if (!isRecord(payload)) return undefined
+  const source = String(own(payload, "source"))
+  const flags = String(own(payload, "flags"))
+  const pattern = `/${source}/${flags}`
+  if (!/^[dg]*uy?$/.test(flags))
+    return { pattern, why: "is not in its JSON Schema, which has patterns with the flag u alone" }
+  return Result.isFailure(Pattern.regex(source)) ? { pattern, why: "is not in its grammar" } : undefined
+}

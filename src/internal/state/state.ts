@@ -4,13 +4,15 @@
  * A run under way moves its own state in place. Everyone else gets a copy: open to be spread, or frozen at every depth.
  */
 
+import * as Calls from "../../Call.ts"
 import type { Call } from "../../Call.ts"
 import type { Message } from "../../Message.ts"
-import type { Phase, RunState, Turn } from "../../RunModel.ts"
+import type { CallMade, Phase, RunResult, RunState, Turn } from "../../RunModel.ts"
+import type { PhaseEvent } from "../../RunRecord.ts"
 import * as Usage from "../../Usage.ts"
 import { Growing } from "../base/lists.ts"
 import { freeze } from "../base/snapshot.ts"
-import { messagesOf } from "./turnFold.ts"
+import { messagesOf as added } from "./turnFold.ts"
 
 /** A state whose long lists are shared between copies. */
 export class State implements RunState {
@@ -116,15 +118,10 @@ export class State implements RunState {
   }
 
   close(turn: Turn): void {
-    this.#prompt = this.#prompt.append(messagesOf(turn))
+    this.#prompt = this.#prompt.append(added(turn))
     this.#turns = this.#turns.append([turn])
     this.currentTurn = undefined
   }
-}
-
-const lists = {
-  turns: { ...Object.getOwnPropertyDescriptor(State.prototype, "turns"), enumerable: true },
-  prompt: { ...Object.getOwnPropertyDescriptor(State.prototype, "prompt"), enumerable: true }
 }
 
 /** Makes the long lists of a state fields like all others, so that they are spread and written as JSON. */
@@ -139,8 +136,6 @@ export const promptLog = (state: RunState): Growing<Message> => State.prompt(sta
 /** A copy of a state that cannot be changed, at any depth. */
 export const sealed = (state: RunState): RunState => new State(state).seal()
 
-const statuses: { [P in Phase]?: RunState["status"] } = {}
-
 /** The status of a run under way at a phase: one value for all runs. */
 export const running = (phase: Phase): RunState["status"] => (statuses[phase] ??= { type: "running", phase })
 
@@ -153,3 +148,71 @@ export const keyOf = ({ currentTurn, runId }: RunState, { callId }: Pick<Call, "
   const turnId = currentTurn?.turnId ?? runId
   return callId.startsWith(`${turnId}.`) ? callId : `${turnId}/${callId}`
 }
+
+/** The messages that a turn adds to the conversation: steering, the reply, then results or a corrective. */
+export const messagesOf = (turn: Turn): ReadonlyArray<Message> =>
+  turn.steering === undefined ? added(turn) : turn.steering.concat(added(turn))
+
+/** The answer of a run: the text of its last turn's final block or prose. */
+export const answer = (state: RunState): string | undefined => {
+  const outcome = turnLog(state).last()?.outcome
+  return outcome?.type === "final" || outcome?.type === "prose" ? outcome.text : undefined
+}
+
+/** The result of a completed run, with its decoded output. */
+export const result = <Output>(state: RunState, output: Output): RunResult<Output> => {
+  const turns = () => (state.currentTurn === undefined ? state.turns : state.turns.concat(state.currentTurn))
+  const last = state.currentTurn ?? turnLog(state).last()
+  return {
+    runId: state.runId,
+    status: "completed",
+    agent: state.handed?.agent ?? state.agent,
+    output,
+    text: answer(state) ?? "",
+    usage: state.usage,
+    costUsd: state.costUsd,
+    turns: turnLog(state).length,
+    // Computed when read: most callers want the text, and a run may have thousands of turns.
+    get perTurnUsage() {
+      return turns().map((turn) => turn.usage)
+    },
+    unreportedTurns: state.unreportedTurns,
+    finishReason: last?.finishReason ?? "unknown",
+    get messages() {
+      return state.input.slice(state.history).concat(turns().flatMap(messagesOf))
+    },
+    finalMessage: last?.message,
+    get calls() {
+      return turns().flatMap(callsMade)
+    }
+  }
+}
+
+/** Tells whether a run is at rest after an event: it waits, or it has ended for the time being. */
+export const isRest = ({ type }: { readonly type: string }): boolean => rests.has(type)
+
+const lists = {
+  turns: { ...Object.getOwnPropertyDescriptor(State.prototype, "turns"), enumerable: true },
+  prompt: { ...Object.getOwnPropertyDescriptor(State.prototype, "prompt"), enumerable: true }
+}
+
+const statuses: { [P in Phase]?: RunState["status"] } = {}
+
+const callsMade = (turn: Turn): ReadonlyArray<CallMade> =>
+  Calls.inOrder(turn.order, turn.completed).map((result) => ({
+    callId: result.callId,
+    name: result.name,
+    input: result.input,
+    isError: result.error !== undefined,
+    ...(result.error === undefined ? {} : { error: result.error.message }),
+    durationMs: result.durationMs,
+    turn: turn.turn,
+    recovered: turn.recovered?.includes(result.callId) ?? false
+  }))
+
+const rests: ReadonlySet<string> = new Set<PhaseEvent["type"]>([
+  "paused",
+  "run_completed",
+  "run_failed",
+  "run_cancelled"
+])
