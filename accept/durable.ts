@@ -58,7 +58,7 @@ export const durable = async (): Promise<ReadonlyArray<Line>> => [
     "test/cli/runs.test.ts"
   ]),
   existing("a recorded run replays, and a changed prompt is named as the step that differs", [
-    "test/durable/replay.test.ts"
+    "test/testing/Replay.test.ts"
   ]),
   existing("a run forks from any commit, the original untouched", ["test/durable/fork.test.ts"]),
   existing("a worker claims, renews, retries and stops in time", ["test/RunWorker.test.ts"]),

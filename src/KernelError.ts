@@ -2,7 +2,7 @@
  * Every error of kernai, as one union that can be matched exhaustively.
  *
  * Each verb of the kernel fails with a smaller union that holds exactly what can occur there: `RunError`, `StreamError`,
- * `ResumeError`, `ResumeStreamError`, `SubmitError`, `AnswerError`, `CancelError`, `FollowError`, `QuestionsError`, `ForkError`, `ReplayError`.
+ * `ResumeError`, `ResumeStreamError`, `SubmitError`, `AnswerError`, `CancelError`, `FollowError`, `QuestionsError`, `ForkError`.
  *
  * Each module also exports the errors it fails with under their own names. An error carries the facts needed to act on
  * it, and its message is a sentence. A skill that fails is not among them: the model receives its error as a block.
@@ -349,19 +349,6 @@ export type FollowError = QuestionsError
  * @since 0.2.0
  */
 export type ForkError = Store.RunNotFound | Store.RunExists | Store.ConcurrentAppendError | Store.StoreError
-
-/**
- * Fails when a recording cannot be replayed, or differs.
- *
- * - `ReplayDiverged`: the agent of today does something else than the recorded one.
- * - `RunNotFound`: no run has this id, or the recording does not hold its first record.
- * - `AgentConfigInvalid`: the agent has an invalid value.
- * - `StoreError`: the store failed, or the records cannot be replayed.
- *
- * @category errors
- * @since 0.2.0
- */
-export type ReplayError = Run.ReplayDiverged | Store.RunNotFound | Words.AgentConfigInvalid | Store.StoreError
 
 const recoverable: ReadonlySet<KernelError["_tag"]> = new Set<KernelError["_tag"]>([
   "ProviderError",

@@ -19,14 +19,13 @@ import {
   ProtocolRegistry,
   Provider,
   Redaction,
-  Replay,
   RunStore,
   Skill,
   Usage
 } from "kernai"
 import { SkillPack } from "kernai/file"
 import { AiTokenizer } from "kernai/provider"
-import { MockProvider } from "kernai/testing"
+import { MockProvider, Replay } from "kernai/testing"
 import { command, final } from "./support/blocks.ts"
 import { ports } from "./support/kernel.ts"
 import { sqlite } from "./support/stores.ts"

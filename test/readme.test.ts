@@ -54,7 +54,8 @@ const tsc = (args: ReadonlyArray<string>) => node(["node_modules/typescript/bin/
 
 /** Values a user may export: their declarations must name public modules only, since internal ones have no path. */
 const exported = `import { Effect, Schema, Stream } from "effect"
-import { Agent, Hooks, Kernel, Memory, Policy, PromptPipeline, Replay, RunStore, RunWorker, Skill, SkillRegistry } from "kernai"
+import { Agent, Hooks, Kernel, Memory, Policy, PromptPipeline, RunStore, RunWorker, Skill, SkillRegistry } from "kernai"
+import { Replay } from "kernai/testing"
 
 export const search = Skill.make("search", {
   description: "Searches",

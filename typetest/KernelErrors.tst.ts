@@ -2,7 +2,8 @@
  * The errors that each verb fails with: exactly what can occur there, under a name.
  */
 import { Effect, type Exit, type Stream } from "effect"
-import { Agent, Chat, Kernel, type KernelError, Middleware, PromptPipeline, Replay, RunStore, RunWorker } from "kernai"
+import { Agent, Chat, Kernel, type KernelError, Middleware, PromptPipeline, RunStore, RunWorker } from "kernai"
+import { Replay } from "kernai/testing"
 import type { DriveError, EndError, MediaError } from "../src/internal/run/stepErrors.ts"
 import type { AppendError } from "../src/internal/store/patientStore.ts"
 

@@ -13,7 +13,7 @@
 import * as Effect from "effect/Effect"
 import type * as RunStore from "../RunStore.ts"
 import type { AnySkill } from "../Skill.ts"
-import { inOrder, type Order } from "../internal/replay/virtualProcess.ts"
+import { inOrder, type Order } from "./internal/replay/virtualProcess.ts"
 import * as Life from "./internal/crashRun.ts"
 import type * as Verdict from "./internal/reliabilityRules.ts"
 import type * as Watch from "./internal/watchedProcess.ts"

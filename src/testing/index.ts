@@ -1,5 +1,6 @@
 /**
- * Tools for tests: scripted and recorded providers, and the suites that every implementation of a port must pass.
+ * Tools for tests: scripted and recorded providers, replays of recorded runs, and the suites that every implementation
+ * of a port must pass.
  *
  * @since 0.1.0
  */
@@ -7,6 +8,7 @@
 export * as Cassette from "./Cassette.ts"
 export * as MockProvider from "./MockProvider.ts"
 export * as ProviderSuite from "./ProviderSuite.ts"
+export * as Replay from "./Replay.ts"
 export * as ReplayProvider from "./ReplayProvider.ts"
 export * as CrashMatrix from "./CrashMatrix.ts"
 export * as Evaluation from "./Evaluation.ts"

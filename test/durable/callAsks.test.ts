@@ -1,8 +1,8 @@
 /** Calls that ask a person, or the model, while they run. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Schema, Stream } from "effect"
-import { Agent, Content, Kernel, Model, Policy, Replay, type RunState, RunStore, Skill } from "kernai"
-import { MockProvider } from "kernai/testing"
+import { Agent, Content, Kernel, Model, Policy, type RunState, RunStore, Skill } from "kernai"
+import { MockProvider, Replay } from "kernai/testing"
 import { command, final } from "../support/blocks.ts"
 import { kernel, of } from "../support/kernel.ts"
 

@@ -11,13 +11,12 @@ import {
   Policy,
   Protocol,
   ProtocolRegistry,
-  Replay,
   RunStore,
   RunWorker,
   Skill,
   SkillRegistry
 } from "kernai"
-import { MockProvider, Scenario } from "kernai/testing"
+import { MockProvider, Replay, Scenario } from "kernai/testing"
 import { command, final } from "../support/blocks.ts"
 import { kernel } from "../support/kernel.ts"
 import { agent as workflows, plan, play, slow, stored, takeUp } from "../support/workflow.ts"

@@ -2,9 +2,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Stream } from "effect"
 import { HttpClient } from "effect/http"
-import { Agent, type Call, Kernel, Model, Policy, type Provider, Replay, type RunEvent, RunStore, Skill } from "kernai"
+import { Agent, type Call, Kernel, Model, Policy, type Provider, type RunEvent, RunStore, Skill } from "kernai"
 import { HostedTools } from "kernai/provider"
-import { Cassette, MockProvider } from "kernai/testing"
+import { Cassette, MockProvider, Replay } from "kernai/testing"
 import { kernel, of } from "../support/kernel.ts"
 import { bodyOf, cassettes, message, request, serverSent, stub, tool, vendor } from "../support/provider.ts"
 

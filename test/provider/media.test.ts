@@ -1,8 +1,8 @@
 /** Media both ways: what each format is sent, and what becomes of media that a model makes. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option } from "effect"
-import { Agent, Content, Kernel, Model, type Provider, Replay, RunEvent, RunStore } from "kernai"
-import { MockProvider } from "kernai/testing"
+import { Agent, Content, Kernel, Model, type Provider, RunEvent, RunStore } from "kernai"
+import { MockProvider, Replay } from "kernai/testing"
 import { kernel, of } from "../support/kernel.ts"
 import { bodyOf, message, readingOf, request } from "../support/provider.ts"
 import { told } from "../support/toolbox.ts"

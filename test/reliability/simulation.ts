@@ -21,7 +21,7 @@ import {
   SkillRegistry,
   StreamPart
 } from "kernai"
-import { drive, type Machine, World } from "../../src/internal/replay/virtualProcess.ts"
+import { drive, type Machine, World } from "../../src/testing/internal/replay/virtualProcess.ts"
 import { Judge, judgeKept, type Kept } from "../../src/testing/internal/reliabilityRules.ts"
 import { type Fact, keyOf, watch, type Witness } from "../../src/testing/internal/watchedProcess.ts"
 import { oneByOne } from "../support/oneByOne.ts"

@@ -1,8 +1,8 @@
 /** Ids that vendors give to native calls: some repeat them, some give none. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Option, Schema } from "effect"
-import { Agent, Call, ChatHistory, Hooks, Kernel, Policy, Replay, RunState, RunStore, Skill } from "kernai"
-import { MockProvider } from "kernai/testing"
+import { Agent, Call, ChatHistory, Hooks, Kernel, Policy, RunState, RunStore, Skill } from "kernai"
+import { MockProvider, Replay } from "kernai/testing"
 import { stub, vendor } from "../support/provider.ts"
 import { kernel } from "../support/kernel.ts"
 import { told } from "../support/toolbox.ts"

@@ -2,18 +2,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import {
-  Hooks,
-  Kernel,
-  KernelError,
-  MediaStore,
-  ProtocolRegistry,
-  Replay,
-  RunStore,
-  Skill,
-  SkillRegistry
-} from "kernai"
-import { Scenario } from "kernai/testing"
+import { Hooks, Kernel, KernelError, MediaStore, ProtocolRegistry, RunStore, Skill, SkillRegistry } from "kernai"
+import { Replay, Scenario } from "kernai/testing"
 import { command, final } from "../support/blocks.ts"
 import { kernel, of } from "../support/kernel.ts"
 import { agent, plan, play, slow, stored, takeUp, told } from "../support/workflow.ts"

@@ -17,7 +17,7 @@ import type * as RunStore from "../../RunStore.ts"
 import type { AnySkill, CallScope, Effects } from "../../Skill.ts"
 import type { SkillRegistry } from "../../SkillRegistry.ts"
 import type { StreamPart } from "../../StreamPart.ts"
-import type { Machine } from "../../internal/replay/virtualProcess.ts"
+import type { Machine } from "./replay/virtualProcess.ts"
 import { withCall } from "../../internal/skill/withCall.ts"
 
 /** Where a run is cut off: at which append of which process, both counted from 1, and in which way. */

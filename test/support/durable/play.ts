@@ -17,7 +17,7 @@ import {
   SkillRegistry
 } from "kernai"
 import { Deferred, Effect, Exit, Layer, Logger, Option } from "effect"
-import * as Machines from "../../../src/internal/replay/virtualProcess.ts"
+import * as Machines from "../../../src/testing/internal/replay/virtualProcess.ts"
 import { canonical } from "../canonical.ts"
 import { oneByOne } from "../oneByOne.ts"
 import {

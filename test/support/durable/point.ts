@@ -1,7 +1,7 @@
 /** Where a process of a scenario dies, or waits. */
 import type { RunState } from "kernai"
 import { Deferred, Effect } from "effect"
-import * as Machines from "../../../src/internal/replay/virtualProcess.ts"
+import * as Machines from "../../../src/testing/internal/replay/virtualProcess.ts"
 import { type Step, type World, type Seen, scripted } from "./script.ts"
 
 export interface Point {

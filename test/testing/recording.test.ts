@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { RunState } from "kernai"
-import { Tape } from "../../../src/internal/replay/recording.ts"
+import { Tape } from "../../src/testing/internal/replay/recording.ts"
 
 type Context = RunState.RunState["context"]
 

@@ -6,13 +6,13 @@
  * recorded order, so that a hook that stops a run finds the other calls where it found them before.
  */
 
-import { type Call, type CallResult, resultOf } from "../../Call.ts"
-import { ReplayDiverged } from "../../KernelError.ts"
-import { isRest } from "../state/state.ts"
-import type { PhaseEvent } from "../../RunEvent.ts"
-import { isCopied, type Question, type RunRecord } from "../../RunState.ts"
-import { redact } from "../base/redact.ts"
-import { childRunId } from "../words/ids.ts"
+import { type Call, type CallResult, resultOf } from "../../../Call.ts"
+import { ReplayDiverged } from "../../../KernelError.ts"
+import { isRest } from "../../../internal/state/state.ts"
+import type { PhaseEvent } from "../../../RunEvent.ts"
+import { isCopied, type Question, type RunRecord } from "../../../RunState.ts"
+import { redact } from "../../../internal/base/redact.ts"
+import { childRunId } from "../../../internal/words/ids.ts"
 
 /** The position of a run in its recording. */
 interface Track {

@@ -2,8 +2,8 @@
  * The types of a replay.
  */
 
-import type { RunEvent } from "../../RunEvent.ts"
-import type { RunRecord, RunState } from "../../RunState.ts"
+import type { RunEvent } from "../../../RunEvent.ts"
+import type { RunRecord, RunState } from "../../../RunState.ts"
 
 /**
  * A recorded tree of runs: the id of its root, and its records when they are not in the store.

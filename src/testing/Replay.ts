@@ -11,20 +11,32 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
-import type { Agent } from "./Agent.ts"
-import { withEnvironment, type Built } from "./internal/kernel/environment.ts"
-import { partsOf } from "./internal/kernel/kernelParts.ts"
-import { silent } from "./internal/live/listeners.ts"
+import type { Agent } from "../Agent.ts"
+import { withEnvironment, type Built } from "../internal/kernel/environment.ts"
+import { partsOf } from "../internal/kernel/kernelParts.ts"
+import { silent } from "../internal/live/listeners.ts"
+import { recordsOf } from "../internal/store/family.ts"
+import { Kernel } from "../Kernel.ts"
+import type { AgentConfigInvalid, ReplayDiverged, RunNotFound, StoreError } from "../KernelError.ts"
+import * as RunStore from "../RunStore.ts"
+import type { AnySkill } from "../Skill.ts"
 import * as Replays from "./internal/replay/replayRun.ts"
 import type { Recording, Replayed } from "./internal/replay/replayTypes.ts"
-import { recordsOf } from "./internal/store/family.ts"
-import { Kernel } from "./Kernel.ts"
-import type { ReplayError } from "./KernelError.ts"
-import * as RunStore from "./RunStore.ts"
-import type { AnySkill } from "./Skill.ts"
 
 export type { Recording, Replayed } from "./internal/replay/replayTypes.ts"
-export type { ReplayError } from "./KernelError.ts"
+
+/**
+ * Fails when a recording cannot be replayed, or differs.
+ *
+ * - `ReplayDiverged`: the agent of today does something else than the recorded one.
+ * - `RunNotFound`: no run has this id, or the recording does not hold its first record.
+ * - `AgentConfigInvalid`: the agent has an invalid value.
+ * - `StoreError`: the store failed, or the records cannot be replayed.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export type ReplayError = ReplayDiverged | RunNotFound | AgentConfigInvalid | StoreError
 
 /**
  * Replays a recorded run with the agent as it is now. Fails with `ReplayDiverged` at the first phase event that differs

@@ -11,14 +11,13 @@ import {
   Policy,
   ProtocolRegistry,
   Provider,
-  Replay,
   type RunEvent,
   type RunState,
   RunStore,
   Skill,
   SkillRegistry
 } from "kernai"
-import { CrashMatrix, MockProvider, Scenario } from "kernai/testing"
+import { CrashMatrix, MockProvider, Replay, Scenario } from "kernai/testing"
 import { deep } from "../../src/internal/base/redact.ts"
 import { command, final } from "../support/blocks.ts"
 import { subjects } from "../support/crashScripts.ts"
