@@ -29,8 +29,7 @@ import * as Schedules from "./internal/kernel/schedule.ts"
 import * as Starts from "./internal/kernel/start.ts"
 import { steeringOf } from "./internal/loop/steering.ts"
 import { inline, roomBefore, shelved } from "./internal/store/medium.ts"
-import { originsOf } from "./internal/store/family.ts"
-import { storedAt } from "./internal/store/stored.ts"
+import { originsOf, storedAt } from "./internal/store/stored.ts"
 import * as Streams from "./internal/base/streams.ts"
 import type {
   AgentConfigInvalid,

@@ -18,12 +18,12 @@ import * as SchemaGetter from "effect/SchemaGetter"
 import * as SchemaIssue from "effect/SchemaIssue"
 import { mediaId } from "./internal/base/jsonSchema.ts"
 import * as Shelf from "./internal/store/mediaScope.ts"
-import type { MediaStoreShape, StoredMedia } from "./internal/store/mediaStoreTypes.ts"
+import type { MediaStoreShape, StoredMedia } from "./internal/store/mediaScope.ts"
 import { MediaConflict, MediaNotFound, MediaUnreadable } from "./KernelError.ts"
 import * as Media from "./Media.ts"
 
 export { MediaConflict, MediaNotFound, MediaUnreadable }
-export type { MediaStoreShape, StoredMedia } from "./internal/store/mediaStoreTypes.ts"
+export type { MediaStoreShape, StoredMedia } from "./internal/store/mediaScope.ts"
 
 /**
  * Keeps media for the application and for each root run.

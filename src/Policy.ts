@@ -13,19 +13,22 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
-import { askPolicy, decided, effectOf, shows } from "./internal/policy/askPolicy.ts"
+import {
+  type Decision,
+  type Outcome,
+  type PolicyCall,
+  type PolicyScope,
+  type PolicyShape,
+  type Rule,
+  type Rules,
+  askPolicy,
+  decided,
+  effectOf,
+  shows
+} from "./internal/policy/decision.ts"
 import { closeOver } from "./internal/base/foreignCode.ts"
 import { compile } from "./internal/policy/rules.ts"
 import { ConfigInvalid } from "./KernelError.ts"
-import type {
-  Decision,
-  Outcome,
-  PolicyCall,
-  PolicyScope,
-  PolicyShape,
-  Rule,
-  Rules
-} from "./internal/policy/decision.ts"
 
 export type { Decision, Outcome, PolicyCall, PolicyScope, PolicyShape, Rule, Rules }
 

@@ -28,8 +28,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, StoreError } from "./KernelError.ts"
-import * as Family from "./internal/store/family.ts"
-import * as Calls from "./internal/store/inFlight.ts"
+import * as Stored from "./internal/store/stored.ts"
 import * as MemoryRuns from "./internal/store/memoryRuns.ts"
 import { headOf, inOrder, matches } from "./internal/store/runHead.ts"
 import { refusal } from "./internal/store/journalRules.ts"
@@ -74,7 +73,7 @@ export { headOf, inOrder, matches, refusal }
 export const inFlight = (
   runId: string
 ): Effect.Effect<ReadonlyArray<CallInFlight>, RunNotFound | StoreError, RunStore> =>
-  RunStore.use((store) => Calls.inFlight(store, runId))
+  RunStore.use((store) => Stored.inFlight(store, runId))
 
 /**
  * Returns the records of a run and of all runs below it, oldest run first: what an export holds and a replay compares
@@ -84,7 +83,7 @@ export const inFlight = (
  * @since 0.2.0
  */
 export const recordsOf = (runId: string): Effect.Effect<ReadonlyArray<RunRecord>, RunNotFound | StoreError, RunStore> =>
-  RunStore.use((store) => Family.recordsOf(store, runId))
+  RunStore.use((store) => Stored.recordsOf(store, runId))
 
 /**
  * Deletes trees of runs whose root has ended and that were not updated since an instant. Returns the ids of the deleted
@@ -157,8 +156,8 @@ const originsOfOpen = Effect.fnUntraced(function* (
   const found = new Set<string>()
   for (const head of yield* store.list({ status: unfinished, roots: true })) {
     if (over.has(head.runId)) continue
-    const origins = Effect.flatMap(Family.beginningOf(store, head.runId), (state) =>
-      state === undefined ? Effect.succeed([]) : Family.originsOf(store, state)
+    const origins = Effect.flatMap(Stored.beginningOf(store, head.runId), (state) =>
+      state === undefined ? Effect.succeed([]) : Stored.originsOf(store, state)
     )
     // An unreadable run may be repaired, and may be a fork of any older run.
     const known = Effect.catchIf(

@@ -16,7 +16,7 @@ import * as Option from "effect/Option"
 import type { PlatformError } from "effect/PlatformError"
 import * as Semaphore from "effect/Semaphore"
 import { createHash, randomUUID } from "node:crypto"
-import * as Record from "../internal/store/mediaRecord.ts"
+import * as Medium from "../internal/store/medium.ts"
 import * as Shelves from "../internal/store/mediaScope.ts"
 import * as Read from "../internal/base/files.ts"
 import type { StoreError } from "../KernelError.ts"
@@ -124,7 +124,7 @@ const recordAt = Effect.fnUntraced(function* (place: Folder, path: string) {
     (error) => error._tag === "PlatformError" && isTag("NotFound")(error),
     () => Effect.undefined
   )
-  return bytes === undefined ? undefined : yield* Record.decode(new TextDecoder().decode(bytes))
+  return bytes === undefined ? undefined : yield* Medium.decode(new TextDecoder().decode(bytes))
 })
 
 const namesIn = ({ files, folder }: Folder) =>
@@ -153,17 +153,17 @@ const recordsIn = Effect.fnUntraced(function* (place: Folder) {
 const count = (place: Folder) =>
   Effect.map(recordsIn(place), (there) => ({
     media: there.length,
-    bytes: there.reduce((sum, record) => sum + Record.sizeOf(record), 0)
+    bytes: there.reduce((sum, record) => sum + Medium.sizeOf(record), 0)
   }))
 
-const read = Effect.fnUntraced(function* (place: Folder, record: Record.Record) {
+const read = Effect.fnUntraced(function* (place: Folder, record: Medium.Record) {
   const { source } = record
-  if (source.type !== "bytes") return Record.mediaOf(record, none)
+  if (source.type !== "bytes") return Medium.mediaOf(record, none)
   const path = `${place.folder}/${Name.make(source.digest)}`
   const bytes = yield* bytesAt(place, path, source.size)
   if (digestOf(bytes) !== source.digest)
-    return yield* Record.corrupt(`the bytes of '${record.id}' are not what they were`)
-  return Record.mediaOf(record, bytes)
+    return yield* Medium.corrupt(`the bytes of '${record.id}' are not what they were`)
+  return Medium.mediaOf(record, bytes)
 })
 
 const find = Effect.fnUntraced(function* (place: Folder, id: string) {
@@ -200,7 +200,7 @@ const add = Effect.fnUntraced(function* (place: Folder, media: StoredMedia, limi
   const digest = digestOf(bytes)
   yield* files.makeDirectory(folder, { recursive: true, mode: 0o700 })
   if (media.source._tag === "Bytes") yield* put(place, `${folder}/${digest}`, bytes)
-  const text = Record.encode(media, digest, before.media)
+  const text = Medium.encode(media, digest, before.media)
   const path = `${folder}/${Name.make(media.id)}.json`
   const isAdded = yield* put(place, path, new TextEncoder().encode(text))
   if (!isAdded) return (yield* find(place, media.id)) ?? media
@@ -215,7 +215,7 @@ const readable = <A>(
   path: string
 ): Effect.Effect<A, PlatformError | StoreError> =>
   Effect.mapError(read, (refusal) =>
-    typeof refusal === "string" ? Record.corrupt(`'${path}' is ${refusal}`) : refusal
+    typeof refusal === "string" ? Medium.corrupt(`'${path}' is ${refusal}`) : refusal
   )
 
 const none = new Uint8Array(0)

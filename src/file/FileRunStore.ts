@@ -15,13 +15,11 @@ import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
-import * as Follow from "../internal/store/followJournal.ts"
-import * as OfferFolder from "../internal/store/offerFolder.ts"
+import * as Polling from "../internal/store/polling.ts"
+import { type OfferFolder, offerFolder } from "../internal/store/offers.ts"
 import { areStored, damaged, leaseOf, movedSince } from "../internal/store/journalRules.ts"
-import * as Marks from "../internal/store/marks.ts"
-import * as Cancellations from "../internal/store/cancellations.ts"
-import { atMost, journalHeadOf } from "../internal/store/runHead.ts"
-import * as Search from "../internal/store/runSearch.ts"
+import * as Parts from "../internal/store/runParts.ts"
+import { atMost, journalHeadOf, mentions, searchWords } from "../internal/store/runHead.ts"
 import * as RunCodec from "../RunCodec.ts"
 import type { RunRecord, RunState } from "../RunState.ts"
 import * as RunStore from "../RunStore.ts"
@@ -64,28 +62,28 @@ interface Directory {
   readonly path: string
   readonly journals: ReturnType<typeof Journals.make>
   readonly heads: ReturnType<typeof Heads.make>
-  readonly marks: Marks.Marks
-  readonly followers: Follow.Followers
+  readonly marks: Parts.Marks
+  readonly followers: Polling.Followers
   readonly clock: FileClock.FileClock
-  readonly cancellations: Cancellations.Cancellations
+  readonly cancellations: Polling.Cancellations
   readonly interval: Duration.Input
-  readonly offers: OfferFolder.OfferFolder
+  readonly offers: OfferFolder
 }
 
 const open = Effect.fnUntraced(function* (path: string, options: Options = {}) {
   const files = yield* FileSystem.FileSystem
   yield* Effect.catch(files.makeDirectory(path, { recursive: true, mode: 0o700 }), failed("open"))
-  const marks = Marks.make()
+  const marks = Parts.marks()
   const journals = Journals.make(files, path, yield* RunCodec.fromContext, marks)
   const clock = FileClock.make(files, path)
   const heads = Heads.make(files, path, journals.fold, clock)
-  const followers = Follow.make()
+  const followers = Polling.followers()
   const interval = options.pollInterval ?? "500 millis"
   const isCancelled = (runId: string) =>
     Effect.map(heads.of(Name.make(runId), false), (head) => head?.status.type === "cancelled")
-  const cancellations = Cancellations.make({ look: Effect.filter(isCancelled) })
+  const cancellations = Polling.cancellations({ look: Effect.filter(isCancelled) })
   // No run has a file whose name begins with a dot.
-  const offers = OfferFolder.make(files, `${path}/.offers`)
+  const offers = offerFolder(files, `${path}/.offers`)
   return storeOf({ files, path, journals, heads, marks, followers, cancellations, clock, interval, offers })
 })
 
@@ -154,14 +152,14 @@ const list = Effect.fnUntraced(function* ({ heads, journals }: Directory, filter
   const found = (yield* heads.all(filter.prefix))
     .filter((head) => RunStore.matches(head, filter))
     .sort(RunStore.inOrder(filter))
-  const wanted = Search.wanted(filter.search)
+  const wanted = searchWords(filter.search)
   const most = atMost(filter)
   if (wanted.length === 0) return found.slice(0, most)
   const answering: Array<RunStore.RunHead> = []
   for (const head of found) {
     if (answering.length === most) break
     const state = yield* Effect.catch(journals.load(head.runId), heads.leftOut(Name.make(head.runId)))
-    if (state !== undefined && Option.isSome(state) && Search.mentions(state.value, wanted)) answering.push(head)
+    if (state !== undefined && Option.isSome(state) && mentions(state.value, wanted)) answering.push(head)
   }
   return answering
 })

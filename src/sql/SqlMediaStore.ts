@@ -14,7 +14,7 @@ import type * as Scope from "effect/Scope"
 import * as SqlClient from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import { createHash } from "node:crypto"
-import * as Record from "../internal/store/mediaRecord.ts"
+import * as Medium from "../internal/store/medium.ts"
 import * as Shelves from "../internal/store/mediaScope.ts"
 import type { LimitExceeded, StoreError } from "../KernelError.ts"
 import type * as Media from "../MediaStore.ts"
@@ -154,7 +154,7 @@ const shelf = (sql: SqlClient.SqlClient, key: string): Shelves.Shelf => {
       FROM kernai_media WHERE shelf = ${key}`
     if ((sums?.bytes ?? 0) + size > limit) return yield* Shelves.full(limit)
     const data = media.source._tag === "Bytes" ? media.source.bytes : none
-    const body = Record.encode(media, digestOf(data), sums?.media ?? 0)
+    const body = Medium.encode(media, digestOf(data), sums?.media ?? 0)
     yield* sql`INSERT INTO kernai_media ${sql.insert({ shelf: key, id: Key.make(media.id), size, body, data })}`
     return media
   })
@@ -176,12 +176,12 @@ const shelf = (sql: SqlClient.SqlClient, key: string): Shelves.Shelf => {
 }
 
 const read = Effect.fnUntraced(function* ({ body, data }: Row): Effect.fn.Return<StoredMedia, StoreError> {
-  const record = yield* Record.decode(body)
+  const record = yield* Medium.decode(body)
   const { source } = record
   if (source.type === "bytes" && digestOf(data) !== source.digest) {
-    return yield* Record.corrupt(`the bytes of '${record.id}' are not what they were`)
+    return yield* Medium.corrupt(`the bytes of '${record.id}' are not what they were`)
   }
-  return Record.mediaOf(record, data)
+  return Medium.mediaOf(record, data)
 })
 
 const none = new Uint8Array(0)

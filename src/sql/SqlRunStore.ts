@@ -17,10 +17,9 @@ import * as Reactivity from "effect/reactivity/Reactivity"
 import type * as Scope from "effect/Scope"
 import * as SqlClient from "effect/sql/SqlClient"
 import * as Stream from "effect/Stream"
-import * as Cancellations from "../internal/store/cancellations.ts"
-import * as Follow from "../internal/store/followJournal.ts"
+import * as Polling from "../internal/store/polling.ts"
 import { isOffer } from "../internal/store/journalRules.ts"
-import * as Marks from "../internal/store/marks.ts"
+import * as Parts from "../internal/store/runParts.ts"
 import * as RunCodec from "../RunCodec.ts"
 import * as RunStore from "../RunStore.ts"
 import type { StoreError } from "../RunStore.ts"
@@ -67,8 +66,8 @@ const build = Effect.fnUntraced(function* (options: Options = {}, attempt?: Sqli
   yield* Tables.prepare(sql)
   const journal = Journal.make(sql, yield* RunCodec.fromContext)
   const heads = Heads.make(sql)
-  const followers = Follow.make()
-  const cancellations = Cancellations.make({
+  const followers = Polling.followers()
+  const cancellations = Polling.cancellations({
     look: heads.cancelled,
     ...(options.changes === undefined ? {} : { interval: options.pollInterval ?? "500 millis" })
   })
@@ -91,7 +90,7 @@ const build = Effect.fnUntraced(function* (options: Options = {}, attempt?: Sqli
     pg: () => GroupAppend.make(sql),
     orElse: () => Effect.succeed((row: Tables.Row) => SqliteAppend.append(sql, row))
   })
-  const database = { sql, journal, followers, cancellations, marks: Marks.make(), attempt, announce, appendRow }
+  const database = { sql, journal, followers, cancellations, marks: Parts.marks(), attempt, announce, appendRow }
   return storeOf(database, heads, offers, options.pollInterval ?? "500 millis")
 })
 

@@ -4,7 +4,7 @@
 
 import * as Effect from "effect/Effect"
 import { readFileSync } from "node:fs"
-import * as MediaFile from "../../internal/words/mediaFile.ts"
+import { fileReader } from "../../internal/store/mediaScope.ts"
 import * as Cassette from "../../testing/Cassette.ts"
 import * as ReplayProvider from "../../testing/ReplayProvider.ts"
 import { usage } from "../exit.ts"
@@ -54,7 +54,7 @@ const textOf = (name: string, root: string): Effect.Effect<string, string> =>
         try: () => readFileSync(new URL(`${name}.json`, folder), "utf8"),
         catch: () => "it is missing from the package"
       })
-    : Effect.flatMap(MediaFile.make(root), (readFile) =>
+    : Effect.flatMap(fileReader(root), (readFile) =>
         Effect.map(readFile(name), (bytes) => new TextDecoder().decode(bytes))
       )
 

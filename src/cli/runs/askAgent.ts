@@ -3,7 +3,7 @@
  */
 
 import * as Effect from "effect/Effect"
-import * as MediaFile from "../../internal/words/mediaFile.ts"
+import { fileReader } from "../../internal/store/mediaScope.ts"
 import * as Kernel from "../../Kernel.ts"
 import * as Media from "../../Media.ts"
 import * as Model from "../../Model.ts"
@@ -56,7 +56,7 @@ const readImages = ({ image, root }: Options) =>
   Effect.forEach(
     image,
     Effect.fnUntraced(function* (file) {
-      const readFile = yield* MediaFile.make(root)
+      const readFile = yield* fileReader(root)
       const name = Text.excerpt(file, 80)
       const bytes = yield* Effect.mapError(readFile(file), (reason) => usage(`${name} cannot be sent: ${reason}`))
       const mimeType = Media.mimeTypeOf(file)

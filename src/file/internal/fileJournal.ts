@@ -8,7 +8,7 @@
 import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
-import type * as Marks from "../../internal/store/marks.ts"
+import type * as Parts from "../../internal/store/runParts.ts"
 import { damaged, foldFrom, readAfter } from "../../internal/store/journalRules.ts"
 import { StoreError } from "../../KernelError.ts"
 import * as RunCodec from "../../RunCodec.ts"
@@ -19,7 +19,7 @@ import * as Log from "./lineLog.ts"
 import * as Name from "./fileName.ts"
 
 /** The journals of a directory. Loaded runs are noted in `marks`, for later parts. */
-export const make = (files: FileSystem.FileSystem, directory: string, codec: RunCodec.RunCodec, marks: Marks.Marks) => {
+export const make = (files: FileSystem.FileSystem, directory: string, codec: RunCodec.RunCodec, marks: Parts.Marks) => {
   const logs = Name.cache((name) =>
     Log.make(files, `${directory}/${name}.jsonl`, { field: "revision", format: RunCodec.format, refusesDamage: true })
   )

@@ -12,7 +12,7 @@ import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { randomUUID } from "node:crypto"
 import * as Storable from "../../internal/base/storable.ts"
-import type { Part } from "../../internal/store/marks.ts"
+import type { DuePart } from "../../internal/store/runParts.ts"
 import type { StoreError } from "../../KernelError.ts"
 import * as RunCodec from "../../RunCodec.ts"
 import type { RunState } from "../../RunState.ts"
@@ -97,7 +97,7 @@ export const readParts = Effect.fnUntraced(function* (
 export const writePart = Effect.fnUntraced(function* (
   files: FileSystem.FileSystem,
   path: string,
-  { mark, state }: Part,
+  { mark, state }: DuePart,
   { offset }: Log.Place
 ): Effect.fn.Return<void, PlatformError | StoreError, Scope.Scope> {
   const part = yield* Effect.fromResult(RunCodec.encodeState(state, mark))

@@ -19,7 +19,7 @@ import type { PhaseEvent } from "../../RunEvent.ts"
 import type { Question, Delta, PromptDelta, RunRecord } from "../../RunState.ts"
 import type * as RunStore from "../../RunStore.ts"
 import { renamed } from "../words/ids.ts"
-import { patient } from "../store/patientStore.ts"
+import { patient } from "../store/storeGuard.ts"
 import { isJsonObject, type Json } from "../base/json.ts"
 import { foldFrom } from "../store/journalRules.ts"
 

@@ -19,7 +19,7 @@ import { dialectOf } from "../run/resolveModel.ts"
 import { record } from "./commit.ts"
 import { failWith } from "./failure.ts"
 import { type AnyAgent, type Environment, type Run } from "../run/run.ts"
-import type { FlushError } from "../store/patientStore.ts"
+import type { FlushError } from "../store/storeGuard.ts"
 import type { MemberError } from "../run/stepErrors.ts"
 
 /** Records that the last turn handed the conversation over. Returns false when it did not. Synchronous. */

@@ -9,7 +9,7 @@ import type { Call, CallResult } from "../../Call.ts"
 import { AgentCrashError, ConcurrentAppendError, RunBusy } from "../../KernelError.ts"
 import type { RunHead } from "../../RunStore.ts"
 import { flushed } from "./commit.ts"
-import type { FlushError } from "../store/patientStore.ts"
+import type { FlushError } from "../store/storeGuard.ts"
 import type { Run } from "../run/run.ts"
 
 /**

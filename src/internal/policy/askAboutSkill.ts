@@ -10,7 +10,7 @@ import * as Equal from "effect/Equal"
 import type { Limits } from "../../Limits.ts"
 import * as Policy from "../../Policy.ts"
 import type { AnySkill } from "../../Skill.ts"
-import { askPolicy, decided } from "./askPolicy.ts"
+import { askPolicy, decided } from "./decision.ts"
 import { inTime } from "../base/foreignCode.ts"
 import { paramsOf } from "../skill/skillInput.ts"
 

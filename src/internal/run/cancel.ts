@@ -25,9 +25,8 @@ import type * as RunStore from "../../RunStore.ts"
 import { randomId } from "../words/ids.ts"
 import { stepOf } from "../state/state.ts"
 import { foldFrom } from "../store/journalRules.ts"
-import { treeOf } from "../store/family.ts"
-import { patient } from "../store/patientStore.ts"
-import { stored } from "../store/stored.ts"
+import { stored, treeOf } from "../store/stored.ts"
+import { patient } from "../store/storeGuard.ts"
 
 /** Writes a cancellation. */
 interface Writer {

@@ -42,7 +42,7 @@ import type { PromptCache } from "../prompt/promptCache.ts"
 import type { State } from "../state/state.ts"
 import type { IsUsed } from "../words/ids.ts"
 import type { LiveTree } from "../live/liveTree.ts"
-import type { FlushError } from "../store/patientStore.ts"
+import type { FlushError } from "../store/storeGuard.ts"
 import type { SharedBudget } from "./sharedBudget.ts"
 import type { MediaError, MemberError } from "./stepErrors.ts"
 

@@ -25,7 +25,7 @@ import type {
   StoreError
 } from "../../KernelError.ts"
 import { isSound } from "../base/foreignCode.ts"
-import type { FlushError } from "../store/patientStore.ts"
+import type { FlushError } from "../store/storeGuard.ts"
 
 /** Asking a hook, and doing what it asks for. */
 export type HookError = ExtensionFailed | MiddlewareTermination | FlushError

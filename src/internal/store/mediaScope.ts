@@ -1,13 +1,15 @@
 /**
- * A media store is made of shelves: one for the application, and one for each root run.
+ * A store of media: its types, its shelves, and the files it reads.
  *
- * A shelf only finds and adds media. Ids, limits, references and files work alike for all kinds of shelves and are
- * handled here.
+ * A media store is made of shelves: one for the application, and one for each root run. A shelf only finds and adds
+ * media. Ids, limits, references and files work alike for all kinds of shelves and are handled here.
  */
 
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
+import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
+import * as Path from "effect/Path"
 import * as RcMap from "effect/RcMap"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
@@ -15,10 +17,57 @@ import * as Content from "../../Content.ts"
 import { LimitExceeded, MediaConflict, MediaNotFound, MediaUnreadable, StoreError } from "../../KernelError.ts"
 import * as Limits from "../../Limits.ts"
 import * as Media from "../../Media.ts"
-import type { MediaStoreShape, StoredMedia } from "./mediaStoreTypes.ts"
-import * as MediaFile from "../words/mediaFile.ts"
 import { isHiccup } from "../base/failedCall.ts"
+import * as Read from "../base/files.ts"
 import * as Storable from "../base/storable.ts"
+
+/**
+ * A medium that has its id.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface StoredMedia extends Media.Media {
+  readonly id: string
+}
+
+/**
+ * The operations of a media store.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface MediaStoreShape {
+  /**
+   * Stores a medium under its id, and gives it one if it has none. Storing the same medium again changes nothing; another
+   * medium of the same id fails with `MediaConflict`.
+   */
+  readonly put: (media: Media.Media) => Effect.Effect<StoredMedia, MediaConflict | LimitExceeded | StoreError>
+  /** Returns the medium of an id, if the store has it. */
+  readonly get: (id: string) => Effect.Effect<Option.Option<StoredMedia>, StoreError>
+  /** Returns the bytes of a medium. A file is read now; a URL is never fetched and fails with `MediaUnreadable`. */
+  readonly bytes: (id: string) => Effect.Effect<Uint8Array, MediaNotFound | MediaUnreadable | StoreError>
+  /** Returns the content that names a stored medium by `fileId`. */
+  readonly content: (id: string) => Effect.Effect<Content.MediaContent, MediaNotFound | StoreError>
+  /** Stores the media and inline bytes among `parts`, at any depth, and returns the parts with references instead. */
+  readonly admit: (
+    parts: ReadonlyArray<string | Media.Media | Content.Content>
+  ) => Effect.Effect<ReadonlyArray<Content.Content>, MediaConflict | LimitExceeded | StoreError>
+  /** Returns everything put into this store, oldest first. */
+  readonly list: Effect.Effect<ReadonlyArray<StoredMedia>, StoreError>
+  /** Returns how many media were put into this store. */
+  readonly size: Effect.Effect<number, StoreError>
+  /**
+   * Opens the store of a root run, shared by all runs of its tree. A store in memory is emptied when the last scope that
+   * holds it closes. It also sees the media of `origins`: root runs it was forked from.
+   */
+  readonly run: (
+    rootRunId: string,
+    origins?: ReadonlyArray<string>
+  ) => Effect.Effect<MediaStoreShape, never, Scope.Scope>
+  /** Deletes the media of root runs that will not continue. Ignores unknown ids. */
+  readonly release: (rootRunIds: ReadonlyArray<string>) => Effect.Effect<void, StoreError>
+}
 
 /** Media by id. */
 export interface Shelf {
@@ -46,7 +95,7 @@ export const store = Effect.fnUntraced(function* (
   shelves: Shelves,
   root: string
 ): Effect.fn.Return<MediaStoreShape, never, Scope.Scope> {
-  const readFile = yield* MediaFile.make(root)
+  const readFile = yield* fileReader(root)
   const run: MediaStoreShape["run"] = (rootRunId, origins = []) =>
     Effect.map(Effect.forEach([rootRunId, ...origins], shelves.run), ([own = shelves.application, ...others]) =>
       make(own, [...others, shelves.application])
@@ -158,7 +207,7 @@ const inMemory = (): InMemory => {
 interface Place {
   readonly own: Shelf
   readonly others: ReadonlyArray<Shelf>
-  readonly readFile: MediaFile.ReadFile
+  readonly readFile: ReadFile
 }
 
 // A run has a store of its own, so its methods are defined once and not for each run.
@@ -268,3 +317,43 @@ type PutError = Effect.Error<ReturnType<typeof put>>
 
 const isSame = (self: Media.Media, that: Media.Media): boolean =>
   self.kind === that.kind && self.mimeType === that.mimeType && Equal.equals(self.source, that.source)
+
+// ---------------------------------------------------------------- files
+
+/** Reads the bytes at a path. Fails with the reason. */
+export type ReadFile = (path: string) => Effect.Effect<Uint8Array, string>
+
+/**
+ * Returns a reader of files inside `root`, the only one of media. Without a file system, every read fails.
+ *
+ * A path is checked as text first. Then the file is opened, and its descriptor must belong to a plain file inside the
+ * media folder before any of it is read.
+ */
+export const fileReader: (root: string) => Effect.Effect<ReadFile> = Effect.fnUntraced(function* (root) {
+  const fs = yield* Effect.serviceOption(FileSystem.FileSystem)
+  const path = yield* Effect.serviceOption(Path.Path)
+  return Option.isSome(fs) && Option.isSome(path)
+    ? reader(root, fs.value, path.value)
+    : () => Effect.fail("no file system is available")
+})
+
+const reader = (root: string, fs: FileSystem.FileSystem, path: Path.Path): ReadFile =>
+  Effect.fnUntraced(function* (file) {
+    const { fetchedBytes } = yield* Limits.Limits
+    if (!isPlain(file, path.sep)) return yield* Effect.fail("its path is not allowed")
+    const read = Effect.flatMap(fs.realPath(root), (folder) =>
+      Read.bytes(fs, path.resolve(folder, file), fetchedBytes, folder)
+    )
+    return yield* Effect.mapError(read, (refusal) => {
+      if (typeof refusal !== "string") return Read.isAbsent(refusal) ? "there is no such file" : "it cannot be read"
+      return refusal === Read.outside ? "it is outside the media folder" : `it is ${refusal}`
+    })
+  })
+
+// Percent-encoded separators and dots are refused, not decoded.
+const isPlain = (path: string, separator: string): boolean =>
+  path.length > 0 &&
+  path.length <= 4096 &&
+  !/[\p{Cc}%]|:\/\//u.test(path) &&
+  (separator === "\\" || !path.includes("\\")) &&
+  !path.split(/[/\\]/).includes("..")

@@ -17,12 +17,11 @@ import type { Claim, Lease, RunFilter, RunHead, RunStoreShape } from "./runStore
 import { isEmpty } from "../base/json.ts"
 import * as Streams from "../base/streams.ts"
 import { open } from "../state/state.ts"
-import * as Cancellations from "./cancellations.ts"
+import * as Polling from "./polling.ts"
 import * as Ended from "./endedRuns.ts"
-import { emitted, type Listener } from "./offers.ts"
+import { type Listener, emitted } from "./offers.ts"
 import { areStored, leaseOf, movedSince, refusal } from "./journalRules.ts"
-import { atMost, headOf, inOrder, matches } from "./runHead.ts"
-import * as Search from "./runSearch.ts"
+import { atMost, headOf, inOrder, matches, mentions, searchWords } from "./runHead.ts"
 
 /** A store, and how to end it. */
 interface Memory {
@@ -39,7 +38,7 @@ interface Runs {
   /** Called with each run that is offered. */
   readonly listeners: Set<Listener>
   readonly clock: Clock.Clock
-  readonly cancellations: Cancellations.Cancellations
+  readonly cancellations: Polling.Cancellations
   isOver: boolean
 }
 
@@ -71,7 +70,7 @@ export const make = (limits: Ended.EndedLimits, clock: Clock.Clock): Memory => {
     ended: Ended.make(limits),
     followers: new Set(),
     listeners: new Set(),
-    cancellations: Cancellations.make(),
+    cancellations: Polling.cancellations(),
     clock,
     isOver: false
   }
@@ -197,12 +196,12 @@ const offer = ({ from, mailbox }: Follower, records: ReadonlyArray<RunRecord>): 
 
 const list = (runs: Runs, filter: RunFilter): ReadonlyArray<RunHead> => {
   const found: Array<RunHead> = []
-  const wanted = Search.wanted(filter.search)
+  const wanted = searchWords(filter.search)
   const { prefix = "" } = filter
   for (const [runId, run] of runs.kept) {
     if (!runId.startsWith(prefix)) continue
     const head = headIn(runs, run)
-    if (matches(head, filter) && Search.mentions(run.state, wanted)) found.push(head)
+    if (matches(head, filter) && mentions(run.state, wanted)) found.push(head)
   }
   return found.sort(inOrder(filter)).slice(0, atMost(filter))
 }

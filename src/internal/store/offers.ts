@@ -1,9 +1,13 @@
 /**
- * Offers runs to workers in this process, which claim them at once instead of at their next poll.
+ * Offers runs to workers, which claim them at once instead of at their next poll: to those in this process by
+ * listeners, and to those in others through a folder.
  */
 
 import * as Effect from "effect/Effect"
+import type * as FileSystem from "effect/FileSystem"
+import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
+import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import type { RunStoreShape } from "./runStoreTypes.ts"
 
@@ -39,6 +43,44 @@ export const tellOffer = (store: RunStoreShape, runId: string): void => {
   for (const listener of listeners.get(originOf(store)) ?? []) listener(runId)
 }
 
+/** The offers in a folder. */
+export interface OfferFolder {
+  /** Tells all processes that a run is offered. What is not told is found at the next look. */
+  readonly tell: (runId: string) => Effect.Effect<void>
+  /** Emits the ids of offered runs. */
+  readonly offers: Stream.Stream<string>
+}
+
+/**
+ * Tells workers in other processes of offered runs through a folder.
+ *
+ * An offer makes a file with the name of its run and removes it at once, so the folder stays empty and watchers get the
+ * name. The first worker that listens makes the folder; without it an offer costs one failed open.
+ */
+export const offerFolder = (files: FileSystem.FileSystem, path: string): OfferFolder => {
+  const tell: OfferFolder["tell"] = (runId) => {
+    const name = nameOf(runId)
+    if (name === undefined) return Effect.void
+    const file = `${path}/${name}`
+    return Effect.ignore(Effect.andThen(Effect.scoped(files.open(file, { flag: "w" })), files.remove(file)))
+  }
+  // Each offer is seen once or twice: when its file is gone, and when it came, if it is gone by then.
+  const watched = Stream.unwrap(
+    Effect.as(files.makeDirectory(path, { recursive: true, mode: 0o700 }), files.watch(path))
+  ).pipe(
+    Stream.filter(({ _tag }) => _tag === "Remove"),
+    Stream.map((event) => runIdOf(event.path)),
+    Stream.filter(Option.isSome),
+    Stream.map(({ value }) => value)
+  )
+  const offers = watched.pipe(
+    Stream.tapError((error) => Effect.logDebug("offers of other processes are not seen for a while", error)),
+    Stream.retry(Schedule.spaced("5 seconds")),
+    Stream.orDie
+  )
+  return { tell, offers }
+}
+
 const originOf = (store: RunStoreShape): RunStoreShape => {
   const origin = origins.get(store)
   return origin === undefined ? store : originOf(origin)
@@ -47,3 +89,13 @@ const originOf = (store: RunStoreShape): RunStoreShape => {
 const origins = new WeakMap<RunStoreShape, RunStoreShape>()
 
 const listeners = new WeakMap<RunStoreShape, Set<Listener>>()
+
+/** The name of a file for a run; none for an id that is too long for one. */
+const nameOf = (runId: string): string | undefined => {
+  if (!runId.isWellFormed()) return undefined
+  const name = encodeURIComponent(runId).replace(/[.!~*'()]/g, (char) => `%${char.charCodeAt(0).toString(16)}`)
+  return name !== "" && name.length <= 200 ? name : undefined
+}
+
+const runIdOf = (path: string): Option.Option<string> =>
+  Option.liftThrowable(decodeURIComponent)(path.slice(path.lastIndexOf("/") + 1))

@@ -1,10 +1,10 @@
 /**
- * The head of a run: how it stands without its journal, which heads a filter selects, and in which order.
+ * The head of a run: how it stands without its journal, which heads a filter selects, and in which order. A search reads
+ * the question and the answer of a run, and nothing in between.
  */
 
+import { type RunState, type Status, answer, turnCount } from "../../RunState.ts"
 import type { Lease, RunFilter, RunHead, RunStatus } from "./runStoreTypes.ts"
-import type { RunState, Status } from "../../RunState.ts"
-import { turnCount } from "../../RunState.ts"
 
 /** The part of a head that follows from the journal alone. */
 export interface JournalHead extends Omit<RunHead, "status" | "lease"> {
@@ -33,17 +33,6 @@ export const underLease = (head: JournalHead, lease: Lease | undefined): RunHead
   status: statusOf(head.status, lease),
   lease
 })
-
-/** Returns how a run stands. This follows from its journal and, while the run can continue, also from its lease. */
-const statusOf = (status: Status, lease: Lease | undefined): RunStatus => {
-  if (status.type === "paused") return { ...status, type: "waiting" }
-  if (status.type !== "running" || lease === undefined) return status
-  const { phase } = status
-  const { expiresAt, isLive, since, workerId: by } = lease
-  if (expiresAt === 0) return { type: "queued", phase }
-  if (!isLive) return { type: "interrupted", phase, by }
-  return { type: "running", phase, by, ...(since === undefined ? {} : { since }) }
-}
 
 /** Returns the journal status of a run that stands like this. */
 export const journalStatus = (word: RunStatus["type"]): Status["type"] => {
@@ -84,3 +73,41 @@ export const inOrder =
   (a: Pick<RunHead, "createdAt" | "runId">, b: Pick<RunHead, "createdAt" | "runId">): number =>
     (order === "oldest" ? a.createdAt - b.createdAt : b.createdAt - a.createdAt) ||
     (a.runId < b.runId ? -1 : a.runId > b.runId ? 1 : 0)
+
+/**
+ * The text that is searched: the answer, then the question, at most 65,536 characters, in lower case and without
+ * characters that databases reject.
+ */
+export const searchText = (state: RunState): string => {
+  const asked = state.input.slice(state.history).flatMap((message) => message.content)
+  const texts = asked.map((content) => (content.type === "text" ? content.text : ""))
+  return clean([answer(state) ?? "", ...texts].join("\n").slice(0, 65_536))
+}
+
+/** The separate words of a search. */
+export const searchWords = (search: string | undefined): ReadonlyArray<string> =>
+  search === undefined
+    ? []
+    : clean(search)
+        .split(/\s+/)
+        .filter((word) => word !== "")
+
+/** Whether all words occur in the question and the answer. */
+export const mentions = (state: RunState, wanted: ReadonlyArray<string>): boolean => {
+  if (wanted.length === 0) return true
+  const text = searchText(state)
+  return wanted.every((word) => text.includes(word))
+}
+
+/** Returns how a run stands. This follows from its journal and, while the run can continue, also from its lease. */
+const statusOf = (status: Status, lease: Lease | undefined): RunStatus => {
+  if (status.type === "paused") return { ...status, type: "waiting" }
+  if (status.type !== "running" || lease === undefined) return status
+  const { phase } = status
+  const { expiresAt, isLive, since, workerId: by } = lease
+  if (expiresAt === 0) return { type: "queued", phase }
+  if (!isLive) return { type: "interrupted", phase, by }
+  return { type: "running", phase, by, ...(since === undefined ? {} : { since }) }
+}
+
+const clean = (text: string): string => text.toLowerCase().replaceAll("\u0000", " ").toWellFormed()

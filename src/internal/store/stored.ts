@@ -1,14 +1,17 @@
 /**
- * Reads the state of a run from the store.
+ * Reads runs from a store: the state of one, its tree, the runs it was forked from, and its calls in flight.
  */
 
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
 import type { Call, CallResult } from "../../Call.ts"
 import { ConcurrentAppendError, RunNotFound, type StoreError } from "../../KernelError.ts"
-import type { RunState } from "../../RunState.ts"
-import type { RunStoreShape } from "./runStoreTypes.ts"
+import type { RunRecord, RunState } from "../../RunState.ts"
+import { keyOf } from "../state/state.ts"
 import { childRunId } from "../words/ids.ts"
+import { foldFrom } from "./journalRules.ts"
+import type { CallInFlight, RunStoreShape } from "./runStoreTypes.ts"
 
 /** Returns the stored state of a run. */
 export const stored = (store: RunStoreShape, runId: string): Effect.Effect<RunState, RunNotFound | StoreError> =>
@@ -60,5 +63,68 @@ export const storedTasks = Effect.fnUntraced(function* (
   }
   return found
 })
+
+/** A run and all runs below it. */
+export type RunTree = readonly [RunState, ...Array<RunState>]
+
+/** A run, the tasks that its open turn waits for, and theirs. A run that has ended waits for none. */
+export const treeOf = (store: RunStoreShape, state: RunState): Effect.Effect<RunTree, StoreError> => {
+  const below = Effect.flatMap(storedTasks(store, state), (tasks) =>
+    Effect.forEach(tasks.values(), (task) => treeOf(store, task))
+  )
+  return Effect.map(below, (below) => [state, ...below.flat()])
+}
+
+/** Returns the records of a run and of all runs below it, oldest run first. */
+export const recordsOf = Effect.fnUntraced(function* (
+  store: RunStoreShape,
+  runId: string
+): Effect.fn.Return<ReadonlyArray<RunRecord>, RunNotFound | StoreError> {
+  const root = yield* store.head(runId)
+  if (Option.isNone(root)) return yield* new RunNotFound({ runId })
+  const tree = yield* store.list({ rootRunId: root.value.rootRunId })
+  // The id of a child run begins with that of its parent.
+  const below = tree.filter((head) => head.runId === runId || head.runId.startsWith(`${runId}:`))
+  const journals = yield* Effect.forEach(below.toReversed(), (head) => Stream.runCollect(store.read(head.runId)))
+  return journals.flat()
+})
+
+/** A run at its first record, which says where it came from. Later records are not read. */
+export const beginningOf = (store: RunStoreShape, runId: string): Effect.Effect<RunState | undefined, StoreError> =>
+  Effect.flatMap(Stream.runCollect(Stream.take(store.read(runId), 1)), (records) => foldFrom(undefined, records))
+
+/** The root runs that a run was forked from, nearest first. Their media also belong to it. */
+export const originsOf = Effect.fnUntraced(function* (
+  store: RunStoreShape,
+  state: RunState
+): Effect.fn.Return<ReadonlyArray<string>, StoreError> {
+  const origins = new Set<string>()
+  let root: RunState | undefined = state
+  while (root?.forkedFrom !== undefined) {
+    const original: RunState | undefined = yield* beginningOf(store, root.forkedFrom.runId)
+    if (original === undefined || origins.has(original.rootRunId)) break
+    origins.add(original.rootRunId)
+    root = original.parentRunId === undefined ? original : yield* beginningOf(store, original.rootRunId)
+  }
+  return [...origins]
+})
+
+/** Returns the calls of a run and of the tasks below it that were started and have no result. */
+export const inFlight = (
+  store: RunStoreShape,
+  runId: string
+): Effect.Effect<ReadonlyArray<CallInFlight>, RunNotFound | StoreError> =>
+  stored(store, runId).pipe(
+    Effect.flatMap((state) => treeOf(store, state)),
+    Effect.map((tree) => tree.flatMap(own))
+  )
+
+/** The calls in flight of the run itself. A run that has ended waits for no call. */
+const own = (state: RunState): ReadonlyArray<CallInFlight> =>
+  state.currentTurn === undefined || state.status.type === "completed"
+    ? []
+    : state.currentTurn.inFlight
+        .filter(({ kind }) => kind !== "task" && kind !== "agent")
+        .map((call) => ({ ...call, runId: state.runId, idempotencyKey: keyOf(state, call) }))
 
 const none: ReadonlyArray<never> = []

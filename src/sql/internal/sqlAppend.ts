@@ -7,11 +7,10 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
-import type { Cancellations } from "../../internal/store/cancellations.ts"
-import type { Followers } from "../../internal/store/followJournal.ts"
+import type { Cancellations, Followers } from "../../internal/store/polling.ts"
 import { areStored } from "../../internal/store/journalRules.ts"
-import type { Marks, Part } from "../../internal/store/marks.ts"
-import * as Search from "../../internal/store/runSearch.ts"
+import type { DuePart, Marks } from "../../internal/store/runParts.ts"
+import { searchText } from "../../internal/store/runHead.ts"
 import { ConcurrentAppendError, RunExists, type StoreError } from "../../KernelError.ts"
 import * as RunCodec from "../../RunCodec.ts"
 import type { RunRecord, RunState } from "../../RunState.ts"
@@ -75,7 +74,7 @@ const rowOf = (records: Arr.NonEmptyReadonlyArray<RunRecord>, state: RunState): 
         at: state.updatedAt,
         status: state.status.type,
         ...(isNew ? { origin: originOf(state) } : {}),
-        ...(isNew || state.status.type === "completed" ? { words: Search.words(state) } : {})
+        ...(isNew || state.status.type === "completed" ? { words: searchText(state) } : {})
       }
     })
   )
@@ -129,7 +128,7 @@ const afterwards = (
 }
 
 /** Writes a part of the state. A failure only makes the next load slower. */
-const writePart = ({ marks, sql }: Database, part: Part): Effect.Effect<void> =>
+const writePart = ({ marks, sql }: Database, part: DuePart): Effect.Effect<void> =>
   Effect.fromResult(RunCodec.encodeState(part.state, part.mark)).pipe(
     Effect.flatMap(
       (body) => sql`

@@ -13,8 +13,7 @@ import type { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import type { Fragment } from "effect/sql/Statement"
 import { leaseOf, movedSince } from "../../internal/store/journalRules.ts"
-import { atMost, journalStatus, underLease } from "../../internal/store/runHead.ts"
-import * as Search from "../../internal/store/runSearch.ts"
+import { atMost, journalStatus, searchWords, underLease } from "../../internal/store/runHead.ts"
 import { type ConcurrentAppendError, RunBusy, RunNotFound, type StoreError } from "../../KernelError.ts"
 import * as RunCodec from "../../RunCodec.ts"
 import type { Claim, RunFilter, RunHead, RunStatus } from "../../RunStore.ts"
@@ -159,7 +158,7 @@ const conditions = (sql: SqlClient, filter: RunFilter): ReadonlyArray<Fragment> 
   if (updatedBefore !== undefined) where.push(sql`at < ${updatedBefore}`)
   if (unleased === true) where.push(sql`(expires_at IS NULL OR expires_at <= ${sql.literal(nowOf(sql))})`)
   const position = sql.onDialectOrElse({ pg: () => "strpos", orElse: () => "instr" })
-  for (const word of Search.wanted(search)) {
+  for (const word of searchWords(search)) {
     const found = sql`${sql.literal(position)}(kernai_words.body, ${word}) > 0`
     where.push(sql`EXISTS (SELECT 1 FROM kernai_words WHERE kernai_words.run = r.run AND ${found})`)
   }

@@ -9,7 +9,7 @@ import type { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import type { Fragment } from "effect/sql/Statement"
 import { damaged, foldFrom, readAfter } from "../../internal/store/journalRules.ts"
-import type { Part } from "../../internal/store/marks.ts"
+import type { DuePart } from "../../internal/store/runParts.ts"
 import type { StoreError } from "../../KernelError.ts"
 import * as RunCodec from "../../RunCodec.ts"
 import type { RunRecord, RunState } from "../../RunState.ts"
@@ -39,7 +39,7 @@ export interface Journal {
     after: number
   ) => Effect.Effect<{ readonly records: ReadonlyArray<RunRecord>; readonly isLast: boolean }, StoreError | SqlError>
   /** Returns the state of a run, and the mark up to which it is stored in parts. */
-  readonly load: (runId: string) => Effect.Effect<Option.Option<Part>, StoreError | SqlError>
+  readonly load: (runId: string) => Effect.Effect<Option.Option<DuePart>, StoreError | SqlError>
   /** Deletes the journal of a run by its number. */
   readonly remove: (run: number) => Effect.Effect<void, SqlError>
 }
@@ -120,7 +120,7 @@ const load = Effect.fnUntraced(function* (
   sql: SqlClient,
   codec: RunCodec.RunCodec,
   runId: string
-): Effect.fn.Return<Option.Option<Part>, StoreError | SqlError> {
+): Effect.fn.Return<Option.Option<DuePart>, StoreError | SqlError> {
   const found = yield* find(sql, runId)
   if (found === undefined) return Option.none()
   yield* readable(found.format)

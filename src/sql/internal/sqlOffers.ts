@@ -8,7 +8,7 @@ import * as FileSystem from "effect/FileSystem"
 import * as PubSub from "effect/PubSub"
 import type { SqlClient } from "effect/sql/SqlClient"
 import * as Stream from "effect/Stream"
-import * as OfferFolder from "../../internal/store/offerFolder.ts"
+import { offerFolder } from "../../internal/store/offers.ts"
 import type { Announce } from "./announcer.ts"
 import * as Key from "./key.ts"
 
@@ -46,7 +46,7 @@ export const besideFile = Effect.fnUntraced(function* (sql: SqlClient) {
   const rows = yield* sql<{ readonly file: string }>`SELECT file FROM pragma_database_list WHERE name = 'main'`
   const file = rows[0]?.file ?? ""
   if (file === "") return silent
-  const folder = OfferFolder.make(yield* FileSystem.FileSystem, `${file}-offers`)
+  const folder = offerFolder(yield* FileSystem.FileSystem, `${file}-offers`)
   const offers: SqlOffers = { ...folder, announced: () => {} }
   return offers
 }, Effect.provide(layerFiles))

@@ -8,7 +8,7 @@ import { AgentFile, PolicyFile, SkillFileLoader } from "kernai/file"
 import { McpHub, TokenStore, ToolPins } from "kernai/mcp"
 import * as Script from "../../../src/cli/chat/scriptedChat.ts"
 import { examine } from "../../../src/cli/mcp/serverDoctor.ts"
-import { make as mediaReader } from "../../../src/internal/words/mediaFile.ts"
+import { fileReader as mediaReader } from "../../../src/internal/store/mediaScope.ts"
 import * as Read from "../../../src/internal/base/files.ts"
 import { memoryScreen } from "../../cli/support.ts"
 

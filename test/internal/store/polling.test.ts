@@ -1,12 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { make } from "../../../src/internal/store/followJournal.ts"
+import * as Polling from "../../../src/internal/store/polling.ts"
 
 describe("followers of a journal", () => {
   it.effect("look once when they are woken, else after the interval, and are forgotten when they leave", () =>
     Effect.gen(function* () {
-      const followers = make()
+      const followers = Polling.followers()
       let looks = 0
       const page = () => Effect.sync(() => (looks++, []))
       const follow = followers.follow({ runId: "r", from: 0, page, interval: "1 minute" })
