@@ -20,7 +20,12 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import { Agent, Kernel, Provider, Skill, SkillRegistry, StreamPart } from "../src/index.ts"
+import * as Agent from "../src/Agent.ts"
+import * as Kernel from "../src/Kernel.ts"
+import * as Provider from "../src/Provider.ts"
+import * as Skill from "../src/Skill.ts"
+import * as SkillRegistry from "../src/SkillRegistry.ts"
+import * as StreamPart from "../src/StreamPart.ts"
 
 const echo = Skill.make("echo", {
   description: "Returns its input",

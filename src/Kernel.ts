@@ -340,11 +340,8 @@ export const resume = <Output, S extends AnySkill<unknown>, R = never>(
  * @category running
  * @since 0.1.0
  */
-export const fork: (runId: string, options?: ForkOptions) => Effect.Effect<string, ForkError, RunStore.RunStore> =
-  Effect.fnUntraced(function* (
-    runId: string,
-    options: ForkOptions = {}
-  ): Effect.fn.Return<string, ForkError, RunStore.RunStore> {
+export const fork = (runId: string, options: ForkOptions = {}): Effect.Effect<string, ForkError, RunStore.RunStore> =>
+  Effect.gen(function* () {
     const store = yield* RunStore.RunStore
     const random = yield* Random.Random
     const id = options.runId ?? newRunId(random)
