@@ -18,12 +18,13 @@ import { silent } from "../internal/live/listeners.ts"
 import { recordsOf } from "../internal/store/stored.ts"
 import { Kernel } from "../Kernel.ts"
 import type { AgentConfigInvalid, ReplayDiverged, RunNotFound, StoreError } from "../KernelError.ts"
+import type { RunEvent } from "../RunEvent.ts"
+import type { RunRecord } from "../RunState.ts"
 import * as RunStore from "../RunStore.ts"
 import type { AnySkill } from "../Skill.ts"
 import * as Replays from "./internal/replay/replayRun.ts"
-import type { Recording, Replayed } from "./internal/replay/replayTypes.ts"
 
-export type { Recording, Replayed } from "./internal/replay/replayTypes.ts"
+export type { Replayed } from "./internal/replay/replayRun.ts"
 
 /**
  * Fails when a recording cannot be replayed, or differs.
@@ -39,6 +40,21 @@ export type { Recording, Replayed } from "./internal/replay/replayTypes.ts"
 export type ReplayError = ReplayDiverged | RunNotFound | AgentConfigInvalid | StoreError
 
 /**
+ * A recorded tree of runs: the id of its root, and its records when they are not in the store.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Recording =
+  | string
+  | {
+      readonly runId: string
+      readonly records: ReadonlyArray<RunRecord>
+      /** Recorded events. With `stream_part` events of whole replies (`parts: true`), replies stream as they did. */
+      readonly events?: ReadonlyArray<RunEvent> | undefined
+    }
+
+/**
  * Replays a recorded run with the agent as it is now. Fails with `ReplayDiverged` at the first phase event that differs
  * from the recording, times and prices aside.
  *
@@ -52,7 +68,7 @@ export type ReplayError = ReplayDiverged | RunNotFound | AgentConfigInvalid | St
 export const run = <Output, S extends AnySkill<unknown>, R = never>(
   agent: Agent<Output, S, R, unknown>,
   recording: Recording
-): Effect.Effect<Replayed, ReplayError, Kernel | R> =>
+): Effect.Effect<Replays.Replayed, ReplayError, Kernel | R> =>
   Kernel.use((kernel) => {
     const built = partsOf(kernel)
     return built === undefined ? Effect.die(new Error("this kernel cannot replay")) : replayOn(built, agent, recording)
@@ -62,7 +78,7 @@ const replayOn = <Output, S extends AnySkill<unknown>, R>(
   built: Built,
   agent: Agent<Output, S, R, unknown>,
   recording: Recording
-): Effect.Effect<Replayed, ReplayError, R> => {
+): Effect.Effect<Replays.Replayed, ReplayError, R> => {
   const store = Context.get(built, RunStore.RunStore)
   const { events = [], runId } = typeof recording === "string" ? { runId: recording } : recording
   const read = typeof recording === "string" ? recordsOf(store, recording) : Effect.succeed(recording.records)

@@ -25,7 +25,7 @@ import type { Message } from "../../../Message.ts"
 import type { Middleware, ToolEffect } from "../../../Middleware.ts"
 import { type PromptPipelineShape, type Recorded, simple } from "../../../PromptPipeline.ts"
 import type { PhaseEvent, RunEvent } from "../../../RunEvent.ts"
-import type { ErrorInfo, RunRecord } from "../../../RunState.ts"
+import type { ErrorInfo, RunRecord, RunState } from "../../../RunState.ts"
 import { advance } from "../../../RunState.ts"
 import { patient } from "../../../internal/store/storeGuard.ts"
 import * as RunStore from "../../../RunStore.ts"
@@ -40,10 +40,25 @@ import { resume } from "../../../internal/kernel/resume.ts"
 import { LiveTree, Trees } from "../../../internal/live/liveTree.ts"
 import type { Environment } from "../../../internal/run/run.ts"
 import type { Recovery } from "../../../RunOptions.ts"
-import type { Replayed } from "./replayTypes.ts"
 import { isRest } from "../../../internal/state/state.ts"
 import { Tape } from "./recording.ts"
 import * as Tree from "../../../internal/run/sharedBudget.ts"
+
+/**
+ * A finished replay: its events in order, and the state at the end of the recording.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Replayed {
+  /** For a fork, the events after what it copied. */
+  readonly events: ReadonlyArray<RunEvent>
+  readonly state: RunState
+  /** Runs in the tree. */
+  readonly runs: number
+  /** Processes that ran the tree. */
+  readonly lives: number
+}
 
 /** The name of the provider that replied first, for an agent whose model string names none. */
 export const providerOf = (records: ReadonlyArray<RunRecord>): string => {
