@@ -18,9 +18,8 @@ import type { FlushError } from "../store/storeGuard.ts"
 import { conclude, storedOutput } from "../run/conclude.ts"
 import { failWith } from "../loop/failure.ts"
 import { memberOf } from "../loop/handOver.ts"
-import { make } from "../run/make.ts"
+import { type AskedAgent, type Environment, type Run, makeRun, now } from "../run/run.ts"
 import { answerTasks, checkAnswers, withdraw } from "./queue.ts"
-import { type AskedAgent, type Environment, now, type Run } from "../run/run.ts"
 import type { Recovery, Resumption } from "../../RunOptions.ts"
 import * as Budget from "../run/sharedBudget.ts"
 import { finish, traced } from "./start.ts"
@@ -60,7 +59,7 @@ const resumed = Effect.fnUntraced(function* (
   const spawn = respawner(resume, environment.spawn, children, how, resumes)
   const agent = inDialectOf(state, environment.agent)
   const output = storedOutput(state.taskId === undefined ? agent : { ...agent, typed: false }, state)
-  const run = make({ ...environment, agent, spawn }, state, Result.getOrUndefined(output))
+  const run = makeRun({ ...environment, agent, spawn }, state, Result.getOrUndefined(output))
   if (state.status.type === "completed") {
     return yield* Result.isFailure(output) ? Effect.fail(output.failure) : republish(run)
   }

@@ -15,9 +15,8 @@ import { tellOffer } from "../store/offers.ts"
 import type { AppendError } from "../store/storeGuard.ts"
 import { conclude } from "../run/conclude.ts"
 import { drive } from "../loop/loop.ts"
-import { make } from "../run/make.ts"
+import { type Environment, type Run, makeRun, now } from "../run/run.ts"
 import { offer } from "./queue.ts"
-import { type Environment, now, type Run } from "../run/run.ts"
 import type { DriveError, EndError } from "../run/stepErrors.ts"
 
 /** Identity and input of a new run. */
@@ -82,7 +81,7 @@ export const create = (environment: Environment, beginning: Beginning): Effect.E
     return Effect.uninterruptible(
       Effect.map(environment.store.append([record], state), () => {
         environment.live.publish?.(event, environment.agent.name)
-        return make(environment, state, undefined)
+        return makeRun(environment, state, undefined)
       })
     )
   })

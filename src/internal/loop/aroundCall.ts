@@ -8,7 +8,7 @@ import type { ToolEffect, ToolRun } from "../../Middleware.ts"
 import { extensionError, guarded } from "../base/foreignCode.ts"
 import { stepOf } from "../state/state.ts"
 import type { Run } from "../run/run.ts"
-import { shown } from "../run/shown.ts"
+import { shown } from "../run/publish.ts"
 import type { Target } from "../target/targets.ts"
 
 /** Runs a call through the middleware, the first one outermost. */

@@ -12,13 +12,11 @@ import type { Delta, RunRecord } from "../../RunState.ts"
 import { move } from "../state/advance.ts"
 import { State, stepOf, turnLog } from "../state/state.ts"
 import type { FlushError } from "../store/storeGuard.ts"
-import { type Draft, scoped, withResult } from "../run/drafts.ts"
-import { nothing } from "../run/nextDelta.ts"
-import { publish, timeOf } from "../run/publish.ts"
-import type { Run } from "../run/run.ts"
+import { type Draft, publish, scoped, timeOf, withResult } from "../run/publish.ts"
+import { type Run, noDelta } from "../run/run.ts"
 
 /** Folds an event into the run's state and queues its record for the next flush. Synchronous. */
-export const record = (run: Run, event: Draft, op: RunRecord["op"] = "phase"): void => commit(run, op, [event], nothing)
+export const record = (run: Run, event: Draft, op: RunRecord["op"] = "phase"): void => commit(run, op, [event], noDelta)
 
 /** Folds several events, or a change that no event describes, into one record. Synchronous. */
 export const commit = (run: Run, op: RunRecord["op"], drafts: ReadonlyArray<Draft>, delta: Delta): void => {
@@ -30,11 +28,11 @@ export const commit = (run: Run, op: RunRecord["op"], drafts: ReadonlyArray<Draf
     revision: revision + 1,
     op,
     events: drafts.map((draft) => scoped(run.state, step, at, draft)),
-    delta: run.next === nothing ? delta : { ...run.next, ...delta },
+    delta: run.next === noDelta ? delta : { ...run.next, ...delta },
     createdAt: at,
     workerId: run.workerId
   }
-  run.next = nothing
+  run.next = noDelta
   move(run.state, entry)
   run.records.push(entry)
   // Also without a listener: a follower may join before they are stored.
@@ -63,7 +61,7 @@ const send = (run: Run): Effect.Effect<void, FlushError> =>
     return Effect.matchEffect(run.store.append(records, state), {
       onFailure: (error) => {
         run.failed = error
-        // A defect of a store may have taken nothing: the run tries once more when it stops.
+        // A defect of a store may have taken noDelta: the run tries once more when it stops.
         if (error._tag === "StoreError" && error.reason === "invalid") run.records = records.concat(run.records)
         return Effect.fail(error)
       },

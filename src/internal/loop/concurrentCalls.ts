@@ -8,15 +8,14 @@ import type { Call, CallOutcome, CallResult } from "../../Call.ts"
 import { RunPaused } from "../../KernelError.ts"
 import type { Delta, Stop } from "../../RunState.ts"
 import type * as Usage from "../../Usage.ts"
-import * as Expense from "../words/expense.ts"
+import { plusExpense } from "../run/sharedBudget.ts"
 import { isJsonObject, type Json } from "../base/json.ts"
 import { ask, defer, deferred, hookArgs, pause, stopDeferred } from "./askHooks.ts"
 import { type AskingResult, isAsking } from "../target/callAsks.ts"
 import { commit, flush, manyRecords, record } from "./commit.ts"
-import { carry } from "../run/nextDelta.ts"
+import { type Run, carry, openTurn } from "../run/run.ts"
 import { short } from "../skill/failureText.ts"
 import { questionMetadata } from "./review.ts"
-import { openTurn, type Run } from "../run/run.ts"
 import type { CallsError, HookError } from "../run/stepErrors.ts"
 import { effectsOf } from "../target/targets.ts"
 
@@ -86,7 +85,7 @@ const pausedBy = (run: Run, { asks }: AskingResult): RunPaused =>
 
 const returning = (asking: ReadonlyArray<AskingResult>): Delta => {
   const spent = asking.reduce<Usage.Expense | undefined>(
-    (sum, { spent }) => (spent === undefined ? sum : Expense.plus(sum, spent)),
+    (sum, { spent }) => (spent === undefined ? sum : plusExpense(sum, spent)),
     undefined
   )
   return {

@@ -18,10 +18,10 @@ import { asking } from "../target/callAsks.ts"
 import { short } from "../skill/failureText.ts"
 import { ifOver, unlessLost } from "./ownership.ts"
 import { emit } from "../run/publish.ts"
-import { now, type Run } from "../run/run.ts"
+import { type Run, now } from "../run/run.ts"
 import type { CallsError, TaskError } from "../run/stepErrors.ts"
 import { askable, refusedEvent, scopeOf, type Target, targetOf } from "../target/targets.ts"
-import { withinTimeout } from "../run/timeLimit.ts"
+import { withinTimeout } from "../run/deadline.ts"
 
 /** Runs a call. A call of another agent is a child run, whose own calls go through the middleware. */
 export const dispatch = (run: Run, call: Call): Effect.Effect<CallResult, CallsError> =>

@@ -14,9 +14,8 @@ import { take } from "../base/snapshot.ts"
 import { ask, hookArgs } from "./askHooks.ts"
 import { commit, flush, record } from "./commit.ts"
 import type { FlushError } from "../store/storeGuard.ts"
-import { nothing } from "../run/nextDelta.ts"
-import type { Run } from "../run/run.ts"
-import { afterCancellation, cancellationOf } from "../run/untilCancelled.ts"
+import { type Run, noDelta } from "../run/run.ts"
+import { afterCancellation, cancellationOf } from "../run/cancel.ts"
 
 /** Fails a run for a reason found outside its steps. */
 export const failWith = <E extends KernelError>(
@@ -39,7 +38,7 @@ export const stopped = <E extends KernelError>(
       return fencedOut(run, cause)
     case "RunCancelled":
       return Effect.andThen(Effect.ignore(afterCancellation(run, error)), Effect.failCause(cause))
-    // Another worker owns the run: nothing more may be written.
+    // Another worker owns the run: noDelta more may be written.
     case "AgentCrashError":
       return Effect.failCause(cause)
     // Records that wait while another store fails, such as that of media, can still be stored.
@@ -84,7 +83,7 @@ const soundIn = (cause: Cause.Cause<unknown>): KernelError | undefined => {
 
 /** Records what a cut reply used, where no other record follows that carries it. */
 const recordSpent = (run: Run): void => {
-  if (run.next.spent !== undefined) commit(run, "phase", [], nothing)
+  if (run.next.spent !== undefined) commit(run, "phase", [], noDelta)
 }
 
 const stored = <E>(run: Run, cause: Cause.Cause<E>): Effect.Effect<never, E | FlushError> =>

@@ -13,12 +13,11 @@ import { flush, manyRecords, record } from "./commit.ts"
 import { withinDeadline } from "../run/deadline.ts"
 import { stopped } from "./failure.ts"
 import { entered, isHandedOver } from "./handOver.ts"
-import { make } from "../run/make.ts"
-import type { Run } from "../run/run.ts"
+import { type Run, makeRun } from "../run/run.ts"
 import type { DriveError, StepError } from "../run/stepErrors.ts"
 import { takeAtOnce } from "./stepAtOnce.ts"
 import { afterCalls, afterModel, afterTurn, askModel, askModelAgain, preparePrompt, startRun } from "./turn.ts"
-import { untilCancelled } from "../run/untilCancelled.ts"
+import { untilCancelled } from "../run/cancel.ts"
 
 /**
  * Drives a run until it completes, pauses, fails or is cancelled, and returns it under the agent that it ended with. The
@@ -39,7 +38,7 @@ export const drive = (run: Run): Effect.Effect<Run, DriveError> => {
   })
   return Effect.flatMap(driven, () =>
     isHandedOver(run)
-      ? Effect.flatMap(entered(run), (environment) => drive(make(environment, run.state, undefined)))
+      ? Effect.flatMap(entered(run), (environment) => drive(makeRun(environment, run.state, undefined)))
       : Effect.succeed(run)
   )
 }

@@ -10,7 +10,7 @@ import { record } from "./commit.ts"
 import { emit } from "../run/publish.ts"
 import { handOver } from "./handOver.ts"
 import { accept } from "./review.ts"
-import { openTurn, type Run } from "../run/run.ts"
+import { type Run, openTurn } from "../run/run.ts"
 import { isSteered } from "./steering.ts"
 
 /** Takes the next step where it only records. Synchronous. Returns whether it did. */

@@ -15,7 +15,7 @@ import type { AnySkill } from "../../Skill.ts"
 import * as SkillRegistry from "../../SkillRegistry.ts"
 import { askPolicy, shows } from "../policy/decision.ts"
 import { jsonObject, type JsonObject } from "../base/json.ts"
-import { type AnyAgent, type Callable, policyScope, type Run } from "../run/run.ts"
+import { type AnyAgent, type Callable, type Run, policyScope } from "../run/run.ts"
 import { toolsOf } from "./skillOffer.ts"
 
 /** The skills the agent may call, in listing order, and after them its agents. An agent hides a skill of its name. */

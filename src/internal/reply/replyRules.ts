@@ -7,10 +7,10 @@ import type * as Result from "effect/Result"
 import type { Limits } from "../../Limits.ts"
 import type { JsonObject } from "../base/json.ts"
 import { turnLog } from "../state/state.ts"
-import { readOutput } from "../run/output.ts"
+import { readOutput } from "../run/conclude.ts"
 import type { CallKind } from "../../Call.ts"
 import { agentNames, canAct, isProtocol, parametersOf, visibleProtocols } from "./permissions.ts"
-import { openTurn, type Run } from "../run/run.ts"
+import { type Run, openTurn } from "../run/run.ts"
 import { isSearch } from "./skillOffer.ts"
 
 /** Everything the meaning of a reply depends on besides the reply. */

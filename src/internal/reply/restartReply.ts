@@ -5,7 +5,7 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import { ProviderError } from "../../KernelError.ts"
-import { openTurn, type Run } from "../run/run.ts"
+import { type Run, openTurn } from "../run/run.ts"
 
 /** Returns whether a middleware wants a new reply in place of this one. The first that does decides, after its wait. */
 export const wantsRestart = (run: Run, cause: Cause.Cause<unknown>): Effect.Effect<boolean> => {

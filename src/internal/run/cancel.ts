@@ -1,5 +1,5 @@
 /**
- * Cancels stored runs, from any process.
+ * Cancels stored runs, from any process, and runs a loop until its run is cancelled.
  *
  * A cancellation is a record like any other. It is appended after the last one, so it fences out the process that runs
  * the run: that process can append nothing more, and stops. A run that no process runs is at rest at once.
@@ -7,33 +7,31 @@
 
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import * as Stream from "effect/Stream"
 import {
+  type CancelError,
   type ConcurrentAppendError,
   NotRootRun,
   RunAlreadyCompleted,
+  type RunCancelled,
   type RunNotFound,
   type StoreError
 } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import type { CancelOptions } from "../../RunOptions.ts"
 import type { PhaseEvent, RunRecord } from "../../RunRecord.ts"
-import type { RunState } from "../../RunState.ts"
-import { advance } from "../../RunState.ts"
+import { type RunState, advance } from "../../RunState.ts"
 import type * as RunStore from "../../RunStore.ts"
-import { randomId } from "../words/ids.ts"
+import { redact } from "../base/redact.ts"
 import { stepOf } from "../state/state.ts"
 import { foldFrom } from "../store/journalRules.ts"
 import { stored, treeOf } from "../store/stored.ts"
 import { patient } from "../store/storeGuard.ts"
-
-/** Writes a cancellation. */
-interface Writer {
-  readonly store: RunStore.RunStoreShape
-  readonly workerId: string
-  readonly options: Pick<CancelOptions, "reason" | "by">
-}
+import { randomId } from "../words/ids.ts"
+import { cancelled } from "./conclude.ts"
+import type { Run } from "./run.ts"
 
 /**
  * Cancels a run and the runs below it, the root first. A run that is cancelled already stays as it is, so a caller that
@@ -56,6 +54,38 @@ export const cancel = Effect.fnUntraced(function* (
     discard: true
   })
 })
+
+/** Ends a root run's loop, and with it the runs below, once a cancellation of the run is stored. */
+export const untilCancelled = <E>(
+  run: Run,
+  loop: Effect.Effect<void, E>
+): Effect.Effect<void, E | RunCancelled | StoreError> => {
+  if (run.state.depth > 0) return loop
+  const { signal } = run
+  // A signal that is aborted already cancels the run before its first step.
+  if (signal?.aborted === true) return run.restore(Effect.andThen(obey(run, signal), stop(run)))
+  const stopped = signal === undefined ? stop(run) : Effect.raceFirst(stop(run), abortion(run, signal))
+  return run.restore(Effect.raceFirst(Effect.uninterruptible(loop), stopped))
+}
+
+/** How a root run was cancelled, if it is. */
+export const cancellationOf = (run: Run): Effect.Effect<RunCancelled | undefined, StoreError> =>
+  Effect.map(run.store.head(run.state.runId), (head) => {
+    const status = Option.getOrUndefined(head)?.status
+    if (status?.type !== "cancelled") return undefined
+    return cancelled(run.state.runId, status)
+  })
+
+/** Publishes the cancellation of a root run, and cancels the child runs that were created meanwhile. */
+export const afterCancellation = (run: Run, { by, reason }: RunCancelled): Effect.Effect<void, CancelError> =>
+  Effect.andThen(publishCancellation(run), cancel(run.store, run.state.runId, { by, reason, workerId: run.holder }))
+
+/** Writes a cancellation. */
+interface Writer {
+  readonly store: RunStore.RunStoreShape
+  readonly workerId: string
+  readonly options: Pick<CancelOptions, "reason" | "by">
+}
 
 const none = Effect.void
 
@@ -115,3 +145,56 @@ const cancelledEvent = (
     ...(effects === undefined ? {} : { effects })
   }))
 })
+
+/** Fails once the run is cancelled. */
+const stop = (run: Run): Effect.Effect<never, RunCancelled> =>
+  Effect.flatMap(run.store.cancelled(run.state.runId), () =>
+    Effect.flatMap(
+      Effect.orElseSucceed(cancellationOf(run), () => undefined),
+      // What was announced may have been undone, or the run may be resumed by another worker by now.
+      (found) => (found === undefined ? Effect.andThen(Effect.sleep(100), stop(run)) : Effect.fail(found))
+    )
+  )
+
+/** Publishes the cancellation as it is stored. What could not be stored before it is not published. */
+const publishCancellation = (run: Run): Effect.Effect<void, StoreError> =>
+  Effect.suspend(() => {
+    run.events = []
+    const { publish } = run.live
+    if (publish === undefined) return Effect.void
+    const { runId } = run.state
+    return Effect.flatMap(run.store.head(runId), (head) => {
+      const last = Option.getOrUndefined(head)?.revision ?? 1
+      return Stream.runForEach(run.store.read(runId, last - 1), ({ events }) =>
+        Effect.sync(() => {
+          for (const event of events) if (event.type === "run_cancelled") publish(event, run.agent.name)
+        })
+      )
+    })
+  })
+
+/** Cancels the run when its signal is aborted, and leaves it to `stop` to end the loop. */
+const abortion = (run: Run, signal: AbortSignal): Effect.Effect<never, StoreError> =>
+  Effect.andThen(
+    Effect.callback<void>((resume) => {
+      const abort = () => resume(Effect.void)
+      signal.addEventListener("abort", abort, { once: true })
+      return Effect.sync(() => signal.removeEventListener("abort", abort))
+    }),
+    Effect.andThen(obey(run, signal), Effect.never)
+  )
+
+/** Stores that the signal cancels the run. A run that is over, or gone, is left as it is. */
+const obey = (run: Run, signal: AbortSignal): Effect.Effect<void, StoreError> => {
+  const { holder, state, store } = run
+  const stored = Effect.suspend(() =>
+    cancel(store, state.runId, { reason: textOf(signal.reason), by: "signal", workerId: holder })
+  )
+  return Effect.catch(
+    Effect.retry(stored, { while: (error) => error._tag === "ConcurrentAppendError" }),
+    (error): Effect.Effect<void, StoreError> => (error._tag === "StoreError" ? Effect.fail(error) : Effect.void)
+  )
+}
+
+/** The reason of an abortion as text. */
+const textOf = (reason: unknown): string => redact(reason instanceof Error ? reason.message : String(reason))

@@ -1,9 +1,10 @@
 /**
- * The end of a run: its result, or the typed reason why there is none.
+ * The end of a run: its typed answer, or the typed reason why there is none.
  */
 
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
 import {
   MaxStepsReached,
   MiddlewareTermination,
@@ -12,11 +13,9 @@ import {
   RunFinished,
   RunPaused
 } from "../../KernelError.ts"
-import type { RunResult, RunState, Status } from "../../RunState.ts"
-import { answer, result } from "../../RunState.ts"
-import { isJsonObject, type JsonObject } from "../base/json.ts"
+import { type RunResult, type RunState, type Status, answer, result } from "../../RunState.ts"
+import { type JsonObject, isJsonObject } from "../base/json.ts"
 import { turnLog } from "../state/state.ts"
-import { readOutput } from "./output.ts"
 import type { AnyAgent, Run } from "./run.ts"
 import type { EndError } from "./stepErrors.ts"
 
@@ -66,3 +65,39 @@ export const storedOutput = (agent: AnyAgent, state: RunState): Result.Result<un
   const isOld = currentTurn !== undefined && currentTurn.outcome === undefined
   return isOld ? Result.succeed(undefined) : Result.fail(new OutputInvalid({ runId, detail: output.failure }))
 }
+
+/** Decodes an answer by the agent's output schema. Fails with a sentence that says what does not fit. */
+export const readOutput = (agent: AnyAgent, text: string): Result.Result<unknown, string> =>
+  agent.typed ? decoderOf(agent)(text.trim()) : Result.succeed(text)
+
+/** The JSON Schema of a typed answer as text. Undefined for plain text. */
+export const outputSchema = (agent: AnyAgent): string | undefined => {
+  if (!agent.typed) return undefined
+  let text = schemas.get(agent)
+  if (text === undefined) schemas.set(agent, (text = JSON.stringify(agent.outputJsonSchema?.() ?? {})))
+  return text
+}
+
+const decoders = new WeakMap<AnyAgent, (text: string) => Result.Result<unknown, string>>()
+
+const decoderOf = (agent: AnyAgent) => {
+  let decoder = decoders.get(agent)
+  if (decoder === undefined) {
+    const decode = Schema.decodeUnknownResult(agent.output)
+    const read = (text: string) =>
+      Result.flatMap(
+        // A recursive schema must not end the process when a text nests too deeply for it.
+        Result.try({ try: () => decode(text), catch: () => "It cannot be read: it nests too deeply." }),
+        Result.mapError((error) => error.message)
+      )
+    // A word or a sentence may leave its quotes out. A text that begins like JSON has to be JSON.
+    decoder = (text) =>
+      Result.orElse(read(text), (reason) =>
+        /^["{[]/.test(text) ? Result.fail(reason) : Result.mapError(read(JSON.stringify(text)), () => reason)
+      )
+    decoders.set(agent, decoder)
+  }
+  return decoder
+}
+
+const schemas = new WeakMap<AnyAgent, string>()

@@ -1,13 +1,20 @@
 /**
- * The deadline of a run, shared by all its processes and its whole tree.
+ * The time that a run and its calls may take: the deadline of a run, shared by all its processes and its whole tree, and
+ * the timeout of foreign code.
  */
 
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import { DeadlineExceeded, type StoreError } from "../../KernelError.ts"
 import type * as RunStore from "../../RunStore.ts"
-import { now, type Run } from "./run.ts"
+import { begin } from "../base/foreignCode.ts"
+import { TimedOut } from "../skill/failureText.ts"
+import { type LiveEvent, emit } from "./publish.ts"
+import { type Run, now } from "./run.ts"
 
 /** Ends a run's loop when the time its agent allows is over. */
 export const withinDeadline = <E>(
@@ -28,6 +35,7 @@ export const withinDeadline = <E>(
       : late
   )
 }
+
 /**
  * Whether a run was resumed after its time was over. Resuming it again without more time would have the same outcome.
  */
@@ -39,6 +47,39 @@ export const isOverdue = (
   head.updatedAt - head.createdAt < deadlineMs
     ? Effect.succeed(false)
     : Effect.map(workedFor(store, head, head.updatedAt), (spent) => spent >= deadlineMs)
+
+/** The time that foreign code may take, and the event when it does not stop after that. */
+export interface Limit {
+  readonly timeout: Duration.Duration
+  readonly leaked: LiveEvent
+}
+
+/**
+ * Runs foreign code in a fiber of its own, so that neither its time nor its refusal to stop is the run's. Code that has
+ * not stopped within the clean-up limit is reported and left behind.
+ */
+export const withinTimeout = <A, E>(
+  run: Run,
+  limit: Limit | undefined,
+  code: Effect.Effect<A, E>
+): Effect.Effect<Exit.Exit<A, E | TimedOut>> => {
+  if (limit === undefined) return Effect.exit(code)
+  return Effect.uninterruptibleMask((restore) =>
+    begin(code, (fiber): Effect.Effect<Exit.Exit<A, E | TimedOut>> => {
+      const done = fiber.pollUnsafe()
+      if (done !== undefined) return Effect.succeed(done)
+      const stop = stopped(run, fiber, limit.leaked)
+      const waited = restore(Effect.timeoutOption(Fiber.await(fiber), limit.timeout))
+      return Effect.flatMap(
+        Effect.onError(waited, () => stop),
+        Option.match({
+          onNone: () => Effect.as(stop, Exit.fail(new TimedOut(limit.timeout))),
+          onSome: (exit): Effect.Effect<Exit.Exit<A, E | TimedOut>> => Effect.succeed(exit)
+        })
+      )
+    })
+  )
+}
 
 /**
  * How many milliseconds a run has worked: from its first record after it was submitted or forked, without its pauses.
@@ -65,3 +106,8 @@ const workedFor = Effect.fnUntraced(function* (
   }
   return since === undefined ? spent : spent + until - since
 })
+
+const stopped = (run: Run, fiber: Fiber.Fiber<unknown, unknown>, leaked: LiveEvent): Effect.Effect<void> =>
+  Effect.flatMap(Effect.timeoutOption(Fiber.interrupt(fiber), run.limits.cleanUpTimeout), (ended) =>
+    Option.isSome(ended) ? Effect.void : Effect.sync(() => emit(run, leaked))
+  )

@@ -1,23 +1,30 @@
 /**
- * The agents of a run, each with what it uses: its model, its provider and its skills.
+ * The agents of a run, each with what it uses: its model, its provider, its skills, and the agents that it can call or
+ * hand the conversation over to. To the model such agents are skills: they have a name, a description and a schema of
+ * their input.
  */
 
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type { Agent } from "../../Agent.ts"
+import * as Schema from "effect/Schema"
 import * as Agents from "../../Agent.ts"
+import type { Agent } from "../../Agent.ts"
 import type { DialectName } from "../../Dialect.ts"
-import { AgentConfigInvalid } from "../../KernelError.ts"
+import { AgentConfigInvalid, type ModelError, ProviderError } from "../../KernelError.ts"
+import * as Models from "../../Model.ts"
+import type { Model } from "../../Model.ts"
+import { ModelRegistry, modelOf as modelByName } from "../../ModelRegistry.ts"
+import { Provider, type ProviderShape } from "../../Provider.ts"
 import type { CommonOptions } from "../../RunOptions.ts"
+import * as Skills from "../../Skill.ts"
 import type { AnySkill } from "../../Skill.ts"
 import { SkillRegistry, type SkillRegistryShape } from "../../SkillRegistry.ts"
 import * as Team from "../agent/team.ts"
+import { nameOf, transferTo } from "../agent/team.ts"
 import { closeOver } from "../base/foreignCode.ts"
 import { closedSkill } from "../skill/withCall.ts"
-import { callablesOf } from "./callables.ts"
-import { dialectOf, modelOf } from "./resolveModel.ts"
-import type { AnyAgent, AskedAgent, Environment, Member } from "./run.ts"
+import type { AnyAgent, AskedAgent, Callable, Callables, Environment, Member, Served } from "./run.ts"
 import type { MemberError } from "./stepErrors.ts"
 
 type OpenAgent<R> = Agent<unknown, AnySkill<unknown>, R, unknown>
@@ -139,4 +146,130 @@ const withOwn = (registry: SkillRegistryShape, skills: ReadonlyArray<AnySkill>):
       return added.length === 0 ? registered : registered.concat(added)
     })
   }
+}
+
+// ---------------------------------------------------------------- agents to call
+
+/** Finds the agents that an agent lists in its team. */
+const callablesOf = (agent: AnyAgent, team: ReadonlyMap<string, AnyAgent>): Callables => {
+  if (agent.agents.length + agent.handoffs.length === 0) return none
+  const found = new Map<string, Callable>()
+  for (const entry of agent.agents) {
+    const other = team.get(nameOf(entry))
+    if (other !== undefined) found.set(other.name, { kind: "agent", agent: other, skill: asSkill(other) })
+  }
+  for (const entry of agent.handoffs) {
+    const other = team.get(nameOf(entry))
+    if (other !== undefined) {
+      found.set(transferTo(other.name), { kind: "handoff", agent: other, skill: asTransfer(other) })
+    }
+  }
+  return found
+}
+
+const none: Callables = new Map()
+
+/** One skill per agent, so that the schema of its input is written once. */
+const perAgent = (make: (agent: AnyAgent) => AnySkill): ((agent: AnyAgent) => AnySkill) => {
+  const made = new WeakMap<AnyAgent, AnySkill>()
+  return (agent) => {
+    let skill = made.get(agent)
+    if (skill === undefined) made.set(agent, (skill = make(agent)))
+    return skill
+  }
+}
+
+const asSkill = perAgent((agent) => {
+  const input = agent.input ?? Schema.String
+  const encode = Schema.encodeUnknownEffect(Schema.toCodecJson(input))
+  return Skills.make(agent.name, {
+    description: agent.description ?? `Asks the agent '${agent.name}' and returns its answer.`,
+    input,
+    effects: "idempotent",
+    execute: (value) =>
+      typeof value === "string" ? Effect.succeed(value) : Effect.map(encode(value), (json) => JSON.stringify(json))
+  })
+})
+
+const asTransfer = perAgent(({ description, name }) =>
+  Skills.make(transferTo(name), {
+    description: `Hands the conversation over to the agent '${name}', who answers from then on.${description === undefined ? "" : ` ${description}`}`,
+    input: Schema.Struct({ reason: Schema.optionalKey(Schema.String) }),
+    effects: "idempotent",
+    execute: () => Effect.succeed(`The conversation is handed over to '${name}'.`)
+  })
+)
+
+// ---------------------------------------------------------------- models
+
+/**
+ * The given provider, else the one that the agent's model string names, else the provider in context. The provider that a
+ * run was given is that of its first agent: others that name theirs have their own.
+ */
+const modelOf = (
+  built: Context.Context<never>,
+  current: Context.Context<never>,
+  { model: named }: AnyAgent,
+  given: ProviderShape | undefined,
+  isFirst: boolean
+): Effect.Effect<Served, ModelError> => {
+  const find = <I, S>(key: Context.Key<I, S>): S | undefined =>
+    Context.getOrUndefined(current, key) ?? Context.getOrUndefined(built, key)
+  const from = (provider: ProviderShape) => ({ provider, model: modelFor(named, provider) })
+  const registry = find(ModelRegistry)
+  if (given !== undefined && isFirst) return Effect.succeed(from(given))
+  if (typeof named === "string" && named.includes("/") && registry !== undefined) return registry.resolve(named)
+  if (given !== undefined) return Effect.succeed(from(given))
+  const provider = find(Provider)
+  if (provider !== undefined) return Effect.succeed(from(provider))
+  return typeof named !== "string" && named.provider !== undefined && registry !== undefined
+    ? Effect.map(registry.provider(named.provider), from)
+    : Effect.fail(
+        new ProviderError({
+          provider: "none",
+          reason: "not_configured",
+          detail: "No provider configured: provide one, or a ModelRegistry for <provider>/<model>"
+        })
+      )
+}
+
+/**
+ * Finds the provider of a model that was chosen for one turn: the run's own, unless the model names another by its
+ * `provider`, or as `<provider>/<model>` where a `ModelRegistry` is provided.
+ */
+export const chooser = (built: Context.Context<never>, current: Context.Context<never>) => {
+  const registry = Context.getOrUndefined(current, ModelRegistry) ?? Context.getOrUndefined(built, ModelRegistry)
+  return (chosen: Model, own: Served): Effect.Effect<Served, ModelError> => {
+    const { provider } = own
+    const key = chosen.provider ?? prefixOf(chosen, own, registry !== undefined)
+    if (key === undefined) return Effect.succeed({ provider, model: chosen })
+    if (key === provider.name || key === own.model.provider) {
+      const model = chosen.provider === undefined ? modelFor(chosen.id, provider) : chosen
+      return Effect.succeed({ provider, model })
+    }
+    if (registry === undefined) {
+      const detail = `the model '${chosen.id}' is of '${key}': provide a ModelRegistry`
+      return Effect.fail(new ProviderError({ provider: key, reason: "not_configured", detail }))
+    }
+    return chosen.provider === undefined
+      ? registry.resolve(chosen.id)
+      : Effect.map(registry.provider(key), (provider) => ({ provider, model: chosen }))
+  }
+}
+
+/** The provider that an id names. Some providers have a slash in the ids of their models. */
+const prefixOf = ({ id }: Model, own: Served, hasRegistry: boolean): string | undefined => {
+  const slash = id.indexOf("/")
+  return hasRegistry && slash > 0 && !own.model.id.includes("/") ? id.slice(0, slash) : undefined
+}
+
+/** The dialect of an agent, which may depend on its model. */
+export const dialectOf = ({ dialect }: AnyAgent, model: Model, provider: string): DialectName =>
+  dialect === "auto" ? Models.dialectOf({ provider, ...model }) : dialect
+
+/** A model by name. A prefix that names the provider itself is not sent to the vendor. */
+const modelFor = (named: Model | string, provider: ProviderShape): Model => {
+  if (typeof named !== "string") return named
+  const own = `${provider.name}/`
+  return modelByName(provider.name, named.startsWith(own) ? named.slice(own.length) : named)
 }

@@ -1,11 +1,57 @@
 /**
- * Publishes the events of a run in the order in which they happen: none before the records that it follows are stored.
+ * The events of a run: as the loop writes them, with the scope that their run fills in, and published in the order in
+ * which they happen, none before the records that it follows are stored.
  */
 
-import type { RunEvent } from "../../RunEvent.ts"
-import { stepOf } from "../state/state.ts"
-import type { LiveEvent } from "./drafts.ts"
-import { now, type Run } from "./run.ts"
+import * as Effect from "effect/Effect"
+import type { Kind } from "../../Media.ts"
+import type { AgentEvent, CallEvent, PhaseEvent, RunEvent, RunScope, TaskEvent, TurnEvent } from "../../RunEvent.ts"
+import type { RunState } from "../../RunState.ts"
+import type { Report } from "../../Skill.ts"
+import { type JsonObject, plain } from "../base/json.ts"
+import { answer, result, stepOf } from "../state/state.ts"
+import { type Run, now } from "./run.ts"
+
+/** A phase event without its scope and revision. */
+export type Draft = PhaseEvent extends infer E
+  ? E extends PhaseEvent
+    ? Omit<E, keyof RunScope | "revision">
+    : never
+  : never
+
+/** An event that is not part of the journal, without its scope. */
+export type LiveEvent =
+  | Unscoped<TurnEvent | CallEvent | TaskEvent | AgentEvent>
+  | { readonly type: "skill_progress"; readonly skill: string; readonly callId: string; readonly progress: unknown }
+  | { readonly type: "skill_preliminary"; readonly skill: string; readonly callId: string; readonly output: unknown }
+  | {
+      readonly type: "skill_execute"
+      readonly skill: string
+      readonly callId: string
+      readonly input: unknown
+      readonly produces?: ReadonlyArray<Kind>
+    }
+  | {
+      readonly type: "skill_result"
+      readonly skill: string
+      readonly callId: string
+      readonly output: unknown
+      readonly durationMs: number
+      readonly metadata?: JsonObject
+      readonly truncated?: boolean
+    }
+
+/** An event of the record that follows a state. The fields that all events share come first: such objects are small. */
+export const scoped = (state: RunState, step: number, at: number, draft: Draft): PhaseEvent => {
+  const { depth, revision, rootRunId, runId, taskId } = state
+  return { runId, rootRunId, step, depth, taskId, at, revision: revision + 1, ...draft }
+}
+
+/** The result is computed from the journal, so it is published but not stored. A task's result goes to its parent. */
+export const withResult = (state: RunState, output: unknown, event: PhaseEvent): PhaseEvent =>
+  event.type !== "run_completed" || state.depth > 0 || answer(state) === undefined
+    ? event
+    : { ...event, result: result(state, output) }
 
 /** Publishes an event that is not part of the journal, after all events that wait for the store. Synchronous. */
 export const emit = (run: Run, event: LiveEvent): void => {
@@ -25,3 +71,61 @@ export const publish = (run: Run, stored: number): void => {
 
 /** Everything that is stored together has one time. */
 export const timeOf = (run: Run): number => run.records.at(-1)?.createdAt ?? now(run)
+
+/** A value without the secrets that a redactor knows. */
+export const shown = ({ redactor }: Pick<Run, "redactor">, value: unknown): unknown =>
+  redactor === undefined ? value : plain(value, redactor.text)
+
+/** The reports of one call. */
+export interface Reports {
+  readonly report: (report: Report) => Effect.Effect<void>
+  /** Emits what still waits. Later reports are dropped. Synchronous. */
+  readonly end: () => void
+}
+
+/** Reports of a call of a skill. Each kind is emitted at most once in a while, and the latest of its kind at last. */
+export const makeReports = (run: Run, skill: string, callId: string): Reports => {
+  const waiting = new Map<Report["_tag"], Report>()
+  let emittedAt = -Infinity
+  let isTimed = false
+  let isOver = false
+
+  const flush = () => {
+    emittedAt = now(run)
+    for (const report of waiting.values()) emit(run, eventOf(run, skill, callId, report))
+    waiting.clear()
+  }
+
+  const later = Effect.andThen(
+    Effect.suspend(() => Effect.sleep(emittedAt + pauseMs - now(run))),
+    Effect.sync(() => {
+      isTimed = false
+      if (!isOver) flush()
+    })
+  )
+
+  return {
+    report: (report) =>
+      Effect.suspend(() => {
+        if (isOver || run.live.publish === undefined) return Effect.void
+        waiting.set(report._tag, report)
+        if (now(run) - emittedAt >= pauseMs) return Effect.sync(flush)
+        if (isTimed) return Effect.void
+        isTimed = true
+        return Effect.asVoid(Effect.forkDetach(later))
+      }),
+    end: () => {
+      isOver = true
+      flush()
+    }
+  }
+}
+
+type Unscoped<E> = E extends RunScope ? Omit<E, keyof RunScope> : never
+
+const pauseMs = 100
+
+const eventOf = (run: Run, skill: string, callId: string, report: Report): LiveEvent =>
+  report._tag === "Progress"
+    ? { type: "skill_progress", skill, callId, progress: shown(run, report.progress) }
+    : { type: "skill_preliminary", skill, callId, output: shown(run, report.output) }

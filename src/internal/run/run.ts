@@ -1,10 +1,13 @@
 /**
- * A run in this process: its state, and everything it uses.
+ * A run in this process: its state, everything it uses, and the delta of its next record.
+ *
+ * The delta holds what is decided before the record it belongs to. The next record clears it.
  */
 
 import type * as Clock from "effect/Clock"
 import type * as Duration from "effect/Duration"
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
 import type * as Semaphore from "effect/Semaphore"
 import type { Agent } from "../../Agent.ts"
 import type { Call, CallResult } from "../../Call.ts"
@@ -34,15 +37,16 @@ import type { Redactor } from "../../Redaction.ts"
 import type { RunEvent } from "../../RunEvent.ts"
 import type { TaskReport } from "../../RunOptions.ts"
 import type { Delta, RunRecord, RunState, Turn } from "../../RunState.ts"
+import type * as RunStore from "../../RunStore.ts"
 import type { AnySkill } from "../../Skill.ts"
 import type { SkillRegistry } from "../../SkillRegistry.ts"
-import type * as RunStore from "../../RunStore.ts"
 import type * as Telemetry from "../../Telemetry.ts"
-import type { PromptCache } from "../prompt/promptCache.ts"
-import type { State } from "../state/state.ts"
-import type { IsUsed } from "../words/ids.ts"
+import type { JsonObject } from "../base/json.ts"
 import type { LiveTree } from "../live/liveTree.ts"
+import * as PromptCache from "../prompt/promptCache.ts"
+import { State } from "../state/state.ts"
 import type { FlushError } from "../store/storeGuard.ts"
+import { type IsUsed, usedIds } from "../words/ids.ts"
 import type { SharedBudget } from "./sharedBudget.ts"
 import type { MediaError, MemberError } from "./stepErrors.ts"
 
@@ -174,7 +178,7 @@ export interface Run extends Environment {
   /** The answer as the agent's output schema decoded it. */
   output: unknown
   /** What vendors keep of this run's prompts, as far as it is known. Replaced by `cacheEvents.ts` alone. */
-  cache: PromptCache
+  cache: PromptCache.PromptCache
   /** The options that the last model call was sent without. Replaced by `droppedOptions.ts` alone. */
   dropped: string
   /** Makes foreign code interruptible again: the loop itself is not. */
@@ -203,3 +207,55 @@ export const policyScope = ({ agent, state }: Run): PolicyScope => ({
   depth: state.depth,
   context: state.context
 })
+
+/** A run in this process at a state, with its answer if it has one. */
+export const makeRun = (environment: Environment, state: RunState, output: unknown): Run => ({
+  ...environment,
+  agent: state.taskId === undefined ? environment.agent : asTask(environment.agent),
+  state: new State(state),
+  next: noDelta,
+  records: [],
+  events: [],
+  published: state.revision,
+  reply: undefined,
+  failed: undefined,
+  lock: undefined,
+  output,
+  cache: PromptCache.empty,
+  dropped: "",
+  restore: Effect.interruptible,
+  isUsed: usedIds(state.input)
+})
+
+/** A delta without changes. */
+export const noDelta: Delta = {}
+
+/** Adds to the delta of the next record. Synchronous. */
+export const carry = (run: Run, delta: Delta): void => {
+  run.next = { ...run.next, ...delta }
+}
+
+/** Takes fields back out of the delta of the next record. Synchronous. */
+export const drop = (run: Run, field: keyof Delta): void => {
+  const { [field]: _, ...rest } = run.next
+  run.next = Object.keys(rest).length === 0 ? noDelta : rest
+}
+
+/** Merges into the context of the run, now and with the next record. Synchronous. */
+export const mergeContext = (run: Run, context: JsonObject): void => {
+  carry(run, { context: { ...run.next.context, ...context } })
+  run.state.context = { ...run.state.context, ...context }
+}
+
+/** The agent of a task, which answers in words: the output schema describes the answer of the whole run. */
+const asTask = (agent: AskedAgent): AskedAgent => {
+  if (!agent.typed) return agent
+  let task = tasks.get(agent)
+  if (task === undefined) {
+    tasks.set(agent, (task = { ...agent, output: Schema.String, typed: false, outputJsonSchema: undefined }))
+  }
+  return task
+}
+
+// One per agent, because decoders and grammars are kept by agent.
+const tasks = new WeakMap<AskedAgent, AskedAgent>()

@@ -9,8 +9,8 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Semaphore from "effect/Semaphore"
-import type { ExecutionBudget, SpawnBudget, Spent } from "../../Budget.ts"
 import * as Budget from "../../Budget.ts"
+import type { ExecutionBudget, SpawnBudget, Spent } from "../../Budget.ts"
 import type { BudgetExhaustedError, SpawnDenied } from "../../KernelError.ts"
 import * as Usage from "../../Usage.ts"
 
@@ -31,17 +31,6 @@ export interface SharedBudget {
   waiting: Array<() => void>
 }
 
-interface Level {
-  calls: number
-  largest: Spent | undefined
-}
-
-/** The usage of a call. Null when its provider reported none. */
-interface Used {
-  readonly usage: Usage.Usage | null
-  readonly costUsd: number
-}
-
 /** The budget of a tree that has spent this much already. */
 export const make = (budget: ExecutionBudget, spawn: SpawnBudget, spent: Spent): SharedBudget => ({
   budget,
@@ -59,9 +48,6 @@ export const within = (outer: SharedBudget, budget: ExecutionBudget, spent: Spen
 /** Does the tree have a budget at all? */
 export const isBounded = (tree: SharedBudget): boolean =>
   hasLimit(tree.budget) || (tree.outer !== undefined && isBounded(tree.outer))
-
-const hasLimit = ({ maxCostUsd, maxTokens }: ExecutionBudget): boolean =>
-  maxTokens !== undefined || maxCostUsd !== undefined
 
 /** The error of a budget that is used up (used >= limit). No call is made then. */
 export const exhausted = (tree: SharedBudget): BudgetExhaustedError | undefined =>
@@ -83,40 +69,6 @@ export const reserving = <A extends Used, E>(
   const { outer } = tree
   const inner = reservingHere(tree, depth, restore, call)
   return outer === undefined ? inner : reserving(outer, depth, restore, inner)
-}
-
-const reservingHere = <A extends Used, E>(
-  tree: SharedBudget,
-  depth: number,
-  restore: (waiting: Effect.Effect<void>) => Effect.Effect<void>,
-  call: Effect.Effect<A, E>
-): Effect.Effect<A, E | BudgetExhaustedError> => {
-  if (!hasLimit(tree.budget)) return call
-  return Effect.suspend(() => {
-    const used = Budget.beforeCall(tree.budget, tree.spent)
-    if (used !== undefined) return Effect.fail(used)
-    const left = Budget.remaining(tree.budget, Budget.add(tree.spent, reserved(tree)))
-    if (left.tokens === 0 || left.costUsd === 0) {
-      return Effect.flatMap(restore(callEnded(tree)), () => reservingHere(tree, depth, restore, call))
-    }
-    const level = (tree.levels[depth] ??= { calls: 0, largest: undefined })
-    level.calls++
-    return Effect.onExit(call, (exit) => Effect.sync(() => settle(tree, level, exit)))
-  })
-}
-
-/** Ends a reservation and counts what the call used. A call that failed reports nothing. */
-const settle = (tree: SharedBudget, level: Level, exit: Exit.Exit<Used, unknown>): void => {
-  level.calls--
-  if (Exit.isSuccess(exit)) {
-    const { costUsd, usage } = exit.value
-    const used = { tokens: Usage.total(usage ?? Usage.zero), costUsd }
-    level.largest = larger(level.largest, used)
-    tree.spent = Budget.add(tree.spent, used)
-  }
-  const woken = tree.waiting
-  tree.waiting = []
-  for (const wake of woken) wake()
 }
 
 /** Counts what a run used before. */
@@ -173,15 +125,67 @@ export const lending = <A, E>(tree: SharedBudget, depth: number, waiting: Effect
       )
 }
 
+/** Usage as tokens and money. A stored run counts its ended children, too. */
+export const spentOf = (used: Usage.Expense | undefined): Spent =>
+  used === undefined ? Budget.nothing : { tokens: Usage.total(used.usage), costUsd: used.costUsd }
+
+/** Adds an expense to a sum, or begins one. */
+export const plusExpense = (sum: Usage.Expense | undefined, { costUsd, usage }: Usage.Expense): Usage.Expense =>
+  sum === undefined ? { usage, costUsd } : { usage: Usage.add(sum.usage, usage), costUsd: sum.costUsd + costUsd }
+
+interface Level {
+  calls: number
+  largest: Spent | undefined
+}
+
+/** The usage of a call. Null when its provider reported none. */
+interface Used {
+  readonly usage: Usage.Usage | null
+  readonly costUsd: number
+}
+
+const hasLimit = ({ maxCostUsd, maxTokens }: ExecutionBudget): boolean =>
+  maxTokens !== undefined || maxCostUsd !== undefined
+
+const reservingHere = <A extends Used, E>(
+  tree: SharedBudget,
+  depth: number,
+  restore: (waiting: Effect.Effect<void>) => Effect.Effect<void>,
+  call: Effect.Effect<A, E>
+): Effect.Effect<A, E | BudgetExhaustedError> => {
+  if (!hasLimit(tree.budget)) return call
+  return Effect.suspend(() => {
+    const used = Budget.beforeCall(tree.budget, tree.spent)
+    if (used !== undefined) return Effect.fail(used)
+    const left = Budget.remaining(tree.budget, Budget.add(tree.spent, reserved(tree)))
+    if (left.tokens === 0 || left.costUsd === 0) {
+      return Effect.flatMap(restore(callEnded(tree)), () => reservingHere(tree, depth, restore, call))
+    }
+    const level = (tree.levels[depth] ??= { calls: 0, largest: undefined })
+    level.calls++
+    return Effect.onExit(call, (exit) => Effect.sync(() => settle(tree, level, exit)))
+  })
+}
+
+/** Ends a reservation and counts what the call used. A call that failed reports nothing. */
+const settle = (tree: SharedBudget, level: Level, exit: Exit.Exit<Used, unknown>): void => {
+  level.calls--
+  if (Exit.isSuccess(exit)) {
+    const { costUsd, usage } = exit.value
+    const used = { tokens: Usage.total(usage ?? Usage.zero), costUsd }
+    level.largest = larger(level.largest, used)
+    tree.spent = Budget.add(tree.spent, used)
+  }
+  const woken = tree.waiting
+  tree.waiting = []
+  for (const wake of woken) wake()
+}
+
 const slotsOf = (tree: SharedBudget): Semaphore.Semaphore | undefined => {
   if (tree.outer !== undefined) return slotsOf(tree.outer)
   const children = Math.min(tree.spawn.maxConcurrent ?? Infinity, tree.spawn.maxAgents) - 1
   return children < 1 ? undefined : (tree.slots ??= Semaphore.makeUnsafe(children))
 }
-
-/** Usage as tokens and money. A stored run counts its ended children, too. */
-export const spentOf = (used: Usage.Expense | undefined): Spent =>
-  used === undefined ? Budget.nothing : { tokens: Usage.total(used.usage), costUsd: used.costUsd }
 
 /** What the calls under way may use. The first call of a depth may use everything, so it is made alone. */
 const reserved = (tree: SharedBudget): Spent => {

@@ -13,12 +13,12 @@ import * as Policy from "../../Policy.ts"
 import type { Answer, Question } from "../../RunState.ts"
 import type { CallScope } from "../../Skill.ts"
 import * as Usage from "../../Usage.ts"
-import * as Expense from "../words/expense.ts"
+import * as Budget from "../run/sharedBudget.ts"
+import { plusExpense } from "../run/sharedBudget.ts"
 import { askPolicy } from "../policy/decision.ts"
 import { ask as askModel } from "../prompt/sideCall.ts"
 import type { Asking, Reply, Sampling } from "../words/asking.ts"
-import { policyScope, type Run } from "../run/run.ts"
-import * as Budget from "../run/sharedBudget.ts"
+import { type Run, policyScope } from "../run/run.ts"
 
 /** A result that stands for none: the call asks a person. */
 export interface AskingResult extends CallResult {
@@ -64,7 +64,7 @@ export const make = (run: Run, call: Call): Asks => {
   const sampled = (sampling: Sampling) =>
     Effect.map(sample(run, sampling), (reply) => {
       const { costUsd, usage } = reply
-      spent = { ...Expense.plus(spent, { usage: usage ?? Usage.zero, costUsd }), turns: 0 }
+      spent = { ...plusExpense(spent, { usage: usage ?? Usage.zero, costUsd }), turns: 0 }
       return { text: reply.text, model: reply.model, finishReason: reply.finishReason, usage }
     })
   return {

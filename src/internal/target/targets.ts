@@ -24,14 +24,12 @@ import type { MediaRef } from "../../RunEvent.ts"
 import { references } from "../store/medium.ts"
 import { builtin } from "./builtins.ts"
 import * as Asks from "./callAsks.ts"
-import type { LiveEvent } from "../run/drafts.ts"
+import { type LiveEvent, makeReports, shown } from "../run/publish.ts"
 import { explain } from "../skill/failureText.ts"
 import { isWholeMessage, keep, type Kept, withIds } from "./keepOutput.ts"
 import { callableOf, maySpeak, refusalOf, refusalThrough } from "../reply/permissions.ts"
-import * as Reports from "../run/reports.ts"
 import type { Callable, Run } from "../run/run.ts"
-import { shown } from "../run/shown.ts"
-import type { Limit } from "../run/timeLimit.ts"
+import type { Limit } from "../run/deadline.ts"
 
 /** A value that was kept, as facts of a result, and the event about it. */
 export interface Answer {
@@ -195,7 +193,7 @@ const reporting = (
   input: Parameters<AnySkill["call"]>[0],
   { answered, ask, sample }: Asks.Asks
 ): Effect.Effect<unknown, unknown> => {
-  const { end, report } = Reports.make(run, skill.name, call.callId)
+  const { end, report } = makeReports(run, skill.name, call.callId)
   return Effect.ensuring(skill.call(input, { ...scopeOf(run, call), report, answered, ask, sample }), Effect.sync(end))
 }
 

@@ -12,7 +12,7 @@ import { advance } from "../../RunState.ts"
 import type { RunHead } from "../../RunStore.ts"
 import { randomId } from "../words/ids.ts"
 import { flat } from "../base/text.ts"
-import { scoped } from "../run/drafts.ts"
+import { scoped } from "../run/publish.ts"
 import { stepOf } from "../state/state.ts"
 import { giveBack, type Holder } from "./lease.ts"
 
