@@ -184,7 +184,7 @@ export class DeadlockError extends Schema.TaggedError<DeadlockError>()("Deadlock
 /**
  * Calls were in flight when the run stopped, and their outcome is unknown.
  *
- * Decide about them by id with the `replay` option of `Kernel.resume`. `RunStore.inFlight` returns their names and
+ * Decide about them by id with the `recover` option of `Kernel.resume`. `RunStore.inFlight` returns their names and
  * inputs.
  */
 export class InFlightToolCalls extends Schema.TaggedError<InFlightToolCalls>()("InFlightToolCalls", {
