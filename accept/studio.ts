@@ -20,7 +20,7 @@ const files = (): ReadonlyArray<Line> => [
     "test/studio/journal.test.ts"
   ]),
   ofFiles(tested, "the page is at most 60 KiB and is built from its sources", ["test/studio/assets.test.ts"]),
-  ofFiles(tested, "thirteen failures are explained by name", ["test/internal/state/failureCause.test.ts"])
+  ofFiles(tested, "thirteen failures are explained by name", ["test/studio/failureCause.test.ts"])
 ]
 
 const only = process.env["KERNAI_STUDIO"]

@@ -1,6 +1,6 @@
 /** Why a run failed or stands still, and what to do next. */
 
-import { causeOf, ofCall, ofDamage, type FailureCause } from "../../internal/state/failureCause.ts"
+import { causeOf, ofCall, ofDamage, type FailureCause } from "../internal/failureCause.ts"
 import { useLatest } from "./latest.tsx"
 import { run, setRevision, state } from "./openRun.ts"
 
