@@ -31,7 +31,7 @@ export const agents = async (): Promise<ReadonlyArray<Line>> => [
     "test/durable/follow.test.ts"
   ]),
   ofFiles(tested, "another process cancels and follows, over SQLite and files", ["test/durable/elsewhere.test.ts"]),
-  ofFiles(tested, "skills report progress and preliminary results", ["test/internal/loop/reports.test.ts"]),
+  ofFiles(tested, "skills report progress and preliminary results", ["test/internal/run/publish.test.ts"]),
   ...cancelled(),
   ...benched("followers"),
   ...(await team())

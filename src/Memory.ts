@@ -18,16 +18,15 @@ import * as Schema from "effect/Schema"
 import { entities, wordsOf } from "./internal/base/text.ts"
 import type { Json, JsonObject } from "./internal/base/json.ts"
 import * as Memories from "./internal/chat/memories.ts"
+import type { Query } from "./internal/chat/memories.ts"
 import { passedOver } from "./internal/base/foreignCode.ts"
 import { randomId } from "./internal/words/ids.ts"
-import * as Ranking from "./internal/chat/ranking.ts"
 import { freeze } from "./internal/base/snapshot.ts"
 import { LimitExceeded, StoreError } from "./KernelError.ts"
 import { Limits } from "./Limits.ts"
 import * as Messages from "./Message.ts"
 import type { PromptContext } from "./PromptPipeline.ts"
 import * as Skill from "./Skill.ts"
-import type { Query } from "./internal/chat/memoryQuery.ts"
 
 export type { Query }
 
@@ -157,8 +156,8 @@ export const makeMemory: Effect.Effect<MemoryShape> = Effect.gen(function* () {
     const found: Array<MemoryEntry & { readonly score: number }> = []
     for (const memory of kept.values()) {
       if (!Memories.passes(memory.entry.metadata, query.filter)) continue
-      const words = Ranking.overlap(asked.words, memory.words)
-      const score = vector === undefined ? words : Ranking.blend(words, Ranking.likeness(vector, memory.vector))
+      const words = Memories.overlap(asked.words, memory.words)
+      const score = vector === undefined ? words : Memories.blend(words, Memories.likeness(vector, memory.vector))
       if (score > 0 && score >= asked.minScore) found.push({ ...memory.entry, score })
     }
     return found.sort((a, b) => b.score - a.score).slice(0, asked.limit)
@@ -221,7 +220,7 @@ export const embedding: Effect.Effect<(text: string) => Effect.Effect<Float32Arr
       const embed = current ?? built
       if (embed === undefined) return Effect.undefined
       return embed(text).pipe(
-        Effect.map(Ranking.unit),
+        Effect.map(Memories.unit),
         Effect.catchCause((cause) => Effect.as(passedOver("a text was not embedded")(cause), undefined))
       )
     })

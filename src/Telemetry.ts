@@ -13,11 +13,18 @@ import type * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { CallKind } from "./Call.ts"
 import type { Generation } from "./Generation.ts"
-import { metrics, names, operations, providerName } from "./internal/record/genAi.ts"
-import { messageOf, partOf } from "./internal/record/genAiContent.ts"
+import {
+  type Attributes,
+  type Told,
+  measured,
+  messageOf,
+  metrics,
+  names,
+  operations,
+  partOf,
+  providerName
+} from "./internal/record/genAi.ts"
 import { plain } from "./internal/base/json.ts"
-import type { Attributes, Told } from "./internal/record/span.ts"
-import { measured } from "./internal/record/span.ts"
 import type { Message } from "./Message.ts"
 import type { Effects } from "./Skill.ts"
 import type { FinishReason } from "./StreamPart.ts"

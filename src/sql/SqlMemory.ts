@@ -14,7 +14,6 @@ import * as Schema from "effect/Schema"
 import * as SqlClient from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import * as Memories from "../internal/chat/memories.ts"
-import * as Ranking from "../internal/chat/ranking.ts"
 import { wordsOf } from "../internal/base/text.ts"
 import { type LimitExceeded, StoreError } from "../KernelError.ts"
 import * as Memory from "../Memory.ts"
@@ -198,7 +197,7 @@ const alike = Effect.fnUntraced(function* (table: Table, vector: Float32Array, q
     const where = sql.and([matching(table, query.filter), sql`m.vector IS NOT NULL`, ...older])
     const rows = yield* sql<{ id: number; vector: Uint8Array }>`
       SELECT m.id, m.vector FROM kernai_memories m WHERE ${where} ORDER BY m.id DESC LIMIT ${most}`
-    for (const row of rows) found.set(row.id, Ranking.likeness(vector, floats(row.vector)))
+    for (const row of rows) found.set(row.id, Memories.likeness(vector, floats(row.vector)))
     before = rows.at(-1)?.id
     if (rows.length < most) break
   }
@@ -227,7 +226,7 @@ const search = Effect.fnUntraced(function* (
   const best = [...ids]
     .map((id) => {
       const words = texts.get(id) ?? 0
-      return { id, score: meanings === undefined ? words : Ranking.blend(words, meanings.get(id) ?? 0) }
+      return { id, score: meanings === undefined ? words : Memories.blend(words, meanings.get(id) ?? 0) }
     })
     .filter(({ score }) => score > 0 && score >= asked.minScore)
     .toSorted((a, b) => b.score - a.score || a.id - b.id)

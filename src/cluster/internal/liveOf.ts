@@ -3,8 +3,7 @@
  */
 
 import * as Stream from "effect/Stream"
-import { follow } from "../../internal/live/follow.ts"
-import type { LiveEvent } from "../../internal/live/liveElsewhere.ts"
+import { type LiveEvent, follow } from "../../internal/live/follow.ts"
 import type { RunStoreShape } from "../../RunStore.ts"
 
 /** Emits what a follower cannot read in the store, until the run is at rest. Ends where the store fails. */

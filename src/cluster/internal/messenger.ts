@@ -11,7 +11,7 @@ import * as Stream from "effect/Stream"
 import { StoreError } from "../../KernelError.ts"
 import { passedOver } from "../../internal/base/foreignCode.ts"
 import { flat } from "../../internal/base/text.ts"
-import type { Source } from "../../internal/live/liveElsewhere.ts"
+import type { Source } from "../../internal/live/follow.ts"
 import { type Drive, type Driven, idOf, RunEntity } from "../RunEntity.ts"
 import { decodeLive } from "./wire.ts"
 

@@ -7,7 +7,7 @@
  */
 
 import type { RunEvent } from "../../RunEvent.ts"
-import { Said } from "../../internal/live/said.ts"
+import { Said } from "../../internal/live/follow.ts"
 
 /** A place in the events of a run. */
 export interface Position {

@@ -1,12 +1,30 @@
 /**
- * Checks shared by all memories.
+ * The rules shared by all memories: how one is asked, what it may store, and how well a text matches.
+ *
+ * Words and meaning each give a score between 0 and 1. If the query has a vector, the score is their mean; a text without
+ * a vector has a meaning score of 0.
  */
 
 import * as Equal from "effect/Equal"
-import type { Query } from "./memoryQuery.ts"
 import type { JsonObject } from "../base/json.ts"
 import * as Storable from "../base/storable.ts"
 import { wordsOf } from "../base/text.ts"
+
+/**
+ * A query for memories.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Query {
+  readonly query: string
+  /** The largest number of results, at most 1,000. Default: 5. */
+  readonly limit?: number | undefined
+  /** Fields that the metadata must have, with exactly these values. */
+  readonly filter?: JsonObject | undefined
+  /** The smallest `score` of a result, from 0 to 1. Default: 0, which still excludes texts without any match. */
+  readonly minScore?: number | undefined
+}
 
 /** A parsed query. */
 export interface Asked {
@@ -14,10 +32,6 @@ export interface Asked {
   readonly limit: number
   readonly minScore: number
 }
-
-/** More words make a search slower, not better. */
-const maxWords = 64
-const maxLimit = 1_000
 
 /** Parses a query. */
 export const asked = ({ limit = 5, minScore = 0, query }: Query): Asked => ({
@@ -45,3 +59,36 @@ export const canonical = (value: unknown): string => {
   const fields = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1))
   return `{${fields.map(([key, item]) => `${JSON.stringify(key)}:${canonical(item)}`).join(",")}}`
 }
+
+/** The share of the query's words that a text contains. */
+export const overlap = (asked: ReadonlyArray<string>, words: ReadonlySet<string>): number => {
+  let found = 0
+  for (const word of asked) if (words.has(word)) found++
+  return asked.length === 0 ? 0 : found / asked.length
+}
+
+/** The vector scaled to length 1. Undefined if it has no direction. */
+export const unit = (vector: ReadonlyArray<number>): Float32Array | undefined => {
+  const length = Math.hypot(...vector.slice(0, maxDimensions))
+  if (vector.length === 0 || vector.length > maxDimensions || !Number.isFinite(length) || length === 0) return undefined
+  return Float32Array.from(vector, (value) => value / length)
+}
+
+/** The similarity of two directions, from 0 to 1. Zero if one is missing or from another model. */
+export const likeness = (a: Float32Array, b: Float32Array | undefined): number => {
+  if (a.length !== b?.length) return 0
+  let sum = 0
+  for (let index = 0; index < a.length; index++) sum += (a[index] ?? 0) * (b[index] ?? 0)
+  return Math.max(0, Math.min(1, sum))
+}
+
+/** Combines the two scores. */
+export const blend = (words: number, meaning: number): number => (words + meaning) / 2
+
+/** More words make a search slower, not better. */
+const maxWords = 64
+
+const maxLimit = 1_000
+
+/** More than any model returns. */
+const maxDimensions = 16_384

@@ -1,5 +1,5 @@
 /**
- * Follows a run by its id.
+ * Follows a run by its id, whichever process runs it.
  *
  * A follower reads the journal to its end. If the run is under way in this process, it continues with the live events of
  * its tree, beginning with the reply under way; else it waits for records that another process stores, and for live
@@ -16,19 +16,14 @@ import type * as Pull from "effect/Pull"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { RunNotFound, type StoreError } from "../../KernelError.ts"
-import { isRest } from "../state/state.ts"
 import type { RunEvent } from "../../RunEvent.ts"
 import type { FollowOptions } from "../../RunOptions.ts"
 import type { RunRecord } from "../../RunState.ts"
 import type * as RunStore from "../../RunStore.ts"
 import * as Streams from "../base/streams.ts"
+import { isRest } from "../state/state.ts"
 import { soundRuns } from "../store/storeGuard.ts"
-import { Elsewhere, type LiveEvent, liveElsewhere } from "./liveElsewhere.ts"
 import { type LiveTree, type Trees, treesOf } from "./liveTree.ts"
-import { Said } from "./said.ts"
-
-type Failure = RunNotFound | StoreError
-type Next = Pull.Pull<Arr.NonEmptyReadonlyArray<RunEvent>, Failure>
 
 /**
  * Emits the events of a run after a revision, stored and live, until it is at rest. Of a reply under way, only what
@@ -46,6 +41,110 @@ export const follow = (
       return Stream.fromPull(Effect.as(Scope.addFinalizer(scope, follower.leave), follower.next))
     })
   )
+
+/** A live event of another process. */
+export interface LiveEvent {
+  /** The last revision that was published before it. */
+  readonly after: number
+  /** Whether it is the first one of its source. */
+  readonly isFirst: boolean
+  readonly event: RunEvent
+}
+
+/** Emits the live events of a run of a tree from a revision on. Ends when the run is at rest, and never fails. */
+export type Source = (rootRunId: string, runId: string, after: number) => Stream.Stream<LiveEvent>
+
+/**
+ * Lets followers of a store receive live events of other processes.
+ *
+ * They arrive beside the journal, which alone is complete: an event is emitted once the revision it follows is, and
+ * dropped when the next one was. A source that is connected again repeats the reply under way from its beginning.
+ */
+export const connectLive = (store: RunStore.RunStoreShape, source: Source): void => {
+  sources.set(store, source)
+}
+
+/**
+ * How much of a reply under way a follower has received. Replies are cut differently for each follower, so text counts
+ * by its length.
+ *
+ * Its functions change it in place: each token of each follower passes here.
+ */
+export class Said {
+  #text: number
+  #thinking: number
+  /** Starts and ends of blocks, and whole calls. */
+  #marks: number
+
+  constructor([text = 0, thinking = 0, marks = 0]: ReadonlyArray<number> = []) {
+    this.#text = text
+    this.#thinking = thinking
+    this.#marks = marks
+  }
+
+  /** What another one is made of. */
+  get counts(): readonly [text: number, thinking: number, marks: number] {
+    return [this.#text, this.#thinking, this.#marks]
+  }
+
+  /** Forgets the reply: another one follows. */
+  clear(): void {
+    this.#text = 0
+    this.#thinking = 0
+    this.#marks = 0
+  }
+
+  /** Adds an event of the reply. */
+  add(event: RunEvent): void {
+    switch (event.type) {
+      case "text_chunk":
+      case "block_content":
+        this.#text += event.text.length
+        break
+      case "block_start":
+      case "block_complete":
+        this.#marks++
+        break
+      case "stream_part":
+        if (event.part.type === "reasoning-delta") this.#thinking += event.part.delta.length
+        else if (event.part.type === "tool-call") this.#marks++
+    }
+  }
+
+  /** Returns the events of the whole reply without what was received of it. */
+  restOf(reply: ReadonlyArray<RunEvent>): ReadonlyArray<RunEvent> {
+    let [text, thinking, marks] = [this.#text, this.#thinking, this.#marks]
+    return reply.flatMap((event): ReadonlyArray<RunEvent> => {
+      switch (event.type) {
+        case "text_chunk":
+        case "block_content": {
+          const skipped = Math.min(text, event.text.length)
+          text -= skipped
+          return skipped === event.text.length ? [] : [{ ...event, text: event.text.slice(skipped) }]
+        }
+        case "block_start":
+        case "block_complete":
+          return marks-- > 0 ? [] : [event]
+        case "stream_part": {
+          const { part } = event
+          if (part.type === "tool-call") return marks-- > 0 ? [] : [event]
+          if (part.type !== "reasoning-delta") return [event]
+          const skipped = Math.min(thinking, part.delta.length)
+          thinking -= skipped
+          return skipped === part.delta.length
+            ? []
+            : [{ ...event, part: { ...part, delta: part.delta.slice(skipped) } }]
+        }
+        default:
+          return [event]
+      }
+    })
+  }
+}
+
+type Failure = RunNotFound | StoreError
+
+type Next = Pull.Pull<Arr.NonEmptyReadonlyArray<RunEvent>, Failure>
 
 const headOf = (store: RunStore.RunStoreShape, runId: string): Effect.Effect<RunStore.RunHead, Failure> =>
   Effect.flatMap(store.head(runId), (head) =>
@@ -65,6 +164,11 @@ interface Joined extends Place {
   /** The reply under way. */
   readonly reply: ReadonlyArray<RunEvent>
 }
+
+const sources = new WeakMap<RunStore.RunStoreShape, Source>()
+
+/** Where the live events of other processes come from, if the store has such a source. */
+const liveElsewhere = (store: RunStore.RunStoreShape): Source | undefined => sources.get(store)
 
 /** One follower. It is pulled by one fiber. */
 class Follower {
@@ -215,6 +319,42 @@ class Follower {
 
   #emit(events: ReadonlyArray<RunEvent>): Next {
     return Arr.isReadonlyArrayNonEmpty(events) ? Effect.succeed(events) : this.next
+  }
+}
+
+/** A follower whose journal is late by more events than this reads their text when it is stored. */
+const mostEarly = 10_000
+
+/** The live events of another process on their way to one follower. */
+class Elsewhere {
+  readonly #said: Said
+  #early: Array<LiveEvent> = []
+  /** The reply of a new source, until it is longer than what was emitted of it. */
+  #again: Array<RunEvent> | undefined
+
+  constructor(said: Said) {
+    this.#said = said
+  }
+
+  /** Returns what a follower at a revision emits of an event. */
+  take(live: LiveEvent, last: number): ReadonlyArray<RunEvent> {
+    const { after, event, isFirst } = live
+    if (after > last && this.#early.length < mostEarly) this.#early.push(live)
+    if (after !== last) return []
+    if (isFirst) this.#again = []
+    this.#again?.push(event)
+    const rest = this.#again === undefined ? [event] : this.#said.restOf(this.#again)
+    if (rest.length > 0) this.#again = undefined
+    for (const one of rest) this.#said.add(one)
+    return rest
+  }
+
+  /** Returns the events that arrived before the revision they follow. */
+  due(last: number): ReadonlyArray<RunEvent> {
+    if (this.#early.length === 0) return []
+    const early = this.#early
+    this.#early = []
+    return early.flatMap((live) => this.take(live, last))
   }
 }
 

@@ -1,22 +1,30 @@
 /**
- * The listener of a run: none, or a stream that its host pulls.
+ * The listeners of a run's events: a stream that its host pulls, the recorder and the bus.
+ *
+ * They stand in the layer of a kernel and in the fiber that runs it.
  */
 
 import * as Cause from "effect/Cause"
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Stream from "effect/Stream"
+import type { AgentId } from "../../Address.ts"
 import type { Agent } from "../../Agent.ts"
 import type { Content } from "../../Content.ts"
+import { EventBus, agentIdOf } from "../../EventBus.ts"
 import type { KernelError, RunCancelled, RunPaused } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import type { Media } from "../../Media.ts"
-import type { RunEvent } from "../../RunEvent.ts"
-import { isStreamed } from "../../RunEvent.ts"
-import type { AnySkill } from "../../Skill.ts"
-import { attempt } from "../base/foreignCode.ts"
-import * as Streams from "../base/streams.ts"
+import { Recorder, type Sink as EventSink, guard } from "../../Recorder.ts"
+import { Redaction, type Redactor } from "../../Redaction.ts"
+import { type RunEvent, isStreamed } from "../../RunEvent.ts"
 import type { Input } from "../../RunOptions.ts"
+import type { AnySkill } from "../../Skill.ts"
+import { attempt, referenceOf, serviceOf } from "../base/foreignCode.ts"
+import { deep } from "../base/redact.ts"
+import * as Streams from "../base/streams.ts"
+import type { Publish } from "./liveTree.ts"
 
 /** Receives the events of a run. */
 export interface Sink {
@@ -31,9 +39,6 @@ export const silent: Sink = { publish: () => {}, isFull: () => false, batch: (bo
 
 /** An input as a list. */
 export const listOf = (input: Input): ReadonlyArray<string | Media | Content> => (isList(input) ? input : [input])
-
-const isList = (input: Input): input is ReadonlyArray<string | Media | Content> =>
-  attempt(() => Array.isArray(input), false)
 
 /** A run as a stream of its events. */
 export const events = <Output, S extends AnySkill<unknown>, E extends KernelError, R>(
@@ -59,6 +64,53 @@ export const events = <Output, S extends AnySkill<unknown>, E extends KernelErro
     })
   )
 
+/** All listeners of a run's events, which receive the same events in the same order. Undefined without any. */
+export const publisher = (
+  built: Context.Context<never>,
+  current: Context.Context<never>,
+  sink: Sink,
+  toAddress: (agent: string) => AgentId
+): Publish | undefined => {
+  const recorder = referenceOf(built, current, Recorder)
+  const bus = serviceOf(built, current, EventBus)
+  const all: ReadonlyArray<Publish> = [
+    ...(sink === silent ? [] : [sink.publish]),
+    ...(recorder === undefined
+      ? []
+      : [guard(cleaned(recorder, soundRedactor(referenceOf(built, current, Redaction)))).record]),
+    ...(bus === undefined ? [] : [toBus(bus, toAddress)])
+  ]
+  const [first, second] = all
+  if (first === undefined) return undefined
+  if (second === undefined) return first
+  return (event, agent) => {
+    for (const publish of all) publish(event, agent)
+  }
+}
+
+/** The addresses of the agents of a run: the first one has its own, the others follow it into its namespace. */
+export const addresses =
+  (first: string, own: AgentId = agentIdOf(first)) =>
+  (agent: string): AgentId =>
+    agent === first ? own : agentIdOf(agent, own.namespace)
+
+/** A redactor that always returns a text. One that cannot withholds the whole. */
+export const soundRedactor = (redactor: Redactor | undefined): Redactor | undefined => {
+  if (redactor === undefined) return undefined
+  let sound = soundRedactors.get(redactor)
+  if (sound === undefined) {
+    const text = (given: string): string => {
+      const clean: unknown = attempt(() => redactor.text(given), undefined)
+      return typeof clean === "string" ? clean : "<redacted>"
+    }
+    soundRedactors.set(redactor, (sound = { text }))
+  }
+  return sound
+}
+
+const isList = (input: Input): input is ReadonlyArray<string | Media | Content> =>
+  attempt(() => Array.isArray(input), false)
+
 /** Errors that events report: a stream that ends with such an event has not failed. */
 type Rest = RunPaused | RunCancelled
 
@@ -66,3 +118,23 @@ const isRest = (error: KernelError): boolean => error._tag === "RunPaused" || er
 
 const isFailure = <E extends KernelError>(cause: Cause.Cause<E>): cause is Cause.Cause<Exclude<E, Rest>> =>
   !cause.reasons.some((reason) => Cause.isFailReason(reason) && isRest(reason.error))
+
+/** Publishes the events of each agent under its own address. A bus that fails is left alone, as a recorder is. */
+const toBus = (bus: EventBus["Service"], toAddress: (agent: string) => AgentId): Publish => {
+  let name: string | undefined
+  let from: AgentId | undefined
+  const { record } = guard({ record: (event: RunEvent) => bus.publish(event, from) })
+  return (event, agent) => {
+    if (agent !== name) {
+      name = agent
+      from = toAddress(agent)
+    }
+    record(event)
+  }
+}
+
+/** Keeps secrets out of what is written down, when a redactor knows them. */
+const cleaned = (sink: EventSink, redactor: Redactor | undefined): EventSink =>
+  redactor === undefined ? sink : { record: (event) => sink.record(deep(event, redactor.text)) }
+
+const soundRedactors = new WeakMap<Redactor, Redactor>()

@@ -61,7 +61,7 @@ const send = (run: Run): Effect.Effect<void, FlushError> =>
     return Effect.matchEffect(run.store.append(records, state), {
       onFailure: (error) => {
         run.failed = error
-        // A defect of a store may have taken noDelta: the run tries once more when it stops.
+        // A defect of a store may have taken nothing: the run tries once more when it stops.
         if (error._tag === "StoreError" && error.reason === "invalid") run.records = records.concat(run.records)
         return Effect.fail(error)
       },

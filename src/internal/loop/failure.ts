@@ -38,7 +38,7 @@ export const stopped = <E extends KernelError>(
       return fencedOut(run, cause)
     case "RunCancelled":
       return Effect.andThen(Effect.ignore(afterCancellation(run, error)), Effect.failCause(cause))
-    // Another worker owns the run: noDelta more may be written.
+    // Another worker owns the run: nothing more may be written.
     case "AgentCrashError":
       return Effect.failCause(cause)
     // Records that wait while another store fails, such as that of media, can still be stored.

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Content, Message } from "kernai"
 import { Effect, Result } from "effect"
-import { compact, type Settings } from "../../../src/internal/prompt/compaction.ts"
+import { type Settings, compact } from "../../../src/internal/prompt/window.ts"
 import * as Tokens from "../../../src/internal/prompt/tokenEstimate.ts"
 
 const task = Message.user("the task")
