@@ -4,6 +4,7 @@ import * as Limits from "../src/Limits.ts"
 import * as Plan from "../src/Plan.ts"
 import { plan, task } from "./support/plans.ts"
 import { cases } from "./support/property.ts"
+import { times } from "./support/longRun.ts"
 
 const accept = (raw: unknown): Plan.Plan => Result.getOrThrow(Plan.validate(raw))
 
@@ -227,14 +228,15 @@ describe("Plan.validate", () => {
     )
   })
 
-  it("follows chains of 20,000 tasks in either direction, and finds a cycle of that length (W-11, R-18)", () => {
+  it("follows chains of thousands of tasks in either direction, and finds a cycle of that length (W-11, R-18)", () => {
+    const size = times(20_000, 5_000)
     for (const direction of [1, -1] as const) {
-      const read = accept(chain(20_000, direction))
+      const read = accept(chain(size, direction))
       const order = Plan.completionOrder(read)
-      assert.deepStrictEqual([order.length, order[0]], [20_000, direction === 1 ? "t0" : "t19999"])
+      assert.deepStrictEqual([order.length, order[0]], [size, direction === 1 ? "t0" : `t${size - 1}`])
     }
-    const ring = chain(20_000, 1)
-    ring.tasks[0]?.depends_on.push("t19999")
+    const ring = chain(size, 1)
+    ring.tasks[0]?.depends_on.push(`t${size - 1}`)
     assert.strictEqual(refuse(ring).reason, "cyclic")
   })
 

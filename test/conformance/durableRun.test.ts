@@ -5,6 +5,7 @@ import { type Scenario, unknownIn } from "../support/durable/script.ts"
 import { asked as costOf, type Cost, playCost } from "../support/durableCost.ts"
 import { stores } from "../support/stores.ts"
 import { load, tally } from "../support/vectors.ts"
+import { quickly } from "../support/longRun.ts"
 
 const file = load<{ readonly scenarios: ReadonlyArray<Scenario | Cost>; readonly cost?: Cost | ReadonlyArray<Cost> }>(
   "durable-run",
@@ -68,7 +69,8 @@ const further: ReadonlyArray<Scenario> = [
   }
 ]
 
-for (const { isThere, name, place } of stores) {
+// The scenarios are the same on each store: the long run plays them on all.
+for (const { isThere, name, place } of quickly(stores, ({ name }) => name === "memory" || name === "sqlite")) {
   describe.skipIf(!isThere)(`durable runs on ${name} (DR-1 to DR-23)`, () => {
     const scope = Scope.makeUnsafe()
     afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))

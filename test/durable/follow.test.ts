@@ -5,6 +5,7 @@ import { MockProvider } from "kernai/testing"
 import { command, final } from "../support/blocks.ts"
 import { kernel } from "../support/kernel.ts"
 import { plan } from "../support/workflow.ts"
+import { times } from "../support/longRun.ts"
 
 const agentOf = (...skills: ReadonlyArray<Skill.AnySkill>) => Agent.make({ instructions: "", model: "m", skills })
 
@@ -120,7 +121,7 @@ describe("Kernel.follow", () => {
       execute: () => Effect.as(settle, "seen")
     })
     return Effect.gen(function* () {
-      for (let pause = 0; pause < 40; pause++) {
+      for (let pause = 0; pause < 40; pause += times(1, 4)) {
         const runId = `r${pause}`
         const provider = MockProvider.make(command("look"), command("look"), `thinking ${final("done")}`)
         const run = yield* Effect.forkChild(Kernel.run(agentOf(look), "?", { provider, runId }))

@@ -23,6 +23,7 @@ import * as path from "node:path"
 import { gunzipSync } from "node:zlib"
 import { result } from "../../src/internal/state/state.ts"
 import { folder } from "../support/folder.ts"
+import { quickly } from "../support/longRun.ts"
 import * as Postgres from "../support/postgres.ts"
 
 const fixtures = path.join(import.meta.dirname, "../fixtures/journals-0.1.0")
@@ -204,12 +205,15 @@ const kernel = Kernel.layerNoProvider.pipe(
 
 const clerk = Agent.make({ name: "clerk", instructions: "Be brief.", model: "scripted", skills: "all" })
 
-describe.each([
+const all = [
   ["memory", true, memory],
   ["file", true, file],
   ["sqlite", true, sqlite],
   ["postgres", Postgres.available, postgres]
-] as const)("runs that version 0.1.0 stored: %s", (_, isThere, opened) => {
+] as const
+const places = quickly(all, ([name]) => name === "file" || name === "sqlite")
+
+describe.each(places)("runs that version 0.1.0 stored: %s", (_, isThere, opened) => {
   const on = <A, E>(body: Effect.Effect<A, E, RunStore.RunStore>) =>
     Effect.gen(function* () {
       const context = yield* Layer.build(yield* opened)

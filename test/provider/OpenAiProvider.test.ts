@@ -17,6 +17,7 @@ import {
   vendor,
   vision
 } from "../support/provider.ts"
+import { times } from "../support/longRun.ts"
 
 const readingAs = (name: string, ...list: ReadonlyArray<object | string>) => readingOf(name, list)
 const reading = (...list: ReadonlyArray<object | string>) => readingAs("openai", ...list)
@@ -26,8 +27,8 @@ const callsOf = (parts: ReadonlyArray<StreamPart>) => parts.filter((part) => par
 describe("OpenAiProvider, reading a server that gives every call the index 0", () => {
   it.effect("tells its calls apart by their ids, looking at none twice (R-21)", () =>
     Effect.gen(function* () {
-      // Looking through all of them for each takes longer than a test is given.
-      const count = 30_000
+      // Looking through all of them for each takes longer than a test of the long run is given.
+      const count = times(30_000, 3_000)
       const piece = (id: number) => ({ index: 0, id: `c${id}`, function: { name: "add", arguments: `{"a":${id}}` } })
       const list = Array.from({ length: count }, (_, id) => delta({ tool_calls: [piece(id)] }))
       const { parts } = yield* reading(...list, delta({}, "tool_calls"))

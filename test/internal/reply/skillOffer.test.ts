@@ -6,6 +6,7 @@ import { MockProvider } from "kernai/testing"
 import { kernel } from "../../support/kernel.ts"
 import { manySkills, wishes } from "../../support/manySkills.ts"
 import { call } from "../../support/team.ts"
+import { times } from "../../support/longRun.ts"
 
 const weather = Skill.make("weather", {
   description: "Reports the weather.",
@@ -104,6 +105,9 @@ describe("the dialect auto", () => {
 
 const options = (name: string) => ({ name, instructions: "", skills: "all", dialect: "auto" }) as const
 
+/** Every fifth wish, in the long run all 50. */
+const asked = wishes.filter((_, index) => index % times(1, 5) === 0)
+
 describe("500 skills in blocks", () => {
   it.effect("leave the prompt under 8 KB, which says how to find them", () =>
     Effect.gen(function* () {
@@ -116,16 +120,16 @@ describe("500 skills in blocks", () => {
     }).pipe(Effect.provide(kernel(...manySkills)))
   )
 
-  it.effect("are found by the words of /skills, the right one in 50 of 50 cases, in under 8 KB with the prompt", () =>
+  it.effect("are found by the words of /skills, the right one in every case, in under 8 KB with the prompt", () =>
     Effect.gen(function* () {
       let found = 0
-      for (const [words, name] of wishes) {
+      for (const [words, name] of asked) {
         const mock = MockProvider.make(`<block type="command" name="/skills">${words}</block>`, final)
         yield* Kernel.run(auto(ofBlocks), "go", { provider: mock })
         if (resultsOf(mock.lastCall).includes(`- ${name}: `)) found++
         assert.isBelow(mock.lastCall === undefined ? Infinity : bytesOf(mock.lastCall), 8_192)
       }
-      assert.strictEqual(found, 50)
+      assert.strictEqual(found, times(50, 10))
     }).pipe(Effect.provide(kernel(...manySkills)))
   )
 
@@ -152,9 +156,9 @@ describe("500 skills in blocks", () => {
 })
 
 describe("500 skills as native tools", () => {
-  it.effect("wait behind a search: the right one is offered after it in 50 of 50 cases, in under 8 KB", () =>
+  it.effect("wait behind a search: the right one is offered after it in every case, in under 8 KB", () =>
     Effect.gen(function* () {
-      for (const [words, name] of wishes) {
+      for (const [words, name] of asked) {
         const mock = MockProvider.make(call("search_skills", { words }), call(name, { id: "1" }), "done")
         const result = yield* Kernel.run(auto(ofTools), "go", { provider: mock })
         assert.deepStrictEqual(namesOf(mock.calls[0]), ["search_skills"])

@@ -6,6 +6,7 @@ import * as Journal from "../../../src/testing/internal/sampleJournal.ts"
 import { agent, clerk } from "../../support/clerk.ts"
 import { putAll } from "../../support/runStore.ts"
 import { stores } from "../../support/stores.ts"
+import { times } from "../../support/longRun.ts"
 
 /** One process: its own kernel on a shared store, whose calls wait so long for a person. */
 const process = (
@@ -110,11 +111,11 @@ describe("the deadline of a question, without a cluster", () => {
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       const ids = Array.from({ length: 20 }, (_, number) => `r${number}`)
-      yield* Effect.forEach(ids, (runId) => ask(store, runId, "1 hour"), { discard: true })
+      yield* Effect.forEach(ids, (runId) => ask(store, runId, "1 minute"), { discard: true })
       for (const workerId of ["a", "b", "c"]) yield* work(store, { workerId, concurrency: 5 })
-      yield* TestClock.adjust("61 minutes")
+      yield* TestClock.adjust("61 seconds")
       for (const runId of ids) {
-        assert.deepStrictEqual(yield* answersOf(store, runId), declinedAt("1 hour"))
+        assert.deepStrictEqual(yield* answersOf(store, runId), declinedAt("1 minute"))
         assert.strictEqual(yield* statusOf(store, runId), "completed")
       }
     })
@@ -187,10 +188,12 @@ describe("the deadline of a question, without a cluster", () => {
     })
   )
 
-  it.effect("costs less than one query a second while 10,000 runs wait", () =>
+  it.effect("costs less than one query a second while thousands of runs wait", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
-      const many = Array.from({ length: 10_000 }, (_, number) => waiting(`r${number}`, 3_600_000 + number))
+      const many = Array.from({ length: times(10_000, 2_000) }, (_, number) =>
+        waiting(`r${number}`, 3_600_000 + number)
+      )
       yield* Effect.forEach(many, (commits) => putAll(store, commits), { discard: true })
       yield* ask(store, "own", "1 minute")
       let asked = 0
