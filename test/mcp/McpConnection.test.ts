@@ -26,7 +26,7 @@ import { interruptingAt } from "../support/interrupting.ts"
 import * as Support from "../support/mcp/connect.ts"
 import { serve as everything } from "../support/mcp/everything.ts"
 import * as Http from "../support/mcp/httpServer.ts"
-import { quickly } from "../support/longRun.ts"
+import { isLong, quickly, times } from "../support/longRun.ts"
 
 layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("McpConnection", (it) => {
   describe("reaches real servers", () => {
@@ -65,17 +65,19 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
       ([, transport]) => Effect.flatMap(everything(transport), ({ url }) => usesEverything({ url }))
     )
 
-    it.effect("server-filesystem, which reads what it wrote", () =>
-      Effect.gen(function* () {
-        const folder = fs.realpathSync(path.dirname(yield* Support.sideFile))
-        const connection = yield* Support.connect(Support.node(Support.filesystemScript, folder))
-        const file = path.join(folder, "note.txt")
-        yield* connection.callTool("write_file", { path: file, content: "ok</block>" })
-        assert.strictEqual(Support.textOf(yield* connection.callTool("read_text_file", { path: file })), "ok</block>")
-        const outside = yield* connection.callTool("read_text_file", { path: "/etc/passwd" })
-        assert.isTrue(outside.isError)
-      })
-    )
+    if (isLong) {
+      it.effect("server-filesystem, which reads what it wrote", () =>
+        Effect.gen(function* () {
+          const folder = fs.realpathSync(path.dirname(yield* Support.sideFile))
+          const connection = yield* Support.connect(Support.node(Support.filesystemScript, folder))
+          const file = path.join(folder, "note.txt")
+          yield* connection.callTool("write_file", { path: file, content: "ok</block>" })
+          assert.strictEqual(Support.textOf(yield* connection.callTool("read_text_file", { path: file })), "ok</block>")
+          const outside = yield* connection.callTool("read_text_file", { path: "/etc/passwd" })
+          assert.isTrue(outside.isError)
+        })
+      )
+    }
 
     it.effect.each([
       ["sdk-1-0", "2024-11-05"],
@@ -253,7 +255,7 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
         for (const [depth, isTaken] of [
           [94, true],
           [98, false],
-          [1_000_000, false]
+          [times(1_000_000, 100_000), false]
         ] as const) {
           answers["tools/list"] = `{"tools":[{"name":"deep","inputSchema":{"type":"object","x":${nested(depth)}}}]}`
           answers["tools/call"] = `{"content":[]}`

@@ -113,7 +113,9 @@ describe("McpServe", () => {
   describe("works with the official client", () => {
     it.live("over standard streams, with logs on the error stream", () =>
       Effect.gen(function* () {
-        const transport = new StdioClientTransport({ command: process.execPath, args: [script], stderr: "pipe" })
+        // The client passes on little of the environment: the process finds what others compiled.
+        const env = { NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"] ?? "" }
+        const transport = new StdioClientTransport({ command: process.execPath, args: [script], env, stderr: "pipe" })
         const client = yield* official(transport as Transport)
         assert.strictEqual(client.getInstructions(), "Be kind")
         yield* works(client)
@@ -204,7 +206,7 @@ describe("McpServe", () => {
         execute: () => Effect.succeed("ok")
       })
       yield* registry.register(late).pipe(Scope.provide(scope))
-      yield* Effect.repeat(names, { until: (names) => names.includes("late") })
+      yield* Effect.repeat(names, { until: (names) => names.includes("late"), schedule: Schedule.spaced(100) })
       assert.deepStrictEqual((yield* Effect.promise(() => client.callTool({ name: "late" }))).content, [
         { type: "text", text: "ok" }
       ])
@@ -212,7 +214,7 @@ describe("McpServe", () => {
       assert.notInclude(yield* names, "late")
       const gone = yield* Effect.promise(() => client.callTool({ name: "late" }).catch((error) => error))
       assert.match(String(gone), /late/)
-    }).pipe(Effect.provide(registry))
+    }).pipe(Effect.provide(registry), hurried)
   )
 
   it.live("reads the list of offered skills once, however long it is", () =>

@@ -74,7 +74,8 @@ layer(Support.platform, { excludeTestServices: true, timeout: "60 seconds" })("A
       assert.deepStrictEqual((yield* connection.complete({ prompt: "greet" }, { name: "name", value: "A" })).values, [
         "Ada"
       ])
-      const refused = yield* Support.connect(Support.node(Support.filesystemScript, "/tmp"))
+      const { settings } = yield* Hub.scripted({ tools: [], resources: [] })
+      const refused = yield* Support.connect(settings)
       const error = yield* Effect.flip(Stream.runDrain(refused.watch("file:///tmp")))
       assert.match(error.message, /offers no subscriptions to resources/)
     }).pipe(Effect.provide(SkillRegistry.layer()))

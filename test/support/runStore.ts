@@ -19,9 +19,12 @@ export { loads, put, putAll, resume, tagOf } from "../../src/testing/internal/ru
 export const open = <E, R>(layer: Layer.Layer<RunStore.RunStore, E, R>) =>
   Effect.map(Layer.build(Layer.fresh(layer)), (context) => Context.get(context, RunStore.RunStore))
 
-/** One test for each check. */
-export const suite = <E>(store: Effect.Effect<RunStore.RunStoreShape, E, Scope.Scope>): void => {
-  for (const { name, run } of RunStoreSuite.checks(store)) it.effect(name, () => run, 30_000)
+/** One test for each check that is taken, of all if nothing else is said. */
+export const suite = <E>(
+  store: Effect.Effect<RunStore.RunStoreShape, E, Scope.Scope>,
+  isTaken: (name: string) => boolean = () => true
+): void => {
+  for (const { name, run } of RunStoreSuite.checks(store)) if (isTaken(name)) it.effect(name, () => run, 30_000)
 }
 
 /** Follows a run over the end of its store's layer. */
