@@ -264,11 +264,11 @@ describe("ClusterKernel", () => {
   it.effect("declines a question that nobody answers in time, on whichever runner", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
-      const asks = Policy.layer(() => Effect.succeed(Policy.confirm("it costs", { within: "1 hour" })))
+      const asks = Policy.layer(() => Effect.succeed(Policy.confirm("it costs", { within: "5 minutes" })))
       yield* Effect.provide(runner(store), asks)
       const here = yield* client(store)
       yield* Effect.provideContext(Kernel.submit(clerk, "pay eva", { runId: "r" }), here)
-      yield* TestClock.adjust("59 minutes")
+      yield* TestClock.adjust("4 minutes")
       assert.strictEqual(yield* statusOf(store, "r"), "waiting")
       yield* TestClock.adjust("2 minutes")
       assert.strictEqual(yield* statusOf(store, "r"), "completed")
@@ -282,17 +282,17 @@ describe("ClusterKernel", () => {
       const store = yield* RunStore.makeMemory
       yield* runner(store)
       const here = yield* client(store)
-      const hourly = Kernel.schedule(clerk, "pay eva", { name: "hourly", cron: "0 * * * *", timeZone: "UTC" })
-      yield* Effect.forkChild(Effect.provideContext(hourly, here))
-      yield* Effect.forkChild(Effect.provideContext(hourly, here))
-      yield* TestClock.adjust("150 minutes")
+      const often = Kernel.schedule(clerk, "pay eva", { name: "often", cron: "*/10 * * * *", timeZone: "UTC" })
+      yield* Effect.forkChild(Effect.provideContext(often, here))
+      yield* Effect.forkChild(Effect.provideContext(often, here))
+      yield* TestClock.adjust("25 minutes")
       const heads = yield* store.list({ order: "oldest" })
       assert.deepStrictEqual(
         heads.map(({ runId, status }) => [runId, status.type]),
         [
-          ["hourly@1970-01-01T00:00:00.000Z", "completed"],
-          ["hourly@1970-01-01T01:00:00.000Z", "completed"],
-          ["hourly@1970-01-01T02:00:00.000Z", "completed"]
+          ["often@1970-01-01T00:00:00.000Z", "completed"],
+          ["often@1970-01-01T00:10:00.000Z", "completed"],
+          ["often@1970-01-01T00:20:00.000Z", "completed"]
         ]
       )
     }).pipe(onOneMachine)

@@ -4,6 +4,7 @@ import { SqlClient } from "effect/sql"
 import { Media } from "kernai"
 import { SqliteClient, SqlMediaStore } from "kernai/sql"
 import { open, suite } from "../support/mediaStore.ts"
+import { times } from "../support/longRun.ts"
 import * as Postgres from "../support/postgres.ts"
 import { folder } from "../support/folder.ts"
 
@@ -25,13 +26,14 @@ describe.skipIf(!Postgres.available)("SqlMediaStore on PostgreSQL", () => {
   )
 
   it.effect(
-    "stores a medium of the maximal size, and returns it to another process",
+    "stores a medium of many megabytes, in the long run of the maximal size, and returns it to another process",
     () =>
       Effect.gen(function* () {
+        const size = times(20, 5) * 1024 * 1024
         const { url } = yield* database
         const at = open(SqlMediaStore.layerPg({ url: Redacted.make(url) }))
-        const { id } = yield* (yield* at).put(Media.fromBytes(new Uint8Array(20 * 1024 * 1024), "video/mp4"))
-        assert.strictEqual((yield* (yield* at).bytes(id)).length, 20 * 1024 * 1024)
+        const { id } = yield* (yield* at).put(Media.fromBytes(new Uint8Array(size), "video/mp4"))
+        assert.strictEqual((yield* (yield* at).bytes(id)).length, size)
       }),
     30_000
   )
