@@ -11,7 +11,7 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import { block, name } from "./internal/target/readResult.ts"
+import { readerBlock, readerName } from "./internal/target/keepOutput.ts"
 import { MediaNotFound } from "./KernelError.ts"
 import { Limits } from "./Limits.ts"
 import { MediaStore } from "./MediaStore.ts"
@@ -24,7 +24,7 @@ import * as Skill from "./Skill.ts"
  * @category skills
  * @since 0.1.0
  */
-export const skill = Skill.make(name, {
+export const skill = Skill.make(readerName, {
   description: "Reads on in a result that was cut, from a byte offset",
   input: Schema.Struct({
     id: Schema.String.annotate({ description: "The id given where the result was cut" }),
@@ -48,7 +48,7 @@ export const skill = Skill.make(name, {
     const end = boundary(bytes, start + most)
     // A byte order mark here is part of the result.
     const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes.subarray(start, end))
-    return end < bytes.length ? `${text}\n${block(id, end, bytes.length)}` : text
+    return end < bytes.length ? `${text}\n${readerBlock(id, end, bytes.length)}` : text
   })
 })
 

@@ -13,19 +13,16 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
-import {
-  type Decision,
-  type Outcome,
-  type PolicyCall,
-  type PolicyScope,
-  type PolicyShape,
-  type Rule,
-  type Rules,
-  askPolicy,
-  decided,
-  effectOf,
-  shows
+import type {
+  Decision,
+  Outcome,
+  PolicyCall,
+  PolicyScope,
+  PolicyShape,
+  Rule,
+  Rules
 } from "./internal/policy/decision.ts"
+import { askPolicy, decided, effectOf, shows } from "./internal/policy/decision.ts"
 import { closeOver } from "./internal/base/foreignCode.ts"
 import { compile } from "./internal/policy/rules.ts"
 import { ConfigInvalid } from "./KernelError.ts"

@@ -13,17 +13,8 @@ import type * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { CallKind } from "./Call.ts"
 import type { Generation } from "./Generation.ts"
-import {
-  type Attributes,
-  type Told,
-  measured,
-  messageOf,
-  metrics,
-  names,
-  operations,
-  partOf,
-  providerName
-} from "./internal/record/genAi.ts"
+import type { Attributes, Told } from "./internal/record/genAi.ts"
+import { measured, messageOf, metrics, names, operations, partOf, providerName } from "./internal/record/genAi.ts"
 import { plain } from "./internal/base/json.ts"
 import type { Message } from "./Message.ts"
 import type { Effects } from "./Skill.ts"

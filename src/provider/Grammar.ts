@@ -18,12 +18,12 @@ import * as JsonRules from "./internal/grammar/jsonRules.ts"
 import type { JsonObject } from "../internal/base/json.ts"
 import { isJsonObject, type Json } from "../internal/base/json.ts"
 import * as Productions from "./internal/grammar/productions.ts"
+import type { Node } from "./internal/grammar/productions.ts"
 import {
   chars,
   choice,
   empty,
   except,
-  type Node,
   optional,
   repeat,
   rule,

@@ -1,14 +1,5 @@
-import {
-  type Config,
-  one,
-  oneByOne,
-  scenario,
-  type Step,
-  tests,
-  three,
-  completed,
-  failed
-} from "../support/scenarios.ts"
+import type { Config, Step } from "../support/scenarios.ts"
+import { one, oneByOne, scenario, tests, three, completed, failed } from "../support/scenarios.ts"
 
 const eventsOf = (rows: typeof oneByOne) => rows.flatMap(({ event }) => (event === undefined ? [] : [event]))
 const hooksOf = (rows: typeof oneByOne) =>

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Content from "../../src/Content.ts"
 import * as Model from "../../src/Model.ts"
+import type { Read } from "../support/provider.ts"
 import {
   attachments,
   bodyOf,
@@ -12,8 +13,7 @@ import {
   request,
   stub,
   tool,
-  vendor,
-  type Read
+  vendor
 } from "../support/provider.ts"
 
 const reading = (...list: ReadonlyArray<object>) => readingOf("google-interactions", list, "\r\n")

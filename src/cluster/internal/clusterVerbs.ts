@@ -12,13 +12,8 @@ import { follow } from "../../internal/live/follow.ts"
 import { partsOf, remember } from "../../internal/kernel/kernelParts.ts"
 import { stored } from "../../internal/store/stored.ts"
 import type { KernelShape, Needs } from "../../Kernel.ts"
-import {
-  AgentConfigInvalid,
-  ConcurrentAppendError,
-  type ResumeError,
-  type RunError,
-  StoreError
-} from "../../KernelError.ts"
+import type { ResumeError, RunError } from "../../KernelError.ts"
+import { AgentConfigInvalid, ConcurrentAppendError, StoreError } from "../../KernelError.ts"
 import type { RunEvent } from "../../RunEvent.ts"
 import type { CommonOptions, Input, ResumeOptions, RunOptions } from "../../RunOptions.ts"
 import type { RunResult } from "../../RunState.ts"

@@ -8,14 +8,8 @@ import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
-import {
-  ApprovalNotFound,
-  type ConcurrentAppendError,
-  type RunBusy,
-  type RunCancelled,
-  type RunNotFound,
-  type StoreError
-} from "../../KernelError.ts"
+import type { ConcurrentAppendError, RunBusy, RunCancelled, RunNotFound, StoreError } from "../../KernelError.ts"
+import { ApprovalNotFound } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import type { Answer, Delta, OpenQuestion, Question, RunRecord, RunState } from "../../RunState.ts"
 import { advance } from "../../RunState.ts"

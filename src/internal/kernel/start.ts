@@ -15,9 +15,8 @@ import { tellOffer } from "../store/offers.ts"
 import type { AppendError } from "../store/storeGuard.ts"
 import { conclude } from "../run/conclude.ts"
 import { drive } from "../loop/loop.ts"
-import { type Environment, type Run, makeRun, now } from "../run/run.ts"
+import { type DriveError, type EndError, type Environment, type Run, makeRun, now } from "../run/run.ts"
 import { offer } from "./queue.ts"
-import type { DriveError, EndError } from "../run/stepErrors.ts"
 
 /** Identity and input of a new run. */
 export interface Beginning {

@@ -18,11 +18,11 @@ import { conclude } from "../run/conclude.ts"
 import { drive } from "../loop/loop.ts"
 import { proveOwnership } from "../loop/ownership.ts"
 import { childRunId } from "../words/ids.ts"
-import { type Child, type Environment, type Run, openTurn } from "../run/run.ts"
+import type { Child, DriveError, EndError, Environment, MemberError, Run } from "../run/run.ts"
+import { openTurn } from "../run/run.ts"
 import type { Resumption } from "../../RunOptions.ts"
 import * as Budget from "../run/sharedBudget.ts"
 import { create, traced } from "./start.ts"
-import type { DriveError, EndError, MemberError } from "../run/stepErrors.ts"
 
 type Spawn = Environment["spawn"]
 

@@ -15,8 +15,7 @@ import { freeze, take } from "../base/snapshot.ts"
 import { sealed, turnLog } from "../state/state.ts"
 import { commit, flush } from "./commit.ts"
 import type { FlushError } from "../store/storeGuard.ts"
-import { type Run, carry, drop, mergeContext } from "../run/run.ts"
-import type { HookError } from "../run/stepErrors.ts"
+import { type HookError, type Run, carry, drop, mergeContext } from "../run/run.ts"
 
 /** The arguments of a hook, frozen at every depth: a hook cannot change the run through them. */
 export const hookArgs = <More extends object>(run: Run, more: More): HookArgs & More =>

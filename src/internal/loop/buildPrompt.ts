@@ -15,11 +15,9 @@ import { ask, hookArgs, obey } from "./askHooks.ts"
 import { flush, record } from "./commit.ts"
 import type { Draft } from "../run/publish.ts"
 import { outputSchema } from "../run/conclude.ts"
-import { canAct, definitions, visibleProtocols, visibleSkills } from "../reply/permissions.ts"
-import { type Run, carry, drop } from "../run/run.ts"
-import type { PrepareError } from "../run/stepErrors.ts"
+import { canAct, definitions, listingOf, visibleProtocols, visibleSkills } from "../reply/permissions.ts"
+import { type PrepareError, type Run, carry, drop } from "../run/run.ts"
 import * as Budget from "../run/sharedBudget.ts"
-import { listingOf } from "../reply/skillOffer.ts"
 
 /** Builds the prompt of the open turn, asks the hook about it and records it. */
 export const recordPrompt = (run: Run): Effect.Effect<void, PrepareError> =>

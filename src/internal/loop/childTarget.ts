@@ -18,9 +18,8 @@ import { spentBy } from "../store/stored.ts"
 import { childRunId } from "../words/ids.ts"
 import type { LiveEvent } from "../run/publish.ts"
 import { TimedOut, explain, short } from "../skill/failureText.ts"
-import { type Callable, type Child, type Run, openTurn } from "../run/run.ts"
+import { type Callable, type Child, type Run, type TaskError, isTaskError, openTurn } from "../run/run.ts"
 import * as Budget from "../run/sharedBudget.ts"
-import { isTaskError, type TaskError } from "../run/stepErrors.ts"
 import type { Target } from "../target/targets.ts"
 
 /** How the end of a child run is reported. */

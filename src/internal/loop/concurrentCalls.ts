@@ -13,10 +13,9 @@ import { isJsonObject, type Json } from "../base/json.ts"
 import { ask, defer, deferred, hookArgs, pause, stopDeferred } from "./askHooks.ts"
 import { type AskingResult, isAsking } from "../target/callAsks.ts"
 import { commit, flush, manyRecords, record } from "./commit.ts"
-import { type Run, carry, openTurn } from "../run/run.ts"
+import { type CallsError, type HookError, type Run, carry, openTurn } from "../run/run.ts"
 import { short } from "../skill/failureText.ts"
 import { questionMetadata } from "./review.ts"
-import type { CallsError, HookError } from "../run/stepErrors.ts"
 import { effectsOf } from "../target/targets.ts"
 
 /**

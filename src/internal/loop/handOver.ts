@@ -18,9 +18,8 @@ import { modelOf, parse } from "../../ModelRegistry.ts"
 import { dialectOf } from "../run/members.ts"
 import { record } from "./commit.ts"
 import { failWith } from "./failure.ts"
-import type { AnyAgent, Environment, Run } from "../run/run.ts"
+import type { AnyAgent, Environment, MemberError, Run } from "../run/run.ts"
 import type { FlushError } from "../store/storeGuard.ts"
-import type { MemberError } from "../run/stepErrors.ts"
 
 /** Records that the last turn handed the conversation over. Returns false when it did not. Synchronous. */
 export const handOver = (run: Run): boolean => {

@@ -10,15 +10,14 @@ import * as Contents from "../../Content.ts"
 import type { Reply } from "../../Dialect.ts"
 import * as InstructionBuilder from "../../InstructionBuilder.ts"
 import * as Bounds from "../base/bounds.ts"
-import { calling, corrected, type Fact, finished, type Intent, type Meaning, shortened } from "../reply/meaning.ts"
+import type { Fact, Intent, Meaning, ReplyRules } from "../reply/meaning.ts"
+import { calling, corrected, finished, shortened } from "../reply/meaning.ts"
 import * as Blocks from "../reply/replyBlocks.ts"
-import { messageOf, nativeCalls } from "../reply/replyCalls.ts"
-import type { ReplyRules } from "../reply/replyRules.ts"
 
 /** Decides what a complete or cut reply means. */
 export const intent = (reply: Reply, rules: ReplyRules): Intent => {
   const meaning = meaningOf(reply, rules, [{ type: "blocks_parsed", blocks: reply.blocks }])
-  return { ...meaning, outcome: shortened(meaning.outcome, rules), message: messageOf(reply, rules) }
+  return { ...meaning, outcome: shortened(meaning.outcome, rules), message: Blocks.messageOf(reply, rules) }
 }
 
 /** Does a reply say nothing at all? */
@@ -35,7 +34,7 @@ const meaningOf = (reply: Reply, rules: ReplyRules, facts: ReadonlyArray<Fact>):
   if (isEmpty(reply) && !rules.takesEmpty) return ofNothing(rules, facts)
   if (!rules.native) return ofBlocks(reply, rules, facts)
   return reply.calls.length > 0
-    ? calling({ type: "tools" }, nativeCalls(reply, rules), rules.limits, facts)
+    ? calling({ type: "tools" }, Blocks.nativeCalls(reply, rules), rules.limits, facts)
     : finished(reply.text, "final", rules, facts)
 }
 

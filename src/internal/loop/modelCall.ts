@@ -27,15 +27,12 @@ import { deep, redact } from "../base/redact.ts"
 import { shorten } from "../base/text.ts"
 import * as Streams from "../base/streams.ts"
 import { promptLog, stepOf } from "../state/state.ts"
-import { compareCache, forecastCache } from "../reply/cacheEvents.ts"
-import { reportDropped } from "../reply/droppedOptions.ts"
-import { type Run, type Served, carry, now, openTurn } from "../run/run.ts"
-import { emit } from "../run/publish.ts"
+import { compareCache, emit, forecastCache, reportDropped } from "../run/publish.ts"
+import { type ReplyError, type Run, type Served, carry, now, openTurn } from "../run/run.ts"
 import { cutUsage } from "./cutUsage.ts"
 import { hasBegun, type ModelReply } from "./modelReply.ts"
 import { definitions, grammarOf } from "../reply/permissions.ts"
 import * as Budget from "../run/sharedBudget.ts"
-import type { ReplyError } from "../run/stepErrors.ts"
 
 /**
  * Asks the model once. A reply counts from its finish part on, not from the end of its connection: then it is returned

@@ -12,7 +12,7 @@ import { freeze } from "../base/snapshot.ts"
 import type { Draft, LiveEvent } from "../run/publish.ts"
 import { isEmpty } from "./intent.ts"
 import type { Intent } from "../reply/meaning.ts"
-import type { ReplyError } from "../run/stepErrors.ts"
+import type { ReplyError } from "../run/run.ts"
 
 /** A reply, the call it answers, and what it used. */
 export interface ModelReply {

@@ -4,10 +4,9 @@
 
 import * as Effect from "effect/Effect"
 import * as Contents from "../../Content.ts"
-import { type Run, carry } from "../run/run.ts"
+import { type MediaError, type Run, carry } from "../run/run.ts"
 import { emit } from "../run/publish.ts"
 import type { ModelReply } from "./modelReply.ts"
-import type { MediaError } from "../run/stepErrors.ts"
 
 /** Stores the media of a reply and emits an event for each. A reply without media, or one that does not count, is returned as it is. */
 export const keepMedia = (run: Run, reply: ModelReply): Effect.Effect<ModelReply, MediaError> => {

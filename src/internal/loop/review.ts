@@ -22,8 +22,7 @@ import { ask, hookArgs, obey, observePause, pause } from "./askHooks.ts"
 import { commit, flush, record } from "./commit.ts"
 import type { Draft } from "../run/publish.ts"
 import { short } from "../skill/failureText.ts"
-import { type Run, now, openTurn, policyScope } from "../run/run.ts"
-import type { HookError } from "../run/stepErrors.ts"
+import { type HookError, type Run, now, openTurn, policyScope } from "../run/run.ts"
 import { effectsOf, runnable, skillCallOf } from "../target/targets.ts"
 
 // ---------------------------------------------------------------- all calls

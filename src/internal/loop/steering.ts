@@ -14,8 +14,7 @@ import * as Messages from "../../Message.ts"
 import { flush, record } from "./commit.ts"
 import type { FlushError } from "../store/storeGuard.ts"
 import { listOf } from "../live/listeners.ts"
-import type { Run, Steering } from "../run/run.ts"
-import type { MediaError } from "../run/stepErrors.ts"
+import type { MediaError, Run, Steering } from "../run/run.ts"
 import type { Input } from "../../RunOptions.ts"
 
 /** Does a message wait for this run? Tasks receive none. */

@@ -21,9 +21,8 @@ import { isJsonObject } from "../base/json.ts"
 import { emit } from "../run/publish.ts"
 import type { Beside, Waits } from "./concurrentCalls.ts"
 import { send } from "./dispatch.ts"
-import { type Run, now, openTurn } from "../run/run.ts"
+import { type CallsError, type Run, now, openTurn } from "../run/run.ts"
 import * as Budget from "../run/sharedBudget.ts"
-import type { CallsError } from "../run/stepErrors.ts"
 import { taskTarget } from "./childTarget.ts"
 
 /** The result of a task. Undefined when it waits for a person, or was not started. */

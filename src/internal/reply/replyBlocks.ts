@@ -1,18 +1,20 @@
 /**
- * The blocks of a reply, as plans, calls and notes.
+ * The blocks and the native calls of a reply, as plans, calls and notes.
  */
 
 import * as Result from "effect/Result"
 import * as Block from "../../Block.ts"
-import type { Call } from "../../Call.ts"
 import * as Calls from "../../Call.ts"
+import type { Call } from "../../Call.ts"
+import * as Contents from "../../Content.ts"
+import type { Content } from "../../Content.ts"
+import type { Reply } from "../../Dialect.ts"
 import * as InstructionBuilder from "../../InstructionBuilder.ts"
+import type { Message } from "../../Message.ts"
 import * as Plan from "../../Plan.ts"
-import { ofTask } from "../words/ids.ts"
-import type { Fact } from "./meaning.ts"
-import type { ReplyRules } from "./replyRules.ts"
-
-type Blocks = ReadonlyArray<Block.Block>
+import { isJsonObject } from "../base/json.ts"
+import { ofTask, signed } from "../words/ids.ts"
+import type { Fact, ReplyRules } from "./meaning.ts"
 
 /** Plans found in a reply. */
 export interface FoundPlan {
@@ -40,11 +42,6 @@ export const findPlan = (blocks: Blocks, rules: ReplyRules): FoundPlan => {
   }
   return { rejected, facts: [...refused, ...informational(blocks, undefined)] }
 }
-
-const informational = (blocks: Blocks, plan: Block.Block | undefined): ReadonlyArray<Fact> =>
-  blocks.flatMap(({ content, type }, index): ReadonlyArray<Fact> =>
-    blocks[index] !== plan && (type === "plan" || type === "json") ? [{ type, content }] : []
-  )
 
 /** The calls of a plan's tasks, in the order of their results. */
 export const tasksOf = (plan: Plan.Plan, { turnId }: ReplyRules): ReadonlyArray<Call> => {
@@ -116,4 +113,63 @@ export const preview = (text: string): string => {
   let end = 0
   for (let count = 0; count < 400 && end < text.length; count++) end += (text.codePointAt(end) ?? 0) > 0xffff ? 2 : 1
   return text.slice(0, end)
+}
+
+/** The native calls of a reply. One whose input is not an object gets an error instead of running. */
+export const nativeCalls = (reply: Reply, rules: ReplyRules): ReadonlyArray<Call> => {
+  const used = new Map<string, number>()
+  return reply.calls.map(({ id, name, params }, index): Call => {
+    const callId = idOf(id, index, rules, used)
+    const kind = rules.isProtocol(name) ? "protocol" : rules.kindOf(name)
+    if (isJsonObject(params)) return { callId, name, input: params, kind, review: "unreviewed" }
+    const fault = Calls.error("InvalidArguments", `The arguments of '${name}' are not a JSON object.`)
+    return { callId, name, input: {}, kind, review: "unreviewed", fault }
+  })
+}
+
+/** The assistant message of a reply, with its native calls under the ids that their results will have. */
+export const messageOf = (reply: Reply, rules: ReplyRules): Message => {
+  if (!reply.content.some(({ type }) => type === "tool_use")) return { role: "assistant", content: reply.content }
+  const renamed = new Map<string, string>()
+  const used = new Map<string, number>()
+  let index = 0
+  const content = reply.content.map((part): Content => {
+    if (part.type !== "tool_use") return part
+    // Calls of a cut reply, or far beyond the limit, never run, but each is answered under an id of its own.
+    const callId = idOf(part.callId, index++, rules, used)
+    if (callId === part.callId) return part
+    if (!renamed.has(part.callId)) renamed.set(part.callId, callId)
+    return Contents.toolUse(callId, part.name, part.input)
+  })
+  const isSame = renamed.size === 0
+  return {
+    role: "assistant",
+    content: isSame ? reply.content : content.map((part) => signed(part, (id) => renamed.get(id) ?? id))
+  }
+}
+
+type Blocks = ReadonlyArray<Block.Block>
+
+const informational = (blocks: Blocks, plan: Block.Block | undefined): ReadonlyArray<Fact> =>
+  blocks.flatMap(({ content, type }, index): ReadonlyArray<Fact> =>
+    blocks[index] !== plan && (type === "plan" || type === "json") ? [{ type, content }] : []
+  )
+
+/** The vendor's id of a call, or one of ours when that id names another call of the run. */
+const idOf = (given: string, index: number, rules: ReplyRules, used: Map<string, number>): string => {
+  const own = `${rules.turnId}.${index}`
+  // Answers name calls of the whole tree, so a child's calls have ids that no other run's have.
+  if (rules.depth > 0) return unique(own, used)
+  const id = unique(given, used)
+  return isCounted(given) || rules.isUsed(id) ? unique(own, used) : id
+}
+
+/** Is this an id that only counts the calls of its reply? It comes back on the next turn. */
+const isCounted = (id: string): boolean => /^(?:call_\d*)?$/.test(id)
+
+/** Adds `#2`, `#3` to an id that repeats. */
+const unique = (id: string, used: Map<string, number>): string => {
+  const count = (used.get(id) ?? 0) + 1
+  used.set(id, count)
+  return count === 1 ? id : unique(`${id}#${count}`, used)
 }

@@ -10,15 +10,8 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import * as Stream from "effect/Stream"
-import {
-  type CancelError,
-  type ConcurrentAppendError,
-  NotRootRun,
-  RunAlreadyCompleted,
-  type RunCancelled,
-  type RunNotFound,
-  type StoreError
-} from "../../KernelError.ts"
+import type { CancelError, ConcurrentAppendError, RunCancelled, RunNotFound, StoreError } from "../../KernelError.ts"
+import { NotRootRun, RunAlreadyCompleted } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import type { CancelOptions } from "../../RunOptions.ts"
 import type { PhaseEvent, RunRecord } from "../../RunRecord.ts"

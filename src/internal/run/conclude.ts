@@ -16,8 +16,7 @@ import {
 import { type RunResult, type RunState, type Status, answer, result } from "../../RunState.ts"
 import { type JsonObject, isJsonObject } from "../base/json.ts"
 import { turnLog } from "../state/state.ts"
-import type { AnyAgent, Run } from "./run.ts"
-import type { EndError } from "./stepErrors.ts"
+import type { AnyAgent, EndError, Run } from "./run.ts"
 
 /** Returns the result of a run that stopped, or fails with the reason why it has none. */
 export const conclude = (run: Run): Effect.Effect<RunResult<unknown>, EndError> => {

@@ -24,8 +24,7 @@ import * as Team from "../agent/team.ts"
 import { nameOf, transferTo } from "../agent/team.ts"
 import { closeOver } from "../base/foreignCode.ts"
 import { closedSkill } from "../skill/withCall.ts"
-import type { AnyAgent, AskedAgent, Callable, Callables, Environment, Member, Served } from "./run.ts"
-import type { MemberError } from "./stepErrors.ts"
+import type { AnyAgent, AskedAgent, Callable, Callables, Environment, Member, MemberError, Served } from "./run.ts"
 
 type OpenAgent<R> = Agent<unknown, AnySkill<unknown>, R, unknown>
 

@@ -1,15 +1,23 @@
 /**
  * The events of a run: as the loop writes them, with the scope that their run fills in, and published in the order in
  * which they happen, none before the records that it follows are stored.
+ *
+ * Besides, the reports of a call before its result, what a vendor should read of a prompt from its cache, and the options
+ * of a request that its model does not take.
  */
 
 import * as Effect from "effect/Effect"
+import type { Generation } from "../../Generation.ts"
 import type { Kind } from "../../Media.ts"
+import type { ModelCall } from "../../Middleware.ts"
+import type { ToolDefinition } from "../../Provider.ts"
 import type { AgentEvent, CallEvent, PhaseEvent, RunEvent, RunScope, TaskEvent, TurnEvent } from "../../RunEvent.ts"
 import type { RunState } from "../../RunState.ts"
 import type { Report } from "../../Skill.ts"
+import type { Usage } from "../../Usage.ts"
 import { type JsonObject, plain } from "../base/json.ts"
-import { answer, result, stepOf } from "../state/state.ts"
+import * as PromptCache from "../prompt/promptCache.ts"
+import { answer, promptLog, result, stepOf } from "../state/state.ts"
 import { type Run, now } from "./run.ts"
 
 /** A phase event without its scope and revision. */
@@ -121,6 +129,34 @@ export const makeReports = (run: Run, skill: string, callId: string): Reports =>
   }
 }
 
+/** Emits the forecast of a prompt that is about to be sent, and returns the tokens it expects. */
+export const forecastCache = (run: Run, model: string, tools: ReadonlyArray<ToolDefinition>, now: number): number => {
+  if (run.live.publish === undefined) return 0
+  const prompt = { model, tools, system: run.state.system, messages: promptLog(run.state) }
+  const { cache, lost, possible, tokens } = PromptCache.send(run.cache, prompt, now)
+  run.cache = cache
+  if (possible > 0) emit(run, { type: "cache_forecast", tokens, possible, lost: lost ?? null })
+  return tokens
+}
+
+/** Emits an event if a vendor read much less than was expected. Estimates may be wrong by half. */
+export const compareCache = (run: Run, expected: number, usage: Usage | null): void => {
+  if (expected === 0 || usage === null || usage.cachedTokens >= expected / 2) return
+  emit(run, { type: "cache_missed", expected, read: usage.cachedTokens })
+}
+
+/** Emits an event if other options are dropped than in the call before. */
+export const reportDropped = (run: Run, { provider, request }: ModelCall): void => {
+  const { generation, model } = request
+  if (run.live.publish === undefined || provider.takes === undefined) return
+  const options = missing(generation, provider.takes(request))
+  const dropped = options.length === 0 ? "" : [provider.name, model.id, ...options].join(" ")
+  if (dropped !== "" && dropped !== run.dropped) {
+    emit(run, { type: "options_dropped", provider: provider.name, model: model.id, options })
+  }
+  run.dropped = dropped
+}
+
 type Unscoped<E> = E extends RunScope ? Omit<E, keyof RunScope> : never
 
 const pauseMs = 100
@@ -129,3 +165,16 @@ const eventOf = (run: Run, skill: string, callId: string, report: Report): LiveE
   report._tag === "Progress"
     ? { type: "skill_progress", skill, callId, progress: shown(run, report.progress) }
     : { type: "skill_preliminary", skill, callId, output: shown(run, report.output) }
+
+/** The names of options that are given and not taken. */
+const missing = (given: Generation, taken: Generation): ReadonlyArray<string> => [
+  ...missingOf(["temperature", "maxTokens", "topP", "stopSequences", "seed"], given, taken),
+  ...missingOf(["budget", "effort"], given.thinking ?? {}, taken.thinking ?? {}).map((name) => `thinking.${name}`)
+]
+
+const missingOf = <Name extends string>(
+  names: ReadonlyArray<Name>,
+  given: { readonly [name in Name]?: unknown },
+  taken: { readonly [name in Name]?: unknown }
+): ReadonlyArray<string> =>
+  names.filter((name) => (given[name] ?? undefined) !== undefined && (taken[name] ?? undefined) === undefined)

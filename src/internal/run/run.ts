@@ -1,5 +1,5 @@
 /**
- * A run in this process: its state, everything it uses, and the delta of its next record.
+ * A run in this process: its state, everything it uses, the delta of its next record, and the errors of its steps.
  *
  * The delta holds what is decided before the record it belongs to. The next record clears it.
  */
@@ -16,11 +16,26 @@ import type { DialectName } from "../../Dialect.ts"
 import type { Hooks } from "../../Hooks.ts"
 import type * as InstructionBuilder from "../../InstructionBuilder.ts"
 import type {
+  AgentConfigInvalid,
   AgentCrashError,
+  BudgetExhaustedError,
+  DeadlineExceeded,
+  EmptyReplies,
   ExtensionFailed,
+  InFlightToolCalls,
+  LimitExceeded,
+  LoopDetected,
+  MaxStepsReached,
+  MediaConflict,
   MiddlewareTermination,
+  ModelCallError,
   ModelError,
+  PromptError,
   ResumeError,
+  RunBusy,
+  RunCancelled,
+  RunFinished,
+  RunPaused,
   StopError,
   StoreError
 } from "../../KernelError.ts"
@@ -41,6 +56,7 @@ import type * as RunStore from "../../RunStore.ts"
 import type { AnySkill } from "../../Skill.ts"
 import type { SkillRegistry } from "../../SkillRegistry.ts"
 import type * as Telemetry from "../../Telemetry.ts"
+import { isSound } from "../base/foreignCode.ts"
 import type { JsonObject } from "../base/json.ts"
 import type { LiveTree } from "../live/liveTree.ts"
 import * as PromptCache from "../prompt/promptCache.ts"
@@ -48,7 +64,6 @@ import { State } from "../state/state.ts"
 import type { FlushError } from "../store/storeGuard.ts"
 import { type IsUsed, usedIds } from "../words/ids.ts"
 import type { SharedBudget } from "./sharedBudget.ts"
-import type { MediaError, MemberError } from "./stepErrors.ts"
 
 /** An agent whose instructions need no services any more. */
 export type AnyAgent = Agent<unknown, AnySkill<unknown>, never, unknown>
@@ -177,9 +192,9 @@ export interface Run extends Environment {
   lock: Semaphore.Semaphore | undefined
   /** The answer as the agent's output schema decoded it. */
   output: unknown
-  /** What vendors keep of this run's prompts, as far as it is known. Replaced by `cacheEvents.ts` alone. */
+  /** What vendors keep of this run's prompts, as far as it is known. Replaced by `forecastCache` alone. */
   cache: PromptCache.PromptCache
-  /** The options that the last model call was sent without. Replaced by `droppedOptions.ts` alone. */
+  /** The options that the last model call was sent without. Replaced by `reportDropped` alone. */
   dropped: string
   /** Makes foreign code interruptible again: the loop itself is not. */
   restore: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
@@ -247,6 +262,45 @@ export const mergeContext = (run: Run, context: JsonObject): void => {
   run.state.context = { ...run.state.context, ...context }
 }
 
+/** Asking a hook, and doing what it asks for. */
+export type HookError = ExtensionFailed | MiddlewareTermination | FlushError
+
+/** Asking a model, and reading its reply. */
+export type ReplyError = ModelCallError | ModelError | LimitExceeded
+
+/** Storing the media of an input. */
+export type MediaError = MediaConflict | LimitExceeded | StoreError
+
+/** Finding an agent of the team, and its model. */
+export type MemberError = AgentConfigInvalid | ModelError
+
+/** A task, where the error concerns its whole tree: another owner, a store that fails, a tree that may not continue. */
+export type TaskError = FlushError | StopError | RunBusy | RunPaused | InFlightToolCalls | BudgetExhaustedError
+
+/** Does an error concern the whole tree rather than the task? */
+export const isTaskError = (error: unknown): error is TaskError => isSound(error) && taskErrors.has(error._tag)
+
+/** The calls of a reply. */
+export type CallsError = HookError | TaskError
+
+/** Opening a turn, which stores the media of messages that wait for it. */
+export type StartError = HookError | MediaError
+
+/** Building the prompt of a turn. */
+export type PrepareError = HookError | PromptError | BudgetExhaustedError
+
+/** Asking the model, and deciding what its reply means. */
+export type AskError = HookError | ReplyError | MediaError | BudgetExhaustedError | LoopDetected
+
+/** One step of the loop. */
+export type StepError = CallsError | PrepareError | AskError | EmptyReplies
+
+/** The loop, within its deadline, and the loop of the agent that a run is handed over to. */
+export type DriveError = StepError | StopError | DeadlineExceeded | RunCancelled | MemberError
+
+/** A run that stopped without an answer. */
+export type EndError = RunPaused | RunCancelled | RunFinished | MaxStepsReached | MiddlewareTermination
+
 /** The agent of a task, which answers in words: the output schema describes the answer of the whole run. */
 const asTask = (agent: AskedAgent): AskedAgent => {
   if (!agent.typed) return agent
@@ -259,3 +313,15 @@ const asTask = (agent: AskedAgent): AskedAgent => {
 
 // One per agent, because decoders and grammars are kept by agent.
 const tasks = new WeakMap<AskedAgent, AskedAgent>()
+
+const taskErrors: ReadonlySet<string> = new Set<TaskError["_tag"]>([
+  "ConcurrentAppendError",
+  "AgentCrashError",
+  "CancellationError",
+  "StoreError",
+  "RunExists",
+  "RunBusy",
+  "RunPaused",
+  "InFlightToolCalls",
+  "BudgetExhaustedError"
+])

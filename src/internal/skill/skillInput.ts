@@ -16,16 +16,8 @@ import { escape } from "../../Block.ts"
 import type { DialectName } from "../../Dialect.ts"
 import type { Kind } from "../../Media.ts"
 import * as Bounds from "../base/bounds.ts"
-import {
-  type Json,
-  type JsonObject,
-  isJsonObject,
-  isRecord,
-  jsonObject,
-  own,
-  parseJson,
-  requestOf
-} from "../base/json.ts"
+import type { Json, JsonObject } from "../base/json.ts"
+import { isJsonObject, isRecord, jsonObject, own, parseJson, requestOf } from "../base/json.ts"
 import { properties, required, resolve, typeName, withDates, withDefinitions } from "../base/jsonSchema.ts"
 import * as Snapshot from "../base/snapshot.ts"
 import { strip, visible } from "../base/text.ts"

@@ -11,13 +11,8 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
-import {
-  type AgentCrashError,
-  ConcurrentAppendError,
-  type KernelError,
-  type RunExists,
-  StoreError
-} from "../../KernelError.ts"
+import type { AgentCrashError, KernelError, RunExists } from "../../KernelError.ts"
+import { ConcurrentAppendError, StoreError } from "../../KernelError.ts"
 import type { Limits } from "../../Limits.ts"
 import type * as MediaStore from "../../MediaStore.ts"
 import type * as RunStore from "../../RunStore.ts"

@@ -8,9 +8,15 @@ import * as Calls from "../../Call.ts"
 import * as InstructionBuilder from "../../InstructionBuilder.ts"
 import * as Plan from "../../Plan.ts"
 import type { Json } from "../base/json.ts"
-import { agentNames, visibleProtocols, visibleSkills } from "../reply/permissions.ts"
+import {
+  agentNames,
+  answerSearch,
+  answerSkills,
+  isSearch,
+  visibleProtocols,
+  visibleSkills
+} from "../reply/permissions.ts"
 import type { Run } from "../run/run.ts"
-import { answerSearch, answerSkills, isSearch } from "../reply/skillOffer.ts"
 
 /** Answers a builtin with a text. Fails when there is no builtin of that name. */
 export const builtin = (run: Run, command: string, input: Json): Effect.Effect<string, "unknown"> => {

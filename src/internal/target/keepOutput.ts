@@ -1,22 +1,25 @@
 /**
  * Keeps what foreign code returned: media by reference, secrets out, long texts cut.
+ *
+ * The whole of a text that was cut is kept among the run's media. A model that has the skill to read it gets its id.
  */
 
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Result from "effect/Result"
-import type { Content } from "../../Content.ts"
 import * as Contents from "../../Content.ts"
+import type { Content } from "../../Content.ts"
 import type { LimitExceeded, MediaConflict, SkillResultInvalid, StoreError } from "../../KernelError.ts"
 import * as Media from "../../Media.ts"
-import type { Message } from "../../Message.ts"
 import * as Messages from "../../Message.ts"
-import type { Output } from "../../Skill.ts"
+import type { Message } from "../../Message.ts"
 import type * as Skills from "../../Skill.ts"
-import { isJsonObject, type JsonObject } from "../base/json.ts"
+import type { Output } from "../../Skill.ts"
+import { type JsonObject, isJsonObject } from "../base/json.ts"
+import { refusalOf } from "../reply/permissions.ts"
+import type { Run } from "../run/run.ts"
 import { clean, isSkillResult } from "../skill/skillOutput.ts"
 import { isWhole } from "../words/contentCodec.ts"
-import { isLong, shorten, type Truncated } from "./longResults.ts"
-import type { Run } from "../run/run.ts"
 
 /** A returned value as the model and the journal hold it. */
 export interface Kept {
@@ -53,6 +56,20 @@ export const keep = (
 export const withIds = (value: unknown, { ids }: Kept): unknown =>
   ids.length === 0 ? value : identified(value, ids.values())
 
+/** Is this a message that a journal can hold? A value that only looks like one counts as an answer. */
+export const isWholeMessage = (value: unknown): value is Message =>
+  Messages.isMessage(value) &&
+  value.content.every(isWhole) &&
+  (value.name === undefined || typeof value.name === "string") &&
+  (value.metadata === undefined || (isJsonObject(value.metadata) && Result.isSuccess(Contents.json(value.metadata))))
+
+/** The name of the skill. */
+export const readerName = "read_result"
+
+/** The hint behind a text that was cut. */
+export const readerBlock = (id: string, next: number, bytes: number): string =>
+  `[cut after ${next} of ${bytes} bytes; go on with ${readerName} ${JSON.stringify({ id, offset: next })}]`
+
 const identified = (value: unknown, ids: Iterator<string>): unknown => {
   if (Array.isArray(value)) return value.map((entry: unknown) => identified(entry, ids))
   if (isSkillResult(value)) return { ...value, media: value.media.map((entry) => identified(entry, ids)) }
@@ -63,9 +80,66 @@ const identified = (value: unknown, ids: Iterator<string>): unknown => {
 const idsOf = (stored: ReadonlyArray<Content>): ReadonlyArray<string> =>
   stored.flatMap((part) => (Contents.isMedia(part) && part.fileId !== undefined ? [part.fileId] : []))
 
-/** Is this a message that a journal can hold? A value that only looks like one counts as an answer. */
-export const isWholeMessage = (value: unknown): value is Message =>
-  Messages.isMessage(value) &&
-  value.content.every(isWhole) &&
-  (value.name === undefined || typeof value.name === "string") &&
-  (value.metadata === undefined || (isJsonObject(value.metadata) && Result.isSuccess(Contents.json(value.metadata))))
+/** Facts about a result that was cut. */
+interface Truncated {
+  readonly truncated: true
+  /** Bytes of the whole text. */
+  readonly bytes: number
+  /** Media id of the whole text. Absent when there was no room for it. */
+  readonly full_result?: string
+}
+
+/** Is the text of contents longer than `limit` bytes? Media do not count. */
+const isLong = (content: ReadonlyArray<Content>, limit: number): boolean => {
+  let length = 0
+  for (const part of content) length += said(part).length
+  // A UTF-16 unit is at most three bytes: most results need no measuring.
+  return length * 3 > limit && encoder.encode(textOf(content)).length > limit
+}
+
+/** Cuts texts at the limit and keeps the whole. */
+const shorten = Effect.fnUntraced(function* (run: Run, content: ReadonlyArray<Content>) {
+  const whole = encoder.encode(textOf(content))
+  const stored = yield* Effect.option(run.media.put(Media.fromBytes(whole, "text/plain")))
+  const reader = run.skills.find(readerName)
+  const mayRead = Option.isSome(reader) && refusalOf(run, reader.value) === undefined
+  const limit = run.limits.resultBytes
+  const truncated: Truncated = {
+    truncated: true,
+    bytes: whole.length,
+    ...(Option.isSome(stored) ? { full_result: stored.value.id } : {})
+  }
+  if (Option.isNone(stored) || !mayRead) return { content: cut(content, limit), truncated }
+  const shown = Math.max(0, limit - room)
+  const pieces = cut(content, shown)
+  const read = encoder.encode(textOf(pieces)).length
+  const hint = Contents.text(`\n${readerBlock(stored.value.id, read, whole.length)}`)
+  return { content: [...pieces, hint], truncated }
+})
+
+const encoder = new TextEncoder()
+
+// Bytes kept free for the hint.
+const room = 200
+
+const textOf = (content: ReadonlyArray<Content>): string => {
+  let text = ""
+  for (const part of content) text += said(part)
+  return text
+}
+
+const said = (part: Content): string =>
+  part.type === "text" ? part.text : Contents.isMedia(part) ? "" : Contents.toText(part)
+
+const cut = (content: ReadonlyArray<Content>, limit: number): ReadonlyArray<Content> => {
+  const buffer = new Uint8Array(limit)
+  let left = limit
+  return content.map((part): Content => {
+    if (Contents.isMedia(part)) return part
+    const text = said(part)
+    const { read, written } = encoder.encodeInto(text, buffer.subarray(0, left))
+    left -= written
+    // A part of any other content is a text.
+    return read === text.length ? part : Contents.text(text.slice(0, read))
+  })
+}

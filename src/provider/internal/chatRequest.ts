@@ -11,17 +11,8 @@ import type { Model } from "../../Model.ts"
 import type { ProviderShape, Request } from "../../Provider.ts"
 import { assemble, extras, functions, isReasoner, laidOver, type Settings } from "./body.ts"
 import { callSignatures } from "./google.ts"
-import {
-  apart,
-  type Media,
-  type MediaPiece,
-  type Piece,
-  shortId,
-  standIn,
-  spoken,
-  textOf,
-  wireId
-} from "./messageParts.ts"
+import type { Media, MediaPiece, Piece } from "./messageParts.ts"
+import { apart, shortId, standIn, spoken, textOf, wireId } from "./messageParts.ts"
 
 /**
  * The form of a grammar: GBNF as `grammar` (llama.cpp) or in `structured_outputs` (vLLM), structural tags (vLLM), or a

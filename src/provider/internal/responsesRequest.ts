@@ -11,17 +11,8 @@ import type { Generation } from "../../Generation.ts"
 import type { Message } from "../../Message.ts"
 import type { ProviderShape, Request } from "../../Provider.ts"
 import { assemble, extras, hostedOf, isReasoner, laidOver, type Settings, toolsOf } from "./body.ts"
-import {
-  apart,
-  itemsOf,
-  type Media,
-  type MediaPiece,
-  type Piece,
-  spoken,
-  standIn,
-  textOf,
-  wireId
-} from "./messageParts.ts"
+import type { Media, MediaPiece, Piece } from "./messageParts.ts"
+import { apart, itemsOf, spoken, standIn, textOf, wireId } from "./messageParts.ts"
 import { text } from "./readFields.ts"
 
 /** The name under which reasoning is kept and vendor options are given. */

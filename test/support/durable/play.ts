@@ -20,15 +20,8 @@ import { Deferred, Effect, Exit, Layer, Logger, Option } from "effect"
 import * as Machines from "../../../src/testing/internal/replay/virtualProcess.ts"
 import { canonical } from "../canonical.ts"
 import { oneByOne } from "../oneByOne.ts"
-import {
-  type JsonObject,
-  type Step,
-  type Scenario,
-  type Difference,
-  type World,
-  type Seen,
-  scripted
-} from "./script.ts"
+import type { JsonObject, Step, Scenario, Difference, World, Seen } from "./script.ts"
+import { scripted } from "./script.ts"
 import { type Point, returned, stored } from "./point.ts"
 import { provider, skills, middleware, policy, hooks } from "./parts.ts"
 import { judge, judgeEnd } from "./judge.ts"

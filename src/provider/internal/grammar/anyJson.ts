@@ -3,20 +3,8 @@
  */
 
 import * as Numbers from "./numberRules.ts"
-import {
-  chars,
-  choice,
-  empty,
-  except,
-  never,
-  type Node,
-  optional,
-  type Range,
-  repeat,
-  type Rules,
-  sequence,
-  text
-} from "./productions.ts"
+import type { Node, Range, Rules } from "./productions.ts"
+import { chars, choice, empty, except, never, optional, repeat, sequence, text } from "./productions.ts"
 import * as Strings from "./stringRules.ts"
 
 /** The depth to which a grammar follows a schema, and the length to which a key differs from excluded names. */
