@@ -19,13 +19,11 @@ import * as Contexts from "./internal/agent/runContext.ts"
 import * as Cancels from "./internal/run/cancel.ts"
 import * as Follows from "./internal/live/follow.ts"
 import * as Forks from "./internal/kernel/fork.ts"
-import { type Built, newRunId, withEnvironment } from "./internal/kernel/environment.ts"
+import { type Built, newRunId, remember, withEnvironment } from "./internal/kernel/environment.ts"
 import * as Offers from "./internal/kernel/queue.ts"
-import { remember } from "./internal/kernel/kernelParts.ts"
 import { type Sink, events, listOf, silent } from "./internal/live/listeners.ts"
 import * as Resumes from "./internal/kernel/resume.ts"
 import type { Environment } from "./internal/run/run.ts"
-import * as Schedules from "./internal/kernel/schedule.ts"
 import * as Starts from "./internal/kernel/start.ts"
 import { steeringOf } from "./internal/loop/steering.ts"
 import { inline, roomBefore, shelved } from "./internal/store/medium.ts"
@@ -214,7 +212,7 @@ export const schedule = <Output, S extends AnySkill<unknown>, R = never>(
   options: ScheduleOptions
 ): Effect.Effect<never, SubmitError | ConfigInvalid, Kernel | Needs<R>> =>
   Kernel.use((kernel) =>
-    Schedules.schedule(options, (runId) => kernel.submit<Output, S, R, unknown>(agent, input, { ...options, runId }))
+    Starts.schedule(options, (runId) => kernel.submit<Output, S, R, unknown>(agent, input, { ...options, runId }))
   )
 
 /**

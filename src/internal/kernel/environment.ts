@@ -6,8 +6,9 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
-import type { Agent } from "../../Agent.ts"
+import { TracerKey } from "effect/Tracer"
 import * as Agents from "../../Agent.ts"
+import type { Agent } from "../../Agent.ts"
 import { spawnDefaults } from "../../Budget.ts"
 import { Hooks } from "../../Hooks.ts"
 import { InstructionBuilder } from "../../InstructionBuilder.ts"
@@ -25,18 +26,18 @@ import type { RunState } from "../../RunState.ts"
 import * as RunStore from "../../RunStore.ts"
 import type { AnySkill } from "../../Skill.ts"
 import type { SkillRegistry } from "../../SkillRegistry.ts"
+import { Telemetry, type TelemetryShape, make } from "../../Telemetry.ts"
 import { levelsOf } from "../agent/team.ts"
-import { randomId } from "../words/ids.ts"
 import { extensionError, guarded, isSound, referenceOf } from "../base/foreignCode.ts"
-import { patient, soundMedia, soundRuns } from "../store/storeGuard.ts"
 import { type Sink, addresses, publisher, soundRedactor } from "../live/listeners.ts"
 import { LiveTree, treesOf } from "../live/liveTree.ts"
 import { chooser, membersOf } from "../run/members.ts"
-import { resume } from "./resume.ts"
 import type { Environment } from "../run/run.ts"
 import * as Budget from "../run/sharedBudget.ts"
+import { patient, soundMedia, soundRuns } from "../store/storeGuard.ts"
+import { randomId } from "../words/ids.ts"
+import { resume } from "./resume.ts"
 import { spawner } from "./task.ts"
-import { telemetryOf } from "../run/tracing.ts"
 
 /** The stores and registries that a kernel was built with. */
 export type Built = Context.Context<
@@ -104,6 +105,36 @@ export const withEnvironment = <Output, S extends AnySkill<unknown>, R, A, E>(
     })
   })
 
+/** Runs an effect under the limits of a kernel, unless the running fiber has limits of its own. */
+export const limited = <A, E, R>(
+  built: Context.Context<never>,
+  effect: Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
+  Effect.contextWith((current: Context.Context<R>) => Effect.provideService(effect, Limits, limitsOf(built, current)))
+
+/** A random run id. */
+export const newRunId = (random: Random.Random): string => `run_${randomId(random, 3)}`
+
+/** Remembers the context that a kernel was built with. */
+export const remember = <Shape extends object>(kernel: Shape, context: Built): Shape => {
+  kernels.set(kernel, context)
+  return kernel
+}
+
+/** The context that a kernel was built with. Undefined for a kernel that was made elsewhere. */
+export const partsOf = (kernel: object): Built | undefined => kernels.get(kernel)
+
+/**
+ * Returns the telemetry that was provided, the fiber's before the kernel's. Without any, runs are traced if the fiber
+ * has a Tracer, without their contents.
+ */
+const telemetryOf = (built: Context.Context<never>, current: Context.Context<never>): TelemetryShape | undefined => {
+  const isProvided = current.mapUnsafe.has(Telemetry.key) || built.mapUnsafe.has(Telemetry.key)
+  if (isProvided || !current.mapUnsafe.has(TracerKey)) return referenceOf(built, current, Telemetry)
+  standard ??= make()
+  return standard
+}
+
 /** What the host of the kernel, or of this run, adds around its steps. */
 const extensionsOf = (built: Built, current: Context.Context<never>) => ({
   hooks: referenceOf(built, current, Hooks),
@@ -149,13 +180,6 @@ const soundStop = (stop: CommonOptions["stop"]): Environment["stop"] =>
         }
       }
 
-/** Runs an effect under the limits of a kernel, unless the running fiber has limits of its own. */
-export const limited = <A, E, R>(
-  built: Context.Context<never>,
-  effect: Effect.Effect<A, E, R>
-): Effect.Effect<A, E, R> =>
-  Effect.contextWith((current: Context.Context<R>) => Effect.provideService(effect, Limits, limitsOf(built, current)))
-
 /** Limits set on a kernel do not leak into kernels started by its skills: these see a copy that does not count. */
 const limitsOf = (built: Context.Context<never>, current: Context.Context<never>): Limits => {
   const here: Limits | undefined = current.mapUnsafe.get(Limits.key)
@@ -175,5 +199,6 @@ const copies = new WeakMap<Limits, Limits>()
 
 const lent = new WeakSet<Limits>()
 
-/** A random run id. */
-export const newRunId = (random: Random.Random): string => `run_${randomId(random, 3)}`
+const kernels = new WeakMap<object, Built>()
+
+let standard: TelemetryShape | undefined

@@ -1,21 +1,28 @@
 /**
- * Starts a new run: stores it, then drives it to its end or queues it for a worker.
+ * Starts a new run: stores it, then drives it to its end or queues it for a worker, now or at the times of a cron
+ * expression.
  */
 
+import * as Clock from "effect/Clock"
+import * as Cron from "effect/Cron"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as Schedule from "effect/Schedule"
 import type { Content } from "../../Content.ts"
-import type { RunError } from "../../KernelError.ts"
-import type { Message } from "../../Message.ts"
+import { ConfigInvalid, type RunError } from "../../KernelError.ts"
 import * as Messages from "../../Message.ts"
+import type { Message } from "../../Message.ts"
 import type { RunRecord, RunResult } from "../../RunState.ts"
 import type { JsonObject } from "../base/json.ts"
-import { advance } from "../state/advance.ts"
+import { flat } from "../base/text.ts"
 import { ownContext } from "../loop/askHooks.ts"
+import { drive } from "../loop/loop.ts"
+import { conclude } from "../run/conclude.ts"
+import { type DriveError, type EndError, type Environment, type Run, makeRun, now } from "../run/run.ts"
+import { advance } from "../state/advance.ts"
 import { tellOffer } from "../store/offers.ts"
 import type { AppendError } from "../store/storeGuard.ts"
-import { conclude } from "../run/conclude.ts"
-import { drive } from "../loop/loop.ts"
-import { type DriveError, type EndError, type Environment, type Run, makeRun, now } from "../run/run.ts"
 import { offer } from "./queue.ts"
 
 /** Identity and input of a new run. */
@@ -106,3 +113,56 @@ export const traced = <A extends Pick<RunResult<unknown>, "usage" | "turns" | "c
     ...(isPriced || costUsd > 0 ? { costUsd } : {})
   }))
 }
+
+/** When runs start. */
+export interface Times {
+  readonly name: string
+  readonly cron: string
+  readonly timeZone?: string | undefined
+  readonly late?: Duration.Input | undefined
+}
+
+/**
+ * Calls `submit` at each time, with an id that is the same in every process: a store takes one run of an id. A store that
+ * fails is tried again, until the time is late.
+ */
+export const schedule = <E extends { readonly _tag: string; readonly message: string }, R>(
+  times: Times,
+  submit: (runId: string) => Effect.Effect<unknown, E, R>
+): Effect.Effect<never, E | ConfigInvalid, R> =>
+  Effect.gen(function* () {
+    const parsed = Cron.parse(times.cron, times.timeZone)
+    if (Result.isFailure(parsed)) return yield* new ConfigInvalid({ path: "cron", reason: parsed.failure.message })
+    const late = Duration.toMillis(times.late ?? "1 minute")
+    let after = (yield* Clock.currentTimeMillis) - late
+    for (;;) {
+      const at = Cron.next(parsed.success, new Date(after)).getTime()
+      yield* until(at)
+      const runId = `${times.name}@${new Date(at).toISOString()}`
+      yield* submit(runId).pipe(
+        Effect.tapError((error) =>
+          error._tag === "StoreError"
+            ? Effect.logWarning(`run ${flat(runId)} was not submitted`, error.message)
+            : Effect.void
+        ),
+        Effect.retry({
+          while: ({ _tag }) => _tag === "StoreError",
+          schedule: Schedule.upTo(Schedule.spaced("5 seconds"), { duration: late })
+        }),
+        // Another process submitted it, or it is too late for it.
+        Effect.catchIf(
+          ({ _tag }) => _tag === "RunExists" || _tag === "StoreError",
+          () => Effect.void
+        )
+      )
+      after = Math.max(at, (yield* Clock.currentTimeMillis) - late)
+    }
+  })
+
+/** Waits until an instant of the clock, which may be set meanwhile. */
+const until = (at: number): Effect.Effect<void> =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) =>
+    now >= at ? Effect.void : Effect.andThen(Effect.sleep(Math.min(at - now, hour)), until(at))
+  )
+
+const hour = 3_600_000

@@ -1,15 +1,22 @@
 /**
- * What stands around a call: the middleware of the host, and the span of telemetry.
+ * What stands around a call: the middleware of the host, the span of telemetry, and the proof that this process still has
+ * the run. The revision and the lease in the store decide which process has it.
  */
 
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Calls from "../../Call.ts"
 import type { Call, CallResult } from "../../Call.ts"
+import { AgentCrashError, ConcurrentAppendError, RunBusy } from "../../KernelError.ts"
 import type { ToolEffect, ToolRun } from "../../Middleware.ts"
+import type { RunHead } from "../../RunStore.ts"
 import { extensionError, guarded } from "../base/foreignCode.ts"
-import { stepOf } from "../state/state.ts"
-import type { Run } from "../run/run.ts"
 import { shown } from "../run/publish.ts"
+import type { Run } from "../run/run.ts"
+import { stepOf } from "../state/state.ts"
+import type { FlushError } from "../store/storeGuard.ts"
 import type { Target } from "../target/targets.ts"
+import { flushed } from "./commit.ts"
 
 /** Runs a call through the middleware, the first one outermost. */
 export const throughMiddleware = (
@@ -45,3 +52,59 @@ export const traced = <A, E>(
     : run.telemetry.tool(perform, { name, kind, callId, effects, input: () => shown(run, input) }, (output) => ({
         output: () => shown(run, output)
       }))
+
+/**
+ * Stores what is pending, and fails unless this process has the run and all runs above it: the last record of each in the
+ * store is its own, no other worker holds one, and the host of the root run proves its lease.
+ */
+export const proveOwnership = (run: Run): Effect.Effect<void, FlushError | RunBusy> => {
+  const { parent } = run
+  const proven = flushed(
+    run,
+    Effect.flatMap(
+      Effect.suspend(() => run.store.head(run.state.runId)),
+      (head) => isOwn(run, Option.getOrUndefined(head))
+    )
+  )
+  return parent === undefined ? proven : Effect.andThen(proveOwnership(parent), proven)
+}
+
+/**
+ * Proves ownership right before a `write` call is entered. Returns the result of a call that is not entered: of a process
+ * that lost the run, nothing is stored after that. A call is not entered either when the store cannot tell.
+ */
+export const unlessLost = (run: Run, call: Call): Effect.Effect<CallResult | undefined> =>
+  Effect.matchEffect(proveOwnership(run), {
+    onSuccess: () => Effect.sync(() => ifOver(run, call)),
+    onFailure: (error) =>
+      Effect.sync(() => {
+        if (error._tag === "StoreError") return refused(call, error)
+        return lose(run, call)
+      })
+  })
+
+/** The same by the clock of this process alone, at once: it may have been stopped since it asked the store. */
+export const ifOver = (run: Run, call: Call): CallResult | undefined =>
+  run.stop?.()?._tag === "AgentCrashError" ? lose(run, call) : undefined
+
+const isOwn = (run: Run, head: RunHead | undefined): Effect.Effect<void, FlushError | RunBusy> => {
+  const { revision, runId } = run.state
+  const expectedSeq = revision - run.records.length
+  if (head?.revision !== expectedSeq) {
+    return Effect.fail(new ConcurrentAppendError({ runId, expectedSeq, actualSeq: head?.revision ?? 0 }))
+  }
+  const { lease } = head
+  if (lease?.isLive === true && lease.workerId !== run.holder) {
+    return Effect.fail(new RunBusy({ runId, workerId: lease.workerId, expiresAt: lease.expiresAt }))
+  }
+  return run.parent === undefined && run.prove !== undefined ? run.prove(head) : Effect.void
+}
+
+const lose = (run: Run, call: Call): CallResult => {
+  const lost = new AgentCrashError({ runId: run.state.runId, agentId: run.agent.name })
+  run.failed = lost
+  return refused(call, lost)
+}
+
+const refused = (call: Call, { _tag, message }: Pick<AgentCrashError, "message"> & { readonly _tag: string }) =>
+  Calls.failed(call, Calls.error(_tag, `The call was not started: ${message}`))

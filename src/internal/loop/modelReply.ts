@@ -1,24 +1,28 @@
 /**
- * A whole reply of a model: whether it counts, and the events that it becomes.
+ * A whole reply of a model: whether it counts or is asked for again, what it used, its media, and the events that it
+ * becomes.
  */
 
 import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Contents from "../../Content.ts"
 import type { Reply } from "../../Dialect.ts"
 import { ProviderError } from "../../KernelError.ts"
 import type { ModelCall } from "../../Middleware.ts"
 import type { StreamPart } from "../../StreamPart.ts"
-import type { Usage } from "../../Usage.ts"
+import * as Usage from "../../Usage.ts"
 import { freeze } from "../base/snapshot.ts"
-import type { Draft, LiveEvent } from "../run/publish.ts"
-import { isEmpty } from "./intent.ts"
+import { estimate } from "../prompt/tokenEstimate.ts"
 import type { Intent } from "../reply/meaning.ts"
-import type { ReplyError } from "../run/run.ts"
+import { type Draft, type LiveEvent, emit } from "../run/publish.ts"
+import { type MediaError, type ReplyError, type Run, carry, openTurn } from "../run/run.ts"
+import { isEmpty } from "./intent.ts"
 
 /** A reply, the call it answers, and what it used. */
 export interface ModelReply {
   readonly reply: Reply
   readonly call: ModelCall
-  readonly usage: Usage | null
+  readonly usage: Usage.Usage | null
   readonly costUsd: number
   readonly latencyMs: number
   /** The parts as the provider sent them. Empty without a hook that wants them. */
@@ -75,3 +79,55 @@ export const replyEvents = ({ latencyMs, reply, usage }: ModelReply, meaning: In
   const finishReason = reply.finish?.reason ?? "unknown"
   return [{ type: "block_unclosed", blockType, name, content, finishReason }, response, ...meaning.facts]
 }
+
+/** Returns whether a middleware wants a new reply in place of this one. The first that does decides, after its wait. */
+export const wantsRestart = (run: Run, cause: Cause.Cause<unknown>): Effect.Effect<boolean> => {
+  const error = cause.reasons.find(Cause.isFailReason)?.error
+  const asked = run.middleware.flatMap(({ restartReply }) => (restartReply === undefined ? [] : [restartReply]))
+  if (asked.length === 0 || !(error instanceof ProviderError)) return Effect.succeed(false)
+  const failure = { error, attempt: openTurn(run).attempt }
+  return run.restore(firstOf(asked.map((restart) => restart(failure))))
+}
+
+/** Stores the media of a reply and emits an event for each. A reply without media, or one that does not count, is returned as it is. */
+export const keepMedia = (run: Run, reply: ModelReply): Effect.Effect<ModelReply, MediaError> => {
+  const { content } = reply.reply
+  if (reply.refused !== undefined || !content.some(Contents.isMedia)) return Effect.succeed(reply)
+  return run.media.admit(content).pipe(
+    Effect.tapError(() =>
+      Effect.sync(() => {
+        if (reply.usage !== null) carry(run, { spent: { usage: reply.usage, costUsd: reply.costUsd } })
+      })
+    ),
+    Effect.map((kept) => {
+      for (const part of kept) {
+        if (!Contents.isMedia(part) || part.fileId === undefined) continue
+        emit(run, { type: "media_made", kind: part.type, fileId: part.fileId, mediaType: part.mediaType ?? null })
+      }
+      return { ...reply, reply: { ...reply.reply, content: kept } }
+    })
+  )
+}
+
+/**
+ * Returns the usage of a reply that was cut: by an interruption, a lost connection, or a reader that stopped. Null if its
+ * vendor reported nothing.
+ *
+ * Vendors charge for such a reply. Some report the prompt before the first word: then it counts, with the output that
+ * arrived, about, and the usage is marked partial. Nothing is known of a reply whose vendor reports only at the end.
+ */
+export const cutUsage = (reply: Reply): Usage.Usage | null => {
+  const { content, reported } = reply
+  if (reported === undefined) return null
+  const { inputTokens, outputTokens } = reported
+  const arrived = !hasBegun(reply) ? 0 : estimate({ role: "assistant", content })
+  const total = Math.max(arrived, outputTokens.total ?? 0)
+  const usage = Usage.fromAi({ inputTokens, outputTokens: { ...outputTokens, total } })
+  return usage === undefined ? null : { ...usage, partial: true }
+}
+
+const firstOf = (answers: ReadonlyArray<Effect.Effect<boolean>>): Effect.Effect<boolean> =>
+  answers.reduceRight<Effect.Effect<boolean>>(
+    (rest, answer) => Effect.flatMap(answer, (isWanted) => (isWanted ? Effect.succeed(true) : rest)),
+    Effect.succeed(false)
+  )

@@ -1,5 +1,5 @@
 /**
- * Keeps the deadlines of questions for a worker without a cluster.
+ * Declines questions that nobody answered in time, and keeps their deadlines for a worker without a cluster.
  *
  * The head of a waiting run has its deadline, so no store keeps an index of them. A worker goes through the waiting runs
  * a page at a time, whoever asked and whenever, and one timer waits for the nearest deadline among those it found. Of
@@ -10,13 +10,24 @@ import * as Clock from "effect/Clock"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type { RunPaused } from "../../KernelError.ts"
-import type { RunHead } from "../../RunStore.ts"
+import * as Schema from "effect/Schema"
+import type {
+  ApprovalNotFound,
+  ConcurrentAppendError,
+  RunBusy,
+  RunCancelled,
+  RunNotFound,
+  RunPaused,
+  StoreError
+} from "../../KernelError.ts"
+import type { RunHead, RunStoreShape } from "../../RunStore.ts"
 import { passedOver } from "../base/foreignCode.ts"
+import type { Json } from "../base/json.ts"
 import { flat } from "../base/text.ts"
-import * as Due from "./dueRuns.ts"
-import { answerBy, deadlineOf, declineLate, type Decliner } from "./expiry.ts"
+import { answer, questions } from "../kernel/queue.ts"
 import * as Pages from "./runPages.ts"
+import { dueRuns, nextDue, setDue } from "./runPages.ts"
+import type { Holder } from "./lease.ts"
 
 /** The deadlines that a worker knows. */
 export interface Deadlines {
@@ -30,17 +41,14 @@ export interface Deadlines {
   readonly keep: Effect.Effect<never>
 }
 
-/** How many waiting runs are read at once: a worker comes to a new question among ten thousand in two minutes. */
-const pageSize = 1_000
-
 /** Creates the deadlines of a worker, which declines questions to runs of its agents alone. */
 export const make = (decliner: Decliner): Deadlines => {
   const { agents, soon, store } = decliner
-  const due = Due.make()
+  const due = dueRuns()
   const consider = Effect.fnUntraced(function* (head: RunHead) {
     const until = answerBy(head)
     if (until === undefined || !agents.has(head.agent) || head.lease?.isLive === true) return
-    if (until > (yield* Clock.currentTimeMillis)) return Due.set(due, head, until)
+    if (until > (yield* Clock.currentTimeMillis)) return setDue(due, head, until)
     yield* declineLate(decliner, head)
   })
   const pages = Pages.make(["waiting"], {
@@ -58,10 +66,68 @@ export const make = (decliner: Decliner): Deadlines => {
   return {
     paused: ({ metadata, runId }) => {
       const until = deadlineOf(metadata)
-      if (until !== undefined) Due.set(due, { runId, revision: 0 }, until)
+      if (until !== undefined) setDue(due, { runId, revision: 0 }, until)
     },
     lookAtAll: pages.all,
     watch: (interval) => Effect.andThen(pages.all, Effect.forever(Effect.andThen(Effect.sleep(interval), pages.next))),
-    keep: Effect.forever(Effect.flatMap(Due.next(due), declined))
+    keep: Effect.forever(Effect.flatMap(nextDue(due), declined))
   }
 }
+
+/** Returns when the first question of a pause has to be answered, in milliseconds since the epoch. */
+export const deadlineOf = (metadata: Json): number | undefined => {
+  const asked = Option.getOrUndefined(read(metadata))?.questions ?? []
+  const times = asked.flatMap(({ answerBy }) => answerBy ?? [])
+  return times.length === 0 ? undefined : Math.min(...times)
+}
+
+/** Returns when the first question of a waiting run has to be answered, in milliseconds since the epoch. */
+export const answerBy = ({ status }: Pick<RunHead, "status">): number | undefined =>
+  status.type === "waiting" ? deadlineOf(status.metadata) : undefined
+
+/** Declines questions to runs of some agents. */
+export interface Decliner extends Pick<Holder, "soon" | "store"> {
+  readonly agents: ReadonlyMap<string, unknown>
+}
+
+/** Declines the questions of a waiting run whose time is over. Returns whether it did, so that the run continues. */
+export const declineLate = Effect.fnUntraced(
+  function* ({ agents, soon, store }: Decliner, head: RunHead) {
+    const now = yield* Clock.currentTimeMillis
+    if ((answerBy(head) ?? Infinity) > now || !agents.has(head.agent)) return false
+    return yield* soon(expire(store, head))
+  },
+  Effect.catch((error) => Effect.as(Effect.logDebug("questions were not declined in time", error), false))
+)
+
+/** How many waiting runs are read at once: a worker comes to a new question among ten thousand in two minutes. */
+const pageSize = 1_000
+
+/** The questions of a waiting run, as its head has them. */
+const Waiting = Schema.Struct({
+  questions: Schema.Array(Schema.Struct({ answerBy: Schema.optionalKey(Schema.Finite) }))
+})
+
+const read = Schema.decodeUnknownOption(Waiting)
+
+/**
+ * Declines the questions of a run whose time is over, and offers the run to workers. Returns whether there were any. Fails
+ * for a run that has moved since its head was read.
+ */
+const expire = Effect.fnUntraced(function* (
+  store: RunStoreShape,
+  { revision, runId }: RunHead
+): Effect.fn.Return<
+  boolean,
+  ApprovalNotFound | ConcurrentAppendError | RunBusy | RunCancelled | RunNotFound | StoreError
+> {
+  const now = yield* Clock.currentTimeMillis
+  const open = yield* questions(store, runId)
+  const late = open.filter(({ answerBy = Infinity }) => answerBy <= now)
+  if (late.length === 0) return false
+  const declined = late.map(({ callId }) => ({ callId, approved: false, reason, by: "deadline" }))
+  yield* answer(store, runId, declined, { revision })
+  return true
+})
+
+const reason = "Nobody answered in time."

@@ -1,12 +1,14 @@
 /**
- * Goes through the runs of a store a page at a time.
+ * Which runs of a store a worker looks at: all of them a page at a time, and those that it looks at again at a time.
  *
  * A query reads one page, the oldest first, and the query after the next continues from there; the one in between reads
- * the newest. So thousands of runs that cannot be claimed neither cost much nor hide a new one.
+ * the newest. So thousands of runs that cannot be claimed neither cost much nor hide a new one. One timer waits for the
+ * nearest time, however many runs have one.
  */
 
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Latch from "effect/Latch"
 import * as Semaphore from "effect/Semaphore"
 import type { RunHead, RunStatus, RunStoreShape, StoreError } from "../../RunStore.ts"
 import { passedOver } from "../base/foreignCode.ts"
@@ -75,4 +77,61 @@ export const make = (status: ReadonlyArray<RunStatus["type"]>, looking: Looking)
   }
 }
 
+/** Runs by their ids, each with the time at which it is looked at again. */
+export interface DueRuns {
+  readonly times: Map<string, Time>
+  /** Opened when a run is added. */
+  readonly added: Latch.Latch
+}
+
+/** A time in milliseconds since the epoch, for a run at this revision. */
+export interface Time {
+  readonly revision: number
+  readonly until: number
+}
+
+/** Creates an empty list of runs to look at again. */
+export const dueRuns = (): DueRuns => ({ times: new Map(), added: Latch.makeUnsafe() })
+
+/** Notes the time of a run. Among very many runs, those whose time is furthest are forgotten. */
+export const setDue = (
+  { added, times }: DueRuns,
+  { revision, runId }: Pick<RunHead, "revision" | "runId">,
+  until: number
+): void => {
+  times.set(runId, { revision, until })
+  added.openUnsafe()
+  if (times.size < 2 * most) return
+  const furthest = [...times].sort(([, a], [, b]) => b.until - a.until).slice(0, times.size - most)
+  for (const [forgotten] of furthest) times.delete(forgotten)
+}
+
+/** Waits until the time of a run has come, and forgets the run. */
+export const nextDue = Effect.fnUntraced(function* ({ added, times }: DueRuns): Effect.fn.Return<string> {
+  for (;;) {
+    added.closeUnsafe()
+    const nearest = nearestOf(times)
+    if (nearest === undefined) {
+      yield* added.await
+      continue
+    }
+    const wait = Math.max(0, nearest.until - (yield* Clock.currentTimeMillis))
+    const isDue = yield* Effect.raceFirst(Effect.as(Effect.sleep(wait), true), Effect.as(added.await, false))
+    if (!isDue) continue
+    times.delete(nearest.runId)
+    return nearest.runId
+  }
+})
+
 const notLooked = passedOver("a worker could not look for runs")
+
+const most = 10_000
+
+/** The run whose time comes first. Some have no end to wait for. */
+const nearestOf = (times: DueRuns["times"]): { readonly runId: string; readonly until: number } | undefined => {
+  let nearest: { readonly runId: string; readonly until: number } | undefined
+  for (const [runId, { until }] of times) {
+    if (until < (nearest?.until ?? Infinity)) nearest = { runId, until }
+  }
+  return nearest
+}

@@ -23,16 +23,15 @@ import { type RunHead, RunStore, StoreError } from "../../RunStore.ts"
 import { leaseDefault, type Options, problem, type Runnable, type TakeUpError } from "./workerOptions.ts"
 import { isOverdue } from "../run/deadline.ts"
 import * as Deadlines from "./deadlines.ts"
-import * as Due from "./dueRuns.ts"
-import { giveUp } from "./giveUp.ts"
+import * as Pages from "./runPages.ts"
+import { type DueRuns, dueRuns, nextDue, setDue } from "./runPages.ts"
+import { giveUp, isPassing, patience, tasksOf } from "./retries.ts"
 import { giveBack, type Held, type Holder, isTaken, letGo, now, proves, renew } from "./lease.ts"
 import { emitted, onOffer, tellOffer } from "../store/offers.ts"
 import { causeText, inTime, messageOf, passedOver, tagOf } from "../base/foreignCode.ts"
 import { flat, logText } from "../base/text.ts"
-import { isPassing, patience, tasksOf } from "./pollBackoff.ts"
 import { randomId } from "../words/ids.ts"
 import { monotonic } from "../base/time.ts"
-import * as Pages from "./runPages.ts"
 
 /** What a worker can be told to do. */
 export interface Worker {
@@ -73,7 +72,7 @@ interface Desk<R> extends Holder {
   /** The revisions of runs when they were claimed. A run that made no progress is left alone until another query. */
   readonly tried: Map<string, number>
   /** Runs that cannot be claimed, and until when they are left alone. */
-  readonly leftAlone: Due.DueRuns
+  readonly leftAlone: DueRuns
   readonly deadlines: Deadlines.Deadlines
   /** Opened when a worker that passed runs over has a free place. */
   readonly freed: Latch.Latch
@@ -138,7 +137,7 @@ export const make = Effect.fnUntraced(function* <R>(
     look: paging(look),
     freed,
     lookOn: paging(lookOn),
-    due: Effect.flatMap(Due.next(desk.leftAlone), take),
+    due: Effect.flatMap(nextDue(desk.leftAlone), take),
     deadlines: desk.deadlines,
     offered: Stream.runForEach(offersOf(desk.store), take).pipe(Effect.andThen(Effect.never)),
     pollInterval: desk.store.offers === undefined ? "1 second" : "5 seconds",
@@ -200,7 +199,7 @@ const deskOf = Effect.fnUntraced(function* <R>(
     cleanUpTimeout,
     active: new Map(),
     tried: new Map(),
-    leftAlone: Due.make(),
+    leftAlone: dueRuns(),
     deadlines: Deadlines.make({ ...holder, agents }),
     freed: Latch.makeUnsafe(),
     one: Semaphore.makeUnsafe(1),
@@ -231,10 +230,10 @@ const consider = Effect.fnUntraced(function* <R>(desk: Desk<R>, head: RunHead, n
   if (patient._tag === "Moved") return
   if (patient._tag === "Exhausted") return yield* abandon(desk, head, agent, patient.attempts, now)
   const until = head.updatedAt + patient.millis
-  if (patient.millis > 0 && until > now) return Due.set(leftAlone, head, until)
+  if (patient.millis > 0 && until > now) return setDue(leftAlone, head, until)
   const { deadline } = agent.budget
   if (deadline !== undefined && (yield* isOverdue(store, head, Duration.toMillis(deadline)))) {
-    return Due.set(leftAlone, head, Infinity)
+    return setDue(leftAlone, head, Infinity)
   }
   yield* claim(desk, head, agent)
 })
@@ -248,11 +247,11 @@ const abandon = Effect.fnUntraced(function* <R>(
   now: number
 ) {
   const { runId, status } = head
-  Due.set(desk.leftAlone, head, Infinity)
+  setDue(desk.leftAlone, head, Infinity)
   if (status.type === "failed") return
   const exit = yield* Effect.exit(giveUp(desk, head, attempts))
   if (Exit.isFailure(exit)) {
-    Due.set(desk.leftAlone, head, now + refusedMs)
+    setDue(desk.leftAlone, head, now + refusedMs)
     return isTaken(exit.cause) ? undefined : yield* passedOver(`a worker could not fail run ${flat(runId)}`)(exit.cause)
   }
   const end = Exit.fail(new AgentCrashError({ runId, agentId: agent.name }))
@@ -339,7 +338,7 @@ const takeUp = <R>(
 
 /** Leaves a run alone for a while. */
 const refuse = <R>(desk: Desk<R>, head: RunHead): Effect.Effect<void> =>
-  Effect.map(Clock.currentTimeMillis, (now) => Due.set(desk.leftAlone, head, now + refusedMs))
+  Effect.map(Clock.currentTimeMillis, (now) => setDue(desk.leftAlone, head, now + refusedMs))
 
 /** How long a run is left alone if `Options.resume` failed for it. */
 const refusedMs = 30_000

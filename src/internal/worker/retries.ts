@@ -1,15 +1,24 @@
 /**
- * When a run that crashed or failed may be claimed again, and how often.
+ * When a run that crashed or failed may be claimed again, how often, and how it ends after too many crashes without
+ * progress.
  */
 
+import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
-import type { Phase, RunRecord } from "../../RunState.ts"
+import type { ConcurrentAppendError, RunBusy, RunExists, RunNotFound } from "../../KernelError.ts"
+import { type Phase, type RunRecord, advance } from "../../RunState.ts"
 import type { RunHead, RunStore, StoreError } from "../../RunStore.ts"
 import { passing } from "../base/failedCall.ts"
+import { flat } from "../base/text.ts"
+import { scoped } from "../run/publish.ts"
+import { stepOf } from "../state/state.ts"
+import { randomId } from "../words/ids.ts"
+import { type Holder, giveBack } from "./lease.ts"
 
 /**
  * Whether a run may be claimed: after a wait, in milliseconds from its last record; no more, after this many attempts;
@@ -56,6 +65,36 @@ export const patience = Effect.fnUntraced(function* (
   return { _tag: "Wait", millis }
 })
 
+/** The tasks below a run while it waits for its calls. At other times none of them is active. */
+export const tasksOf = (store: RunStore["Service"], head: RunHead): Effect.Effect<ReadonlyArray<RunHead>, StoreError> =>
+  calling.has(head.status.phase)
+    ? Effect.map(store.list({ rootRunId: head.runId }), (tree) => tree.filter(({ runId }) => runId !== head.runId))
+    : Effect.succeed([])
+
+/** Whether a run failed while a worker had it, for a reason that may pass. */
+export const isPassing = ({ lease, status }: RunHead): boolean =>
+  lease !== undefined &&
+  status.type === "failed" &&
+  status.error.tag === "ProviderError" &&
+  passing.has(status.error.fields?.["reason"]) &&
+  status.error.fields?.["shouldRetry"] !== false
+
+/**
+ * Fails a run after too many attempts, without its agent and its hooks: they could crash the process again. Does
+ * nothing if the run has changed since its head was read.
+ */
+export const giveUp = Effect.fnUntraced(function* (
+  holder: Holder,
+  head: RunHead,
+  attempts: number
+): Effect.fn.Return<void, RunBusy | RunNotFound | RunExists | ConcurrentAppendError | StoreError> {
+  const { leaseMs, soon, store, workerId } = holder
+  const { runId } = head
+  yield* soon(store.acquire(runId, { workerId, lease: leaseMs, seen: head }))
+  yield* Effect.ensuring(soon(fail(holder, head, attempts)), Effect.ignore(giveBack(holder, runId)))
+  yield* Effect.logError(`run ${flat(runId)} failed: ${reasonOf(attempts)}`)
+}, Effect.uninterruptible)
+
 /** When one of these runs last made progress. */
 const lastProgress = Effect.fnUntraced(function* (
   store: RunStore["Service"],
@@ -70,25 +109,11 @@ const lastProgress = Effect.fnUntraced(function* (
   return last
 })
 
-/** The tasks below a run while it waits for its calls. At other times none of them is active. */
-export const tasksOf = (store: RunStore["Service"], head: RunHead): Effect.Effect<ReadonlyArray<RunHead>, StoreError> =>
-  calling.has(head.status.phase)
-    ? Effect.map(store.list({ rootRunId: head.runId }), (tree) => tree.filter(({ runId }) => runId !== head.runId))
-    : Effect.succeed([])
-
 const calling: ReadonlySet<Phase> = new Set<Phase>(["tool_calls_started", "tool_call_started", "tool_call_completed"])
 
 /** The last records of a run. */
 const recent = (store: RunStore["Service"], head: RunHead): Effect.Effect<ReadonlyArray<RunRecord>, StoreError> =>
   Stream.runCollect(store.read(head.runId, Math.max(0, head.revision - 64)))
-
-/** Whether a run failed while a worker had it, for a reason that may pass. */
-export const isPassing = ({ lease, status }: RunHead): boolean =>
-  lease !== undefined &&
-  status.type === "failed" &&
-  status.error.tag === "ProviderError" &&
-  passing.has(status.error.fields?.["reason"]) &&
-  status.error.fields?.["shouldRetry"] !== false
 
 /** Whether a record is progress: work that need not be repeated. */
 const isProgress = (record: RunRecord): boolean => record.events.some((event) => progress.has(event.type))
@@ -98,3 +123,23 @@ const progress: ReadonlySet<string> = new Set(["model_completed", "tool_call_com
 /** Whether a run paused, so that no worker continues it. A waiting task pauses again in each life of its root. */
 const isPause = (record: RunRecord): boolean =>
   record.events.some((event) => event.type === "paused" || event.type === "run_cancelled")
+
+const fail = Effect.fnUntraced(function* ({ store, workerId }: Holder, { revision, runId }: RunHead, attempts: number) {
+  const state = Option.getOrUndefined(yield* store.load(runId))
+  if (state?.revision !== revision) return
+  const at = yield* Clock.currentTimeMillis
+  const error = { tag: "AgentCrashError", message: reasonOf(attempts), fields: { runId, attempts } }
+  const record: RunRecord = {
+    runId,
+    revision: revision + 1,
+    op: "phase",
+    events: [scoped(state, stepOf(state), at, { type: "run_failed", error })],
+    delta: {},
+    createdAt: at,
+    workerId: `${workerId}#${randomId(yield* Random.Random)}`
+  }
+  yield* store.append([record], advance(state, record))
+})
+
+const reasonOf = (attempts: number): string =>
+  `its worker crashed or lost it ${attempts} times without progress, so no worker tries it again`
