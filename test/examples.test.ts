@@ -5,6 +5,7 @@ import { afterEach, assert, describe, it, vi } from "@effect/vitest"
 import { spawnSync } from "node:child_process"
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
+import { isLong } from "./support/longRun.ts"
 
 const root = join(import.meta.dirname, "..")
 const folder = join(root, "examples")
@@ -39,11 +40,14 @@ describe("examples", () => {
     assert.strictEqual(printed.join("\n"), promised(file))
   })
 
-  it("run in plain Node.js from a clone without a build", () => {
-    const args = ["--conditions=kernai-source", "examples/01-hello.ts"]
-    const { status, stderr, stdout } = spawnSync(process.execPath, args, { cwd: root, encoding: "utf8" })
-    assert.strictEqual(stderr, "")
-    assert.strictEqual(status, 0)
-    assert.strictEqual(stdout.trimEnd(), promised("01-hello.ts"))
-  })
+  // `npm test` runs the samples of the documentation so.
+  if (isLong) {
+    it("run in plain Node.js from a clone without a build", () => {
+      const args = ["--conditions=kernai-source", "examples/01-hello.ts"]
+      const { status, stderr, stdout } = spawnSync(process.execPath, args, { cwd: root, encoding: "utf8" })
+      assert.strictEqual(stderr, "")
+      assert.strictEqual(status, 0)
+      assert.strictEqual(stdout.trimEnd(), promised("01-hello.ts"))
+    })
+  }
 })

@@ -2,6 +2,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { ByteSize, Effect, FileSystem, Path, PlatformError } from "effect"
 import { SkillPack, SkillPackStore } from "kernai/file"
+import { writeFileSync } from "node:fs"
 
 const manifest = (name: string, body = "# Body\n") => `---\nname: ${name}\ndescription: Does ${name}.\n---\n${body}`
 
@@ -234,8 +235,7 @@ describe("SkillPackStore", () => {
         const { fs, base, open, path, write } = yield* setUp
         yield* write("r/s/SKILL.md", manifest("s"))
         yield* fs.makeDirectory(path.join(base, "r/s/assets"), { recursive: true })
-        for (let index = 0; index < 1_100; index++)
-          yield* fs.writeFileString(path.join(base, `r/s/assets/${index}`), "")
+        for (let index = 0; index < 1_100; index++) writeFileSync(path.join(base, `r/s/assets/${index}`), "")
         const packs = yield* open("r")
         const all = Array.from({ length: 1_100 }, (_, index) => `assets/${index}`)
         assert.deepStrictEqual((yield* packs.load("s")).files.assets, all.toSorted().slice(0, 1_000))

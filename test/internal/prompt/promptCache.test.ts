@@ -82,7 +82,7 @@ const conversation = (seed: number) => {
 }
 
 describe("the forecast of what a vendor reads from its cache", () => {
-  const conversations = times(1_000, 100)
+  const conversations = times(1_000, 40)
   it(
     `is what a vendor reads, in ${conversations.toLocaleString("en")} random conversations`,
     { timeout: 180_000 },
