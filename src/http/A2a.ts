@@ -1,8 +1,8 @@
 /**
- * An agent as a server of the A2A protocol 1.0, over JSON-RPC, which also answers clients of version 0.3.
+ * Serves an agent over the A2A protocol 1.0 with JSON-RPC, also to clients of version 0.3.
  *
  * A task is a run, and its context a conversation: a message in the context of an earlier one continues it. A task that
- * waits for a person is in state `INPUT_REQUIRED`, and a message to it answers.
+ * waits for a person is in state `INPUT_REQUIRED`, and a message to the task is the answer.
  *
  * @since 0.2.0
  */
@@ -28,7 +28,7 @@ import * as Sse from "./internal/sse.ts"
 import { type CallerRuns, ServedRuns } from "./ServedRuns.ts"
 
 /**
- * Where the routes are, and what the agent card says.
+ * Options of the routes and the agent card.
  *
  * @category models
  * @since 0.2.0
@@ -36,7 +36,7 @@ import { type CallerRuns, ServedRuns } from "./ServedRuns.ts"
 export interface Options {
   /** The path of the JSON-RPC route. Default: `/a2a`. */
   readonly path?: `/${string}` | undefined
-  /** The path of the agent card, which everybody may read. Default: `/.well-known/agent-card.json`. */
+  /** The path of the agent card, which is public. Default: `/.well-known/agent-card.json`. */
   readonly cardPath?: `/${string}` | undefined
   /** The agent that works on the tasks. Default: the first agent of the server. */
   readonly agent?: string | undefined
@@ -51,10 +51,10 @@ export interface Options {
  * `CancelTask` and `SubscribeToTask`. There are no push notifications.
  *
  * - The answer is the artifact `answer`. In a stream, the text of each turn replaces that of the turn before.
- * - A question is a data part `{ callId, name, input, reason }` of the status; a data part
- *   `{ approved, callId?, reason?, input? }` of a message to the task answers it.
- * - A client that leaves a stream stops nothing.
- * - A list shows the newest 1,000 tasks of the caller with this agent, those that changed last first. The history of a
+ * - A question is a data part `{ callId, name, input, reason }` of the status; a data part `{ approved, callId?,
+ *   reason?, input? }` of a message to the task answers it.
+ * - A client that leaves a stream does not stop the task.
+ * - A list shows the newest 1,000 tasks of the caller with this agent, most recently changed first. The history of a
  *   task holds the messages that its client sent.
  *
  * @example
@@ -87,7 +87,7 @@ const cardOf = (name: string, description: string, url: string): JsonObject => (
   description,
   version: "1.0.0",
   supportedInterfaces: ["1.0", "0.3"].map((protocolVersion) => ({ url, protocolBinding: "JSONRPC", protocolVersion })),
-  // Clients of version 0.3 look here.
+  // For clients of version 0.3.
   protocolVersion: "0.3.0",
   url,
   preferredTransport: "JSONRPC",
@@ -102,7 +102,7 @@ const respond = (runs: CallerRuns, agent: string) =>
     const rpc = callOf(yield* Routes.body(Rpc))
     const { headers } = yield* HttpServerRequest.HttpServerRequest
     const version = headers["a2a-version"] ?? ""
-    // Methods have other names in the other version, so a client without the header is understood, too.
+    // The method names differ between versions, so a client without the header is also understood.
     if (version !== "" && !version.startsWith(rpc.version === "1.0" ? "1." : "0.3")) {
       const message = "This server speaks versions 1.0 and 0.3, each with its own methods."
       return Replies.json(Replies.refusalOf(rpc, { code: -32009, message }))
@@ -153,7 +153,7 @@ const called = Effect.fnUntraced(function* (
   }
 })
 
-/** The task as it stands, and then what happens to it. */
+/** Sends the current task, then its updates. */
 const streamed = Effect.fnUntraced(function* (
   runs: CallerRuns,
   rpc: Call,

@@ -1,9 +1,9 @@
 /**
- * Agents of other services, over the A2A protocol 1.0 or 0.3 and JSON-RPC.
+ * Calls agents of other services over the A2A protocol 1.0 or 0.3 with JSON-RPC.
  *
- * A message begins a task, or continues one that waits for input. A stream that breaks is opened again, so that no part
- * of an answer is lost. Requests follow no redirect, and the address in an agent's card must be of the card's origin:
- * credentials reach no other server. Addresses of files are shown and never fetched.
+ * A message begins a task, or continues one that waits for input. A stream that breaks is reopened, so that no part of
+ * an answer is lost. Requests follow no redirects, and the address in an agent's card must be of the card's origin, so
+ * that credentials reach no other server. Addresses of files are shown and never fetched.
  *
  * @since 0.2.0
  */
@@ -30,7 +30,7 @@ import * as Wire from "./internal/a2aWire.ts"
 // ---------------------------------------------------------------- models
 
 /**
- * Where an agent is, and how it is asked.
+ * Options of a client.
  *
  * @category models
  * @since 0.2.0
@@ -42,16 +42,16 @@ export interface Options {
   readonly url: string
   /** Headers of every request, such as `authorization`. */
   readonly headers?: { readonly [name: string]: Redacted.Redacted } | undefined
-  /** Further origins that the address in the card may be of. They are sent the headers, too. */
+  /** Further origins that the address in the card may have. They receive the headers, too. */
   readonly origins?: ReadonlyArray<string> | undefined
   /** Time for `ask`. Default: `Limits.skillTimeout`. */
   readonly timeout?: Duration.Input | undefined
-  /** When a broken stream is opened again. Default: for about a minute, first after 100 milliseconds. */
+  /** The schedule for reopening a broken stream. Default: for about a minute, first after 100 milliseconds. */
   readonly reconnect?: Schedule.Schedule<unknown> | undefined
 }
 
 /**
- * An agent as its card describes it. The texts are the agent's own.
+ * An agent as described by its card. The texts come from the agent.
  *
  * @category models
  * @since 0.2.0
@@ -67,16 +67,16 @@ export type Card = Cards.Card
 export interface Message {
   /** A text, or texts, data and media. */
   readonly content: string | ReadonlyArray<Content>
-  /** The task that waits for this message. Default: a new one. */
+  /** The task that waits for this message. Default: a new task. */
   readonly taskId?: string | undefined
-  /** The conversation to continue. Default: a new one, or that of the task. */
+  /** The conversation to continue. Default: that of the task, or a new one. */
   readonly contextId?: string | undefined
-  /** The id of the message, by which an agent may recognize a repeated one. Default: a random one. */
+  /** The id of the message, by which an agent may recognize a repeated message. Default: random. */
   readonly messageId?: string | undefined
 }
 
 /**
- * How a task stands.
+ * The state of a task.
  *
  * @category models
  * @since 0.2.0
@@ -84,7 +84,7 @@ export interface Message {
 export type TaskState = Views.TaskState
 
 /**
- * A task as it stands. An agent that replies at once has none, and its reply is `completed`.
+ * The current state of a task. An agent that replies at once has no task, and its reply is `completed`.
  *
  * @category models
  * @since 0.2.0
@@ -95,9 +95,9 @@ export interface Task {
   readonly state: TaskState
   /** The message about the state: a question while it is `input_required`. */
   readonly message: ReadonlyArray<Content>
-  /** What the task made until now. */
+  /** The results of the task so far. */
   readonly content: ReadonlyArray<Content>
-  /** The same as one text. */
+  /** The results as one text. */
   readonly text: string
 }
 
@@ -109,19 +109,22 @@ export interface Task {
  */
 export interface A2aClient {
   readonly name: string
-  /** The card, which is fetched once. */
+  /** Returns the card, which is fetched once. */
   readonly card: Effect.Effect<Card, A2aError>
   /**
-   * Sends a message and waits until its task is completed or requires input. Fails with `not_completed` when the task
-   * ends otherwise. An interruption, and a timeout, cancel the task. `onChange` receives the task as it grows.
+   * Sends a message and waits until its task is completed or requires input. Fails with reason `not_completed` if the
+   * task ends otherwise. An interruption or a timeout cancels the task. `onChange` receives every update of the task.
    */
   readonly ask: (
     message: string | Message,
     options?: { readonly onChange?: ((task: Task) => Effect.Effect<void>) | undefined }
   ) => Effect.Effect<Task, A2aError>
-  /** Sends a message and emits its task as it grows, until it is at rest. Leaving the stream cancels nothing. */
+  /**
+   * Sends a message and emits its task after each update, until it is at rest. Leaving the stream does not cancel the
+   * task.
+   */
   readonly stream: (message: string | Message) => Stream.Stream<Task, A2aError>
-  /** Emits a task as it stands and as it grows, until it is at rest. */
+  /** Emits a task, then emits it again after each update, until it is at rest. */
   readonly follow: (taskId: string) => Stream.Stream<Task, A2aError>
   readonly task: (taskId: string) => Effect.Effect<Task, A2aError>
   readonly cancel: (taskId: string) => Effect.Effect<void, A2aError>
@@ -130,8 +133,8 @@ export interface A2aClient {
 // ---------------------------------------------------------------- constructors
 
 /**
- * Creates a client, which sends its requests by the `HttpClient` in context. Fails with `config` for an address or a
- * header that no request can have.
+ * Creates a client that sends its requests with the `HttpClient` in context. Fails with reason `config` for an invalid
+ * address or header.
  *
  * @example
  * const billing = yield* A2aClient.make({ url: "https://billing.example" })
@@ -171,7 +174,7 @@ export const make = Effect.fnUntraced(function* (
 })
 
 /**
- * Creates a client that sends its requests by `fetch`.
+ * Creates a client that sends its requests with `fetch`.
  *
  * @category constructors
  * @since 0.2.0
@@ -201,7 +204,7 @@ const taskOf = (view: Views.View): Task => {
   }
 }
 
-/** The task, unless it ended without an answer. */
+/** Returns the task, or fails if it ended without an answer. */
 const completed = (peer: Line.Peer, task: Task): Effect.Effect<Task, A2aError> => {
   if (task.state === "completed" || task.state === "input_required") return Effect.succeed(task)
   const said = Views.textOf(task.message)

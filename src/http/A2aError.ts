@@ -7,23 +7,23 @@
 import * as Data from "effect/Data"
 
 /**
- * An agent of another service cannot be reached, understood or used, or did not complete its task. The detail is a
- * sentence without secrets, which a model may read.
+ * Fails when an agent of another service cannot be reached, understood or used, or did not complete its task. The
+ * detail is a sentence without secrets, which a model may read.
  *
- * - `config`: its settings are wrong. `version`: it speaks no version or transport that this client speaks.
- * - `connect`: no request reached it. `disconnected`: the connection broke. `timeout`: it did not answer in time.
- * - `outcome_unknown`: the connection broke before it confirmed a message, which it may have received.
- * - `needs_sign_in`: it wants credentials, or others. `not_found`: it has no such task. `not_supported`: it does not do
- *   this, or not in this state of the task.
- * - `protocol`: it answered with something malformed. `limit_exceeded`: its answer is larger than a limit.
- * - `not_completed`: the task failed, was refused or was cancelled. `remote`: it answered with another error.
+ * - `config`: its settings are invalid. `version`: it supports no version or transport that this client supports.
+ * - `connect`: no request reached it. `disconnected`: the connection broke. `timeout`: it did not respond in time.
+ * - `outcome_unknown`: the connection broke before the agent confirmed a message, which it may have received.
+ * - `needs_sign_in`: it requires credentials, or other ones. `not_found`: it has no such task. `not_supported`: it does
+ *   not support this, or not in this state of the task.
+ * - `protocol`: its response is malformed. `limit_exceeded`: its response is larger than a limit.
+ * - `not_completed`: the task failed, was refused or was cancelled. `remote`: it responded with another error.
  * - `not_allowed`, `invalid_request`: a model may not send this request, or wrote it wrong.
  *
  * @category errors
  * @since 0.2.0
  */
 export class A2aError extends Data.TaggedError("A2aError")<{
-  /** The name by which this side knows the agent. */
+  /** The local name of the agent. */
   readonly agent: string
   readonly reason:
     | "config"

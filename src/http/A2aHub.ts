@@ -1,10 +1,10 @@
 /**
  * The agents of other services that an application uses, over the A2A protocol.
  *
- * Each agent becomes a skill of the registry, and the protocol block `a2a` reaches their tasks. An agent that is away
- * fails nothing: its skill says so when it is called, and its card is read again. When a task requires input, the run
- * pauses with the question, and the call continues the task with what a person replies. By the block, the model reads the
- * question, and a person confirms, changes or refuses the reply that it writes.
+ * Each agent becomes a skill of the registry, and the protocol block `a2a` reaches their tasks. An agent that is
+ * unavailable does not fail the layer: its skill fails when it is called, and its card is read again. When a task
+ * requires input, the run pauses with the question, and the call continues the task with the reply of a person. With
+ * the block, the model reads the question, and a person confirms, changes or rejects the reply that the model writes.
  *
  * @since 0.2.0
  */
@@ -35,40 +35,40 @@ import * as AgentSkill from "./internal/a2aSkill.ts"
  * @since 0.2.0
  */
 export interface AgentOptions extends Omit<A2aClient.Options, "name"> {
-  /** What the model is told the agent does. Default: what its card says, cut at `Limits.descriptionLength`. */
+  /** The description shown to the model. Default: that of its card, cut at `Limits.descriptionLength`. */
   readonly description?: string | undefined
-  /** What a message to the agent does; see `Skill`. Default: `write`. */
+  /** The side effects of a message to the agent (see `Skill`). Default: `write`. */
   readonly effects?: Effects | undefined
 }
 
 /**
- * The agents by name, and how models may use them.
+ * Options of a hub.
  *
  * @category models
  * @since 0.2.0
  */
 export interface Options {
-  /** A name has up to 60 letters, digits, `_` or `-`. */
+  /** The agents by name. A name has up to 60 letters, digits, `_` or `-`. */
   readonly agents: { readonly [name: string]: AgentOptions }
   /** Registers each agent as the skill `a2a_<name>`. Default: true. */
   readonly skills?: boolean | undefined
   /** Registers the protocol block `a2a`. Default: true. */
   readonly protocol?: boolean | undefined
-  /** Who replies to a task that requires input: a `person` of the run, or the `model` alone. Default: `person`. */
+  /** Whether a `person` of the run replies to a task that requires input, or the `model` alone. Default: `person`. */
   readonly replies?: "person" | "model" | undefined
 }
 
 /**
- * How an agent stands.
+ * The status of an agent.
  *
  * @category models
  * @since 0.2.0
  */
 export interface AgentStatus {
   readonly name: string
-  /** Undefined until the card was read. */
+  /** Undefined until the card has been read. */
   readonly card: A2aClient.Card | undefined
-  /** Why the card could not be read. */
+  /** The error of the last attempt to read the card. */
   readonly problem: A2aError | undefined
 }
 
@@ -83,7 +83,7 @@ export class A2aHub extends Context.Service<
   {
     /** The clients by the names of their agents. */
     readonly clients: ReadonlyMap<string, A2aClient.A2aClient>
-    /** The agents in the order in which they were given. */
+    /** Returns the status of the agents, in the order of `Options.agents`. */
     readonly status: Effect.Effect<ReadonlyArray<AgentStatus>>
   }
 >()("kernai/http/A2aHub") {}
@@ -91,11 +91,11 @@ export class A2aHub extends Context.Service<
 // ---------------------------------------------------------------- layers
 
 /**
- * Connects agents and registers them. Provide the layer to the kernel too: it holds the policy that asks a person before
- * a reply is sent.
+ * Connects agents and registers them. Provide the layer to the kernel too: it contains the policy that asks a person
+ * before a reply is sent.
  *
- * The layer is built when every card was read or `Limits.connectTimeout` is over. Fails with `config` for an address, a
- * header or a name that cannot be used.
+ * The layer is built when every card has been read or `Limits.connectTimeout` is over. Fails with reason `config` for
+ * an invalid address, header or name.
  *
  * @example
  * const Agents = A2aHub.layer({ agents: { billing: { url: "https://billing.example" } } })

@@ -3,8 +3,7 @@
  *
  * Every route asks `Access` for the caller of its request. A run belongs to the caller who started it, and no other
  * caller can find it. Without a layer of this module, only programs and pages of the same machine are admitted, as the
- * operator of the server. On a machine that others use too, `localToken` admits only those who know the token of this
- * start.
+ * operator of the server. On a shared machine, `localToken` admits only requests with the token of this start.
  *
  * @since 0.2.0
  */
@@ -28,9 +27,11 @@ import * as Secrets from "../internal/base/secrets.ts"
  * @since 0.2.0
  */
 export interface Caller {
-  /** Identifies the caller in run ids and answers: a user id, or the name of a program. At most 48 characters. */
+  /** Identifies the caller in run ids and answers: a user id, or the name of a program. 1 to 48 characters. */
   readonly id: string
-  /** An operator sees and answers every run, and events with the agents' instructions. Default: false. */
+  /**
+   * True for an operator, who sees and answers every run and sees events with the agents' instructions. Default: false.
+   */
   readonly isOperator?: boolean | undefined
 }
 
@@ -43,7 +44,7 @@ export interface Caller {
 export class CurrentCaller extends Context.Service<CurrentCaller, Caller>()("kernai/http/CurrentCaller") {}
 
 /**
- * Finds the caller of a request, or fails.
+ * Returns the caller of a request, or fails.
  *
  * @category models
  * @since 0.2.0
@@ -81,9 +82,9 @@ export const Access: Context.Reference<Authenticate> = Context.Reference<Authent
 /**
  * Admits callers by an effect over the request.
  *
- * A request from the same machine must name the server in `Host` as `localhost`, by a loopback address or by one of
- * `hosts`, so that no foreign page reaches it through a name of its own. A page must be of the server's own origin or one
- * of `origins`.
+ * The `Host` of a request from the same machine must be `localhost`, a loopback address or one of `hosts`, so that no
+ * foreign page reaches the server through a name of its own. A page must have the server's own origin or one of
+ * `origins`.
  *
  * @category layers
  * @since 0.2.0
@@ -130,9 +131,9 @@ export const cookie = <R = never>(
 export const makeToken: Effect.Effect<Redacted.Redacted> = Secrets.random
 
 /**
- * Admits requests from the same machine that carry a token as their bearer token, as the operator. Without it every
- * program of every user of the machine is admitted. Show the token where only the user sees it, such as in the terminal
- * that started the server.
+ * Admits requests from the same machine that carry a token as their bearer token, as the operator. Without a token,
+ * every program of every user of the machine would be admitted. Show the token where only the user sees it, such as in
+ * the terminal that started the server.
  *
  * @example
  * const AccessLive = Layer.unwrap(
@@ -161,7 +162,7 @@ export const localToken = (token: Redacted.Redacted, options: Options = {}): Lay
 }
 
 /**
- * Admits everything that comes from the same machine, as the operator.
+ * Admits all requests from the same machine, as the operator.
  *
  * @category constructors
  * @since 0.2.0
@@ -196,8 +197,8 @@ const verified = <R>(
     )
   )
 
-/** Checks host and origin first: a page of another origin learns nothing about credentials. */
-// A function declaration, because the reference above needs it while the module loads.
+/** Checks host and origin first, so that a page of another origin learns nothing about credentials. */
+// Declared as a function, because the reference above needs it while the module loads.
 function admitted(options: Options, authenticate: Authenticate): Authenticate {
   return Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
     const detail = foreign(request, options)
@@ -209,5 +210,5 @@ function admitted(options: Options, authenticate: Authenticate): Authenticate {
 function checked(caller: Caller): Effect.Effect<Caller, Forbidden> {
   return caller.id.length > 0 && caller.id.length <= 48
     ? Effect.succeed(caller)
-    : Effect.fail(new Forbidden({ detail: "the id of a caller has 1 to 48 characters" }))
+    : Effect.fail(new Forbidden({ detail: "the id of a caller must have 1 to 48 characters" }))
 }

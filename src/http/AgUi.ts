@@ -2,8 +2,8 @@
  * A route for `HttpAgent` of `@ag-ui/client`, and for every other client of the AG-UI protocol.
  *
  * Each message of a user is one run of the kernel. When it waits for a person, the run of the protocol ends with its
- * questions as interrupts, and the next one answers them. The conversation before is read from the run that answered
- * last, not from the page.
+ * questions as interrupts, and the next run of the protocol answers them. Earlier messages are read from the run that
+ * answered last, not from the page.
  *
  * @since 0.2.0
  */
@@ -26,7 +26,7 @@ import * as Sse from "./internal/sse.ts"
 import type { CallerRuns, ServedRuns } from "./ServedRuns.ts"
 
 /**
- * Where the route is, and what it shows.
+ * Options of the route.
  *
  * @category models
  * @since 0.2.0
@@ -37,8 +37,8 @@ export interface Options {
   /** The agent that answers, unless `forwardedProps.agent` names one. Default: the only agent of the server. */
   readonly agent?: string | undefined
   /**
-   * Returns the state that a page sees of the context of its run, in its encoded form. Default: pages see no state, since
-   * a context may hold what only the application may read.
+   * Returns the state that a page sees, from the encoded context of its run. Default: pages see no state, since a
+   * context may hold data of the application.
    */
   readonly state?: ((context: JsonObject, caller: Caller) => JsonObject) | undefined
   /** Returns the address of a stored medium for the page. Default: the route of `HttpKernel` at `/runs`. */
@@ -50,11 +50,11 @@ export interface Options {
  *
  * - Turns are steps; text, reasoning and calls are streamed. Plans, tasks and agents are activities; files, sources and
  *   progress are custom events.
- * - A call that waits for a person is an interrupt, answered by `{ approved, reason?, input? }`.
- * - A state that is not empty is the `context` of a new run, which `HttpKernel.layer({ context })` accepts. Its changes are
- *   sent at the end of each turn and of the run.
- * - A page that leaves stops nothing, unless its `forwardedProps` hold `onLeave: "cancel"`.
- * - Tools and `context` of the page are not given to the agent.
+ * - A call that waits for a person is an interrupt, and the answer is `{ approved, reason?, input? }`.
+ * - A state that is not empty is the `context` of a new run, which `HttpKernel.layer({ context })` accepts. Its changes
+ *   are sent at the end of each turn and of the run.
+ * - A page that leaves does not stop the run, unless its `forwardedProps` hold `onLeave: "cancel"`.
+ * - Tools and `context` of the page are not passed to the agent.
  *
  * @example
  * const Routes = AgUi.layer().pipe(Layer.provideMerge(HttpKernel.layer({ agents: [librarian] })))
@@ -79,7 +79,7 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRout
     )
   )
 
-/** The server-sent events of one run of the protocol. */
+/** Emits the server-sent events of one run of the protocol. */
 const framesOf = (
   runs: CallerRuns,
   { mediaUrl = Conversations.mediaUrl, state }: Options,
@@ -111,7 +111,7 @@ const framesOf = (
   })
 }
 
-/** The events after which the state of a page is brought up to date. */
+/** Returns true for an event after which the state of the page is updated. */
 const changesState = (event: RunEvent): boolean => event.type === "turn_completed" || isRest(event)
 
 const framed = (text: string, event: AgEvent): string => text + Sse.dataOf(event)

@@ -1,9 +1,9 @@
 /**
  * A route for `useChat` of `@ai-sdk/react`, and for every client of the AI SDK's UI message stream.
  *
- * Each message of a user is one run, whose id begins with the id of the chat and is the id of the message that answers.
- * The conversation before is read from the run that answered last, not from the page. A page that comes back, or a second
- * one, receives the message under way from its beginning.
+ * Each message of a user is one run. Its id begins with the id of the chat and is also the id of the reply message.
+ * Earlier messages are read from the run that answered last, not from the page. A page that reconnects, or a second
+ * page, receives the message in progress from its beginning.
  *
  * @since 0.2.0
  */
@@ -22,7 +22,7 @@ import { UiRequest } from "./internal/uiRequest.ts"
 import type { CallerRuns, ServedRuns } from "./ServedRuns.ts"
 
 /**
- * Where the routes are.
+ * Options of the routes.
  *
  * @category models
  * @since 0.2.0
@@ -39,10 +39,10 @@ export interface Options {
 /**
  * Adds three routes:
  *
- * - `POST path` answers the last message, or continues with the decisions of `addToolApprovalResponse`. With
- *   `onLeave: "cancel"` in the body, a page that leaves cancels the run, as `stop` of `useChat` does then.
- * - `GET path/:id/stream` sends the last message of the chat from its beginning, for `resumeStream`: also one that ended
- *   while no page was there. 204 when there is none.
+ * - `POST path` answers the last message, or continues with the decisions of `addToolApprovalResponse`. With `onLeave:
+ *   "cancel"` in the body, a page that leaves cancels the run, and so does `stop` of `useChat`.
+ * - `GET path/:id/stream` sends the last message of the chat from its beginning, for `resumeStream`, even if it ended
+ *   while no page was connected. Responds with 204 if there is none.
  * - `POST path/:id/stop` cancels the run of the last message.
  *
  * @example
@@ -83,7 +83,7 @@ const respond = (runs: CallerRuns, options: Options) =>
     return yield* messageOf(runs, options, { ...answer, onLeave: request.onLeave ?? "continue" })
   })
 
-/** The message of a run, or what follows in it after a revision. */
+/** A run whose message is sent, from a revision on. */
 interface Answering extends Conversations.Answering {
   readonly onLeave: "continue" | "cancel"
 }
@@ -98,7 +98,7 @@ const messageOf = (
     Sse.response(
       Stream.suspend(() => {
         const fold = new UiFold({ urlOf: (id) => mediaUrl(runId, id) })
-        // What the page has was stored before its decisions: it is read again for what follows from it.
+        // Events that the page already has are folded again, but not sent.
         let isNew = false
         const chunks = Stream.map(runs.follow(runId), (event) => {
           isNew ||= !("revision" in event) || event.revision > after

@@ -1,8 +1,9 @@
 /**
- * Agents over HTTP: a router for any Effect server, and a handler for everything that speaks `Request` and `Response`.
+ * Serves agents over HTTP: a router for any Effect server, and a handler for every framework with `Request` and
+ * `Response`.
  *
- * A client starts a run and follows it by its id, from any number of pages. Leaving a page stops nothing: a run is
- * cancelled on request. Events come as server-sent events whose ids let a client continue where it was.
+ * A client starts a run and follows it by its id, from any number of pages. Leaving a page does not stop the run: it is
+ * cancelled on request. Events are server-sent events with ids, so that a client can continue where it stopped.
  *
  * @since 0.2.0
  */
@@ -27,23 +28,23 @@ import * as Handlers from "./internal/handlers.ts"
 import * as ServedRuns from "./ServedRuns.ts"
 
 /**
- * Where the routes are.
+ * Options of the routes.
  *
  * @category models
  * @since 0.2.0
  */
 export interface RouteOptions {
-  /** The path below which all routes are. Default: `/`. */
+  /** The path prefix of all routes. Default: `/`. */
   readonly path?: `/${string}` | undefined
-  /** Where the OpenAPI document is, below `path`; `false` for none. Default: `/openapi.json`. */
+  /** The path of the OpenAPI document below `path`, or `false` for none. Default: `/openapi.json`. */
   readonly openapi?: `/${string}` | false | undefined
 }
 
 // ---------------------------------------------------------------- layers
 
 /**
- * Serves agents: adds the routes to the router in context, and works on the runs for the lifetime of the layer. Provides
- * the `ServedRuns` to layers of further protocols.
+ * Serves agents: adds the routes to the router in context, and runs the runs for the lifetime of the layer. Provides
+ * `ServedRuns` to the layers of further protocols.
  *
  * Without an `Access` layer, only this machine is admitted.
  *
@@ -63,7 +64,7 @@ export const layer = <A extends RunWorker.Runnable<unknown>, R = never>(
 > => routes(options).pipe(Layer.provideMerge(ServedRuns.layer<A, R>(options)))
 
 /**
- * Adds the routes for runs that are served already.
+ * Adds the routes for the `ServedRuns` in context.
  *
  * @category layers
  * @since 0.2.0
@@ -94,7 +95,7 @@ export const openApi = (path: `/${string}` = "/"): OpenApi.OpenAPISpec => OpenAp
 
 /**
  * Turns a layer of routes into a handler of web requests, for edge runtimes and other frameworks. Call `dispose` at the
- * end: it stops the worker.
+ * end to stop the worker.
  *
  * @example
  * const { handler, dispose } = HttpKernel.toWebHandler(Layer.provide(HttpKernel.layer({ agents }), KernelLive))

@@ -1,5 +1,5 @@
 /**
- * The HTTP interface of the door: its routes, and what they take and return.
+ * The HTTP interface: its routes with their parameters, bodies and responses.
  *
  * The server, its OpenAPI document and `HttpKernelClient` are all made from this definition.
  *
@@ -41,7 +41,7 @@ const stream = HttpApiEndpoint.post("stream", "/runs/stream", {
   success: HttpApiSchema.StreamSse({ data: Bodies.Event })
 }).annotate(
   OpenApi.Description,
-  "Starts a run and sends its events, without another request. The header x-run-id has its id. Leaving stops nothing."
+  "Starts a run and sends its events, without another request. The header x-run-id has its id. Leaving does not stop it."
 )
 
 const list = HttpApiEndpoint.get("list", "/runs", { query: Bodies.ListQuery, success: Bodies.RunList })
@@ -56,7 +56,7 @@ const follow = HttpApiEndpoint.get("follow", "/runs/:runId/events", {
 }).annotate(
   OpenApi.Description,
   "Sends the events of a run, stored and live. Each has an id: send it as Last-Event-ID to continue after it. " +
-    "Responds 204 when nothing follows. Leaving stops nothing."
+    "Responds with 204 if no event follows. Leaving does not stop the run."
 )
 
 const questions = HttpApiEndpoint.get("questions", "/runs/:runId/questions", {
@@ -85,7 +85,7 @@ const putMedia = HttpApiEndpoint.post("putMedia", "/runs/:runId/media", {
   success: Bodies.Medium
 }).annotate(
   OpenApi.Description,
-  "Stores the body as a medium of a run, which may start later. Its type is that of the request."
+  "Stores the body as a medium of a run, which may start later. Its type is the content type of the request."
 )
 
 const getMedia = HttpApiEndpoint.get("getMedia", "/runs/:runId/media/:mediaId", {

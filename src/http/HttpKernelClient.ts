@@ -1,8 +1,8 @@
 /**
  * The verbs of the kernel over HTTP: a typed client of `HttpKernel`.
  *
- * A stream continues by itself when its connection breaks, or when its server was started again: no event is lost or
- * repeated. Interrupting the fiber of a client leaves the run alone; `cancel` stops it.
+ * A stream reconnects by itself when its connection breaks or its server restarts: no event is lost or repeated.
+ * Interrupting the fiber of a client does not stop the run; `cancel` does.
  *
  * @since 0.2.0
  */
@@ -29,7 +29,7 @@ import type * as Bodies from "./RunBodies.ts"
 // ---------------------------------------------------------------- models
 
 /**
- * Fails when the server refuses a request, cannot be reached, or responds with something else than its interface says.
+ * Fails when the server rejects a request, cannot be reached, or sends a response that does not fit its interface.
  *
  * @category errors
  * @since 0.2.0
@@ -42,7 +42,7 @@ export type ClientError =
   | Schema.SchemaError
 
 /**
- * An agent of the server, as the value that the server runs: its output schema decodes the answer.
+ * An agent as the value that the server runs, so that its output schema decodes the answer.
  *
  * @category models
  * @since 0.2.0
@@ -74,9 +74,9 @@ export interface RunResult<Output> extends Omit<Bodies.Result, "output"> {
  * @since 0.2.0
  */
 export interface FollowOptions {
-  /** Emit only what happened after this revision. Default: 0, everything. */
+  /** Emit only events after this revision. Default: 0, all events. */
   readonly after?: number | undefined
-  /** When the stream ends; see `Kernel.follow`. Default: `rest`. */
+  /** When the stream ends (see `Kernel.follow`). Default: `rest`. */
   readonly until?: "rest" | "end" | undefined
 }
 
@@ -99,7 +99,7 @@ export interface Client {
     input: Bodies.Start["input"],
     options?: StartOptions
   ) => Stream.Stream<RunEvent, ClientError>
-  /** Starts a run and returns its result. Fails with `Conflict` for a run that comes to rest without one. */
+  /** Starts a run and returns its result. Fails with `Conflict` if the run stops without a result. */
   readonly run: {
     (agent: string, input: Bodies.Start["input"], options?: StartOptions): Effect.Effect<RunResult<string>, ClientError>
     <Output>(
@@ -138,7 +138,7 @@ export interface Client {
 export class HttpKernelClient extends Context.Service<HttpKernelClient, Client>()("kernai/http/HttpKernelClient") {}
 
 /**
- * Where the server is, and how it is asked.
+ * Options of a client.
  *
  * @category models
  * @since 0.2.0
@@ -148,7 +148,7 @@ export interface Options {
   readonly url: string
   /** Changes every request, to add credentials: `HttpClient.mapRequest(HttpClientRequest.bearerToken(token))`. */
   readonly transformClient?: ((client: HttpClient.HttpClient) => HttpClient.HttpClient) | undefined
-  /** When a broken stream is opened again. Default: for about a minute, first after 100 milliseconds. */
+  /** The schedule for reopening a broken stream. Default: for about a minute, first after 100 milliseconds. */
   readonly reconnect?: Schedule.Schedule<unknown> | undefined
 }
 
@@ -216,7 +216,7 @@ export const make = Effect.fnUntraced(function* (
 // ---------------------------------------------------------------- layers
 
 /**
- * Provides a client that sends its requests by `fetch`.
+ * Provides a client that sends its requests with `fetch`.
  *
  * @example
  * const result = yield* HttpKernelClient.HttpKernelClient.use((client) => client.run("librarian", "What is a fiber?"))
@@ -228,7 +228,7 @@ export const layer = (options: Options): Layer.Layer<HttpKernelClient> =>
   Layer.provide(layerClient(options), FetchHttpClient.layer)
 
 /**
- * Provides a client that sends its requests by the `HttpClient` in context.
+ * Provides a client that sends its requests with the `HttpClient` in context.
  *
  * @category layers
  * @since 0.2.0
@@ -240,7 +240,7 @@ const patiently = Schedule.upTo(Schedule.min([Schedule.exponential("100 millis",
   times: 20
 })
 
-/** Reads an answer by the schema of its agent. A text may leave its quotes out. */
+/** Decodes an answer with the schema of its agent. A text may omit its quotes. */
 const outputOf = <Output>(
   agent: string | KnownAgent<Output>,
   text: string

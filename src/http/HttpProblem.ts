@@ -1,8 +1,8 @@
 /**
  * The errors of the HTTP door, as problem details (RFC 9457).
  *
- * A problem says what a client can act on and nothing about the server behind it. Servers fail with these errors,
- * responses carry them as `application/problem+json`, and `HttpKernelClient` fails with the same ones.
+ * A problem holds what a client can act on, and nothing about the internals of the server. Servers fail with these
+ * errors, responses carry them as `application/problem+json`, and `HttpKernelClient` fails with the same ones.
  *
  * @since 0.2.0
  */
@@ -11,7 +11,7 @@ import * as HttpApiError from "effect/http-api/HttpApiError"
 import * as Schema from "effect/Schema"
 
 /**
- * The request has no credentials, or wrong ones.
+ * Fails a request without valid credentials.
  *
  * @category errors
  * @since 0.2.0
@@ -23,7 +23,7 @@ export class Unauthorized extends HttpApiError.Problem<Unauthorized>()("Unauthor
 }) {}
 
 /**
- * The server does not answer such requests: its host name, its origin or its caller is not admitted.
+ * Fails a request whose host name, origin or caller is not admitted.
  *
  * @category errors
  * @since 0.2.0
@@ -35,8 +35,8 @@ export class Forbidden extends HttpApiError.Problem<Forbidden>()("Forbidden", {
 }) {}
 
 /**
- * The caller has no such run, medium or question, or there is no such agent. Runs of other callers do not exist for a
- * caller.
+ * Fails if the caller has no such run, medium or question, or if there is no such agent. Runs of other callers do not
+ * exist for a caller.
  *
  * @category errors
  * @since 0.2.0
@@ -48,13 +48,13 @@ export class NotFound extends HttpApiError.Problem<NotFound>()(
 ) {}
 
 /**
- * The run does not allow the request as it stands now:
+ * Fails if the current state of the run does not allow the request:
  *
  * - `exists`: a run with this id exists already.
- * - `moved`: the run is at another revision than the given one, or somebody else was faster.
+ * - `moved`: the run is at another revision than the given one, or another caller was faster.
  * - `busy`: a worker holds the run.
  * - `not_completed`, `completed`, `cancelled`: its status.
- * - `not_root`: it is part of the tree of another run; address that one.
+ * - `not_root`: it is part of the tree of another run; send the request to that one.
  * - `medium`: another medium has the same id.
  *
  * @category errors
@@ -79,7 +79,7 @@ export class Conflict extends HttpApiError.Problem<Conflict>()(
 ) {}
 
 /**
- * The request cannot be understood, or asks for something that its agent does not allow. `detail` says what.
+ * Fails a request that cannot be understood, or that its agent does not allow. `detail` gives the reason.
  *
  * @category errors
  * @since 0.2.0
@@ -91,7 +91,7 @@ export class Invalid extends HttpApiError.Problem<Invalid>()("Invalid", {
 }) {}
 
 /**
- * The body of the request, or what the run would keep with it, is larger than the server allows.
+ * Fails if the body of the request, or the data the run would store, is larger than the server allows.
  *
  * @category errors
  * @since 0.2.0
@@ -103,7 +103,7 @@ export class TooLarge extends HttpApiError.Problem<TooLarge>()("TooLarge", {
 }) {}
 
 /**
- * The caller follows as many runs, or has as many runs under way, as the server allows. Try again later.
+ * Fails if the caller already follows or runs as many runs as the server allows. Try again later.
  *
  * @category errors
  * @since 0.2.0
@@ -115,7 +115,7 @@ export class TooMany extends HttpApiError.Problem<TooMany>()("TooMany", {
 }) {}
 
 /**
- * A part of the server, such as its store or its model, is not available now. Try again later.
+ * Fails if a part of the server, such as its store or its model, is not available now. Try again later.
  *
  * @category errors
  * @since 0.2.0
@@ -135,7 +135,7 @@ export class Unavailable extends HttpApiError.Problem<Unavailable>()("Unavailabl
 export const all = [Unauthorized, Forbidden, NotFound, Conflict, Invalid, TooLarge, TooMany, Unavailable] as const
 
 /**
- * One of the errors of the door.
+ * An error of the HTTP door.
  *
  * @category errors
  * @since 0.2.0

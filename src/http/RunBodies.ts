@@ -1,5 +1,5 @@
 /**
- * What requests and responses of the HTTP door hold, as Schemas.
+ * The Schemas of requests and responses of the HTTP door.
  *
  * @since 0.2.0
  */
@@ -14,7 +14,7 @@ import { statusWords } from "../internal/store/runStoreTypes.ts"
 import { askingJson } from "../internal/words/asking.ts"
 
 /**
- * The name of a run that a client chooses.
+ * A name of a run chosen by a client: 1 to 98 characters.
  *
  * @category schemas
  * @since 0.2.0
@@ -32,9 +32,11 @@ export const Start = Schema.Struct({
   agent: Schema.optionalKey(Schema.String),
   /** A text, or contents: text, and media by URL, by bytes or by the id of an uploaded one. */
   input: Schema.Union([Schema.String, Schema.Array(Content.Content)]),
-  /** The id of the run. A server that knows callers puts the caller's id before it. Default: a random one. */
+  /**
+   * The id of the run. Unless the caller is an operator, the server prefixes it with the caller's id. Default: random.
+   */
   runId: Schema.optionalKey(RunName),
-  /** Messages before the input: of the user, the assistant and tools. */
+  /** Messages before the input, of the user, the assistant and tools. */
   history: Schema.optionalKey(Schema.Array(Message.Message)),
   /** The context of the run, for servers that accept one. */
   context: Schema.optionalKey(Schema.JsonObject)
@@ -58,7 +60,7 @@ export const Started = Schema.Struct({ runId: Schema.String })
 const ErrorInfo = Schema.Struct({ tag: Schema.String, message: Schema.String })
 
 /**
- * How a run stands. Lists and heads use these words.
+ * The status of a run, as in lists and heads.
  *
  * @category schemas
  * @since 0.2.0
@@ -107,7 +109,7 @@ export const ListQuery = Schema.Struct({
   rootRunId: Schema.optionalKey(Schema.String),
   /** At most 100. Default: 20. */
   limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100 }))),
-  /** `next` of the page before. */
+  /** `next` of the previous page. */
   after: Schema.optionalKey(Schema.String)
 })
 /**
@@ -144,14 +146,14 @@ export const OpenQuestion = Schema.Struct({
   name: Schema.String,
   input: Schema.Json,
   reason: Schema.String,
-  /** What the call asks for while it runs. Absent if a policy asks whether the call may run. */
+  /** The question of the call while it runs. Absent if a policy asks whether the call may run. */
   asking: Schema.optionalKey(askingJson),
   runId: Schema.String,
   agents: Schema.Array(Schema.String)
 })
 
 /**
- * Decisions about waiting calls. With `revision`, they are refused when the run has moved since.
+ * Decisions about waiting calls. With `revision`, they are rejected if the run is at another revision.
  *
  * @category schemas
  * @since 0.2.0
@@ -165,7 +167,7 @@ export const Answers = Schema.Struct({
       input: Schema.optionalKey(Schema.Json),
       /** The values of the form that the call asks for. */
       values: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
-      /** Neither agreed nor refused; `approved` is false. */
+      /** True if the question was dismissed without a decision; `approved` is then false. */
       dismissed: Schema.optionalKey(Schema.Boolean)
     })
   ),
@@ -188,7 +190,7 @@ export type Answers = typeof Answers.Type
 export const Cancel = Schema.Struct({ reason: Schema.optionalKey(Schema.String) })
 
 /**
- * The result of a completed run. `output` is the answer as JSON for an agent with an output schema, else its text.
+ * The result of a completed run. `output` is the answer as JSON for an agent with an output schema, otherwise its text.
  *
  * @category schemas
  * @since 0.2.0
@@ -262,7 +264,7 @@ export type AgentInfo = typeof AgentInfo.Type
 export const Health = Schema.Struct({ status: Schema.Literal("ok") })
 
 /**
- * An event of a run, as JSON. Values without a JSON form are described: bytes by their count.
+ * An event of a run as JSON (see `RunEvent.toJson`). Bytes become their count.
  *
  * @category schemas
  * @since 0.2.0

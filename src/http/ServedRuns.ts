@@ -1,9 +1,9 @@
 /**
  * The runs that a server offers to its callers.
  *
- * All protocols of the HTTP door share this service: they decode requests into its verbs, and encode the events it emits.
- * Started and answered runs are taken up at once by a `RunWorker` in this process, or by workers elsewhere. A run belongs
- * to the caller who started it.
+ * All protocols of the HTTP door share this service: they decode requests into its operations, and encode the events it
+ * emits. Started and answered runs are claimed at once by a `RunWorker` in this process, or by workers elsewhere. A run
+ * belongs to the caller who started it.
  *
  * @since 0.2.0
  */
@@ -34,19 +34,19 @@ import type * as Bodies from "./RunBodies.ts"
 // ---------------------------------------------------------------- models
 
 /**
- * What one caller may use at once.
+ * Limits on callers.
  *
  * @category models
  * @since 0.2.0
  */
 export interface CallerLimits {
-  /** Streams that one caller may follow at once. Default: 32. */
+  /** Maximum streams that one caller may follow at once. Default: 32. */
   readonly followers: number
-  /** Streams that all callers may follow at once. Default: 10,000. */
+  /** Maximum streams that all callers may follow at once. Default: 10,000. */
   readonly connections: number
-  /** Bytes of one request body; those of a medium are limited by `Limits.fetchedBytes`. Default: 4 MiB. */
+  /** Maximum bytes of one request body. A medium is limited by `Limits.fetchedBytes` instead. Default: 4 MiB. */
   readonly bodyBytes: number
-  /** How long uploaded media wait for the start of their run, where the media store keeps none. Default: 10 minutes. */
+  /** How long uploaded media wait for the start of their run, if the media store is in memory. Default: 10 minutes. */
   readonly uploadTime: Duration.Input
 }
 
@@ -60,16 +60,16 @@ export interface Options<R = never> {
   /** The agents that callers may run, by their names. */
   readonly agents: ReadonlyArray<RunWorker.Runnable<NoInfer<R>>>
   /**
-   * How this process works on the runs: `false` leaves them to workers of other processes. Default: a worker that runs 64
-   * runs at once.
+   * Options of the worker in this process, or `false` to leave the runs to workers of other processes. Default: a
+   * worker that runs 64 runs at once.
    */
   readonly worker?: Omit<RunWorker.Options<R>, "agents"> | false | undefined
   /**
-   * Returns the context of a new run from what its caller sent, in its encoded form. Default: runs have no context, and
-   * one that is sent is refused.
+   * Returns the encoded context of a new run from the context its caller sent. Default: runs have no context, and
+   * requests with one are rejected.
    */
   readonly context?: ((caller: Caller, sent: JsonObject) => JsonObject) | undefined
-  /** Bounds of one caller. */
+  /** Limits on callers. Omitted ones keep their defaults. */
   readonly limits?: Partial<CallerLimits> | undefined
 }
 
@@ -84,7 +84,8 @@ export type Given<A extends RunWorker.Runnable<unknown>, R> = Options<RunWorker.
 }
 
 /**
- * Options of a follower. `position` is the id of the last event that was received: it continues in the middle of a reply.
+ * Options of a follower. `position` is the id of the last event received, from which the stream continues even in the
+ * middle of a reply.
  *
  * @category models
  * @since 0.2.0
@@ -101,12 +102,14 @@ export interface FollowAt extends Pick<FollowOptions, "until"> {
  */
 export interface Selection extends Omit<Bodies.ListQuery, "status"> {
   readonly status?: RunStatus["type"] | ReadonlyArray<RunStatus["type"]> | undefined
-  /** Only runs without a parent whose names begin with this text, which the caller chose. */
+  /**
+   * Only runs without a parent whose names begin with this text. The name is the part of the id that the caller chose.
+   */
   readonly prefix?: string | undefined
 }
 
 /**
- * The runs of one caller. Runs of others do not exist here.
+ * The runs of one caller. Runs of other callers are not found.
  *
  * @category models
  * @since 0.2.0
@@ -115,16 +118,16 @@ export interface CallerRuns {
   readonly caller: Caller
   /** Starts a run, and returns its id. */
   readonly start: (request: Bodies.Start) => Effect.Effect<string, HttpProblem>
-  /** Returns the whole id of a run that the caller names by the part it chose. */
+  /** Returns the whole id of a run from its name, the part that the caller chose. */
   readonly idOf: (name: string) => string
   readonly head: (runId: string) => Effect.Effect<RunHead, HttpProblem>
-  /** Returns the head as the caller may see it. */
+  /** Returns the head of a run, without parts that the caller may not see. */
   readonly summary: (runId: string) => Effect.Effect<Bodies.Head, HttpProblem>
   readonly state: (runId: string) => Effect.Effect<RunState, HttpProblem>
   readonly list: (query: Selection) => Effect.Effect<Bodies.RunList, HttpProblem>
-  /** Emits the events of a run that the caller may see, as `Kernel.follow` does. */
+  /** Emits the events of a run that the caller may see, like `Kernel.follow`. */
   readonly follow: (runId: string, options?: FollowAt) => Stream.Stream<RunEvent, HttpProblem>
-  /** Takes a place among the followers of the caller, for the time of the scope. */
+  /** Takes a place among the followers of the caller until the scope closes. */
   readonly place: Effect.Effect<void, HttpProblem, Scope.Scope>
   readonly questions: (runId: string) => Effect.Effect<ReadonlyArray<OpenQuestion>, HttpProblem>
   /** Records decisions in the caller's name, and continues the run. */
@@ -162,7 +165,7 @@ export class ServedRuns extends Context.Service<
 // ---------------------------------------------------------------- layers
 
 /**
- * Serves the runs of agents, and works on them for the lifetime of the layer.
+ * Serves the runs of agents, and runs them for the lifetime of the layer.
  *
  * @category layers
  * @since 0.2.0

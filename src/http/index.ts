@@ -1,5 +1,5 @@
 /**
- * Agents over HTTP: routes, who may use them, clients, and agents of other services.
+ * Agents over HTTP: routes, access control, clients, and agents of other services.
  *
  * @since 0.2.0
  */

@@ -279,7 +279,7 @@ describe("A2a", () => {
       assert.deepStrictEqual(whole && answerOf(whole), ["Done."])
       assert.deepStrictEqual(whole && wordsOf(whole), ["Pay Eva."])
       const refused = yield* failureOf(() => ada.listTasks({ ...anyTask, pageToken: "nonsense" }))
-      assert.include(refused, "'pageToken' is no page")
+      assert.include(refused, "'pageToken' is not a page token")
       assert.include(yield* failureOf(() => ada.listTasks({ ...anyTask, pageSize: 1_000 })), "100")
     }).pipe(Effect.scoped)
   )

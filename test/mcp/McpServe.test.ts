@@ -475,7 +475,7 @@ describe("McpServe", () => {
         const origins = "pages of this origin are not admitted; 'origins' adds origins"
         assert.strictEqual(yield* said({ ...bearer, origin: "https://evil.example" }), plain + origins)
         assert.strictEqual(yield* said(bearer, "OPTIONS"), `${plain}a preflight request needs an Origin header`)
-        const json = "the body has to be application/json"
+        const json = "the body must be application/json"
         assert.strictEqual(yield* said({ ...bearer, "content-type": "text/plain" }), plain + json)
         const missing = "the token is missing or wrong; send 'Authorization: Bearer TOKEN'"
         assert.strictEqual(yield* said({ "content-type": "application/json" }), plain + missing)

@@ -1,6 +1,4 @@
-/**
- * The block type `a2a`, which reaches agents of other services and their tasks: a closed set of methods, as JSON.
- */
+/** The block type `a2a`, which reaches agents of other services and their tasks by a fixed set of JSON methods. */
 
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -21,7 +19,7 @@ import { failure } from "./a2aLine.ts"
 import { ask, type Known, skillName, timeoutOf } from "./a2aSkill.ts"
 import * as Views from "./a2aView.ts"
 
-/** Registers the block for the time of the scope. With skills, an agent reaches only those that it may call. */
+/** Registers the block until the scope closes. If agents are also skills, an agent reaches only those it may call. */
 export const register = Effect.fnUntraced(function* (agents: ReadonlyArray<Known>, limits: Limits, areSkills: boolean) {
   const registry = yield* ProtocolRegistry
   const byName = new Map(agents.map((agent) => [agent.name, agent]))
@@ -38,7 +36,7 @@ export const register = Effect.fnUntraced(function* (agents: ReadonlyArray<Known
         answer({ byName, mayUse, idempotencyKey: scope.idempotencyKey }, request)
       )
     },
-    // The skill whose rules a request to an agent has to keep.
+    // The skill whose rules apply to a request to an agent.
     skillOf: ({ content }) => {
       const request = Result.getOrUndefined(parse(content))
       if (request === undefined || request.method === "agents/list" || request.method === "agents/describe") {
@@ -144,10 +142,10 @@ const find = ({ byName, mayUse }: Desk, name: string): Result.Result<Known, A2aE
   return refused === undefined ? Result.succeed(agent) : Result.fail(failure(agent, "not_allowed", refused))
 }
 
-/** A task as JSON, with its media behind it. */
+/** Returns a task as JSON, followed by its media. */
 const shown = (agent: string, { content, contextId, message, state, taskId, text }: Task): ReadonlyArray<Content> => {
   const said = Views.textOf(message)
-  // Without artifacts the text is what the agent said.
+  // Without artifacts, the text is the agent's message.
   const isSaid = said === text
   return [
     Contents.text(

@@ -1,6 +1,4 @@
-/**
- * The cards of agents of other services: where they are, and what may be believed of them.
- */
+/** Reads the cards of agents of other services, and checks their addresses. */
 
 import * as Effect from "effect/Effect"
 import * as HttpClient from "effect/http/HttpClient"
@@ -13,7 +11,7 @@ import type { A2aError } from "../A2aError.ts"
 import { document, failure, type Peer, read } from "./a2aLine.ts"
 import * as Wire from "./a2aWire.ts"
 
-/** An agent as its card describes it. */
+/** An agent as described by its card. */
 export interface Card {
   readonly name: string
   readonly description: string
@@ -23,17 +21,17 @@ export interface Card {
   /** The address that takes the calls. */
   readonly url: string
   readonly protocolVersion: Wire.Version
-  /** Whether the agent sends its answers as they grow. */
+  /** Whether the agent streams its answers. */
   readonly isStreaming: boolean
 }
 
-/** A card, and where its agent takes calls. */
+/** A card, and the address to which calls are sent. */
 export interface Found {
   readonly card: Card
   readonly endpoint: Wire.Endpoint
 }
 
-/** Where the card of an agent is, and the origins that its address may be of. */
+/** The address of a card, and the origins that the agent's own address may have. */
 export interface Place {
   readonly name: string
   readonly url: string
@@ -61,7 +59,7 @@ export const placeOf = (options: {
   return Result.succeed({ name, url: url.href, origins })
 }
 
-/** A client that follows no redirect and adds headers to every request. */
+/** Creates a client that follows no redirects and adds headers to every request. */
 export const clientOf = (
   base: HttpClient.HttpClient,
   headers: { readonly [name: string]: Redacted.Redacted }
@@ -73,7 +71,7 @@ export const clientOf = (
     )
   )
 
-/** Reads a card when it is first needed. A read that fails is repeated by the next one. */
+/** Reads a card when it is first needed. A failed read is retried by the next call. */
 export const reader = (peer: Peer, place: Place): Effect.Effect<Found, A2aError> => {
   let found: Found | undefined
   return Effect.suspend(() =>

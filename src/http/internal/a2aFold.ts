@@ -1,7 +1,6 @@
 /**
- * Folds the events of a run into the stream of an A2A task: how the task stands, and its answer as one artifact that
- * grows. The text of each turn replaces that of the turn before, so the last one is the answer. Pure but for its own
- * state.
+ * Folds the events of a run into the stream of an A2A task: its status, and its answer as one growing artifact. The
+ * text of each turn replaces that of the turn before, so the last one is the answer. Pure except for its own state.
  */
 
 import type { JsonObject } from "../../internal/base/json.ts"
@@ -18,16 +17,16 @@ export class A2aFold {
   readonly #ui = new UiFold({ urlOf: (id) => id })
   #isNew = false
   #answer = ""
-  /** Whether the next piece replaces what was sent. */
+  /** Whether the next piece replaces the text sent so far. */
   #replaces = true
 
-  /** Begins with a client that has the task up to a revision. */
+  /** Starts for a client that has the task up to a revision. */
   constructor(ids: TaskIds, after: number) {
     this.#ids = ids
     this.#after = after
   }
 
-  /** Returns what is sent for an event of the run. */
+  /** Returns the updates for an event of the run. */
   push(event: RunEvent): ReadonlyArray<JsonObject> {
     this.#isNew ||= !("revision" in event) || event.revision > this.#after
     const made: Array<JsonObject> = []

@@ -1,6 +1,6 @@
 /**
- * JSON-RPC over HTTP to one agent of another service. Replies are bounded, and a failure holds no request: it may carry
- * credentials.
+ * JSON-RPC over HTTP to one agent of another service. Replies are bounded. Failures leave out the request, which may
+ * hold credentials.
  */
 
 import * as Effect from "effect/Effect"
@@ -50,7 +50,7 @@ export const call = (
 ): Effect.Effect<Json, A2aError> =>
   received(peer, rpc(endpoint, method, params, "application/json"), (text) => resultOf(peer, text))
 
-/** Calls a method, and emits the updates that follow. An agent may reply with one instead of a stream. */
+/** Calls a method and emits its updates. An agent may reply with a single update instead of a stream. */
 export const updates = (
   peer: Peer,
   endpoint: Wire.Endpoint,
@@ -65,7 +65,6 @@ export const updates = (
     )
   ).pipe(Stream.mapEffect((result) => read(peer, Wire.Update, Wire.updateOf(result))))
 
-/** Reads a value by its Schema. */
 export const read = <A>(peer: Peer, schema: Schema.ConstraintDecoder<A>, value: unknown): Effect.Effect<A, A2aError> =>
   Effect.mapError(Schema.decodeUnknownEffect(schema)(value), () =>
     failure(peer, "protocol", "answered with something malformed")
@@ -90,7 +89,7 @@ const rpc = (
 
 // ---------------------------------------------------------------- responses
 
-/** Sends a request and reads the whole of its response. */
+/** Sends a request and reads its whole response. */
 const received = <A>(
   peer: Peer,
   request: HttpClientRequest.HttpClientRequest,
@@ -102,7 +101,7 @@ const received = <A>(
     inTime(peer)
   )
 
-/** Sends a request, and takes its response if that is one of success. */
+/** Sends a request. Fails for a response without success. */
 const send =
   (peer: Peer) =>
   (request: HttpClientRequest.HttpClientRequest): Effect.Effect<HttpClientResponse, A2aError, Scope.Scope> =>
@@ -121,7 +120,7 @@ const send =
         )
       )
 
-/** The error of a response that is none of success. It may hold an error of the protocol. */
+/** Returns the error of a response without success, which may hold an error of the protocol. */
 const refused = (peer: Peer, response: HttpClientResponse, url: string): Effect.Effect<A2aError> => {
   const { status } = response
   const moved = Discreet.movedTo(response, url)
@@ -153,7 +152,7 @@ const body = (peer: Peer, { stream }: HttpClientResponse): Effect.Effect<string,
 
 const broken = (peer: Peer) => failure(peer, "disconnected", "closed the connection")
 
-/** The results of the events of a stream. The pauses that the agent asks for are its own matter. */
+/** Emits the results in the events of a stream. Ignores the reconnection time that the agent requests. */
 const events = (peer: Peer, { stream }: HttpClientResponse): Stream.Stream<Json, A2aError> =>
   Stream.suspend(() => {
     const received: Array<string> = []
@@ -193,7 +192,7 @@ const reasons: ReadonlyMap<number, A2aError["reason"]> = new Map([
   [-32009, "version"]
 ])
 
-/** Bounds the time until an agent responds. */
+/** Limits the time until an agent responds. */
 const inTime =
   (peer: Peer) =>
   <A, R>(effect: Effect.Effect<A, A2aError, R>): Effect.Effect<A, A2aError, R> =>

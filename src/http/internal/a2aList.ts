@@ -1,6 +1,4 @@
-/**
- * The list of a caller's tasks for A2A clients: those that changed last come first.
- */
+/** Lists the tasks of a caller for A2A clients, most recently changed first. */
 
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -34,7 +32,7 @@ export const listOf = Effect.fnUntraced(function* (
 ): Effect.fn.Return<JsonObject, HttpProblem> {
   const { contextId = "", historyLength = 0, includeArtifacts, pageSize = 50, pageToken = "" } = asked
   const after = pageToken === "" ? undefined : placeIn(pageToken)
-  if (pageToken !== "" && after === undefined) return yield* new Invalid({ detail: "'pageToken' is no page" })
+  if (pageToken !== "" && after === undefined) return yield* new Invalid({ detail: "'pageToken' is not a page token" })
   const since = asked.statusTimestampAfter?.getTime() ?? -Infinity
   const found = yield* runs.list({
     agent,
@@ -61,14 +59,14 @@ const newest = inOrder({})
 /** The place of a task in the list: tasks are ordered by their last change. */
 const placeOf = ({ runId, updatedAt }: Head): Place => ({ createdAt: updatedAt, runId })
 
-/** How the runs of a state stand; undefined for any state. */
+/** Returns the statuses of the runs in a task state, or undefined for any state. */
 const wordsOf = (
   state: string | undefined
 ): Effect.Effect<ReadonlyArray<RunStatus["type"]> | undefined, HttpProblem> => {
   if (state === undefined || state === "TASK_STATE_UNSPECIFIED") return Effect.undefined
   const words = states.get(state)
   return words === undefined
-    ? Effect.fail(new Invalid({ detail: "'status' is no state of a task" }))
+    ? Effect.fail(new Invalid({ detail: "'status' is not a task state" }))
     : Effect.succeed(words)
 }
 

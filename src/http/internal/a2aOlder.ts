@@ -1,5 +1,6 @@
 /**
- * The protocol 0.3 in the words of 1.0, and back: other names of methods and states, and a `kind` in every value.
+ * Converts between protocol versions 0.3 and 1.0: names of methods and states differ, and 0.3 has a `kind` in every
+ * value.
  */
 
 import { isJsonObject, type Json, type JsonObject, jsonObject } from "../../internal/base/json.ts"
@@ -18,7 +19,7 @@ const methods: ReadonlyMap<string, string> = new Map([
   ["agent/getAuthenticatedExtendedCard", "GetExtendedAgentCard"]
 ])
 
-/** A call in the words of version 1.0, with the version it was made in. */
+/** Converts a call to version 1.0, and remembers its own version. */
 export const callOf = (rpc: Rpc): Call => {
   const method = methods.get(rpc.method)
   return method === undefined
@@ -49,7 +50,7 @@ const fileAsPart = (part: Json): Json => {
   }
 }
 
-/** A result in the words of version 0.3. */
+/** Converts a result to version 0.3. */
 export const resultOf = (result: JsonObject): JsonObject => {
   const { artifactUpdate, statusUpdate, task = result } = result
   if (isJsonObject(statusUpdate)) {
@@ -69,7 +70,7 @@ export const resultOf = (result: JsonObject): JsonObject => {
   }
 }
 
-/** States in which a task does nothing more by itself. */
+/** States in which a task does not progress by itself. */
 const rests: ReadonlySet<Json | undefined> = new Set(["completed", "failed", "canceled", "rejected", "input-required"])
 
 const statusOf = (given: Json | undefined): JsonObject => {

@@ -1,8 +1,9 @@
 /**
- * What a task of another agent requires, as a question to a person of the run, and the reply to the task.
+ * Turns the input that a task of another agent requires into a question to a person of the run, and the answer into a
+ * reply to the task.
  *
- * The call that asks runs again with the answer, in any process. So the question names its task: the call continues that
- * task instead of sending its message again.
+ * The call that asks runs again with the answer, in any process. Its question names the task, so that the call
+ * continues the task instead of sending its message again.
  */
 
 import type { Content } from "../../Content.ts"
@@ -13,13 +14,13 @@ import type { Asking, Reply } from "../../Skill.ts"
 import type { Task } from "../A2aClient.ts"
 import * as Views from "./a2aView.ts"
 
-/** A question about a task. `count` tells it from the questions of the same call before. */
+/** Creates the question of a task. `count` distinguishes it from earlier questions of the same call. */
 export const askingOf = (agent: string, skill: string, task: Task, count: number): Asking | undefined => {
   if (task.taskId === undefined) return undefined
   const decisions = task.message.flatMap((content) => (isDecision(content) ? [content.data] : []))
   const isOurs = decisions.length > 0
   const shown = isOurs ? task.message.filter(({ type }) => type === "text") : task.message
-  // One form is shown; several questions at once are agreed to or refused together.
+  // A single question shows its form; several questions are approved or declined together.
   const theirs = decisions.length === 1 ? jsonObject(decisions[0]?.["asking"])["form"] : undefined
   const wanted = isOurs ? theirs : form
   return {
@@ -31,7 +32,7 @@ export const askingOf = (agent: string, skill: string, task: Task, count: number
 
 const longest = 4_000
 
-/** An agent of kernai asks with the call that it wants to make, and with the form that the call shows. */
+/** Returns true for the data of an open question of a kernai agent, which holds the waiting call and its form. */
 const isDecision = (content: Content): content is Extract<Content, { readonly type: "data" }> =>
   content.type === "data" && isJsonObject(content.data) && typeof content.data["callId"] === "string"
 
@@ -41,11 +42,11 @@ const form = {
   required: ["reply"]
 }
 
-/** The task that a question is about. */
+/** Returns the task of a question. */
 export const taskOf = ({ name = "" }: Asking): string | undefined =>
   /^[^/]*\/(?:input|decision)\/\d+\/(.*)$/s.exec(name)?.[1]
 
-/** What the task is sent; undefined where a person did not reply, and it cannot be told so. */
+/** Returns the reply to the task, or undefined if the person did not reply and the task accepts no refusal. */
 export const replyOf = ({ name = "" }: Asking, reply: Reply): ReadonlyArray<Content> | undefined => {
   if (/^[^/]*\/decision\//.test(name)) return [Contents.data(decisionOf(reply))]
   if (reply._tag !== "Accepted") return undefined

@@ -1,6 +1,4 @@
-/**
- * Replies to A2A clients, as JSON-RPC.
- */
+/** Encodes replies to A2A clients as JSON-RPC. */
 
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import type { JsonObject } from "../../internal/base/json.ts"
@@ -14,25 +12,24 @@ export interface RpcError {
   readonly message: string
 }
 
-/** The reply to a call, in the version of the call. */
+/** Creates the reply to a call, in the version of the call. */
 export const replyOf = ({ id = null, version }: Pick<Call, "id" | "version">, result: JsonObject): JsonObject => ({
   jsonrpc: "2.0",
   id,
   result: version === "1.0" ? result : Older.resultOf(result)
 })
 
-/** The reply to a call that failed. */
+/** Creates the reply to a failed call. */
 export const refusalOf = ({ id = null }: Pick<Rpc, "id">, { code, message }: RpcError): JsonObject => ({
   jsonrpc: "2.0",
   id,
   error: { code, message }
 })
 
-/** A reply as a response. */
 export const json = (body: JsonObject): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.text(JSON.stringify(body), { contentType: "application/json" })
 
-/** The error of the protocol for a problem; none for one that the status of the response tells. */
+/** Returns the protocol error for a problem, or undefined for one that the status of the response expresses. */
 export const errorOf = (method: string, problem: HttpProblem): RpcError | undefined => {
   const message = problem.detail ?? problem.title
   switch (problem._tag) {
@@ -41,7 +38,7 @@ export const errorOf = (method: string, problem: HttpProblem): RpcError | undefi
     case "Conflict":
       return method === "CancelTask"
         ? { code: -32002, message: "The task is over." }
-        : { code: -32004, message: "The task takes no message and no follower now." }
+        : { code: -32004, message: "The task accepts no message or subscriber now." }
     case "Invalid":
       return { code: -32602, message }
     default:
@@ -49,7 +46,7 @@ export const errorOf = (method: string, problem: HttpProblem): RpcError | undefi
   }
 }
 
-/** The error for a method that is not served. */
+/** Returns the error for an unsupported method. */
 export const unknown = (method: string): RpcError => {
   if (method.includes("PushNotification")) return { code: -32003, message: "Push notifications are not supported." }
   if (method === "GetExtendedAgentCard") return { code: -32007, message: "There is no extended agent card." }

@@ -1,6 +1,4 @@
-/**
- * Requests of A2A clients, as JSON-RPC.
- */
+/** Decodes requests of A2A clients from JSON-RPC. */
 
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
@@ -26,7 +24,7 @@ export const Rpc = Schema.Struct({
 /** A call of the protocol. */
 export type Rpc = typeof Rpc.Type
 
-/** A call in the words of version 1.0, and the version it was made in. */
+/** A call converted to version 1.0, and its own version. */
 export interface Call extends Rpc {
   readonly version: "1.0" | "0.3"
 }
@@ -65,14 +63,13 @@ export type Send = typeof Send.Type
 /** The parameters that name a task. */
 export const TaskOf = Schema.Struct({ id: Schema.String, historyLength: Schema.optionalKey(HistoryLength) })
 
-/** Reads parameters. */
 export const read = <A>(schema: Schema.ConstraintDecoder<A>, params: Rpc["params"]): Effect.Effect<A, HttpProblem> =>
   Effect.mapError(
     Schema.decodeUnknownEffect(schema)(params),
     ({ message }) => new Invalid({ detail: message.slice(0, 1_000) })
   )
 
-/** Begins the task of a message, or answers the questions of one. */
+/** Starts a task with a message, or answers the questions of one. */
 export const receive = Effect.fnUntraced(function* (
   runs: CallerRuns,
   agent: string,
@@ -90,7 +87,7 @@ export const receive = Effect.fnUntraced(function* (
   })
 })
 
-/** Answers the questions of a task that waits. */
+/** Answers the questions of a waiting task. */
 const decide = Effect.fnUntraced(function* (
   runs: CallerRuns,
   taskId: string,

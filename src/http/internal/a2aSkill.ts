@@ -1,6 +1,4 @@
-/**
- * Agents of other services as skills, and who replies to their questions.
- */
+/** Agents of other services as skills, and the replies to their questions. */
 
 import * as Digest from "effect/crypto/Digest"
 import * as Duration from "effect/Duration"
@@ -20,7 +18,7 @@ import { failure } from "./a2aLine.ts"
 import * as Questions from "./a2aQuestion.ts"
 import * as Views from "./a2aView.ts"
 
-/** An agent that is used, and its card as far as it was read. */
+/** An agent of a hub, with its card if it has been read. */
 export interface Known {
   readonly name: string
   readonly client: A2aClient
@@ -28,16 +26,16 @@ export interface Known {
   readonly effects: Skill.Effects
   readonly timeout: Duration.Input
   readonly waiting: Waiting
-  /** Who replies to a question of a task. */
+  /** Whether a person or the model replies to a question of a task. */
   readonly replies: "person" | "model"
   card: Card | undefined
   problem: A2aError | undefined
 }
 
-/** The name of the skill of an agent. */
+/** Returns the name of an agent's skill. */
 export const skillName = (agent: string): string => `a2a_${agent}`
 
-/** What a model sends to an agent. */
+/** The input of an agent's skill. */
 export const Input = Schema.Struct({
   message: Schema.String.annotate({ description: "What the agent is asked or told, with all that it needs to know." }),
   task: Schema.optionalKey(
@@ -48,7 +46,7 @@ export const Input = Schema.Struct({
   )
 })
 
-/** The skill that asks an agent. */
+/** Creates the skill of an agent. */
 export const make = (agent: Known, { cleanUpTimeout, descriptionLength }: Limits): Skill.AnySkill =>
   Skill.make(skillName(agent.name), {
     description: Block.escape(flat(shorten(descriptionOf(agent), descriptionLength))),
@@ -65,7 +63,7 @@ export const make = (agent: Known, { cleanUpTimeout, descriptionLength }: Limits
 
 type Context = Pick<Skill.SkillContext, "answered" | "ask" | "idempotencyKey" | "preliminary" | "progress">
 
-/** Asks an agent, and a person of the run whenever the agent requires input. */
+/** Sends a message to an agent, and asks a person of the run whenever the agent requires input. */
 const converse = Effect.fnUntraced(function* (
   agent: Known,
   input: typeof Input.Type,
@@ -74,7 +72,7 @@ const converse = Effect.fnUntraced(function* (
   const { client, name } = agent
   const onChange = ({ message, text }: Task) =>
     text === "" ? progress({ message: Views.textOf(message) }) : preliminary(text)
-  /** Sends what a person replied. */
+  /** Sends the reply of a person. */
   const reply = Effect.fnUntraced(function* (asking: Skill.Asking, given: Skill.Reply, taskId: string) {
     const content = Questions.replyOf(asking, given)
     const messageId = yield* idOf(`${idempotencyKey}/${asking.name}`)
@@ -98,7 +96,7 @@ const converse = Effect.fnUntraced(function* (
   }
 })
 
-/** Time for a call: that of the agent, and time to cancel its task. */
+/** Returns the time for a call: that of the agent, plus the time to cancel its task. */
 export const timeoutOf = ({ timeout }: Known, cleanUpTimeout: Duration.Duration): Duration.Duration =>
   Duration.sum(Duration.fromInputUnsafe(timeout), cleanUpTimeout)
 
@@ -110,7 +108,7 @@ const descriptionOf = ({ card, description, name }: Known): string => {
   return skills === "" ? about : `${about} Its abilities: ${skills}`
 }
 
-/** Sends a message of a model to an agent, and notes a question that comes back. */
+/** Sends a message of a model to an agent, and notes a returned question. */
 export const ask = Effect.fnUntraced(function* (
   { client, name, waiting }: Known,
   { context, data, message, task }: typeof Input.Type & { readonly context?: string | undefined },
@@ -128,14 +126,14 @@ export const ask = Effect.fnUntraced(function* (
   return result
 })
 
-/** The id of the message of a call: the same when the call is repeated. */
+/** Returns the message id of a call, the same when the call is repeated. */
 const idOf = (idempotencyKey: string): Effect.Effect<string> =>
   Digest.Digest.use((digest) => digest.digestHex(Digest.sha256, new TextEncoder().encode(idempotencyKey))).pipe(
     Effect.map((hash) => hash.slice(0, 32)),
     Effect.provide(Digest.layerWebCrypto)
   )
 
-/** A question of an agent, in words for the model. */
+/** Writes a question of an agent for the model. */
 const questionOf = (name: string, task: Task): string => {
   const { taskId } = task
   const reply =
@@ -147,13 +145,13 @@ const questionOf = (name: string, task: Task): string => {
 
 // ---------------------------------------------------------------- replies
 
-/** The questions of tasks that wait, for the person who is asked about a reply. */
+/** The questions of waiting tasks, shown to the person who confirms a reply. */
 export interface Waiting {
   readonly note: (agent: string, task: Task) => void
   readonly find: (agent: string, taskId: string) => string | undefined
 }
 
-/** Notes the last 1,000 questions. */
+/** Keeps the last 1,000 questions. */
 export const waiting = (): Waiting => {
   const questions = new Map<string, string>()
   const keyOf = (agent: string, taskId: string) => `${agent} ${taskId}`
@@ -170,7 +168,7 @@ export const waiting = (): Waiting => {
   }
 }
 
-/** Asks a person about each reply to a task. */
+/** Creates the policy that asks a person about each reply to a task. */
 export const policyOf = (agents: ReadonlyArray<string>, waiting: Waiting): Policy.PolicyShape => {
   const names = new Map(agents.map((agent) => [skillName(agent), agent]))
   return {

@@ -1,6 +1,4 @@
-/**
- * Conversations with an agent of another service, over connections that break.
- */
+/** Sends messages to an agent of another service and follows its tasks, over connections that may break. */
 
 import * as Deferred from "effect/Deferred"
 import type * as Duration from "effect/Duration"
@@ -15,14 +13,14 @@ import * as Line from "./a2aLine.ts"
 import * as Views from "./a2aView.ts"
 import * as Wire from "./a2aWire.ts"
 
-/** An agent, its card, and when a broken stream is opened again. */
+/** An agent, its card, and the schedule for reopening a broken stream. */
 export interface Talk {
   readonly peer: Line.Peer
   readonly found: Effect.Effect<Found, A2aError>
   readonly reconnect: Schedule.Schedule<unknown>
 }
 
-/** For about a minute, first after 100 milliseconds. */
+/** Retries for about a minute, first after 100 milliseconds. */
 export const patiently = Schedule.upTo(
   Schedule.min([Schedule.exponential("100 millis", 1.5), Schedule.spaced("5 seconds")]),
   { times: 20 }
@@ -30,11 +28,11 @@ export const patiently = Schedule.upTo(
 
 // ---------------------------------------------------------------- one request
 
-/** Returns a task as it stands. */
+/** Returns the current state of a task. */
 export const get = (talk: Talk, taskId: string): Effect.Effect<Views.View, A2aError> =>
   Effect.map(about(talk, "GetTask", taskId), Views.ofTask)
 
-/** Cancels a task. One that is over stays as it is. */
+/** Cancels a task, unless it has ended. */
 export const cancel = (talk: Talk, taskId: string): Effect.Effect<void, A2aError> =>
   Effect.asVoid(about(talk, "CancelTask", taskId))
 
@@ -45,7 +43,7 @@ const about = (talk: Talk, method: "GetTask" | "CancelTask", id: string) =>
 
 // ---------------------------------------------------------------- streams
 
-/** Sends a message, and emits its task as it grows until it is at rest. */
+/** Sends a message, and emits its task after each update until it is at rest. */
 export const stream = (talk: Talk, sent: Wire.Sent): Stream.Stream<Views.View, A2aError> =>
   Stream.unwrap(
     Effect.map(talk.found, ({ card, endpoint }) => {
@@ -56,24 +54,23 @@ export const stream = (talk: Talk, sent: Wire.Sent): Stream.Stream<Views.View, A
     })
   )
 
-/** Emits a task as it stands and as it grows until it is at rest. */
+/** Emits a task, then emits it again after each update until it is at rest. */
 export const follow = (talk: Talk, taskId: string): Stream.Stream<Views.View, A2aError> =>
   whole(talk, { first: again(talk, taskId), taskId, isMessage: false })
 
-/** What changes a view. */
 type Change = Views.View | Wire.Update
 
 const isView = (change: Change): change is Views.View => "state" in change
 
-/** The first connection, and the task that it is about, if that is known before. */
+/** The first connection, and its task if that is known already. */
 interface Beginning {
   readonly first: Stream.Stream<Change, A2aError>
   readonly taskId: string | undefined
-  /** Whether it brings a message, which is not sent twice. */
+  /** Whether it sends a message, which must not be sent twice. */
   readonly isMessage: boolean
 }
 
-/** Emits views until one is at rest. Later connections are about the task alone. */
+/** Emits views until one is at rest. Later connections only follow the task. */
 const whole = (talk: Talk, beginning: Beginning): Stream.Stream<Views.View, A2aError> =>
   Stream.suspend(() => {
     const { first, isMessage, taskId } = beginning
@@ -113,7 +110,7 @@ const whole = (talk: Talk, beginning: Beginning): Stream.Stream<Views.View, A2aE
     )
   })
 
-/** May another connection help? */
+/** Returns true if another connection may help. */
 const isBroken = ({ reason }: A2aError): boolean =>
   reason === "disconnected" || reason === "connect" || reason === "timeout"
 
@@ -124,7 +121,7 @@ const unconfirmed = (peer: Line.Peer) =>
     "closed the connection before it confirmed the message, which may have arrived and was not repeated"
   )
 
-/** A task as it stands, and then as it grows, as far as the agent tells it by itself. */
+/** Emits a task, then its updates if the agent streams them. */
 const again = (talk: Talk, taskId: string): Stream.Stream<Change, A2aError> =>
   Stream.unwrap(
     Effect.map(Effect.all([talk.found, get(talk, taskId)]), ([{ card, endpoint }, view]) => {
@@ -132,12 +129,13 @@ const again = (talk: Talk, taskId: string): Stream.Stream<Change, A2aError> =>
       if (Views.isAtRest(view)) return now
       if (!card.isStreaming) return Stream.concat(now, polled(talk, taskId))
       const subscribed = Line.updates(talk.peer, endpoint, "SubscribeToTask", { id: taskId })
-      // In version 1.0 a subscription begins with the task; before, a part of it may be lost in between.
+      // In version 1.0 a subscription begins with the task. In 0.3, updates between reading the task and subscribing
+      // may be lost.
       const grown: Stream.Stream<Change, A2aError> =
         endpoint.version === "1.0"
           ? subscribed
           : Stream.concat(Stream.drain(subscribed), Stream.fromEffect(get(talk, taskId)))
-      // A task that ended in between takes no subscriber.
+      // A task that has ended by then accepts no subscriber.
       const isOver = ({ reason }: A2aError) => reason === "not_supported"
       return Stream.concat(
         now,
@@ -146,7 +144,7 @@ const again = (talk: Talk, taskId: string): Stream.Stream<Change, A2aError> =>
     })
   )
 
-/** A task as it stands, looked at less and less often. */
+/** Polls a task, at growing intervals. */
 const polled = (talk: Talk, taskId: string): Stream.Stream<Change, A2aError> =>
   Stream.fromSchedule(looks).pipe(
     Stream.mapEffect(() => get(talk, taskId)),
@@ -157,7 +155,7 @@ const looks = Schedule.min([Schedule.exponential("100 millis", 1.5), Schedule.sp
 
 // ---------------------------------------------------------------- asking
 
-/** Sends a message and waits until its task is at rest. A task that is left before is cancelled. */
+/** Sends a message and waits until its task is at rest. Cancels the task if it is interrupted before. */
 export const ask = Effect.fnUntraced(function* (
   talk: Talk,
   sent: Wire.Sent,
@@ -174,7 +172,7 @@ export const ask = Effect.fnUntraced(function* (
     const told = view.taskId === undefined ? Effect.void : Deferred.succeed(known, undefined)
     return onView === undefined ? told : Effect.andThen(told, onView(view))
   }).pipe(Effect.onExit(() => Deferred.succeed(known, undefined)))
-  // The agent may have begun a task that this side does not know yet.
+  // The agent may have started a task whose id has not arrived yet.
   const stopped = Effect.suspend(() => Deferred.await(known)).pipe(
     Effect.andThen(
       Effect.suspend(() =>

@@ -19,20 +19,20 @@ export interface TaskIds {
   readonly contextId: string
 }
 
-/** The ids of a run of the caller. */
+/** Returns the task ids of a run of the caller. */
 export const idsOf = (runs: CallerRuns, runId: string): TaskIds => {
   const [contextId = ""] = runId.slice(runs.idOf("").length).split(".")
   return { taskId: runId, contextId }
 }
 
-/** How a task stands. `at` is milliseconds since the epoch. */
+/** Creates the status of a task. `at` is in milliseconds since the epoch. */
 export const statusOf = (state: string, at: number, message?: JsonObject): JsonObject => ({
   state: `TASK_STATE_${state}`,
   timestamp: new Date(at).toISOString(),
   ...(message === undefined ? {} : { message })
 })
 
-/** A message of the agent about its task. */
+/** Creates a message of the agent about its task. */
 export const messageOf = ({ contextId, taskId }: TaskIds, at: number, parts: ReadonlyArray<Json>): JsonObject => ({
   messageId: `${taskId}:${at}`,
   contextId,
@@ -41,14 +41,14 @@ export const messageOf = ({ contextId, taskId }: TaskIds, at: number, parts: Rea
   parts
 })
 
-/** The answer of a task, or a piece of it, as an artifact. */
+/** Creates an artifact with the answer of a task, or a piece of it. */
 export const artifactOf = (text: string): JsonObject => ({
   artifactId: "answer",
   name: "answer",
   parts: text === "" ? [] : [{ text }]
 })
 
-/** The parts that ask: a text for people, and for programs the call, which an answer names by its `callId`. */
+/** Returns the parts of a question: a text for people, and the call for programs, which answer it by its `callId`. */
 export const asking = (questions: ReadonlyArray<Question>, reason: string): ReadonlyArray<Json> => [
   { text: questions.length === 0 ? reason : questions.map((question) => question.reason).join("\n") },
   ...questions.map(({ asking, callId, input, name, reason }) => ({
@@ -56,23 +56,23 @@ export const asking = (questions: ReadonlyArray<Question>, reason: string): Read
   }))
 ]
 
-/** The status of a task that failed. */
+/** Creates the status of a failed task. */
 export const failure = (ids: TaskIds, at: number, { message }: ErrorInfo): JsonObject =>
   statusOf("FAILED", at, messageOf(ids, at, [{ text: message }]))
 
-/** Tells whether a task is over. */
+/** Returns true if a task has ended. */
 export const isOver = ({ status }: Head): boolean => over.has(status.type)
 
 const over: ReadonlySet<string> = new Set(["completed", "failed", "cancelled"])
 
-/** What is told of a task besides how it stands. */
+/** The parts of a task to send besides its status. */
 export interface Told {
-  /** How many of its last messages. Default: all. */
+  /** The number of its last messages. Default: all. */
   readonly historyLength?: number | undefined
   readonly includeArtifacts?: boolean | undefined
 }
 
-/** Returns a task as it stands. */
+/** Returns a task in its current state. */
 export const taskOf = (
   runs: CallerRuns,
   id: string,
@@ -80,7 +80,7 @@ export const taskOf = (
 ): Effect.Effect<JsonObject, HttpProblem> =>
   Effect.flatMap(runs.summary(id), (head) => ofHead(runs, head, { historyLength, includeArtifacts }))
 
-/** Returns the task of a head as it stands. */
+/** Returns the task of a head in its current state. */
 export const ofHead = Effect.fnUntraced(function* (
   runs: CallerRuns,
   head: Head,
@@ -99,7 +99,7 @@ export const ofHead = Effect.fnUntraced(function* (
   }
 })
 
-/** The messages that the client sent to a task: the one that began it, and those that came while it was under way. */
+/** Returns the messages that the client sent to a task: the first one, and those sent while it was in progress. */
 const historyOf = (runs: CallerRuns, ids: TaskIds, state: RunState.RunState): ReadonlyArray<JsonObject> => {
   const name = ids.taskId.slice(runs.idOf("").length + ids.contextId.length + 1)
   const sent = state.input.slice(state.history).filter(({ role }) => role === "user")
@@ -125,7 +125,7 @@ const standing = (
   switch (status.type) {
     case "queued":
       return Effect.succeed(statusOf("SUBMITTED", at))
-    // An interrupted run is continued by a worker.
+    // A worker continues an interrupted run.
     case "running":
     case "interrupted":
       return Effect.succeed(statusOf("WORKING", at))

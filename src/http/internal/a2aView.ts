@@ -1,6 +1,4 @@
-/**
- * Folds what an agent of another service sends about a task into how the task stands and what it made. Pure.
- */
+/** Folds the updates of a task from an agent of another service into its state and results. Pure. */
 
 import * as Base64 from "effect/encoding/Base64"
 import * as Result from "effect/Result"
@@ -10,7 +8,7 @@ import { isJsonObject } from "../../internal/base/json.ts"
 import { kindOf } from "../../Media.ts"
 import { overhead, type Piece, piecesOf, type Task, type Update } from "./a2aWire.ts"
 
-/** How a task stands. */
+/** The state of a task. */
 export type TaskState = (typeof states)[number]
 
 const states = [
@@ -24,18 +22,18 @@ const states = [
   "rejected"
 ] as const
 
-/** A task as far as it is known. An agent that replies without a task has completed one without an id. */
+/** A task as received so far. A reply without a task counts as a completed task without an id. */
 export interface View {
   readonly taskId: string | undefined
   readonly contextId: string | undefined
   readonly state: TaskState
   /** The message about the state. */
   readonly said: ReadonlyArray<Piece>
-  /** By id, in the order in which they began. */
+  /** Artifacts by id, in the order in which they began. */
   readonly artifacts: ReadonlyMap<string, ReadonlyArray<Piece>>
 }
 
-/** Before anything is known. */
+/** The view before the first update. */
 export const unknown: View = {
   taskId: undefined,
   contextId: undefined,
@@ -44,7 +42,7 @@ export const unknown: View = {
   artifacts: new Map()
 }
 
-/** Does the agent do nothing more about the task by itself? */
+/** Returns true if the task does not progress by itself. */
 export const isAtRest = ({ state }: View): boolean => state !== "submitted" && state !== "working"
 
 /** Returns the view after an update. An update about another task changes nothing. */
@@ -78,7 +76,7 @@ export const advance = (view: View, { artifactUpdate, message, statusUpdate, tas
   return { ...view, taskId, contextId: contextId ?? view.contextId, artifacts }
 }
 
-/** The view of a whole task. */
+/** Returns the view of a whole task. */
 export const ofTask = ({ artifacts, contextId, id, status }: typeof Task.Type): View => ({
   taskId: id,
   contextId: contextId ?? undefined,
@@ -87,7 +85,7 @@ export const ofTask = ({ artifacts, contextId, id, status }: typeof Task.Type): 
   artifacts: new Map((artifacts ?? []).map(({ artifactId, parts }) => [artifactId, grown(parts)]))
 })
 
-/** About how many UTF-16 units a view takes. */
+/** Returns the approximate size of a view in UTF-16 units. */
 export const sizeOf = ({ artifacts, said }: View): number => {
   let size = overhead * artifacts.size
   for (const { size: own } of said) size += own
@@ -97,7 +95,7 @@ export const sizeOf = ({ artifacts, said }: View): number => {
 
 const isForeign = ({ taskId }: View, id: string): boolean => taskId !== undefined && taskId !== id
 
-/** A state by its name in either version. One that this client does not know is work. */
+/** Returns a state by its name in either version. An unknown state counts as `working`. */
 const stateOf = (written: string): TaskState => {
   const word = written
     .replace(/^TASK_STATE_/, "")
@@ -106,7 +104,7 @@ const stateOf = (written: string): TaskState => {
   return states.find((state) => state === (word === "canceled" ? "cancelled" : word)) ?? "working"
 }
 
-/** The pieces of an artifact. It may have grown by its parts, so texts that follow each other are one. */
+/** Returns the pieces of an artifact. Consecutive texts are joined, since an artifact may have grown by its parts. */
 const grown = (parts: Parameters<typeof piecesOf>[0]): ReadonlyArray<Piece> => joined([], piecesOf(parts))
 
 /** Appends pieces. A text continues the text before it. */
@@ -125,17 +123,17 @@ const joined = (before: ReadonlyArray<Piece>, added: ReadonlyArray<Piece>): Read
 
 // ---------------------------------------------------------------- results
 
-/** What a task made: its artifacts, or without any what the agent said. */
+/** Returns the results of a task: its artifacts, or the agent's message if there are none. */
 export const madeBy = ({ artifacts, said }: View): ReadonlyArray<Content> => {
   const made = [...artifacts.values()].flat()
   return contentsOf(made.length === 0 ? said : made)
 }
 
-/** Pieces as contents. An address is never fetched: it is shown. */
+/** Returns pieces as contents. An address is shown and never fetched. */
 export const contentsOf = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Content> =>
   pieces.map((piece, index) => {
     const content = contentOf(piece)
-    // A kernel joins texts as they stand.
+    // A kernel joins texts without a separator.
     return content.type === "text" && index < pieces.length - 1 && !content.text.endsWith("\n")
       ? Contents.text(`${content.text}\n`)
       : content
@@ -158,6 +156,6 @@ const contentOf = (piece: Piece): Content => {
   }
 }
 
-/** Contents as one text, in which a line names each medium. */
+/** Returns contents as one text, with a line for each medium. */
 export const textOf = (content: ReadonlyArray<Content>): string =>
   content.map((part) => (Contents.isMedia(part) ? Contents.placeholder(part) : Contents.toText(part))).join("")

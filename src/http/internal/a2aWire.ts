@@ -1,6 +1,4 @@
-/**
- * What an agent of another service sends, as Schemas of the protocol 1.0 and 0.3 at once, and what it is sent in either.
- */
+/** The messages of the A2A protocol: Schemas that accept versions 1.0 and 0.3, and encoders for either version. */
 
 import * as Base64 from "effect/encoding/Base64"
 import * as Schema from "effect/Schema"
@@ -11,12 +9,12 @@ import { isJsonObject, type Json, type JsonObject } from "../../internal/base/js
 /** The versions of the protocol that this client speaks. */
 export type Version = "1.0" | "0.3"
 
-/** A field that some servers leave out and others write as null. */
+/** A field that some servers omit and others write as null. */
 const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 
 // ---------------------------------------------------------------- the card
 
-/** A card. Version 0.3 names one address, and others beside it. */
+/** A card. Version 0.3 has one main address, and additional ones. */
 export const AgentCard = Schema.Struct({
   name: Schema.String,
   description: optional(Schema.String),
@@ -41,14 +39,14 @@ export const AgentCard = Schema.Struct({
   )
 })
 
-/** Where an agent takes calls, and how. */
+/** The address, version and tenant of an agent's interface. */
 export interface Endpoint {
   readonly url: string
   readonly version: Version
   readonly tenant: string
 }
 
-/** The first JSON-RPC interface of a card in a version that this client speaks, the newer version first. */
+/** Returns the first JSON-RPC interface of a card in a version that this client supports, the newer version first. */
 export const endpointOf = (card: typeof AgentCard.Type): Endpoint | undefined => {
   const { additionalInterfaces, preferredTransport, protocolVersion, supportedInterfaces, url } = card
   const declared = (supportedInterfaces ?? []).map((one) => ({
@@ -71,11 +69,11 @@ export const endpointOf = (card: typeof AgentCard.Type): Endpoint | undefined =>
   return undefined
 }
 
-/** Minor versions of 1 and patches of 0.3 are compatible. */
+/** Returns true if a version is compatible: minor versions of 1, and patches of 0.3. */
 const isOf = (written: string, version: Version): boolean =>
   version === "1.0" ? /^1(?:\.|$)/.test(written) : /^0\.3(?:\.|$)/.test(written)
 
-// ---------------------------------------------------------------- what is received
+// ---------------------------------------------------------------- responses
 
 const Part = Schema.Struct({
   text: optional(Schema.String),
@@ -104,7 +102,7 @@ const Status = Schema.Struct({ state: Schema.String, message: optional(Message) 
 
 const Artifact = Schema.Struct({ artifactId: Schema.String, parts: optional(Schema.Array(Part)) })
 
-/** A task as it stands. */
+/** A task. */
 export const Task = Schema.Struct({
   id: Schema.String,
   contextId: optional(Schema.String),
@@ -130,7 +128,7 @@ export const Update = Schema.Struct({
 /** The reply to a message, or one event of a stream. */
 export type Update = typeof Update.Type
 
-/** The names that version 1.0 gives to what version 0.3 tells apart by `kind`. */
+/** The fields of version 1.0 for each `kind` of version 0.3. */
 const kinds: ReadonlyMap<unknown, string> = new Map([
   ["task", "task"],
   ["message", "message"],
@@ -138,7 +136,7 @@ const kinds: ReadonlyMap<unknown, string> = new Map([
   ["artifact-update", "artifactUpdate"]
 ])
 
-/** An update in the words of version 1.0. */
+/** Converts an update to version 1.0. */
 export const updateOf = (result: Json): Json => {
   const field = isJsonObject(result) ? kinds.get(result["kind"]) : undefined
   return field === undefined ? result : { [field]: result }
@@ -150,7 +148,7 @@ export const RpcReply = Schema.Struct({
   error: optional(Schema.Struct({ code: Schema.Finite, message: optional(Schema.String) }))
 })
 
-/** One part of a message or an artifact. `size` is about how many UTF-16 units it takes. */
+/** One part of a message or an artifact. `size` is its approximate size in UTF-16 units. */
 export type Piece = { readonly size: number } & (
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "data"; readonly data: Json }
@@ -158,7 +156,7 @@ export type Piece = { readonly size: number } & (
   | { readonly type: "link"; readonly url: string; readonly name: string }
 )
 
-/** The parts of a message or an artifact. A part that holds nothing is left out. */
+/** Returns the parts of a message or an artifact, without empty ones. */
 export const piecesOf = (parts: ReadonlyArray<typeof Part.Type> | null | undefined): ReadonlyArray<Piece> =>
   (parts ?? []).flatMap((part): ReadonlyArray<Piece> => {
     const { data, file, text } = part
@@ -174,10 +172,10 @@ export const piecesOf = (parts: ReadonlyArray<typeof Part.Type> | null | undefin
     return data === undefined ? [] : [{ type: "data", data, size: overhead + JSON.stringify(data).length }]
   })
 
-/** What a part counts at least, so that there cannot be too many. */
+/** The minimum size of a part, which limits the number of parts. */
 export const overhead = 1024
 
-// ---------------------------------------------------------------- what is sent
+// ---------------------------------------------------------------- requests
 
 /** The methods that this client calls, by their names in version 1.0. */
 export type Method = "SendMessage" | "SendStreamingMessage" | "GetTask" | "CancelTask" | "SubscribeToTask"
@@ -190,7 +188,7 @@ const olderMethods: { readonly [M in Method]: string } = {
   SubscribeToTask: "tasks/resubscribe"
 }
 
-/** The name of a method in a version. */
+/** Returns the name of a method in a version. */
 export const methodOf = (method: Method, version: Version): string =>
   version === "1.0" ? method : olderMethods[method]
 
@@ -202,7 +200,7 @@ export interface Sent {
   readonly content: ReadonlyArray<Content>
 }
 
-/** The parameters of a message, whose call returns as soon as its task is known. */
+/** Creates the parameters of a message. The call returns as soon as its task is known. */
 export const paramsOf = ({ contextId, messageId, taskId, content }: Sent, version: Version): JsonObject => {
   const isNew = version === "1.0"
   return {

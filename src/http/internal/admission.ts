@@ -12,7 +12,7 @@ import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import { Access, type Caller, CurrentCaller } from "../Access.ts"
 import { type HttpProblem, TooLarge } from "../HttpProblem.ts"
 
-/** Runs a handler for the caller of the request, with a body of at most so many bytes. */
+/** Runs a handler for the caller of the request. Fails for a body of more than `bytes`. */
 export const admit = <A, E, R>(
   handler: Effect.Effect<A, E, R>,
   bodyBytes: number
@@ -25,7 +25,7 @@ const callerOf: Effect.Effect<Caller, HttpProblem, HttpServerRequest.HttpServerR
   ({ _tag }) => (_tag === "Unauthorized" ? challenged : Effect.void)
 )
 
-/** A response of status 401 names a way to authenticate. */
+/** Adds the `www-authenticate` header to a response of status 401. */
 const challenged = HttpEffect.appendPreResponseHandler((_, response) =>
   Effect.succeed(HttpServerResponse.setHeader(response, "www-authenticate", "Bearer"))
 )
@@ -42,7 +42,7 @@ const bounded = <A, E, R>(
         )
   )
 
-const tooLarge = (bytes: number) => new TooLarge({ detail: `a body has at most ${bytes} bytes` })
+const tooLarge = (bytes: number) => new TooLarge({ detail: `a body may have at most ${bytes} bytes` })
 
 const isTooLarge = (defect: unknown): boolean =>
   defect instanceof HttpServerError &&

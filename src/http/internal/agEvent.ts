@@ -8,17 +8,17 @@ import type { Question } from "../../RunModel.ts"
 import type { Usage } from "../../Usage.ts"
 import { type Chunk, chunk } from "./uiChunk.ts"
 
-/** An event, as the protocol names it. */
+/** An event with the names of the protocol. */
 export type AgEvent = Chunk
 
-/** An event without the fields that are undefined. */
+/** Creates an event, without undefined fields. */
 export const make: typeof chunk = chunk
 
-/** A value as the text of a message. */
+/** Returns a value as the text of a message. */
 export const textOf = (value: Json | undefined): string =>
   typeof value === "string" ? value : JSON.stringify(value ?? null)
 
-/** A question as an interrupt. Its id names the run and the call. */
+/** Creates the interrupt of a question. Its id names the run and the call. */
 export const interruptOf = (
   runId: string,
   { asking, callId, reason }: Pick<Question, "asking" | "callId" | "reason">
@@ -31,10 +31,10 @@ export const interruptOf = (
   ...(asking?.url === undefined ? {} : { url: asking.url })
 })
 
-/** An interrupt of a run that its host paused, without a question. */
+/** Creates the interrupt of a run that its host paused, without a question. */
 export const pauseOf = (runId: string, reason: string): JsonObject => ({ id: `${runId}/`, reason })
 
-/** The run and the call of an interrupt. */
+/** Returns the run and the call of an interrupt. */
 export const askedBy = (interruptId: string): { readonly runId: string; readonly callId: Call["callId"] } => {
   const at = interruptId.indexOf("/")
   return { runId: interruptId.slice(0, Math.max(0, at)), callId: interruptId.slice(at + 1) }
@@ -46,7 +46,7 @@ const responseSchema = {
   required: ["approved"]
 }
 
-/** The reply to what a call asks for while it runs. */
+/** Returns the JSON Schema of the reply to a question of a running call. */
 const replySchema = (form: JsonObject | undefined): JsonObject => ({
   type: "object",
   properties: {
@@ -58,7 +58,7 @@ const replySchema = (form: JsonObject | undefined): JsonObject => ({
   required: ["approved"]
 })
 
-/** The usage of a model, given as `provider/model`. */
+/** Returns the usage of a model. `key` is `provider/model`. */
 export const usageOf = (key: string, usage: Usage): JsonObject => {
   const at = key.indexOf("/")
   const { cacheWriteTokens, cachedTokens, inputTokens, outputTokens, reasoningTokens } = usage

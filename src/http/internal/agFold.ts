@@ -1,9 +1,9 @@
 /**
  * Folds the events of a run into AG-UI events.
  *
- * The parts of a message are those of the UI fold, in the words of this protocol. A run of the protocol is one request of
- * a page: it ends when the run of the kernel pauses for a person, and the next one continues it. Pure but for its own
- * state: the same events give the same AG-UI events.
+ * Converts the chunks of the UI fold. A run of the protocol is one request of a page: it ends when the run of the
+ * kernel pauses for a person, and the next request continues it. Pure except for its own state: the same events give
+ * the same AG-UI events.
  */
 
 import * as JsonPatch from "effect/JsonPatch"
@@ -15,7 +15,7 @@ import { AgParts } from "./agParts.ts"
 import { outward } from "./shownEvents.ts"
 import { questionsIn, UiFold } from "./uiFold.ts"
 
-/** How a run of the protocol is made. */
+/** Options of the fold. */
 export interface Options {
   readonly threadId: string
   /** The id that the page gave to this run of the protocol. */
@@ -26,7 +26,7 @@ export interface Options {
   readonly after: number
   /** The messages of the page. */
   readonly messages: ReadonlyArray<JsonObject>
-  /** The address of a stored medium of the run. */
+  /** Returns the address of a stored medium of the run. */
   readonly urlOf: (fileId: string) => string
 }
 
@@ -37,10 +37,10 @@ export class AgFold {
   readonly #parts: AgParts
   readonly #usage = new Map<string, Usage.Usage>()
   #state: Json | undefined
-  /** The last answer of the model, as a text. */
+  /** The last answer of the model as text. */
   #answer: string | undefined
   #isNew = false
-  /** How the run ended, or paused, as far as it was read. */
+  /** The last event, once the run has ended or paused. */
   #end: AgEvent | undefined
 
   constructor(options: Options) {
@@ -49,18 +49,18 @@ export class AgFold {
     this.#parts = new AgParts(options.of, options.messages)
   }
 
-  /** Tells whether the page does not have an event yet. */
+  /** Returns true if the page does not have an event yet. */
   isNew(event: RunEvent): boolean {
     return this.#isNew || !("revision" in event) || event.revision > this.#options.after
   }
 
-  /** The events that begin the run, with the state of the page if it is shown one. */
+  /** Returns the events that begin the run, with the state of the page if it has one. */
   open(state?: Json): ReadonlyArray<AgEvent> {
     const { runId, threadId } = this.#options
     return [make("RUN_STARTED", { threadId, runId, protocolVersion: "1.0" }), ...this.state(state)]
   }
 
-  /** The event for a state: whole at first, then the change. */
+  /** Returns the event for a state: first a snapshot, then the changes. */
   state(state: Json | undefined): ReadonlyArray<AgEvent> {
     const before = this.#state
     this.#state = state
@@ -83,7 +83,7 @@ export class AgFold {
     return this.#isNew ? ended : []
   }
 
-  /** The event that ends a stream in which nothing new did: how the run stands. */
+  /** Returns the final event of a stream without new events: the status of the run. */
   finish(): ReadonlyArray<AgEvent> {
     if (this.#isNew && this.#end !== undefined) return []
     return [...this.#parts.close(), this.#end ?? broken]
@@ -132,5 +132,5 @@ export class AgFold {
   }
 }
 
-/** The event that ends a stream which broke off. */
+/** The last event of a stream that broke off. */
 export const broken = make("RUN_ERROR", { message: "The stream broke off." })

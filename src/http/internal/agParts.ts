@@ -1,22 +1,20 @@
-/**
- * The parts of a message in the words of AG-UI: steps, text, reasoning, calls, activities.
- */
+/** Converts the parts of a message to AG-UI: steps, text, reasoning, calls, activities. */
 
 import type { Json, JsonObject } from "../../internal/base/json.ts"
 import { type AgEvent, make, textOf } from "./agEvent.ts"
 import { Transcript } from "./agTranscript.ts"
 import { type Chunk, objectOf, wordOf } from "./uiChunk.ts"
 
-/** The parts of one run. Its functions change it in place. */
+/** The parts of one run. Its methods change it in place. */
 export class AgParts {
   readonly #of: string
   readonly #messages: ReadonlyArray<JsonObject>
-  /** Calls whose arguments are under way, and whether any were sent. */
+  /** Calls whose arguments are incomplete, and whether any were sent. */
   readonly #open = new Map<string, boolean>()
-  /** Calls that were sent whole. */
+  /** Calls that were sent completely. */
   readonly #called = new Set<string>()
   #transcript: Transcript
-  /** The text or reasoning that is open. */
+  /** The open text or reasoning. */
   #part: { readonly kind: string; readonly id: string } | undefined
   /** The message that carries the calls of the turn. */
   #parent: string | undefined
@@ -30,7 +28,7 @@ export class AgParts {
     this.#transcript = new Transcript(messages)
   }
 
-  /** Begins with a page that has everything until now. */
+  /** Starts for a page that has everything so far. */
   begin(): ReadonlyArray<AgEvent> {
     this.#transcript = new Transcript(this.#messages)
     return this.#isInTurn ? this.#step() : []
@@ -43,7 +41,7 @@ export class AgParts {
     return events
   }
 
-  /** Ends everything that is open. */
+  /** Ends all open parts. */
   close(): ReadonlyArray<AgEvent> {
     return [...this.#closeParts(), ...this.#unstep()]
   }
@@ -163,7 +161,7 @@ export class AgParts {
     return [make("TOOL_CALL_START", { toolCallId, toolCallName, parentMessageId: this.#parent })]
   }
 
-  /** The whole input of a call, as far as it was not streamed. An input that is changed later stays as it was sent. */
+  /** Sends the input of a call unless it was streamed. An input that changes later is not sent again. */
   #whole(toolCallId: string, name: string, input: Json | undefined): ReadonlyArray<AgEvent> {
     if (this.#called.has(toolCallId)) return []
     const started = this.#open.has(toolCallId) ? [] : this.#callStarted(toolCallId, name)
@@ -191,7 +189,7 @@ export class AgParts {
     return [...this.#ended(), ...[...this.#open.keys()].flatMap((id) => this.#callEnded(id))]
   }
 
-  /** The id of a message, which names its run. */
+  /** Returns the id of a message, which includes its run. */
   #idOf(part: string): string {
     return `${this.#of}:${part}`
   }

@@ -1,6 +1,4 @@
-/**
- * Requests of AG-UI clients: the message that asks, the answers to interrupts, and the conversation before.
- */
+/** Decodes requests of AG-UI clients: the new message, the answers to interrupts, and the earlier messages. */
 
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -39,7 +37,7 @@ export const AgRequest = Schema.Struct({
     Schema.NullOr(
       Schema.Struct({
         agent: Schema.optionalKey(Schema.String),
-        /** What becomes of the run when the page leaves. Default: `continue`. */
+        /** Whether the run continues or is cancelled when the page leaves. Default: `continue`. */
         onLeave: Schema.optionalKey(Schema.Literals(["continue", "cancel"]))
       })
     )
@@ -49,7 +47,7 @@ export const AgRequest = Schema.Struct({
 /** The body of a request. */
 export type AgRequest = typeof AgRequest.Type
 
-/** Answers what a page asks. `agent` answers unless the page names one. */
+/** Answers the request of a page. `agent` answers unless the page names one. */
 export const answer = (
   runs: CallerRuns,
   agent: string | undefined,
@@ -60,7 +58,7 @@ export const answer = (
   if (resume !== undefined && resume !== null && resume.length > 0) return decide(runs, request, resume)
   return last?.role === "user"
     ? start(runs, agent, request, last)
-    : Effect.fail(new Invalid({ detail: "the last message is none of the user, and no interrupt is answered" }))
+    : Effect.fail(new Invalid({ detail: "the last message is not from the user, and no interrupt is answered" }))
 }
 
 const start = Effect.fnUntraced(function* (
@@ -70,7 +68,7 @@ const start = Effect.fnUntraced(function* (
   last: Message
 ): Effect.fn.Return<Conversations.Answering, HttpProblem> {
   const [input, history] = yield* Effect.all([contentOf(last), historyOf(runs, threadId, messages.slice(0, -1))])
-  // Every page has a state, and most have an empty one.
+  // Every page sends a state, usually an empty one.
   const context = state === undefined || state === null || Object.keys(state).length === 0 ? undefined : state
   const name = Conversations.nameOf(threadId, runId)
   return yield* Conversations.begin(runs, name, { agent: forwardedProps?.agent ?? agent, context, input, history })
@@ -82,7 +80,7 @@ const decide = Effect.fnUntraced(function* (
   resume: ReadonlyArray<typeof Resume.Type>
 ): Effect.fn.Return<Conversations.Answering, HttpProblem> {
   const [first = "", ...others] = new Set(resume.map(({ interruptId }) => askedBy(interruptId).runId))
-  if (others.length > 0) return yield* new Invalid({ detail: "the interrupts are of more than one run" })
+  if (others.length > 0) return yield* new Invalid({ detail: "the interrupts belong to more than one run" })
   const decisions = yield* Effect.forEach(resume, decisionOf)
   return yield* Conversations.decide(runs, threadId, first, decisions)
 })
@@ -142,7 +140,7 @@ const mediumOf = (kind: string, source: typeof Source.Type): Effect.Effect<Conte
     ? fileOf(`data:;base64,${source.value}`, source.mimeType)
     : fileOf(source.value, source.mimeType ?? (kind === "document" ? "application/pdf" : `${kind}/*`))
 
-/** The conversation before a message, as the run that answered last has it. */
+/** Returns the earlier messages from the run that answered last. */
 const historyOf = Effect.fnUntraced(function* (
   runs: CallerRuns,
   threadId: string,
@@ -156,7 +154,7 @@ const historyOf = Effect.fnUntraced(function* (
   return held === undefined ? textOf(before) : [...held, ...textOf(before.slice(at + 1))]
 })
 
-/** The words of messages, for a conversation whose runs are not known here. */
+/** Returns messages as text, for a conversation whose runs are not stored here. */
 const textOf = (messages: ReadonlyArray<Message>): ReadonlyArray<Messages.Message> =>
   messages.flatMap(({ content, role }) => {
     if (typeof content !== "string" || content === "") return []

@@ -1,6 +1,6 @@
 /**
- * The messages of a thread, as a client makes them from events. A reply that is withdrawn is taken back by all messages
- * before it, since the protocol has no event for less.
+ * The messages of a thread, as a client builds them from events. To withdraw a reply, all messages before it are sent
+ * again, since the protocol has no smaller event.
  */
 
 import type { Json, JsonObject } from "../../internal/base/json.ts"
@@ -12,7 +12,7 @@ type Message = { [key: string]: Json; readonly id: string; readonly role: string
 /** A call in a message. Its arguments grow. */
 type Called = { readonly id: string; readonly type: "function"; readonly function: { name: string; arguments: string } }
 
-/** The messages of a thread. Its functions change it in place. */
+/** The messages of a thread. Its methods change it in place. */
 export class Transcript {
   readonly #before: ReadonlyArray<JsonObject>
   readonly #made: Array<Message> = []
@@ -56,12 +56,12 @@ export class Transcript {
     }
   }
 
-  /** Remembers where a reply begins. */
+  /** Marks the beginning of a reply. */
   begin(): void {
     this.#mark = this.#made.length
   }
 
-  /** Removes the reply under way, and returns the messages that remain. */
+  /** Removes the reply in progress, and returns the remaining messages. */
   withdraw(): AgEvent {
     this.#made.length = this.#mark
     return make("MESSAGES_SNAPSHOT", { messages: [...this.#before, ...this.#made] })

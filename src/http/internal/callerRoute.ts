@@ -1,6 +1,4 @@
-/**
- * Routes of further protocols: each is a function of the runs of its caller.
- */
+/** Adds routes of further protocols. Each is a function of the runs of its caller. */
 
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
@@ -14,7 +12,7 @@ import { type HttpProblem, Invalid } from "../HttpProblem.ts"
 import { type CallerRuns, ServedRuns } from "../ServedRuns.ts"
 import { admit } from "./admission.ts"
 
-/** What a handler of a route may use: the request, its route and its scope, which ends with the response. */
+/** The services of a handler: the request, its route and its scope, which closes with the response. */
 export type Provided = HttpRouter.RouteContext | HttpServerRequest.HttpServerRequest | Scope.Scope
 
 /** Responds for a caller. */
@@ -37,7 +35,7 @@ export const add = Effect.fnUntraced(function* (
   )
 })
 
-/** Reads the body of the request by a Schema. */
+/** Decodes the body of the request with a Schema. */
 export const body = <A>(
   schema: Schema.ConstraintDecoder<A>
 ): Effect.Effect<A, HttpProblem, HttpServerRequest.HttpServerRequest> => {
@@ -47,15 +45,18 @@ export const body = <A>(
   )
 }
 
-/** The body of the request, which is JSON: other types a page may send anywhere without asking beforehand. */
+/**
+ * Returns the body of a JSON request. Other types are rejected, since a foreign page may send them without a CORS
+ * preflight.
+ */
 const jsonText: Effect.Effect<string, HttpProblem, HttpServerRequest.HttpServerRequest> = Effect.flatMap(
   HttpServerRequest.HttpServerRequest,
   ({ headers, text }) =>
     /^application\/json\s*(?:;|$)/i.test(headers["content-type"] ?? "")
       ? Effect.orDie(text)
-      : Effect.fail(new Invalid({ detail: "the body has to be application/json" }))
+      : Effect.fail(new Invalid({ detail: "the body must be application/json" }))
 )
 
-/** A parameter of the path. */
+/** Returns a parameter of the path. */
 export const param = (name: string): Effect.Effect<string, never, HttpRouter.RouteContext> =>
   Effect.map(HttpRouter.RouteContext, ({ params }) => params[name] ?? "")

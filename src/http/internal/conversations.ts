@@ -13,7 +13,7 @@ import { Conflict, type HttpProblem, NotFound } from "../HttpProblem.ts"
 import type { Head, Start } from "../RunBodies.ts"
 import type { CallerRuns } from "../ServedRuns.ts"
 
-/** The run that answers, and the revision up to which the page has it. */
+/** The answering run, and the revision up to which the page has it. */
 export interface Answering {
   readonly runId: string
   readonly after: number
@@ -29,18 +29,18 @@ export interface Decision {
   readonly dismissed?: boolean
 }
 
-/** The name of a run in a conversation. */
+/** Returns the name of a run in a conversation. */
 export const nameOf = (id: string, name: string): string => `${id}.${name}`
 
-/** The address of a stored medium, unless a route says otherwise: that of `HttpKernel` at `/runs`. */
+/** Returns the default address of a stored medium: that of `HttpKernel` at `/runs`. */
 export const mediaUrl = (runId: string, mediaId: string): string =>
   `/runs/${encodeURIComponent(runId)}/media/${mediaId}`
 
-/** Tells whether a run belongs to a conversation of the caller. */
+/** Returns true if a run belongs to a conversation of the caller. */
 export const isOf = (runs: CallerRuns, id: string, runId: string): boolean =>
   runs.idOf(runId).startsWith(runs.idOf(nameOf(id, "")))
 
-/** Starts a run. One that was started before answers again. */
+/** Starts a run, or returns the one that was already started. */
 export const begin = (
   runs: CallerRuns,
   name: string,
@@ -69,7 +69,7 @@ export const begin = (
   )
 }
 
-/** Records the decisions that a run of the conversation still waits for. */
+/** Records those decisions for which a run of the conversation still waits. */
 export const decide = Effect.fnUntraced(function* (
   runs: CallerRuns,
   id: string,
@@ -84,7 +84,7 @@ export const decide = Effect.fnUntraced(function* (
   return { runId, after: revision }
 })
 
-/** The last run of a conversation. */
+/** Returns the last run of a conversation. */
 export const last = (runs: CallerRuns, id: string): Effect.Effect<Head | undefined, HttpProblem> =>
   Effect.map(runs.list({ limit: 1, prefix: nameOf(id, "") }), ({ runs: [head] }) => head)
 
@@ -98,7 +98,10 @@ export const stop = (runs: CallerRuns, id: string): Effect.Effect<void, HttpProb
 export const leave = (runs: CallerRuns, runId: string, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> =>
   Exit.hasInterrupts(exit) ? Effect.ignore(runs.cancel(runId, "the page left")) : Effect.void
 
-/** The messages of a run and of the conversation before it, with their media. None for a run that cannot be read. */
+/**
+ * Returns the messages of a run and of the conversation before it, with their media. Returns none for a run that cannot
+ * be read.
+ */
 export const messagesOf = Effect.fnUntraced(function* (
   runs: CallerRuns,
   runId: string

@@ -1,5 +1,5 @@
 /**
- * What all callers of a server share: its agents, its stores, its worker and its places for followers.
+ * The resources that all callers of a server share: its agents, its stores, its worker and its places for followers.
  */
 
 import * as Effect from "effect/Effect"
@@ -16,7 +16,7 @@ import type { Input, SubmitError } from "../../Kernel.ts"
 import { places, type Places } from "./places.ts"
 import { type Uploads, uploads } from "./uploads.ts"
 
-/** What all callers share. */
+/** The resources that all callers share. */
 export interface Desk {
   readonly agents: ReadonlyMap<string, RunWorker.Runnable<unknown>>
   readonly store: RunStoreShape
@@ -31,11 +31,11 @@ export interface Desk {
     input: Input,
     options: Pick<SubmitOptions, "runId" | "history"> & { readonly context: unknown }
   ) => Effect.Effect<string, SubmitError | AgentNotFoundError>
-  /** Has a run taken up now, if this process works on runs. */
+  /** Lets the worker of this process claim a run now, if there is one. */
   readonly take: (runId: string) => Effect.Effect<void>
 }
 
-/** The desk of a server, with its worker. */
+/** Creates the desk of a server, with its worker. */
 export const make = Effect.fnUntraced(function* <A extends RunWorker.Runnable<unknown>, R>(
   options: Given<A, R>
 ): Effect.fn.Return<Desk, ConfigInvalid, Kernel | RunStore | MediaStore | RunWorker.Services<A> | R | Scope.Scope> {
@@ -63,7 +63,7 @@ export const make = Effect.fnUntraced(function* <A extends RunWorker.Runnable<un
       if (agent === undefined) return Effect.fail(new AgentNotFoundError({ agentId: name }))
       return Effect.provideContext(kernel.submit(agent, input, given), services)
     },
-    // A client does not wait for a claim: its run is stored.
+    // A client does not wait for the claim, since its run is stored.
     take: (runId) => (running === undefined ? Effect.void : Effect.asVoid(Effect.forkIn(running.take(runId), scope)))
   }
 })

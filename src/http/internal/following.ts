@@ -1,6 +1,4 @@
-/**
- * Follows a run over connections that break: each new one begins where the last one ended.
- */
+/** Follows a run over connections that may break: each new one continues where the last one ended. */
 
 import * as Effect from "effect/Effect"
 import * as Sse from "effect/encoding/Sse"
@@ -22,10 +20,10 @@ type Failure =
   | HttpClientError.HttpClientError
   | Schema.SchemaError
 
-/** Opens a connection after the event of an id. */
+/** Opens a connection that continues after an event. */
 type Open = (lastId: string | undefined) => Effect.Effect<HttpClientResponse.HttpClientResponse, Failure>
 
-/** Emits the events of a run, over as many connections as it takes. */
+/** Emits the events of a run, over as many connections as needed. */
 export const follow = (
   open: Open,
   after: string | undefined,
@@ -47,7 +45,7 @@ export const follow = (
     return Stream.retry(once, ($) => Schedule.while($(reconnect), ({ input }) => isBroken(input)))
   })
 
-/** May another connection help? */
+/** Returns true if another connection may help. */
 const isBroken = (error: Failure): boolean =>
   error instanceof HttpClientError.HttpClientError
     ? error.response === undefined || error.response.status >= 500 || error.response.status === 200
@@ -58,7 +56,7 @@ interface Received {
   readonly event: RunEvent
 }
 
-/** The events of one connection. */
+/** Emits the events of one connection. */
 const connection = (
   opened: Effect.Effect<HttpClientResponse.HttpClientResponse, Failure>
 ): Stream.Stream<Received, Failure> =>
@@ -84,7 +82,7 @@ const readEvent = Schema.decodeUnknownEffect(Schema.fromJsonString(Bodies.Event)
 
 const readProblem = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Union(HttpProblem.all)))
 
-/** Fails with the problem of a response that is none of success. */
+/** Fails with the problem of a response without success. */
 const refused = (
   response: HttpClientResponse.HttpClientResponse
 ): Effect.Effect<HttpClientResponse.HttpClientResponse, Failure> =>

@@ -1,6 +1,4 @@
-/**
- * The handlers of the HTTP interface. Each decodes a request into a verb of the caller's runs.
- */
+/** The handlers of the HTTP interface. Each decodes a request into an operation on the caller's runs. */
 
 import * as Effect from "effect/Effect"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
@@ -13,24 +11,24 @@ import type * as Bodies from "../RunBodies.ts"
 import * as Positions from "./position.ts"
 import * as Sse from "./sse.ts"
 
-/** Runs a verb on the runs of the caller of the request. */
+/** Runs an operation on the runs of the caller of the request. */
 export interface Own {
   <A, R = never>(
     verb: (runs: CallerRuns) => Effect.Effect<A, HttpProblem, R>
   ): Effect.Effect<A, HttpProblem, CurrentCaller | R>
 }
 
-/** Verbs on served runs. */
+/** Creates operations on served runs. */
 export const ownOf =
   ({ of }: ServedRuns["Service"]): Own =>
   (verb) =>
     Effect.flatMap(CurrentCaller, (caller) => verb(of(caller)))
 
-/** Where a client left off. */
+/** Returns the position at which a client stopped. */
 export const positionOf = (id: string | undefined): Effect.Effect<Positions.Position, HttpProblem> => {
   const position = id === undefined || id === "" ? Positions.start : Positions.parse(id)
   return position === undefined
-    ? Effect.fail(new Invalid({ detail: "the id of the last event is none of this server" }))
+    ? Effect.fail(new Invalid({ detail: "the last event id was not issued by this server" }))
     : Effect.succeed(position)
 }
 
@@ -51,7 +49,7 @@ export const follow = (own: Own, name: string, lastId: string | undefined, until
       const position = yield* positionOf(lastId)
       const { revision, status } = yield* runs.head(name)
       const isOver = status.type === "completed" || status.type === "cancelled"
-      // A browser connects again whenever a stream ends, unless there is no content.
+      // A browser reconnects whenever a stream ends, unless the status is 204.
       if (isOver && revision <= position.after) return HttpServerResponse.empty({ status: 204 })
       yield* runs.place
       return Sse.response(Sse.frames(runs.follow(name, { position, until }), position))
@@ -70,7 +68,7 @@ export const putMedia = (own: Own, name: string, request: HttpServerRequest) =>
     })
   )
 
-/** Sends the bytes of a medium. A page that a model or a skill made runs nothing here. */
+/** Sends the bytes of a medium. Its headers prevent scripts in a page that a model or a skill made. */
 export const getMedia = (own: Own, name: string, id: string) =>
   own((runs) =>
     Effect.map(runs.getMedia(name, id), ({ bytes, media }) =>
@@ -85,6 +83,6 @@ export const getMedia = (own: Own, name: string, id: string) =>
     )
   )
 
-/** The agents of a server, for its callers. */
+/** Returns the agents of a server for its callers. */
 export const agentsOf = ({ agents }: ServedRuns["Service"]): ReadonlyArray<Bodies.AgentInfo> =>
   agents.map(({ description, name }) => ({ name, ...(description === undefined ? {} : { description }) }))

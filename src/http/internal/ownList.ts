@@ -1,6 +1,4 @@
-/**
- * Pages of the runs of a caller. The ids of the runs begin with that of the caller, so the store reads no others.
- */
+/** Pages of the runs of a caller. Run ids begin with the caller's id, so the store reads no other runs. */
 
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
@@ -22,12 +20,12 @@ export const listOf = Effect.fnUntraced(function* (
   { after, agent, limit = 20, prefix = "", rootRunId, status }: Selection
 ): Effect.fn.Return<Bodies.RunList, HttpProblem> {
   const place = after === undefined ? undefined : placeIn(after)
-  if (after !== undefined && place === undefined) return yield* new Invalid({ detail: "'after' is no page" })
+  if (after !== undefined && place === undefined) return yield* new Invalid({ detail: "'after' is not a page" })
   const page = yield* asProblem("list")(
     store.list({
       agent,
       after: place,
-      // One more says whether there is a next page.
+      // One more run shows whether there is a next page.
       limit: limit + 1,
       ...(rootRunId === undefined
         ? { roots: true, prefix: runIdOf(caller, prefix) }
@@ -43,7 +41,7 @@ export const listOf = Effect.fnUntraced(function* (
   }
 })
 
-/** A head for a caller, without the workers of the server. */
+/** Returns a head for a caller, without the workers of the server. */
 export const bodyOf = (
   { isOperator = false }: Caller,
   { agent, createdAt, parentRunId, revision, rootRunId, runId, status, turns, updatedAt }: RunHead

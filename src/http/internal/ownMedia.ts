@@ -14,7 +14,7 @@ import { asProblem } from "./problems.ts"
 export const putMedia = ({ uploads }: Desk, runId: string, media: Media): Effect.Effect<StoredMedia, HttpProblem> =>
   Effect.scoped(Effect.flatMap(uploads(runId), (store) => asProblem(runId)(store.put(media))))
 
-/** Reads a medium that a run of a tree stored or was given. Those of the application are not the caller's. */
+/** Reads a medium that a run of a tree stored or received. Media of the application are not found. */
 export const getMedia = (
   { uploads }: Desk,
   rootRunId: string,

@@ -42,7 +42,7 @@ export const resultOf = (
   })
 }
 
-/** The answer of an agent with an output schema is JSON, or a text that its schema accepts without quotes. */
+/** Reads the answer of an agent with an output schema: JSON, or a text that its schema accepts without quotes. */
 const outputOf = (text: string): Json => {
   const parsed = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Json))(text)
   return parsed._tag === "Some" ? parsed.value : text

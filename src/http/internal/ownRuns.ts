@@ -1,6 +1,4 @@
-/**
- * The verbs of the kernel for one caller, over the caller's own runs.
- */
+/** The operations of the kernel for one caller, on the caller's own runs. */
 
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -32,7 +30,7 @@ export const make = (desk: Desk, caller: Caller): CallerRuns => {
   const shown = shownTo(caller)
   const idOf = (name: string) => runIdOf(caller, name)
   const head = (name: string) => headOf(desk, caller, name)
-  /** Runs a verb on a run of the caller. */
+  /** Runs an operation on a run of the caller. */
   const on = <A>(name: string, verb: (head: RunHead) => Effect.Effect<A, HttpProblem>) =>
     Effect.flatMap(head(name), verb)
   const state: CallerRuns["state"] = (name) =>
@@ -46,7 +44,7 @@ export const make = (desk: Desk, caller: Caller): CallerRuns => {
     state,
     start: (request) => start(desk, caller, request),
     list: (query) => listOf(desk, caller, query),
-    // The id is the caller's own, and a run that does not exist fails the stream.
+    // The id is the caller's own. The stream fails if the run does not exist.
     follow: (name, options = {}) => following(desk, idOf(name), options, shown),
     place: desk.places(caller.id),
     questions: (name) => on(name, ({ runId }) => asProblem(runId)(Offers.questions(store, runId))),
@@ -62,7 +60,7 @@ export const make = (desk: Desk, caller: Caller): CallerRuns => {
   }
 }
 
-/** The head of a run, if it is the caller's own. */
+/** Returns the head of a run, if it is the caller's own. */
 const headOf = ({ store }: Desk, caller: Caller, name: string): Effect.Effect<RunHead, HttpProblem> => {
   const runId = runIdOf(caller, name)
   return Effect.flatMap(asProblem(runId)(store.head(runId)), orMissing(runId)).pipe(

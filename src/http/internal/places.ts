@@ -1,15 +1,13 @@
-/**
- * Places for followers: a number of them for each caller, and for all together.
- */
+/** Limits the followers of each caller, and of all callers together. */
 
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { type HttpProblem, TooMany } from "../HttpProblem.ts"
 
-/** Takes a place for a caller, for the time of the scope. */
+/** Takes a place for a caller until the scope closes. */
 export type Places = (callerId: string) => Effect.Effect<void, HttpProblem, Scope.Scope>
 
-/** Places within limits. */
+/** Creates places within limits. */
 export const places = (limits: { readonly followers: number; readonly connections: number }): Places => {
   const taken = new Map<string, number>()
   let all = 0

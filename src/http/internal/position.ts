@@ -1,26 +1,25 @@
 /**
- * Where a follower is in the events of a run: the ids of server-sent events, and the `Last-Event-ID` of a client that
- * comes back.
+ * Positions in the events of a run: the ids of server-sent events, and the `Last-Event-ID` of a client that reconnects.
  *
- * A stored event has its revision as its id. A live event adds how much of the reply under way was sent up to it, so a
- * client that comes back in the middle of a reply continues in the middle of a word.
+ * A stored event has its revision as its id. A live event adds the amount of the current reply sent so far, so that a
+ * client that reconnects in the middle of a reply continues at the exact character.
  */
 
 import type { RunEvent } from "../../RunEvent.ts"
 import { Said } from "../../internal/live/follow.ts"
 
-/** A place in the events of a run. */
+/** A position in the events of a run. */
 export interface Position {
   /** The last revision that was sent. */
   readonly after: number
-  /** How much was sent of the reply after it. */
+  /** The amounts sent of the reply after it. */
   readonly said: ReadonlyArray<number>
 }
 
-/** The place before the first event. */
+/** The position before the first event. */
 export const start: Position = { after: 0, said: [] }
 
-/** Reads an id. Returns undefined for one that no follower was sent. */
+/** Parses an id. Returns undefined for an id that was never issued. */
 export const parse = (id: string): Position | undefined => {
   if (!/^\d{1,15}(?:\.\d{1,15}){0,3}$/.test(id)) return undefined
   const [after = 0, ...said] = id.split(".").map(Number)
@@ -37,7 +36,7 @@ export class Ids {
     this.#said = new Said(said)
   }
 
-  /** The id of the next event. */
+  /** Returns the id of the next event. */
   next(event: RunEvent): string {
     if ("revision" in event) {
       this.#after = event.revision

@@ -1,13 +1,11 @@
-/**
- * Errors of the kernel as problems for a client. Causes and internals stay in the log.
- */
+/** Converts errors of the kernel to problems for a client. Causes and internals are only logged. */
 
 import * as Effect from "effect/Effect"
 import type { KernelError } from "../../KernelError.ts"
 import { flat, logText } from "../../internal/base/text.ts"
 import { Conflict, type HttpProblem, Invalid, NotFound, TooLarge, Unavailable } from "../HttpProblem.ts"
 
-/** Returns the problem that a client may see of an error about a run. */
+/** Returns the problem for an error about a run. */
 export const problemOf = (error: KernelError, id: string): HttpProblem => {
   switch (error._tag) {
     case "RunNotFound":
@@ -42,7 +40,7 @@ export const problemOf = (error: KernelError, id: string): HttpProblem => {
   }
 }
 
-/** Fails with the problem of an error, and logs what the problem leaves out. */
+/** Fails with the problem of an error, and logs the details that the problem omits. */
 export const asProblem =
   (id: string) =>
   <A, E extends KernelError, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, HttpProblem, R> =>

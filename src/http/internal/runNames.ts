@@ -5,16 +5,16 @@
 
 import type { Caller } from "../Access.ts"
 
-/** The beginning of all run ids of a caller. Those of an operator begin with anything. */
+/** Returns the prefix of all run ids of a caller, which is empty for an operator. */
 export const prefixOf = ({ id, isOperator = false }: Caller): string =>
-  // No caller's prefix begins with another one: it holds exactly one `~`, at its end.
+  // No prefix begins with another one, since each has exactly one `~`, at its end.
   isOperator ? "" : `${encodeURIComponent(id).replaceAll("~", "%7E")}~`
 
-/** The run id for a name that a caller chose. A whole run id of the caller stays as it is. */
+/** Returns the run id for a name that a caller chose. A whole run id of the caller stays unchanged. */
 export const runIdOf = (caller: Caller, name: string): string => {
   const prefix = prefixOf(caller)
   return name.startsWith(prefix) ? name : prefix + name
 }
 
-/** Tells whether a run is the caller's own, or everybody's to an operator. */
+/** Returns true if a run is the caller's own, or if the caller is an operator. */
 export const isOwn = (caller: Caller, runId: string): boolean => runId.startsWith(prefixOf(caller))

@@ -1,6 +1,7 @@
 /**
- * Requests of this machine, and pages that reach it. A page of a foreign origin can send requests to loopback, and by a
- * name of its own that resolves to it even read the responses: `Host` and `Origin` show both.
+ * Checks whether requests come from this machine and from admitted pages. A page of a foreign origin can send requests
+ * to loopback, and can even read the responses if a name of its own resolves to loopback. `Host` and `Origin` reveal
+ * both.
  */
 
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
@@ -8,20 +9,26 @@ import * as Option from "effect/Option"
 
 /** Names under which a server may be addressed. */
 export interface Names {
-  /** Further values of the `Host` header for requests from the same machine, without port: those of a local proxy. */
+  /**
+   * Further values of the `Host` header for requests from the same machine, without port, such as those of a local
+   * proxy.
+   */
   readonly hosts?: ReadonlyArray<string> | undefined
   /** Origins of other pages that may send requests, such as `https://app.example`. */
   readonly origins?: ReadonlyArray<string> | undefined
 }
 
-/** Does the request come from this machine? Without a peer address, as behind a web handler, its `Host` decides. */
+/**
+ * Returns true if a request comes from this machine. Without a peer address, as behind a web handler, its `Host`
+ * decides.
+ */
 export const isLoopback = (request: HttpServerRequest): boolean =>
   Option.match(request.peerAddress, {
     onNone: () => isLoopbackName(hostOf(request)),
     onSome: isLoopbackAddress
   })
 
-/** Why a request is not for this server, or from a page that may not send it. */
+/** Returns the reason if a request is not for this server, or comes from a page that may not send it. */
 export const foreign = (request: HttpServerRequest, { hosts = [], origins = [] }: Names): string | undefined => {
   const name = hostOf(request)
   const isKnown = isLoopbackName(name) || hosts.some((host) => host.toLowerCase() === name)
@@ -33,10 +40,10 @@ export const foreign = (request: HttpServerRequest, { hosts = [], origins = [] }
     : "pages of this origin are not admitted; 'origins' adds origins"
 }
 
-/** The host that a request names, in lower case and without its port. */
+/** Returns the host in a request, in lower case and without its port. */
 const hostOf = (request: HttpServerRequest): string => hostAndPort(request).replace(/:\d*$/, "")
 
-/** A web request has no `Host` header; its URL is whole. */
+/** A web request may have no `Host` header, but its URL is complete. */
 const hostAndPort = ({ headers, originalUrl }: HttpServerRequest): string =>
   (headers["host"] ?? URL.parse(originalUrl)?.host ?? "").toLowerCase()
 

@@ -1,13 +1,13 @@
 /**
- * Events as a caller may see them. Instructions, prompts and the words of vendors belong to the application; the run and
- * what its skills return belong to the caller. An operator sees everything.
+ * Strips events for a caller. Instructions, prompts and the error texts of vendors belong to the application; the run
+ * and the results of its skills belong to the caller. An operator sees everything.
  */
 
 import type { ErrorInfo } from "../../RunModel.ts"
 import type { RunEvent } from "../../RunEvent.ts"
 import type { Caller } from "../Access.ts"
 
-/** Returns what shows events to a caller: undefined where the caller sees all, as they are. */
+/** Returns the function that strips events for a caller, or undefined if the caller sees them unchanged. */
 export const shownTo = ({ isOperator = false }: Caller): ((event: RunEvent) => RunEvent | undefined) | undefined =>
   isOperator ? undefined : forCaller
 
@@ -32,13 +32,13 @@ const forCaller = (event: RunEvent): RunEvent | undefined => {
   }
 }
 
-/** A failure without what only the developers of the server may read. */
+/** Returns a failure without details for the developers of the server. */
 export const outward = ({ tag }: ErrorInfo): ErrorInfo => ({ tag, message: reasons.get(tag) ?? "The run failed." })
 
 const reasons: ReadonlyMap<string, string> = new Map([
-  ["MaxStepsReached", "The run took as many turns as it may."],
+  ["MaxStepsReached", "The run reached its maximum number of turns."],
   ["BudgetExhaustedError", "The budget of the run is used up."],
-  ["DeadlineExceeded", "The run took longer than it may."],
+  ["DeadlineExceeded", "The run exceeded its time limit."],
   ["ContextWindowExceeded", "The conversation is too long for the model."],
   ["LimitExceeded", "A part of the conversation is too large."],
   ["ProviderError", "The model is not available now."],

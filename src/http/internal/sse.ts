@@ -1,6 +1,4 @@
-/**
- * Events of a run as server-sent events.
- */
+/** Encodes events of a run as server-sent events. */
 
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Stream from "effect/Stream"
@@ -8,7 +6,7 @@ import * as RunEvent from "../../RunEvent.ts"
 import type { HttpProblem } from "../HttpProblem.ts"
 import { Ids, type Position } from "./position.ts"
 
-/** A response that sends text as it comes. What fails on the way is sent by `failed`, since the status is sent by then. */
+/** Creates a response that streams text. `failed` encodes a later failure, since the status has been sent by then. */
 export const response = <E>(
   frames: Stream.Stream<Uint8Array, E>,
   headers: Readonly<Record<string, string>> = {}
@@ -18,10 +16,13 @@ export const response = <E>(
     headers: { "cache-control": "no-cache, no-transform", "x-accel-buffering": "no", ...headers }
   })
 
-/** A value as a server-sent event. */
+/** Encodes a value as a server-sent event. */
 export const dataOf = (value: object): string => `data: ${JSON.stringify(value)}\n\n`
 
-/** One server-sent event for each event of a run, with the id by which a client continues after it. Read once. */
+/**
+ * Encodes each event of a run as a server-sent event, with the id by which a client continues after it. Can be run only
+ * once.
+ */
 export const frames = (
   events: Stream.Stream<RunEvent.RunEvent, HttpProblem>,
   position: Position
@@ -34,17 +35,17 @@ export const frames = (
   )
 }
 
-/** Pieces of text, of which there are many, hold nothing that JSON lacks. */
+/** Encodes an event. Pieces of text, which are frequent, are plain JSON already. */
 const jsonOf = (event: RunEvent.RunEvent): string =>
   JSON.stringify(RunEvent.isStreamed(event) && event.type !== "stream_part" ? event : RunEvent.toJson(event))
 
-/** The problem that ended a stream, as its last server-sent event: it is named `problem`. */
+/** Encodes the problem that ended a stream as its last server-sent event, named `problem`. */
 const failed = (problem: HttpProblem): Stream.Stream<Uint8Array> =>
   Stream.make(encode(`event: problem\ndata: ${JSON.stringify(problem)}\n\n`))
 
 /**
- * Sends a comment whenever nothing else was due for a while, so that a proxy keeps the connection. A page that cannot
- * open its stream again by itself needs it.
+ * Sends a comment every 15 seconds, so that a proxy keeps the connection open. For pages that cannot reopen a stream by
+ * themselves.
  */
 export const alive = <E>(frames: Stream.Stream<Uint8Array, E>): Stream.Stream<Uint8Array, E> =>
   Stream.merge(
@@ -55,7 +56,6 @@ export const alive = <E>(frames: Stream.Stream<Uint8Array, E>): Stream.Stream<Ui
 
 const comment = new TextEncoder().encode(": waiting\n\n")
 
-/** A text as bytes. */
 export const encode = (text: string): Uint8Array => encoder.encode(text)
 
 const encoder = new TextEncoder()

@@ -14,7 +14,7 @@ import type { Desk } from "./desk.ts"
 import { asProblem } from "./problems.ts"
 import { runIdOf } from "./runNames.ts"
 
-/** Stores a run and has it taken up. Returns its id. */
+/** Stores a run, lets a worker claim it, and returns its id. */
 export const start = Effect.fnUntraced(function* (
   desk: Desk,
   caller: Caller,
@@ -26,7 +26,7 @@ export const start = Effect.fnUntraced(function* (
   }
   const context = yield* contextOf(desk, caller, agent, request)
   const runId = runIdOf(caller, request.runId ?? newRunId(yield* Random.Random))
-  // Media that were uploaded for this run stay until its worker holds them.
+  // Keeps media that were uploaded for this run until its worker holds them.
   const submitted = Effect.gen(function* () {
     yield* desk.uploads(runId)
     yield* asProblem(runId)(desk.submit(agent.name, request.input, { runId, history: request.history, context }))
@@ -45,7 +45,7 @@ const agentOf = ({ agents }: Desk, name: string | undefined): Effect.Effect<Runn
     : Effect.fail(new NotFound({ what: "agent", id: name }))
 }
 
-/** The context of a run, as its agent reads it. */
+/** Returns the context of a run, in the form its agent expects. */
 const contextOf = (
   { context }: Desk,
   caller: Caller,
@@ -55,7 +55,7 @@ const contextOf = (
   if (context === undefined) {
     return sent === undefined
       ? Effect.undefined
-      : Effect.fail(new Invalid({ detail: "this server takes no context from clients" }))
+      : Effect.fail(new Invalid({ detail: "this server accepts no context from clients" }))
   }
   const encoded = context(caller, sent ?? {})
   return agent.context === undefined ? Effect.succeed(encoded) : asProblem(runId)(decode(agent.context, encoded))

@@ -1,6 +1,4 @@
-/**
- * Conversations of pages as runs: one run for each message of a user.
- */
+/** Runs the conversations of pages: one run for each message of a user. */
 
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
@@ -14,7 +12,7 @@ import { askedIn, inputOf, textOf, type UiMessage, type UiRequest } from "./uiRe
 /** A request, with the agent of the route unless it names one. */
 export type ChatRequest = Omit<UiRequest, "agent"> & { readonly agent?: string | undefined }
 
-/** Answers what a page asks. */
+/** Answers the request of a page. */
 export const answer = Effect.fnUntraced(function* (
   runs: CallerRuns,
   request: ChatRequest
@@ -25,7 +23,7 @@ export const answer = Effect.fnUntraced(function* (
     : start(runs, request, asked.message, asked.before)
 })
 
-/** Starts the run of a message. A message that was sent before is answered by the run it began. */
+/** Starts the run of a message. A message that is sent again is answered by its first run. */
 const start = Effect.fnUntraced(function* (
   runs: CallerRuns,
   { agent, context, id, trigger }: ChatRequest,
@@ -38,7 +36,7 @@ const start = Effect.fnUntraced(function* (
   return yield* Conversations.begin(runs, name, { agent, context, input, history })
 })
 
-/** The conversation before a message, as the run that answered last has it. */
+/** Returns the earlier messages from the run that answered last. */
 const historyOf = Effect.fnUntraced(function* (
   runs: CallerRuns,
   chatId: string,

@@ -1,26 +1,24 @@
-/**
- * Chunks of an AI SDK UI message stream, and what they are made of.
- */
+/** Creates the chunks of an AI SDK UI message stream. */
 
 import type { Content, MediaContent } from "../../Content.ts"
 import * as Contents from "../../Content.ts"
 import type { CallOutcome } from "../../Call.ts"
 import { isJsonObject, type Json, type JsonObject, plain } from "../../internal/base/json.ts"
 
-/** A chunk, as the protocol names it. */
+/** A chunk with the names of the protocol. */
 export type Chunk = JsonObject & { readonly type: string }
 
-/** A chunk without the fields that are undefined. */
+/** Creates a chunk, without undefined fields. */
 export const chunk = (type: string, fields: { readonly [key: string]: Json | undefined } = {}): Chunk => {
   const made: { [key: string]: Json; type: string } = { type }
   for (const [key, value] of Object.entries(fields)) if (value !== undefined) made[key] = value
   return made
 }
 
-/** A data part of the message. A later one with the same id replaces it. */
+/** Creates a data part of the message. A later one with the same id replaces it. */
 export const data = (name: string, id: string, value: JsonObject): Chunk => chunk(`data-${name}`, { id, data: value })
 
-/** The chunk that ends a call, or withdraws a part of it. */
+/** Returns the chunk for the outcome of a call. */
 export const ofOutcome = (
   toolCallId: string,
   { error, output = [], skipped }: CallOutcome,
@@ -32,7 +30,7 @@ export const ofOutcome = (
     : chunk("tool-output-error", { toolCallId, errorText: error.message })
 }
 
-/** The output of a call as a page uses it: a value or a text alone, else all contents. */
+/** Returns the output of a call for a page: a single value or text by itself, otherwise all contents. */
 const outputOf = (output: ReadonlyArray<Content>): Json => {
   const [first] = output
   if (output.length === 1 && first?.type === "data") return first.data
@@ -40,7 +38,10 @@ const outputOf = (output: ReadonlyArray<Content>): Json => {
   return output.map((content) => plain(content))
 }
 
-/** The media among contents: documents on the web as sources, others as files. `urlOf` returns the address of a stored medium. */
+/**
+ * Returns the media among contents: documents on the web as sources, others as files. `urlOf` returns the address of a
+ * stored medium.
+ */
 export const filesOf = (contents: ReadonlyArray<Content>, urlOf: (fileId: string) => string): ReadonlyArray<Chunk> =>
   contents.filter(Contents.isMedia).flatMap((medium) => {
     if (medium.type === "document" && medium.url !== undefined) {
@@ -53,19 +54,19 @@ export const filesOf = (contents: ReadonlyArray<Content>, urlOf: (fileId: string
 const addressOf = ({ fileId, url }: MediaContent, urlOf: (fileId: string) => string): string | undefined =>
   url ?? (fileId === undefined ? undefined : urlOf(fileId))
 
-/** The reason for which a message ends, as the protocol names it. */
+/** Returns the finish reason of a message with the names of the protocol. */
 export const finishReason = (reason: string | undefined): string =>
   reason !== undefined && known.has(reason) ? reason : "other"
 
 const known: ReadonlySet<string> = new Set(["stop", "length", "content-filter", "tool-calls", "error"])
 
-/** The value of a field as a text. */
+/** Returns the value of a field as text. */
 export const wordOf = (from: JsonObject, key: string): string => {
   const value = from[key]
   return typeof value === "string" ? value : ""
 }
 
-/** The value of a field as an object. */
+/** Returns the value of a field as an object. */
 export const objectOf = (from: JsonObject, key: string): JsonObject => {
   const value = from[key]
   return isJsonObject(value) ? value : {}

@@ -1,8 +1,8 @@
 /**
  * Folds the events of a run into the chunks of an AI SDK UI message stream.
  *
- * Stored events alone give a whole message, and live events let it grow piece by piece: what was streamed of a reply is
- * not repeated when the reply is stored. Pure but for its own state: the same events give the same chunks.
+ * Stored events alone give a whole message; live events let it grow piece by piece. Streamed parts of a reply are not
+ * repeated when the reply is stored. Pure except for its own state: the same events give the same chunks.
  */
 
 import type { Call } from "../../Call.ts"
@@ -17,9 +17,9 @@ import { type Chunk, chunk, data, filesOf, finishReason, ofOutcome } from "./uiC
 import { outward } from "./shownEvents.ts"
 import { UiReply } from "./uiReply.ts"
 
-/** How a message is made. */
+/** Options of the fold. */
 export interface Options {
-  /** The address of a stored medium of the run. */
+  /** Returns the address of a stored medium of the run. */
   readonly urlOf: (fileId: string) => string
 }
 
@@ -31,7 +31,7 @@ export class UiFold {
   readonly #asked = new Set<string>()
   /** Calls that the page knows as tool parts. */
   readonly #known = new Set<string>()
-  /** Tasks of plans: the page knows them as data. */
+  /** Tasks of plans, which the page knows as data parts. */
   readonly #tasks = new Map<string, Call>()
   #dialect: DialectName = "blocks"
   #usage = Usage.zero
@@ -81,7 +81,7 @@ export class UiFold {
     }
   }
 
-  /** Events that only arrive live. */
+  /** Returns the chunks of an event that is emitted live only. */
   #live(event: RunEvent): ReadonlyArray<Chunk> {
     switch (event.type) {
       case "text_chunk":
@@ -116,12 +116,12 @@ export class UiFold {
     this.#reason = reason
     this.#usage = usage === null ? this.#usage : Usage.add(this.#usage, usage)
     this.#costUsd += event.costUsd ?? 0
-    // The model is asked again, and the refused reply is no part of the conversation.
+    // The model is asked again, and the rejected reply is not part of the conversation.
     if (outcome.type === "corrective") {
       this.#reply.reset()
       return [chunk("reset-step")]
     }
-    // A call may have another id than it was streamed under.
+    // A call may have another id than the one under which it was streamed.
     const isRefused = this.#reply.started.some((id) => !calls.some(({ callId }) => callId === id))
     const before = isRefused ? [chunk("reset-step")] : []
     if (isRefused) this.#reply.reset()
@@ -190,7 +190,7 @@ const task = ({ callId, input: given, name }: Call, status: string): Chunk =>
 const contentsOf = (output: ReadonlyArray<Content> = []): ReadonlyArray<Content> =>
   output.flatMap((content) => (content.type === "tool_result" ? content.content : [content]))
 
-/** The questions of a pause, which come from the journal. */
+/** Reads the questions of a pause from the journal. */
 export const questionsIn = (metadata: Json): ReadonlyArray<Question> => {
   const questions = isJsonObject(metadata) ? metadata["questions"] : undefined
   return Array.isArray(questions) ? questions.filter(isQuestion) : []

@@ -1,8 +1,8 @@
 /**
- * The text, reasoning and calls of a reply under way, as chunks.
+ * Converts the text, reasoning and calls of a reply in progress to chunks.
  *
- * Text outside blocks, the answer and native text are text parts; thinking is a reasoning part. Other blocks are calls or
- * notes, which the whole reply tells.
+ * Text outside blocks, the answer and native text are text parts; thinking is a reasoning part. Other blocks are calls
+ * or notes, which are sent with the whole reply.
  */
 
 import * as BlockParser from "../../BlockParser.ts"
@@ -19,13 +19,13 @@ type Piece = Extract<
 
 type Kind = "text" | "reasoning"
 
-/** A reply under way. Its functions change it in place. */
+/** A reply in progress. Its methods change it in place. */
 export class UiReply {
   #open: { readonly kind: Kind; readonly id: string } | undefined
   #parts = 0
-  /** Whether the block that is open is the answer. */
+  /** Whether the open block is the answer. */
   #isFinal = false
-  /** How much was sent of this reply, and how much of the whole reply is passed over because it was. */
+  /** The amount of this reply that was sent, and the amount of the whole reply that is skipped for that reason. */
   #sent = nothing
   #passed = nothing
   #started: Array<string> = []
@@ -50,7 +50,7 @@ export class UiReply {
 
   #text(type: "text_chunk" | "block_content", text: string): ReadonlyArray<Chunk> {
     if (type === "block_content") return this.#isFinal ? this.#delta("text", text) : []
-    // Blanks between blocks are no text.
+    // White space between blocks is not text.
     return this.#delta("text", this.#open?.kind === "text" ? text : text.trimStart())
   }
 
@@ -72,7 +72,7 @@ export class UiReply {
     }
   }
 
-  /** Adds what was not streamed of a whole reply, and begins the next one. */
+  /** Adds the parts of a whole reply that were not streamed, and begins the next reply. */
   complete(content: ReadonlyArray<Content>, dialect: DialectName): ReadonlyArray<Chunk> {
     const chunks = [...this.close()]
     this.#passed = this.#sent
@@ -101,14 +101,14 @@ export class UiReply {
     })
   }
 
-  /** Ends the part that is open. */
+  /** Ends the open part. */
   close(): ReadonlyArray<Chunk> {
     const open = this.#open
     this.#open = undefined
     return open === undefined ? [] : [chunk(`${open.kind}-end`, { id: open.id })]
   }
 
-  /** Forgets the reply. */
+  /** Discards the reply. */
   reset(): void {
     this.#open = undefined
     this.#isFinal = false

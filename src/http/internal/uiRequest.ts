@@ -1,6 +1,4 @@
-/**
- * Requests of `useChat`: the message that asks, the decisions about calls, and the conversation before.
- */
+/** Decodes requests of `useChat`: the new message, the decisions about calls, and the earlier messages. */
 
 import * as Base64 from "effect/encoding/Base64"
 import * as Effect from "effect/Effect"
@@ -46,19 +44,19 @@ export const UiRequest = Schema.Struct({
   trigger: Schema.Literals(["submit-message", "regenerate-message"]),
   agent: Schema.optionalKey(Schema.String),
   context: Schema.optionalKey(Schema.JsonObject),
-  /** What becomes of the run when the page leaves. Default: `continue`. */
+  /** Whether the run continues or is cancelled when the page leaves. Default: `continue`. */
   onLeave: Schema.optionalKey(Schema.Literals(["continue", "cancel"]))
 })
 
 /** The body of a request. */
 export type UiRequest = typeof UiRequest.Type
 
-/** What a page asks for: an answer to a message, or that a run continues with decisions. */
+/** The request of a page: to answer a message, or to continue a run with decisions. */
 export type Asked =
   | { readonly _tag: "Message"; readonly message: UiMessage; readonly before: ReadonlyArray<UiMessage> }
   | { readonly _tag: "Decisions"; readonly runId: string; readonly decisions: ReadonlyArray<Decision> }
 
-/** What a page asks for. */
+/** Returns the request in the messages of a page. */
 export const askedIn = (messages: UiRequest["messages"]): Effect.Effect<Asked, HttpProblem> => {
   const last = messages.at(-1)
   if (last === undefined) return Effect.fail(new Invalid({ detail: "there is no message" }))
@@ -66,7 +64,7 @@ export const askedIn = (messages: UiRequest["messages"]): Effect.Effect<Asked, H
   const decisions = last.parts.flatMap(decisionOf)
   return decisions.length > 0
     ? Effect.succeed({ _tag: "Decisions", runId: last.id, decisions })
-    : Effect.fail(new Invalid({ detail: "the last message asks nothing" }))
+    : Effect.fail(new Invalid({ detail: "the last message is not from the user and holds no decision" }))
 }
 
 const decisionOf = ({ approval, state }: typeof Part.Type): ReadonlyArray<Decision> => {
@@ -75,7 +73,7 @@ const decisionOf = ({ approval, state }: typeof Part.Type): ReadonlyArray<Decisi
   return [{ callId: id, approved, ...(typeof reason === "string" ? { reason } : {}) }]
 }
 
-/** The contents of a user's message. */
+/** Returns the contents of a user's message. */
 export const inputOf = ({ parts }: UiMessage): Effect.Effect<ReadonlyArray<Content>, HttpProblem> =>
   Effect.forEach(
     parts.filter(({ type }) => type === "text" || type === "file"),
@@ -83,24 +81,24 @@ export const inputOf = ({ parts }: UiMessage): Effect.Effect<ReadonlyArray<Conte
       type === "text" ? Effect.succeed<Content>(Contents.text(text)) : fileOf(url, mediaType)
   )
 
-/** The medium at an address, which may hold its bytes. */
+/** Returns the medium of an address, which may hold its bytes. */
 export const fileOf = (url: string, mediaType: string): Effect.Effect<Content, HttpProblem> => {
   if (!url.startsWith("data:")) {
     return /^https?:\/\//.test(url)
       ? Effect.succeed(medium({ url, mediaType }))
-      : Effect.fail(new Invalid({ detail: "a file has a data: or http: address" }))
+      : Effect.fail(new Invalid({ detail: "a file needs a data: or http: URL" }))
   }
   const encoded = /^data:[^,]*;base64,(.*)$/s.exec(url)?.[1]
   const bytes = encoded === undefined ? undefined : Result.getOrUndefined(Base64.decode(encoded))
   return bytes === undefined
-    ? Effect.fail(new Invalid({ detail: "a file in a message is base64" }))
+    ? Effect.fail(new Invalid({ detail: "the data: URL of a file must be base64" }))
     : Effect.succeed(medium({ data: bytes, mediaType }))
 }
 
 const medium = (source: Contents.OneSource & { readonly mediaType: string }): Content =>
   Contents[kindOf(source.mediaType)](source)
 
-/** The messages of a page as text, for a conversation whose runs are not known here. */
+/** Returns the messages of a page as text, for a conversation whose runs are not stored here. */
 export const textOf = (messages: ReadonlyArray<UiMessage>): ReadonlyArray<Messages.Message> =>
   messages.flatMap(({ parts, role }) => {
     const text = parts.flatMap((part) => (part.type === "text" ? [part.text ?? ""] : [])).join("\n\n")

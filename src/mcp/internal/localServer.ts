@@ -79,7 +79,7 @@ const refusal = (
   }
   // A page may send these types anywhere without asking beforehand.
   if (/^\s*(?:text\/plain|application\/x-www-form-urlencoded|multipart\/form-data)/i.test(contentType)) {
-    return forbidden("the body has to be application/json")
+    return forbidden("the body must be application/json")
   }
   const charset = /;\s*charset\s*=\s*"?([^\s";,]*)/i.exec(contentType)?.[1]
   if (charset !== undefined && !/^utf-?8$/i.test(charset)) return { status: 415, reason: "the body has to be UTF-8" }
