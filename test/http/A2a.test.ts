@@ -229,7 +229,7 @@ describe("A2a", () => {
       assert.strictEqual(seen.states.at(-1), "TASK_STATE_CANCELED")
       assert.include(yield* failureOf(() => client.cancelTask(named(begun.id))), "The task is over")
       const subscribed = yield* failureOf(() => client.resubscribeTask({ tenant: "", id: begun.id }).next())
-      assert.include(subscribed, "no follower")
+      assert.include(subscribed, "no message or subscriber")
     }).pipe(Effect.scoped)
   )
 
