@@ -1,12 +1,13 @@
 /**
- * Describes MCP servers and how each is reached.
+ * Describes MCP servers and how to reach them.
  *
  * A config is YAML text or a plain value: `servers` maps names to commands or addresses. The configs of other programs
- * are read, too: `mcpServers` instead of `servers`, `type` instead of `transport`, `disabled`, `${env:NAME}` and
- * `${NAME:-default}`; what else they say about a server, such as `autoApprove`, gives it no right here. A time has a unit, as in `30
- * seconds`. `${NAME}` is replaced in the values after parsing, so a variable never changes the structure; one that is not
- * set is an error. No shell sees a command: its words become arguments as they stand. Headers, environment entries and
- * arguments with a variable are redacted; messages show a command, a folder and an address as they were written.
+ * are also accepted: `mcpServers` instead of `servers`, `type` instead of `transport`, `disabled`, `${env:NAME}` and
+ * `${NAME:-default}`; their other settings of a server, such as `autoApprove`, grant it nothing here. A time has a
+ * unit, as in `30 seconds`. `${NAME}` is replaced in the values after parsing, so a variable never changes the
+ * structure; a variable that is not set is an error. Commands do not pass through a shell: their words become arguments
+ * unchanged. Headers, environment entries and arguments with a variable are redacted; messages show a command, a folder
+ * and an address as written.
  *
  * @since 0.1.0
  */
@@ -29,8 +30,8 @@ import * as ServerEntry from "./internal/serverEntry.ts"
 export { ConfigInvalid }
 export {
   /**
-   * Infers the transport of a server that does not name it: `stdio` with a command, `sse` when a whole segment of the
-   * address's path is `sse`, else `streamable_http`.
+   * Infers the transport of a server that does not name it: `stdio` with a command, `sse` if a whole segment of the
+   * address's path is `sse`, otherwise `streamable_http`.
    *
    * @category combinators
    * @since 0.1.0
@@ -41,7 +42,7 @@ export {
 type Entry = typeof ServerEntry.Entry.Type
 
 /**
- * How messages travel. `streamable_http` may be written `http` in a config; `custom` is given in code.
+ * A transport. `streamable_http` may be written `http` in a config; `custom` exists only in code.
  *
  * @category models
  * @since 0.1.0
@@ -66,7 +67,7 @@ interface Settings extends Pick<
 }
 
 /**
- * How much a server may ask the model of a run.
+ * Limits on the replies that a server may request from the model of a run.
  *
  * @category models
  * @since 0.2.0
@@ -85,12 +86,12 @@ export interface StdioServer extends Settings, Pick<Entry, "env" | "inheritNetwo
   /** An argument that holds the value of a variable is redacted. */
   readonly args: ReadonlyArray<string | Redacted.Redacted<string>>
   readonly cwd: string | undefined
-  /** The command and the folder with their variables not replaced, as messages show them. */
+  /** The command and the folder before variables are replaced, for messages. */
   readonly written: Pick<StdioServer, "command" | "cwd">
 }
 
 /**
- * How kernai introduces itself to the authorization server of an MCP server.
+ * Settings of the OAuth client for the authorization server of an MCP server.
  *
  * @category models
  * @since 0.1.0
@@ -98,17 +99,17 @@ export interface StdioServer extends Settings, Pick<Entry, "env" | "inheritNetwo
 export type OAuthSettings = typeof ServerEntry.OAuthEntry.Type
 
 /**
- * A server that is reached by HTTP.
+ * A server that is reached over HTTP.
  *
  * @category models
  * @since 0.1.0
  */
 export interface HttpServer extends Settings, Pick<Entry, "headers" | "oauth"> {
   readonly transport: "sse" | "streamable_http"
-  /** Whether the transport was inferred from the address, so that the other one may be tried. */
+  /** Whether the transport was inferred from the address, so that the other HTTP transport may be tried. */
   readonly inferred: boolean
   readonly url: string
-  /** The address with its variables not replaced. */
+  /** The address before variables are replaced, for messages. */
   readonly written: Pick<HttpServer, "url">
   /** The values of the variables in the address. */
   readonly variables: ReadonlyArray<Redacted.Redacted<string>>
@@ -121,9 +122,9 @@ export interface HttpServer extends Settings, Pick<Entry, "headers" | "oauth"> {
  * @since 0.2.0
  */
 export interface Channel {
-  /** Sends one message. Fails when it was not sent, or may not have been. */
+  /** Sends one message. Fails if it was not sent, or may not have been. */
   readonly send: (message: string) => Effect.Effect<void, unknown>
-  /** Emits the messages of the server, each as one text. It ends, or fails, when the connection does. Read once. */
+  /** Emits the messages of the server, each as one text. Ends or fails with the connection. It is run only once. */
   readonly received: Stream.Stream<string, unknown>
 }
 
@@ -135,7 +136,7 @@ export interface Channel {
  */
 export interface CustomServer extends Settings {
   readonly transport: "custom"
-  /** Opens a connection, for the time of the scope. It is called again after a connection ended. */
+  /** Opens a connection until the scope closes. Run again after a connection has ended. */
   readonly open: Effect.Effect<Channel, unknown, Scope.Scope>
 }
 
@@ -166,7 +167,7 @@ export interface McpConfig<out Server extends McpServer = McpServer> {
 }
 
 /**
- * Where `${NAME}` is looked up. Default: the ConfigProvider.
+ * Options of reading a config.
  *
  * @category models
  * @since 0.1.0
@@ -210,7 +211,7 @@ export const custom = (
   }))
 
 /**
- * Creates a config of servers. Of two with the same name, the last one counts.
+ * Creates a config of servers. Of two with the same name, the last one wins.
  *
  * @category constructors
  * @since 0.2.0
@@ -220,10 +221,10 @@ export const make = <Server extends McpServer>(...servers: ReadonlyArray<Server>
 })
 
 /**
- * Reads YAML text. Fails with the first thing that is wrong.
+ * Reads YAML text. Fails with the first problem.
  *
- * Plain YAML only: no tags, no prototype keys, no key twice, at most
- * 10,000 nodes with all aliases expanded.
+ * Accepts plain YAML only: no tags, no prototype keys, no duplicate keys, at most 10,000 nodes with all aliases
+ * expanded.
  *
  * @category constructors
  * @since 0.1.0
@@ -247,7 +248,7 @@ export const fromValue = (
   )
 
 /**
- * Reads YAML text server by server: each is decoded, or has its error. Fails only when there is no server.
+ * Reads YAML text server by server: each one is decoded, or has an error. Fails only if there is no server.
  *
  * @category constructors
  * @since 0.1.0

@@ -1,9 +1,9 @@
 /**
  * Keeps one MCP server connected.
  *
- * The connection opens with the first use, and again after the server was restarted or forgot the session. A request is
- * sent again only when the first one cannot have had an effect or may be repeated: a write that was cut off fails with
- * `outcome_unknown`. When the scope closes, no process, socket or timer is left.
+ * The connection opens with the first use, and again after the server was restarted or lost the session. A request is
+ * sent again only if the first one cannot have had an effect or may be repeated: a write that was cut off fails with
+ * reason `outcome_unknown`. When the scope closes, no process, socket or timer is left.
  *
  * @since 0.1.0
  */
@@ -35,7 +35,7 @@ import type { McpServer, ProtocolVersion } from "./McpConfig.ts"
 export { McpError }
 
 /**
- * A list of a server that changed.
+ * The kind of a list that changed on a server.
  *
  * @category models
  * @since 0.1.0
@@ -63,37 +63,37 @@ export interface ServerInfo {
  * @since 0.1.0
  */
 export interface Credentials {
-  /** The token to send now, if there is one. */
+  /** Returns the token to send now, if there is one. */
   readonly accessToken: Effect.Effect<Option.Option<Redacted.Redacted<string>>>
   /**
-   * Called with the `www-authenticate` header when the server asks for a sign-in, or for one that allows more. Returns
-   * true when there is another token now.
+   * Called with the `www-authenticate` header when the server asks for a sign-in or for more scopes. Returns true if
+   * there is a new token.
    */
   readonly renew: (challenge: string) => Effect.Effect<boolean, McpError>
 }
 
 /**
- * Values that complete an argument, the best first.
+ * Values that complete an argument, best first.
  *
  * @category models
  * @since 0.2.0
  */
 export interface Completion {
   readonly values: ReadonlyArray<string>
-  /** Whether there are more. */
+  /** True if there are more values. */
   readonly hasMore: boolean
 }
 
 /**
- * Answers what a server asks while it works on a call. What is absent is not announced to the server.
+ * Answers requests of a server during a call. Absent functions are not announced to the server.
  *
- * An answer of `AnswerPending` ends the call, and the server is told that nothing was decided.
+ * If an answer fails with `AnswerPending`, the call ends, and the server receives a cancelled answer.
  *
  * @category models
  * @since 0.2.0
  */
 export interface Host {
-  /** Asks a person: for the values of a form, or to open an address. Form values are completed by their defaults. */
+  /** Asks a person to fill in a form, or to open an address. Missing form values are replaced by their defaults. */
   readonly elicit?: (asking: Skill.Asking) => Effect.Effect<Skill.Reply, Skill.AnswerPending>
   /** Asks a model for one reply. */
   readonly sample?: (
@@ -109,27 +109,27 @@ export interface Host {
  */
 export interface CallOptions {
   /**
-   * Sends a call that was cut off again. Default: true for a tool that says so itself, on a server whose annotations
-   * are trusted, else false.
+   * Sends a call again that was cut off. Default: true for a tool annotated as repeatable, on a server whose
+   * annotations are trusted, otherwise false.
    */
   readonly repeatable?: boolean | undefined
   /** Default: the server's `timeout`. */
   readonly timeout?: Duration.Input | undefined
   /**
-   * Checks the tool as the connected server defines it, right before the call is sent. When it returns false, the call
-   * fails with `not_found`.
+   * Checks the tool's current definition right before the call is sent. If it returns false, the call fails with reason
+   * `not_found`.
    */
   readonly accepts?: ((tool: McpSchema.Tool) => boolean) | undefined
   /**
-   * Answers what the server asks during this call. Default: the host of the connection, whose announcements hold.
-   * Waiting for its answers takes nothing of `timeout`.
+   * Answers requests of the server during this call. Default: the host of the connection, whose capabilities were
+   * announced. Waiting for its answers does not count toward `timeout`.
    *
    * @since 0.2.0
    */
   readonly host?: Host | undefined
   /**
-   * The run that calls. A server on standard streams does not say which call it asks about: while calls of several runs
-   * are under way, it gets no answer.
+   * The id of the calling run. A server on standard streams does not say which call a request belongs to: while calls
+   * of several runs are in progress, its requests are declined.
    *
    * @since 0.2.0
    */
@@ -137,19 +137,19 @@ export interface CallOptions {
 }
 
 /**
- * One MCP server. Lists are kept until the server announces a change or is connected again.
+ * The connection to one MCP server. Lists are cached until the server announces a change or is connected again.
  *
  * @category models
  * @since 0.1.0
  */
 export interface McpConnection {
   readonly server: McpServer
-  /** Connects when that has not happened yet. */
+  /** Connects if necessary, and returns the server's description. */
   readonly info: Effect.Effect<ServerInfo, McpError>
   readonly tools: Effect.Effect<ReadonlyArray<McpSchema.Tool>, McpError>
   /**
-   * The tools that are left out of `tools`, by name, and why: a malformed one, or one whose schema refers to another
-   * document.
+   * The tools that are missing from `tools`, by name, with the reason: malformed tools, and tools whose schemas refer
+   * to other documents.
    *
    * @since 0.2.0
    */
@@ -157,7 +157,7 @@ export interface McpConnection {
   readonly resources: Effect.Effect<ReadonlyArray<McpSchema.Resource>, McpError>
   readonly resourceTemplates: Effect.Effect<ReadonlyArray<McpSchema.ResourceTemplate>, McpError>
   readonly prompts: Effect.Effect<ReadonlyArray<McpSchema.Prompt>, McpError>
-  /** Drops the kept lists, for a server that does not announce its changes. */
+  /** Drops the cached lists, for a server that does not announce its changes. */
   readonly forget: Effect.Effect<void>
   /** Calls a tool by its name on the server. */
   readonly callTool: (
@@ -171,7 +171,7 @@ export interface McpConnection {
     input?: { readonly [key: string]: string }
   ) => Effect.Effect<McpSchema.GetPromptResult, McpError>
   /**
-   * Completes what was written of an argument: of a prompt by its name, or of the template of a resource.
+   * Completes a partial argument of a prompt, by its name, or of a resource template.
    *
    * @since 0.2.0
    */
@@ -181,14 +181,14 @@ export interface McpConnection {
     others?: { readonly [name: string]: string }
   ) => Effect.Effect<Completion, McpError>
   /**
-   * Emits whenever a resource changed, while the stream is read. Fails where the server offers no subscriptions.
+   * Emits whenever a resource has changed, while the stream is read. Fails if the server offers no subscriptions.
    *
    * @since 0.2.0
    */
   readonly watch: (uri: string) => Stream.Stream<void, McpError>
   /**
-   * Waits until lists changed since the last call, and returns which. A new connection changes all, and so does one that
-   * is lost and cannot be opened again. For one reader.
+   * Waits until lists have changed since the last call, and returns their kinds. A new connection changes all lists,
+   * and so does a lost connection that cannot be reopened. For a single reader.
    */
   readonly awaitChanges: Effect.Effect<ReadonlySet<Change>>
 }
@@ -203,7 +203,7 @@ export const make = Effect.fnUntraced(function* (
   server: McpServer,
   options?: {
     readonly credentials?: Credentials | undefined
-    /** Answers what the server asks. Default: nobody, and the server is told so. */
+    /** Answers requests of the server. Default: none, and no capability is announced. */
     readonly host?: Host | undefined
   }
 ): Effect.fn.Return<McpConnection, never, ChildProcessSpawner | HttpClient.HttpClient | Scope.Scope> {
@@ -213,7 +213,7 @@ export const make = Effect.fnUntraced(function* (
   const changes = new Changes()
   const failures = new Failures(server)
   const watched = yield* ResourceWatch.make
-  // Every token that is sent is masked in messages.
+  // Masks every token that is sent in messages.
   const accessToken = Effect.tap(options?.credentials?.accessToken ?? Effect.succeedNone, (token) =>
     Effect.sync(() => Option.isSome(token) && failures.mask(Redacted.value(token.value)))
   )
@@ -314,7 +314,7 @@ const decodeCompletion = Schema.decodeUnknownOption(
   })
 )
 
-/** The completion in a result; empty when it is malformed, since it only helps a person to write. */
+/** Returns the completion in a result, or an empty one if it is malformed, since it only helps a person to write. */
 const completionOf = (result: unknown): Completion => {
   const { hasMore, values = [] } = Option.getOrUndefined(decodeCompletion(result))?.completion ?? {}
   return { values, hasMore: hasMore === true }
@@ -322,7 +322,7 @@ const completionOf = (result: unknown): Completion => {
 
 const callTool = (server: McpServer, use: Reconnect.Use, failures: Failures, own: Host): McpConnection["callTool"] =>
   Effect.fnUntraced(function* (name, input, options) {
-    // Decided by what was known before the call is sent for the first time.
+    // Decided before the call is sent for the first time.
     const repeatable =
       options?.repeatable ??
       (server.trustAnnotations &&
@@ -349,7 +349,10 @@ const callTool = (server: McpServer, use: Reconnect.Use, failures: Failures, own
     )
   })
 
-/** A list that was kept may lack a tool which the server added without saying so. */
+/**
+ * Finds a tool, and reads the list again if the cached one lacks it: the server may have added it without an
+ * announcement.
+ */
 const findTool = Effect.fnUntraced(function* ({ lists: { tools } }: McpSession.Session, name: string) {
   const known = (yield* tools.get).find((tool) => tool.name === name)
   if (known !== undefined) return known
@@ -360,7 +363,7 @@ const findTool = Effect.fnUntraced(function* ({ lists: { tools } }: McpSession.S
 const saysRepeatable = (tool: McpSchema.Tool | undefined): boolean =>
   tool?.annotations?.readOnlyHint === true || tool?.annotations?.idempotentHint === true
 
-/** The kinds of change that were not taken yet. */
+/** The kinds of changes that are not taken yet. */
 class Changes {
   private readonly kinds = new Set<Change>()
   private readonly some = Latch.makeUnsafe(false)
@@ -370,7 +373,7 @@ class Changes {
     this.some.openUnsafe()
   }
 
-  /** Waits for a change, and takes those that arrive with it. */
+  /** Waits for a change, and takes all changes that arrive with it. */
   readonly take: Effect.Effect<ReadonlySet<Change>> = Effect.map(
     Effect.andThen(this.some.await, Effect.yieldNow),
     () => {

@@ -1,8 +1,8 @@
 /**
- * Examines a config of MCP servers and says what is wrong with each.
+ * Examines a config of MCP servers and reports the problems of each.
  *
- * Every server is examined: its entry is decoded, its program or folder is looked for, it is connected to and asked for
- * its tools. No tool is called, and no finding holds a secret.
+ * For every server, its entry is decoded, its program and folder are looked up, and its tools are listed over a
+ * connection. No tool is called, and no finding holds a secret.
  *
  * @since 0.1.0
  */
@@ -34,7 +34,7 @@ export interface Finding {
   readonly server: string | undefined
   readonly state: "ok" | "warning" | "wrong"
   readonly detail: string
-  /** What to do about it. */
+  /** A suggestion how to fix it. */
   readonly advice: string | undefined
 }
 
@@ -70,7 +70,7 @@ const examineServer = Effect.fnUntraced(function* (
   return [...found, ...shellWords(server), ...loadedCode(server)]
 })
 
-/** Warns of variables by which a program loads code that its command does not name. */
+/** Warns of variables that make a program load code which its command does not name. */
 const loadedCode = ({ env, name }: McpConfig.StdioServer): ReadonlyArray<Finding> =>
   Object.keys(env)
     .filter(loadsCode)
@@ -109,7 +109,7 @@ const connect = Effect.fnUntraced(function* (server: McpConfig.McpServer) {
   return found
 }, Effect.scoped)
 
-/** Looks for the folder and the program: the system reports both with the same code. */
+/** Looks up the folder and the program, which the system reports with the same error code. */
 const findProgram = Effect.fnUntraced(function* ({ command, cwd, env, name, written }: McpConfig.StdioServer) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -139,7 +139,7 @@ const shellWords = ({ args, name }: McpConfig.StdioServer): ReadonlyArray<Findin
       finding(
         name,
         "warning",
-        `the argument ${JSON.stringify(word)} reaches the program as it stands: no shell sees it`,
+        `the argument ${JSON.stringify(word)} reaches the program unchanged: it does not pass through a shell`,
         "Write paths in full, and variables as ${NAME} in capitals."
       )
     )
@@ -169,7 +169,7 @@ const serverAdvice = (server: McpConfig.McpServer, { reason }: McpError): string
     ? `Sign in: kernai mcp sign-in ${server.name}. Or send a key in 'headers'.`
     : [advice[reason]?.[isHttp(server) ? "remote" : "local"] ?? [], proxyAdvice(server)].flat().join(" ") || undefined
 
-/** Advises about a proxy that the process of a server does not know of. */
+/** Returns advice about a proxy that the process of a server does not inherit. */
 const proxyAdvice = (server: McpConfig.McpServer): ReadonlyArray<string> =>
   server.transport === "stdio" &&
   !server.inheritNetwork &&
@@ -182,7 +182,7 @@ const slow = "If it is only slow, raise 'connectTimeout'."
 const away = { local: start, remote: "Is the server running, and are host and port right?" }
 const version = "Set 'protocolVersion' to one the server knows, or update the server."
 const other = {
-  local: "This may be no MCP server.",
+  local: "This may not be an MCP server.",
   remote: "Is this the address of its MCP endpoint? Most end in /mcp, older ones in /sse."
 }
 

@@ -1,9 +1,10 @@
 /**
- * Connects the MCP servers of an application: one connection each, used in two ways.
+ * Connects the MCP servers of an application with one connection each.
  *
- * Tools become skills of the registry, and the protocol block `mcp` reaches everything a server has. A server that is
- * away fails nothing: it is tried again, and its tools appear when it answers. A tool whose definition changes is hidden
- * until it is approved. When the scope closes, skills, protocol, processes and sockets are gone.
+ * Tools become skills of the registry, and the protocol block `mcp` reaches everything a server offers. A server that
+ * is unavailable does not fail the layer: the hub keeps trying, and its tools appear once it responds. A tool whose
+ * definition changes is hidden until it is approved. When the scope closes, skills, protocol, processes and sockets are
+ * removed.
  *
  * @since 0.1.0
  */
@@ -52,13 +53,13 @@ export interface HiddenTool {
   /** Its name on the server. */
   readonly tool: string
   /**
-   * `changed`: its definition is no longer the accepted one. `repeated`: another tool has the same name. `excess`: it is
-   * new, and so many tools of this server were accepted that a person has to accept more.
+   * `changed`: its definition is no longer the accepted one. `repeated`: another tool has the same name. `excess`: it
+   * is new, and so many tools of this server were accepted already that a person has to approve further ones.
    */
   readonly reason: "changed" | "repeated" | "excess"
-  /** The server's description of it now, on one line and at most `Limits.descriptionLength` long. */
+  /** The server's current description of it, on one line of at most `Limits.descriptionLength` UTF-16 units. */
   readonly description: string
-  /** The hash of its definition now, which `approve` accepts. */
+  /** The hash of its current definition, which `approve` accepts. */
   readonly hash: string
 }
 
@@ -72,7 +73,7 @@ export interface ServerStatus {
   readonly name: string
   readonly transport: McpConfig.Transport
   readonly state: "connected" | "unavailable" | "needs-sign-in"
-  /** Why it is not connected. */
+  /** The error, if it is not connected. */
   readonly problem: McpError | undefined
   readonly info: McpConnection.ServerInfo | undefined
   /** The names of its skills by the names of its tools. */
@@ -81,7 +82,7 @@ export interface ServerStatus {
 }
 
 /**
- * A page for the user as its server wrote it: hostile until a sandbox holds it.
+ * A page for the user as its server wrote it. Treat it as hostile, and show it only in a sandbox.
  *
  * @category models
  * @since 0.1.0
@@ -90,7 +91,7 @@ export interface Page {
   readonly uri: string
   readonly mimeType: string
   readonly html: string
-  /** What the page asks for, such as hosts it wants to reach. */
+  /** The requests of the page, such as hosts it wants to reach. */
   readonly meta: JsonObject
 }
 
@@ -104,18 +105,18 @@ export interface McpHubShape {
   /** The status of every server, in the order of the config. */
   readonly status: Effect.Effect<ReadonlyArray<ServerStatus>>
   /**
-   * Emits the status now and whenever it changes, until the layer closes. A slow reader misses older values, never the
+   * Emits the current status, then every change, until the layer closes. A slow reader misses older values, never the
    * newest.
    */
   readonly changes: Stream.Stream<ReadonlyArray<ServerStatus>>
-  /** Answers the `mcp` block. */
+  /** Answers requests of the `mcp` block. */
   readonly catalog: McpProtocol.Catalog
-  /** Reads the tools of a server, connected or not, anew. */
+  /** Reads the tools of a server again, and connects it if necessary. */
   readonly refresh: (server: string) => Effect.Effect<void, McpError>
   /** Reads the page of a `ui_resource` from the server that made it. */
   readonly readPage: (server: string, uri: string) => Effect.Effect<Page, McpError>
   /**
-   * Completes what was written of an argument, as `McpConnection.complete` does.
+   * Completes a partial argument, like `McpConnection.complete`.
    *
    * @since 0.2.0
    */
@@ -124,20 +125,20 @@ export interface McpHubShape {
     ...asked: Parameters<McpConnection.McpConnection["complete"]>
   ) => Effect.Effect<McpConnection.Completion, McpError>
   /**
-   * Emits whenever a resource of a server changed, while the stream is read.
+   * Emits whenever a resource of a server has changed, while the stream is read.
    *
    * @since 0.2.0
    */
   readonly watch: (server: string, uri: string) => Stream.Stream<void, McpError>
-  /** Accepts a tool as it is described here. Returns false when it is not hidden, or changed again. */
+  /** Accepts a hidden tool in this definition. Returns false if it is not hidden, or has changed again. */
   readonly approve: (tool: HiddenTool) => Effect.Effect<boolean>
-  /** Signs in to a server. `show` receives the address for the browser. Default of `timeout`: 5 minutes. */
+  /** Signs in to a server. `show` receives the address for the browser. `timeout` defaults to 5 minutes. */
   readonly signIn: <E, R>(
     server: string,
     show: (url: string) => Effect.Effect<unknown, E, R>,
     options?: { readonly timeout?: Duration.Input | undefined }
   ) => Effect.Effect<void, McpError | E, R>
-  /** Forgets the sign-in. */
+  /** Deletes the tokens of a server. */
   readonly signOut: (server: string) => Effect.Effect<void, McpError>
 }
 
@@ -150,7 +151,7 @@ export interface McpHubShape {
 export class McpHub extends Context.Service<McpHub, McpHubShape>()("kernai/mcp/McpHub") {}
 
 /**
- * How agents may use the servers.
+ * Options of a hub.
  *
  * @category models
  * @since 0.1.0
@@ -159,26 +160,26 @@ export interface Options {
   /** Registers tools as skills. Default: true. */
   readonly skills?: boolean | undefined
   /**
-   * Registers the protocol block `mcp`. Default: true. By the block, an agent with a list of skills reaches only the
-   * tools of that list, unless it lists `mcp` among its protocols and none of these tools: then it reaches all. Without
-   * `skills` the block reaches all tools.
+   * Registers the protocol block `mcp`. Default: true. With the block, an agent with a list of skills reaches only the
+   * tools of that list. If it lists `mcp` among its protocols and none of these tools, it reaches all of them. Without
+   * `skills`, the block reaches all tools.
    */
   readonly protocol?: boolean | undefined
   /**
-   * Shows a person the address to allow what a call needs beyond the sign-in, while the call waits (`OAuth.Options`).
-   * Without it such a call fails with `needs_sign_in`, and the next `signIn` asks for what it lacked. Reading the tools
-   * of a server never asks a person.
+   * Shows a person the address to grant the further scopes that a call needs, while the call waits (`OAuth.Options`).
+   * Without it, such a call fails with reason `needs_sign_in`, and the next `signIn` asks for the missing scopes.
+   * Reading the tools of a server never asks a person.
    */
   readonly show?: ((url: string, server: string) => Effect.Effect<unknown>) | undefined
   /**
-   * Answers what servers ask a person during a call, while the call waits. Without it, the run that calls pauses with the
-   * question (`Skill.CallScope.ask`), and calls outside of runs decline.
+   * Answers the questions of servers to a person, while the call waits. Without it, the calling run pauses with the
+   * question (`Skill.CallScope.ask`), and calls outside of runs decline it.
    *
    * @since 0.2.0
    */
   readonly elicit?: Elicit | undefined
   /**
-   * The time that `elicit` may take in one call. Default: 5 minutes.
+   * Maximum time that `elicit` may take in one call. Default: 5 minutes.
    *
    * @since 0.2.0
    */
@@ -194,10 +195,10 @@ export interface Options {
 export type Elicit = (asking: Skill.Asking, server: string) => Effect.Effect<Skill.Reply, Skill.AnswerPending>
 
 /**
- * Connects servers and registers what they have.
+ * Connects servers and registers their tools.
  *
- * The layer is built when every server answered or failed. Sign-ins and pins are kept by the `TokenStore` and the
- * `ToolPins` in context, else in memory.
+ * The layer is built when every server has responded or failed. Sign-ins and pins are stored in the `TokenStore` and
+ * the `ToolPins` in context, otherwise in memory.
  *
  * @category layers
  * @since 0.1.0
@@ -212,7 +213,7 @@ export const layer = (
 > => Layer.effect(McpHub, make(config, options))
 
 /**
- * Connects the servers of a YAML file, named by its path, or of a value of the same shape.
+ * Connects the servers of a YAML file, given by its path, or of a value of the same shape.
  *
  * @category layers
  * @since 0.1.0
@@ -227,7 +228,8 @@ export const layerConfig = (
 > => Layer.unwrap(Effect.map(readConfig(source, options), (config) => layer(config, options)))
 
 /**
- * Reads a config as `layerConfig` does. Errors of a file name the file, which may have `Limits.fetchedBytes` bytes.
+ * Reads a config like `layerConfig`. Errors of a file name the file, which may have at most `Limits.fetchedBytes`
+ * bytes.
  *
  * @category constructors
  * @since 0.1.0
@@ -314,7 +316,7 @@ const connectAll = Effect.fnUntraced(function* (
 ) {
   const pins = Option.getOrUndefined(yield* Effect.serviceOption(ToolPins)) ?? (yield* ownPins)
   const tokens = Option.getOrUndefined(yield* Effect.serviceOption(TokenStore)) ?? (yield* ownTokens)
-  // Servers that take their time to end do so together.
+  // Slow servers are shut down in parallel.
   const scope = yield* Scope.fork(yield* Effect.scope, "parallel")
   const servers = new Map<string, HubServer>()
   for (const server of config.servers.values()) {

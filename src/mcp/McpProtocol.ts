@@ -1,5 +1,5 @@
 /**
- * Answers the `mcp` protocol block: a closed set of methods, as JSON. The error of a wrong request teaches the right one.
+ * Answers the `mcp` protocol block: a fixed set of methods, as JSON. The error of a wrong request shows the right one.
  *
  * @since 0.1.0
  */
@@ -23,12 +23,12 @@ import * as Render from "./internal/renderResult.ts"
  */
 export interface Answer {
   readonly content: ReadonlyArray<Content.Content>
-  /** Whether the server calls the answer an error. */
+  /** Whether the server marks the answer as an error. */
   readonly isError: boolean
 }
 
 /**
- * A tool of a server. A value that the server left out is null.
+ * A tool of a server. Omitted values are null.
  *
  * @category models
  * @since 0.1.0
@@ -82,8 +82,8 @@ export interface ToolCall {
 }
 
 /**
- * Answers requests. A list is of one server, or of all when `server` is undefined; other requests go to the first server
- * that has what is asked for. An unknown server has nothing.
+ * Answers requests. A list is of one server, or of all if `server` is undefined; other requests go to the first server
+ * that has the requested tool, resource or prompt. An unknown server has none.
  *
  * @category models
  * @since 0.1.0
@@ -131,7 +131,7 @@ export const renderResource: (value: unknown) => Answer = Render.resource
 export const renderPrompt: (value: unknown) => Answer = Render.prompt
 
 /**
- * Returns an answer as one text. A line names each medium; data stands only where there is nothing else.
+ * Returns an answer as one text, with a line for each medium. Data is included only if there is nothing else.
  *
  * @category combinators
  * @since 0.1.0
@@ -147,7 +147,7 @@ export const textOf = ({ content }: Answer): string => {
 }
 
 /**
- * Answers a request. Fails with a sentence that says what is wrong with it.
+ * Answers a request. Fails with a sentence about the problem if the request is wrong.
  *
  * @category combinators
  * @since 0.1.0
@@ -186,13 +186,13 @@ export const answer = Effect.fnUntraced(function* <R>(catalog: Catalog<R>, text:
 })
 
 /**
- * Returns the tool call of a request; undefined when it is none.
+ * Returns the tool call in a request, or undefined for another request.
  *
  * @category combinators
  * @since 0.1.0
  */
 export const toolCallOf = (text: string): ToolCall | undefined => {
-  // Without a limit on depth, which `answer` keeps: a policy has to see every call that may be answered.
+  // Parsed without the depth limit of `answer`: a policy must see every call that may be answered.
   const parsed = parse(text, Infinity)
   if (Result.isFailure(parsed) || parsed.success.method !== "tools/call") return undefined
   const { params } = parsed.success
@@ -225,7 +225,7 @@ const record = (from: Fields, key: string): Fields => {
   return isRecord(value) ? value : {}
 }
 
-/** A value as text. An object is its JSON, since it may have a `toString` of its own. */
+/** Returns a value as text. An object becomes JSON, since it may have a `toString` of its own. */
 const scalar = (from: Fields, key: string): string | undefined => {
   const value = own(from, key)
   if (value === undefined || value === null || value === "") return undefined
@@ -237,7 +237,7 @@ const required = ({ method, params }: Request, key: string): Effect.Effect<strin
   return value === undefined ? Effect.fail(invalid(`${method} requires params.${key}`)) : Effect.succeed(value)
 }
 
-/** Shows the right call to a model that wrote the name of a tool as the method. */
+/** Returns an error that shows the right call if the method is the name of a tool. */
 const unknownMethod = Effect.fnUntraced(function* <R>(catalog: Catalog<R>, { method, params }: Request) {
   const short = `unknown MCP method: ${method}`
   const tools = yield* Effect.orElseSucceed(catalog.tools(undefined), () => [])
@@ -253,7 +253,7 @@ const unknownMethod = Effect.fnUntraced(function* <R>(catalog: Catalog<R>, { met
 
 const listed = (value: unknown): Answer => ({ content: [Content.text(Definition.json(value))], isError: false })
 
-/** An entry with the names of the wire, without what its server left out. */
+/** Encodes an entry without the values that its server omitted. */
 const wire = (entry: ToolEntry | ResourceEntry | PromptEntry) =>
   Object.fromEntries(
     Object.entries(entry).flatMap(([key, value]) => (value === null ? [] : [[Strings.camelToSnake(key), value]]))

@@ -1,9 +1,9 @@
 /**
  * Serves skills, or an agent, as an MCP server.
  *
- * Every registered skill is a tool, over standard streams or Streamable HTTP; `agent` makes a skill of an agent. Tools
- * come and go with the registry. Over HTTP the server listens on loopback, requires a token that is new at every start,
- * and refuses web pages by their headers.
+ * Every registered skill is a tool, over standard streams or Streamable HTTP; `agent` turns an agent into a skill. The
+ * tools follow the registry. Over HTTP the server listens on loopback, requires a token that is new at every start, and
+ * rejects web pages by their headers.
  *
  * @since 0.1.0
  */
@@ -42,7 +42,7 @@ import * as ServerStream from "./internal/serverStream.ts"
 import * as ServeTools from "./internal/serveTools.ts"
 
 /**
- * How a server introduces itself, and what it offers.
+ * Options of a server.
  *
  * @category models
  * @since 0.1.0
@@ -57,8 +57,8 @@ export interface Options {
   /** The skills that become tools. Default: all of them. */
   readonly skills?: "all" | ReadonlyArray<string> | undefined
   /**
-   * Resources, prompts, their completions, and tools of your own, registered with `effect/ai/McpServer`. Its
-   * `notifications` reach clients: of resources that changed those that subscribed.
+   * Resources, prompts, completions and tools of your own, registered with `effect/ai/McpServer`. Its `notifications`
+   * are sent to clients; those about a changed resource only to its subscribers.
    *
    * @since 0.2.0
    */
@@ -66,25 +66,25 @@ export interface Options {
 }
 
 /**
- * Where a server listens, and which requests it admits.
+ * Options of an HTTP server.
  *
  * @category models
  * @since 0.1.0
  */
 export interface HttpOptions extends Options {
-  /** Default: loopback. Clients use this address: one that stands for all, such as `0.0.0.0`, needs `hosts`. */
+  /** Default: loopback. Clients use this address. A wildcard address such as `0.0.0.0` needs `hosts`. */
   readonly host?: string | undefined
   /** Default: any free port. */
   readonly port?: number | undefined
   /** Default: `/mcp`. */
   readonly path?: `/${string}` | undefined
-  /** The bearer token of clients; `none` is for loopback only. Default: a new one. */
+  /** The bearer token of clients. `none` is allowed on loopback only. Default: a new random token. */
   readonly token?: Redacted.Redacted<string> | "none" | undefined
   /** Further values of the `Host` header, with their port. */
   readonly hosts?: ReadonlyArray<string> | undefined
-  /** Web pages that may ask besides those of the server's own address, as values of the `Origin` header. */
+  /** Web pages that may send requests besides those of the server's own address, as values of the `Origin` header. */
   readonly origins?: ReadonlyArray<string> | undefined
-  /** How many sessions are kept: beyond, the one that was used longest ago ends. Default: 10,000. */
+  /** Maximum number of sessions. Beyond that, the least recently used one ends. Default: 10,000. */
   readonly sessions?: number | undefined
 }
 
@@ -108,9 +108,9 @@ export interface Endpoint {
 export class McpServe extends Context.Service<McpServe, Endpoint>()("kernai/mcp/McpServe") {}
 
 /**
- * Makes a skill of an agent. It takes a text, and each call is a run of its own. What the run asks a person, such as to
- * confirm a call, is asked through the caller (`Skill.CallScope.ask`): a server asks the person of its client. Where
- * nobody can be asked, the call fails with `RunPaused`.
+ * Creates a skill from an agent. Its input is a text, and each call is a run of its own. Questions of the run to a
+ * person, such as to confirm a call, go through the caller (`Skill.CallScope.ask`): a server asks the person of its
+ * client. If no person can be asked, the call fails with `RunPaused`.
  *
  * @category constructors
  * @since 0.1.0
@@ -142,7 +142,7 @@ export const stdio = (options: Options = {}): Effect.Effect<void, never, SkillRe
     const stdin = streams.stdin.pipe(
       within(Bounds.frameLength),
       Stream.onEnd(end),
-      // An input that broke has ended: the transport would read it again, and wait.
+      // Treats a broken input as ended, since the transport would read it again and wait.
       Stream.catchCause(() => Stream.fromEffectDrain(end))
     )
     const tools = yield* ServeTools.make(Effect.void)
@@ -150,17 +150,18 @@ export const stdio = (options: Options = {}): Effect.Effect<void, never, SkillRe
       Layer.provide(Layer.succeed(Stdio, { ...streams, stdin })),
       Layer.orDie
     )
-    // At its end the transport interrupts the fiber it was made in, which therefore is not the caller's.
+    // The transport interrupts the fiber that built it when it ends, so it gets a fiber of its own.
     yield* Effect.forkScoped(Layer.launch(server))
     yield* Deferred.await(ended)
     yield* tools.idle
   }).pipe(Effect.provideService(LogToStderr, true))
 
 /**
- * Serves Streamable HTTP for the time of the scope, and returns when the server listens.
+ * Serves Streamable HTTP until the scope closes, and returns once the server is listening.
  *
- * Tools end with their registry: a registry provided to this effect by `Effect.provide` ends with the effect.
- * `layerHttp` keeps both together. Fails with `ConfigInvalid` for a server without a token that is not on loopback.
+ * Tools are removed with their registry, and a registry provided to this effect with `Effect.provide` closes with the
+ * effect. `layerHttp` keeps both together. Fails with `ConfigInvalid` for a server without a token that is not on
+ * loopback.
  *
  * @category running
  * @since 0.1.0
@@ -202,8 +203,8 @@ export const http = Effect.fnUntraced(function* (
 })
 
 /**
- * Serves on the standard streams beside the rest of a program, which continues when the input ends. A program that has
- * to end with its input, as its client expects, runs `stdio`.
+ * Serves on the standard streams in the background of a program, which continues when the input ends. Use `stdio` for a
+ * program that must end with its input, as clients expect.
  *
  * @category layers
  * @since 0.1.0
@@ -212,7 +213,7 @@ export const layerStdio = (options?: Options): Layer.Layer<never, never, SkillRe
   Layer.effectDiscard(Effect.forkScoped(stdio(options)))
 
 /**
- * Serves Streamable HTTP as a layer, which provides the endpoint.
+ * Serves Streamable HTTP for the lifetime of the layer, which provides the endpoint.
  *
  * @example
  * const Server = McpServe.layerHttp({ port: 8080 }).pipe(Layer.provide(SkillRegistry.layer(search)))
@@ -244,7 +245,7 @@ const settings = (
   }
 }
 
-/** Registrations whose notifications also go over the stream of an HTTP server. */
+/** Sends the notifications of registrations over the stream of an HTTP server, too. */
 const announced = (
   registrations: NonNullable<Options["registrations"]>,
   stream: ServerStream.ServerStream | undefined
@@ -261,7 +262,7 @@ const announced = (
 
 const lowerCase = (text: string) => text.toLowerCase()
 
-/** Fails when a line is longer than a message may be. */
+/** Fails if a line is longer than the limit of a message. */
 const within = (limit: number) =>
   Stream.mapAccumArrayEffect(
     () => 0,

@@ -2,9 +2,9 @@
  * Signs in to MCP servers: OAuth 2.1 with PKCE.
  *
  * The first sign-in needs a person: `signIn` shows an address and waits for the browser to return to loopback. After
- * that, tokens are renewed without asking anyone. Without a sign-in calls fail with `needs_sign_in`. A call that needs
- * more than was allowed fails likewise, unless `show` of the options finds a person who allows it. Tokens are sent only
- * to the server they were made for.
+ * that, tokens are renewed without a person. Without a sign-in, calls fail with reason `needs_sign_in`. A call that
+ * needs further scopes fails likewise, unless a person grants them through `Options.show`. Tokens are sent only to the
+ * server they were issued for.
  *
  * @since 0.1.0
  */
@@ -27,39 +27,39 @@ import { TokenStore } from "./TokenStore.ts"
  * @since 0.1.0
  */
 export interface OAuth {
-  /** For the connection to that server. */
+  /** The credentials for the connection to that server. */
   readonly credentials: Credentials
   readonly state: Effect.Effect<"signed-in" | "needs-sign-in">
   /**
-   * Signs in. `show` receives the address to open in a browser: always https, or http on loopback; it must not pass
-   * through a shell. Default of `timeout`: 5 minutes.
+   * Signs in. `show` receives the address to open in a browser: always https, or http on loopback. Do not pass it
+   * through a shell. `timeout` defaults to 5 minutes.
    */
   readonly signIn: <E, R>(
     show: (url: string) => Effect.Effect<unknown, E, R>,
     options?: { readonly timeout?: Duration.Input | undefined }
   ) => Effect.Effect<void, McpError | E, R>
-  /** How long a request may wait for a person: zero without `show`. */
+  /** The time that a request may wait for a person, zero without `show`. */
   readonly patience: Duration.Duration
-  /** Forgets the tokens, after a refresh that is under way. */
+  /** Deletes the tokens, after a refresh in progress. */
   readonly signOut: Effect.Effect<void>
 }
 
 /**
- * How a request gets more than was allowed.
+ * Options of a sign-in.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options {
   /**
-   * Shows a person the address to allow it at, as `signIn` does, while the request waits. The same scopes are asked for
-   * once. After a refusal no person is asked until the next `signIn`, which asks for what was lacking.
+   * Shows a person the address to grant further scopes, as in `signIn`, while the request waits. The same scopes are
+   * requested once. After a refusal no person is asked until the next `signIn`, which requests the missing scopes.
    */
   readonly show?: ((url: string) => Effect.Effect<unknown>) | undefined
 }
 
 /**
- * Prepares the sign-in of a server. Nothing is sent yet.
+ * Prepares the sign-in of a server. Sends nothing yet.
  *
  * @category constructors
  * @since 0.1.0

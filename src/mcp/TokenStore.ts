@@ -1,5 +1,5 @@
 /**
- * Keeps sign-ins between processes: one grant for each server address.
+ * Stores sign-ins across processes: one grant for each server address.
  *
  * @since 0.1.0
  */
@@ -27,21 +27,21 @@ const Secret = Schema.RedactedFromValue(Schema.String)
 export const Grant = Schema.Struct({
   issuer: Schema.String,
   tokenEndpoint: Schema.String,
-  /** The resource the tokens are for. */
+  /** The resource for which the tokens were issued. */
   resource: Schema.String,
   clientId: Schema.String,
   clientSecret: Schema.optionalKey(Secret),
-  /** How the client authenticates at the token endpoint. */
+  /** The client authentication at the token endpoint. */
   clientAuth: Schema.Literals(["none", "basic", "post"]),
   accessToken: Secret,
   refreshToken: Schema.optionalKey(Secret),
   /** Milliseconds since the epoch. */
   expiresAt: Schema.optionalKey(Schema.Finite),
-  /** The scopes that were asked for or allowed. */
+  /** The scopes that were requested or granted. */
   scope: Schema.optionalKey(Schema.String)
 })
 /**
- * A grant, its secrets redacted.
+ * A grant with redacted secrets.
  *
  * @category models
  * @since 0.1.0
@@ -49,7 +49,7 @@ export const Grant = Schema.Struct({
 export type Grant = typeof Grant.Type
 
 /**
- * Keeps grants by the address of their server. A store that cannot be read has no grants, and the user signs in again.
+ * Stores grants by the address of their server. A store that cannot be read has no grants, and the user signs in again.
  *
  * @category services
  * @since 0.1.0
@@ -80,7 +80,7 @@ export const layerMemory: Layer.Layer<TokenStore> = Layer.sync(TokenStore, () =>
 
 /**
  * Keeps each grant in a file of a folder, which is created when needed. A file is named by a hash of the address,
- * readable by its owner only (mode 0600), and replaced whole or not at all.
+ * readable by its owner only (mode 0600), and replaced atomically.
  *
  * @category layers
  * @since 0.1.0

@@ -1,6 +1,6 @@
 /**
- * Keeps the accepted definition of each tool: a hash, taken when the tool is first seen. A tool whose definition is
- * another one later is hidden until a person approves it.
+ * Stores the accepted definition of each tool as a hash, taken when the tool is first seen. A tool whose definition
+ * changes later is hidden until a person approves it.
  *
  * @since 0.1.0
  */
@@ -18,7 +18,7 @@ import { Limits } from "../Limits.ts"
 import { replaceFile } from "./internal/replaceFile.ts"
 
 /**
- * The hashes of one server's tools by their names there.
+ * The hashes of one server's tools by name.
  *
  * @category models
  * @since 0.1.0
@@ -26,7 +26,7 @@ import { replaceFile } from "./internal/replaceFile.ts"
 export type Pins = ReadonlyMap<string, string>
 
 /**
- * Keeps pins by the name of their server.
+ * Stores pins by the name of their server.
  *
  * @category services
  * @since 0.1.0
@@ -35,13 +35,16 @@ export class ToolPins extends Context.Service<
   ToolPins,
   {
     readonly load: (server: string) => Effect.Effect<Pins>
-    /** Adds pins or replaces those of the same tools. Pins that cannot be stored are logged, and hold in this process. */
+    /**
+     * Adds pins, or replaces those of the same tools. A failure to store them is logged, and the pins apply to this
+     * process only.
+     */
     readonly save: (server: string, pins: Pins) => Effect.Effect<void>
   }
 >()("kernai/mcp/ToolPins") {}
 
 /**
- * Keeps pins in memory, so that changes are noticed in this process.
+ * Keeps pins in memory, so that only changes during this process are noticed.
  *
  * @category layers
  * @since 0.1.0
@@ -55,8 +58,8 @@ export const layerMemory: Layer.Layer<ToolPins> = Layer.sync(ToolPins, () => {
 })
 
 /**
- * Keeps pins in a JSON file, which is replaced whole or not at all and has at most `Limits.fetchedBytes` bytes. Fails
- * with `ConfigInvalid` when the file cannot be read, since what was accepted is then unknown.
+ * Keeps pins in a JSON file of at most `Limits.fetchedBytes` bytes, which is replaced atomically. Fails with
+ * `ConfigInvalid` if the file cannot be read, since the accepted definitions are then unknown.
  *
  * @category layers
  * @since 0.1.0
@@ -70,7 +73,7 @@ const fromFile = Effect.fnUntraced(function* (file: string) {
   const lock = yield* Semaphore.make(1)
   const { fetchedBytes } = yield* Limits
 
-  // Every server of a hub loads its pins, and the file rarely changed since the last one did.
+  // Every server of a hub loads its pins, and the file rarely changes in between.
   let last: { readonly text: string; readonly servers: ReadonlyMap<string, Pins> } | undefined
   const read = Effect.gen(function* () {
     if (!(yield* fs.exists(file))) return new Map<string, Pins>()
@@ -83,7 +86,7 @@ const fromFile = Effect.fnUntraced(function* (file: string) {
   const unreadable = new ConfigInvalid({ path: file, reason: `'${file}' holds no tool pins that can be read` })
   let known = yield* Effect.mapError(read, () => unreadable)
   const unwritten = new Map<string, Pins>()
-  // Another process may have approved tools. A file that broke meanwhile changes nothing.
+  // Another process may have approved tools. A file that can no longer be read is ignored.
   const current = Effect.map(
     Effect.orElseSucceed(read, () => known),
     (servers) => (known = new Map([...servers, ...unwritten]))
@@ -93,7 +96,7 @@ const fromFile = Effect.fnUntraced(function* (file: string) {
       unwritten.set(server, joined((yield* current).get(server), pins))
       const servers = Array.from(yield* current, ([server, tools]) => ({ server, tools: [...tools] }))
       const text = yield* encode({ version: 1, servers })
-      // A file that is too large to be read again would stop the next start.
+      // A file that is too large to read would make the next start fail.
       if (new TextEncoder().encode(text).length >= fetchedBytes) return yield* Effect.fail(Read.tooLarge(fetchedBytes))
       yield* fs.makeDirectory(path.dirname(file), { recursive: true })
       yield* replaceFile(file, `${text}\n`)

@@ -1,9 +1,9 @@
 /**
- * The revisions of the protocol, with the capabilities that the server here has.
+ * The revisions of the protocol, with the capabilities of this server.
  *
- * effect's server announces completions and logging wherever a revision knows them: here only a server with
- * registrations of its own has them. Over HTTP it knows no subscriptions to resources and no stream for changes: the
- * stream here has both.
+ * effect's server announces completions and logging in every revision that has them, but here only a server with
+ * registrations of its own offers them. Over HTTP it has no subscriptions to resources and no stream for changes, which
+ * `ServerStream` adds.
  */
 
 import * as McpProtocol from "effect/ai/McpProtocol"
@@ -11,9 +11,9 @@ import * as Effect from "effect/Effect"
 import { isRecord } from "../../internal/base/json.ts"
 import type { ServerStream } from "./serverStream.ts"
 
-/** What a server has besides tools. */
+/** The features of a server besides tools. */
 export interface Offered {
-  /** Prompts, resources, completions and logs of the application. */
+  /** Whether the application registered prompts, resources, completions or logs. */
   readonly hasMore: boolean
   /** The stream of an HTTP server. Undefined over standard streams. */
   readonly stream: ServerStream | undefined
@@ -68,7 +68,7 @@ const announcing = <A extends McpProtocol.ProtocolAdapter>(adapter: A, offered: 
   }
 }
 
-/** Subscriptions of HTTP sessions, kept by their stream. */
+/** Routes the subscriptions of HTTP sessions to their stream. */
 const subscribing = (lifecycle: unknown, stream: ServerStream | undefined): unknown => {
   if (stream === undefined) return lifecycle
   const subscribed = withMethod(lifecycle, "subscribe", (subscribe) => (uri, client, headers) => {
@@ -90,7 +90,7 @@ const sessionOf = (headers: unknown): string | undefined => {
 
 type Method = (...given: ReadonlyArray<unknown>) => Effect.Effect<unknown, unknown, unknown>
 
-/** An object whose method is replaced, if it has one of this name. */
+/** Returns an object whose method of this name is replaced, if it has one. */
 const withMethod = (owner: unknown, name: string, replace: (method: Method) => Method): unknown => {
   if (!isRecord(owner)) return owner
   const method = owner[name]
@@ -99,7 +99,7 @@ const withMethod = (owner: unknown, name: string, replace: (method: Method) => M
 
 const isMethod = (value: unknown): value is Method => typeof value === "function"
 
-/** What a server answers to a handshake, without the capabilities that it lacks. */
+/** Removes capabilities that the server lacks from the result of a handshake. */
 const narrow = (result: unknown, { hasMore, stream }: Offered): unknown => {
   if (!isRecord(result) || !isRecord(result["capabilities"])) return result
   const { completions, logging, resources, ...others } = result["capabilities"]

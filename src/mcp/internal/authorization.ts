@@ -1,5 +1,6 @@
 /**
- * The grant of one MCP server: the one in use here, and the stored one that other connections and processes share.
+ * Manages the grant of one MCP server: the one in use here, and the stored one that other connections and processes
+ * share.
  */
 
 import * as Clock from "effect/Clock"
@@ -18,7 +19,7 @@ import { type AuthorizationServer, discover } from "./discovery.ts"
 import { lacked as lackedBy, scopesOf, union } from "./requestFailure.ts"
 import { askForTokens, readTokens, signIn } from "./signIn.ts"
 
-/** Whether a person may be asked to allow more. */
+/** Whether a person may be asked for further scopes. */
 export const Attended: Context.Reference<boolean> = Context.Reference<boolean>("kernai/mcp/Attended", {
   defaultValue: () => true
 })
@@ -27,17 +28,17 @@ export interface Authorization {
   readonly server: HttpServer
   readonly client: HttpClient.HttpClient
   readonly store: TokenStore["Service"]
-  /** Held while the grant is read, renewed, kept or forgotten. */
+  /** Held while the grant is read, renewed, stored or deleted. */
   readonly lock: Semaphore.Semaphore
   readonly show: ((url: string) => Effect.Effect<unknown>) | undefined
   /** `show`, or undefined after a person refused. */
   ask: Authorization["show"]
   /** The last challenge to a missing or expired token. */
   challenge: string
-  /** The last challenge to a token that allowed too little. */
+  /** The last challenge to a token with insufficient scopes. */
   lacking: string | undefined
   held: Grant | undefined
-  /** The grant the store returned last. A store that keeps nothing returns one that is older than `held`. */
+  /** The grant that the store returned last. A store that cannot write returns one older than `held`. */
   stored: Grant | undefined
 }
 
@@ -46,7 +47,7 @@ const load = Effect.fnUntraced(function* (auth: Authorization) {
   return (auth.stored = Option.getOrUndefined(found))
 })
 
-/** Returns the grant in use, else the stored one. */
+/** Returns the grant in use, or the stored one. */
 export const current = (auth: Authorization): Effect.Effect<Grant | undefined> => {
   const heldOr = (read: Effect.Effect<Grant | undefined>) =>
     Effect.suspend(() => (auth.held === undefined ? read : Effect.succeed(auth.held)))
@@ -71,7 +72,7 @@ export const signOut = (auth: Authorization): Effect.Effect<void> =>
     return auth.lock.withPermits(1)(forget(auth))
   })
 
-/** Takes the grant of the store when another connection or process signed in, signed out or renewed the token. */
+/** Takes the grant of the store if another connection or process signed in, signed out or renewed the token. */
 const isReplaced = Effect.fnUntraced(function* (auth: Authorization, grant: Grant | undefined) {
   const before = auth.stored
   const found = yield* load(auth)
@@ -84,8 +85,8 @@ const isSameToken = (a: Grant | undefined, b: Grant | undefined): boolean =>
   a === undefined || b === undefined ? a === b : Redacted.value(a.accessToken) === Redacted.value(b.accessToken)
 
 /**
- * Renews a grant. A refresh token that is refused is forgotten; one that met no answer may work later. Once asked for,
- * the answer is kept whatever becomes of the caller: it may hold the only refresh token that still works.
+ * Renews a grant. A refresh token that is refused is deleted; one whose request failed may work later. Once requested,
+ * the new grant is stored even if the caller is interrupted, since it may hold the only valid refresh token.
  */
 const refresh = Effect.fnUntraced(function* (auth: Authorization, grant: Grant) {
   if (yield* isReplaced(auth, grant)) return auth.held !== undefined
@@ -105,7 +106,7 @@ const refresh = Effect.fnUntraced(function* (auth: Authorization, grant: Grant) 
   return false
 }, Effect.uninterruptible)
 
-/** Returns the token to send, renewed 30 seconds before it expires. */
+/** Returns the token to send, and renews it 30 seconds before it expires. */
 export const accessToken = Effect.fnUntraced(function* (auth: Authorization) {
   const grant = yield* current(auth)
   const now = yield* Clock.currentTimeMillis
@@ -115,7 +116,7 @@ export const accessToken = Effect.fnUntraced(function* (auth: Authorization) {
   return Option.map(Option.fromUndefinedOr(auth.held), ({ accessToken }) => accessToken)
 })
 
-/** Gets another token after a challenge. Returns false when a person has to sign in. */
+/** Gets a new token after a challenge. Returns false if a person has to sign in. */
 export const renew = Effect.fnUntraced(function* (auth: Authorization, challenge: string) {
   const refused = auth.held
   const lacked = lackedBy(challenge)
@@ -142,7 +143,7 @@ const replace = Effect.fnUntraced(function* (auth: Authorization, refused: Grant
   return false
 })
 
-/** Gets a token that allows more, which a refresh does not: from the store, or by asking a person. */
+/** Gets a token with further scopes, which a refresh does not grant: from the store, or by asking a person. */
 const widen = Effect.fnUntraced(function* (
   auth: Authorization,
   refused: Grant,
@@ -160,7 +161,7 @@ const widen = Effect.fnUntraced(function* (
     isShown = true
     return show(url)
   }
-  // A failure before the address was shown is no refusal.
+  // A failure before the address was shown is not a refusal.
   const refuse = Effect.sync(() => {
     if (isShown) auth.ask = undefined
   })
@@ -168,7 +169,7 @@ const widen = Effect.fnUntraced(function* (
   return true
 })
 
-/** Signs in. `lacking` is the challenge to a token that allowed too little, if there was one. */
+/** Signs in. `lacking` is the challenge to a token with insufficient scopes, if there was one. */
 export const authorize = <E, R>(
   auth: Authorization,
   lacking: string | undefined,
@@ -189,12 +190,12 @@ export const authorize = <E, R>(
             ClientGrant.grant(server, client, found, scopeFor(found))
           )
         : yield* signIn({ server, client, challenges, scopeFor, show, timeout })
-    // A refresh that is under way replaces only the grant before.
+    // Waits for a refresh in progress, which replaces only the previous grant.
     yield* auth.lock.withPermits(1)(keep(auth, grant))
     auth.ask = auth.show
   })
 
-/** Asks a person about one server at a time: the next connection finds in the store what was allowed. */
+/** Lets one connection to a server ask a person at a time. The next one finds the new grant in the store. */
 const personOf = (url: string): Semaphore.Semaphore => {
   const person = people.get(url) ?? Semaphore.makeUnsafe(1)
   people.set(url, person)

@@ -11,7 +11,7 @@ import { shorten } from "../../internal/base/text.ts"
 import type { Redactor } from "../../Redaction.ts"
 import type { CallScope } from "../../Skill.ts"
 
-/** Reports for the call of the current request; undefined when its client gave no token. */
+/** Creates the reporter for the call of the current request, or undefined if its client sent no token. */
 export const make = Effect.fnUntraced(function* (
   server: McpServer["Service"],
   redactor: Redactor | undefined
@@ -33,12 +33,12 @@ export const make = Effect.fnUntraced(function* (
   )
 })
 
-// As often as a run emits the progress of its calls.
+// The same interval as the progress events of a run.
 const pauseMs = 100
 
 /**
- * A number is the progress itself. An object may hold `progress`, `total` and `message`. Anything else is the message,
- * and the progress counts the reports.
+ * Converts a report. A number is the progress itself. An object may hold `progress`, `total` and `message`. Anything
+ * else is the message, and the progress counts the reports.
  */
 const shownAs = (value: unknown, count: number) => {
   if (typeof value === "number") return { progress: value }

@@ -1,6 +1,4 @@
-/**
- * Sends requests to a server and fits the answers for a model.
- */
+/** Sends requests to a server and shortens the answers for a model. */
 
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -20,14 +18,14 @@ import type { HubServer, HubTool } from "./hubServer.ts"
 import * as Render from "./renderResult.ts"
 import { Listener, type Progress } from "./serverProgress.ts"
 
-/** A tool counts as `write` unless its server's annotations are trusted. */
+/** Returns the effects of a tool: `write` unless its server's annotations are trusted. */
 export const effectsOf = ({ config }: HubServer, { tool }: HubTool): Effects => {
   if (!config.trustAnnotations) return "write"
   if (tool.annotations?.readOnlyHint === true) return "read"
   return tool.annotations?.idempotentHint === true ? "idempotent" : "write"
 }
 
-/** Calls a tool, if its definition is still the accepted one. */
+/** Calls a tool if its definition is still the accepted one. */
 export const callTool = Effect.fnUntraced(function* (
   server: HubServer,
   tool: HubTool,
@@ -73,7 +71,7 @@ export const readPage = Effect.fnUntraced(function* (server: HubServer, uri: str
   return { uri, mimeType, html: page.text, meta: jsonObject(plain(page._meta ?? {})) }
 })
 
-/** Gets a prompt. Its arguments are texts; other values are sent as JSON. */
+/** Gets a prompt. Arguments that are not text are sent as JSON. */
 export const getPrompt = (
   server: HubServer,
   name: string,
@@ -86,7 +84,7 @@ export const getPrompt = (
   return Effect.flatMap(got, (result) => fit(server, Render.prompt(result)))
 }
 
-/** The contents of an answer. Fails with its text and its media when the server calls it an error. */
+/** Returns the contents of an answer. Fails with its text and its media if the server marks it as an error. */
 export const contentOf =
   (server: string) =>
   ({ content, isError }: Answer): Effect.Effect<ReadonlyArray<Content.Content>, McpError> => {
@@ -105,7 +103,7 @@ export const contentOf =
 /** Adds the server to its pages, and shortens the text of an answer that is too long. */
 const fit = Effect.fnUntraced(function* (server: HubServer, answer: Answer) {
   const { resultBytes } = yield* Limits
-  // An answer without any content is an empty text, not an empty list.
+  // An answer without content becomes an empty text, not an empty list.
   const given = answer.content.length === 0 ? [Content.text("")] : answer.content
   const content = onLines(given).map((part) =>
     part.type === "ui_resource" ? Object.freeze({ ...part, server: server.name }) : part
@@ -122,7 +120,7 @@ const fit = Effect.fnUntraced(function* (server: HubServer, answer: Answer) {
   return { ...answer, content: [shown, ...content.filter(isCarried)] }
 })
 
-/** Ends every text with a line break that another text follows: a kernel joins texts as they stand. */
+/** Ends every text before another text with a line break, since a kernel joins texts without a separator. */
 const onLines = (content: ReadonlyArray<Content.Content>): ReadonlyArray<Content.Content> =>
   content.map((part, index) => {
     const next = content[index + 1]
@@ -130,10 +128,10 @@ const onLines = (content: ReadonlyArray<Content.Content>): ReadonlyArray<Content
     return part.type === "text" && isFollowed && !part.text.endsWith("\n") ? Content.text(`${part.text}\n`) : part
   })
 
-/** Media go to their store and pages to the user, not into the text. */
+/** Returns true for media, which go to their store, and pages, which go to the user. */
 const isCarried = (part: Content.Content): boolean => Content.isMedia(part) || part.type === "ui_resource"
 
-/** Keeps a text among the media of the run, if there is a run and room. */
+/** Stores a text among the media of the run, if there is a run and space. */
 const keep = Effect.fnUntraced(function* (bytes: Uint8Array) {
   const store = yield* Effect.serviceOption(MediaStore)
   if (Option.isNone(store)) return undefined

@@ -1,6 +1,4 @@
-/**
- * Answers the `mcp` block from the servers of a hub. A list over all servers leaves out those that are away.
- */
+/** Answers the `mcp` block from the servers of a hub. A list over all servers omits unavailable ones. */
 
 import * as Effect from "effect/Effect"
 import { shorten } from "../../internal/base/text.ts"
@@ -14,14 +12,14 @@ import type { Asked } from "./hubHost.ts"
 import { type HubServer, type HubTool, reasons } from "./hubServer.ts"
 
 export interface Source {
-  /** By name, in the order of the config. */
+  /** The servers by name, in the order of the config. */
   readonly servers: ReadonlyMap<string, HubServer>
-  /** Reads the list of a server again when it changed. */
+  /** Reads the list of a server again if it has changed. */
   readonly refresh: (server: HubServer) => Effect.Effect<void, McpError>
   readonly limits: Limits
-  /** Why the caller may not call a tool; undefined when it may. */
+  /** Returns the reason if the caller may not call a tool. */
   readonly refusal?: (server: string, tool: string) => string | undefined
-  /** What the caller may be asked through. */
+  /** The channels through which the caller can be asked. */
   readonly asked?: Asked
 }
 
@@ -41,7 +39,7 @@ export const make = (source: Source): Catalog => {
     resources: (server) => gather(source, server, resources),
     prompts: (server) => gather(source, server, prompts),
     callTool: Effect.fnUntraced(function* (name, input, server) {
-      // The first server that has the tool, as the policy was asked.
+      // The first server that has the tool, the same one about which the policy was asked.
       const found = (yield* tools(server)).find(({ tool }) => tool.tool.name === name)
       if (found === undefined) return yield* hiddenTool(source, name, server) ?? notFound("tool", name, server)
       const refused = refusal(found.server.name, name)
@@ -70,7 +68,7 @@ const notFound = (kind: string, name: string, server: string | undefined) => {
 const named = ({ servers }: Source, name: string | undefined): ReadonlyArray<HubServer> =>
   [...servers.values()].filter((server) => name === undefined || server.name === name)
 
-/** Asks one server, or all that are there. */
+/** Sends a request to one server, or to all available ones. */
 const gather = <A>(
   source: Source,
   name: string | undefined,
@@ -117,7 +115,7 @@ const toolEntry = (server: HubServer, { parts, tool }: HubTool, { descriptionLen
   name: tool.name,
   description: tool.description === undefined ? null : shorten(tool.description, descriptionLength),
   server: server.name,
-  // Most readers of a list look for one tool of thousands, or read no more than names.
+  // Computed on access: most readers of a list look for one tool of thousands, or read only names.
   get inputSchema() {
     return jsonObject(Definition.readable(parts["inputSchema"] ?? {}, descriptionLength))
   },
@@ -137,7 +135,7 @@ const hiddenTool = (source: Source, name: string, server: string | undefined): M
   return undefined
 }
 
-/** The server that lists a resource or a template for it, else the only server that has resources. */
+/** Returns the server that lists a resource or a template for it, or the only server that has resources. */
 const ownerOf = Effect.fnUntraced(function* (source: Source, uri: string) {
   const entries = yield* gather(source, undefined, resourcesOf(source.limits))
   const found = entries.find((entry) => entry.uri === uri) ?? entries.find((entry) => matches(entry.uri, uri))
@@ -146,7 +144,7 @@ const ownerOf = Effect.fnUntraced(function* (source: Source, uri: string) {
   return able.length === 1 ? able[0] : undefined
 })
 
-/** Whether a template may stand for an address: they agree up to the first variable. */
+/** Returns true if a template may match an address: they agree up to the first variable. */
 const matches = (template: string, uri: string): boolean => {
   const open = template.indexOf("{")
   return open > 0 && uri.startsWith(template.slice(0, open))

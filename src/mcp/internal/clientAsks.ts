@@ -1,6 +1,4 @@
-/**
- * Asks the client of a request for its person or its model, as far as it announced that it can be asked.
- */
+/** Sends questions for a person or a model to the client of a request, if it announced the capability. */
 
 import * as McpSchema from "effect/ai/McpSchema"
 import * as Effect from "effect/Effect"
@@ -13,20 +11,20 @@ import { SamplingRefused } from "../../KernelError.ts"
 import type { Message } from "../../Message.ts"
 import type { Asking, Reply, Sampled, Sampling } from "../../Skill.ts"
 
-/** A request for more input, as each revision carries it in its own way. */
+/** A request for more input, which each revision sends in its own way. */
 export type Input = Exclude<McpSchema.McpInputRequest, { readonly method: "roots/list" }>
 
-/** Sends a request to the client. Undefined: it was not answered. */
+/** Sends a request to the client. Returns undefined if it was not answered. */
 export type Send = (input: Input) => Effect.Effect<unknown>
 
-/** Whom a call may ask. The answers come while it waits. */
+/** The functions with which a call may ask. They wait for the answer. */
 export interface ClientAsks {
   readonly ask?: (asking: Asking) => Effect.Effect<Reply>
   readonly sample?: (sampling: Sampling) => Effect.Effect<Sampled, SamplingRefused>
 }
 
 export const make = ({ elicitation, sampling }: McpSchema.ClientCapabilities, send: Send): ClientAsks => {
-  // Before there were modes, the capability was empty.
+  // Revisions without modes have an empty capability.
   const hasForm = elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined)
   const canAsk = ({ url }: Asking) => (url === undefined ? hasForm : elicitation?.url !== undefined)
   return {
@@ -52,7 +50,7 @@ export const make = ({ elicitation, sampling }: McpSchema.ClientCapabilities, se
   }
 }
 
-/** Sends requests to a client with a session, which answers them while the call waits. */
+/** Sends requests to a client with a session, which responds while the call waits. */
 export const overSession = ({ getClient }: McpSchema.McpServerClient["Service"]): Send => {
   const sent = Effect.fnUntraced(function* ({ method, params }: Input) {
     const client = yield* getClient
@@ -92,7 +90,7 @@ const samplingOf = ({ maxTokens, messages, stopSequences, system, temperature }:
   ...(stopSequences === undefined ? {} : { stopSequences })
 })
 
-/** A text, or one medium: the older revisions allow no more. */
+/** Returns a text, or one medium, since the older revisions allow only one part. */
 const partsOf = ({ content }: Message): JsonObject => {
   const [part] = content
   if (content.length === 1 && part !== undefined && (part.type === "image" || part.type === "audio")) {

@@ -1,6 +1,4 @@
-/**
- * Gets a token for the program itself, without a person: its client is known by a secret or by a private key.
- */
+/** Gets a token for the program itself, without a person. Its client authenticates with a secret or a private key. */
 
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -39,7 +37,7 @@ export const grant = Effect.fnUntraced(function* (
     : { ...client, ...fresh, scope: fresh.scope ?? scope }
 })
 
-/** A statement of the client about itself, signed for the authorization server (RFC 7523). */
+/** Creates the signed client assertion for the authorization server (RFC 7523). */
 const proofOf = Effect.fnUntraced(function* (
   server: HttpServer,
   clientId: string,
@@ -63,5 +61,5 @@ const proofOf = Effect.fnUntraced(function* (
   })
 })
 
-// Seconds.
+// In seconds.
 const lifetime = 300

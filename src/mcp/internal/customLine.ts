@@ -11,13 +11,13 @@ import { Limits } from "../../Limits.ts"
 import type { CustomServer } from "../McpConfig.ts"
 import * as JsonRpc from "./jsonRpc.ts"
 
-/** Opens a connection for the time of the scope. */
+/** Opens a connection until the scope closes. */
 export const open = Effect.fnUntraced(function* (
   server: CustomServer,
   receivers: JsonRpc.Receivers
 ): Effect.fn.Return<JsonRpc.Line, McpClientError, Scope.Scope> {
   const limits = yield* Limits
-  // What the application failed with is for its own log: it may hold secrets.
+  // The application's own failure stays out of messages, since it may hold secrets.
   const channel = yield* Effect.mapError(server.open, (cause) => JsonRpc.lost("the transport cannot be opened", cause))
   const line = JsonRpc.make({
     send: (text) => Effect.mapError(channel.send(text), (cause) => JsonRpc.lost("a message was not sent", cause)),

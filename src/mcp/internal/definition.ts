@@ -1,6 +1,4 @@
-/**
- * The definition of a tool: as it is pinned, which is whole, and as it is shown, which is bounded and hides nothing.
- */
+/** Reads the definition of a tool: whole for pins; bounded, and without hidden characters, for display. */
 
 import type * as McpSchema from "effect/ai/McpSchema"
 import * as Digest from "effect/crypto/Digest"
@@ -13,7 +11,7 @@ import { isJsonObject, isRecord, type Json, type JsonObject, jsonObject, own, pl
 /** A tool as one server defines it. */
 export interface Definition {
   readonly tool: McpSchema.Tool
-  /** Equal for equal definitions, whatever the order of their keys. */
+  /** The canonical text, equal for equal definitions whatever the order of their keys. */
   readonly text: string
   readonly hash: string
   /** The schemas and annotations as they are pinned. */
@@ -42,7 +40,7 @@ export const sha256 = (text: string): Effect.Effect<string> =>
     Effect.provide(Digest.layerWebCrypto)
   )
 
-/** The page that shows a tool's results, if it names one. */
+/** Returns the page that shows a tool's results, if it names one. */
 export const pageOf = ({ _meta }: McpSchema.Tool): string | undefined => {
   if (!isRecord(_meta)) return undefined
   const ui = own(_meta, "ui")
@@ -52,11 +50,11 @@ export const pageOf = ({ _meta }: McpSchema.Tool): string | undefined => {
 
 export const isPage = (uri: string): boolean => /^ui:\/\/\S+$/.test(uri)
 
-/** A text on one line without hidden characters, which neither opens nor closes a block. */
+/** Returns a text on one line, without hidden characters, which neither opens nor closes a block. */
 export const line = (text: string, limit: number): string =>
   Block.escape(visible(shorten(text.trim(), limit).replace(/\s+/g, " ")))
 
-/** A schema whose explanations are safe to read. */
+/** Returns a schema whose descriptions are safe to read. */
 export const readable = (schema: Json, limit: number): Json => {
   if (Array.isArray(schema)) return schema.map((item) => readable(item, limit))
   if (!isJsonObject(schema)) return schema
@@ -69,7 +67,7 @@ export const readable = (schema: Json, limit: number): Json => {
 
 const explanations: ReadonlySet<string> = new Set(["description", "title", "$comment"])
 
-/** JSON of the same value without hidden characters. */
+/** Returns the JSON of a value, without hidden characters. */
 export const json = (value: unknown): string =>
   JSON.stringify(value).replace(hidden, (char) =>
     Array.from({ length: char.length }, (_, at) => `\\u${char.charCodeAt(at).toString(16).padStart(4, "0")}`).join("")
@@ -77,13 +75,13 @@ export const json = (value: unknown): string =>
 
 const hidden = /[\p{Cf}\p{Zl}\p{Zp}\u{e0100}-\u{e01ef}]/gu
 
-/** The first names of a list for a sentence, and the number of the others. */
+/** Returns the first names of a list for a sentence, and the number of the others. */
 export const firstOf = (names: ReadonlyArray<string>): string => {
   const first = names.slice(0, 5).map((name) => quote(shorten(name, 60)))
   return `${first.join(", ")}${names.length > 5 ? ` and ${names.length - 5} more` : ""}`
 }
 
-/** The tools whose schemas refer to no other document: kernai fetches nothing to understand a tool. */
+/** Returns the tools whose schemas refer to no other document, since nothing is fetched to understand a tool. */
 export const usableTools = Effect.fnUntraced(function* (tools: ReadonlyArray<McpSchema.Tool>, leaveOut: LeaveOut) {
   const isUsable = (tool: McpSchema.Tool) => isSelfContained(tool.inputSchema) && isSelfContained(tool.outputSchema)
   const usable = tools.filter(isUsable)
@@ -92,7 +90,7 @@ export const usableTools = Effect.fnUntraced(function* (tools: ReadonlyArray<Mcp
   return usable
 })
 
-/** A schema that is too large to search counts as one that refers to other documents. */
+/** Returns false for a schema that refers to other documents, or is too large to search. */
 const isSelfContained = (schema: unknown): boolean => {
   const waiting = [schema]
   for (let seen = 0; waiting.length > 0; seen++) {
@@ -110,5 +108,5 @@ const isSelfContained = (schema: unknown): boolean => {
 
 const maxNodes = 100_000
 const references: ReadonlySet<string> = new Set(["$ref", "$dynamicRef", "$recursiveRef"])
-// These hold values, not schemas.
+// Keywords whose values are data, not schemas.
 const examples: ReadonlySet<string> = new Set(["const", "enum", "default", "examples"])

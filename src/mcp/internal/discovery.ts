@@ -1,7 +1,7 @@
 /**
- * Finds the authorization server of an MCP server. Addresses are https, or http on loopback for a server on loopback;
- * private and link-local ones are for servers that are there themselves,
- * and every document has to name what it was asked about, so no server can pass itself off as another.
+ * Finds the authorization server of an MCP server. Addresses must be https, or http on loopback for a server on
+ * loopback. Private and link-local addresses are allowed only for servers at such addresses, and every document must
+ * name the server it was requested for, so that no server can impersonate another.
  */
 
 import * as Effect from "effect/Effect"
@@ -32,13 +32,13 @@ const Metadata = Schema.Struct({
   registration_endpoint: Schema.optionalKey(Schema.String),
   code_challenge_methods_supported: Schema.optionalKey(Schema.Array(Schema.String)),
   token_endpoint_auth_methods_supported: Schema.optionalKey(Schema.Array(Schema.String)),
-  /** Whether the answer of a sign-in has to name the issuer (RFC 9207). */
+  /** Whether the response of a sign-in must name the issuer (RFC 9207). */
   authorization_response_iss_parameter_supported: Schema.optionalKey(Schema.Boolean)
 })
 
-/** An authorization server as it describes itself, and what to ask it for. */
+/** The metadata of an authorization server, and the resource to request. */
 export interface AuthorizationServer extends Schema.Schema.Type<typeof Metadata> {
-  /** The resource that tokens are for. */
+  /** The resource for which tokens are issued. */
   readonly resource: string
   readonly scope: string | undefined
 }
@@ -71,7 +71,7 @@ export const discover = Effect.fnUntraced(function* (
   if (!isReachable(issuer, url)) return yield* refuse(`the authorization server of ${named} is ${elsewhere}`)
   const metadata = yield* readFirst(server, client, metadataPlaces(new URL(issuer)), Metadata)
   const scope = asked.get("scope")
-  // Before there were descriptions, servers signed users in at fixed addresses.
+  // Servers of older revisions without metadata have fixed endpoints.
   if (metadata === undefined && resource === undefined) {
     const { origin } = url
     const [authorization_endpoint, token_endpoint] = [`${origin}/authorize`, `${origin}/token`]
@@ -92,7 +92,10 @@ export const discover = Effect.fnUntraced(function* (
   }
 })
 
-/** Without a description of the server, as before there were any, its issuer is one of its own origin. */
+/**
+ * Returns the problem of metadata, if any. Without resource metadata, as in older revisions, the issuer must have the
+ * server's own origin.
+ */
 const faultOf = (metadata: typeof Metadata.Type, issuer: string | undefined, url: URL): string | undefined => {
   const isOther =
     issuer === undefined
@@ -106,18 +109,18 @@ const faultOf = (metadata: typeof Metadata.Type, issuer: string | undefined, url
   return given.every((endpoint) => isReachable(endpoint, url)) ? undefined : `has an endpoint ${elsewhere}`
 }
 
-const elsewhere = "at a private address, which is asked only for a server that is there itself"
+const elsewhere = "at a private address, which is allowed only for a server at a private address"
 
 export const needsSignIn = (server: HttpServer, detail: string) =>
   new McpError({ server: server.name, reason: "needs_sign_in", detail })
 
-/** An HTTP answer; the body is undefined when it is no JSON. */
+/** An HTTP response. The body is undefined if it is not JSON. */
 export interface Answer {
   readonly status: number
   readonly body: unknown
 }
 
-/** Sends a request and reads a JSON answer of at most 1 MiB. Fails after `Limits.connectTimeout`. */
+/** Sends a request and reads a JSON response of at most 1 MiB. Fails after `Limits.connectTimeout`. */
 export const fetchJson = Effect.fnUntraced(function* (
   server: HttpServer,
   client: HttpClient.HttpClient,
@@ -163,7 +166,7 @@ const stripSlash = (text: string) => (text.endsWith("/") ? text.slice(0, -1) : t
 
 const canonical = (url: URL) => stripSlash(`${url.origin}${url.pathname}`)
 
-// The path follows the well-known part; the document of the whole origin has none.
+// The path follows the well-known part. The document of the whole origin has no path.
 const wellKnown = (url: URL, name: string): ReadonlyArray<string> => {
   const path = stripSlash(url.pathname)
   const root = `${url.origin}/.well-known/${name}`
@@ -177,7 +180,7 @@ const metadataPlaces = (issuer: URL): ReadonlyArray<string> => {
   return path === "" ? first : [...first, `${issuer.origin}${path}/.well-known/${openId}`]
 }
 
-// A description is of the server when it names the server, or a path above it on the same origin.
+// Metadata covers the server if it names the server, or a parent path on the same origin.
 const covers = (resource: string, url: URL): boolean => {
   const named = URL.parse(resource)
   if (named === null || named.origin !== url.origin) return false
@@ -191,7 +194,7 @@ const isSafe = (text: string, server: URL): boolean => {
   return url.protocol === "https:" || (url.protocol === "http:" && isLoopback(url) && isLoopback(server))
 }
 
-/** A public server must not make this computer ask what only this computer can reach. */
+/** Returns false if a public server names an address that only this computer or its network can reach. */
 const isReachable = (text: string, server: URL): boolean => {
   const kind = hostKind(new URL(text))
   return kind === "public" || kind === hostKind(server)

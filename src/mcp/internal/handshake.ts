@@ -1,7 +1,7 @@
 /**
- * Agrees on a revision of the protocol. effect's client accepts only the revision it offered itself: the transport here
- * offers another one, and reports to the client that its own was accepted. All revisions with a handshake are read with
- * the schemas of the newest of them.
+ * Agrees on a revision of the protocol. effect's client accepts only the revision it offered itself, so this transport
+ * offers another one and reports to the client that its own was accepted. All revisions with a handshake are decoded
+ * with the schemas of the newest of them.
  */
 
 import type * as McpClient from "effect/ai/McpClient"
@@ -12,10 +12,10 @@ import { isRecord, type JsonObject, own } from "../../internal/base/json.ts"
 import type { McpServer, ProtocolVersion } from "../McpConfig.ts"
 import { versions } from "./serverEntry.ts"
 
-/** The offer, and what the server answered. */
+/** The offer, and the response of the server. */
 export interface Handshake {
   readonly offer: ProtocolVersion
-  /** What this client can do for the server. */
+  /** The capabilities of this client. */
   readonly announced: JsonObject
   version: ProtocolVersion | undefined
   capabilities: Readonly<Record<string, unknown>>
@@ -29,10 +29,10 @@ const _meta = {
   "io.modelcontextprotocol/clientCapabilities": {}
 } as const
 
-/** The metadata of a request, which the revision without a handshake carries everywhere. */
+/** Returns the metadata that every request has in the revision without a handshake. */
 export const requestMeta = (protocolVersion: ProtocolVersion) => (protocolVersion === "2026-07-28" ? { _meta } : {})
 
-/** Asks for notifications in the revision without a handshake, as long as the answer stays open. */
+/** Requests notifications in the revision without a handshake, until its response ends. */
 export const subscription: McpSchema.JsonRpcRequest = {
   jsonrpc: "2.0",
   id: "changes",
@@ -45,10 +45,10 @@ export const subscription: McpSchema.JsonRpcRequest = {
 
 const newestFirst: ReadonlyArray<ProtocolVersion> = versions.toReversed()
 
-/** The revisions to offer, in order: the configured one, the older ones, and the newest when all are declined. */
+/** Returns the revisions to offer, in order: the configured one, the older ones, and finally the newest. */
 export const offers = (server: McpServer): ReadonlyArray<ProtocolVersion> => {
   const older = newestFirst.slice(newestFirst.indexOf(server.protocolVersion))
-  // The newest revision has no legacy SSE.
+  // The newest revision does not have legacy SSE.
   if (server.transport === "sse") return older.filter((version) => version !== "2026-07-28")
   return server.protocolVersion === "2026-07-28" ? older : [...older, "2026-07-28"]
 }
@@ -60,7 +60,7 @@ export const make = (offer: ProtocolVersion, announced: JsonObject = {}): Handsh
   capabilities: {}
 })
 
-/** A transport whose first request agrees on a revision. */
+/** Creates a transport whose first request agrees on a revision. */
 export const over = (inner: McpClient.Transport, handshake: Handshake): McpClient.Transport => ({
   ...inner,
   request: (message, tool) => {
@@ -92,7 +92,7 @@ export const over = (inner: McpClient.Transport, handshake: Handshake): McpClien
   }
 })
 
-/** The revision without a handshake tells the server in each request what its client can do. */
+/** Adds the capabilities of the client, which the revision without a handshake sends in each request. */
 const announcing = (message: McpSchema.JsonRpcRequest, announced: JsonObject): McpSchema.JsonRpcRequest => {
   const meta = message.params?.["_meta"]
   return {
@@ -110,7 +110,7 @@ const agree = (handshake: Handshake, version: ProtocolVersion, result: unknown):
   handshake.capabilities = isRecord(capabilities) ? capabilities : {}
 }
 
-/** Whether a server that failed like this may accept an older revision. */
+/** Returns true if a server that failed like this may accept an older revision. */
 export const declines = ({ reason }: McpClientError): boolean =>
   reason._tag === "UnsupportedError" ||
   (reason._tag === "ProtocolError" && reason.code !== undefined) ||

@@ -1,12 +1,10 @@
-/**
- * Tells hosts on the internet from those that only this computer, its link or its network can reach.
- */
+/** Distinguishes hosts on the internet from hosts that only this computer, its link or its network can reach. */
 
 import { BlockList, isIP } from "node:net"
 
 export type HostKind = "public" | "private" | "link-local" | "loopback"
 
-/** Returns the kind of the host of an address. Names are judged by how they end: they are not looked up. */
+/** Returns the kind of the host of an address. Names are not looked up, only their endings count. */
 export const hostKind = ({ hostname }: URL): HostKind => {
   const host = hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "")
   const family = isIP(host)
@@ -14,7 +12,7 @@ export const hostKind = ({ hostname }: URL): HostKind => {
   return kinds.find(([, list]) => list.check(host, family === 4 ? "ipv4" : "ipv6"))?.[0] ?? "public"
 }
 
-// A name without a dot, or under a domain that no public server has.
+// A name without a dot, or under a domain without public servers.
 const isLocalName = (host: string): boolean =>
   !host.includes(".") || /\.(?:local|internal|intranet|lan|home|corp|home\.arpa)$/.test(host)
 
@@ -27,7 +25,7 @@ const listOf = (...subnets: ReadonlyArray<string>): BlockList => {
   return list
 }
 
-// IPv4 addresses inside IPv6 ones are found by the list itself, except those of NAT64 and 6to4.
+// A `BlockList` finds IPv4 addresses inside IPv6 ones, except those of NAT64 and 6to4.
 const kinds: ReadonlyArray<readonly [HostKind, BlockList]> = [
   ["loopback", listOf("127.0.0.0/8", "0.0.0.0/8", "::1/128", "::/128")],
   ["link-local", listOf("169.254.0.0/16", "fe80::/10")],

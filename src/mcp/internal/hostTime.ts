@@ -1,6 +1,4 @@
-/**
- * A limit for the time of a server, without the time in which it waits for its host.
- */
+/** Limits the time of a server, not counting the time in which it waits for its host. */
 
 import { McpClientError, TimeoutError } from "effect/ai/McpClientError"
 import * as Clock from "effect/Clock"
@@ -9,9 +7,9 @@ import * as Effect from "effect/Effect"
 
 /** The time that a server waited for its host during one call. */
 export interface HostTime {
-  /** Counts the time of an effect. Effects at once count once. */
+  /** Counts the time of an effect. Overlapping effects count once. */
   readonly during: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
-  /** Fails when the server alone took longer. */
+  /** Fails if the server itself took longer. */
   readonly within: <A, E, R>(
     effect: Effect.Effect<A, E, R>,
     operation: string,

@@ -1,6 +1,6 @@
 /**
- * HTTP clients for MCP and authorization servers. Headers and the token are added as a request leaves, so no error,
- * span or log holds them; redirects are not followed, so they reach no other origin.
+ * HTTP clients for MCP and authorization servers. Headers and the token are added right before a request is sent, so no
+ * error, span or log holds them. Redirects are not followed, so they reach no other origin.
  */
 
 import type { McpClientError } from "effect/ai/McpClientError"
@@ -22,7 +22,7 @@ import * as JsonRpc from "./jsonRpc.ts"
 
 export { discreet, isEventStream, movedTo } from "../../internal/base/discreetHttp.ts"
 
-/** The client of one server, which adds its headers and the current access token. */
+/** Creates the client of one server, which adds its headers and the current access token. */
 export const client = (
   base: HttpClient.HttpClient,
   server: HttpServer,
@@ -36,10 +36,13 @@ export const client = (
     })
   )
 
-/** The first header of a server that no HTTP request can carry. */
+/** Returns the first header of a server that is not valid in HTTP. */
 export const badHeader = ({ headers }: HttpServer): string | undefined => Discreet.badHeader(headers)
 
-/** Runs an effect for every event until the stream ends. `onRetry` receives the pause the server asks for after that. */
+/**
+ * Runs an effect for every event until the stream ends. `onRetry` receives the reconnection pause that the server
+ * requests.
+ */
 export const forEachEvent = <E>(
   response: HttpClientResponse,
   onEvent: (event: Sse.Event) => Effect.Effect<void, E>,

@@ -1,6 +1,4 @@
-/**
- * Who answers what the servers of a hub ask: the handler of the application, else the run that calls.
- */
+/** Answers the requests of the servers of a hub: by the handler of the application, otherwise by the calling run. */
 
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -10,18 +8,18 @@ import type { McpServer } from "../McpConfig.ts"
 import type { Host } from "../McpConnection.ts"
 import type { Elicit } from "../McpHub.ts"
 
-/** A handler, and the time that it may take. */
+/** A handler and its maximum time. */
 export interface Attendant {
   readonly elicit: Elicit | undefined
   readonly patience: Duration.Duration
 }
 
-/** What a skill or a protocol may be asked through. */
+/** The channels of a skill or a protocol for questions. */
 export type Asked = Partial<Pick<CallScope, "ask" | "sample" | "runId">>
 
 const declined: Reply = { _tag: "Declined", reason: "nobody can be asked" }
 
-/** The host of one call. What a server may not do at all is absent. */
+/** Creates the host of one call, without the functions that the server may not use. */
 export const make = (
   { elicitation, name, sampling }: McpServer,
   { elicit }: Attendant,
@@ -53,7 +51,7 @@ export const make = (
 
 const refused = (detail: string) => new SamplingRefused({ reason: "denied", detail })
 
-/** The time that a call may wait for answers. A model takes its time, too. */
+/** Returns the time that a call may wait for the answers of a person or a model. */
 export const patienceOf = ({ elicitation, sampling }: McpServer, { elicit, patience }: Attendant): Duration.Duration =>
   Duration.sum(
     elicitation && elicit !== undefined ? patience : Duration.zero,

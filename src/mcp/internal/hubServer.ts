@@ -1,5 +1,5 @@
 /**
- * One server of a hub: its connection, and which of its tools are shown. A tool is hidden and cannot be called while its
+ * One server of a hub: its connection, and its shown and hidden tools. A tool is hidden and cannot be called while its
  * definition is not the accepted one. Pins are never dropped, however often a server renames its tools.
  */
 
@@ -30,7 +30,7 @@ export class HubServer {
   readonly attendant: Attendant
   tools: ReadonlyArray<HubTool> = []
   info: ServerInfo | undefined
-  /** The failure of the last read; undefined before the first one. */
+  /** The failure of the last read, or undefined before the first one. */
   problem: McpError | undefined
   /** Updates the status of the servers. */
   publish: Effect.Effect<void> = Effect.void
@@ -60,7 +60,10 @@ export class HubServer {
     return this.tools.filter((tool) => tool.hidden === undefined)
   }
 
-  /** The time for a call, with the time of a person to allow it, and to answer. The connection keeps its own limits. */
+  /**
+   * Returns the time for a call, including the time of a person to grant scopes and to answer. The connection has its
+   * own limits.
+   */
   timeout({ cleanUpTimeout }: Limits): Duration.Duration {
     const { connectTimeout, timeout } = this.config
     const asked = patienceOf(this.config, this.attendant)
@@ -68,7 +71,7 @@ export class HubServer {
     return times.reduce((sum, time) => Duration.sum(sum, time), cleanUpTimeout)
   }
 
-  /** Runs a request. One that finds the server away changes its status before it fails. */
+  /** Runs a request. If the server is unavailable, updates its status before failing. */
   request<A>(request: (connection: McpConnection) => Effect.Effect<A, McpError>): Effect.Effect<A, McpError> {
     return Effect.tapError(request(this.connection), (error) => {
       if (error.reason !== "connect" || this.problem !== undefined) return Effect.void
@@ -77,16 +80,16 @@ export class HubServer {
     })
   }
 
-  /** Reads the list of tools when it may have changed. Returns whether anything is different. Asks no person. */
+  /** Reads the list of tools if it may have changed. Returns true if anything is different. Asks no person. */
   readonly read: Effect.Effect<boolean, McpError> = Effect.suspend(() =>
     Effect.provideService(this.lock.withPermits(1)(this.readList), Attended, false)
   )
 
-  /** Accepts a hidden tool as it was shown. Returns false when it changed again. */
+  /** Accepts a hidden tool in the shown definition. Returns false if it has changed again. */
   approve(name: string, hash: string): Effect.Effect<boolean> {
     return this.lock.withPermits(1)(
       Effect.gen({ self: this }, function* () {
-        // The first tool of a name is never hidden because it repeats the name.
+        // The first tool of a name is never hidden as `repeated`.
         const tool = this.tools.find(({ tool }) => tool.name === name)
         if (tool?.hidden === undefined || tool.hash !== hash) return false
         yield* this.pins.save(this.name, new Map([[name, hash]]))
@@ -126,14 +129,14 @@ export class HubServer {
   )
 }
 
-/** Why a tool is hidden, as the end of a sentence. */
+/** The reasons for hiding a tool, as the ends of sentences. */
 export const reasons: { readonly [reason in HiddenTool["reason"]]: string } = {
   changed: "because its definition changed since it was accepted; approve it to use it again",
   repeated: "because another tool of the server has the same name",
   excess: "because too many tools of the server were accepted already; approve it to use it"
 }
 
-/** Decides which tools are hidden. New ones are accepted, and pinned, as long as there is room. */
+/** Decides which tools are hidden. New ones are accepted and pinned as long as there is space. */
 const compared = (definitions: ReadonlyArray<Definition.Definition>, pins: Pins) => {
   const fresh = new Map<string, string>()
   const seen = new Set<string>()
@@ -154,16 +157,16 @@ const compared = (definitions: ReadonlyArray<Definition.Definition>, pins: Pins)
   return { fresh, tools }
 }
 
-// UTF-16 units of the pins of one server as they are stored: some thousand names of a usual length.
+// Maximum UTF-16 units of the stored pins of one server: a few thousand names of usual length.
 const maxPinned = 256 * 1024
 
-/** Reads the list again whenever it changed, and tries a server that is away again, less and less often. */
+/** Reads the list again whenever it has changed, and retries an unavailable server at growing intervals. */
 export const follow = Effect.fnUntraced(function* (server: HubServer, refresh: Effect.Effect<void, McpError>) {
   let pause = shortest
   for (;;) {
     const changed = server.connection.awaitChanges
     yield* isTransient(server.problem) ? Effect.timeoutOption(changed, pause) : changed
-    // Waits for the other changes of a burst.
+    // Waits for further changes of the same burst.
     yield* Effect.sleep("100 millis")
     yield* Effect.ignore(refresh)
     pause = server.problem === undefined ? shortest : Math.min(pause * 2, longest)

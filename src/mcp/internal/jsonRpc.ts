@@ -1,7 +1,7 @@
 /**
- * Sends JSON-RPC requests over one two-way line. An answer reaches the one request whose id it carries, once; foreign,
- * repeated and early answers are dropped. A request that was never sent fails as an expired session, so it may be sent
- * again; one that was cut off fails as a transport error, since the server may have acted on it.
+ * Sends JSON-RPC requests over one two-way line. A response goes to the request with its id, once; foreign, repeated
+ * and early responses are dropped. A request that was never sent fails as an expired session, so it may be sent again;
+ * a request that was cut off fails as a transport error, since the server may have acted on it.
  */
 
 import type * as McpClient from "effect/ai/McpClient"
@@ -28,24 +28,24 @@ import type { Limits } from "../../Limits.ts"
 /** Receives every notification. */
 export type OnNotification = (method: string, params?: unknown) => Effect.Effect<void>
 
-/** Receives every request, and what sends the reply. */
+/** Receives every request, and the function that sends the reply. */
 export type OnRequest = (
   message: McpSchema.JsonRpcRequest,
   send: (response: McpSchema.JsonRpcResponse) => Effect.Effect<void>
 ) => Effect.Effect<void>
 
-/** Receives what the server sends by itself. */
+/** Receives the messages that the server sends by itself. */
 export interface Receivers {
   readonly onNotification: OnNotification
   readonly onRequest: OnRequest
 }
 
 export interface Line extends Pick<McpClient.Transport, "request" | "notify"> {
-  /** Takes one message, or one batch, as it was received. */
+  /** Takes the text of one message or one batch. */
   readonly receive: (text: string) => Effect.Effect<void, McpClientError>
-  /** Accepts no further request; those under way may still be answered. */
+  /** Accepts no further requests. Those in progress may still be answered. */
   readonly refuse: Effect.Effect<void>
-  /** Ends the line and fails what is under way with the error. */
+  /** Ends the line and fails the requests in progress with the error. */
   readonly close: (error: McpClientError) => Effect.Effect<void>
   readonly isOpen: Effect.Effect<boolean>
 }
@@ -55,7 +55,7 @@ export const make = (options: {
   readonly send: (text: string) => Effect.Effect<void, McpClientError>
   readonly receivers: Receivers
   readonly limits: Limits
-  /** Skips what is no message: the server prints logs on the line as well. */
+  /** Skips text that is not a message, for a server that also prints logs on the line. */
   readonly hasLogs?: boolean
 }): Line => {
   const { hasLogs = false, limits, receivers } = options
@@ -66,13 +66,14 @@ export const make = (options: {
     const decoded = decodeMessage(value)
     if (Option.isNone(decoded)) return yield* broken("the server sent something that is not a JSON-RPC message")
     const message = decoded.value
-    // Answers may still arrive on a line that sends no more.
+    // Responses may still arrive after the line has stopped sending.
     if (isRequest(message)) return yield* receivers.onRequest(message, (response) => Effect.ignore(send(response)))
     if ("method" in message) return yield* receivers.onNotification(message.method, message.params)
     yield* settle(pending, message)
   })
 
-  // The protocol forbids cancelling the first request. A server that reads nothing any more delays nobody.
+  // The protocol forbids cancelling the first request. The notification is not awaited, since the server may have
+  // stopped reading.
   const cancel = ({ id, method }: McpSchema.JsonRpcRequest) =>
     method === "initialize" || !pending.has(id)
       ? Effect.void
@@ -118,7 +119,7 @@ const failAll = (pending: Pending, error: McpClientError): Effect.Effect<void> =
   return Effect.forEach(waiting, (answer) => Deferred.fail(answer, error), { discard: true })
 }
 
-/** Takes every item, also those after one that fails. Then fails with the first failure. */
+/** Takes every item, even after a failure, then fails with the first failure. */
 export const eachOf = Effect.fnUntraced(function* <A>(
   items: ReadonlyArray<A>,
   take: (item: A) => Effect.Effect<void, McpClientError>
@@ -137,42 +138,42 @@ const cancelled = (requestId: McpSchema.RequestId) =>
   ({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId } }) as const
 
 const settle = Effect.fnUntraced(function* (pending: Pending, message: McpSchema.JsonRpcResponse) {
-  // An error without an id may answer any request.
+  // An error without an id may belong to any request.
   if (message.id === undefined || message.id === null) return yield* broken("the server could not read a message")
   const answer = pending.get(message.id)
   pending.delete(message.id)
   if (answer !== undefined) yield* Deferred.succeed(answer, message)
 })
 
-/** The line broke during a request. The cause is for `errorCode` only: it may hold secrets. */
+/** Creates the error of a request whose line broke. The cause is for `errorCode` only, since it may hold secrets. */
 export const lost = (description: string, cause?: unknown) =>
   new McpClientError({ reason: new TransportError({ description, cause }) })
 
 export const notSent = new McpClientError({ reason: new ClosedError({ sessionExpired: true }) })
 
-/** Something the server sent, or should get, is larger than a limit. */
+/** Creates the error of a message that is larger than a limit. */
 export const tooLarge = (description: string) => new McpClientError({ reason: new LimitError({ description }) })
 
 export const frameTooLong = tooLarge(`a message exceeds ${Bounds.frameLength} characters`)
 
-/** The server needs an answer first that it does not get now. */
+/** The error of a request that needs an answer which is not available now. */
 export const inputRequired = new McpClientError({
   reason: new UnsupportedError({ description: "it asks for more input before it answers" })
 })
 
 export const broken = (description: string) => new McpClientError({ reason: new ProtocolError({ description }) })
 
-/** Tells a message from a log entry, which may have an id as well: it names the protocol, or answers a request. */
+/** Returns true for a message, which names the protocol or responds to a request. A log entry may also have an id. */
 const isMessage = (value: unknown, pending: ReadonlyMap<unknown, unknown>): boolean =>
   isRecord(value) &&
   (own(value, "jsonrpc") !== undefined ||
     (pending.has(own(value, "id")) && (Object.hasOwn(value, "result") || Object.hasOwn(value, "error"))))
 
-/** The same for unreadable text: its first key belongs to a message, and it names the protocol. */
+/** Returns true for unreadable text whose first key belongs to a message and which names the protocol. */
 const beginsMessage = (text: string): boolean =>
   /^\s*(?:\[\s*)?\{\s*"(?:jsonrpc|id|method|params|result|error)"\s*:/.test(text) && text.includes('"jsonrpc"')
 
-/** Decodes a message. Some servers write null for parameters they leave out. */
+/** Decodes a message. Some servers write null for omitted parameters. */
 export const decodeMessage = (value: unknown): Option.Option<McpSchema.JsonRpcMessage> => {
   if (!isRecord(value) || own(value, "params") !== null) return decode(value)
   const { params: _, ...message } = value

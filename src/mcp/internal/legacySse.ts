@@ -1,6 +1,6 @@
 /**
- * The transport of the first revision: one stream of events from the server, whose first event names the address that
- * messages are posted to. Messages carry the token, so that address has to be on the server's own origin.
+ * The transport of the first revision: one stream of events from the server, whose first event names the address to
+ * which messages are posted. Messages carry the token, so that address must have the server's own origin.
  */
 
 import { HttpError, McpClientError } from "effect/ai/McpClientError"
@@ -15,7 +15,7 @@ import type { HttpServer } from "../McpConfig.ts"
 import * as Http from "./http.ts"
 import * as JsonRpc from "./jsonRpc.ts"
 
-/** Connects to a server for the time of the scope. */
+/** Connects to a server until the scope closes. */
 export const open = Effect.fnUntraced(function* (
   server: HttpServer,
   client: HttpClient.HttpClient,
@@ -30,7 +30,7 @@ export const open = Effect.fnUntraced(function* (
     const request = HttpClientRequest.post(url).pipe(HttpClientRequest.bodyText(text, "application/json"))
     yield* execute(client, request)
   }, Effect.scoped)
-  // A post is not waited for once the stream, which brings the answer, has ended.
+  // Stops waiting for a post once the stream, which brings the response, has ended.
   const send = (text: string) => Effect.raceFirst(post(text), Deferred.await(ended))
   const line = JsonRpc.make({ send, receivers, limits })
 

@@ -1,6 +1,6 @@
 /**
- * Reads the lists of a server page by page. effect's client follows the pages of three lists and counts them; here their
- * bytes are counted too, and the resource templates are read.
+ * Reads the lists of a server page by page. effect's client follows and counts the pages of three lists. This module
+ * also counts their bytes, and reads the resource templates.
  */
 
 import type * as McpClient from "effect/ai/McpClient"
@@ -14,10 +14,13 @@ import { isRecord, own } from "../../internal/base/json.ts"
 import * as Handshake from "./handshake.ts"
 import * as JsonRpc from "./jsonRpc.ts"
 
-/** Receives the names of entries that cannot be used, and why they cannot. */
+/** Receives the names of unusable entries, with the reason. */
 export type LeaveOut = (list: string, names: ReadonlyArray<string>, why: string) => Effect.Effect<void>
 
-/** A transport that fails a list of more than `limit` bytes, recognizes the last page and leaves out malformed entries. */
+/**
+ * Creates a transport that fails a list of more than `limit` bytes, recognizes the last page and leaves out malformed
+ * entries.
+ */
 export const bounded = (inner: McpClient.Transport, limit: number, leaveOut: LeaveOut): McpClient.Transport => {
   const sizes = new Map<string, number>()
   return {
@@ -39,7 +42,7 @@ export const bounded = (inner: McpClient.Transport, limit: number, leaveOut: Lea
   }
 }
 
-/** A page without its malformed entries: one of them must not hide the others. */
+/** Removes malformed entries from a page, so that they do not hide the others. */
 const wellFormed = Effect.fnUntraced(function* (page: Record<string, unknown>, leaveOut: LeaveOut) {
   const kept: Record<string, unknown> = { ...page }
   for (const [list, isEntry] of Object.entries(entries)) {
@@ -71,8 +74,8 @@ const nameOf = (item: unknown): string => {
 }
 
 /**
- * The last page without a cursor. Some servers write null. Some write "", which may be a cursor: one that answers it
- * with "" again takes it for none, and sent the first page once more.
+ * Removes the cursor from the last page. Some servers write null. Some write "", which may be a cursor: a server that
+ * responds to it with "" again ignored it and sent the first page once more.
  */
 const ended = (page: Record<string, unknown>, cursor: unknown): Record<string, unknown> => {
   const { nextCursor, ...rest } = page
@@ -81,7 +84,7 @@ const ended = (page: Record<string, unknown>, cursor: unknown): Record<string, u
   return Object.fromEntries(Object.entries(rest).map(([key, value]) => [key, Array.isArray(value) ? [] : value]))
 }
 
-/** Reads all resource templates. A server that does not know the method has none. */
+/** Reads all resource templates. Returns none if the server does not know the method. */
 export const resourceTemplates = (
   transport: McpClient.Transport,
   timeout: Duration.Duration
@@ -131,7 +134,7 @@ const requestOf = (
   params: { readonly [key: string]: unknown }
 ): McpSchema.JsonRpcRequest => ({
   jsonrpc: "2.0",
-  // effect's client numbers its requests, so a text is the id of none of them.
+  // effect's client numbers its requests, so a text never collides with their ids.
   id: `own-${nextId++}`,
   method,
   params: { ...params, ...Handshake.requestMeta(transport.protocol.protocolVersion) }

@@ -1,6 +1,6 @@
 /**
- * HTTP servers on this computer. Web pages can send requests here too, by a host name of their own or from their own
- * origin: the headers show it, so such requests are refused before their body is read.
+ * HTTP servers on this computer. Web pages can send requests here, too, by a host name of their own or from their own
+ * origin. The headers reveal it, so such requests are rejected before their body is read.
  */
 
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
@@ -16,11 +16,12 @@ import { createServer } from "node:http"
 
 /** Listens until the scope closes, and leaves neither a port nor an idle connection open. */
 export const listening = (options: Parameters<typeof NodeHttpServer.make>[1]) =>
-  // Interrupted as it begins to listen, it would do so for ever.
+  // If interrupted while it starts, the server would listen forever.
   Effect.uninterruptible(
     Effect.suspend(() => {
       const server = createServer()
-      // A server that closes waits for the rest of every request. Those that were answered are gone by now.
+      // A closing server waits for the rest of every request, so connections are closed. Requests with a response are
+      // complete by now.
       const letGo = Effect.addFinalizer(() => Effect.sync(() => server.closeAllConnections()))
       return Effect.tap(
         NodeHttpServer.make(() => server, options),
@@ -32,15 +33,15 @@ export const listening = (options: Parameters<typeof NodeHttpServer.make>[1]) =>
 export interface Admission {
   /** Values of the `Host` header in lower case, such as `127.0.0.1:3000`. */
   readonly hosts: ReadonlySet<string>
-  /** Values of the `Origin` header in lower case. A request without one comes from no web page. */
+  /** Values of the `Origin` header in lower case. A request without the header does not come from a web page. */
   readonly origins: ReadonlySet<string>
-  /** The bearer token; undefined admits requests without one. */
+  /** The bearer token. Undefined admits requests without a token. */
   readonly token: string | undefined
 }
 
 /**
- * Refuses what is not admitted: with status 401 when the token is missing or wrong, 400 for a `Host` header that is
- * repeated, 415 for a foreign charset, else 403. The app sees no `Origin` header: it was judged here.
+ * Rejects requests that are not admitted: with status 401 if the token is missing or wrong, 400 for a repeated `Host`
+ * header, 415 for a foreign charset, otherwise 403. Removes the `Origin` header, which was checked here.
  */
 export const admitted = <E, R>(
   app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,
@@ -77,12 +78,12 @@ const refusal = (
   if (request.method === "OPTIONS" && origin === undefined) {
     return forbidden("a preflight request needs an Origin header")
   }
-  // A page may send these types anywhere without asking beforehand.
+  // A foreign page may send these types without a CORS preflight.
   if (/^\s*(?:text\/plain|application\/x-www-form-urlencoded|multipart\/form-data)/i.test(contentType)) {
     return forbidden("the body must be application/json")
   }
   const charset = /;\s*charset\s*=\s*"?([^\s";,]*)/i.exec(contentType)?.[1]
-  if (charset !== undefined && !/^utf-?8$/i.test(charset)) return { status: 415, reason: "the body has to be UTF-8" }
+  if (charset !== undefined && !/^utf-?8$/i.test(charset)) return { status: 415, reason: "the body must be UTF-8" }
   return token === undefined || isSame(authorization, `Bearer ${token}`) ? undefined : noToken
 }
 
@@ -93,7 +94,7 @@ const noToken: Refusal = {
   reason: "the token is missing or wrong; send 'Authorization: Bearer TOKEN'"
 }
 
-/** Node keeps the first of several: which one a proxy on the way took is unknown. */
+/** Returns the number of `Host` headers. Node keeps the first of several, and a proxy may have used another. */
 const hostsIn = (request: HttpServerRequest.HttpServerRequest): number =>
   NodeHttpServerRequest.toIncomingMessage(request).rawHeaders.filter(
     (name, index) => index % 2 === 0 && name.toLowerCase() === "host"
@@ -105,17 +106,17 @@ const isSame = (given: string, expected: string): boolean => {
 }
 
 /**
- * Ends sessions beyond a limit: the one that was used longest ago first, and none in use.
+ * Ends sessions beyond a limit: the least recently used first, and none in use.
  *
- * effect's server keeps a session until its client ends it, and most clients leave without a word. A client that
- * returns to an ended session begins another one. `url` is where sessions are ended.
+ * effect's server keeps a session until its client ends it, which most clients never do. A client that returns to an
+ * ended session starts a new one. `url` is the address at which sessions are ended.
  */
 export const bounded = <E, R>(
   app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,
   url: string,
   limit: number
 ): Effect.Effect<HttpServerResponse.HttpServerResponse, E, R | HttpServerRequest.HttpServerRequest> => {
-  /** The number of requests under way in each session, in the order of last use. */
+  /** The number of requests in progress in each session, in the order of last use. */
   const sessions = new Map<string, number>()
   const use = (id: string, change: number) =>
     Effect.sync(() => {
@@ -123,7 +124,7 @@ export const bounded = <E, R>(
       sessions.delete(id)
       if (requests !== undefined) sessions.set(id, requests + change)
     })
-  // The id of a new session is known as the answer leaves.
+  // The id of a new session is known when the response is sent.
   const note = HttpEffect.appendPreResponseHandler((_, response) => {
     const id = response.headers[header]
     if (id !== undefined) sessions.set(id, sessions.get(id) ?? 0)
@@ -151,8 +152,8 @@ export const bounded = <E, R>(
 const header = "mcp-session-id"
 
 /**
- * Opens the page that a browser returns to after a sign-in: one address on loopback, for requests with the state of this
- * sign-in. `answer` waits for the parameters of the authorization server. Port 0 is any free port.
+ * Opens the page to which a browser returns after a sign-in: one address on loopback, for requests with the state of
+ * this sign-in. `answer` waits for the parameters of the authorization server. Port 0 means any free port.
  */
 export const openRedirectPage = Effect.fnUntraced(function* (port: number, state: string) {
   const server = yield* listening({ host: "127.0.0.1", port, gracefulShutdownTimeout: "100 millis" })

@@ -1,6 +1,4 @@
-/**
- * Registers the block type `mcp`, which reaches everything the servers have.
- */
+/** Registers the block type `mcp`, which reaches everything the servers offer. */
 
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -16,7 +14,10 @@ import type { HubServer } from "./hubServer.ts"
 import * as Names from "./toolNames.ts"
 import type { ToolSkills } from "./toolSkills.ts"
 
-/** Registers the block for the time of the scope. Without `nameOf` tools have no skills, and the block reaches them all. */
+/**
+ * Registers the block until the scope closes. Without `nameOf`, tools have no skills, and the block reaches all of
+ * them.
+ */
 export const register = Effect.fnUntraced(function* (source: Catalog.Source, nameOf: ToolSkills["nameOf"] | undefined) {
   const registry = yield* ProtocolRegistry
   const servers = [...source.servers.values()]
@@ -34,14 +35,14 @@ export const register = Effect.fnUntraced(function* (source: Catalog.Source, nam
     // A request may be for any server.
     timeout: servers.reduce((most, server) => Duration.max(most, server.timeout(limits)), limits.cleanUpTimeout),
     handle: (block, scope) => Effect.flatMap(McpProtocol.answer(catalogFor(scope), block.content), Call.contentOf("")),
-    // The skill whose rules the call of a tool has to keep.
+    // The skill whose rules apply to the call of a tool.
     skillOf: ({ content }) => {
       const call = McpProtocol.toolCallOf(content)
       if (call === undefined || nameOf === undefined) return undefined
       const { input, name: tool, server } = call
       const isAsked = (owner: HubServer) => (server === undefined ? owner.problem === undefined : owner.name === server)
       const owner = servers.find((owner) => isAsked(owner) && owner.shown.some((shown) => shown.tool.name === tool))
-      // A tool that appears before it is called is judged by the name it would have.
+      // A tool that is not known yet is judged by the name it would have.
       const name = owner === undefined ? Names.plainly({ server: server ?? "", tool }) : nameOf(owner.name, tool)
       return name === undefined ? undefined : { name, input: jsonObject(input) }
     }

@@ -1,7 +1,7 @@
 /**
  * Measures requests and sessions by OpenTelemetry's conventions for MCP clients.
  *
- * The conventions are still in development. These are from `1.42.0-dev`; change only this file when they move.
+ * The conventions are still in development. These are from `1.42.0-dev`; only this file needs to change with them.
  */
 
 import { isMcpClientError, type McpClientError } from "effect/ai/McpClientError"
@@ -67,7 +67,7 @@ const placeOf = (server: McpServer): { readonly [name: string]: string } => {
 
 const failureOf = (exit: Exit.Exit<unknown, McpClientError>): { readonly "error.type"?: string } => {
   if (Exit.isFailure(exit)) return { "error.type": typeOf(exit.cause) }
-  // A tool that fails answers all the same.
+  // A tool that fails is still a successful response.
   return isRecord(exit.value) && own(exit.value, "isError") === true ? { "error.type": "tool_error" } : {}
 }
 

@@ -36,7 +36,7 @@ import * as TaskCalls from "./taskCalls.ts"
 import * as Stdio from "./stdio.ts"
 import * as StreamableHttp from "./streamableHttp.ts"
 
-/** A list that is read once for all who ask, and kept until it is forgotten. */
+/** A list that is read once for all callers, and cached until it is dropped. */
 export interface List<A> {
   readonly get: Effect.Effect<ReadonlyArray<A>, McpClientError>
   readonly forget: Effect.Effect<void>
@@ -52,14 +52,14 @@ export interface Session {
     readonly resourceTemplates: List<McpSchema.ResourceTemplate>
     readonly prompts: List<McpSchema.Prompt>
   }
-  /** The tools of the list that cannot be used, and why. */
+  /** The unusable tools of the list, with the reason. */
   readonly leftOut: ReadonlyMap<string, string>
-  /** False once the line is known to be down. Over Streamable HTTP only a request can tell. */
+  /** Returns false once the line is known to be down. Over Streamable HTTP only a request can show that. */
   readonly isOpen: Effect.Effect<boolean>
   readonly measure: Measure
   /** Sends a request that effect's client does not know. */
   readonly send: (method: string, params: { readonly [key: string]: unknown }) => Effect.Effect<unknown, McpClientError>
-  /** Finds out whether the server is there, before a call that must not be sent twice. */
+  /** Checks that the server responds, before a call that must not be sent twice. */
   readonly probe: Effect.Effect<void, McpClientError>
 }
 
@@ -67,14 +67,14 @@ export interface Options {
   /** The client of an HTTP server, with its headers and token. */
   readonly httpClient: (server: HttpServer) => HttpClient.HttpClient
   readonly onChange: (change: Change) => void
-  /** Receives the notifications of resources that changed. */
+  /** Receives the notifications of changed resources. */
   readonly onUpdate: (params: unknown) => void
   readonly onErrorOutput: Stdio.OnErrorOutput
-  /** Answers what the server asks, unless the caller has a host of its own. */
+  /** Answers requests of the server, unless the caller has a host of its own. */
   readonly host: Asks.Host
 }
 
-/** Connects. The session ends with the scope. */
+/** Connects. The session ends when the scope closes. */
 export const open = Effect.fnUntraced(function* (
   server: McpServer,
   options: Options
@@ -85,7 +85,7 @@ export const open = Effect.fnUntraced(function* (
     if (Result.isSuccess(attempt)) return attempt.success
     const error = attempt.failure
     if (mayBeLegacySse(server, error)) return yield* connect({ ...server, transport: "sse" }, offer, options)
-    // The first refusal says most, unless a later one only lacks a sign-in.
+    // The first refusal is the most informative, unless a later one only lacks a sign-in.
     if (!Handshake.declines(error)) return yield* challengeOf(error) === undefined ? (declined ?? error) : error
     declined ??= error
   }
@@ -93,7 +93,7 @@ export const open = Effect.fnUntraced(function* (
   return yield* declined ?? new McpClientError({ reason })
 })
 
-// What a server of legacy SSE answers to a message posted to the address of its stream.
+// Returns true for the response of a legacy SSE server to a message posted to the address of its stream.
 const mayBeLegacySse = (server: McpServer, { reason }: McpClientError): server is HttpServer =>
   server.transport === "streamable_http" &&
   server.inferred &&
@@ -184,7 +184,7 @@ const announcesChanges = (capabilities: Readonly<Record<string, unknown>>): bool
 
 interface Wire extends Pick<Session, "isOpen" | "probe"> {
   readonly transport: McpClient.Transport
-  /** Receives the server's announcements, where that takes a request. */
+  /** Receives the server's announcements, in revisions that need a request for them. */
   readonly listen: Effect.Effect<void>
 }
 
@@ -233,7 +233,7 @@ const overLine = ({ isOpen, notify, request }: JsonRpc.Line, handshake: Handshak
   return { transport, isOpen, listen, probe: modern ? readArrivals : pingOver(request) }
 }
 
-// A server that does not answer what it does not know is pinged once.
+// Pings a server. One that does not respond to unknown requests is pinged only once.
 const pingOver = (request: JsonRpc.Line["request"]): Effect.Effect<void, McpClientError> => {
   let answers = true
   let nextId = 1
@@ -246,7 +246,7 @@ const pingOver = (request: JsonRpc.Line["request"]): Effect.Effect<void, McpClie
   })
 }
 
-// A closed socket is known once the event loop has read it.
+// A closed socket is detected once the event loop has read it.
 const readArrivals = Effect.repeat(
   Effect.callback<void>((resume) => {
     const turn = setImmediate(() => resume(Effect.void))

@@ -1,8 +1,8 @@
 /**
- * Calls that wait for the next request of their client: the revision without a handshake carries a question as the
- * answer of the call, and the answer in the call sent again.
+ * Keeps calls that wait for the next request of their client: in the revision without a handshake, the question is the
+ * response of the call, and the answer arrives in the repeated call.
  *
- * The call itself goes on waiting here in between. One whose client does not return is interrupted.
+ * The call itself keeps waiting here in between. It is interrupted if its client does not return.
  */
 
 import * as McpSchema from "effect/ai/McpSchema"
@@ -16,7 +16,7 @@ import type { Input, Send } from "./clientAsks.ts"
 
 type Outcome = McpSchema.CallToolResult | McpSchema.InputRequired
 
-/** A call under way, and whom it answers next. */
+/** A call in progress, and the request that receives its next outcome. */
 interface Parked {
   outcome: Deferred.Deferred<Outcome>
   answer: Deferred.Deferred<unknown>
@@ -24,15 +24,15 @@ interface Parked {
 }
 
 export interface ParkedCalls {
-  /** Runs a call until its result, or its first question. `body` receives what asks the client. */
+  /** Runs a call until its result or its first question. `body` receives the functions that ask the client. */
   readonly start: <E, R>(
     body: (send: Send) => Effect.Effect<McpSchema.CallToolResult, E, R>
   ) => Effect.Effect<Outcome, E, R>
-  /** Continues the call that waits under this state. Undefined: none does. */
+  /** Continues the call that waits under this state. Returns undefined if there is none. */
   readonly resume: (state: string, responses: Readonly<Record<string, unknown>>) => Effect.Effect<Outcome> | undefined
 }
 
-/** Knows no call yet. Those that wait end with the scope. */
+/** Creates an empty table. Waiting calls end when the scope closes. */
 export const make = Effect.fnUntraced(function* (
   patience: Duration.Input
 ): Effect.fn.Return<ParkedCalls, never, Scope.Scope> {
@@ -54,7 +54,7 @@ export const make = Effect.fnUntraced(function* (
         Effect.timeoutOption(Deferred.await(parked.answer), patience),
         Effect.sync(() => waiting.delete(state))
       )
-      // Nobody reads a result any more.
+      // No request waits for the result any more.
       return Option.isSome(answered) ? answered.value : yield* Effect.interrupt
     })
 
@@ -94,5 +94,5 @@ const resultOf = (fiber: Parked["fiber"]): Effect.Effect<Outcome, unknown> =>
 
 const key = "answer"
 
-// Of all clients, at once.
+// Maximum number of waiting calls of all clients.
 const most = 1_000

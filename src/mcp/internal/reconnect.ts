@@ -1,6 +1,6 @@
 /**
- * Shares one session with a server and replaces it when it ends. A session that failed is closed when its last user
- * leaves, so the failure of one request never decides the fate of another.
+ * Shares one session with a server and replaces it when it ends. A failed session is closed when its last user leaves,
+ * so the failure of one request never affects another.
  */
 
 import { isMcpClientError, type McpClientError } from "effect/ai/McpClientError"
@@ -20,23 +20,23 @@ import { challengeOf, type Failures, fateOf } from "./requestFailure.ts"
 type Request<A> = (session: Session) => Effect.Effect<A, McpClientError | McpError>
 
 /**
- * Runs a request in the current session, and connects first when there is none. `mayRepeat` decides whether a request
- * that was cut off is sent again in another session.
+ * Runs a request in the current session, and connects first if there is none. `mayRepeat` decides whether a request
+ * that was cut off is sent again in a new session.
  */
 export type Use = <A>(operation: string, mayRepeat: () => boolean, request: Request<A>) => Effect.Effect<A, McpError>
 
-/** Prepares `use` for the time of the scope. */
+/** Creates `use`, which is valid until the scope closes. */
 export const make = Effect.fnUntraced(function* (options: {
   readonly failures: Failures
   readonly open: Effect.Effect<Session, McpClientError, Scope.Scope>
-  /** Tries to get another access token; true when there is one. */
+  /** Tries to get a new access token. Returns true if there is one. */
   readonly renew: (challenge: string) => Effect.Effect<boolean, McpError>
 }): Effect.fn.Return<Use, never, Scope.Scope> {
   const { failures } = options
   const sessions = yield* openSessions(noticed(options.open, `MCP server '${failures.server.name}' to connect`))
   let renewals = 0
   return Effect.fnUntraced(function* <A>(operation: string, mayRepeat: () => boolean, request: Request<A>) {
-    // One repetition for a session that is gone, and one for a token that expired or allows too little.
+    // One repetition for a lost session, and one for a token that has expired or lacks scopes.
     for (let repetitions = 2; ; repetitions--) {
       const before = renewals
       let session: Session | undefined
@@ -54,7 +54,7 @@ export const make = Effect.fnUntraced(function* (options: {
       if (!isMcpClientError(error)) return yield* error
       const challenge = challengeOf(error)
       if (challenge !== undefined) {
-        // A token that was renewed meanwhile need not be the one that was refused.
+        // A token that was renewed in between may not be the refused one.
         const mayRetry = repetitions > 0 && (renewals !== before || (yield* options.renew(challenge)))
         if (!mayRetry) return yield* failures.of(operation, error)
         renewals++
@@ -70,7 +70,7 @@ export const make = Effect.fnUntraced(function* (options: {
   })
 })
 
-/** Logs once, after a few seconds, what an effect waits for. */
+/** Logs once after 5 seconds what an effect is waiting for. */
 const noticed = <A, E, R>(effect: Effect.Effect<A, E, R>, what: string): Effect.Effect<A, E, R> =>
   Effect.flatMap(Effect.forkChild(Effect.delay(Effect.logInfo(`waiting for ${what}`), "5 seconds")), (notice) =>
     Effect.ensuring(effect, Fiber.interrupt(notice))
@@ -84,7 +84,7 @@ const openSessions = Effect.fnUntraced(function* (open: Effect.Effect<Session, M
   let wasConnected = false
 
   const acquire = Effect.gen(function* () {
-    // Only the next session waits for this one to close, so that two never run side by side.
+    // Only the next session waits for this one to close, so that two never run at the same time.
     yield* closing
     const scope = yield* Scope.fork(outer)
     yield* Effect.addFinalizer((exit) =>
@@ -92,7 +92,7 @@ const openSessions = Effect.fnUntraced(function* (open: Effect.Effect<Session, M
         closing = Effect.asVoid(Fiber.await(fiber))
       })
     )
-    // A server that was restarted may need a moment until it answers again.
+    // A restarted server may need a moment until it responds again.
     const session = yield* Effect.retry(open, {
       while: (error) => wasConnected && fateOf(error) !== "answered",
       schedule: Schedule.exponential("100 millis"),

@@ -1,6 +1,4 @@
-/**
- * Renders answers of a server as contents. What kernai does not know is named, never guessed.
- */
+/** Renders answers of a server as contents. Unknown kinds are named, never guessed. */
 
 import * as Base64 from "effect/encoding/Base64"
 import * as Result from "effect/Result"
@@ -74,7 +72,7 @@ const contentOf = (item: unknown): Content.Content => {
   }
 }
 
-/** A value where a text belongs: a server may write a number there. */
+/** Returns a value as text, since a server may write a number in place of a text. */
 const textOf = (value: unknown): string => {
   if (typeof value === "string") return value
   return value === undefined || value === null ? "" : json(value)
@@ -91,7 +89,7 @@ const embedded = (item: unknown): Content.Content => {
   return blob === undefined ? contentOf(item) : (medium(blob, mimeType, undefined) ?? omitted("resource"))
 }
 
-// effect's client has decoded the bytes; another answer still holds them as base64.
+// effect's client has decoded the bytes. Other answers still hold them as base64.
 const medium = (data: unknown, mimeType: unknown, kind: "image" | "audio" | undefined): Content.Content | undefined => {
   const bytes = typeof data === "string" ? Result.getOrUndefined(Base64.decode(data)) : data
   if (!(bytes instanceof Uint8Array)) return undefined
@@ -110,7 +108,7 @@ const omitted = (type: unknown) => Content.text(`[non-text content omitted: type
 
 const json = (value: unknown): string => JSON.stringify(plain(value))
 
-/** Adds structured content, unless a text says the same: servers repeat it, or wrap their text in it. */
+/** Adds structured content, unless a text holds the same: servers repeat it as text, or wrap their text in it. */
 const withStructured = (parts: ReadonlyArray<Content.Content>, structured: Json): ReadonlyArray<Content.Content> => {
   const text = JSON.stringify(structured)
   const rest = parts.filter((part) => part.type !== "text" || canonical(part.text) !== text)
@@ -125,7 +123,7 @@ const canonical = (text: string): string => {
   return Result.isSuccess(json) ? json.success : text
 }
 
-/** Joins neighbouring texts, a line each. */
+/** Joins adjacent texts, each on its own line. */
 const joined = (parts: ReadonlyArray<Content.Content>): ReadonlyArray<Content.Content> => {
   const out: Array<Content.Content> = []
   for (const part of parts) {

@@ -1,6 +1,4 @@
-/**
- * Writes files that only their owner can read, whole or not at all.
- */
+/** Writes files atomically, readable by their owner only. */
 
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
@@ -10,7 +8,7 @@ import { randomId } from "../../internal/words/ids.ts"
 export const replaceFile = Effect.fnUntraced(function* (file: string, text: string) {
   const fs = yield* FileSystem.FileSystem
   const draft = `${file}.${randomId(yield* Random.Random, 2)}`
-  // A draft that exists already is not written to; a link in the place of the file is replaced, not followed.
+  // An existing draft is never overwritten, and a link at the path of the file is replaced, not followed.
   yield* fs.writeFileString(draft, text, { flag: "wx", mode: 0o600 }).pipe(
     Effect.andThen(fs.rename(draft, file)),
     Effect.onError(() => Effect.ignore(fs.remove(draft)))

@@ -1,6 +1,6 @@
 /**
- * Classifies failed requests and describes them. A message holds the server's own words, masked where they repeat a
- * secret of the config, and fixed sentences; causes hold requests with keys, and stay here.
+ * Classifies failed requests and describes them. A message consists of fixed sentences and the server's own text, in
+ * which secrets of the config are masked. Causes hold requests with keys, and are dropped.
  */
 
 import type { McpClientError } from "effect/ai/McpClientError"
@@ -14,8 +14,8 @@ import * as JsonRpc from "./jsonRpc.ts"
 import { isHttp } from "./serverEntry.ts"
 
 /**
- * `refused`: the server did not take the request, which may be sent again. `lost`: the server may have acted on it.
- * `answered`: the failure is the server's answer.
+ * `refused`: the server did not accept the request, which may be sent again. `lost`: the server may have acted on it.
+ * `answered`: the failure is the server's response.
  */
 export type Fate = "refused" | "lost" | "answered"
 
@@ -26,7 +26,7 @@ export const fateOf = ({ reason }: McpClientError): Fate => {
     case "TransportError":
       return isUnconnected(reason.cause) ? "refused" : "lost"
     case "HttpError":
-      // The protocol wants 404 for a session that is gone, which is a closed one here; some servers answer 400.
+      // The protocol requires 404 for an unknown session, which counts as closed here. Some servers respond with 400.
       if (reason.status === 400 && /\bsession\b/i.test(reason.description ?? "")) return "refused"
       return reason.status >= 500 ? "lost" : "answered"
     default:
@@ -34,14 +34,16 @@ export const fateOf = ({ reason }: McpClientError): Fate => {
   }
 }
 
-/** The parameters of challenges, such as `Bearer resource_metadata="…", scope="…"`. Of two the last one counts. */
+/**
+ * Returns the parameters of challenges, such as `Bearer resource_metadata="…", scope="…"`. The last one of a name wins.
+ */
 export const parametersOf = (...challenges: ReadonlyArray<string>): ReadonlyMap<string, string> => {
   const parameter = /([a-z_]+)=(?:"([^"]*)"|([^\s",]+))/gi
   const found = challenges.flatMap((challenge) => [...challenge.slice(0, 4096).matchAll(parameter)])
   return new Map(found.map(([, name = "", quoted, bare = ""]) => [name.toLowerCase(), quoted ?? bare]))
 }
 
-/** The scopes a token lacked; undefined when it was refused for another reason. */
+/** Returns the scopes that a token lacked, or undefined if it was refused for another reason. */
 export const lacked = (challenge: string): ReadonlyArray<string> | undefined => {
   const parameters = parametersOf(challenge)
   return parameters.get("error") === "insufficient_scope" ? scopesOf(parameters.get("scope")) : undefined
@@ -52,7 +54,7 @@ export const scopesOf = (list = ""): ReadonlyArray<string> => list.split(" ").fi
 export const union = (...lists: ReadonlyArray<string | undefined>): string =>
   [...new Set(lists.flatMap((list) => scopesOf(list)))].join(" ")
 
-/** The challenge of a server that asks for a sign-in, or for one that allows more; "" when it sent none. */
+/** Returns the challenge of a server that asks for a sign-in or for further scopes, or "" if it sent none. */
 export const challengeOf = ({ reason }: McpClientError): string | undefined => {
   if (reason._tag !== "HttpError") return undefined
   const challenge = reason.wwwAuthenticate ?? ""
@@ -62,7 +64,7 @@ export const challengeOf = ({ reason }: McpClientError): string | undefined => {
 
 export class Failures {
   readonly server: McpServer
-  /** The last error output of a local server, as the end of a sentence; "" when it wrote none. */
+  /** Returns the last error output of a local server as the end of a sentence, or "" if there is none. */
   complaint: () => string = () => ""
   private readonly secrets: ReadonlyArray<string>
   private readonly tokens = new Set<string>()
@@ -72,7 +74,7 @@ export class Failures {
     this.secrets = secretsOf(server)
   }
 
-  /** Masks an access token in all messages from now on. The last 1,024 tokens are masked. */
+  /** Masks an access token in all later messages. The last 1,024 tokens are masked. */
   mask(token: string): void {
     this.tokens.delete(token)
     this.tokens.add(token)
@@ -80,16 +82,16 @@ export class Failures {
     if (this.tokens.size > 1024 && oldest !== undefined) this.tokens.delete(oldest)
   }
 
-  /** A request failed. `operation` is its method, with the name of the tool. */
+  /** Creates the error of a failed request. `operation` is its method, with the name of the tool. */
   of(operation: string, error: McpClientError): McpError {
     return this.make(...this.describe(operation, error))
   }
 
-  /** The server cannot be connected to: no request was sent. */
+  /** Creates the error of a server to which no connection is possible. No request was sent. */
   unreachable(error: McpClientError): McpError {
     const [reason, detail] = this.describe("initialize", error)
     const { _tag, status } = { status: 0, ...error.reason }
-    // A gateway answers for a server that is not there.
+    // A gateway responds for an unavailable server.
     const isAway = reason === "disconnected" || (_tag === "HttpError" && status >= 502 && status <= 504)
     return this.make(isAway ? "connect" : reason, detail)
   }
@@ -98,7 +100,7 @@ export class Failures {
     return this.make("not_found", detail)
   }
 
-  /** A call that may have had an effect was cut off, and is not repeated. */
+  /** Creates the error of a call that was cut off and may have had an effect, so that it is not repeated. */
   unknownOutcome(operation: string, error: McpClientError): McpError {
     const { name } = this.server
     const [, cause] = this.describe(operation, error)
@@ -135,7 +137,7 @@ const describe = (
     case "ToolError":
       return ["remote", reason.message]
     case "ProtocolError":
-      // With a code it is the server's answer, without one it is no answer at all.
+      // With a code it is the server's response; without one there was no valid response.
       return reason.code === undefined
         ? ["protocol", `${named} does not keep to the protocol: ${reason.message}`]
         : ["remote", reason.description ?? `MCP error ${reason.code}`]
@@ -161,7 +163,7 @@ const describe = (
       return ["limit_exceeded", `${named}: ${reason.message}`]
     case "UnsupportedError":
       if (error === JsonRpc.inputRequired) return ["input_required", `${named}: ${reason.message}`]
-      // After the handshake it is something this server does not have.
+      // After the handshake, the server lacks the requested feature.
       return [operation === "initialize" ? "version" : "not_found", `${named}: ${reason.message}`]
     case "ConfigurationError":
       return ["config", reason.message]
@@ -174,7 +176,7 @@ const allowing = (challenge: string): string => {
   return ` that allows ${scopes.length === 0 ? "more" : `"${scopes.join(" ")}"`}`
 }
 
-/** When the server wants to be asked again, by its `retry-after`: in seconds or as a date. */
+/** Returns the time to retry, from `retry-after` in seconds or as a date. */
 const retryAfter = (header: string | undefined): string => {
   const seconds = retryAfterNumber(header)
   if (seconds !== undefined && Number.isInteger(seconds)) return `; retry after ${seconds} s`
@@ -182,7 +184,10 @@ const retryAfter = (header: string | undefined): string => {
   return date === undefined ? "" : `; retry at ${new Date(date).toISOString()}`
 }
 
-/** The values of the config that may be keys. Shorter values are no secrets, and masking them would garble the text. */
+/**
+ * Returns the values of the config that may be keys. Shorter values are not secrets, and masking them would garble the
+ * text.
+ */
 const secretsOf = (server: McpServer): ReadonlyArray<string> =>
   (!isHttp(server)
     ? server.transport === "custom"
@@ -194,15 +199,15 @@ const secretsOf = (server: McpServer): ReadonlyArray<string> =>
     .filter((value) => value.length >= 8)
 
 /**
- * The values of the query, and what variables put into the path: alone and with the rest of the segment, as they are
- * and as they are sent. Where the server is, is no secret.
+ * Returns the values of the query, and those of variables in the path: alone and with the rest of their segment, raw
+ * and encoded. The location of the server is not a secret.
  */
 const addressSecrets = ({ url, variables, written }: HttpServer): ReadonlyArray<string> => {
   const { host, origin, pathname, search, searchParams } = new URL(url)
   const known = new Set(written.url.split(/[/?#]/))
   const segments = pathname.split("/").filter((segment) => !known.has(segment))
   const values = variables.map(Redacted.value).flatMap((value) => [
-    // A key may hold a separator. A variable that names the server holds an address, of which only parts are keys.
+    // A key may hold a separator. A variable for the server holds an address, of which only parts are keys.
     ...(value.includes(host) ? [] : [value]),
     ...value.split(/[/?#]/)
   ])
@@ -218,7 +223,7 @@ const addressSecrets = ({ url, variables, written }: HttpServer): ReadonlyArray<
   ]
 }
 
-// A value may hold a percent sign that encodes nothing.
+// A value may hold a percent sign that is not an escape.
 const decoded = (segment: string): string =>
   Result.getOrElse(
     Result.try(() => decodeURIComponent(segment)),

@@ -1,6 +1,4 @@
-/**
- * Resources of a server that somebody watches: subscribed to in every session, as long as there is a watcher.
- */
+/** Watches resources of a server: subscribes to them in every session, as long as there is a watcher. */
 
 import type { McpClientError } from "effect/ai/McpClientError"
 import * as Effect from "effect/Effect"
@@ -15,9 +13,9 @@ type Send = (method: string, params: { readonly uri: string }) => Effect.Effect<
 export interface ResourceWatch {
   /** Takes a notification of the server. */
   readonly receive: (params: unknown) => void
-  /** Subscribes to everything that is watched, in a new session. What a server refuses is not watched. */
+  /** Subscribes to all watched resources in a new session. A resource that the server refuses is not watched. */
   readonly renew: (send: Send) => Effect.Effect<void>
-  /** Emits once for each change, while the stream is read. */
+  /** Emits after every change, while the stream is read. */
   readonly watch: (
     uri: string,
     subscribe: Effect.Effect<unknown, McpError>,
@@ -26,7 +24,7 @@ export interface ResourceWatch {
 }
 
 export const make: Effect.Effect<ResourceWatch> = Effect.map(
-  // A watcher that is slow misses none: several changes of a resource are one.
+  // A slow watcher misses no resource, since several changes of a resource are merged.
   PubSub.sliding<string>(1_024),
   (updates) => {
     const watchers = new Map<string, number>()

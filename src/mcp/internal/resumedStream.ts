@@ -1,9 +1,9 @@
 /**
  * Continues the event stream of a request after its server closed it.
  *
- * A server that works for long closes the stream of a call and asks to be polled: the events after the last one that
- * arrived are requested by its id. Only whole events are passed on, so a stream that broke inside an event continues
- * with that event. A server whose events have no ids cannot be asked, and its stream just ends.
+ * During a long call, a server may close the stream and expect the client to poll: the events after the last received
+ * one are requested by its id. Only whole events are passed on, so a stream that broke inside an event continues with
+ * that event. If the events of a server have no ids, its stream just ends.
  */
 
 import * as Duration from "effect/Duration"
@@ -17,17 +17,17 @@ import * as Stream from "effect/Stream"
 import * as Bounds from "../../internal/base/bounds.ts"
 import * as Http from "./http.ts"
 
-/** Asks for the events after the one with this id. */
+/** Requests the events after the one with this id. */
 type Ask = (lastEventId: string) => Effect.Effect<HttpClientResponse, HttpClientError, Scope.Scope>
 
-/** A response whose event stream is asked for again as long as its reader wants more of it. */
+/** Creates a response whose event stream is requested again as long as its reader wants more of it. */
 export const resumable = (response: HttpClientResponse, ask: Ask): HttpClientResponse => {
   if (!Http.isEventStream(response)) return response
   const stream = resumed(response, { id: undefined, pause: defaultPause }, ask)
   return Object.create(response, { stream: { get: () => stream } })
 }
 
-/** The last event that arrived, and the pause that the server asks for. */
+/** The last received event, and the pause that the server requests. */
 interface Position {
   id: string | undefined
   pause: number
@@ -50,7 +50,7 @@ const resumed = (
     )
   )
 
-/** The continued stream; undefined when the server has none. A server that is away is asked a few times. */
+/** Returns the continued stream, or undefined if the server has none. Retries an unavailable server a few times. */
 const reopen = Effect.fnUntraced(function* (position: Position, ask: Ask) {
   const { id } = position
   if (id === undefined) return undefined
@@ -69,7 +69,7 @@ const attempts = 5
 const defaultPause = 1_000
 const shortestPause = 100
 
-/** Reads the ids of events, and the pause after a stream, from the text of whole events. */
+/** Reads the ids of events and the reconnection pause from the text of whole events. */
 const follow = (position: Position) => {
   const parser = Sse.makeParser(
     (event) => {
@@ -82,7 +82,7 @@ const follow = (position: Position) => {
   return (text: string) => void parser.feed(text)
 }
 
-/** Passes on a stream up to the end of an event; the beginning of another one waits for its end. */
+/** Passes on whole events of a stream, and holds back the beginning of the next one. */
 const wholeEvents = <E>(stream: Stream.Stream<Uint8Array, E>, onText: (text: string) => void) =>
   Stream.suspend(() => {
     let held: Array<string> = []
@@ -95,7 +95,7 @@ const wholeEvents = <E>(stream: Stream.Stream<Uint8Array, E>, onText: (text: str
         before = `${before}${chunk}`.slice(-3)
         held.push(end === 0 ? chunk : chunk.slice(0, end))
         length += chunk.length
-        // An event that is too long is passed on for the reader to refuse.
+        // Passes on an event that is too long, so that the reader fails.
         if (end === 0 && length <= Bounds.frameLength) return ""
         const whole = held.join("")
         held = end === 0 || end === chunk.length ? [] : [chunk.slice(end)]
@@ -108,7 +108,7 @@ const wholeEvents = <E>(stream: Stream.Stream<Uint8Array, E>, onText: (text: str
     )
   })
 
-/** Where the last event of a chunk ends, 0 when none does. An empty line may begin before the chunk. */
+/** Returns the end of the last event in a chunk, or 0 if none ends there. An empty line may begin before the chunk. */
 const endOfEvents = (before: string, chunk: string): number => {
   const text = before + chunk
   let end = 0

@@ -1,6 +1,4 @@
-/**
- * A run of an agent whose questions are asked through the caller of a skill.
- */
+/** Runs an agent whose questions go to the caller of a skill. */
 
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -15,8 +13,8 @@ import type { Answer, RunResult } from "../../RunState.ts"
 import type { AnswerPending, AnySkill, Asking, CallScope, Reply } from "../../Skill.ts"
 
 /**
- * Runs an agent, and returns the text of its answer. A call that is executed again, because its own run asked a person
- * in between, continues the run of the agent instead of starting another one.
+ * Runs an agent and returns the text of its answer. If the call is executed again, because its own run asked a person
+ * in between, it continues the run of the agent instead of starting another one.
  */
 export const run = Effect.fnUntraced(function* <Output, S extends AnySkill<unknown>, R = never>(
   agent: Agent<Output, S, R>,
@@ -60,15 +58,15 @@ const Question = Schema.Struct({
 
 const decode = Schema.decodeUnknownOption(Schema.Array(Question))
 
-/** The questions in the metadata of a pause; none when a hook paused the run. */
+/** Returns the questions in the metadata of a pause, or none if a hook paused the run. */
 const questionsIn = (metadata: Json): ReadonlyArray<typeof Question.Type> =>
   Option.getOrElse(decode(isJsonObject(metadata) ? metadata["questions"] : undefined), () => [])
 
-/** What the person is shown: the question of the call, or the call that has to be confirmed. */
+/** Returns the question of a call, or the question to confirm it. */
 const askingOf = ({ asking, input, name, reason }: typeof Question.Type): Asking =>
   asking ?? { message: `${reason}: ${name} ${shorten(JSON.stringify(input), longest)}` }
 
-// Of what a person is shown of an input.
+// Maximum UTF-16 units of an input that a person is shown.
 const longest = 2_000
 
 const answerOf = (callId: string, reply: Reply): Answer => {

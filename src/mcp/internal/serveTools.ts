@@ -1,6 +1,6 @@
 /**
- * Offers skills as the tools of an MCP server. A call is decided by the policy, bounded in time and reported in safe
- * words, as it is in a run. One that has to be confirmed is confirmed by the person of the client, and fails where the
+ * Offers skills as the tools of an MCP server. As in a run, a call needs the policy's decision, is limited in time, and
+ * its errors are cleaned. A call that needs confirmation is confirmed by the person of the client, and fails if the
  * client cannot ask one.
  */
 
@@ -35,17 +35,20 @@ import * as ClientAsks from "./clientAsks.ts"
 import * as ParkedCalls from "./parkedCalls.ts"
 
 export interface Tools {
-  /** Registers the offered skills, and follows the registry as skills come and go. */
+  /** Registers the offered skills, and follows changes of the registry. */
   readonly register: (
     offered: "all" | ReadonlyArray<string>
   ) => Effect.Effect<void, never, McpServer | MediaStore | Scope.Scope>
-  /** Whether there is a tool of this name now: effect's server never forgets one. Those of others are not judged. */
+  /**
+   * Returns true if the tool of this name is offered now, since effect's server never removes a tool. Tools of other
+   * registrations always count as offered.
+   */
   readonly isOffered: (name: string) => boolean
-  /** Waits until no call is under way and the last answer was written. */
+  /** Waits until no call is in progress and the last response has been written. */
   readonly idle: Effect.Effect<void>
 }
 
-/** `announce` tells clients without a session on a line that the tools changed. */
+/** Creates the tools. `announce` notifies clients without a session that the tools have changed. */
 export const make = Effect.fnUntraced(function* (
   announce: Effect.Effect<void>
 ): Effect.fn.Return<Tools, never, SkillRegistry> {
@@ -54,7 +57,7 @@ export const make = Effect.fnUntraced(function* (
   let offered: "all" | ReadonlySet<string> = new Set()
   let running = 0
 
-  // A tool that was never a skill is one of the application's registrations.
+  // A tool that was never a skill belongs to the application's registrations.
   const ever = new Set<string>()
   const isOffered = (name: string) => isSkill(name) || (!ever.has(name) && Option.isNone(registry.find(name)))
   const isSkill = (name: string) =>
@@ -139,10 +142,13 @@ const scopeOf = (callId: string): Policy.PolicyScope => ({
   context: {}
 })
 
-/** How long a call waits for the person of its client, and how much longer it may take for that. */
+/** The time that a call may wait for the person of its client, in addition to its own time. */
 const patience = Duration.minutes(5)
 
-/** Gives a call whom it may ask: in the session of its client, else by answering the call with the question. */
+/**
+ * Provides a call with the functions that ask its client: in its session, or otherwise by responding to the call with
+ * the question.
+ */
 const asking = Effect.fnUntraced(function* <E, R>(
   parked: ParkedCalls.ParkedCalls,
   call: (asks: ClientAsks.ClientAsks) => Effect.Effect<McpSchema.CallToolResult, E, R>
@@ -157,7 +163,7 @@ const asking = Effect.fnUntraced(function* <E, R>(
   return resumed === undefined ? failed("this call does not wait for an answer any more") : yield* resumed
 })
 
-/** Calls a skill as it is registered now. */
+/** Calls the skill that is registered now. */
 const call = (registry: SkillRegistry["Service"], server: McpServer["Service"], name: string, input: JsonObject) =>
   Effect.fnUntraced(function* (asks: ClientAsks.ClientAsks) {
     const found = registry.find(name)
@@ -198,7 +204,7 @@ const call = (registry: SkillRegistry["Service"], server: McpServer["Service"], 
     }).pipe(Effect.provideService(MediaStore, media))
     const detail = `Skill '${name}' took longer than ${Duration.toMillis(limit)} ms`
     const late = new McpError({ server: "", reason: "timeout", detail })
-    // A skill that ignores interruption is left behind.
+    // A skill that ignores interruption is abandoned.
     const exit = yield* Effect.exit(inTime(body, limit, () => Effect.fail(late)))
     if (Exit.isFailure(exit))
       return failed((yield* explain({ redactor }, `Skill '${name}'`, exit.cause, skill.encodeFailure)).message)
@@ -224,7 +230,7 @@ const blockOf = Effect.fnUntraced(function* (
     : { type: "resource", resource: { uri: `media:${fileId}`, mimeType, blob: bytes.value } }
 })
 
-// Of what a person is shown of an input.
+// Maximum UTF-16 units of an input that a person is shown.
 const longest = 2_000
 
 const textBlock = (text: string): McpSchema.ContentBlock => ({ type: "text", text })

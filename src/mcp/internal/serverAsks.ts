@@ -1,6 +1,4 @@
-/**
- * What a server asks its client for, in the words of the protocol, and the replies.
- */
+/** Decodes the requests of a server to its client, and encodes the replies. */
 
 import * as McpSchema from "effect/ai/McpSchema"
 import * as Effect from "effect/Effect"
@@ -12,18 +10,18 @@ import { shorten, visible } from "../../internal/base/text.ts"
 import type { Message } from "../../Message.ts"
 import type { AnswerPending, Asking, Reply, Sampled, Sampling, SamplingRefused } from "../../Skill.ts"
 
-/** Who answers what a server asks while a call is under way. */
+/** Answers the requests of a server during a call. */
 export interface Host {
   readonly elicit?: (asking: Asking) => Effect.Effect<Reply, AnswerPending>
   readonly sample?: (sampling: Sampling) => Effect.Effect<Sampled, AnswerPending | SamplingRefused>
 }
 
-/** A reply in JSON-RPC. */
+/** A JSON-RPC reply. */
 export type Replied =
   | { readonly result: JsonObject }
   | { readonly error: { readonly code: number; readonly message: string } }
 
-/** The capabilities of a client with this host. */
+/** Returns the capabilities of a client with this host. */
 export const capabilitiesOf = ({ elicit, sample }: Host): JsonObject => ({
   ...(elicit === undefined ? {} : { elicitation: { form: {}, url: {} } }),
   ...(sample === undefined ? {} : { sampling: {} })
@@ -43,7 +41,7 @@ export const replyTo = (host: Host, method: string, params: unknown): Effect.Eff
   }
 }
 
-/** The reply while a person has not answered yet: the server is told that nothing was decided. */
+/** Returns the reply for a question that a person has not answered yet: a cancelled answer, or an error. */
 export const undecided = (method: string): Replied =>
   method === "elicitation/create" ? { result: { action: "cancel" } } : refused(-1, "a person has to decide first")
 
@@ -74,7 +72,7 @@ const elicited = Effect.fnUntraced(function* (ask: NonNullable<Host["elicit"]>, 
   return { result: resultOf(asking, reply) }
 })
 
-/** What is asked, as a person may see it. An address has to be one of the web. */
+/** Returns the question for a person. An address must be http or https. */
 const askingOf = (params: unknown): Asking | undefined => {
   const request = Option.getOrUndefined(decodeElicitation(params))
   if (request === undefined) return undefined
@@ -97,7 +95,7 @@ const resultOf = ({ form }: Asking, reply: Reply): JsonObject => {
   }
 }
 
-/** The values of the form, with its defaults where none was given, and nothing besides. */
+/** Returns the values of the form, with defaults for missing ones and without others. */
 const completed = (form: JsonObject, values: JsonObject): JsonObject => {
   const properties = jsonObject(form["properties"] ?? {})
   const content: { [key: string]: JsonObject[string] } = {}
@@ -165,9 +163,9 @@ const contentOf = (part: typeof Part.Type): Content.Content => {
   return part.type === "image" ? Content.image(source) : Content.audio(source)
 }
 
-// ---------------------------------------------------------------- questions in answers
+// ---------------------------------------------------------------- requests in results
 
-/** The requests of an answer that needs more input first; undefined when it is malformed. */
+/** Returns the requests in a result that needs more input first, or undefined if it is malformed. */
 export const inputRequests = (
   result: unknown
 ): ReadonlyArray<readonly [key: string, method: string, params: unknown]> | undefined => {
@@ -181,7 +179,10 @@ export const inputRequests = (
   })
 }
 
-/** The addresses that a person has to open before a request can be answered, as requests; undefined for another error. */
+/**
+ * Returns the addresses that a person must open before a request can be answered, as requests, or undefined for another
+ * error.
+ */
 export const addressesOf = (
   error: { readonly code: number; readonly data?: unknown } | undefined
 ): ReadonlyArray<JsonObject> | undefined => {

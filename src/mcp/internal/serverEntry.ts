@@ -1,6 +1,6 @@
 /**
- * Decodes one server of a config. Variables are replaced in texts that are already parsed: a value with quotes or line
- * breaks stays one text.
+ * Decodes one server of a config. Variables are replaced after parsing, so a value with quotes or line breaks stays one
+ * text.
  */
 
 import * as ConfigProvider from "effect/ConfigProvider"
@@ -22,13 +22,11 @@ import { ConfigInvalid } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import type { DescribedServer, HttpServer, McpServer, Transport } from "../McpConfig.ts"
 
-/** A text with its variables replaced, as it was written, and the values of its variables. */
+/** A text with its variables replaced, its original form, and the values of its variables. */
 const Filled = Schema.Struct({ text: Schema.String, written: Schema.String, variables: Schema.Array(Schema.String) })
 type Filled = typeof Filled.Type
 
-/**
- * Replaces every `${NAME}` once by its value in the ConfigProvider: a value is not searched again.
- */
+/** Replaces every `${NAME}` by its value in the ConfigProvider. Values are not searched again. */
 const fill = Effect.fnUntraced(function* (written: string): Effect.fn.Return<Filled, string> {
   const provider = yield* ConfigProvider.ConfigProvider
   const variable = yield* Variable
@@ -45,12 +43,12 @@ const fill = Effect.fnUntraced(function* (written: string): Effect.fn.Return<Fil
 
 const Variable = Context.Reference("kernai/mcp/Variable", { defaultValue: () => /\$\{([A-Z0-9_]+)\}/g })
 
-/** Variables as other programs also write them: `${env:NAME}`, and `${NAME:-default}` for one that may be missing. */
+/** Variables in the forms of other programs: `${env:NAME}`, and `${NAME:-default}` for one that may be missing. */
 const foreignVariable = /\$\{(?:env:)?([A-Z0-9_]+)(?::-([^}]*))?\}/g
 
 const misfit = (message: string) => new SchemaIssue.InvalidValue({ message })
 
-/** Fails with the end of a sentence that begins with the key. */
+/** Adds a message to a schema: the end of a sentence that begins with the key. */
 const must = <S extends Schema.Top>(message: string, schema: S) =>
   schema.pipe(Schema.catchDecoding(() => Effect.fail(misfit(message))))
 
@@ -80,7 +78,7 @@ const mapping = { message: "must be a mapping", messageUnexpectedKey: unknownKey
 const Secrets = Schema.Record(Schema.String, Secret).annotate(mapping)
 
 const names = "must be a mapping, or a list of names in capitals, digits and underscores"
-/** A mapping sets variables; a list passes on the variables of these names. */
+/** The environment: a mapping sets variables, a list passes on the named variables. */
 const Environment = Schema.Union([
   Secrets,
   Schema.Array(must(names, Schema.String.check(Schema.isPattern(/^[A-Z0-9_]+$/)))).pipe(
@@ -106,52 +104,52 @@ const or = Schema.withDecodingDefaultTypeKey
 const limit = (name: "headersTimeout" | "skillTimeout") => Effect.map(Limits, (limits) => limits[name])
 
 export const OAuthEntry = Schema.Struct({
-  /** A client registered by hand. Default: kernai registers itself where the server allows that. */
+  /** The id of a client that was registered by hand. Default: kernai registers itself if the server allows that. */
   clientId: Schema.optionalKey(Text),
   clientSecret: Schema.optionalKey(Secret),
-  /** The private key of the client as PEM (EC P-256 or RSA), by which it proves itself instead of a secret. */
+  /** The private key of the client as PEM (EC P-256 or RSA), with which it authenticates instead of a secret. */
   privateKey: Schema.optionalKey(Secret),
   /**
-   * How tokens are granted: to a person who signs in, or to the program itself, as the client of `clientId`, without a
-   * person. Default: `authorization_code`.
+   * The grant type: `authorization_code` for a person who signs in, or `client_credentials` for the program itself, as
+   * the client `clientId`. Default: `authorization_code`.
    */
   grant: must(
     "must be authorization_code or client_credentials",
     Schema.Literals(["authorization_code", "client_credentials"])
   ).pipe(or(Effect.succeed("authorization_code" as const))),
-  /** The scopes to ask for, besides those a call turns out to need. Default: those the server asks for. */
+  /** The scopes to request, besides those that a call turns out to need. Default: those the server asks for. */
   scopes: Schema.optionalKey(listOf(Text)),
-  /** The loopback port of the redirect, when the client was registered with one. Default: 0, any free port. */
+  /** The loopback port of the redirect, if the client was registered with one. Default: 0, any free port. */
   redirectPort: Port.pipe(or(Effect.succeed(0)))
 }).annotate(mapping)
 
 const Count = must("must be a whole number above 0", Schema.Int.check(Schema.isGreaterThan(0)))
 
-/** How much a server may ask the model of a run, during one call. */
+/** Limits on the replies that a server may request from the model of a run during one call. */
 export const SamplingEntry = Schema.Struct({
-  /** The number of replies. Default: 4. */
+  /** Maximum number of replies. Default: 4. */
   calls: Count.pipe(or(Effect.succeed(4))),
-  /** The length of each reply in tokens. Default: 1,000. */
+  /** Maximum length of each reply in tokens. Default: 1,000. */
   maxTokens: Count.pipe(or(Effect.succeed(1_000)))
 }).annotate(mapping)
 
 export const Entry = Schema.Struct({
   transport: Schema.optionalKey(Template),
-  /** The transport, as other programs name it. */
+  /** The transport, under the key of other programs. */
   type: Schema.optionalKey(Template),
-  /** Leaves the server out. Default: false. */
+  /** Ignores the server. Default: false. */
   disabled: Flag.pipe(or(Effect.succeed(false))),
   /** The revision to offer first; older ones follow when the server declines it. Default: 2025-11-25. */
   protocolVersion: Version.pipe(or(Effect.succeed("2025-11-25" as const))),
-  /** Time for the server to be ready, and to list what it has. Default: `Limits.headersTimeout`. */
+  /** Time for the server to start, and to list its tools, resources and prompts. Default: `Limits.headersTimeout`. */
   connectTimeout: Span.pipe(or(limit("headersTimeout"))),
   /** Time for one call. Default: `Limits.skillTimeout`. */
   timeout: Span.pipe(or(limit("skillTimeout"))),
-  /** Believes the server's annotations about which tools may be called twice. Default: false. */
+  /** Trusts the server's annotations about which tools may be called twice. Default: false. */
   trustAnnotations: Flag.pipe(or(Effect.succeed(false))),
   /** Lets the server ask a person during a call. Default: true. */
   elicitation: Flag.pipe(or(Effect.succeed(true))),
-  /** Lets the server ask the model of a run during a call, within these limits. Default: it may not. */
+  /** Lets the server ask the model of a run during a call, within these limits. Default: not allowed. */
   sampling: Schema.optionalKey(SamplingEntry),
   command: Schema.optionalKey(Scalar),
   args: Schema.optionalKey(listOf(Argument)),
@@ -168,7 +166,7 @@ type Entry = typeof Entry.Type
 
 const settings = ["protocolVersion", "connectTimeout", "timeout", "trustAnnotations", "elicitation"] as const
 
-/** What processes need to know to reach a network through a proxy, and to trust its certificates. */
+/** The variables with which a process reaches a network through a proxy, and trusts its certificates. */
 export const networkVariables: ReadonlyArray<string> = [
   ...["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"].flatMap((name) => [name, name.toLowerCase()]),
   "NODE_USE_ENV_PROXY",
@@ -180,12 +178,12 @@ export const networkVariables: ReadonlyArray<string> = [
   "CURL_CA_BUNDLE"
 ]
 
-/** Keys of other programs that say how they treat a server. None of them gives it a right here. */
+/** Keys of other programs about their handling of a server. They are ignored and grant nothing here. */
 const foreign: ReadonlySet<string> = new Set(["description", "autoApprove", "alwaysAllow", "trust", "icon", "gallery"])
 
 const decodeEntry = Schema.decodeUnknownEffect(Entry, { onExcessProperty: "error" })
 
-/** Decodes a server. Undefined for one that is disabled. `isForeign`: it is written as other programs write it. */
+/** Decodes a server. Returns undefined if it is disabled. `isForeign` is true for the config of another program. */
 export const decode = (
   name: string,
   value: Plain,
@@ -238,7 +236,7 @@ const read = Effect.fnUntraced(function* (
 export const isHttp = (server: McpServer): server is HttpServer =>
   server.transport === "sse" || server.transport === "streamable_http"
 
-/** Whether a variable makes a loader, a runtime or a shell run code that the command does not name. */
+/** Returns true if a variable makes a loader, a runtime or a shell run code that the command does not name. */
 export const loadsCode = (variable: string): boolean => codeVariables.some((pattern) => pattern.test(variable))
 
 const codeVariables: ReadonlyArray<RegExp> = [
@@ -250,7 +248,7 @@ const codeVariables: ReadonlyArray<RegExp> = [
   /^(?:BASH_ENV|ENV|PROMPT_COMMAND|SHELLOPTS|GIT_(?:SSH|SSH_COMMAND|EXEC_PATH|EXTERNAL_DIFF))$/i
 ]
 
-/** The program and its arguments. With `args` the command is one word; without, it is a line to split. */
+/** Returns the program and its arguments. With `args` the command is one word; without, it is a line to split. */
 const commandOf = Effect.fnUntraced(function* (name: string, command: string, given: Entry["args"]) {
   const fail = (reason: string) => wrong(name, "command", `the 'command' of MCP server '${name}' ${reason}`)
   const words = given === undefined ? split(command) : [command]
@@ -270,14 +268,17 @@ export const inferTransport = (server: {
   return path.split("/").includes("sse") ? "sse" : "streamable_http"
 }
 
-/** Splits a line into words as a POSIX shell does, without variables and operators. Undefined for a quote never closed. */
+/**
+ * Splits a line into words like a POSIX shell, without variables and operators. Returns undefined for an unclosed
+ * quote.
+ */
 const split = (line: string): ReadonlyArray<string> | undefined => {
   const words: Array<string> = []
   let word: string | undefined
   for (const [text, blank, single, double, escaped] of line.matchAll(part)) {
     if (text === "'" || text === '"') return undefined
     if (blank === undefined) {
-      // Between double quotes a backslash escapes only what is special there.
+      // Between double quotes a backslash escapes only special characters.
       const quoted = single ?? double?.replace(/\\(["\\$`\n])/g, (_, char) => (char === "\n" ? "" : char))
       word = `${word ?? ""}${quoted ?? escaped ?? text}`
     } else if (blank !== "\\\n" && word !== undefined) {
@@ -290,7 +291,7 @@ const split = (line: string): ReadonlyArray<string> | undefined => {
 
 const part = /(\s+|\\\n)|'([^']*)'|"((?:\\[^]|[^"\\])*)"|\\([^])|[^\s'"\\]+|[^]/g
 
-/** Plain data as objects. A key without a value counts as left out. */
+/** Converts plain data to objects. A key without a value is omitted. */
 const objectOf = (value: Plain): unknown => {
   if (Array.isArray(value)) return value.map(objectOf)
   if (!(value instanceof Map)) return value
@@ -304,7 +305,7 @@ const invalid = (server: string, error: Schema.SchemaError): ConfigInvalid => {
   const { path, reason } = Fault.ofSchema(error)
   if (path === "") return new ConfigInvalid({ path: `servers.${server}`, reason: `MCP server '${server}' ${reason}` })
   const keys = path.slice(1).split("/").map(JsonPointer.unescapeToken)
-  // An index stands in brackets: `args[1]`, `oauth.scopes[0]`.
+  // Writes an index in brackets: `args[1]`, `oauth.scopes[0]`.
   const place = keys.map((key) => (/^\d+$/.test(key) ? `[${key}]` : `.${visible(shorten(key, 60))}`)).join("")
   const advice =
     reason === unknownKey

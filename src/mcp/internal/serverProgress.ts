@@ -1,8 +1,8 @@
 /**
- * The progress that a server reports of the calls under way.
+ * Receives the progress that a server reports for calls.
  *
- * A call that somebody listens to is sent with a token, and the server's reports name it. Reports of other calls, and
- * those that are not what the protocol says, are ignored.
+ * A call with a listener is sent with a token, which the server's reports name. Reports of other calls and malformed
+ * reports are ignored.
  */
 
 import type * as McpClient from "effect/ai/McpClient"
@@ -14,10 +14,10 @@ import * as Schema from "effect/Schema"
 import { isRecord } from "../../internal/base/json.ts"
 import { shorten } from "../../internal/base/text.ts"
 
-/** A report of a call. `total` is where `progress` ends, if the server knows. */
+/** A report of a call. `total` is the final value of `progress`, if the server knows it. */
 export type Progress = Omit<typeof Report.Type, "progressToken">
 
-/** Receives the progress of the calls that a fiber makes. Undefined: nobody asks for it. */
+/** Receives the progress of the calls of a fiber. Undefined: progress is not requested. */
 export const Listener = Context.Reference<((progress: Progress) => Effect.Effect<void>) | undefined>(
   "kernai/mcp/Listener",
   { defaultValue: () => undefined }
@@ -32,17 +32,16 @@ const Report = Schema.Struct({
 
 const decode = Schema.decodeUnknownOption(Report)
 
-/** The calls of a session whose progress somebody listens to. */
+/** The calls of a session that have a listener. */
 export interface Calls {
   /** Sends calls with a token. */
   readonly over: (inner: McpClient.Transport) => McpClient.Transport
   /** Takes a notification of the server. */
   readonly receive: (method: string, params: unknown) => Effect.Effect<void>
-  /** Whether anybody listens. */
-  readonly areHeard: () => boolean
+  /** Returns true if any call has a listener. */
+  readonly hasListener: () => boolean
 }
 
-/** Knows no call yet. */
 export const make = (): Calls => {
   const listeners = new Map<string, (progress: Progress) => Effect.Effect<void>>()
   let calls = 0
@@ -68,7 +67,7 @@ export const make = (): Calls => {
           )
         })
     }),
-    areHeard: () => listeners.size > 0
+    hasListener: () => listeners.size > 0
   }
 }
 

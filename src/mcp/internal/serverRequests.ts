@@ -1,9 +1,8 @@
 /**
- * The requests of a server while calls are under way: each is answered by the host of the call that it belongs to.
+ * Answers the requests of a server during calls, each by the host of the call that it belongs to.
  *
- * The stream that answers a call says which one that is. A line does not: there a request belongs to the last call, as
- * long as all calls are of one run. A call whose question nobody has answered yet ends, after the server was told that
- * nothing was decided.
+ * A request in the stream of a call belongs to that call. On a line, a request belongs to the last call, as long as all
+ * calls are of one run. A call with an open question ends, after the server has received a cancelled answer.
  */
 
 import type * as McpClient from "effect/ai/McpClient"
@@ -20,10 +19,10 @@ import type { HostTime } from "./hostTime.ts"
 import * as JsonRpc from "./jsonRpc.ts"
 import * as Asks from "./serverAsks.ts"
 
-/** Who answers for the calls of a fiber. */
+/** The host for the calls of a fiber. */
 export interface Caller {
   readonly host: Asks.Host
-  /** The run that calls. A line with calls of several runs does not say who is asked. */
+  /** The id of the calling run. On a line with calls of several runs, requests cannot be assigned. */
   readonly run: string | undefined
   readonly time: HostTime | undefined
 }
@@ -31,9 +30,9 @@ export interface Caller {
 /** The caller of a fiber. Undefined: the host of the connection answers. */
 export const Caller = Context.Reference<Caller | undefined>("kernai/mcp/Caller", { defaultValue: () => undefined })
 
-/** A request to the server that is under way. */
+/** A request to the server that is in progress. */
 interface Under extends Caller {
-  /** Done when a person has to answer first. */
+  /** Completed when a person has to answer first. */
   readonly pending: Deferred.Deferred<void>
 }
 
@@ -43,17 +42,20 @@ const Current = Context.Reference<Under | undefined>("kernai/mcp/CurrentRequest"
 type Send = (response: McpSchema.JsonRpcResponse) => Effect.Effect<void>
 
 export interface Requests {
-  /** Sends requests whose hosts are known while they are under way, again when they need more input. */
+  /**
+   * Creates a transport that remembers the hosts of requests in progress, and sends a request again if it needs more
+   * input.
+   */
   readonly over: (inner: McpClient.Transport) => McpClient.Transport
-  /** Takes a request of the server that names no call. */
+  /** Receives a request of the server that names no call. */
   readonly receive: (message: McpSchema.JsonRpcRequest, send: Send) => Effect.Effect<void>
-  /** Takes the server's notice that it does not wait for a reply any more. */
+  /** Receives the server's notice that it no longer waits for a reply. */
   readonly cancelled: (params: unknown) => Effect.Effect<void>
-  /** Takes the requests in the event stream that answers the request of this fiber. */
+  /** Returns the receiver for requests in the event stream of this fiber's request. */
   readonly ofCall: (send: Send) => Effect.Effect<(message: McpSchema.JsonRpcRequest) => Effect.Effect<void>>
 }
 
-/** Knows no request yet. `host` answers for fibers without a caller. */
+/** Creates the requests of a session. `host` answers for fibers without a caller. */
 export const make = Effect.fnUntraced(function* (host: Asks.Host): Effect.fn.Return<Requests, never, Scope.Scope> {
   const replies = yield* FiberMap.make<McpSchema.RequestId>()
   const under = new Set<Under>()
@@ -108,10 +110,10 @@ export const make = Effect.fnUntraced(function* (host: Asks.Host): Effect.fn.Ret
   }
 })
 
-// What a server may ask about.
+// Methods during which a server may send requests.
 const methods: ReadonlySet<string> = new Set(["tools/call", "prompts/get", "resources/read"])
 
-// Of one session, at once.
+// Maximum number of open requests of one session.
 const most = 64
 const busy: Asks.Replied = { error: { code: -1, message: "too many requests are open" } }
 
@@ -127,7 +129,7 @@ const timed = <A, E>({ time }: Caller, effect: Effect.Effect<A, E>): Effect.Effe
 const isComplete = ({ result }: McpSchema.JsonRpcResponse): boolean =>
   !isRecord(result) || own(result, "resultType") !== "input_required"
 
-/** Sends a request, and again with what its answer asks for, until the answer is complete. */
+/** Sends a request, and again with the input that its result asks for, until the result is complete. */
 const rounds = Effect.fnUntraced(function* (
   inner: McpClient.Transport,
   caller: Caller,
@@ -146,7 +148,7 @@ const rounds = Effect.fnUntraced(function* (
 
 const maxRounds = 16
 
-/** What a request is sent with again; undefined when its answer is final. */
+/** Returns the input with which a request is sent again, or undefined if its result is final. */
 const moreFor = Effect.fnUntraced(function* (
   host: Asks.Host,
   { error, result }: McpSchema.JsonRpcResponse

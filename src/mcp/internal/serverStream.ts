@@ -1,6 +1,6 @@
 /**
- * The stream of a session over which an HTTP server announces what changes: effect's server has none for the revisions
- * with a handshake.
+ * The stream of a session over which an HTTP server announces changes. effect's server has none for the revisions with
+ * a handshake.
  */
 
 import type { McpServer } from "effect/ai/McpServer"
@@ -17,17 +17,17 @@ import { versions } from "./serverEntry.ts"
 type App<E, R> = Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
 
 export interface ServerStream {
-  /** Sends a notification: one about a resource to those that subscribed to it, any other to all. */
+  /** Sends a notification: one about a resource to its subscribers, any other to all sessions. */
   readonly announce: (method: string, params: unknown) => Effect.Effect<void>
-  /** False when there is no such session. */
+  /** Subscribes a session to a resource. Returns false if there is no such session. */
   readonly subscribe: (session: string, uri: string) => boolean
   readonly unsubscribe: (session: string, uri: string) => void
-  /** Answers requests for a stream, and follows sessions as they begin and end. */
+  /** Responds to requests for a stream, and follows the start and end of sessions. */
   readonly over: <E, R>(app: App<E, R>) => App<E, R | HttpServerRequest.HttpServerRequest>
 }
 
 interface Session {
-  /** The open stream; undefined while there is none. */
+  /** The open stream, or undefined if there is none. */
   stream: Queue.Queue<string, Cause.Done> | undefined
   readonly uris: Set<string>
 }
@@ -45,7 +45,7 @@ export const make = (path: string): ServerStream => {
 
   const open = Effect.fnUntraced(function* (session: Session) {
     if (session.stream !== undefined) yield* Queue.end(session.stream)
-    // A client that reads nothing misses the oldest changes: it lists everything again anyway.
+    // A client that stops reading misses the oldest changes, but it lists everything again anyway.
     const stream = yield* Queue.sliding<string, Cause.Done>(capacity)
     session.stream = stream
     yield* Queue.offer(stream, ": open\n\n")
@@ -73,7 +73,7 @@ export const make = (path: string): ServerStream => {
       }),
     subscribe: (id, uri) => {
       const uris = sessions.get(id)?.uris
-      // A session subscribes to as much as a list may have.
+      // A session may subscribe to as many resources as a list may have.
       if (uris === undefined || uris.size >= most) return false
       uris.add(uri)
       return true
@@ -99,7 +99,7 @@ const eventOf = (method: string, params: unknown): string =>
 
 const refused = (status: 404 | 406) => Effect.succeed(HttpServerResponse.empty({ status }))
 
-/** The app sees no revision that a session did not agree on: what the session agreed on is known, and counts. */
+/** Removes the revision header from requests of a session, so that the revision its handshake agreed on applies. */
 const ofSession = <E, R>(app: App<E, R>): App<E, R | HttpServerRequest.HttpServerRequest> =>
   Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
     const version = request.headers["mcp-protocol-version"]
@@ -110,7 +110,7 @@ const ofSession = <E, R>(app: App<E, R>): App<E, R | HttpServerRequest.HttpServe
 
 const withHandshake: ReadonlySet<string> = new Set(versions.filter((version) => version !== "2026-07-28"))
 
-/** effect's server, whose notifications also go over the stream. */
+/** Returns effect's server with notifications that also go over the stream. */
 export const announcing = (
   server: McpServer["Service"],
   { announce }: Pick<ServerStream, "announce">
@@ -125,7 +125,7 @@ export const announcing = (
   return Object.create(server, { notifications: { value: notifications } })
 }
 
-/** Progress and logs belong to the request that they are about. */
+/** Returns false for progress and logs, which belong to the stream of their request. */
 const isAnnounced = (method: string): boolean =>
   /^notifications\/(?:resources\/updated|\w+\/list_changed)$/.test(method)
 

@@ -1,6 +1,4 @@
-/**
- * Reads what a server says beside its answer in the event stream of a request.
- */
+/** Separates other messages of a server from the response in the event stream of a request. */
 
 import type * as McpSchema from "effect/ai/McpSchema"
 import * as Effect from "effect/Effect"
@@ -14,21 +12,20 @@ import { isRecord, own, parseJson } from "../../internal/base/json.ts"
 import * as Http from "./http.ts"
 import * as JsonRpc from "./jsonRpc.ts"
 
-/** Who hears what. */
-export interface Hearers {
-  /** Takes the server's requests, which the reader of the stream does not see. Default: it sees them. */
+export interface Handlers {
+  /** Receives the server's requests, which are removed from the stream. Default: they stay in it. */
   readonly onRequest?: ((message: McpSchema.JsonRpcRequest) => Effect.Effect<void>) | undefined
-  /** Hears notifications. The reader skips them. */
+  /** Receives notifications. The reader skips them. */
   readonly onNotification: (method: string, params: unknown) => Effect.Effect<void>
 }
 
-/** The same response, whose event stream tells `hearers`. Another response is returned as it is. */
-export const sifted = (response: HttpClientResponse, hearers: Hearers): HttpClientResponse =>
+/** Returns a response whose event stream calls the handlers. A response without an event stream stays unchanged. */
+export const sifted = (response: HttpClientResponse, handlers: Handlers): HttpClientResponse =>
   Http.isEventStream(response)
-    ? Object.create(response, { stream: { get: () => streamOf(response, hearers) } })
+    ? Object.create(response, { stream: { get: () => streamOf(response, handlers) } })
     : response
 
-const streamOf = ({ stream }: HttpClientResponse, hearers: Hearers) =>
+const streamOf = ({ stream }: HttpClientResponse, handlers: Handlers) =>
   Stream.suspend(() => {
     const arrived: Array<string> = []
     const parser = Sse.makeParser((event) => void (event._tag === "Event" && arrived.push(event.data)), {
@@ -40,7 +37,7 @@ const streamOf = ({ stream }: HttpClientResponse, hearers: Hearers) =>
       Stream.mapEffect((text) => {
         isTooLong ||= parser.feed(text) !== undefined
         const kept = Effect.forEach(arrived.splice(0), (data) =>
-          Effect.map(hear(data, hearers), (isTaken) => (isTaken ? "" : eventOf(data)))
+          Effect.map(handle(data, handlers), (isTaken) => (isTaken ? "" : eventOf(data)))
         )
         return Effect.map(kept, (events) => events.join("") + (isTooLong ? tooLong() : ""))
       }),
@@ -50,12 +47,12 @@ const streamOf = ({ stream }: HttpClientResponse, hearers: Hearers) =>
     )
   })
 
-/** What the reader is sent in place of an event that is longer than a message may be, so that it refuses it. */
+/** Returns a placeholder for an event that is longer than the limit of a message, so that the reader fails. */
 const tooLong = () => `data: ${"x".repeat(Bounds.frameLength)}`
 
-/** Returns whether the message of an event was taken. */
-const hear = (data: string, { onNotification, onRequest }: Hearers): Effect.Effect<boolean> => {
-  // Most events are answers.
+/** Handles the message of an event. Returns true if it is removed from the stream. */
+const handle = (data: string, { onNotification, onRequest }: Handlers): Effect.Effect<boolean> => {
+  // Most events are responses.
   if (!data.includes('"method"')) return Effect.succeed(false)
   const message = Result.getOrUndefined(parseJson(data, Bounds.jsonDepth))
   const method = isRecord(message) ? own(message, "method") : undefined

@@ -1,6 +1,4 @@
-/**
- * Signs a person in by the browser, with PKCE, and asks for tokens.
- */
+/** Signs a person in with the browser and PKCE, and requests tokens. */
 
 import * as Clock from "effect/Clock"
 import * as Digest from "effect/crypto/Digest"
@@ -24,11 +22,11 @@ import { clientInfo } from "./handshake.ts"
 import { openRedirectPage } from "./localServer.ts"
 import { union } from "./requestFailure.ts"
 
-/** Shows an address to a person, waits for the browser to return, and gets the grant. */
+/** Shows an address to a person, waits for the browser to return, and gets a grant. */
 export const signIn = <E, R>(options: {
   readonly server: HttpServer
   readonly client: HttpClient.HttpClient
-  /** What the server sent when it refused a token. */
+  /** The challenges with which the server refused tokens. */
   readonly challenges: ReadonlyArray<string>
   readonly scopeFor: (found: AuthorizationServer) => string
   readonly show: (url: string) => Effect.Effect<unknown, E, R>
@@ -81,7 +79,7 @@ const codeOf = (
   answer: URLSearchParams
 ): Effect.Effect<string, McpError> => {
   const issuer = answer.get("iss")
-  // An answer of another authorization server is worth nothing (RFC 9207).
+  // A response of another authorization server must be ignored (RFC 9207).
   if (issuer === null ? found.authorization_response_iss_parameter_supported === true : issuer !== found.issuer) {
     return Effect.fail(needsSignIn(server, `another authorization server answered for MCP server '${server.name}'`))
   }
@@ -93,7 +91,7 @@ const codeOf = (
 
 type Client = Pick<Grant, "issuer" | "tokenEndpoint" | "resource" | "clientId" | "clientSecret" | "clientAuth">
 
-/** The client of the config, if it has one. */
+/** Returns the client of the config, if it has one. */
 export const clientOf = (server: HttpServer, found: AuthorizationServer): Client | undefined => {
   const { clientId, clientSecret } = server.oauth
   if (clientId === undefined) return undefined
@@ -103,7 +101,7 @@ export const clientOf = (server: HttpServer, found: AuthorizationServer): Client
   return { ...at, clientId, ...(clientSecret === undefined ? { clientAuth: "none" } : { clientSecret, clientAuth }) }
 }
 
-/** The client of the config, or one registered for this sign-in. */
+/** Returns the client of the config, or registers one for this sign-in. */
 const register = Effect.fnUntraced(function* (
   server: HttpServer,
   http: HttpClient.HttpClient,
@@ -162,7 +160,7 @@ export const askForTokens = (
   return fetchJson(server, http, HttpClientRequest.setHeader(request, "authorization", `Basic ${Base64.encode(pair)}`))
 }
 
-/** The tokens of an answer; undefined when it holds none that kernai can use. */
+/** Returns the tokens of a response, or undefined if it holds none that can be used. */
 export const readTokens = Effect.fnUntraced(function* (answer: Answer) {
   const decoded = answer.status === 200 ? decodeTokens(answer.body) : Option.none()
   if (Option.isNone(decoded)) return undefined
@@ -177,7 +175,7 @@ export const readTokens = Effect.fnUntraced(function* (answer: Answer) {
   return tokens
 })
 
-/** The short code of an error answer, for a sentence. Its description may repeat what was sent. */
+/** Returns the short code of an error response for a sentence. Its description may repeat secrets of the request. */
 export const errorOf = ({ body }: Answer): string => {
   const code = isRecord(body) ? own(body, "error") : undefined
   return typeof code === "string" && /^[\w-]{1,64}$/.test(code) ? ` (${code})` : ""
@@ -185,7 +183,7 @@ export const errorOf = ({ body }: Answer): string => {
 
 const decodeTokens = Schema.decodeUnknownOption(
   Schema.Struct({
-    // A token goes into a header, which carries no other characters.
+    // A token is sent in a header, which allows no other characters.
     access_token: Schema.RedactedFromValue(Schema.String.check(Schema.isPattern(/^[\x21-\x7e]+$/))),
     token_type: Schema.String.check(Schema.isPattern(/^bearer$/i)),
     expires_in: Schema.optionalKey(Schema.NullOr(Schema.Finite)),

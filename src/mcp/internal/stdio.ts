@@ -1,6 +1,6 @@
 /**
- * A server as a child process: newline-delimited JSON-RPC on its standard streams. The process leads a group of its own,
- * of which nothing is left `Limits.cleanUpTimeout` after the scope closes.
+ * Runs a server as a child process: newline-delimited JSON-RPC on its standard streams. The process leads a group of
+ * its own, and all processes of the group end within `Limits.cleanUpTimeout` after the scope closes.
  */
 
 import type { McpClientError } from "effect/ai/McpClientError"
@@ -22,23 +22,23 @@ import type { StdioServer } from "../McpConfig.ts"
 import * as JsonRpc from "./jsonRpc.ts"
 import { networkVariables } from "./serverEntry.ts"
 
-/** Receives, when a server starts, what reads its last error output: the end of a sentence, "" when there is none. */
+/** Receives a function when a server starts, which returns its last error output as the end of a sentence, or "". */
 export type OnErrorOutput = (last: () => string) => void
 
-/** Starts a server for the time of the scope. */
+/** Starts a server until the scope closes. */
 export const open = Effect.fnUntraced(function* (
   server: StdioServer,
   receivers: JsonRpc.Receivers,
   onErrorOutput: OnErrorOutput
 ): Effect.fn.Return<JsonRpc.Line, McpClientError, ChildProcessSpawner | Scope.Scope> {
   const limits = yield* Limits
-  // Most servers end by themselves when their input does; the rest of the time is for the others.
+  // Most servers exit by themselves when their input ends; the rest of the time is for the others.
   const grace = Duration.times(limits.cleanUpTimeout, 1 / 5)
   const spawner = yield* ChildProcessSpawner
   const process = yield* Effect.mapError(
     spawner.spawn(command(server, Duration.subtract(limits.cleanUpTimeout, grace))),
     (error) =>
-      // The platform's message shows the whole command line.
+      // The platform's message would show the whole command line.
       JsonRpc.lost(`'${server.written.command}' cannot be started (${error.reason._tag})`)
   )
 
@@ -53,13 +53,13 @@ export const open = Effect.fnUntraced(function* (
     // Servers that print to their standard output by mistake are common, and harmless.
     hasLogs: true
   })
-  // Messages that wait in the outbox fail as not sent before those that were sent fail as lost.
+  // Messages in the outbox fail as not sent, before sent ones fail as lost.
   const close = (error: McpClientError) => Effect.andThen(Queue.shutdown(outbox), line.close(error))
 
   yield* Stream.fromQueue(outbox).pipe(
     Stream.encodeText,
     Stream.run(process.stdin),
-    // Most often the process is about to end, and its exit says more.
+    // Usually the process is about to exit, and its exit code is more informative.
     Effect.catch(() =>
       Effect.andThen(
         Effect.andThen(line.refuse, Queue.shutdown(outbox)),
@@ -98,7 +98,7 @@ const command = (server: StdioServer, forceKillAfter: Duration.Duration) => {
   })
 }
 
-/** Reads what the process writes, and closes the line when the process ends. */
+/** Reads the output of the process, and closes the line when the process ends. */
 const follow = Effect.fnUntraced(function* (
   process: ChildProcessHandle,
   line: JsonRpc.Line,
@@ -126,7 +126,7 @@ const follow = Effect.fnUntraced(function* (
     Effect.orElseSucceed(() => "the server was killed")
   )
   const read = Effect.andThen(Fiber.await(complained), Deferred.await(drained))
-  // What was written just before the exit is read before requests fail, unless a grandchild holds the pipe open.
+  // Output before the exit is read before requests fail, unless a grandchild holds the pipe open.
   yield* Effect.raceFirst(Deferred.await(drained), Effect.asVoid(exited)).pipe(
     Effect.andThen(Effect.timeoutOption(exited, grace)),
     Effect.tap((exit) => (Option.isSome(exit) ? Effect.timeoutOption(read, grace) : Effect.void)),
@@ -136,7 +136,7 @@ const follow = Effect.fnUntraced(function* (
   )
 })
 
-/** Hands over whole lines, and holds back the start of the next one. After rubbish no request is sent any more. */
+/** Passes on whole lines, and holds back the start of the next one. After invalid output no further request is sent. */
 const receiver = ({ receive, refuse }: JsonRpc.Line) => {
   let held = ""
   return Effect.fnUntraced(function* (chunk: string) {
@@ -150,7 +150,7 @@ const receiver = ({ receive, refuse }: JsonRpc.Line) => {
   })
 }
 
-/** The end of what a server writes to its error stream, which says most often why it ended. */
+/** Keeps the end of a server's error stream, which usually shows why it ended. */
 const openComplaints = () => {
   let text = ""
   let isCut = false
@@ -159,9 +159,9 @@ const openComplaints = () => {
     text = `${text}${chunk}`.slice(-4096)
   }
   const last = (): string => {
-    // A word that is cut might be half of a secret, which is not recognized.
+    // A word that is cut might be half of a secret, which would not be masked.
     const lines = (isCut ? text.replace(/^\S+/, "") : text).split("\n").filter((line) => line.trim() !== "")
-    // The last line of a stack trace says least.
+    // The last line of a stack trace is the least informative.
     const line = lines.find((line) => /error|cannot|not found|no such/i.test(line)) ?? lines.at(-1)
     if (line === undefined) return ""
     const shown = visible(line.trim())

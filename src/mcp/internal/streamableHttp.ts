@@ -1,6 +1,4 @@
-/**
- * The transport of one endpoint: effect's, with the stream beside it on which a server announces changes.
- */
+/** The transport of one endpoint: effect's transport, plus the stream on which a server announces changes. */
 
 import * as McpClient from "effect/ai/McpClient"
 import * as McpProtocol from "effect/ai/McpProtocol"
@@ -25,13 +23,13 @@ import type * as ServerProgress from "./serverProgress.ts"
 import type * as ServerRequests from "./serverRequests.ts"
 import { sifted } from "./siftedStream.ts"
 
-/** Prepares the transport. `listen` follows the server's own stream until it is interrupted or the server has none. */
+/** Creates the transport. `listen` follows the server's own stream until it is interrupted or the server has none. */
 export const open = Effect.fnUntraced(function* (
   server: HttpServer,
   base: HttpClient.HttpClient,
   receivers: JsonRpc.Receivers,
   handshake: Handshake.Handshake,
-  calls: Pick<ServerProgress.Calls, "areHeard" | "receive">,
+  calls: Pick<ServerProgress.Calls, "hasListener" | "receive">,
   requests: Pick<ServerRequests.Requests, "ofCall">
 ) {
   const limits = yield* Limits
@@ -61,12 +59,12 @@ export const open = Effect.fnUntraced(function* (
     const sent = Effect.scoped(HttpClient.withScope(inSession).execute(request))
     return Effect.ignore(Effect.timeoutOption(sent, limits.connectTimeout))
   }
-  // The revision without a handshake takes a closed stream for a cancelled request, and sends no requests.
+  // In the revision without a handshake, a closed stream cancels its request, and servers send no requests.
   const exchanged = HttpClient.transformResponse(
     client,
     Effect.flatMap((response) => {
       const onNotification = calls.receive
-      if (modern) return Effect.succeed(calls.areHeard() ? sifted(response, { onNotification }) : response)
+      if (modern) return Effect.succeed(calls.hasListener() ? sifted(response, { onNotification }) : response)
       return Effect.map(requests.ofCall(post), (onRequest) =>
         sifted(resumable(response, after), { onRequest, onNotification })
       )
@@ -79,7 +77,7 @@ export const open = Effect.fnUntraced(function* (
   }).pipe(Effect.provideService(HttpClient.HttpClient, exchanged))
   const transport: McpClient.Transport = {
     ...inner,
-    // A server that answers nothing any more is told of a cancelled request, but not waited for.
+    // A cancelled request is announced to the server without waiting, since it may have stopped responding.
     request: (message, tool) =>
       Effect.filterOrFail(
         leavable(inner.request(message, tool)),
@@ -91,11 +89,11 @@ export const open = Effect.fnUntraced(function* (
   return { transport, listen }
 })
 
-// A server that refuses a revision by this header is offered the next one, as if it had declined.
+// A server that rejects a revision by this header is offered the next one, as if it had declined.
 const withVersion = (request: HttpClientRequest.HttpClientRequest, handshake: Handshake.Handshake) =>
   HttpClientRequest.setHeader(request, "mcp-protocol-version", handshake.version ?? handshake.offer)
 
-/** A redirect with its target as the message of an error, which is all that effect's transport passes on of it. */
+/** Replaces a redirect by an error with its target, since effect's transport passes on only the message. */
 const explained = (response: HttpClientResponse.HttpClientResponse, base: string) => {
   const message = Http.movedTo(response, base)
   if (message === undefined) return response
@@ -123,16 +121,16 @@ const askFor = (server: HttpServer, handshake: Handshake.Handshake): HttpClientR
       )
     : HttpClientRequest.get(server.url).pipe(HttpClientRequest.setHeader("accept", "text/event-stream"))
 
-/** Opens the stream again whenever it ends: less and less often while the server is away or ends it at once. */
+/** Reopens the stream whenever it ends, at growing intervals while the server is unavailable or ends it at once. */
 const follow = Effect.fnUntraced(function* (listening: Listening, ask: HttpClientRequest.HttpClientRequest) {
   const { client, receivers } = listening
   let wasOpen = false
   let wait = 0
-  // Changes while no stream was open were not announced.
+  // Changes were not announced while no stream was open.
   const missed = Effect.forEach(["tools", "resources", "prompts"], (list) =>
     receivers.onNotification(`notifications/${list}/list_changed`)
   )
-  /** Reads one stream to its end. False when there will be no other. */
+  /** Reads one stream to its end. Returns false if it must not be reopened. */
   const read = Effect.fnUntraced(
     function* (attempt: number) {
       wait = 0
@@ -140,7 +138,7 @@ const follow = Effect.fnUntraced(function* (listening: Listening, ask: HttpClien
       const { status } = response
       if (status !== 200 || !Http.isEventStream(response)) {
         if (isTransient(status) || (wasOpen && status < 400)) return true
-        // A server that had a stream may have been restarted: the next request begins another session.
+        // A server that had a stream may have been restarted: the next request starts another session.
         if (wasOpen) yield* missed
         return false
       }
@@ -177,7 +175,7 @@ const receive = ({ post, receivers }: Listening, text: string): Effect.Effect<vo
 const shortest = 1_000
 const longest = 60_000
 
-// Something on the way to the server answers like this, or the server will have a stream later; a token is renewed by
-// the next request.
+// Returns true for a status of a proxy or gateway, or of a server that may have a stream later. For 401, the next
+// request renews the token.
 const isTransient = (status: number): boolean =>
   status === 401 || status === 408 || status === 429 || (status >= 500 && status !== 501)

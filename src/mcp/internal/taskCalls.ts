@@ -1,9 +1,9 @@
 /**
- * Calls of tools that a server runs as tasks: started, polled, and asked for their result. A call that is interrupted
+ * Calls tools that a server runs as tasks: starts a task, polls it, and requests its result. An interrupted call
  * cancels its task.
  *
- * Polling lets a task outlive the stream of its request. A task that needs input is asked for its result at once: its
- * questions come with that request.
+ * Polling lets a task outlive the stream of its request. The result of a task that needs input is requested at once,
+ * since its questions arrive with that request.
  */
 
 import type * as McpClient from "effect/ai/McpClient"
@@ -18,7 +18,7 @@ import type { Handshake } from "./handshake.ts"
 import * as JsonRpc from "./jsonRpc.ts"
 import { Listener } from "./serverProgress.ts"
 
-/** A transport that calls tools as tasks where the server offers that. */
+/** Creates a transport that calls tools as tasks if the server offers that. */
 export const over = (inner: McpClient.Transport, handshake: Pick<Handshake, "capabilities">): McpClient.Transport => {
   const asTasks = new Set<string>()
   return {
@@ -45,7 +45,9 @@ const offersTasks = (capabilities: Readonly<Record<string, unknown>>): boolean =
   return isRecord(tools) && own(tools, "call") !== undefined
 }
 
-/** Notes which tools run as tasks. effect's client knows no tasks, and would leave out tools that need them. */
+/**
+ * Notes the tools that run as tasks. effect's client does not support tasks, and would omit tools that require them.
+ */
 const noted = (response: McpSchema.JsonRpcResponse, asTasks: Set<string>): McpSchema.JsonRpcResponse => {
   if (response.error !== undefined || !isRecord(response.result)) return response
   const tools = own(response.result, "tools")
@@ -79,7 +81,7 @@ const run = Effect.fnUntraced(function* (
 ): Effect.fn.Return<McpSchema.JsonRpcResponse, McpClientError> {
   const created = yield* inner.request({ ...message, params: { ...message.params, task: {} } }, tool)
   const begun = Option.getOrUndefined(decodeCreated(created.result))
-  // A server may answer at once, and one may refuse.
+  // A server may respond with a result, or with an error.
   if (begun === undefined) return created
   const { taskId } = begun.task
   const ask = (method: string) => inner.request({ jsonrpc: "2.0", id: `task-${nextId++}`, method, params: { taskId } })
@@ -91,7 +93,7 @@ const run = Effect.fnUntraced(function* (
 
 let nextId = 1
 
-/** Waits until a task has ended, or needs input. Its messages are the progress of the call. */
+/** Waits until a task has ended or needs input. Reports its messages as the progress of the call. */
 const polled = Effect.fnUntraced(function* (
   begun: Task,
   get: Effect.Effect<McpSchema.JsonRpcResponse, McpClientError>
@@ -106,7 +108,7 @@ const polled = Effect.fnUntraced(function* (
     }
     yield* Effect.sleep(Math.min(Math.max(task.pollInterval ?? usualPause, shortestPause), longestPause))
     const { error, result } = yield* get
-    // Its result says why it cannot be read any more.
+    // The result shows why the task can no longer be read.
     if (error !== undefined) return
     const next = decode(result)
     if (Option.isNone(next)) return yield* JsonRpc.broken("the server's description of a task is malformed")

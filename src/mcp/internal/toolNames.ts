@@ -1,5 +1,5 @@
 /**
- * Names tools among all skills: `mcp_<server>__<tool>`, with a hash at the end where that is too long or taken, so that a
+ * Names tools among all skills: `mcp_<server>__<tool>`, with a hash at the end if that is too long or taken, so that a
  * tool has the same name in every process.
  */
 
@@ -11,7 +11,7 @@ export interface Remote {
   readonly tool: string
 }
 
-/** Names tools in order; undefined when no name is left for one. */
+/** Names tools in order. A tool for which no name is left has none. */
 export const assign = Effect.fnUntraced(function* (tools: ReadonlyArray<Remote>, isTaken: (name: string) => boolean) {
   const given = new Set<string>()
   const isFree = (name: string) => name.length <= longest && !given.has(name) && !isTaken(name)
@@ -26,7 +26,7 @@ export const assign = Effect.fnUntraced(function* (tools: ReadonlyArray<Remote>,
   return names
 })
 
-/** The name of a tool where it is free. */
+/** Returns the name of a tool if it is not taken. */
 export const plainly = ({ server, tool }: Remote): string => `mcp_${local(server)}__${local(tool)}`
 
 const longest = 64

@@ -20,14 +20,14 @@ import type { HubServer, HubTool } from "./hubServer.ts"
 import * as Names from "./toolNames.ts"
 
 export interface ToolSkills {
-  /** The name of a tool's skill; undefined while it has none. */
+  /** Returns the name of a tool's skill, or undefined if it has none. */
   readonly nameOf: (server: string, tool: string) => string | undefined
-  /** Updates the registry and the status to the current state of the servers. */
+  /** Updates the registry and the status from the current state of the servers. */
   readonly publish: Effect.Effect<void>
   readonly status: SubscriptionRef.SubscriptionRef<ReadonlyArray<ServerStatus>>
 }
 
-/** Registers the skills of these servers for the time of a scope; none where `areSkills` is false. */
+/** Registers the skills of the servers until the scope closes, or none if `areSkills` is false. */
 export const make = Effect.fnUntraced(function* (
   servers: ReadonlyArray<HubServer>,
   areSkills: boolean
@@ -40,7 +40,7 @@ export const make = Effect.fnUntraced(function* (
 
   // One source for all servers, so that their skills change together and stay in the order of the config.
   const registration = yield* Effect.orDie(registry.registerSource({ source: "mcp", skills: [] }))
-  // A skill is kept as long as its tool is, so that a change to one tool makes no other skill anew.
+  // A skill is reused as long as its tool is the same, so that a change to one tool does not recreate the others.
   const made = new WeakMap<McpSchema.Tool, Skill.AnySkill>()
   const skillOf = ({ name, server, tool }: { server: HubServer; tool: HubTool; name: string }): Skill.AnySkill => {
     const before = made.get(tool.tool)
@@ -62,7 +62,7 @@ export const make = Effect.fnUntraced(function* (
     yield* registration.replace(named.map(skillOf))
     registered = next
   })
-  // Another registration may take a name in between: the tool then gets another one.
+  // Another registration may take a name in between. The tool then gets another name.
   const publish = Effect.tapError(register, ({ name }) => Effect.sync(() => forget(names, name))).pipe(
     Effect.retry({ times: 3 }),
     Effect.flatMap(() =>
@@ -81,7 +81,7 @@ export const make = Effect.fnUntraced(function* (
 
 const keyOf = ({ server, tool }: Names.Remote): string => JSON.stringify([server, tool])
 
-/** Names new tools and keeps the names of the others. The name of a tool that is gone becomes free. */
+/** Names new tools and keeps the names of the others. The name of a removed tool becomes free. */
 const nameAll = Effect.fnUntraced(function* (
   names: Map<string, string>,
   tools: ReadonlyArray<Names.Remote>,
@@ -103,7 +103,7 @@ const forget = (names: Map<string, string>, lost: string): void => {
   for (const [key, name] of names) if (name === lost) names.delete(key)
 }
 
-/** The skill of a tool under its local name; on the wire the tool keeps its own. */
+/** Creates the skill of a tool under its local name. On the wire the tool has its own name. */
 const skillOfTool = (server: HubServer, tool: HubTool, name: string, limits: Limits): Skill.AnySkill => {
   const { annotations: hints, description, title } = tool.tool
   const label = hints?.title ?? title
@@ -125,7 +125,7 @@ const skillOfTool = (server: HubServer, tool: HubTool, name: string, limits: Lim
   })
 }
 
-/** A text for the person who decides: one line without hidden characters, cut at the limit of a description. */
+/** Returns a text for the person who decides: one line without hidden characters, cut at the limit of a description. */
 const shownTo = (text: string, { descriptionLength }: Limits): string =>
   visible(shorten(text.trim(), descriptionLength).replace(/\s+/g, " "))
 
