@@ -158,7 +158,7 @@ layer(Support.platform, { excludeTestServices: true, timeout: "20 seconds" })("M
         ]
       )
       assert.match(findings[1]!.detail, /^hostile 0, stdio, revision 2025-11-25, \d+ tools$/)
-      assert.match(findings[3]!.detail, /"~\/notes" reaches the program as it stands/)
+      assert.match(findings[3]!.detail, /"~\/notes" reaches the program unchanged/)
       assert.match(findings[7]!.detail, /left out \("remote", "relative", "output"\): their schemas refer to other/)
       assert.match(findings[9]!.detail, /left out \("half", "without a name", "desc"\): they are malformed/)
       assert.isFalse(Support.isAlive(Number(Support.lines(side)[0]!.split(" ")[1])))
