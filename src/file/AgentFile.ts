@@ -1,8 +1,8 @@
 /**
  * Reads agents from YAML or JSON files, and publishes their JSON Schema.
  *
- * A file is a config only: it names skills and protocols, and holds neither code nor secrets. Reading it is bounded
- * whatever it holds, and an invalid value is refused with its path.
+ * A file is a config only: it names skills and protocols, and holds neither code nor secrets. Reading is bounded
+ * whatever the file holds, and an invalid value is rejected with its path.
  *
  * @since 0.1.0
  */
@@ -26,13 +26,13 @@ import { readText } from "./internal/disk.ts"
 
 export { AgentConfigInvalid, ConfigInvalid }
 
-/** More than any agent needs. */
+/** In UTF-16 units and bytes, more than any agent needs. */
 const maxBytes = 256 * 1024
 
 /**
- * The JSON Schema of an agent file, which the package holds as `kernai/agent.schema.json`.
+ * Returns the JSON Schema of an agent file. The package contains it as `kernai/agent.schema.json`.
  *
- * With `# yaml-language-server: $schema=./node_modules/kernai/agent.schema.json` in a file, an editor checks it.
+ * An editor checks a file with the line `# yaml-language-server: $schema=./node_modules/kernai/agent.schema.json`.
  *
  * @category schemas
  * @since 0.1.0
@@ -88,7 +88,7 @@ export const fromConfig = (config: unknown): Result.Result<Agent<unknown>, Agent
   return Result.flatMap(toSchema(schema), (output) =>
     Result.map(
       Agents.fromConfig(config, { output }),
-      // The model is sent the schema as it was written.
+      // The model receives the schema as written in the file.
       (agent): Agent<unknown> => ({ ...agent, outputJsonSchema: () => (isRecord(schema) ? schema : {}) })
     )
   )
@@ -146,7 +146,7 @@ export const loadAll: (
 })
 
 /**
- * Writes an agent as the text of a JSON file. Reading it back gives the same agent.
+ * Encodes an agent as the text of a JSON file. Reading it back gives the same agent.
  *
  * @category encoding
  * @since 0.1.0
@@ -160,7 +160,7 @@ const invalid = (reason: string) => new ConfigInvalid({ path: "", reason })
 
 const unreadable = (reason: string) => invalid(`the agent cannot be read: ${reason}`)
 
-/** Converts the document to JSON. Prototype keys were refused when it was parsed. */
+/** Converts the document to JSON. The parser has rejected prototype keys. */
 const toJson = (value: Yaml.Plain): Json => {
   if (value instanceof Map) return Object.fromEntries(Array.from(value, ([key, item]) => [key, toJson(item)]))
   if (Array.isArray(value)) return value.map(toJson)

@@ -40,7 +40,7 @@ export interface Options {
  * Creates a store in a directory, which is created if necessary. Only the owner of its files can read them.
  *
  * `Limits.mediaBytes` bounds the media of each root run and those of the application. Processes that add media at the
- * same time may exceed it by the media being written.
+ * same time may exceed the limit by the media being written.
  *
  * @category constructors
  * @since 0.1.0
@@ -84,7 +84,7 @@ interface Folder {
   counted: { readonly media: number; readonly bytes: number } | undefined
 }
 
-/** A folder of media, created for the first of them. */
+/** Creates a shelf for a folder of media, which is created with the first medium. */
 const shelf = (files: FileSystem.FileSystem, folder: string): Shelves.Shelf => {
   const place: Folder = { files, folder, counted: undefined }
   const one = Semaphore.makeUnsafe(1)
@@ -106,7 +106,7 @@ const shelf = (files: FileSystem.FileSystem, folder: string): Shelves.Shelf => {
   }
 }
 
-/** Reads a file that is really in this folder. A link in its place is ignored. */
+/** Reads a file that is really in this folder. Ignores a link in its place. */
 const bytesAt = (
   { files, folder }: Folder,
   path: string,
@@ -209,7 +209,7 @@ const add = Effect.fnUntraced(function* (place: Folder, media: StoredMedia, limi
   return media
 })
 
-/** A file of another kind or size than the one written was changed by someone else. */
+/** Reads a file. One of another kind or size than the written file was changed from outside, and fails as corrupt. */
 const readable = <A>(
   read: Effect.Effect<A, Read.Refusal>,
   path: string

@@ -40,7 +40,7 @@ import * as Name from "./internal/fileName.ts"
  * @since 0.1.0
  */
 export interface Options {
-  /** How often followers look for records that other processes appended. Default: half a second. */
+  /** Interval at which followers look for records of other processes. Default: half a second. */
   readonly pollInterval?: Duration.Input | undefined
 }
 
@@ -56,7 +56,7 @@ export const make = (
 ): Effect.Effect<RunStore.RunStoreShape, StoreError, FileSystem.FileSystem> =>
   Effect.map(open(directory, options), ({ store }) => store)
 
-/** The runs of a directory, and the readers that follow their journals in this process. */
+/** The runs of a directory, and the followers of their journals in this process. */
 interface Directory {
   readonly files: FileSystem.FileSystem
   readonly path: string
@@ -109,7 +109,7 @@ const storeOf = (directory: Directory) => {
   return { store, end: followers.end }
 }
 
-/** The path of the files of a run, without their extension. */
+/** Returns the path of the files of a run, without their extension. */
 const fileOf = ({ path }: Directory, runId: string): string => `${path}/${Name.make(runId)}`
 
 /**

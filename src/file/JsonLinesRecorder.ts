@@ -22,13 +22,13 @@ import * as Limits from "../Limits.ts"
 import * as Recorder from "../Recorder.ts"
 
 /**
- * How a recording is written.
+ * Options of a recording.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options extends Recorder.Options {
-  /** Entries kept in memory while the disk is busy. Default: 10,000. */
+  /** Maximum entries kept in memory while the disk is busy. Default: 10,000. */
   readonly limit?: number | undefined
 }
 
@@ -68,7 +68,7 @@ export const layer = (path: string, options?: Options): Layer.Layer<never, Platf
 
 // ---------------------------------------------------------------- helpers
 
-/** Ends a line that a crash cut off, so that it does not spoil the next one. */
+/** Opens a file for appending, and ends a line that a crash cut off. */
 const openAtEnd = Effect.fnUntraced(function* (path: string) {
   const files = yield* FileSystem.FileSystem
   const file = yield* inMadeFolder(files, path, files.open(path, { flag: "a+", mode: 0o600 }), { mode: 0o700 })

@@ -18,19 +18,19 @@ import * as PromptPipeline from "../PromptPipeline.ts"
 export { TemplateError }
 
 /**
- * Limits of a template.
+ * Options of a template.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options {
-  /** Whether a variable without a value fails the turn. Default: false, it is left out. */
+  /** Whether a variable without a value fails the turn. Default: false; the variable is left out. */
   readonly strictVariables?: boolean | undefined
-  /** The largest size of a template in characters. Default: 100,000. */
+  /** Maximum size of a template in characters. Default: 100,000. */
   readonly parseLimit?: number | undefined
-  /** The longest rendering time in milliseconds. Default: 100. */
+  /** Maximum rendering time in milliseconds. Default: 100. */
   readonly renderLimit?: number | undefined
-  /** The largest output and intermediate data, in characters and items. Default: 1,000,000. */
+  /** Maximum output and intermediate data, in characters and items. Default: 1,000,000. */
   readonly memoryLimit?: number | undefined
 }
 

@@ -2,7 +2,7 @@
  * Reads a policy from a YAML file: `deny`, `confirm`, `allow`, `default` and `hide`.
  *
  * A rule is a glob over names, or a mapping of `tool`, `where` and `reason`. Reading is bounded whatever the file
- * holds. Unknown keys and patterns that cannot be matched in linear time are refused with their path, so a misspelt
+ * holds. Unknown keys and patterns that cannot be matched in linear time are rejected with their path, so a misspelt
  * policy never takes effect.
  *
  * @since 0.1.0
@@ -62,7 +62,7 @@ export const load: (path: string) => Effect.Effect<PolicyShape, ConfigInvalid, F
   })
 
 /**
- * Provides the policy of a file. It combines with others, as `Policy.layer` does.
+ * Provides the policy of a file. It combines with others, like those of `Policy.layer`.
  *
  * @category layers
  * @since 0.1.0
@@ -157,7 +157,7 @@ const fallback = (value: Yaml.Plain = "allow"): Decoded<NonNullable<Rules["defau
   })
 }
 
-/** An absent outcome allows; an empty one is a mistake. */
+/** Decodes an outcome. An absent one allows; an empty one is a mistake. */
 const outcome = (path: string, value: Yaml.Plain = "allow"): Decoded<Outcome> =>
   value === "allow" || value === "confirm" || value === "deny"
     ? Result.succeed(value)

@@ -5,8 +5,8 @@
  * that begin with `_` or `.`. Globs select among them and include subfolders; a folder whose name begins with `_` or
  * `.`, and `node_modules`, are left out. A changed file is imported again. An unchanged one is not, even if it was
  * saved again, so its module variables live until it is edited. Modules that a file imports are loaded once by the
- * runtime and stay. The runtime never frees an imported version: each edit costs some KiB until the process ends. A
- * file has `Limits.skillTimeout` to load. The code runs with all rights of the process.
+ * runtime and stay. The runtime never frees an imported version: each edit costs some KiB until the process ends.
+ * Loading a file takes at most `Limits.skillTimeout`. The code runs with all rights of the process.
  *
  * @since 0.1.0
  */
@@ -32,7 +32,7 @@ import type { SkillRegistry } from "../SkillRegistry.ts"
 import * as FileGlob from "./internal/fileGlob.ts"
 
 /**
- * The folder to load, its files, and how long it must be quiet.
+ * Options of the loader.
  *
  * @category models
  * @since 0.1.0
@@ -46,13 +46,13 @@ export interface Options {
    * @since 0.2.0
    */
   readonly files?: ReadonlyArray<string> | undefined
-  /** Default: 100 ms. */
+  /** Time without changes before files are loaded again. Default: 100 ms. */
   readonly debounce?: Duration.Input | undefined
 }
 
 /**
- * Returns the files of a folder, for `SkillFiles.layer`. `globs` chooses among them (default: `*`). A glob that cannot
- * be used fails the load.
+ * Returns the files of a folder, for `SkillFiles.layer`. `globs` selects among them (default: `*`). An invalid glob
+ * fails the load.
  *
  * @category constructors
  * @since 0.1.0
@@ -118,13 +118,13 @@ export const source = (
 
 const invalid = (file: string, reason: string) => new SkillFilesInvalid({ problems: [{ file, reason }] })
 
-/** Emits when a folder changes. If it is removed or moved, it is awaited until it is back. */
+/** Emits when a folder changes. If it is removed or moved, waits until it is back. */
 const follow = (fs: FileSystem.FileSystem, directory: string, recursive: boolean): Stream.Stream<unknown> =>
   Stream.suspend(() => {
     let isLost = false
     const look = Effect.map(fs.stat(directory), identityOf)
     const watched = Effect.map(look, (identity) => {
-      // A watch follows the folder it began with, and reports its end like any other change.
+      // A watcher follows its original folder, and reports its removal like any other change.
       const events = fs.watch(directory, { recursive }).pipe(
         Stream.mapEffect(() =>
           Effect.filterOrFail(
@@ -183,7 +183,8 @@ const isSkillFile = (path: string): boolean =>
   /\.m?[jt]s$/.test(path) && !/\.(?:d|test|spec)\.m?[jt]s$/.test(path) && !/(?:^|\/)(?:[._]|node_modules\/)/.test(path)
 
 /**
- * Runs a module from the text that was read, so a file put in its place since is not run. Gives up after a time limit.
+ * Imports a module from the text that was read, so that a file put in its place later is not run. Fails after a time
+ * limit.
  */
 const importModule = (url: string, text: string) =>
   Effect.flatMap(Limits, (limits) =>
@@ -209,7 +210,7 @@ const serve = (url: string, source: string): Module.ModuleHooks | undefined =>
     load: (asked, context, next) => ({ ...next(asked, context), ...(asked === url ? { source } : {}) })
   })
 
-/** Describes what a module threw, whose own getters may throw. */
+/** Describes a value that a module threw, whose getters may throw, too. */
 const failure = (error: unknown): ImportFailed =>
   Result.getOrElse(
     Result.try(() => new ImportFailed(error instanceof Error ? error.message : String(error))),

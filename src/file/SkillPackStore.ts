@@ -17,7 +17,7 @@ import * as Read from "../internal/base/files.ts"
 import * as SkillPack from "./SkillPack.ts"
 
 /**
- * Where the folders are, and how strictly they are read.
+ * Options of the store.
  *
  * @category models
  * @since 0.1.0
@@ -108,7 +108,7 @@ export const layer = (
     Effect.map(files(options.roots), (found) => SkillPack.make(found, options))
   )
 
-/** The real path of a skill's folder, which must be inside that of the root. */
+/** Returns the real path of a skill's folder, which must be inside that of the root. */
 const placeIn = Effect.fnUntraced(function* (
   fs: FileSystem.FileSystem,
   path: Path.Path,

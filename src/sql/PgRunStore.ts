@@ -1,8 +1,8 @@
 /**
  * Keeps runs in PostgreSQL.
  *
- * Uses the store of `SqlRunStore` on a client of its own, with one connection that listens: followers learn at once of
- * records that any process appended. The package `@effect/sql-pg` is loaded when the layer is built, so other
+ * Uses the store of `SqlRunStore` on a client of its own, with one connection that listens: followers are notified at
+ * once of records appended by any process. The package `@effect/sql-pg` is loaded when the layer is built, so other
  * applications do not need it.
  *
  * @since 0.1.0
@@ -22,17 +22,20 @@ import * as Tables from "./internal/runTables.ts"
 import * as SqlRunStore from "./SqlRunStore.ts"
 
 /**
- * How to reach the database.
+ * Options of the connection and of the store.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options {
-  /** As in `postgres://user:password@host:5432/database`. Without a password, that of the config `PGPASSWORD` is used. */
+  /**
+   * The URL of the database, as in `postgres://user:password@host:5432/database`. A missing password is read from the
+   * config `PGPASSWORD`.
+   */
   readonly url: Redacted.Redacted
-  /** Connections in all, of which one listens: at least 2. Default: 10. */
+  /** Maximum number of connections, at least 2, of which one listens. Default: 10. */
   readonly maxConnections?: number | undefined
-  /** How often to look for records that were not announced. Default: every 5 seconds. */
+  /** Interval for finding records that were not announced. Default: 5 seconds. */
   readonly pollInterval?: SqlRunStore.Options["pollInterval"] | undefined
 }
 
@@ -51,7 +54,7 @@ const make = Effect.fnUntraced(
   function* (options: Options) {
     const client = yield* Postgres.make(options, { listening: 1, usual: 10 })
     const listen = client.listen(Tables.channel)
-    // The first listener is ready before the store is. If one is lost, polling covers the time until the next.
+    // The first listener is ready before the store. If it is lost, polling covers the time until the next one.
     const first = Stream.fromQueue(yield* listen)
     const next = Stream.retry(Stream.unwrap(Effect.map(listen, Stream.fromQueue)), Schedule.spaced("1 second"))
     const changes = first.pipe(

@@ -113,7 +113,7 @@ export const layerSqlite = (
 
 export type {
   /**
-   * How to reach PostgreSQL.
+   * Options of the PostgreSQL connection.
    *
    * @category models
    * @since 0.1.0
@@ -135,7 +135,7 @@ export const layerPg = (
 
 // ---------------------------------------------------------------- helpers
 
-/** The last `n` messages of a conversation, read from its end. */
+/** Returns the last `n` messages of a conversation, read from its end. */
 const last = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, mine: Fragment, n: number) {
   const wanted = n > 0 ? Math.ceil(n) : 0
   const found: Array<ReadonlyArray<Message>> = []

@@ -87,7 +87,7 @@ export const layerSqlite = (file: string | (SqliteClient.Options & Options)): La
 
 export type {
   /**
-   * How to reach PostgreSQL.
+   * Options of the PostgreSQL connection.
    *
    * @category models
    * @since 0.1.0
@@ -135,7 +135,7 @@ const shelf = (sql: SqlClient.SqlClient, key: string): Shelves.Shelf => {
       ([row]) => (row === undefined ? Effect.undefined : read(row))
     )
 
-  // Where a transaction does not lock the whole database, it locks the tree, so that two cannot take the last room.
+  // If a transaction does not lock the whole database, it locks the tree, so that two cannot both take the last space.
   const hold = sql.onDialectOrElse({
     pg: () => Effect.asVoid(sql`SELECT pg_advisory_xact_lock(hashtextextended(${`kernai_media ${key}`}, 0))`),
     orElse: () => Effect.void

@@ -26,7 +26,7 @@ import type * as Postgres from "./internal/postgres.ts"
 import type * as SqliteClient from "./SqliteClient.ts"
 
 /**
- * Which memories to use, and how many are compared by meaning.
+ * Options of a memory.
  *
  * @category models
  * @since 0.1.0
@@ -34,7 +34,7 @@ import type * as SqliteClient from "./SqliteClient.ts"
 export interface Options {
   /** The owner of the memories, such as a user or a project. Default: `default`. */
   readonly space?: string | undefined
-  /** The number of newest vectors that a search compares. Default: 10,000. */
+  /** Maximum number of vectors that a search compares, newest first. Default: 10,000. */
   readonly compared?: number | undefined
 }
 
@@ -84,7 +84,7 @@ export const layerSqlite = (file: string | (SqliteClient.Options & Options)): La
 
 export type {
   /**
-   * How to reach PostgreSQL.
+   * Options of the PostgreSQL connection.
    *
    * @category models
    * @since 0.1.0
@@ -186,7 +186,7 @@ const matching = ({ space, sql }: Table, filter: Memory.Query["filter"]) =>
     })
   ])
 
-/** The newest vectors that pass the filter, best match first. */
+/** Returns the newest vectors that pass the filter, best match first. */
 const alike = Effect.fnUntraced(function* (table: Table, vector: Float32Array, query: Memory.Query, count: number) {
   const { compared, sql } = table
   const found = new Map<number, number>()

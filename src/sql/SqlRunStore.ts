@@ -42,11 +42,11 @@ import * as SqliteClient from "./SqliteClient.ts"
  * @since 0.1.0
  */
 export interface Options {
-  /** How often followers look for records that other processes appended. Default: half a second. */
+  /** Interval at which followers look for records of other processes. Default: half a second. */
   readonly pollInterval?: Duration.Input | undefined
   /**
-   * Runs with new records and runs that are offered, as announced by the database. Neither followers nor workers then
-   * wait for their next look.
+   * Emits runs with new records and offered runs, as announced by the database, so that followers and workers need not
+   * wait for their next poll.
    */
   readonly changes?: Stream.Stream<string> | undefined
 }

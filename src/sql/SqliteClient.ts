@@ -31,7 +31,7 @@ import { type Read, raw, rows, Statements, values } from "./internal/statements.
 import { attempting } from "./internal/unqueued.ts"
 
 /**
- * How a database is opened.
+ * Options of a database.
  *
  * @category models
  * @since 0.1.0
@@ -135,14 +135,14 @@ const makePrivate = (filename: string): void => {
   try {
     closeSync(openSync(filename, "ax", 0o600))
   } catch {
-    // If it exists already, or cannot be created, opening it tells.
+    // If it exists already or cannot be created, opening it shows that.
   }
 }
 
 const pragmas = (synchronous: "full" | "normal"): string => {
   // Overwriting a log needs no new disk blocks. If each commit waits for the disk, a short log is faster.
   const checkpoint = synchronous === "full" ? 200 : 1_000
-  // Reading opens the log.
+  // Reading `user_version` opens the log.
   return `PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous}; PRAGMA wal_autocheckpoint = ${checkpoint}; PRAGMA user_version`
 }
 
@@ -153,7 +153,7 @@ const waiting = (db: DatabaseSync, busyTimeout: Duration.Input): Patiently => {
   const schedule = Schedule.min([Schedule.exponential("1 millis"), Schedule.spaced("25 millis")]).pipe(
     Schedule.upTo({ duration: busyTimeout })
   )
-  // Only outside a transaction has a refused statement certainly done nothing.
+  // Only outside a transaction, a rejected statement has certainly had no effect.
   const isLocked = (error: SqlError) => error.reason._tag === "LockTimeoutError" && !isInTransaction(db)
   // Other processes do not follow the virtual time of a test, so this waits by the real clock.
   const realClock = Clock.Clock.defaultValue()
@@ -176,9 +176,9 @@ const connect = (
       Effect.withFiber<A, SqlError>((fiber) => {
         let operation = "prepare"
         try {
-          // An open transaction may end, because refusing its end would leave it open.
+          // An open transaction may end: rejecting its end would leave it open.
           const gone = isInTransaction(db) ? undefined : missing()
-          if (gone !== undefined) throw new Error(`${gone} is not the file that was opened any more`)
+          if (gone !== undefined) throw new Error(`${gone} is no longer the file that was opened`)
           const statement = prepare(sql)
           operation = "execute"
           statement.setReadBigInts(fiber.getRef(Client.SafeIntegers))

@@ -10,13 +10,13 @@ import { isRecord } from "../../internal/base/json.ts"
 import { AgentConfigInvalid } from "../../KernelError.ts"
 
 /**
- * Creates a schema that decodes what a JSON Schema describes. Patterns are refused, because matching them against the
- * output of a model could take unbounded time.
+ * Creates a schema from a JSON Schema. Rejects patterns, because matching them against the output of a model could take
+ * unbounded time.
  */
 export const toSchema = (schema: unknown): Result.Result<Schema.ConstraintDecoder<unknown>, AgentConfigInvalid> => {
   const made = (patterns: "error" | "ignore") => {
     const document = JsonSchema.fromSchemaDraft2020_12(isRecord(schema) ? schema : {})
-    // Made of JSON Schema alone, so it needs no services.
+    // The schema is built from JSON Schema only, so it needs no services.
     const output = SchemaRepresentation.fromJsonSchemaDocument(document, {
       patterns
     }) as unknown as Schema.ConstraintDecoder<unknown>
@@ -26,7 +26,7 @@ export const toSchema = (schema: unknown): Result.Result<Schema.ConstraintDecode
   return Result.try({
     try: () => made("error"),
     catch: (error) => {
-      // If it can be read without its patterns, they are the reason for the refusal.
+      // If the schema is valid without its patterns, they are the reason for the rejection.
       const hasPattern = Result.isSuccess(Result.try(() => made("ignore")))
       const why = error instanceof Error ? error.message : "it cannot be read"
       return new AgentConfigInvalid({ path: "output_schema", reason: hasPattern ? patterned : why })

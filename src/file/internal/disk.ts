@@ -13,7 +13,7 @@ import { ConfigInvalid, StoreError } from "../../KernelError.ts"
 export const failed =
   (operation: string) =>
   ({ cause, message, reason }: PlatformError): Effect.Effect<never, StoreError> => {
-    // A disk that is full or read-only has no reason of its own there.
+    // A full or read-only disk has no reason of its own in `PlatformError`.
     const detail = reason._tag === "Unknown" && cause instanceof Error ? `${message}: ${cause.message}` : message
     return Effect.fail(new StoreError({ operation, reason: "unavailable", detail }))
   }
@@ -32,10 +32,10 @@ export const readText = Effect.fnUntraced(function* (
   )
 })
 
-/** Whether a file system failed for this reason. */
+/** Returns true for a failure of the file system with this reason. */
 export const isTag = (tag: string) => (error: PlatformError) => error.reason._tag === tag
 
-/** Opens a file of a store. A link in its place would lead out of the store and is refused. */
+/** Opens a file of a store. Rejects a link in its place, which would lead out of the store. */
 export const openOwn = (
   files: FileSystem.FileSystem,
   path: string,
@@ -48,7 +48,7 @@ export const openOwn = (
     () => files.open(path, options)
   )
 
-/** The text of a file of a store, if it exists. */
+/** Returns the text of a file of a store, if it exists. */
 export const readIfThere = (
   files: FileSystem.FileSystem,
   path: string
@@ -61,8 +61,7 @@ export const readIfThere = (
   )
 
 /**
- * A new file is durable only once its directory is synced. Where directories cannot be synced, nothing more can be
- * done.
+ * Syncs the directory of a new file, which makes the file durable. Does nothing if the system cannot sync directories.
  */
 export const syncDirectory = (files: FileSystem.FileSystem, path: string) =>
   files.open(path.slice(0, path.lastIndexOf("/") + 1), { flag: "r" }).pipe(

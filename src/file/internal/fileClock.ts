@@ -1,6 +1,4 @@
-/**
- * The clock of a file system.
- */
+/** The clock of a file system, from the times it gives to files. */
 
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -11,9 +9,9 @@ import * as Option from "effect/Option"
 export type FileClock = Effect.Effect<number>
 
 /**
- * The clock of the file system that holds a directory: the time it gives to a file that is written now. All processes
+ * Creates the clock of the file system that holds a directory: the time of a file that is written now. All processes
  * write the same file, which exists after the first time, so the directory itself does not change. If a file system
- * keeps no times or cannot be written, the clock is that of this process.
+ * keeps no times or cannot be written, uses the clock of this process.
  */
 export const make = (files: FileSystem.FileSystem, directory: string): FileClock => {
   const path = `${directory}/clock`

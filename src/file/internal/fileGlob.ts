@@ -11,11 +11,11 @@ import * as Pattern from "../../internal/pattern/pattern.ts"
 /** The globs of a folder. */
 export interface FileGlobs {
   readonly matches: (path: string) => boolean
-  /** Whether files in subfolders may match. */
+  /** True if files in subfolders may match. */
   readonly isDeep: boolean
 }
 
-/** Compiles globs. Fails with the first glob that cannot be used, and why. */
+/** Compiles globs. Fails with the first invalid glob and the reason. */
 export const compile = (
   globs: ReadonlyArray<string>
 ): Result.Result<FileGlobs, { readonly glob: string; readonly reason: string }> => {
@@ -48,7 +48,7 @@ const partsOf = (glob: string, spend: Pattern.Budget): Result.Result<ReadonlyArr
   )
 }
 
-/** Compares part by part. It keeps the set of positions in the glob, so no glob makes it slow. */
+/** Compares part by part. Tracks the set of positions in the glob, so that no glob is slow. */
 const fits = (parts: ReadonlyArray<Part>, names: ReadonlyArray<string>): boolean => {
   let at = reach(parts, [0])
   for (const name of names) {
@@ -63,7 +63,7 @@ const fits = (parts: ReadonlyArray<Part>, names: ReadonlyArray<string>): boolean
   return at.has(parts.length)
 }
 
-/** Adds the positions behind each `**`, which may match no folder. */
+/** Adds the positions after each `**`, which may match no folder. */
 const reach = (parts: ReadonlyArray<Part>, positions: ReadonlyArray<number>): ReadonlySet<number> => {
   const reached = new Set<number>()
   for (let position of positions) {

@@ -1,9 +1,9 @@
 /**
- * The heads of the runs in a directory, read again where something changed.
+ * Reads the heads of the runs in a directory, and reads them again only after changes.
  *
  * Every append, lease and removal creates or removes files, so an unchanged directory holds the same runs as before: a
  * worker that looks for runs twice a second does not read thousands of heads each time. In a changed directory, heads
- * with an unchanged journal and leases with an unchanged file are still known. Unreadable files are tried at every query.
+ * with an unchanged journal and leases with an unchanged file are reused. Unreadable files are retried at every query.
  */
 
 import * as Clock from "effect/Clock"
@@ -21,14 +21,14 @@ import * as Leases from "./fileLease.ts"
 import * as Log from "./lineLog.ts"
 import * as Name from "./fileName.ts"
 
-/** The heads of a directory. `fold` makes the state of a run from its journal. */
+/** Creates the heads of a directory. `fold` folds the journal of a run to its state. */
 export const make = (
   files: FileSystem.FileSystem,
   directory: string,
   fold: (name: string) => Effect.Effect<RunState | undefined, PlatformError | StoreError>,
   clock: FileClock
 ) => {
-  /** Returns how each run stands now. In most lists no lease can be live. */
+  /** Returns heads with their current leases. In most lists no lease can be live. */
   const current = (heads: ReadonlyArray<KeptHead>): Effect.Effect<ReadonlyArray<RunHead>> =>
     Effect.map(heads.some(({ lease }) => (lease?.expiresAt ?? 0) > 0) ? clock : Effect.succeed(Infinity), (now) =>
       heads.map(({ head, lease }) => underLease(head, lease && { ...lease, isLive: lease.expiresAt > now }))
@@ -39,7 +39,7 @@ export const make = (
   const leftOut = leavingOut()
   let last: Look | undefined
 
-  /** The head of a run, made from its journal if the one on disk is not that of the last record. */
+  /** Returns the head of a run, folded from its journal if the one on disk is not that of the last record. */
   const kept = Effect.fnUntraced(function* (name: string, hasLease: boolean) {
     const path = `${directory}/${name}`
     const before = known.get(name)
@@ -61,7 +61,7 @@ export const make = (
     return { head, lease: hasLease ? yield* leases.of(name) : undefined }
   })
 
-  /** The existing runs. Everything known of removed ones is forgotten. */
+  /** Returns the existing runs, and drops cached data of removed ones. */
   const runs = Effect.gen(function* () {
     const there = new Set(yield* files.readDirectory(directory))
     for (const name of known.keys()) if (!there.has(`${name}.jsonl`)) known.delete(name)
@@ -72,7 +72,7 @@ export const make = (
     })
   })
 
-  /** The heads there are; with a prefix at least those of the runs whose ids begin with it. */
+  /** Returns all heads, or at least those of runs whose ids begin with a prefix. */
   const all = Effect.fnUntraced(function* (prefix = "") {
     const now = yield* Clock.currentTimeMillis
     const at = Option.getOrUndefined((yield* files.stat(directory)).mtime)?.getTime()
@@ -87,13 +87,13 @@ export const make = (
     const heads = [...(before?.heads ?? []), ...found.flatMap((head) => head ?? [])]
     if (prefix !== "") return yield* current(heads)
     const unread = toRead.filter((_, index) => found[index] === undefined)
-    // A directory that changed a moment ago may change again without a new time: some disks count in steps of two
+    // A directory that has just changed may change again without a new time, since some disks have a resolution of two
     // seconds.
     last = at !== undefined && at < now - 2_500 && heads.length <= most ? { at, heads, unread } : undefined
     return yield* current(heads)
   })
 
-  /** The head of a run as it stands now, with or without its lease. */
+  /** Returns the current head of a run, with or without its lease. */
   const of = Effect.fnUntraced(function* (name: string, hasLease: boolean) {
     const found = yield* kept(name, hasLease)
     return found === undefined ? undefined : (yield* current([found]))[0]
@@ -102,7 +102,7 @@ export const make = (
   return { of, all, leftOut }
 }
 
-/** The leases of a directory. Each change of one adds to its file, so an unchanged file is not read again. */
+/** Reads the leases of a directory. Each change is appended to a file, so a file of the same size is not read again. */
 const leasesOf = (files: FileSystem.FileSystem, directory: string) => {
   const known = new Map<string, KnownLease>()
   const of = Effect.fnUntraced(function* (name: string) {
@@ -120,10 +120,7 @@ const leasesOf = (files: FileSystem.FileSystem, directory: string) => {
   return { of, forget }
 }
 
-/**
- * An unreadable run does not hide the others; its reason is logged once. A process that may open no more files reads
- * none.
- */
+/** Leaves out unreadable runs, and logs the reason once. Fails if the process can open no more files. */
 const leavingOut = () => {
   const told = Name.cache(() => ({ why: "" }))
   return (name: string) => (error: StoreError | PlatformError) => {
@@ -142,7 +139,7 @@ interface KeptHead {
   readonly lease: Leases.Kept | undefined
 }
 
-/** How many heads are kept in memory, at some hundred bytes each. */
+/** Maximum number of heads kept in memory, at a few hundred bytes each. */
 const most = 20_000
 
 /** A head, and the journal it belongs to. */
@@ -171,5 +168,5 @@ interface Look {
   readonly unread: ReadonlyArray<Run>
 }
 
-/** Whether a failure with one file affects every file. */
+/** Returns true if a failure with one file affects every file. */
 const isOfAll = ({ cause }: StoreError | PlatformError) => cause instanceof Error && /^E[MN]FILE/.test(cause.message)

@@ -18,13 +18,13 @@ import * as Heads from "./headFile.ts"
 import * as Log from "./lineLog.ts"
 import * as Name from "./fileName.ts"
 
-/** The journals of a directory. Loaded runs are noted in `marks`, for later parts. */
+/** Creates the journals of a directory. Loaded runs are noted in `marks`, for later parts. */
 export const make = (files: FileSystem.FileSystem, directory: string, codec: RunCodec.RunCodec, marks: Parts.Marks) => {
   const logs = Name.cache((name) =>
     Log.make(files, `${directory}/${name}.jsonl`, { field: "revision", format: RunCodec.format, refusesDamage: true })
   )
 
-  /** The records after a position, up to the first unreadable one, and the position after them. */
+  /** Returns the records after a position, up to the first unreadable one, and the position after them. */
   const page = (runId: string, log: Log.Log, after: Log.Place) =>
     Effect.map(log.page(after), ({ lines, place }) => {
       const texts = lines.map(({ text }) => text)
@@ -73,7 +73,7 @@ export const make = (files: FileSystem.FileSystem, directory: string, codec: Run
     return readAfter("", first - 1, texts, codec.decodeRecords).records
   })
 
-  /** The state at the last record of a run, folded from the nearest stored part. */
+  /** Returns the state at the last record of a run, folded from the nearest stored part. */
   const load = Effect.fnUntraced(function* (runId: string) {
     const log = logs(Name.make(runId))
     const path = `${directory}/${Name.make(runId)}`
@@ -87,7 +87,9 @@ export const make = (files: FileSystem.FileSystem, directory: string, codec: Run
     return Option.some(state)
   })
 
-  /** Reads on, a page at each call. An unreadable record fails the call after those before it. */
+  /**
+   * Creates a reader that returns a page at each call. An unreadable record fails the call after the records before it.
+   */
   const reader = (runId: string, fromRevision: number) => {
     const log = logs(Name.make(runId))
     let place = Log.start
@@ -106,9 +108,9 @@ export const make = (files: FileSystem.FileSystem, directory: string, codec: Run
   }
 
   return {
-    /** The log of a run, by the name of its files. */
+    /** Returns the log of a run, by the name of its files. */
     log: logs,
-    /** The state that the records lead to, by the name of the files. None if there is no record. */
+    /** Returns the state of a run, by the name of its files, or undefined without records. */
     fold: (name: string) => fold(name, logs(name), Log.start, undefined),
     between,
     load,

@@ -1,9 +1,9 @@
 /**
  * Leases of runs in files: a log in which each line names the holder from then on.
  *
- * None waits for the disk. A power cut that loses a lease ends its worker, too, and the revision of the run lets one
- * worker append. A run whose offer it loses has no lease then, or the one before: workers take the run once that has
- * expired, or `RunWorker.Options.orphanAfter` its last record, which was synced.
+ * Leases do not wait for the disk. A power cut that loses a lease also ends its worker, and the revision of the run
+ * lets only one worker append. If an offer is lost, workers claim the run once the lease before it has expired, or
+ * `RunWorker.Options.orphanAfter` after its last record, which was synced.
  */
 
 import * as Effect from "effect/Effect"
@@ -19,7 +19,7 @@ import * as Log from "./lineLog.ts"
 /** A lease as stored in its file. */
 export type Kept = Omit<Lease, "isLive">
 
-/** Reads who holds a run. */
+/** Returns the lease of a run, if it has one. */
 export const read = (files: FileSystem.FileSystem, path: string): Effect.Effect<Kept | undefined, PlatformError> =>
   Effect.map(last(logOf(files, path)), ({ lease }) => lease)
 
@@ -44,11 +44,11 @@ export const acquire = Effect.fnUntraced(function* (
   }
 })
 
-/** A renewed lease keeps the start of its first. */
+/** Returns the start of a lease, which a renewal keeps. */
 const sinceOf = (held: Kept | undefined, workerId: string, now: number): number =>
   (held?.workerId === workerId && held.expiresAt > now ? held.since : undefined) ?? now
 
-/** Gives a lease back. */
+/** Releases a lease. */
 export const release = Effect.fnUntraced(function* (
   files: FileSystem.FileSystem,
   path: string,
@@ -73,7 +73,7 @@ const Line = Schema.fromJsonString(
 
 const decode = Schema.decodeUnknownResult(Line)
 
-/** Appends a line. Returns false if another process was faster. A log that a newer version wrote is left alone. */
+/** Appends a line. Returns false if another process was faster. Fails for a log that a newer version wrote. */
 const put = Effect.fnUntraced(function* (log: Log.Log, line: typeof Line.Type) {
   const appended = yield* log.append({ first: line.n, last: line.n, text: JSON.stringify(line) })
   if (appended._tag !== "Newer") return appended._tag === "Appended"
@@ -85,7 +85,7 @@ const logOf = (files: FileSystem.FileSystem, path: string): Log.Log =>
   Log.make(files, `${path}.lease`, { field: "n", format: 0, refusesDamage: false, isQuick: true })
 
 const last = Effect.fnUntraced(function* (log: Log.Log) {
-  // A run that is held for days has thousands of lines, of which only the last counts.
+  // A run with leases for days has thousands of lines, of which only the last counts.
   let place = yield* log.late
   log.skip(place)
   yield* log.end
@@ -94,7 +94,7 @@ const last = Effect.fnUntraced(function* (log: Log.Log) {
     const next = yield* log.page(place)
     const line = next.lines.at(-1)
     if (line !== undefined) {
-      // A line without a lease means that nobody holds the run.
+      // A line without a lease means that the run is free.
       const { lease = null } = Result.getOrElse(decode(line.text), () => ({ lease: null }))
       found = { n: line.last, lease: lease ?? undefined }
     }

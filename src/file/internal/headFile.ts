@@ -1,5 +1,5 @@
 /**
- * The files of a run beside its journal: its head, and its state in parts.
+ * Reads and writes the files of a run besides its journal: its head, and its state in parts.
  *
  * Both can be rebuilt from the journal, so neither is synced, and damaged or unreadable ones count as absent.
  */
@@ -93,7 +93,7 @@ export const readParts = Effect.fnUntraced(function* (
   }
 })
 
-/** Writes a part of a state, with the position in the journal from which a load reads on. */
+/** Writes a part of a state, with the position in the journal from which a load continues. */
 export const writePart = Effect.fnUntraced(function* (
   files: FileSystem.FileSystem,
   path: string,

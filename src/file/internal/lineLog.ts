@@ -47,13 +47,15 @@ export type Appended =
 
 /** A log. */
 export interface Log {
-  /** Returns the next lines after a position, about a MiB of them, and the position after them. None at the end. */
+  /**
+   * Returns the next lines after a position, about 1 MiB of them, and the position after them. Returns none at the end.
+   */
   readonly page: (
     place: Place
   ) => Effect.Effect<{ readonly lines: ReadonlyArray<Line>; readonly place: Place }, PlatformError>
-  /** Returns a position near the end that has a line behind it, or the start of a short file. */
+  /** Returns a position near the end with a line after it, or the start of a short file. */
   readonly late: Effect.Effect<Place, PlatformError>
-  /** Returns the position after the last line, and first appends the line of a process that died. */
+  /** Appends the pending line of a process that died, and returns the position after the last line. */
   readonly end: Effect.Effect<Place, PlatformError>
   /** Appends a line if the number before its first is the last one in the log. */
   readonly append: (line: Line) => Effect.Effect<Appended, PlatformError>
@@ -66,19 +68,19 @@ export interface Log {
 /** The start of a log. */
 export const start: Place = { offset: 0, seq: 0, format: 0, isWhole: true, isDamaged: false }
 
-/** How the lines of a log are numbered. */
+/** Options of a log. */
 export interface Options {
   /** The number in the JSON object of a line. A line that is a list is numbered from its first object. */
   readonly field: string
   /** The newest format that may be appended to. */
   readonly format: number
-  /** Appends nothing after a damaged line. */
+  /** Refuse appends after a damaged line. */
   readonly refusesDamage: boolean
-  /** An append does not wait for the disk. */
+  /** Appends do not wait for the disk. */
   readonly isQuick?: boolean
 }
 
-/** Opens the log at a path. Nothing is read yet. */
+/** Opens the log at a path, without reading it yet. */
 export const make = (files: FileSystem.FileSystem, path: string, options: Options): Log => {
   const log: Opened = { ...options, files, path, known: start, identity: "" }
   return {
@@ -93,7 +95,7 @@ export const make = (files: FileSystem.FileSystem, path: string, options: Option
   }
 }
 
-/** A log, and how far it was read. */
+/** A log, and the position up to which it was read. */
 interface Opened extends Options {
   readonly files: FileSystem.FileSystem
   readonly path: string
@@ -109,7 +111,7 @@ const page = Effect.fnUntraced(function* ({ field, files, path }: Opened, place:
   let { format, isDamaged, seq } = place
   for (const text of decode(bytes.whole)) {
     const found = numbersOf(text, field)
-    // A line that was cut off rarely ends like a whole one.
+    // A line that was cut off rarely ends like a complete one.
     if (found === undefined) isDamaged ||= /[\]}]$/.test(text)
     // A process that woke up late repeated a line.
     if (found === undefined || found.last <= seq) continue
@@ -233,7 +235,7 @@ const decoder = new TextDecoder()
 
 const newline = 10
 
-// Lines of leases have some hundred bytes. No process that wakes up late repeats that many.
+// Lines of leases have a few hundred bytes. No process that wakes up late repeats that many.
 const tailBytes = 64 * 1024
 
 const decode = (bytes: Uint8Array): ReadonlyArray<string> =>
@@ -257,7 +259,7 @@ const numbersOf = (text: string, field: string): Numbers | undefined => {
 const identityOf = ({ birthtime, ino }: FileSystem.File.Info): string =>
   `${Option.getOrUndefined(ino)}/${Option.getOrUndefined(birthtime)?.getTime()}`
 
-/** Returns which file is at a path, and its size, which is 0 if there is none. */
+/** Returns the identity and the size of the file at a path. The size is 0 if there is none. */
 export const look = (
   files: FileSystem.FileSystem,
   path: string
@@ -271,7 +273,9 @@ export const look = (
 export const sizeOf = (files: FileSystem.FileSystem, path: string): Effect.Effect<number, PlatformError> =>
   Effect.map(look(files, path), ({ size }) => size)
 
-/** Reads whole lines from an offset: about a MiB, or one longer line. Also returns the bytes of an incomplete line. */
+/**
+ * Reads complete lines from an offset: about 1 MiB, or one longer line. Also returns the bytes of an incomplete line.
+ */
 const readWhole = Effect.fnUntraced(function* (files: FileSystem.FileSystem, path: string, offset: number) {
   const none = { whole: new Uint8Array(0), rest: 0 }
   const size = (yield* sizeOf(files, path)) - offset

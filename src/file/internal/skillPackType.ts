@@ -20,7 +20,7 @@ export interface SkillPack {
   readonly license?: string
   readonly compatibility?: string
   readonly metadata: ReadonlyMap<string, string>
-  /** Tools the pack asks for. It grants nothing. */
+  /** Tools the pack asks for. The list grants nothing. */
   readonly allowedTools: ReadonlyArray<string>
   /** `<root>/<folder>`, for display. */
   readonly location: string
@@ -87,7 +87,7 @@ export interface SkillPackStoreShape {
  * are checked by the store.
  */
 export interface Files {
-  /** If two packs have one name, that of the first root counts. */
+  /** If two packs have the same name, the one in the first root wins. */
   readonly roots: ReadonlyArray<string>
   /** Returns the names of the folders in a root. Fails with the reason. */
   readonly folders: (root: string) => Effect.Effect<ReadonlyArray<string>, string>

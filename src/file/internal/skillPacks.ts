@@ -33,7 +33,7 @@ import * as FrontMatter from "./frontMatter.ts"
 
 const tops = ["scripts", "references", "assets"] as const
 
-/** How many files of each folder of a pack are listed. */
+/** Maximum number of files listed for each folder of a pack. */
 const maxIndexed = 1_000
 
 /** Creates a store over a source of files. */
@@ -146,7 +146,7 @@ const readManifest = Effect.fnUntraced(function* (files: Files, folder: Folder, 
     const found = yield* files.read(folder, name, bytes)
     if (Option.isNone(found)) continue
     const isWhole = found.value.size <= found.value.bytes.byteLength
-    // In streaming mode the decoder keeps back the first bytes of a character that was cut.
+    // In streaming mode the decoder holds back the first bytes of a character that was cut.
     return { text: new TextDecoder().decode(found.value.bytes, { stream: !isWhole }), isWhole }
   }
   return undefined
@@ -250,7 +250,7 @@ const approved = (name: string, listing: Listing): Effect.Effect<Listing, SkillP
 
 // ---------------------------------------------------------------- files
 
-/** Returns why a path is refused. */
+/** Returns the reason why a path is rejected. */
 const refusal = (path: string): string | undefined => {
   const segments = path.split("/", 9)
   const [top] = segments

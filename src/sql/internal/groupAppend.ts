@@ -1,10 +1,10 @@
 /**
  * Appends rows to the journals of a PostgreSQL database, the rows of many runs in one statement.
  *
- * A commit waits for the disk, and takes as long for one row as for hundreds. So rows gather while a statement is under
- * way, and the next statement writes all of them. A row that is offered alone is written at once.
+ * A commit waits for the disk, and takes as long for one row as for hundreds. So rows are collected while a statement
+ * is running, and the next statement writes all of them. A single row is written at once.
  *
- * Rows that are written together share no fate: where the database refuses one, the others are written without it.
+ * Rows in one statement do not depend on each other: if the database rejects one, the others are written without it.
  */
 
 import type * as Cause from "effect/Cause"
@@ -32,23 +32,23 @@ interface Offer {
   readonly stored: Deferred.Deferred<boolean, SqlError>
 }
 
-/** Rows that are written together, by the keys of their runs. No two of them are of one run. */
+/** Rows that are written together, by the keys of their runs, at most one for each run. */
 interface Group {
   readonly offers: Map<string, Offer>
   size: number
-  /** The callers that wait. */
+  /** The number of waiting callers. */
   callers: number
-  /** Done when no caller waits any more. */
+  /** Completed when no caller is waiting any more. */
   readonly left: Deferred.Deferred<void>
-  /** Writes the group, once it was taken. */
+  /** The fiber that writes the group, once it has been taken. */
   fiber?: Fiber.Fiber<unknown, unknown>
 }
 
 /**
- * Appends while a scope is open. Rows that were offered before it closes are still written, within a second. The callers
- * of the others fail.
+ * Appends while a scope is open. Rows offered before it closes are still written, within a second. Callers of other
+ * rows fail.
  *
- * An append in a transaction of the host is a part of that transaction.
+ * An append in a transaction of the host is part of that transaction.
  */
 export const make = Effect.fnUntraced(function* (sql: SqlClient): Effect.fn.Return<AppendRow, never, Scope.Scope> {
   const groups = yield* Queue.unbounded<Group, Cause.Done>()
@@ -95,7 +95,7 @@ const emptyGroup = (): Group => ({ offers: new Map(), size: 0, callers: 0, left:
 const hasRoom = ({ offers, size }: Group, { body, id }: Tables.Row): boolean =>
   offers.size === 0 || (offers.size < mostRows && size + body.length <= mostChars && !offers.has(id))
 
-/** Adds a row to a group that gathers, and waits for its answer. */
+/** Adds a row to the open group, and waits for its result. */
 const joined = (group: Group, row: Tables.Row): Effect.Effect<boolean, SqlError> => {
   const stored = Deferred.makeUnsafe<boolean, SqlError>()
   group.offers.set(row.id, { row, stored })
@@ -107,7 +107,7 @@ const joined = (group: Group, row: Tables.Row): Effect.Effect<boolean, SqlError>
   })
 }
 
-/** Withdraws a row that was not taken. Otherwise stops its statement once nobody waits for any row of it. */
+/** Withdraws a row that has not been taken. Otherwise stops its statement once no caller waits for any of its rows. */
 const withdrawn = ({ callers, fiber, left, offers }: Group, { id }: Tables.Row): Effect.Effect<void> => {
   if (fiber === undefined) return Effect.sync(() => offers.delete(id))
   return callers > 0 ? Effect.void : Effect.andThen(Deferred.succeed(left, undefined), Fiber.interrupt(fiber))
@@ -115,7 +115,7 @@ const withdrawn = ({ callers, fiber, left, offers }: Group, { id }: Tables.Row):
 
 // ---------------------------------------------------------------- statements
 
-/** Writes a group, and answers all of its callers. */
+/** Writes a group, and completes all of its callers. */
 const answered = (sql: SqlClient, { offers }: Group): Effect.Effect<void> => {
   const all = [...offers.values()]
   const written =
@@ -123,15 +123,15 @@ const answered = (sql: SqlClient, { offers }: Group): Effect.Effect<void> => {
       ? Effect.forEach(all, (offer) => alone(sql, offer))
       : Effect.flatMap(
           together(sql, all),
-          // Only these wait, each by itself.
+          // Only these rows wait, each in a statement of its own.
           Effect.forEach((offer) => alone(sql, offer), { concurrency: "unbounded" })
         )
   return Effect.asVoid(Effect.ensuring(written, failed(all, closed)))
 }
 
 /**
- * Writes rows in one statement. Where the database refuses it, each half is written by itself, down to the row that is to
- * blame. Returns the rows that would have to wait for a lock.
+ * Writes rows in one statement. If the database rejects it, writes each half by itself, down to the rejected row.
+ * Returns the rows that would have to wait for a lock.
  */
 const together = (sql: SqlClient, offers: ReadonlyArray<Offer>): Effect.Effect<ReadonlyArray<Offer>> =>
   Effect.matchEffect(statement(sql, offers, true), {
@@ -153,7 +153,7 @@ const together = (sql: SqlClient, offers: ReadonlyArray<Offer>): Effect.Effect<R
     }
   })
 
-/** Writes a row without neighbours. */
+/** Writes a row in a statement of its own. */
 const alone = (sql: SqlClient, offer: Offer): Effect.Effect<void> =>
   Effect.matchEffect(statement(sql, [offer], false), {
     onSuccess: (keys) => answer(offer, keys),
@@ -166,11 +166,14 @@ const answer = ({ row, stored }: Offer, keys: ReadonlySet<string>): Effect.Effec
 const failed = (offers: Iterable<Offer>, error: SqlError): Effect.Effect<void> =>
   Effect.forEach(offers, ({ stored }) => Deferred.fail(stored, error), { discard: true })
 
-/** Writes a row in the transaction of the host, which can go on if that fails. */
+/** Writes a row in the transaction of the host, which can continue if that fails. */
 const within = (sql: SqlClient, row: Tables.Row): Effect.Effect<boolean, SqlError> =>
   orLost(sql.withTransaction(Effect.map(statement(sql, [{ row }], false), (keys) => keys.has(row.id))))
 
-/** Returns the keys of the rows that were stored. Fails soon where it would have to wait for a lock, if it is hasty. */
+/**
+ * Writes rows and returns the keys of those that were stored. With `isHasty`, fails soon if it would have to wait for a
+ * lock.
+ */
 const statement = (
   sql: SqlClient,
   offers: ReadonlyArray<Pick<Offer, "row">>,
@@ -188,7 +191,9 @@ const statement = (
     (rows) => new Set(rows.map(({ id }) => id))
   )
 
-/** Whether rows may be stored though their statement failed. Their callers ask before they repeat anything. */
+/**
+ * Returns true if rows may be stored although their statement failed. Their callers check before they repeat an append.
+ */
 const isUnknown = ({ reason: { _tag } }: SqlError): boolean =>
   _tag === "ConnectionError" || _tag === "StatementTimeoutError" || _tag === "AuthenticationError"
 
@@ -200,9 +205,9 @@ const closed = new SqlError({
   })
 })
 
-/** The most rows of a statement, and characters of their bodies. */
+/** Maximum rows of a statement, and maximum UTF-16 units of their bodies. */
 const mostRows = 256
 const mostChars = 4 * 1024 * 1024
 
-/** Milliseconds that a hasty statement waits for a lock, and the next group for the one before it. */
+/** Milliseconds that a hasty statement waits for a lock, and that a group waits for the group before it. */
 const patience = 100

@@ -1,6 +1,4 @@
-/**
- * The tables of a memory, and what differs between databases.
- */
+/** The tables of a memory, and the statements that differ between databases. */
 
 import type * as Effect from "effect/Effect"
 import type { SqlClient } from "effect/sql/SqlClient"
@@ -14,18 +12,18 @@ export interface Row {
   readonly body: string
 }
 
-/** A memory that contains some of the words; more is better. */
+/** A memory that contains some of the words. A higher `fit` is better. */
 export interface Ranked {
   readonly id: number
   readonly fit: number
 }
 
-/** What differs between databases. */
+/** The statements that differ between databases. */
 export interface Dialect {
   readonly tables: ReadonlyArray<string>
   readonly index: (id: number, words: ReadonlyArray<string>) => Effect.Effect<unknown, SqlError>
   readonly unindex: (id: number) => Effect.Effect<unknown, SqlError>
-  /** The best by words; among equals the oldest first. */
+  /** Returns the best matches by words, the oldest first among equals. */
   readonly search: (
     words: ReadonlyArray<string>,
     where: Fragment,
@@ -69,7 +67,7 @@ export const sqlite = (sql: SqlClient): Dialect => ({
     ORDER BY fit DESC, m.id LIMIT ${limit}`
 })
 
-/** PostgreSQL, with a column of lexemes. Words are passed as they are, so its own parser never sees them. */
+/** PostgreSQL, with a column of lexemes. Words are passed as lexemes, so its own parser never sees them. */
 export const postgres = (sql: SqlClient): Dialect => ({
   tables: [
     memories("INTEGER GENERATED ALWAYS AS IDENTITY PRIMARY KEY", 'TEXT COLLATE "C"', "BYTEA"),

@@ -10,8 +10,8 @@ import { StoreError } from "../../KernelError.ts"
 import { failed, orLost } from "./sqlFault.ts"
 
 /**
- * Runs the statements of each migration that has not run, and notes it in a table. Tables with more migrations than
- * these belong to a newer version and are not opened.
+ * Runs the statements of each migration that has not run yet, and records it in a table. Fails for tables with more
+ * migrations than these, which belong to a newer version.
  */
 export const migrate = (
   sql: SqlClient.SqlClient,

@@ -1,6 +1,4 @@
-/**
- * Stores with a database client of their own.
- */
+/** Creates stores with a database client of their own. */
 
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -13,10 +11,9 @@ import * as SqliteClient from "../SqliteClient.ts"
 import { failed } from "./sqlFault.ts"
 import * as Postgres from "./postgres.ts"
 
-/** Makes a store on the database in context. */
 type Making<S> = Effect.Effect<S, StoreError, SqlClient.SqlClient | Scope.Scope>
 
-/** In a SQLite file, which other stores may share. */
+/** Creates a store in a SQLite file, which other stores may share. */
 export const onSqlite = <I, S>(
   service: Context.Key<I, S>,
   file: string | SqliteClient.Options,
@@ -26,7 +23,7 @@ export const onSqlite = <I, S>(
   return on(service, Effect.catchTag(client, "SqlError", failed("open")), making)
 }
 
-/** In a PostgreSQL database, which other stores may share. */
+/** Creates a store in a PostgreSQL database, which other stores may share. */
 export const onPg = <I, S>(
   service: Context.Key<I, S>,
   options: Postgres.Options,

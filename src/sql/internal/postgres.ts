@@ -1,8 +1,10 @@
 /**
- * A PostgreSQL client. It loads the package `@effect/sql-pg` when it is created, so nobody else needs the package.
+ * A PostgreSQL client. It loads the package `@effect/sql-pg` when it is created, so programs without PostgreSQL do not
+ * need the package.
  *
  * A connection that is cut off silently stays open: statements on it never end, and it cannot be returned to the pool.
- * So each statement has a time limit. It then fails like one whose connection is lost, and the connection is closed.
+ * So each statement has a time limit, after which it fails as if its connection were lost, and the connection is
+ * closed.
  */
 
 import * as Config from "effect/Config"
@@ -23,11 +25,14 @@ import { StoreError } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import { wordsOf } from "./sqlFault.ts"
 
-/** How to reach the database. */
+/** Options of the connection. */
 export interface Options {
-  /** As in `postgres://user:password@host:5432/database`. Without a password, that of the config `PGPASSWORD` is used. */
+  /**
+   * The URL of the database, as in `postgres://user:password@host:5432/database`. A missing password is read from the
+   * config `PGPASSWORD`.
+   */
   readonly url: Redacted.Redacted
-  /** The number of connections, at least 1. Default: 2. */
+  /** Maximum number of connections, at least 1. Default: 2. */
   readonly maxConnections?: number | undefined
 }
 
@@ -40,7 +45,7 @@ export interface Client extends SqlClient.SqlClient {
   readonly listen: Listen
 }
 
-/** Opens the given number of connections, or the default, of which this many only listen. */
+/** Creates a client of `maxConnections` connections, or `usual` ones by default. `listening` of them only listen. */
 export const make = Effect.fnUntraced(
   function* (
     options: Options,
@@ -61,7 +66,7 @@ export const make = Effect.fnUntraced(
       url: yield* withPassword(options.url),
       applicationName: "kernai",
       maxMessageSize: LONGEST,
-      // A connection that only listens sends nothing, and would never notice that its server is gone.
+      // A listening connection sends nothing, and would otherwise never notice that its server is gone.
       keepAlive: "30 seconds"
     } as const
     const most = (options.maxConnections ?? connections.usual) - connections.listening
@@ -84,7 +89,7 @@ export const make = Effect.fnUntraced(
       releaseSavepoint: (name) => `RELEASE SAVEPOINT ${name}`
     })
     const listen: Listen = Effect.fnUntraced(function* (channel) {
-      // What was opened first is closed last: a connection that is closed need not stop listening.
+      // Forked first so that it closes last: a closed connection need not stop listening.
       const scope = yield* Scope.fork(yield* Scope.Scope)
       const session = yield* PgConnection.make(way)
       return yield* within(limit, Effect.void)(Scope.provide(session.listen(channel), scope))
@@ -104,7 +109,7 @@ export const withPassword = Effect.fnUntraced(function* (url: Redacted.Redacted)
   return Redacted.make(whole.href)
 })
 
-/** The database cannot be used. */
+/** Creates the error of a database that cannot be used. */
 export const unavailable = (detail: string): StoreError =>
   new StoreError({ operation: "open", reason: "unavailable", detail })
 
@@ -130,13 +135,13 @@ interface Session {
 
 type Soon = <A>(asked: Effect.Effect<A, SqlError>) => Effect.Effect<A, SqlError>
 
-/** Limits the wait for an answer wherever one is requested, because a transaction begins and ends uninterruptibly. */
+/** Limits the wait for every response, because a transaction begins and ends uninterruptibly. */
 const within =
   (limit: number, leave: Effect.Effect<void>): Soon =>
   (asked) =>
     Effect.uninterruptibleMask((restore) =>
       begin(asked, (fiber) => {
-        // The connection stays reserved until its fate is known.
+        // The connection stays reserved until it is closed or returned.
         const stop = Fiber.interrupt(fiber)
         const late = Effect.suspend(() => failed(StatementTimeoutError, `it took longer than ${limit} ms`, "execute"))
         const timed = Effect.timeoutOrElse(Fiber.join(fiber), {
@@ -160,12 +165,12 @@ const connectionOf = (session: Session, soon: Soon): Connection => {
     executeRaw: (sql, params) => soon(session.query(sql, params)),
     executeValues: (sql, params) => soon(session.queryValues(sql, params)),
     executeValuesUnprepared: (sql, params) => soon(session.queryValues(sql, params, false)),
-    // Nothing is transformed here.
+    // Results are not transformed here.
     executeStream: (sql, params) => session.stream(sql, params)
   }
 }
 
-/** PostgreSQL answers `ROLLBACK` to the `COMMIT` of a transaction in which a statement failed. */
+/** Commits a transaction. PostgreSQL responds with `ROLLBACK` if one of its statements failed. */
 const commit = (connection: Connection): Effect.Effect<void, SqlError> =>
   Effect.flatMap(connection.executeRaw("COMMIT", []), (result) =>
     typeof result === "object" && result !== null && "command" in result && result.command === "ROLLBACK"

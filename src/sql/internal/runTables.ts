@@ -13,18 +13,18 @@ import type * as SqlClient from "effect/sql/SqlClient"
 import type { StoreError } from "../../KernelError.ts"
 import { migrate } from "./migrate.ts"
 
-/** Brings the tables up to date. */
+/** Creates or migrates the tables. */
 export const prepare = (sql: SqlClient.SqlClient): Effect.Effect<void, StoreError> =>
   migrate(sql, "kernai_migrations", {
     "0001_runs": sql.onDialectOrElse({ pg: () => postgres, orElse: () => sqlite }),
-    // Earlier, a row held one record.
+    // In the first version, a row held one record.
     "0002_appends": ["ALTER TABLE kernai_journal ADD COLUMN records INTEGER NOT NULL DEFAULT 1"],
     "0003_since": [
       `ALTER TABLE kernai_runs ADD COLUMN since ${sql.onDialectOrElse({ pg: () => "DOUBLE PRECISION", orElse: () => "INTEGER" })}`
     ]
   })
 
-/** The records of one append as a row, and the head that they lead to. */
+/** The records of one append as a row, and the resulting head. */
 export interface Row {
   /** The key of the run. */
   readonly id: string
@@ -35,9 +35,9 @@ export interface Row {
   readonly detail: string
   readonly at: number
   readonly status: string
-  /** The head of a new run, as far as it never changes. */
+  /** The fields of a new run that never change. */
   readonly origin?: Origin
-  /** The texts by which the run is found, where they change. */
+  /** The texts for searching the run, if they change. */
   readonly words?: string
 }
 
@@ -71,7 +71,7 @@ VALUES (
   ?, ?, ?
 )`
 
-/** The parameters of `appendSqlite`. */
+/** Returns the parameters of `appendSqlite`. */
 export const paramsOfSqlite = (row: Row, format: number) => {
   const { at, body, detail, first, id, records, status, turns } = row
   return [id, first, records, body, id, format, status, first, first, first, turns, detail, at]
@@ -80,11 +80,11 @@ export const paramsOfSqlite = (row: Row, format: number) => {
 /**
  * Appends any number of rows for PostgreSQL, each of another run, and returns the keys of the runs that it changed.
  *
- * A row is left out where the run has another end or a newer format, does not exist, or exists though the row is its
- * first. The head of a run, its status and its texts change with the row: all of them are one statement, so they are
- * stored together or not at all. Parts of a statement do not see what others write: the number of a new run comes from
- * the part that stores it. Rows are stored in the order of their keys, so two processes do not wait for each other in a
- * circle. The parameters are those of `paramsOfPostgres`.
+ * A row is omitted if the run has another end or a newer format, does not exist, or exists although the row is its
+ * first. The head of a run, its status and its texts change in the same statement, so they are stored together or not
+ * at all. Parts of a statement do not see each other's writes, so the number of a new run comes from the part that
+ * stores it. Rows are stored in the order of their keys, so two processes cannot deadlock. The parameters are those of
+ * `paramsOfPostgres`.
  */
 export const appendPostgres = `
 WITH given AS MATERIALIZED (
@@ -127,14 +127,17 @@ WITH given AS MATERIALIZED (
 )
 SELECT id FROM appended`
 
-/** The parameters of `appendPostgres`, and the longest wait for a lock, where it differs from that of the database. */
+/**
+ * Returns the parameters of `appendPostgres`. `lockTimeout` is the longest wait for a lock, or null for that of the
+ * database.
+ */
 export const paramsOfPostgres = (rows: ReadonlyArray<Row>, format: number, lockTimeout: string | null) => [
   JSON.stringify(rows.map(flat)),
   format,
   lockTimeout
 ]
 
-/** A row as one object. What it does not have is null in the database. */
+/** Returns a row as one object. Missing fields become null in the database. */
 const flat = ({ origin, ...row }: Row) => ({ ...row, ...origin })
 
 /** The channel on which PostgreSQL announces the key of a run that has new records. */

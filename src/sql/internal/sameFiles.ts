@@ -1,28 +1,23 @@
-/**
- * Checks that a database is still in the files it was opened in.
- */
+/** Checks that the files of an open database have not been removed or replaced. */
 
 import { statSync } from "node:fs"
 import { resolve } from "node:path"
 
-/**
- * Returns the file of a database that is not the original one, if any. Whatever is written to a file that was removed
- * or replaced is lost.
- */
+/** Returns the first file of a database that was removed or replaced, if any. Writes to such a file are lost. */
 export const watch = (filename: string): (() => string | undefined) => {
-  // SQLite keeps the files, wherever this process changes its directory to.
+  // SQLite keeps the files even if this process changes its directory.
   const path = resolve(filename)
-  // Commits are in the second file until they are copied, and the third shows other writers.
+  // Commits are in the second file until they are copied, and the third coordinates writers.
   const opened = [path, `${path}-wal`, `${path}-shm`].flatMap((file) => {
     const identity = identityOf(file)
     return identity === undefined ? [] : [{ file, identity }]
   })
   let gone: string | undefined
-  // Whoever replaces a file does not live in a test's virtual time.
+  // Uses the real clock, since files are replaced outside a test's virtual time.
   let looked = performance.now()
   return () => {
     const now = performance.now()
-    // It costs as much as a statement that changes a row.
+    // The check costs as much as a statement that changes a row.
     if (now - looked > LOOK_EVERY) {
       looked = now
       gone = opened.find(({ file, identity }) => identityOf(file) !== identity)?.file

@@ -26,7 +26,7 @@ import { facts } from "./sqlHeads.ts"
 import { appendAtOnce } from "./sqliteAppend.ts"
 import type { Journal } from "./sqlJournal.ts"
 
-/** A database, and what this process knows of its runs. */
+/** A database, with the cached state of its runs. */
 export interface Database {
   readonly sql: SqlClient
   readonly journal: Journal
@@ -41,7 +41,7 @@ export interface Database {
   readonly attempt: SqliteClient["attempt"] | undefined
 }
 
-/** Appends records, as `RunStore.append` promises. */
+/** Appends records (see `RunStore.append`). */
 export const append = (
   database: Database,
   records: Arr.NonEmptyReadonlyArray<RunRecord>,
@@ -103,11 +103,9 @@ const unlessStored = Effect.fnUntraced(function* (
   return yield* new ConcurrentAppendError({ runId, expectedSeq: first - 1, actualSeq: found?.revision ?? 0 })
 })
 
-// ---------------------------------------------------------------- afterwards
+// ---------------------------------------------------------------- after an append
 
-/**
- * Wakes followers once the append is committed, and writes a part of the state if one is due. Usually it does nothing.
- */
+/** Wakes followers once the append is committed, and writes a part of the state if one is due. Usually does nothing. */
 const afterwards = (
   database: Database,
   records: ReadonlyArray<RunRecord>,

@@ -8,7 +8,7 @@ import { errorCode } from "../../internal/base/failedCall.ts"
 import { StoreError } from "../../KernelError.ts"
 import * as RunCodec from "../../RunCodec.ts"
 
-/** The failure of an operation. */
+/** Creates the failure of an operation. */
 export const failed =
   (operation: string) =>
   (error: SqlError): Effect.Effect<never, StoreError> => {
@@ -17,20 +17,20 @@ export const failed =
     return Effect.fail(new StoreError({ operation, reason, detail: wordsOf(error) }))
   }
 
-/** What went wrong, and why. A driver may say only what it was doing. */
+/** Returns the message of an error and of its cause, since a driver's own message may name only the operation. */
 export const wordsOf = ({ message, reason: { cause } }: SqlError): string => {
   const why = (cause instanceof Error && cause.message) || errorCode(cause)
   return why === undefined || message.includes(why) ? message : `${message}: ${why}`
 }
 
 /**
- * A transaction that lost its connection cannot be rolled back either. effect/sql reports that as a defect, but it is a
- * failure.
+ * Turns the defect of a transaction that lost its connection into a failure: effect/sql dies because the rollback
+ * fails, too.
  */
 export const orLost = <A, E, R>(transaction: Effect.Effect<A, E, R>): Effect.Effect<A, E | SqlError, R> =>
   Effect.catchDefect(transaction, (defect) => (isSqlError(defect) ? Effect.fail(defect) : Effect.die(defect)))
 
-/** The error for a stored value that is not what was written. */
+/** Fails for a stored value that differs from what was written. */
 export const corrupt = (detail: string): Effect.Effect<never, StoreError> =>
   Effect.fail(new StoreError({ operation: "read", reason: "corrupt", detail }))
 

@@ -1,6 +1,4 @@
-/**
- * Heads and leases in the table of runs.
- */
+/** Reads and writes heads and leases in the table of runs. */
 
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
@@ -30,11 +28,11 @@ export interface Heads {
     claim: Claim
   ) => Effect.Effect<void, RunBusy | RunNotFound | ConcurrentAppendError | StoreError | SqlError>
   readonly release: (runId: string, workerId: string) => Effect.Effect<void, SqlError>
-  /** Returns the keys of those runs that are cancelled. */
+  /** Returns the keys of the runs among these that are cancelled. */
   readonly cancelled: (keys: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<string>, SqlError>
 }
 
-/** Reads with a client that transforms nothing. */
+/** Creates the heads on a client without transformations. */
 export const make = (sql: SqlClient): Heads => ({
   head: sql.onDialectOrElse({ pg: () => readTogether(sql), orElse: () => (runId: string) => head(sql, runId) }),
   list: (filter) => list(sql, filter),
@@ -46,7 +44,7 @@ export const make = (sql: SqlClient): Heads => ({
   cancelled: (keys) => cancelled(sql, keys)
 })
 
-/** The time of the database, in milliseconds since the epoch. */
+/** Returns SQL for the time of the database, in milliseconds since the epoch. */
 const nowOf = (sql: SqlClient): string =>
   sql.onDialectOrElse({
     pg: () => "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS DOUBLE PRECISION)",
@@ -63,7 +61,7 @@ const cancelled = (sql: SqlClient, keys: ReadonlyArray<string>): Effect.Effect<R
     (pages) => pages.flat().map(({ id }) => id)
   )
 
-/** The rows that are read. Where they are sorted, the journals of those on the page alone are looked up. */
+/** Returns the rows to read. For sorted rows, only the journals of the rows on the page are looked up. */
 const from = (sql: SqlClient, { order, prefix = "", updatedBefore }: RunFilter, selected: Fragment): Fragment =>
   prefix === "" || updatedBefore !== undefined
     ? sql`${sql.literal(joined)} ${selected}`
@@ -71,7 +69,7 @@ const from = (sql: SqlClient, { order, prefix = "", updatedBefore }: RunFilter, 
         JOIN kernai_journal AS j ON j.entry = ${sql.literal(Tables.lastEntry)}
         ORDER BY created_at ${sql.literal(order === "oldest" ? "ASC" : "DESC")}, id`
 
-/** A head is the row of a run with the last row of its journal. */
+/** Returns the columns of a head: the row of a run with the last row of its journal. */
 const columnsOf = (sql: SqlClient): string => `facts, worker, expires_at, since, turns, detail, at,
   CASE WHEN expires_at > ${nowOf(sql)} THEN 1 ELSE 0 END AS live,
   CAST(entry + records - 1 - (CAST(r.run AS BIGINT) << 32) AS INTEGER) AS revision`
@@ -90,7 +88,7 @@ const head = Effect.fnUntraced(function* (
 class HeadOf extends Request.Class<{ readonly runId: string }, Option.Option<RunHead>, StoreError | SqlError> {}
 
 /**
- * Reads the heads that fibers ask for at the same time in one query: each call of a `write` skill asks for one. In a
+ * Reads heads that fibers request at the same time in one query, since each call of a `write` skill requests one. In a
  * transaction of the host a head is read by itself.
  */
 const readTogether = (sql: SqlClient): Heads["head"] => {
@@ -124,7 +122,7 @@ const list = Effect.fnUntraced(function* (sql: SqlClient, filter: RunFilter = {}
   const columns = sql.literal(columnsOf(sql))
   const isOldest = filter.order === "oldest"
   const { prefix = "" } = filter
-  // A sum keeps the database from reading all runs in this order, where the ids select few of them.
+  // The sum keeps the database from scanning all runs in this order if the ids select few of them.
   const created = sql.literal(prefix === "" ? "created_at" : "created_at + 0")
   const heads: Array<RunHead> = []
   const most = atMost(filter)
@@ -136,7 +134,7 @@ const list = Effect.fnUntraced(function* (sql: SqlClient, filter: RunFilter = {}
       ORDER BY ${created} ${sql.literal(isOldest ? "ASC" : "DESC")}, id LIMIT ${wanted}`
     const rows = yield* sql<Place>`SELECT created_at, id, ${columns} FROM ${from(sql, filter, selected)}`
     for (const row of rows) {
-      // An unreadable head hides no other, and does not count toward a page.
+      // An unreadable head does not hide others, and does not count toward a page.
       const head = yield* Effect.catch(toHead(row), (error) =>
         Effect.as(Effect.logWarning("a run is left out", error), undefined)
       )
@@ -183,7 +181,7 @@ const hasWord = (sql: SqlClient, words: ReadonlyArray<RunStatus["type"]>): Fragm
     else statuses.push(journalStatus(word))
   }
   const conditions: Array<Fragment> = []
-  // One status is read in the order of its index.
+  // A single status is read in the order of its index.
   if (open.length > 0) conditions.push(sql`(r.status = 'running' AND ${sql.or(open)})`)
   if (statuses.length > 0) conditions.push(sql.in("r.status", statuses))
   return conditions.length === 0 ? sql`1 = 0` : sql.or(conditions)
@@ -225,9 +223,9 @@ const acquire = Effect.fnUntraced(function* (
 })
 
 /**
- * Always true. The statement does not wait for the disk: of a lease that a crash of the database loses, its worker learns
- * at its next renewal, and the revision of the run lets one worker append. Of an offer that is lost the run stays, as if
- * the process that offered it had died before it did: it is taken up as any run that was left, only later.
+ * Returns a condition that is always true and makes its statement not wait for the disk. If a crash of the database
+ * loses a lease, its worker notices at the next renewal, and the revision of the run lets only one worker append. If it
+ * loses an offer, the run is claimed like any abandoned run, only later.
  */
 const soon = (sql: SqlClient): Fragment =>
   sql.onDialectOrElse({
@@ -235,7 +233,10 @@ const soon = (sql: SqlClient): Fragment =>
     orElse: () => sql`1 = 1`
   })
 
-/** Whether a run is unchanged since a worker saw it. An append that changes the status locks the row of its run. */
+/**
+ * Returns a condition that a run is unchanged since a worker saw it. An append that changes the status locks the row of
+ * its run.
+ */
 const stands = (sql: SqlClient, { revision, status }: NonNullable<Claim["seen"]>): Fragment => {
   const last = sql`(SELECT entry + records FROM kernai_journal WHERE entry = ${sql.literal(Tables.lastEntry)})`
   return sql`status = ${journalStatus(status.type)} AND ${last} = (CAST(r.run AS BIGINT) << 32) + CAST(${revision + 1} AS BIGINT)`
@@ -258,7 +259,7 @@ const Facts = Schema.fromJsonString(
   })
 )
 
-/** Writes the fields of a head that never change. */
+/** Encodes the fields of a head that never change. */
 export const facts = ({ agent, createdAt, parentRunId, rootRunId, runId }: RunHead): string =>
   JSON.stringify({ runId, rootRunId, parentRunId: parentRunId ?? null, agent, createdAt })
 

@@ -44,7 +44,7 @@ export interface Journal {
   readonly remove: (run: number) => Effect.Effect<void, SqlError>
 }
 
-/** Reads with a client that transforms nothing. */
+/** Creates the journals on a client without transformations. */
 export const make = (sql: SqlClient, codec: RunCodec.RunCodec): Journal => {
   const read = (runId: string, after: number, limit: number) =>
     Effect.map(bodies(sql, runId, after, limit), (texts) => ({
@@ -60,11 +60,11 @@ export const make = (sql: SqlClient, codec: RunCodec.RunCodec): Journal => {
   }
 }
 
-/** The key of a row: the number of a run, and a revision. */
+/** Returns the key of a row, from the number of a run and a revision. */
 const entry = (sql: SqlClient, run: number | Fragment, revision: number): Fragment =>
   sql`(CAST(${run} AS BIGINT) << 32) + CAST(${revision} AS BIGINT)`
 
-/** The number of a run at the time of a query. SQLite may reuse the number of a removed run. */
+/** Returns SQL for the number of a run at the time of a query, since SQLite may reuse the number of a removed run. */
 const numberOf = (sql: SqlClient, runId: string): Fragment =>
   sql`(SELECT run FROM kernai_runs WHERE id = ${Key.make(runId)})`
 
@@ -106,7 +106,7 @@ const sound = ({ fault, records, texts }: RunCodec.Decoded & { readonly texts: R
     ? Effect.fail(fault)
     : Effect.succeed({ records, isLast: fault === undefined && texts.length < PAGE })
 
-/** Returns the state as far as it is stored in parts. Parts are only a shortcut, so unreadable ones are removed. */
+/** Returns the state that is stored in parts. Parts are only a shortcut, so unreadable ones are removed. */
 const written = Effect.fnUntraced(function* (sql: SqlClient, codec: RunCodec.RunCodec, run: number) {
   const among = sql`entry > ${entry(sql, run, 0)} AND entry < ${entry(sql, run + 1, 0)}`
   const parts = yield* sql<{ readonly body: string }>`SELECT body FROM kernai_parts WHERE ${among} ORDER BY entry`
@@ -133,7 +133,7 @@ const load = Effect.fnUntraced(function* (
     if (isLast) break
   }
   if (state !== undefined && state.revision >= found.revision) return Option.some({ state, mark })
-  // It may have been removed in the meantime.
+  // The run may have been removed in the meantime.
   if ((yield* find(sql, runId)) === undefined) return Option.none()
   return yield* damaged(runId, (state?.revision ?? 0) + 1, "it is missing")
 })

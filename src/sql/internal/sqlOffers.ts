@@ -1,5 +1,5 @@
 /**
- * Offers of runs to workers in other processes: through notifications of PostgreSQL, or a folder beside a SQLite file.
+ * Offers runs to workers in other processes: through notifications of PostgreSQL, or a folder next to a SQLite file.
  */
 
 import { layer as layerFiles } from "@effect/platform-node/NodeFileSystem"
@@ -15,19 +15,19 @@ import * as Key from "./key.ts"
 /** The offers of a database. */
 export interface SqlOffers {
   readonly tell: (runId: string) => Effect.Effect<void>
-  /** Absent where nothing tells of the offers of other processes. */
+  /** Offers of other processes. Absent if they cannot be received. */
   readonly offers?: Stream.Stream<string>
-  /** Passes an offer on, if that is what the database announced. Synchronous. */
+  /** Passes on an announcement of the database if it is an offer. Synchronous. */
   readonly announced: (payload: string) => void
 }
 
-/** Offers that the database announces, if somebody listens to it. */
+/** Creates offers that the database announces to listeners. */
 export const announced = Effect.fnUntraced(function* (announce: Announce, isListening: boolean) {
   const heard = yield* PubSub.sliding<string>(1_000)
   const offers: SqlOffers = {
     tell: (runId) => {
       const payload = mark + Key.escape(runId)
-      // PostgreSQL carries no longer ones.
+      // PostgreSQL does not send longer payloads.
       return Effect.sync(() => (payload.length <= 2_000 ? announce(payload) : undefined))
     },
     announced: (payload) => {
@@ -38,10 +38,10 @@ export const announced = Effect.fnUntraced(function* (announce: Announce, isList
   return offers
 })
 
-/** Tells an offer from the key of a run: no key begins like this. */
+/** Distinguishes an offer from the key of a run, since no key begins like this. */
 const mark = "%o"
 
-/** Offers beside a database file. A database in memory has no other processes. */
+/** Creates offers in a folder next to a database file. A database in memory has none. */
 export const besideFile = Effect.fnUntraced(function* (sql: SqlClient) {
   const rows = yield* sql<{ readonly file: string }>`SELECT file FROM pragma_database_list WHERE name = 'main'`
   const file = rows[0]?.file ?? ""

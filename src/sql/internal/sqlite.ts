@@ -5,7 +5,7 @@
 import { classifySqliteError, SqlError, SqlSyntaxError } from "effect/sql/SqlError"
 import type { DatabaseSync, SQLInputValue } from "node:sqlite"
 
-/** A parameter as it is bound. Values that SQLite does not have are refused. */
+/** Converts a parameter for binding. Throws for values without a SQLite type. */
 export const toInput = (value: unknown, index: number): SQLInputValue => {
   switch (typeof value) {
     case "string":
@@ -23,7 +23,7 @@ export const toInput = (value: unknown, index: number): SQLInputValue => {
   if (value === null || value instanceof Uint8Array) return value
   if (value instanceof Date) return value.toISOString()
   const kind = typeof value === "number" ? "NaN" : Array.isArray(value) ? "array" : typeof value
-  throw new TypeError(`parameter ${index + 1} is no SQLite value: ${kind}`)
+  throw new TypeError(`parameter ${index + 1} is not a SQLite value: ${kind}`)
 }
 
 const SQLITE_ERROR = 1
@@ -31,11 +31,11 @@ const SQLITE_CONSTRAINT_PRIMARYKEY = 1555
 const SQLITE_CONSTRAINT_UNIQUE = 2067
 const SQLITE_CONSTRAINT_ROWID = 2579
 
-/** SQLite would have run only the first statement. */
+/** Creates the error for several statements in one query, of which SQLite would run only the first. */
 export const severalStatements = (): Error =>
   Object.assign(new Error("more than one statement in a query"), { errcode: SQLITE_ERROR })
 
-/** Turns an error of Node into the reason that effect/sql has for it. */
+/** Converts an error of Node to an `SqlError` with its reason. */
 export const toSqlError =
   (operation: string, subject = "") =>
   (cause: unknown): SqlError => {
@@ -46,11 +46,11 @@ export const toSqlError =
     if (cause.errcode === SQLITE_ERROR && operation === "prepare") {
       return new SqlError({ reason: new SqlSyntaxError({ cause, message, operation }) })
     }
-    // The classifier reads `errno`, and knows one of the three codes for a key that is taken.
+    // The classifier reads `errno`, and knows only one of the three codes for a duplicate key.
     const taken = cause.errcode === SQLITE_CONSTRAINT_PRIMARYKEY || cause.errcode === SQLITE_CONSTRAINT_ROWID
     const numbered = Object.assign(cause, { errno: taken ? SQLITE_CONSTRAINT_UNIQUE : cause.errcode })
     return new SqlError({ reason: classifySqliteError(numbered, { message, operation }) })
   }
 
-/** Whether a transaction is open. A closed database has none, and says so by throwing. */
+/** Returns true if a transaction is open. Reading that from a closed database would throw. */
 export const isInTransaction = (db: DatabaseSync): boolean => db.isOpen && db.isTransaction

@@ -10,7 +10,7 @@ import type { SqliteClient } from "../SqliteClient.ts"
 import * as Tables from "./runTables.ts"
 import { orLost } from "./sqlFault.ts"
 
-/** Appends to a run that keeps running, without a fiber or a queue. Returns false where that is not possible. */
+/** Appends to a run that keeps running, without a fiber or a queue. Returns false if that is not possible. */
 export const appendAtOnce = (attempt: SqliteClient["attempt"] | undefined, row: Tables.Row): boolean =>
   row.first > 1 &&
   row.status === "running" &&
@@ -54,7 +54,7 @@ const whole = (
     )
   )
 
-/** Writes the texts by which a run is found. */
+/** Writes the texts for searching a run. */
 const remember = (sql: SqlClient, { id, words }: Tables.Row): Effect.Effect<unknown, SqlError> =>
   words === undefined
     ? Effect.void

@@ -1,6 +1,4 @@
-/**
- * The statements of a SQLite database, which stay prepared, and how their rows are read.
- */
+/** Prepares the statements of a SQLite database, keeps them, and reads their rows. */
 
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite"
 import { severalStatements } from "./sqlite.ts"
@@ -15,7 +13,7 @@ export class Statements {
     this.#db = db
   }
 
-  /** A statement that is kept. */
+  /** Returns a prepared statement that is kept. */
   prepared(sql: string): StatementSync {
     if (this.#last?.sql === sql) return this.#last.statement
     const kept = this.#kept
@@ -28,7 +26,7 @@ export class Statements {
     return statement
   }
 
-  /** A statement for a single use. */
+  /** Prepares a statement for a single use. */
   prepare(sql: string): StatementSync {
     const statement = this.#db.prepare(sql)
     // SQLite would run the first statement and silently drop the rest.
@@ -39,13 +37,13 @@ export class Statements {
   }
 }
 
-/** How many statements stay prepared; the least recently used is dropped first. */
+/** Maximum number of prepared statements. The least recently used one is dropped first. */
 const PREPARED_STATEMENTS = 256
 
 /** Runs a statement and reads its result. */
 export type Read<A> = (statement: StatementSync, params: ReadonlyArray<SQLInputValue>) => A
 
-/** Rows as objects. */
+/** Returns rows as objects. */
 export const rows: Read<ReadonlyArray<object>> = (statement, params) => {
   statement.setReturnArrays(false)
   const rows = statement.all(...params)
@@ -53,12 +51,12 @@ export const rows: Read<ReadonlyArray<object>> = (statement, params) => {
   return rows
 }
 
-/** Rows as lists. */
+/** Returns rows as lists. */
 export const values: Read<ReadonlyArray<ReadonlyArray<unknown>>> = (statement, params) => {
   statement.setReturnArrays(true)
   return statement.all(...params).map((row) => (Array.isArray(row) ? row : Object.values(row)))
 }
 
-/** Rows as objects, or, for a statement without rows, what it changed. */
+/** Returns rows as objects, or `{ changes, lastInsertRowid }` for a statement without rows. */
 export const raw: Read<unknown> = (statement, params) =>
   statement.columns().length === 0 ? statement.run(...params) : rows(statement, params)

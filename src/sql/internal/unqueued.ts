@@ -1,6 +1,4 @@
-/**
- * Runs a statement at once, ahead of those that wait for the connection.
- */
+/** Runs a statement at once, ahead of statements that wait for the connection. */
 
 import type { DatabaseSync } from "node:sqlite"
 import type { SqliteClient } from "../SqliteClient.ts"
