@@ -278,7 +278,7 @@ describe("SqliteClient", () => {
           yield* Effect.scoped(Effect.flatMap(open({ filename }), (other) => other`CREATE TABLE t (id TEXT)`))
         for (const asked of [sql`INSERT INTO t VALUES ('b')`, sql.withTransaction(sql`SELECT id FROM t`)]) {
           const error = yield* refusal(asked)
-          assert.include(error.message, "runs.db is not the file that was opened any more")
+          assert.include(error.message, "runs.db is no longer the file that was opened")
         }
       }
     })
@@ -292,7 +292,7 @@ describe("SqliteClient", () => {
         yield* sql`CREATE TABLE t (id TEXT)`
         fs.rmSync(filename + end)
         const error = yield* refusal(sql`INSERT INTO t VALUES ('a')`)
-        assert.include(error.message, `runs.db${end} is not the file that was opened any more`)
+        assert.include(error.message, `runs.db${end} is no longer the file that was opened`)
       }
     })
   )
