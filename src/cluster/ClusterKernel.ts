@@ -1,13 +1,13 @@
 /**
  * Runs agents on many machines.
  *
- * `layer` makes a process a runner: it runs the runs whose shards it owns. `layerClient` makes it a client. Both provide
- * a `Kernel` and a `RunStore` that are used as everywhere else: `Kernel.run`, `submit`, `stream`, `resume`, `answer`,
- * `cancel` and `follow` work on every process, wherever a run is run.
+ * `layer` makes a process a runner: it runs the runs whose shards it owns. `layerClient` makes it a client. Both
+ * provide a `Kernel` and a `RunStore` that are used as usual: `Kernel.run`, `submit`, `stream`, `resume`, `answer`,
+ * `cancel` and `follow` work on every process, wherever a run is executed.
  *
- * The store of runs is the only truth. The cluster places runs, delivers messages, wakes runs, and carries live events;
- * losing all of its tables loses no run. Each append is accepted for one revision only, so two runners that both
- * believe they own a run never both advance it.
+ * The store of runs is the only source of truth. The cluster assigns runs to runners, delivers messages, wakes runs,
+ * and carries live events; losing all of its tables loses no run. Each append is accepted for one revision only, so two
+ * runners that both believe they own a run never both advance it.
  *
  * @since 0.2.0
  */
@@ -54,13 +54,13 @@ export interface Options<R = never> extends Pick<
   "agents" | "workerId" | "retry" | "retries" | "resume" | "onRun"
 > {
   /**
-   * How long a run may take to finish its step, with the calls it started, when the runner shuts down or gives its shard
-   * to another one. Runs that take longer are interrupted. Give less than the locks of shards last. Default: 3 seconds.
+   * Time for a run to finish its step, with the calls it started, when the runner shuts down or loses its shard. Runs
+   * that take longer are interrupted. Must be less than `lockExpiration`. Default: 3 seconds.
    */
   readonly drain?: Duration.Input | undefined
   /**
-   * How often runs are looked for that no message brings on, and how long such a run must have stood still: twice the
-   * time that locks of shards last. Queued runs are looked for every two seconds. Default: 20 seconds.
+   * Interval at which stalled runs are looked for whose message was lost, and how long such a run must have been idle.
+   * Queued runs are looked for every two seconds. Default: 20 seconds, twice the default `lockExpiration`.
    */
   readonly sweep?: Duration.Input | undefined
 }
@@ -73,11 +73,11 @@ type Given<A extends RunWorker.Runnable<unknown>, R> = Options<RunWorker.Service
 // ---------------------------------------------------------------- layers
 
 /**
- * Makes this process a client of a cluster: runs that it starts, resumes or answers are run by runners.
+ * Makes this process a client of a cluster: runners run the runs that it starts, resumes or answers.
  *
- * Give it the kernel and the store as they are without a cluster. It provides both anew. Leaving `Kernel.run` or a stream
- * stops nothing: `Kernel.cancel` does. Options that only the process of a run can use (`stop`, `signal`, `steering`,
- * `prove`, `parts`, `address`, `allowedSkills`, `onTaskComplete`) fail with `AgentConfigInvalid`.
+ * Provide it with the usual kernel and store. It replaces both. Leaving `Kernel.run` or a stream does not stop the run;
+ * `Kernel.cancel` does. Options that only the process of a run can use (`stop`, `signal`, `steering`, `prove`, `parts`,
+ * `address`, `allowedSkills`, `onTaskComplete`) fail with `AgentConfigInvalid`.
  *
  * @example
  * const Client = ClusterKernel.layerClient.pipe(
@@ -103,8 +103,8 @@ export const layerClient: Layer.Layer<Kernel | RunStore, never, Kernel | RunStor
 /**
  * Makes this process a runner of a cluster, and a client of it.
  *
- * A run is resumed as a `RunWorker` resumes it: calls of `write` skills that were in flight when a runner died are
- * decided by `resume`, or by a person. A run of an agent that no runner here has waits for one that has it.
+ * A run is resumed like by a `RunWorker`: `resume` or a person decides about calls of `write` skills that were in
+ * flight when a runner died. A run whose agent is unknown to the runner waits for a runner that has the agent.
  *
  * @example
  * const Runner = ClusterKernel.layer({ agents: [writer] }).pipe(
@@ -122,7 +122,7 @@ export const layer = <A extends RunWorker.Runnable<unknown>, R = never>(
 
 // ---------------------------------------------------------------- making
 
-/** The entity of runs, and the sweeper. */
+/** Registers the entity of runs, and starts the sweeper. */
 const runner = <R>(options: Options<R>): Layer.Layer<never, never, Kernel | RunStore | Sharding | R> =>
   Layer.unwrap(
     Effect.gen(function* () {
@@ -162,7 +162,7 @@ const entityOf = <R>(driver: Driver<R>) =>
   RunEntity.toLayer(
     Effect.gen(function* () {
       const { host, port } = yield* Entity.CurrentRunnerAddress
-      // A message that is repeated, and one for a run that was answered meanwhile, wait until the run is at rest.
+      // A repeated message, and one for a run that was answered in the meantime, waits until the run is at rest.
       const one = Semaphore.makeUnsafe(1)
       return RunEntity.of({
         Drive: ({ payload }) => one.withPermits(1)(drive(driver, payload)),

@@ -1,11 +1,11 @@
 /**
  * The place of a process in a cluster: its address, its shards, and its connections to other processes.
  *
- * Runners find each other, their shards and their messages in PostgreSQL, and talk over TCP. Every process of a cluster
- * uses the same database, and the same number of shards, which never changes while the cluster runs.
+ * Runners find each other, their shards and their messages in PostgreSQL, and communicate over TCP. Every process of a
+ * cluster uses the same database, and the same number of shards, which must not change while the cluster runs.
  *
- * Each layer uses the `SqlClient` in context, with one connection more for the locks of its shards. Between a runner and
- * the database there must be no pooler that shares connections between transactions.
+ * Each layer uses the `SqlClient` in context, plus one connection for the locks of its shards. Do not put a pooler
+ * between a runner and the database that shares connections between transactions.
  *
  * @since 0.2.0
  */
@@ -42,14 +42,14 @@ import type { SqlClient } from "effect/sql/SqlClient"
  * @since 0.2.0
  */
 export interface ClientOptions {
-  /** The groups of shards that exist, on every process the same. See `RunEntity`. Default: `default`. */
+  /** The groups of shards, the same on every process (see `RunEntity`). Default: `default`. */
   readonly groups?: ReadonlyArray<string> | undefined
-  /** How many shards a group has. Never change it while the cluster runs. Default: 300. */
+  /** Number of shards of a group. Do not change it while the cluster runs. Default: 300. */
   readonly shardsPerGroup?: number | undefined
   /**
-   * How long the locks of a runner last that does not renew them: the longest time until another runner continues the
-   * runs of one that died. Less than the longest pause of a process or the database moves runs without need. Default:
-   * 10 seconds.
+   * Time after which the locks of a runner expire unless it renews them, and the longest time until another runner
+   * continues the runs of one that died. A value below the longest pause of a process or the database moves runs
+   * without need. Default: 10 seconds.
    */
   readonly lockExpiration?: Duration.Input | undefined
 }
@@ -61,25 +61,25 @@ export interface ClientOptions {
  * @since 0.2.0
  */
 export interface Options extends ClientOptions {
-  /** The host by which other processes reach this one. */
+  /** The host at which other processes reach this one. */
   readonly host: string
-  /** The port by which other processes reach this one. */
+  /** The port at which other processes reach this one. */
   readonly port: number
-  /** The host to listen on, where it differs from `host`. */
+  /** The host to listen on. Default: `host`. */
   readonly listenHost?: string | undefined
-  /** The port to listen on, where it differs from `port`. */
+  /** The port to listen on. Default: `port`. */
   readonly listenPort?: number | undefined
-  /** The groups of shards whose runs it takes. Default: `default`. */
+  /** The groups of shards whose runs this runner takes. Default: `default`. */
   readonly takes?: ReadonlyArray<string> | undefined
-  /** How many runs may be under way at once. More wait in the database. Default: 10,000. */
+  /** Maximum number of active runs. Further runs wait in the database. Default: 10,000. */
   readonly maxRuns?: number | undefined
-  /** How many messages may wait for one run. Default: 4,096. */
+  /** Maximum number of messages that may wait for one run. Default: 4,096. */
   readonly mailbox?: number | undefined
-  /** How runners that died are noticed before their locks expire: by a ping, or by Kubernetes. Default: `ping`. */
+  /** How dead runners are detected before their locks expire: by a ping, or by Kubernetes. Default: `ping`. */
   readonly health?: "ping" | "k8s" | undefined
   /**
-   * How long runners that joined wait for others before shards move to them, so that a rollout moves each shard once.
-   * Default: 2 seconds.
+   * Time that new runners wait for others before shards move to them, so that a rollout moves each shard once. Default:
+   * 2 seconds.
    */
   readonly joinDelay?: Duration.Input | undefined
 }
@@ -145,7 +145,7 @@ const configOf = (options: ClientOptions, own: Config): Layer.Layer<ShardingConf
     shardsPerGroup: options.shardsPerGroup ?? 300,
     shardLockExpiration: expiration,
     shardLockRefreshInterval: Duration.times(expiration, 0.3),
-    // A run that is given up finishes its step and cleans up before its lock is given away.
+    // A run that is given up finishes its step and cleans up before its lock is released.
     entityTerminationTimeout: expiration,
     refreshAssignmentsInterval: Duration.millis(500),
     runnerHealthCheckInterval: Duration.seconds(15),
@@ -160,7 +160,7 @@ const messages = Layer.provide(SqlMessageStorage.layer, layerDigest)
 
 const serialization = RpcSerialization.layerSchemaBinary()
 
-/** Connections to other runners. Without TCP_NODELAY a live event waits up to a tenth of a second on the way. */
+/** Connections to other runners. Without TCP_NODELAY a live event would be delayed by up to 100 milliseconds. */
 const protocol: Layer.Layer<Runners.RpcClientProtocol, never, RpcSerialization.RpcSerialization> = Layer.effect(
   Runners.RpcClientProtocol,
   Effect.map(RpcSerialization.RpcSerialization, (serialization) => ({

@@ -1,8 +1,8 @@
 /**
  * The messages of a run in a cluster.
  *
- * A run under way is an entity: the runner that owns its shard runs it. The entity keeps nothing that the store of runs
- * does not keep, so losing a message, a runner or every table of the cluster loses no run. A run at rest has no entity.
+ * An active run is an entity: the runner that owns its shard runs it. The entity holds nothing beyond the store of
+ * runs, so losing a message, a runner or every table of the cluster loses no run. A run at rest has no entity.
  *
  * @since 0.2.0
  */
@@ -22,21 +22,21 @@ import { Resumption } from "./internal/wire.ts"
 /**
  * Brings a run to rest: a new run, an answered one, and one whose runner died.
  *
- * The answer means that the run is at rest in the store. A run that is at rest already stays so, unless `how` says how to
- * resume it. A message for a revision that the run has left behind changes nothing.
+ * The reply means that the run is at rest in the store. A run that is already at rest stays so, unless `how` resumes
+ * it. A message for an earlier revision of the run changes nothing.
  *
  * @category models
  * @since 0.2.0
  */
 export class Drive extends Schema.Class<Drive>("kernai/Run/Drive")({
   runId: Schema.String,
-  /** The revision of the run that the sender saw. The same message for the same revision is one message. */
+  /** The revision of the run that the sender saw. Equal messages for the same revision count as one. */
   revision: Schema.Int,
-  /** Resumes a run at rest, and how. */
+  /** Resumes a run at rest with these options. */
   how: Schema.optionalKey(Resumption),
-  /** Tells two resumes of one revision apart. */
+  /** Distinguishes two resumes of one revision. */
   nonce: Schema.optionalKey(Schema.String),
-  /** When the message is delivered, in milliseconds since the epoch. Default: at once. */
+  /** The time of delivery, in milliseconds since the epoch. Default: at once. */
   at: Schema.optionalKey(Schema.Finite)
 }) {
   [PrimaryKey.symbol](): string {
@@ -48,7 +48,7 @@ export class Drive extends Schema.Class<Drive>("kernai/Run/Drive")({
 }
 
 /**
- * How a run was brought to rest. `refused` is the error of a resume that the run did not take.
+ * The reply to `Drive`. `refused` is the error of a resume that the run rejected.
  *
  * @category models
  * @since 0.2.0
@@ -68,13 +68,13 @@ export const Live = Schema.Struct({ after: Schema.Int, isFirst: Schema.Boolean, 
 /**
  * The entity of a run. Its id is `idOf` the root run.
  *
- * - `Drive` is stored until it is answered. The runner that answers it brought the run to rest.
+ * - `Drive` is stored until a runner has brought the run to rest and replied.
  * - `Follow` emits the live events of a run of the tree after a revision, until that run is at rest. Stored events are
  *   read from the store, which every process has.
  * - `Ping` returns the address of the runner.
  *
- * A run whose id is `<group>!<rest>` belongs to a group of shards, so that runners may take the runs of one tenant or the
- * runs that need one machine. All others belong to the group `default`.
+ * A run whose id is `<group>!<rest>` belongs to a group of shards, so that a runner may take only the runs of one
+ * tenant, or the runs that need its machine. All others belong to the group `default`.
  *
  * A cancellation needs no message: it is stored, which fences the runner out and stops it.
  *
@@ -97,7 +97,7 @@ export const RunEntity = Entity.make("kernai/Run", [
   .annotate(ClusterSchema.ShardGroup, (entityId) => /^([a-z0-9-]{1,32})!/.exec(entityId)?.[1] ?? "default")
 
 /**
- * Returns the id of a run's entity: the id of the run, or its digest where a table of messages could not hold it.
+ * Returns the id of a run's entity: the id of the run, or its digest if a table of messages could not hold it.
  *
  * @category entities
  * @since 0.2.0

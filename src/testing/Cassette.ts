@@ -1,9 +1,9 @@
 /**
  * Records HTTP exchanges and plays them back.
  *
- * A cassette is data: requests and responses, byte for byte. It never holds what identifies a person or an account:
- * only a short list of headers is kept, and credentials are replaced wherever they occur. Playback needs no network and
- * can cut a body anywhere.
+ * A cassette is data: requests and responses, byte for byte. It never identifies a person or an account: only a short
+ * list of headers is kept, and credentials are replaced wherever they occur. Playback needs no network and can cut a
+ * body anywhere.
  *
  * @since 0.1.0
  */
@@ -32,7 +32,7 @@ import * as Redaction from "./internal/anonymize.ts"
 const Headers = Schema.Record(Schema.String, Schema.String)
 
 /**
- * One request and its response. `frames` is the body, split where its events or lines end.
+ * The schema of one request and its response. `frames` is the body, split where its events or lines end.
  *
  * @category schemas
  * @since 0.1.0
@@ -64,7 +64,7 @@ export const Exchange = Schema.Struct({
 export type Exchange = typeof Exchange.Type
 
 /**
- * A recording.
+ * The schema of a recording.
  *
  * @category schemas
  * @since 0.1.0
@@ -87,8 +87,8 @@ export type Cassette = typeof Cassette.Type
 
 export type {
   /**
-   * How a body is cut on playback: in one piece, at its frames, into pieces of a number of bytes or of these sizes, or
-   * at places drawn from a seed. Pieces of bytes may end inside a character.
+   * How a body is cut on playback: not at all, at its frames, into pieces of a number of bytes, into pieces of these
+   * sizes in bytes, or at random places from a seed. Pieces of bytes may end inside a character.
    *
    * @category models
    * @since 0.1.0
@@ -106,10 +106,10 @@ export const parse = (text: string): Effect.Effect<Cassette, StoreError> => read
 
 const read = (text: string, name: string) =>
   Effect.mapError(Effect.flatMap(json(text), decode), () =>
-    broken("read a cassette", `${name} is no recording in the known format`)
+    broken("read a cassette", `${name} is not a recording in a known format`)
   )
 
-// Refuses JSON that nests too deeply for a schema.
+// Fails for JSON that nests too deeply for a schema.
 const json = (text: string) =>
   Effect.flatMap(Effect.try({ try: (): unknown => JSON.parse(text), catch: () => "no JSON" as const }), (value) =>
     Effect.fromResult(Content.json(value))
@@ -156,15 +156,15 @@ const unread = (file: string, refusal: Read.Refusal, maxBytes: number) =>
 export interface PlayOptions {
   /** Default: at its frames. */
   readonly cut?: Cuts.Cut | undefined
-  /** Checks each request before its response is played, and may refuse it. */
+  /** Checks each request before its response is played. A failure fails the request. */
   readonly check?: ((recorded: Exchange, asked: Json, index: number) => Effect.Effect<void, string>) | undefined
 }
 
 /**
- * An HTTP client that answers from a recording and opens no connection.
+ * Creates an HTTP client that responds from a recording and opens no connection.
  *
- * The exchanges are played in their order, each once, to requests of the same
- * method and path. A request that was not recorded fails.
+ * The exchanges are played in order, each once, for requests of the same method and path. A request that was not
+ * recorded fails.
  *
  * @category constructors
  * @since 0.1.0
@@ -190,7 +190,7 @@ export const player = (exchanges: ReadonlyArray<Exchange>, options?: PlayOptions
 }
 
 /**
- * The HTTP client is this recording.
+ * Provides a recording as the HTTP client.
  *
  * @category layers
  * @since 0.1.0
@@ -199,31 +199,32 @@ export const layerReplay = (cassette: Cassette, options?: PlayOptions): Layer.La
   Layer.sync(HttpClient.HttpClient, () => player(cassette.interactions, options))
 
 /**
- * Settings of a cassette file.
+ * Options of a cassette file.
  *
  * @category models
  * @since 0.1.0
  */
 export interface FileOptions {
   readonly file: string
-  /** `none` only plays, `new` plays what is there and records the rest, `all` records everything anew. */
+  /** `none` only plays, `new` plays recorded exchanges and records others, `all` records everything anew. */
   readonly mode: "none" | "new" | "all"
   /** Default: at its frames. */
   readonly cut?: Cuts.Cut | undefined
-  /** Whom it is with. Default: what the file says, or else the host that was asked. */
+  /** The recorded service. Default: that of the file, or the host of the requests. */
   readonly vendor?: string | undefined
-  /** Default: what the file says, or else the name of the file. */
+  /** The name of the recording. Default: that in the file, or the name of the file. */
   readonly name?: string | undefined
 }
 
 /**
- * An HTTP client that plays a file and, depending on the mode, records into it.
+ * Provides an HTTP client that plays a file and, depending on the mode, records into it.
  *
- * Each complete exchange is written into the file as it ends. An exchange whose end was not read is not recorded, nor
- * is one that would make the file larger than `Limits.fetchedBytes`, the limit for reading it back: both are logged.
+ * Each complete exchange is written into the file when it ends. An exchange that was not read to its end is not
+ * recorded, nor is one that would make the file larger than `Limits.fetchedBytes`, the limit for reading it back. Both
+ * are logged.
  *
- * The layer waits at its end until everything is written, at most `Limits.cleanUpTimeout`. An exchange that could not be
- * written is logged as an error, and the end of the layer dies with a `StoreError`.
+ * When it is released, the layer waits at most `Limits.cleanUpTimeout` until everything is written. An exchange that
+ * cannot be written is logged as an error, and the release of the layer dies with a `StoreError`.
  *
  * @category layers
  * @since 0.1.0
@@ -256,10 +257,10 @@ export const layer = (
   )
 
 /**
- * An HTTP client that passes everything on to another and tells of each complete exchange.
+ * Wraps an HTTP client and passes each complete exchange to `save`.
  *
- * A body of more than `Limits.fetchedBytes`, one that is not read to its end, and a redirect are passed on as well, but
- * not recorded: the log says so.
+ * A body of more than `Limits.fetchedBytes`, one that is not read to its end, and a redirect are passed on but not
+ * recorded, which is logged.
  *
  * @category constructors
  * @since 0.1.0
@@ -269,7 +270,7 @@ export const recorder = (
   save: (exchange: Exchange) => Effect.Effect<void>
 ): HttpClient.HttpClient =>
   recordingOf(client, (exchange) =>
-    // A reader that has all it needs may wait no longer for the end.
+    // A reader that has everything it needs may stop before the end.
     Effect.onInterrupt(save(exchange), () => notRecorded("its reader did not wait until it was written"))
   )
 
@@ -282,7 +283,7 @@ const recordingOf = (
       const { fetchedBytes } = yield* Limits.Limits
       const response = yield* client.execute(request)
       if (response.status >= 300 && response.status < 400) {
-        // Most do not read what it says besides where to go, and that is not kept.
+        // Most clients read only the target of a redirect, which is not recorded.
         yield* notRecorded("it is a redirect")
         return response
       }
@@ -297,7 +298,7 @@ const recordingOf = (
           : save(Redaction.exchange(request, response, body))
       })
       const stream = response.stream.pipe(
-        // As text, an empty body is an empty text.
+        // Treats an empty body as an empty text.
         Stream.catchIf(
           (error) => error.reason._tag === "EmptyBodyError",
           () => Stream.empty
@@ -332,7 +333,7 @@ const withStream = (
   response: HttpClientResponse.HttpClientResponse,
   stream: Stream.Stream<Uint8Array, HttpClientError.HttpClientError>
 ): HttpClientResponse.HttpClientResponse => {
-  // Read once, as often as it is asked for.
+  // Read once and cached.
   const bytes = Effect.runSync(Effect.cached(Stream.mkUint8Array(stream)))
   const text = Effect.map(bytes, (bytes) => new TextDecoder().decode(bytes))
   return Object.create(response, {

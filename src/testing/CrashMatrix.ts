@@ -1,10 +1,10 @@
 /**
- * Kills a run at every record it stores, and checks what becomes of it.
+ * Kills a run at every record it stores, and checks its recovery.
  *
- * The run is executed once undisturbed, and then once for every append and every way to be cut off there. Each time,
- * fresh processes resume it until it ends. Everything happens in virtual time, on your agents, skills, hooks and
+ * The run is executed once undisturbed, and then once for every append and every way to cut it off there. Each time,
+ * fresh processes resume it until it ends. Everything happens in virtual time, with your agents, skills, hooks and
  * stores. The rules of `Rule` must hold: no acknowledged record is lost, no `write` skill runs twice, a process that
- * lost the run does nothing more, and the journal reads as if nothing had happened. A run can also be interrupted
+ * lost the run does nothing more, and the journal equals that of the undisturbed run. A run can also be interrupted
  * everywhere; then nothing it started may be left behind.
  *
  * @since 0.1.0
@@ -21,9 +21,9 @@ import type * as Watch from "./internal/watchedProcess.ts"
 // ---------------------------------------------------------------- models
 
 /**
- * How a process is cut off at an append: killed before it is written, killed when it is written but before that is
- * known, killed inside the next thing it does, or suspended before the append and woken after another process has
- * finished the run.
+ * How a process is cut off at an append: killed before the write (`before`), killed after the write but before its
+ * acknowledgement (`unacknowledged`), killed inside its next action (`after`), or suspended before the append and woken
+ * after another process has finished the run (`asleep`).
  *
  * @category models
  * @since 0.1.0
@@ -32,15 +32,14 @@ export type Way = Watch.Cut["way"]
 
 export type {
   /**
-   * Where a process is cut off: at which append of which process, both counted from 1.
+   * The place where a process is cut off: the number of the process and of its append, both counted from 1.
    *
    * @category models
    * @since 0.1.0
    */
   Cut,
   /**
-   * Where a process is interrupted: before one of its steps. A step is a stretch in which one fiber runs until it
-   * yields.
+   * The place where a process is interrupted: before one of its steps. A step lasts until the running fiber yields.
    *
    * @category models
    * @since 0.1.0
@@ -64,7 +63,7 @@ export type {
    */
   Settings,
   /**
-   * The run to put through the matrix.
+   * The run to test.
    *
    * @category models
    * @since 0.1.0
@@ -80,9 +79,9 @@ export type {
  * - `same_input`: a call that is made again has the same input.
  * - `results_kept`: a call that has its result is not made again.
  * - `fenced`: a process that lost the run stores nothing and does nothing more.
- * - `append_repeatable`: an append that is repeated because its acknowledgement was lost succeeds.
- * - `same_journal`: the final journal is that of an undisturbed run.
- * - `nothing_left`: an interruption leaves nothing behind that was started.
+ * - `append_repeatable`: an append that is repeated after a lost acknowledgement succeeds.
+ * - `same_journal`: the final journal equals that of an undisturbed run.
+ * - `nothing_left`: an interruption leaves nothing running.
  *
  * @category models
  * @since 0.1.0
@@ -90,7 +89,7 @@ export type {
 export type Rule = Verdict.Rule
 
 /**
- * A rule that was broken, and where the run was cut off. Without cuts, it was broken by the undisturbed run.
+ * A broken rule, and the places where the run was cut off. Without cuts, the undisturbed run broke it.
  *
  * @category models
  * @since 0.1.0
@@ -109,9 +108,9 @@ export interface Violation {
  */
 export interface Report {
   readonly name: string
-  /** Appends of the undisturbed run. */
+  /** Number of appends of the undisturbed run. */
   readonly commits: number
-  /** How many times the run was cut off or interrupted. */
+  /** Number of times the run was cut off or interrupted. */
   readonly points: number
   readonly violations: ReadonlyArray<Violation>
 }
@@ -119,7 +118,7 @@ export interface Report {
 // ---------------------------------------------------------------- running
 
 /**
- * Puts a run through the matrix.
+ * Runs the matrix and returns its report.
  *
  * @example
  * const report = yield* CrashMatrix.run({ agent, input: "Pay the bill", layer: MyLayers })
@@ -138,14 +137,14 @@ export const run = Effect.fnUntraced(function* <Output, S extends AnySkill<unkno
   let points = 0
   const cutOff = Effect.fnUntraced(function* (cuts: ReadonlyArray<Watch.Cut | Watch.Interruption>, order?: Order) {
     const life = yield* Life.live(subject, settings, undisturbed, cuts, order)
-    // A store may respond at another time, so that the run ends before the step of its interruption.
+    // A store may respond at another time, so the run may end before the step of its interruption.
     if (order === undefined || life.interrupted) points++
     for (const { detail, rule } of life.findings) violations.push({ rule, cuts, detail })
     return life
   })
   const commits = undisturbed.commits.reduce((sum, count) => sum + count, 0)
   for (const { detail, rule } of undisturbed.findings) violations.push({ rule, cuts: [], detail })
-  // A rule that is broken undisturbed would be broken everywhere, so it is reported once.
+  // A rule broken by the undisturbed run would be broken everywhere, so it is reported once.
   if (violations.length > 0) return { name, commits, points, violations }
   for (const [index, count] of undisturbed.commits.entries()) {
     for (const first of cutsOf(index + 1, count, settings.ways ?? Life.ways)) {

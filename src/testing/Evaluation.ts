@@ -1,9 +1,9 @@
 /**
  * Measures how often the answers to many questions are right.
  *
- * An evaluation asks every case of a data set, once or several times, and gives each answer to its scorers. An attempt
+ * An evaluation asks every case of a data set, once or several times, and passes each answer to its scorers. An attempt
  * passes if it has an answer and every scorer passes it. A model that fails is a failed attempt, not an error of the
- * evaluation. The pass rate comes with its interval, because a few attempts prove little.
+ * evaluation. The pass rate has an interval, because a few attempts prove little.
  *
  * @since 0.2.0
  */
@@ -26,14 +26,14 @@ import type { Usage } from "../Usage.ts"
 export interface Case {
   readonly id: string
   readonly input: string
-  /** The answer that counts: a text, a list of texts for `contains`, or JSON. */
+  /** The expected answer: a text, a list of texts for `contains`, or JSON. */
   readonly expected?: Schema.Json | undefined
-  /** Whatever else its row holds, for scorers of your own. */
+  /** The other fields of its row, for scorers of your own. */
   readonly fields?: JsonObject | undefined
 }
 
 /**
- * What came of a question. A `RunResult` is one.
+ * The answer to a case. A `RunResult` is one.
  *
  * @category models
  * @since 0.2.0
@@ -43,12 +43,12 @@ export interface Answer {
   readonly turns?: number | undefined
   readonly usage?: Usage | null | undefined
   readonly costUsd?: number | undefined
-  /** What is known to be wrong with it, whatever the scorers say. */
+  /** Known problems of the answer, independent of the scorers. */
   readonly problems?: ReadonlyArray<string> | undefined
 }
 
 /**
- * The judgement of a scorer: from 0 to 1, and whether that is enough.
+ * The judgement of a scorer: a score from 0 to 1, and whether it passes.
  *
  * @category models
  * @since 0.2.0
@@ -72,8 +72,8 @@ export interface Scorer<out R = never> {
 }
 
 /**
- * One answer to a case, and what the scorers said. `error`: there is no answer. `skipped`: it could not be asked here,
- * which counts neither way.
+ * One answer to a case with the verdicts of the scorers. `error`: there is no answer. `skipped`: the case could not be
+ * asked here, and does not count.
  *
  * @category models
  * @since 0.2.0
@@ -84,7 +84,7 @@ export interface Attempt {
   readonly attempt: number
   readonly outcome: "passed" | "failed" | "error" | "skipped"
   readonly answer: string | null
-  /** Why it did not pass. */
+  /** The reason why it did not pass. */
   readonly reason: string | null
   readonly scores: ReadonlyArray<Verdict & { readonly scorer: string }>
   readonly turns: number | null
@@ -114,7 +114,7 @@ export interface Report {
 }
 
 /**
- * A case that cannot be asked here, because something that it needs is missing.
+ * Fails a case that cannot be asked here, because something it needs is missing.
  *
  * @category errors
  * @since 0.2.0
@@ -126,7 +126,7 @@ export class CaseSkipped extends Schema.TaggedError<CaseSkipped>()("CaseSkipped"
 }
 
 /**
- * What the function of a scorer returns.
+ * The result of the function of a scorer.
  *
  * @category models
  * @since 0.2.0
@@ -148,23 +148,24 @@ export {
    */
   scorer,
   /**
-   * Passes an answer that is the expected one, without the blanks around it. An expected value that is not text is compared
-   * with the answer as JSON.
+   * Passes an answer that equals the expected one, ignoring white space at both ends. An expected value that is not
+   * text is compared with the answer as JSON.
    *
    * @category scorers
    * @since 0.2.0
    */
   exact,
   /**
-   * Passes an answer that contains the expected text, or all expected texts. The score is the share that it contains.
+   * Passes an answer that contains the expected text, or all expected texts. The score is the share of texts that it
+   * contains.
    *
    * @category scorers
    * @since 0.2.0
    */
   contains,
   /**
-   * Passes an answer in which a regular expression matches: this one, or else the expected text of each case. Matching takes
-   * linear time, so lookaround and backreferences are refused.
+   * Passes an answer in which a regular expression matches: this one, or by default the expected text of each case.
+   * Matching takes linear time, so lookaround and backreferences are rejected.
    *
    * @category scorers
    * @since 0.2.0
@@ -178,8 +179,8 @@ export {
    */
   schema,
   /**
-   * Passes an answer that is similar to the expected one: the share of pairs of neighbouring characters that both have
-   * (Dice's coefficient), whatever the case and the blanks. Default: from 0.8.
+   * Passes an answer that is similar to the expected one, by the share of common pairs of adjacent characters (Dice's
+   * coefficient), ignoring case and white space. Passes from 0.8 by default.
    *
    * @category scorers
    * @since 0.2.0
@@ -213,7 +214,7 @@ export interface Options<out E extends { readonly message: string }, out R, out 
   readonly repeats?: number | undefined
   /** Attempts at once. Default: 1. */
   readonly concurrency?: number | undefined
-  /** Receives each attempt when it has ended. */
+  /** Called with each attempt when it has ended. */
   readonly onAttempt?: ((attempt: Attempt) => Effect.Effect<void>) | undefined
 }
 
@@ -325,8 +326,8 @@ const scorerSummary = (name: string, attempts: ReadonlyArray<Attempt>) => {
 const share = (part: number, of: number): number => (of === 0 ? 0 : part / of)
 
 /**
- * Returns the 95% interval of a rate: Wilson's score interval, which also holds for few attempts and for rates near 0 or
- * 1. Without an attempt it is everything from 0 to 1.
+ * Returns the 95% interval of a rate: Wilson's score interval, which also holds for few attempts and for rates near 0
+ * or 1. Without attempts it is 0 to 1.
  *
  * @category getters
  * @since 0.2.0

@@ -3,7 +3,7 @@
  *
  * A check is a sentence and an Effect that dies if the store fails it. `open` creates a store each time it runs; all
  * stores of a durable implementation share the same media, like processes on one database. Each check uses its own runs
- * and media, and releases the runs at its end, so all may share a database or folder, and be run on it again.
+ * and media, and releases the runs at its end, so all checks may share a database or folder, and may run again on it.
  *
  * @since 0.1.0
  */

@@ -1,8 +1,7 @@
 /**
- * Replies with what a test prepared.
+ * Replies with prepared replies in tests.
  *
- * It has the interface of a provider and makes no assertions: it replies and keeps the requests it received. A mock is
- * mutable and belongs to one test.
+ * A mock replies, keeps the requests it received, and makes no assertions. It is mutable and belongs to one test.
  *
  * @since 0.1.0
  */
@@ -22,7 +21,7 @@ import type { FinishReason, ReportedUsage, StreamPart } from "../StreamPart.ts"
 import { unreported } from "../StreamPart.ts"
 
 /**
- * One reply of the mock: a text, a reply in its pieces, the stream parts themselves, or an error to fail with.
+ * One reply of the mock: a text, a reply by its pieces, the stream parts themselves, or an error to fail with.
  *
  * @category models
  * @since 0.1.0
@@ -30,7 +29,7 @@ import { unreported } from "../StreamPart.ts"
 export type Reply = string | Pieces | ReadonlyArray<StreamPart> | ProviderError
 
 /**
- * A reply in its pieces. `calls` are native calls; missing ids are generated.
+ * A reply by its pieces. `calls` are native calls; missing ids are generated.
  *
  * @category models
  * @since 0.1.0
@@ -41,7 +40,7 @@ export interface Pieces {
   readonly calls?:
     | ReadonlyArray<{ readonly name: string; readonly params?: unknown; readonly id?: string | undefined }>
     | undefined
-  /** Default: `tool-calls` with calls, else `stop`. */
+  /** Default: `tool-calls` with calls, otherwise `stop`. */
   readonly reason?: FinishReason | undefined
   readonly usage?: ReportedUsage | undefined
 }
@@ -65,7 +64,9 @@ export interface Mock extends ProviderShape {
   readonly respondWith: (...replies: ReadonlyArray<Reply>) => Mock
   /** Sets the reply of each call by its index, in place of all replies. The indexes begin at 0 and have no gap. */
   readonly respondWithScript: (script: { readonly [call: number]: Reply }) => Mock
-  /** Replies to a call before any prepared reply is used. Return undefined to use the prepared reply. */
+  /**
+   * Sets a function that replies to a call instead of a prepared reply. It returns undefined to use the prepared reply.
+   */
   readonly onCall: (
     answer: (request: Request, call: number) => Reply | Effect.Effect<Reply, ProviderError> | undefined
   ) => Mock
@@ -76,7 +77,7 @@ export interface Mock extends ProviderShape {
     count: (messages: ReadonlyArray<Message>, text: string) => { readonly input: number; readonly output: number }
   ) => Mock
   readonly withChunking: (chunking: Chunking) => Mock
-  /** Waits on the clock before the first part, and before each piece of a text. */
+  /** Waits on the Clock before the first part, and before each piece of a text. */
   readonly withDelay: (delay: {
     readonly first?: Duration.Input | undefined
     readonly between?: Duration.Input | undefined
@@ -92,7 +93,7 @@ export interface Mock extends ProviderShape {
 }
 
 /**
- * Creates a mock with these replies, of which the last repeats. Without any it replies with empty text.
+ * Creates a mock with these replies, of which the last repeats. Without replies it replies with an empty text.
  *
  * @category constructors
  * @since 0.1.0
@@ -100,7 +101,7 @@ export interface Mock extends ProviderShape {
 export const make = (...replies: ReadonlyArray<Reply>): Mock => new MockProvider("mock", replies)
 
 /**
- * Creates a mock with another name, to tell several apart.
+ * Creates a mock with another name, to distinguish several mocks.
  *
  * @category constructors
  * @since 0.1.0

@@ -1,8 +1,8 @@
 /**
- * What every provider must do, as checks to run in any test framework.
+ * Checks that a provider behaves as required, in any test framework.
  *
- * A check is a sentence and an Effect that dies where the provider falls short. The provider asks through the
- * `HttpClient` of its context, which the checks replace: no connection is opened.
+ * A check is a sentence and an Effect that dies if the provider fails it. The provider sends its requests with the
+ * `HttpClient` in context, which the checks replace, so no connection is opened.
  *
  * @since 0.2.0
  */
@@ -16,7 +16,7 @@ import { replyChecks } from "./internal/provider/replyChecks.ts"
 import { refusalChecks } from "./internal/provider/refusalChecks.ts"
 
 /**
- * One thing a provider must do.
+ * One requirement of a provider.
  *
  * @category models
  * @since 0.2.0
@@ -27,22 +27,22 @@ export interface Check<out E, out R> {
 }
 
 /**
- * A provider, and a reply that its vendor gives.
+ * A provider under test, and a reply of its vendor.
  *
  * @category models
  * @since 0.2.0
  */
 export interface Subject<out E = never, out R = never> {
-  /** Makes the provider. */
+  /** Creates the provider. */
   readonly open: Effect.Effect<ProviderShape, E, R>
-  /** The body of a whole reply, and the text that it says. */
+  /** The body of a whole reply, and the text in it. */
   readonly reply: { readonly body: string; readonly text: string; readonly contentType?: string | undefined }
-  /** The key the provider sends. No error may show it. */
+  /** The key that the provider sends. No error may show it. */
   readonly secret: string
 }
 
 /**
- * The checks of a provider.
+ * Returns the checks of a provider.
  *
  * @example
  * for (const { name, run } of ProviderSuite.checks({ open: HouseProvider.make({ apiKey }), reply, secret })) {

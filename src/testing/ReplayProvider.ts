@@ -1,9 +1,9 @@
 /**
- * Plays a recorded run through a real adapter, and fails when the run sends something else.
+ * Plays a recorded run through a real adapter, and fails if the run sends another conversation.
  *
  * The adapter encodes each request and reads each recorded response as it would over the network. Before a response is
  * played, the recorded conversation is compared with the current one: roles, blocks and results. The first difference
- * fails the call and names the message. Instructions and corrections are worded by the kernel, so their text is not
+ * fails the call and names the message. The text of instructions and corrections comes from the kernel and is not
  * compared.
  *
  * @since 0.1.0
@@ -22,7 +22,7 @@ import * as Cassette from "./Cassette.ts"
 import * as Redaction from "./internal/anonymize.ts"
 
 /**
- * A message as it is compared: its role and its content.
+ * A message for comparison: its role and its content.
  *
  * @category models
  * @since 0.1.0
@@ -52,7 +52,7 @@ export interface Difference {
  * @since 0.1.0
  */
 export interface Options {
-  /** How responses are cut. Default: at their frames. */
+  /** How the bodies of responses are cut. Default: at their frames. */
   readonly cut?: Cassette.Cut | undefined
   /** Whether conversations are compared. Default: true. */
   readonly compare?: boolean | undefined
@@ -90,7 +90,7 @@ export const make = <E>(
       name: provider.name,
       stream: (request) =>
         Stream.mapError(asked(provider, request), (error) =>
-          // A recorded refusal has a status; one from here has none.
+          // A recorded refusal has a status; a refusal of this provider has none.
           error.reason !== "invalid_request" || error.status !== undefined
             ? error
             : new ProviderError({
@@ -144,7 +144,7 @@ const spoken = (whole: Json): ReadonlyArray<Turn> => {
   return found
 }
 
-// Other recorders store a body as its text.
+// Other recorders store a body as text.
 const document = (body: Json): Json => (typeof body === "string" ? Redaction.parsed(body) : body)
 
 /**
@@ -219,7 +219,8 @@ const roleOf = (item: JsonObject): string => {
 
 const stepsOfModel = ["model_output", "function_call", "thought"]
 
-// Text in the formats of all vendors, with calls and results as blocks, so that they compare alike.
+// Returns the text of content in any vendor's format, with calls and results as blocks, so that formats can be
+// compared.
 const textOf = (value: Json | undefined): string => {
   if (typeof value === "string") return value
   if (Array.isArray(value)) return value.map(textOf).join("")

@@ -3,7 +3,7 @@
  *
  * A check is a sentence and an Effect that dies if the store fails it. `open` creates a store each time it runs, all of
  * them on the same runs, like workers on one database. Each check uses its own runs and removes them at its end, so all
- * may share a database, and be run on it again. Checks run in real time.
+ * checks may share a database, and may run again on it. Checks run in real time.
  *
  * @since 0.1.0
  */

@@ -2,8 +2,8 @@
  * A whole conversation as a value: its input, its skills, and the expected result.
  *
  * A scenario runs against any model, or offline against its own script. `run` always returns a report: a model that
- * fails, gives up or misses an expectation is a finding, not an error. The report keeps the root run and its tasks
- * apart. `save` stores it under a name of its own.
+ * fails, gives up or misses an expectation is a finding, not an error. The report separates the root run from its
+ * tasks. `save` stores it under a unique name.
  *
  * @since 0.1.0
  */
@@ -73,8 +73,8 @@ export interface Options {
   readonly description?: string | undefined
   readonly instructions: string | Effect.Effect<string>
   /**
-   * The skills of this scenario. Without them, and without `mcp`, the agent has none. Services other than a
-   * `MediaStore` are provided in their `execute`.
+   * The skills of this scenario. Without them, and without `mcp`, the agent has none. Provide services other than
+   * `MediaStore` inside `execute`.
    */
   readonly skills?: ReadonlyArray<AnySkill<MediaStore.MediaStore>> | undefined
   readonly protocols?: ReadonlyArray<AnyProtocol<MediaStore.MediaStore>> | undefined
@@ -89,7 +89,7 @@ export interface Options {
   readonly agent?: Partial<Omit<Agent.Options<never>, "instructions" | "model" | "maxSteps" | "name">> | undefined
   /** The model of a run without a network: a script, or a recorded provider. */
   readonly offline?: Scripts.Script | Effect.Effect<ProviderShape, { readonly message: string }> | undefined
-  /** Describes what is wrong with a run that gave an answer, one sentence each. */
+  /** Returns the problems of a run with an answer, one sentence each. */
   readonly expect?: ((report: Outcome.Report) => ReadonlyArray<string>) | undefined
 }
 
@@ -107,7 +107,7 @@ export interface Scenario extends Options {
 
 export type {
   /**
-   * The reason why there is no result, or what is wrong with it.
+   * The reason why there is no result, or the problems of the result.
    *
    * @category models
    * @since 0.1.0
@@ -121,7 +121,7 @@ export type {
    */
   Status,
   /**
-   * A run of a scenario, as its log holds it.
+   * The report of a run, as it is stored.
    *
    * @category models
    * @since 0.1.0
@@ -154,7 +154,7 @@ export interface Cast {
  * @since 0.1.0
  */
 export interface RunOptions {
-  /** Without one, the scenario runs offline. */
+  /** The model to run against. Default: the offline model of the scenario. */
   readonly cast?: Cast | undefined
   /** Connects MCP servers for one run. A failure skips the scenario. */
   readonly connect?:
@@ -167,7 +167,7 @@ export interface RunOptions {
       >)
     | undefined
   /**
-   * The dialect to run in, in place of that of the scenario.
+   * The dialect, instead of that of the scenario.
    *
    * @since 0.2.0
    */
@@ -240,7 +240,7 @@ export const offline = (
 // ---------------------------------------------------------------- guards
 
 /**
- * Tells whether a value is a scenario.
+ * Returns true for a scenario.
  *
  * @category guards
  * @since 0.1.0
@@ -283,7 +283,7 @@ export const run = Effect.fnUntraced(function* (
   return report.status === "ok" ? Outcome.judged(report, problemsOf(scenario, report)) : report
 })
 
-/** The problems that a scenario reports. An `expect` that throws is a problem, too. */
+/** Returns the problems that a scenario reports. An `expect` that throws is a problem, too. */
 const problemsOf = ({ expect }: Scenario, report: Outcome.Report): ReadonlyArray<string> => {
   try {
     return expect?.(report) ?? []
@@ -342,7 +342,7 @@ export const toJson: (report: Outcome.Report) => JsonObject = Outcome.toJson
 /**
  * Stores a report as a file in a folder, adds it to the folder's `manifest.json`, and returns its path.
  *
- * Fails if `manifest.json` is larger than `Limits.fetchedBytes`, and then leaves it as it is.
+ * Fails if `manifest.json` is larger than `Limits.fetchedBytes`, and then leaves it unchanged.
  *
  * @category running
  * @since 0.1.0
@@ -352,7 +352,7 @@ export const save: (
   directory: string
 ) => Effect.Effect<string, PlatformError, FileSystem.FileSystem | Path.Path> = Logs.save
 
-/** The input as text, with media by their kind. */
+/** Returns the input as text, with media by their kind. */
 const inputOf = (input: Kernel.Input): string =>
   [input]
     .flat()

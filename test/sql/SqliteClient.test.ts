@@ -316,7 +316,10 @@ describe("SqliteClient", () => {
         })
       )
       assert.strictEqual(yield* Effect.flip(failed), "no")
-      assert.include((yield* Effect.flip(Effect.asVoid(sql`SELECT id FROM t`))).message, "not the file that was opened")
+      assert.include(
+        (yield* Effect.flip(Effect.asVoid(sql`SELECT id FROM t`))).message,
+        "no longer the file that was opened"
+      )
       yield* move(`${filename}.away`, filename)
       yield* Effect.retry(sql.withTransaction(sql`INSERT INTO t VALUES ('b')`), Schedule.spaced("5 millis"))
       assert.deepStrictEqual(yield* sql`SELECT id FROM t`, [{ id: "b" }])

@@ -1,6 +1,4 @@
-/**
- * The verbs of a kernel whose runs are run by a cluster.
- */
+/** The operations of a kernel whose runs are run by a cluster. */
 
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -27,9 +25,9 @@ import { resumption } from "./wire.ts"
 /** A process of the cluster: a kernel that stores and reads runs, and the messages to their runners. */
 export interface Office {
   readonly kernel: KernelShape
-  /** The store as it is. */
+  /** The store of this process. */
   readonly store: RunStoreShape
-  /** The store whose followers receive live events of other processes. */
+  /** The store whose followers also receive live events of other processes. */
   readonly shared: RunStoreShape
   readonly messenger: Messenger
 }
@@ -39,7 +37,7 @@ type Starting = Omit<RunOptions, "context"> & { readonly context?: unknown }
 
 type AnyAgent<Output, S extends AnySkill<unknown>, R> = Agent<Output, S, R, unknown>
 
-/** The verbs of a kernel. Leaving a run or its stream stops nothing. */
+/** Creates the operations of a kernel. Leaving a run or its stream does not stop the run. */
 export const make = (office: Office): KernelShape => {
   const { kernel, messenger } = office
   const created = <Output, S extends AnySkill<unknown>, R>(
@@ -76,7 +74,7 @@ export const make = (office: Office): KernelShape => {
   return parts === undefined ? verbs : remember(verbs, parts)
 }
 
-/** Fails for an option that cannot reach the process that runs the run. */
+/** Fails for an option that cannot reach the runner. */
 const travels = (options: Pick<CommonOptions, (typeof here)[number]>): Effect.Effect<void, AgentConfigInvalid> => {
   const fixed = here.find((name) => options[name] !== undefined)
   return fixed === undefined
@@ -93,10 +91,7 @@ const here = ["allowedSkills", "parts", "address", "stop", "signal", "prove", "s
 
 // ---------------------------------------------------------------- starting
 
-/**
- * Brings a new run to rest, and waits for it. A runner that dies, or a message that is lost, is noticed by the head of the
- * run, which is read now and then.
- */
+/** Brings a new run to rest, and waits for it. Polls the head of the run to notice a dead runner or a lost message. */
 const toRest = ({ messenger, store }: Office, runId: string) => {
   const isAtRest = Effect.map(store.head(runId), (head) =>
     Option.match(head, { onNone: () => true, onSome: ({ status }) => !underWay.has(status.type) })
@@ -119,7 +114,7 @@ const underWay: ReadonlySet<RunHead["status"]["type"]> = new Set(["queued", "run
 const eventsOf = ({ shared }: Office, runId: string) =>
   Stream.catchTag(follow(shared, runId, {}), "RunNotFound", (error) => Stream.fail(lost(error.message)))
 
-/** The events of a run with its result in the last one. Fails as the run failed. */
+/** Emits the events of a run, with its result in the last one. Fails with the error of the run. */
 const concluded = <E, E2, R>(
   events: Stream.Stream<RunEvent, E>,
   runId: string,
@@ -132,10 +127,10 @@ const concluded = <E, E2, R>(
   return Stream.concat(Stream.mapEffect(events, withResult), Stream.fromEffectDrain(result))
 }
 
-/** A pause or a cancellation is the last event of a stream, and no failure. */
+/** A pause or a cancellation ends a stream without a failure. */
 const atRest = { RunPaused: () => Stream.empty, RunCancelled: () => Stream.empty }
 
-/** The result of a run at rest, or its error. */
+/** Returns the result of a run at rest, or fails with its error. */
 const resultOf = <Output, S extends AnySkill<unknown>, R>(
   office: Office,
   agent: AnyAgent<Output, S, R>,
@@ -150,7 +145,7 @@ const resultOf = <Output, S extends AnySkill<unknown>, R>(
 
 const lost = (detail: string): StoreError => new StoreError({ operation: "read a result", reason: "invalid", detail })
 
-/** The same for a resumed run. A run that completed is read by the kernel of this process, which stores nothing then. */
+/** Returns the result of a resumed run. The kernel of this process reads a completed run, which stores nothing. */
 const resumedOf = <Output, S extends AnySkill<unknown>, R>(
   { kernel, store }: Office,
   agent: AnyAgent<Output, S, R>,
@@ -164,7 +159,7 @@ const resumedOf = <Output, S extends AnySkill<unknown>, R>(
 
 // ---------------------------------------------------------------- resuming
 
-/** Sends a resume, and waits until the run is at rest. Returns the revision it stood at before. */
+/** Sends a resume, and waits until the run is at rest. Returns the previous revision of the run. */
 const resume = Effect.fnUntraced(function* ({ messenger, store }: Office, runId: string, options: ResumeOptions) {
   yield* travels(options)
   const { revision } = yield* stored(store, runId)
@@ -176,7 +171,7 @@ const resume = Effect.fnUntraced(function* ({ messenger, store }: Office, runId:
   if (refused !== undefined) return yield* failRefused(refused)
 })
 
-/** The events of a run from its resume to its next rest. A completed run emits its end again. */
+/** Emits the events of a run from its resume until it is at rest. A completed run emits its end again. */
 const resumeStream = <Output, S extends AnySkill<unknown>, R>(
   office: Office,
   agent: AnyAgent<Output, S, R>,
@@ -198,7 +193,7 @@ const isRestOf =
   ({ type, ...event }: RunEvent): boolean =>
     event.runId === runId && (type === "paused" || type === "run_failed" || type === "run_cancelled")
 
-/** Events are made from the agent's skills and output schema, so they have the types of these. */
+/** Gives events the types of the agent's skills and output schema, from which they are created. */
 const typed = <Output, S extends AnySkill<unknown>, E, R>(
   _agent: Agent<Output, S, unknown, unknown>,
   events: Stream.Stream<RunEvent, E, R>

@@ -1,9 +1,9 @@
 /**
  * Brings a run to rest on the runner that received its message.
  *
- * Only the store decides: whatever a resume fails with, the head of the run is read again, and the message is answered
- * when the run is at rest. A runner whose append was refused waits a little and looks again, because another runner may
- * have the run, and may die.
+ * Only the store decides: whatever error a resume has, the head of the run is read again, and the reply is sent when
+ * the run is at rest. A runner whose append was rejected waits and looks again, because another runner may have the
+ * run, and may die.
  */
 
 import * as Effect from "effect/Effect"
@@ -26,7 +26,7 @@ import { refusal } from "./runEnd.ts"
 
 const rested: typeof Driven.Type = {}
 
-/** Answers when the run is at rest in the store, and not before. */
+/** Replies once the run is at rest in the store. */
 export const drive = Effect.fnUntraced(function* <R>(
   driver: Driver<R>,
   message: Drive
@@ -53,7 +53,7 @@ export const drive = Effect.fnUntraced(function* <R>(
   }
 })
 
-/** What a message asks of a run: to continue it, to resume it though it is at rest, or nothing. */
+/** Returns the action for a message: to continue the run, to resume it from rest, or none. */
 export const nextOf = (
   { revision, status: { type } }: Pick<RunHead, "revision" | "status">,
   { how, revision: seen }: Pick<Drive, "how" | "revision">
@@ -62,7 +62,7 @@ export const nextOf = (
   return type === "queued" || type === "running" || type === "interrupted" ? "continue" : "rest"
 }
 
-/** The head of a run, as soon as the store tells. Undefined for a run that was removed. */
+/** Returns the head of a run, and retries until the store responds. Returns undefined for a removed run. */
 const headOf = <R>({ soon, store }: Driver<R>, runId: string): Effect.Effect<RunHead | undefined> =>
   soon(store.head(runId)).pipe(
     Effect.tapError((error) => Effect.logDebug(`the head of run ${flat(runId)} could not be read`, error)),
@@ -71,13 +71,16 @@ const headOf = <R>({ soon, store }: Driver<R>, runId: string): Effect.Effect<Run
     Effect.orDie
   )
 
-/** Milliseconds to wait for whoever else may have the run: one to three seconds at first, then up to half a minute. */
+/**
+ * Returns the milliseconds to wait for another runner that may have the run: one to three seconds at first, later up to
+ * half a minute.
+ */
 const pause = (failures: number): Effect.Effect<number> =>
   Effect.map(Random.next, (chance) => Math.min(30_000, (1_000 + 2_000 * chance) * 2 ** Math.min(failures, 5)))
 
 // ---------------------------------------------------------------- one attempt
 
-/** Continues a run once. Returns how that ended, or undefined where it was not tried. */
+/** Continues a run once. Returns its exit, or undefined if it was not tried. */
 const bring = Effect.fnUntraced(function* <R>(
   driver: Driver<R>,
   head: RunHead,
@@ -96,7 +99,7 @@ const bring = Effect.fnUntraced(function* <R>(
   return exit
 })
 
-/** Waits until a run that crashed may be continued. Fails it, and returns false, when it crashed too often. */
+/** Waits until a crashed run may be continued. If it has crashed too often, fails it and returns false. */
 const isDue = Effect.fnUntraced(
   function* <R>(driver: Driver<R>, head: RunHead, agent: Runnable<R>) {
     const patient = yield* patience(driver.store, driver.retry, head)
@@ -111,8 +114,8 @@ const isDue = Effect.fnUntraced(
 )
 
 /**
- * Resumes a run. When the runner has to give the run up, the step under way is finished first, with the call it launched,
- * as long as the drain time lasts.
+ * Resumes a run. If the runner has to give it up, first finishes the current step and its launched call, within the
+ * drain time.
  */
 const toItsRest = <R>(
   driver: Driver<R>,
@@ -165,13 +168,13 @@ const resume = <R>(
 
 // ---------------------------------------------------------------- at rest
 
-/** Sends the next try of a run whose failure may pass, and the end of the time of a question, for when it is due. */
+/** Schedules messages for the next retry of a failed run, and for the deadline of a question. */
 const rest = Effect.fnUntraced(
   function* <R>({ later, retries, retry, store, workerId }: Driver<R>, head: RunHead) {
     const until = answerBy(head)
     if (until !== undefined) yield* later(new Drive({ runId: head.runId, revision: head.revision, at: until }))
     if (head.status.type !== "failed") return rested
-    // A run that a runner had looks like one that a worker had.
+    // A run of a runner looks like a run of a worker.
     const held = { ...head, lease: { workerId, expiresAt: 0, isLive: false } }
     if (!retries(held)) return rested
     const patient = yield* patience(store, retry, head)

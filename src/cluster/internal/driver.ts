@@ -1,6 +1,4 @@
-/**
- * A runner, as far as it brings runs to rest.
- */
+/** The part of a runner that brings runs to rest. */
 
 import type * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
@@ -21,11 +19,11 @@ export interface Driver<R> extends Holder {
   readonly onRun: RunWorker.Options<R>["onRun"]
   readonly retries: (head: RunHead) => boolean
   readonly retry: Schedule.Schedule<unknown>
-  /** How long a run may take to finish its step when the runner gives it up. */
+  /** Time for a run to finish its step when the runner gives it up. */
   readonly drain: Duration.Duration
-  /** How long an interrupted run may take to clean up. */
+  /** Time for an interrupted run to clean up. */
   readonly cleanUp: Duration.Duration
   readonly pulse: Pulse
-  /** Sends a message that is delivered later. Repeats it until it is stored. */
+  /** Sends a message for later delivery. Retries until it is stored. */
   readonly later: (message: Drive) => Effect.Effect<void>
 }

@@ -6,7 +6,7 @@ import * as Stream from "effect/Stream"
 import { type LiveEvent, follow } from "../../internal/live/follow.ts"
 import type { RunStoreShape } from "../../RunStore.ts"
 
-/** Emits what a follower cannot read in the store, until the run is at rest. Ends where the store fails. */
+/** Emits the events that a follower cannot read in the store, until the run is at rest. Ends if the store fails. */
 export const liveOf = (store: RunStoreShape, runId: string, after: number): Stream.Stream<LiveEvent> =>
   follow(store, runId, { after }).pipe(
     Stream.mapAccum(
@@ -19,7 +19,7 @@ export const liveOf = (store: RunStoreShape, runId: string, after: number): Stre
     Stream.catchCause(() => Stream.empty)
   )
 
-/** Where a follower stands. */
+/** The position of a follower. */
 interface Place {
   readonly last: number
   readonly isFirst: boolean

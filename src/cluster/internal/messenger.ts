@@ -17,15 +17,15 @@ import { decodeLive } from "./wire.ts"
 
 /** The messages of a process. */
 export interface Messenger {
-  /** Stores a message for a run. Whoever owns the run receives it, now or later. */
+  /** Stores a message for a run. The owner of the run receives it, now or later. */
   readonly send: (message: Drive) => Effect.Effect<void, StoreError>
-  /** Brings a new run to its runner, without waiting: a message that is lost is made up for by the sweeper. */
+  /** Sends a new run to its runner, without waiting. The sweeper covers a lost message. */
   readonly begin: (message: Drive) => Effect.Effect<void>
-  /** The same, repeated until the message is stored. */
+  /** Sends a message, and retries until it is stored. */
   readonly later: (message: Drive) => Effect.Effect<void>
   /** Sends a message, and waits until the run is at rest. */
   readonly ask: (message: Drive) => Effect.Effect<typeof Driven.Type, StoreError>
-  /** Emits the live events of a run where it runs. */
+  /** Emits the live events of a run from its runner. */
   readonly live: Source
 }
 
@@ -44,7 +44,8 @@ export const make: Effect.Effect<Messenger, never, Sharding | Scope.Scope> = Eff
         Effect.orDie
       ),
     ask,
-    // A request that waits for its answer goes straight to the runner, which reads an announced one in the database.
+    // A request that waits for its reply goes directly to the runner. The runner would read an announced one from the
+    // database.
     begin: (message) =>
       Effect.catchCause(ask(message), passedOver(`run ${flat(message.runId)} was not sent to the cluster`)).pipe(
         Effect.forkIn(scope, { startImmediately: true }),
@@ -65,6 +66,6 @@ export const make: Effect.Effect<Messenger, never, Sharding | Scope.Scope> = Eff
   }
 })
 
-/** Which error it is that a message was not stored. */
+/** Creates the error of a message that was not stored. */
 const unreachable = (error: { readonly _tag: string }): StoreError =>
   new StoreError({ operation: "send to the cluster", reason: "unavailable", detail: error._tag })

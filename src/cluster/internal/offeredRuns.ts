@@ -1,8 +1,8 @@
 /**
- * A store whose offered runs are taken up by the cluster.
+ * A store that sends offered runs to the cluster.
  *
- * A run that is submitted or answered is offered by a lease that has expired. The store is the same otherwise: the offer
- * is stored first, and a message that does not reach the cluster is made up for by its sweeper.
+ * A submitted or answered run is offered with an expired lease. Otherwise the store is unchanged: the offer is stored
+ * first, and the sweeper covers a message that does not reach the cluster.
  */
 
 import * as EntityAddress from "effect/cluster/EntityAddress"
@@ -21,7 +21,7 @@ import type { RunStoreShape } from "../../RunStore.ts"
 import { Drive, idOf, RunEntity } from "../RunEntity.ts"
 import type { Messenger } from "./messenger.ts"
 
-/** Sends a run that is offered to the cluster. A message that is not stored is left to the sweeper. */
+/** Sends an offered run to the cluster. The sweeper covers a message that is not stored. */
 export const offered = ({ send }: Messenger, { head }: RunStoreShape, runId: string): Effect.Effect<void> =>
   Effect.catchCause(
     Effect.flatMap(head(runId), (found) =>
@@ -52,7 +52,7 @@ export const make = (
   return shared
 }
 
-/** Deletes the messages and answers that storage still holds for runs that were removed. */
+/** Deletes the stored messages and replies of removed runs. */
 export const forgetter =
   (sharding: Sharding["Service"], storage: MessageStorage["Service"]) =>
   (runIds: ReadonlyArray<string>): Effect.Effect<void> =>

@@ -1,6 +1,6 @@
 /**
- * Notices that this process was stopped: frozen, swapped out, or busy for seconds. Other runners may have taken its runs
- * over meanwhile.
+ * Detects that this process was stopped: frozen, swapped out, or busy for seconds. Other runners may have taken over
+ * its runs in the meantime.
  */
 
 import * as Clock from "effect/Clock"
@@ -10,7 +10,7 @@ import { monotonic } from "../../internal/base/time.ts"
 
 /** The pulse of a process. */
 export interface Pulse {
-  /** Returns whether the process did nothing for longer than any runner waits before it takes runs over. */
+  /** Returns true if the process was stopped for so long that another runner may have taken over its runs. */
   readonly isStale: () => boolean
 }
 
@@ -26,5 +26,5 @@ export const make: Effect.Effect<Pulse, never, Scope.Scope> = Effect.gen(functio
   return { isStale: () => monotonic(clock) - last > longest }
 })
 
-/** Milliseconds between two beats that no working process needs. */
+/** Milliseconds between two beats after which a process counts as stopped. */
 const longest = 3_000

@@ -1,6 +1,4 @@
-/**
- * How a run of a cluster ended, as its typed result or error in another process.
- */
+/** Converts the end of a run of a cluster to its typed result or error in another process. */
 
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -35,7 +33,7 @@ const Failed = Schema.Union([
   Errors.InFlightToolCalls
 ])
 
-/** Errors of a resume that a run did not take. */
+/** Errors of a resume that a run rejected. */
 const Refused = Schema.Union([
   ...Failed.members,
   Errors.ConcurrentAppendError,
@@ -49,20 +47,20 @@ const decodeFailed = Schema.decodeUnknownOption(Failed)
 const decodeRefused = Schema.decodeUnknownOption(Refused)
 const encodeRefused = Schema.encodeUnknownOption(Refused)
 
-/** The error of a resume, to send it to its caller. Undefined for a defect, or an interruption. */
+/** Encodes the error of a resume for its caller. Returns undefined for a defect or an interruption. */
 export const refusal = (exit: Exit.Exit<unknown, TakeUpError>): Schema.Json | undefined => {
   const error = Option.flatMap(Exit.findErrorOption(exit), encodeRefused)
   return Option.getOrUndefined(Option.map(error, (error) => plain(error)))
 }
 
-/** Fails with the error of a resume that a run did not take. */
+/** Fails with the error of a resume that a run rejected. */
 export const failRefused = (refused: Schema.Json): Effect.Effect<never, typeof Refused.Type> =>
   Option.match(decodeRefused(refused), {
     onNone: () => Effect.die(new Error("the resume was refused for an unknown reason")),
     onSome: Effect.fail
   })
 
-/** Why a run at rest has no answer. Undefined for a run that completed. */
+/** Returns the error of a run at rest without an answer, or undefined for a completed run. */
 export const failureOf = ({
   runId,
   status

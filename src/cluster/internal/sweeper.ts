@@ -1,6 +1,4 @@
-/**
- * Finds runs that no message brings on: of processes that only know the store, and of messages that were lost.
- */
+/** Finds runs without a message: those of processes outside the cluster, and those whose message was lost. */
 
 import * as Singleton from "effect/cluster/Singleton"
 import * as Duration from "effect/Duration"
@@ -11,7 +9,7 @@ import * as Pages from "../../internal/worker/runPages.ts"
 import { Drive } from "../RunEntity.ts"
 import type { Messenger } from "./messenger.ts"
 
-/** A sweeper on one runner of the cluster. Messages for a run under way change nothing. */
+/** Runs the sweeper on one runner of the cluster. Messages for an active run change nothing. */
 export const layer = (store: RunStoreShape, { send }: Messenger, interval: Duration.Duration) => {
   const millis = Duration.toMillis(interval)
   const bring = ({ revision, runId }: RunHead) => send(new Drive({ runId, revision }))
@@ -21,7 +19,7 @@ export const layer = (store: RunStoreShape, { send }: Messenger, interval: Durat
     ...looking,
     consider: (head, now) => (head.updatedAt < now - millis ? bring(head) : Effect.void)
   })
-  // The message that ends the time of a question may be lost, too.
+  // The message for the deadline of a question may be lost, too.
   const late = Pages.make(["waiting"], {
     ...looking,
     consider: (head, now) => ((answerBy(head) ?? Infinity) < now - millis ? bring(head) : Effect.void)

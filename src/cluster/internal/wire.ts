@@ -1,6 +1,4 @@
-/**
- * The form of what runners and clients of a cluster send to each other, beside what the store keeps.
- */
+/** The wire format of messages between runners and clients of a cluster. */
 
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -30,7 +28,7 @@ const Recovery = Schema.Union([
   })
 ])
 
-/** How a run at rest is resumed. */
+/** The options for resuming a run at rest. */
 export const Resumption = Schema.Struct({
   answers: Schema.optionalKey(Schema.Array(Answer)),
   recover: Schema.optionalKey(Schema.Record(Schema.String, Recovery)),
@@ -38,7 +36,7 @@ export const Resumption = Schema.Struct({
   rewind: Schema.optionalKey(Schema.Boolean)
 })
 
-/** The options of a resume as a message. Options that are not set are left out. */
+/** Returns the options of a resume as a message, without options that are not set. */
 export const resumption = ({ answers, context, recover, rewind }: HowToResume): typeof Resumption.Type => ({
   ...(answers === undefined ? {} : { answers }),
   ...(context === undefined ? {} : { context }),
@@ -48,7 +46,7 @@ export const resumption = ({ answers, context, recover, rewind }: HowToResume): 
 
 // ---------------------------------------------------------------- live events
 
-/** Tells whether a value of a peer is a live event: an object with a scope and a type, and without a revision. */
+/** Returns true if a value of a peer is a live event: an object with a scope and a type, and without a revision. */
 const isEvent = (value: unknown): value is RunEvent =>
   Schema.is(
     Schema.Struct({
@@ -66,13 +64,13 @@ const decode = Schema.decodeUnknownOption(
   Schema.fromJsonString(Schema.declare(isEvent, { expected: "a live event of a run" }))
 )
 
-/** A live event as it is sent. */
+/** Encodes a live event. */
 export const encodeLive = ({ after, event, isFirst }: LiveEvent) => ({
   after,
   isFirst,
   event: JSON.stringify(plain(event))
 })
 
-/** A live event as it was received. None if it is of a version that this one does not read. */
+/** Decodes a live event. Returns none for an event of an unknown version. */
 export const decodeLive = (live: ReturnType<typeof encodeLive>): Option.Option<LiveEvent> =>
   Option.map(decode(live.event), (event) => ({ ...live, event }))

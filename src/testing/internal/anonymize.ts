@@ -1,6 +1,4 @@
-/**
- * Turns live traffic into an exchange that names nobody.
- */
+/** Turns live traffic into an anonymous exchange. */
 
 import type * as HttpClientRequest from "effect/http/HttpClientRequest"
 import type * as HttpClientResponse from "effect/http/HttpClientResponse"
@@ -11,14 +9,16 @@ import type { Exchange } from "../Cassette.ts"
 const keptOfRequest = /^(accept|content-type|anthropic-version|anthropic-beta)$/
 const keptOfResponse =
   /^(content-type|content-length|transfer-encoding|date|retry-after|retry-after-ms|x-should-retry|openai-version|openai-processing-ms|(anthropic|x)-ratelimit-.*)$/
-/** How headers and parameters that hold a credential are called. There is no list of them: any may hold the key. */
+/**
+ * Names of headers and parameters that may hold a credential. There is no complete list, so any similar name counts.
+ */
 const secretNames = /key|token(?!s)|secret|auth|cookie|credential|passw|signature|^sig$/i
-/** The headers of a response that say whose account it was, or which of its requests. */
+/** Response headers that identify an account or a request. */
 const identityNames = /request-id|organization|project/
-/** Such ids where they stand in a text. */
+/** Ids of accounts and requests in a text. */
 const identities = /\b(?:org-|proj_|req_)[A-Za-z0-9]{16,}/g
 
-/** The exchange to keep. What is a credential or names an account is blotted out of the address and the bodies. */
+/** Returns the exchange to record, with credentials and account ids removed from the address and the bodies. */
 export const exchange = (
   request: HttpClientRequest.HttpClientRequest,
   response: HttpClientResponse.HttpClientResponse,
@@ -48,10 +48,10 @@ export const exchange = (
   }
 }
 
-/** The JSON a request carries, or its text. */
+/** Returns the JSON body of a request, or its text. */
 export const bodyOf = (request: HttpClientRequest.HttpClientRequest): Json => parsed(textOf(request))
 
-/** The JSON value of a text, or else the text. */
+/** Returns the JSON value of a text, or the text. */
 export const parsed = (text: string): Json => {
   try {
     return JSON.parse(text)
@@ -60,7 +60,7 @@ export const parsed = (text: string): Json => {
   }
 }
 
-/** The path of an address. */
+/** Returns the path of an address. */
 export const pathOf = (url: string): string => {
   try {
     return new URL(url).pathname
@@ -69,7 +69,7 @@ export const pathOf = (url: string): string => {
   }
 }
 
-/** The host of an address. */
+/** Returns the host of an address. */
 export const hostOf = (url: string): string => {
   try {
     return new URL(url).hostname
@@ -78,7 +78,7 @@ export const hostOf = (url: string): string => {
   }
 }
 
-/** The model a request asks for, if it says so. */
+/** Returns the model in a request, if it names one. */
 export const modelOf = (body: Json): string => {
   const model = isJsonObject(body) ? body["model"] : undefined
   return typeof model === "string" ? model : "unknown"

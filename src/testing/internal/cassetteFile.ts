@@ -1,8 +1,8 @@
 /**
- * The file of a recording, which grows by an exchange at a time.
+ * The file of a recording, to which exchanges are added one at a time.
  *
- * It is JSON that people read. An exchange is put in the place of its end, with
- * the end behind it: nothing that was written before is written again.
+ * It is JSON for people. An exchange overwrites the end of the file and adds the end again, so earlier exchanges are
+ * never written again.
  */
 
 import * as Effect from "effect/Effect"
@@ -10,16 +10,16 @@ import type * as FileSystem from "effect/FileSystem"
 import { inMadeFolder } from "../../internal/base/files.ts"
 import type { Cassette, Exchange } from "../Cassette.ts"
 
-/** How a file ends behind its last exchange. */
+/** The end of a file after its last exchange. */
 export const tail = "\n  ]\n}\n"
 
-/** A recording, or an exchange of one, as it is written. */
+/** Encodes a recording or an exchange. */
 export const shown = (value: Cassette | Exchange): string => JSON.stringify(value, undefined, 2)
 
-/** What stands in the place of the tail when an exchange is added. */
+/** Returns the text that replaces the tail when an exchange is added. */
 export const added = (exchange: Exchange): string => `,\n    ${shown(exchange).replaceAll("\n", "\n    ")}${tail}`
 
-/** How many bytes a file has; undefined where it cannot be told. */
+/** Returns the bytes of a file, or undefined if they are unknown. */
 export const sizeOf = (files: FileSystem.FileSystem, file: string) =>
   Effect.orElseSucceed(
     Effect.map(files.stat(file), ({ size }) => Number(size)),
@@ -27,8 +27,8 @@ export const sizeOf = (files: FileSystem.FileSystem, file: string) =>
   )
 
 /**
- * In a folder that is made if it is not there, and beside it first: who is stopped meanwhile leaves the file of before,
- * or the new one.
+ * Replaces a file through a temporary file, and creates its folder if necessary. An interrupted process leaves the old
+ * file or the new one.
  */
 export const replace = (files: FileSystem.FileSystem, file: string, bytes: Uint8Array) => {
   const draft = `${file}.tmp`
@@ -38,7 +38,10 @@ export const replace = (files: FileSystem.FileSystem, file: string, bytes: Uint8
   )
 }
 
-/** Nothing before that place is touched: who is stopped meanwhile leaves what `untilCut` reads. */
+/**
+ * Writes bytes at a position and leaves everything before it unchanged. An interrupted process leaves a file that
+ * `untilCut` can repair.
+ */
 export const writeAt = (files: FileSystem.FileSystem, file: string, at: number, bytes: Uint8Array) =>
   Effect.scoped(
     Effect.flatMap(files.open(file, { flag: "r+" }), (opened) =>
@@ -46,5 +49,5 @@ export const writeAt = (files: FileSystem.FileSystem, file: string, at: number, 
     )
   )
 
-/** A file that was cut off while an exchange was added, up to the last one that is whole. */
+/** Repairs a file that was cut off while an exchange was added, up to the last complete exchange. */
 export const untilCut = (text: string): string => `${text.slice(0, text.lastIndexOf("\n    }") + 6)}${tail}`

@@ -1,8 +1,8 @@
 /**
  * Writes the exchanges of a recording into its file, one after the other.
  *
- * Writing belongs to a scope and not to the reader of a response: a reader that leaves early loses nothing, since the
- * scope waits for what is still being written. What could not be written is logged, and the end of the scope dies with it.
+ * Writing belongs to a scope and not to the reader of a response: if a reader leaves early, the scope still waits for
+ * pending writes. A failed write is logged, and closing the scope dies with its error.
  */
 
 import * as Cause from "effect/Cause"
@@ -19,7 +19,7 @@ import type { Cassette, Exchange } from "../Cassette.ts"
 import * as Redaction from "./anonymize.ts"
 import * as Files from "./cassetteFile.ts"
 
-/** The file to write, what it holds already, and what is known about the recording. */
+/** The file to write, its content, and the name and vendor of the recording. */
 export interface Recording {
   readonly file: string
   readonly old: Cassette | undefined
@@ -34,7 +34,7 @@ export const make = Effect.fnUntraced(function* (files: FileSystem.FileSystem, r
   const { cleanUpTimeout } = yield* Limits.Limits
   const writing = yield* FiberSet.make<void>()
   let lost: StoreError | undefined
-  // The next exchange is written together with what was lost before it.
+  // The next exchange is written together with those that failed before.
   const finish = (exit: Exit.Exit<void, unknown>): Effect.Effect<void> => {
     lost = Exit.isFailure(exit) ? unwritten(recording.file, exit.cause) : undefined
     return lost === undefined ? Effect.void : Effect.logError(`an exchange was not recorded: ${lost.detail}`)
@@ -66,10 +66,10 @@ const unwritten = (file: string, cause: Cause.Cause<unknown>) =>
     detail: Cause.hasInterruptsOnly(cause) ? `'${file}' was not written in time` : `'${file}' cannot be written`
   })
 
-/** Adds exchanges to the end of the file, or writes the whole file where it is not as it was left. */
+/** Adds exchanges to the end of the file, or writes the whole file if it was changed from outside. */
 const appender = (files: FileSystem.FileSystem, { file, name, old, vendor }: Recording) => {
   const exchanges = old?.interactions.slice() ?? []
-  // Where the next exchange belongs, once the file is known to be as it is written here.
+  // The position of the next exchange, once the file is known to be unchanged.
   let end: number | undefined
   const shown = (exchange: Exchange): string =>
     Files.shown({
@@ -91,5 +91,5 @@ const appender = (files: FileSystem.FileSystem, { file, name, old, vendor }: Rec
   })
 }
 
-/** Logs why an exchange is left out of a recording. */
+/** Logs why an exchange was not recorded. */
 export const notRecorded = (why: string) => Effect.logWarning(`an exchange was not recorded: ${why}`)

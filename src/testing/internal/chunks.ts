@@ -1,11 +1,9 @@
-/**
- * Cuts a body into the pieces a network might have delivered.
- */
+/** Cuts a body into pieces, as a network might deliver it. */
 
-/** Where to cut. */
+/** How to cut. */
 export type Cut = "whole" | "frames" | number | ReadonlyArray<number> | { readonly seed: number }
 
-/** The body as bytes, cut; the pieces joined are the body. */
+/** Returns the pieces of a body as bytes. Joined, they are the body. */
 export const pieces = (body: string, frames: ReadonlyArray<string>, cut: Cut): ReadonlyArray<Uint8Array> => {
   const bytes = encoder.encode(body)
   if (bytes.length === 0) return []
@@ -18,7 +16,7 @@ export const pieces = (body: string, frames: ReadonlyArray<string>, cut: Cut): R
 
 const encoder = new TextEncoder()
 
-// A frame goes from its own beginning to that of the next, with what lies between.
+// A frame extends to the beginning of the next one.
 const atFrames = (body: string, frames: ReadonlyArray<string>): ReadonlyArray<Uint8Array> => {
   const cuts: Array<number> = []
   let from = 0
@@ -47,7 +45,7 @@ const bySize = (bytes: Uint8Array, sizeOf: (index: number) => number): ReadonlyA
   return found
 }
 
-// Mostly small pieces, now and then a large one; the same seed cuts the same.
+// Mostly small pieces, occasionally a large one. The same seed gives the same cuts.
 const drawn = (seed: number) => {
   let state = (seed >>> 0) + 1
   return (): number => {

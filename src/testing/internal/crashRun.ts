@@ -1,5 +1,5 @@
 /**
- * Runs one case of a crash matrix: one process after the other until the run is over, the first ones cut off as
+ * Runs one case of a crash matrix: one process after the other until the run has ended, the first ones cut off as
  * planned.
  */
 
@@ -31,7 +31,7 @@ import { decide } from "./operator.ts"
 import * as Verdict from "./reliabilityRules.ts"
 import { type Cut, type Fact, type Interruption, keyOf, type Said, watch, type Witness } from "./watchedProcess.ts"
 
-/** The run to put through a crash matrix, and the decisions of the person who resumes it. */
+/** The run to test, and the decisions of the person who resumes it. */
 export interface Subject<Output = unknown, S extends AnySkill<unknown> = AnySkill<unknown>, R = never> {
   readonly name?: string | undefined
   readonly agent: Agent<Output, S, R>
@@ -39,38 +39,38 @@ export interface Subject<Output = unknown, S extends AnySkill<unknown> = AnySkil
   readonly options?: Omit<Kernel.RunOptions, "runId"> | undefined
   /**
    * Skills, the provider, and everything else the run needs: protocols, hooks, policies, limits. Every process builds
-   * the layer anew, including a `MockProvider`, which then starts its replies again; `Scenario.scripted` reads from the
-   * conversation which reply is next. Skills and providers may wait only by the Clock, since time is virtual.
+   * the layer anew, including a `MockProvider`, which then starts its replies again. `Scenario.scripted` finds the next
+   * reply from the conversation instead. Skills and providers may wait only on the Clock, since time is virtual.
    */
   readonly layer: Layer.Layer<SkillRegistry | R, unknown>
   /**
-   * Decides how a paused run is resumed, from its state and the waiting calls of it and its tasks. Default: approves
-   * everything.
+   * Returns the options for resuming a paused run, from its state and the waiting calls of the run and its tasks.
+   * Default: approves everything.
    */
   readonly answer?: ((state: RunState, questions: ReadonlyArray<Question>) => Kernel.ResumeOptions) | undefined
   /**
    * Decides about a call that was in flight. Undefined leaves the decision to the kernel, as for a worker: `read` and
    * `idempotent` calls run again, a `write` call stops the run. The decision is checked, too: a `write` call must not
-   * run again once its outcome is known. Default: the truth about `write` calls and undefined for all others. An
-   * unfinished call may be tried again; the outcome of a finished one is known.
+   * run again once its outcome is known. Default: the true outcome of a finished `write` call, `retry` for an
+   * unfinished one, and undefined for all others.
    */
   readonly verdict?: ((call: Call, known: Known) => Kernel.Recovery | undefined) | undefined
 }
 
 /** The facts about a call in flight. */
 export interface Known {
-  /** The effects that its skill or protocol declares. */
+  /** The declared effects of its skill or protocol. */
   readonly effects: Effects
   readonly entered: boolean
-  /** Its outcome, if it was finished. */
+  /** Its outcome, if it had finished. */
   readonly result: CallOutcome | undefined
 }
 
-/** The surroundings of every process. */
+/** The settings of a matrix. */
 export interface Settings<E = never> {
   /**
-   * Creates the place of a store and returns the layer with which each process opens it, such as a file. A store that
-   * lives in one process (`:memory:`) would be lost with it. Default: memory that all processes share.
+   * Creates a place for a store, such as a file, and returns the layer with which each process opens it. A store inside
+   * one process (`:memory:`) would be lost with it. Default: memory that all processes share.
    */
   readonly store?: Effect.Effect<Layer.Layer<RunStore.RunStore, E>, E, Scope.Scope> | undefined
   /** The kernel under test. */
@@ -81,13 +81,13 @@ export interface Settings<E = never> {
         SkillRegistry | ProtocolRegistry.ProtocolRegistry | MediaStore.MediaStore | RunStore.RunStore
       >
     | undefined
-  /** The ways to be cut off. Default: all four. */
+  /** The ways to cut off a process. Default: all four. */
   readonly ways?: ReadonlyArray<Cut["way"]> | undefined
-  /** The ways to be cut off a second time, at every append of every recovery. Default: none. */
+  /** The ways to cut off a process a second time, at every append of every recovery. Default: none. */
   readonly again?: ReadonlyArray<Cut["way"]> | undefined
   /**
-   * Where the run is also interrupted: wherever one of its fibers begins to wait, or after every other operation of
-   * every fiber, which are some hundred per turn. Default: nowhere.
+   * The places where the run is also interrupted: wherever one of its fibers starts to wait (`waits`), or after every
+   * second operation of every fiber, a few hundred per turn (`operations`). Default: none.
    */
   readonly interrupts?: "waits" | "operations" | undefined
 }
@@ -98,11 +98,11 @@ export const ways: ReadonlyArray<Cut["way"]> = ["before", "unacknowledged", "aft
 /** The facts about a run that reached its end. */
 export interface Life {
   readonly kept: ReadonlyArray<Verdict.Kept>
-  /** Appends tried by each process, in order. */
+  /** Number of appends tried by each process, in order. */
   readonly commits: ReadonlyArray<number>
-  /** Steps of each process, in order: the moments in which it can be interrupted. */
+  /** Number of steps of each process, in order: the moments at which it can be interrupted. */
   readonly steps: ReadonlyArray<number>
-  /** Whether it reached the step at which it was to be interrupted. */
+  /** Whether it reached the planned step of its interruption. */
   readonly interrupted: boolean
   readonly findings: ReadonlyArray<Verdict.Finding>
   readonly said: ReadonlyMap<string, Said>
@@ -111,12 +111,12 @@ export interface Life {
 }
 
 const runId = "run"
-/** More processes than any honest run needs. */
+/** More processes than a correct run needs. */
 const patience = 24
 
 /**
- * An order in which a fiber yields after every other operation, for a case with many steps. A fiber that continues is
- * asked twice before it moves, so one that yielded every second time would never get anywhere.
+ * Creates an order in which a fiber yields after every second operation, for a case with many steps. The order is
+ * consulted twice before a fiber moves, so yielding at every second query would stop it forever.
  */
 export const everyOther = (): Order => {
   let asked = 0
@@ -210,10 +210,7 @@ export const live = Effect.fnUntraced(function* <Output, S extends AnySkill<unkn
   }
 }, Effect.scoped)
 
-/**
- * What an interrupted process must not leave: fibers, with everything they wait for, and skills that started and never
- * ended.
- */
+/** Finds what an interrupted process must not leave behind: fibers, and skills that started and never ended. */
 const leftBy = Effect.fnUntraced(function* (
   machine: Machine,
   facts: ReadonlyArray<Fact>
@@ -229,7 +226,7 @@ const leftBy = Effect.fnUntraced(function* (
   ].map((detail) => ({ rule: "nothing_left", detail }))
 })
 
-/** Lets everything happen that is due now. */
+/** Runs everything that is due now. */
 const settled = Effect.fnUntraced(function* (world: World): Effect.fn.Return<void> {
   const now = world.now
   yield* drive(world, () => world.now > now, 10_000)
@@ -240,7 +237,7 @@ const memory = Effect.map(RunStore.makeMemory, (store) => Layer.succeed(RunStore
 const opened = <E>(place: Layer.Layer<RunStore.RunStore, E>) =>
   Effect.map(Layer.build(place), (context) => Context.get(context, RunStore.RunStore))
 
-/** Everything in a store. */
+/** Returns all runs in a store. */
 export const keep = Effect.fnUntraced(function* (store: RunStore.RunStoreShape) {
   const heads = yield* store.list()
   const kept = yield* Effect.forEach(heads, ({ runId }) =>
@@ -266,11 +263,11 @@ interface Process {
   readonly exit: () => Exit.Exit<unknown, unknown> | undefined
   readonly interrupt: () => void
   readonly commits: () => number
-  /** The process's own parts of the subject, once it has built them. */
+  /** The parts of the subject that this process has built. */
   readonly own: () => Own | undefined
 }
 
-/** The parts of the subject that tell what a call does. */
+/** The parts of the subject that determine the effects of a call. */
 export type Own = Pick<Environment, "hooks" | "protocols" | "skills">
 
 /** Starts a process that begins the run, or resumes it as planned. */
@@ -288,7 +285,7 @@ const boot = <Output, S extends AnySkill<unknown>, R, E>(
   const program = Effect.gen(function* () {
     const own = yield* Layer.build(subject.layer)
     const parts = Context.merge(yield* Layer.build(defaults), own)
-    // Skill values of agents are watched as those of the registry are.
+    // Skill values of agents are watched like those of the registry.
     const skills = withTeamSkills<R | SkillRegistry>(Context.get(parts, SkillRegistry), subject.agent, parts)
     const protocols = Context.get(parts, ProtocolRegistry.ProtocolRegistry)
     known = { hooks: Context.get(parts, Hooks), protocols, skills }
@@ -321,7 +318,7 @@ const boot = <Output, S extends AnySkill<unknown>, R, E>(
   }
 }
 
-/** The media store as a process sees it. Ids are computed in real time, for which virtual time waits. */
+/** Returns the media store for a process. Ids are computed in real time, so virtual time waits for them. */
 const outside = (machine: Machine, store: MediaStore.MediaStoreShape): MediaStore.MediaStoreShape => {
   const ask = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
     Effect.flatMap(Limits, (limits) => machine.ask(Effect.provideService(effect, Limits, limits)))

@@ -48,8 +48,8 @@ const needs = (what: string) => Effect.fail({ message: `the case has no 'expecte
 const isText = Schema.is(Schema.String)
 
 /**
- * Passes an answer that is the expected one, without the blanks around it. An expected value that is not text is compared
- * with the answer as JSON.
+ * Passes an answer that equals the expected one, ignoring white space at both ends. An expected value that is not text
+ * is compared with the answer as JSON.
  */
 export const exact: Scorer = scorer("exact", ({ text }, { expected }) => {
   if (expected === undefined) return needs("answer")
@@ -60,7 +60,8 @@ export const exact: Scorer = scorer("exact", ({ text }, { expected }) => {
 const decodeJson = Schema.decodeUnknownResult(Schema.fromJsonString(Schema.Json))
 
 /**
- * Passes an answer that contains the expected text, or all expected texts. The score is the share that it contains.
+ * Passes an answer that contains the expected text, or all expected texts. The score is the share of texts that it
+ * contains.
  */
 export const contains: Scorer = scorer("contains", ({ text }, { expected }) => {
   const parts = [expected].flat()
@@ -71,8 +72,8 @@ export const contains: Scorer = scorer("contains", ({ text }, { expected }) => {
 })
 
 /**
- * Passes an answer in which a regular expression matches: this one, or else the expected text of each case. Matching takes
- * linear time, so lookaround and backreferences are refused.
+ * Passes an answer in which a regular expression matches: this one, or by default the expected text of each case.
+ * Matching takes linear time, so lookaround and backreferences are rejected.
  */
 export const regex = (source?: string): Result.Result<Scorer, ConfigInvalid> => {
   const compile = (source: string) =>
@@ -101,8 +102,8 @@ export const schema = (expected: Schema.ConstraintDecoder<unknown>): Scorer => {
 }
 
 /**
- * Passes an answer that is similar to the expected one: the share of pairs of neighbouring characters that both have
- * (Dice's coefficient), whatever the case and the blanks. Default: from 0.8.
+ * Passes an answer that is similar to the expected one, by the share of common pairs of adjacent characters (Dice's
+ * coefficient), ignoring case and white space. Passes from 0.8 by default.
  */
 export const similarity = (passAt = 0.8): Scorer =>
   scorer("similarity", ({ text }, { expected }) => (isText(expected) ? likeness(text, expected) : needs("text")), {
@@ -134,7 +135,7 @@ const pairsOf = (text: string) => {
 export const judge = (options: {
   readonly provider: ProviderShape
   readonly model: Model | string
-  /** What makes an answer good. Default: it is right, and means what the expected answer means. */
+  /** The criteria of a good answer. Default: it is right, and means the same as the expected answer. */
   readonly criteria?: string | undefined
   readonly passAt?: number | undefined
 }): Scorer => {

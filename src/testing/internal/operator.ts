@@ -1,6 +1,4 @@
-/**
- * Resumes what a crash left: answers questions, and decides about calls in flight.
- */
+/** Decides how to resume a run after a crash: answers questions, and decides about calls in flight. */
 
 import * as Effect from "effect/Effect"
 import type { Call } from "../../Call.ts"
@@ -22,7 +20,7 @@ interface Decision {
   readonly findings: ReadonlyArray<Verdict.Finding>
 }
 
-/** The knowledge and decisions of the person who resumes a run. */
+/** Returns the options with which a person resumes a run. */
 export const decide = Effect.fnUntraced(function* <Output, S extends AnySkill<unknown>, R>(
   subject: Subject<Output, S, R>,
   store: RunStore.RunStoreShape,
@@ -39,7 +37,7 @@ export const decide = Effect.fnUntraced(function* <Output, S extends AnySkill<un
   let told = false
   for (const { call, place } of yield* inFlight(store, state)) {
     const is = (type: Fact["type"]) => facts.some((fact) => fact.type === type && "callId" in fact && isAt(fact, place))
-    // A suspended process runs what it launched as soon as it wakes.
+    // A suspended process runs its launched calls as soon as it wakes.
     const isHeld = facts.some(
       (fact) =>
         fact.type === "stored" &&
@@ -91,7 +89,7 @@ export const inFlight = (
 }
 
 const truth: NonNullable<Subject["verdict"]> = (_, { effects, result }) => {
-  // Such calls run again by themselves.
+  // Calls without write effects run again by themselves.
   if (effects !== "write") return undefined
   if (result?.output !== undefined) return { resolve: { output: result.output } }
   return result?.error === undefined ? "retry" : { resolve: { error: result.error } }

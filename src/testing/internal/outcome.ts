@@ -1,5 +1,5 @@
 /**
- * Builds the report of a scenario, with the tree of what happened in it.
+ * Builds the report of a scenario, with the tree of its runs, turns and calls.
  *
  * The tree is read from the recording run by run, so turns of a task never mix with those of the root run that have the
  * same number.
@@ -15,10 +15,10 @@ import type * as Recorder from "../../Recorder.ts"
 import type { RunResult } from "../../RunState.ts"
 import type { Usage } from "../../Usage.ts"
 
-/** How a scenario ended. */
+/** The end of a scenario. */
 export type Status = "ok" | "fail" | "skipped"
 
-/** The reason why there is no result, or what is wrong with it. */
+/** The reason why there is no result, or the problems of the result. */
 export interface Failure {
   /** `max_steps_reached`, `provider_error`, `unexpected_result`, `skipped`, `interrupted`, `defect`, or the tag of another error. */
   readonly type: string
@@ -32,14 +32,14 @@ export interface Node {
   readonly ok: boolean
   /** Milliseconds, if known. */
   readonly durationMs: number | undefined
-  /** Its result, or the reason of its failure. */
+  /** Its result, or the reason for its failure. */
   readonly text: string
   readonly children: ReadonlyArray<Node>
 }
 
 /** A run of a scenario. */
 export interface Report {
-  /** The id of the run; null when none started. */
+  /** The id of the run, or null if none started. */
   readonly runId: string | null
   readonly scenario: string
   readonly description: string
@@ -63,7 +63,7 @@ export interface Report {
   readonly tree: Node
 }
 
-/** A scenario that cannot run here, which is not a failure. */
+/** The reason why a scenario cannot run here, which is not a failure. */
 export class Skipped {
   readonly _tag = "Skipped"
   readonly message: string
@@ -209,7 +209,7 @@ const turnsOf = (runId: string, runs: Runs): ReadonlyArray<Node> =>
     }
   )
 
-/** The types of the blocks in a reply, or that it had none. */
+/** Returns the types of the blocks in a reply, or a note that it had none. */
 const kindsOf = (entries: ReadonlyArray<Recorder.Entry>): string => {
   const parsed = entries.find((entry) => entry.event === "blocks_parsed")
   const blocks = Array.isArray(parsed?.data) ? parsed.data : []

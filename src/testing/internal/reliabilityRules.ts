@@ -19,20 +19,20 @@ export type Rule =
   | "same_journal"
   | "nothing_left"
 
-/** A broken rule, and how it was broken. */
+/** A broken rule, with a description. */
 export interface Finding {
   readonly rule: Rule
   readonly detail: string
 }
 
-/** One run of a tree, as its store holds it in the end. */
+/** One run of a tree, as stored in the end. */
 export interface Kept {
   readonly runId: string
   readonly journal: ReadonlyArray<RunRecord>
   readonly state: RunState | undefined
 }
 
-/** Checks what happened, fact by fact, in order. */
+/** Checks facts one by one, in order. */
 export class Judge {
   readonly findings: Array<Finding> = []
   /** The worker that stored the last record of each run. */
@@ -79,7 +79,7 @@ export class Judge {
 
   #stored(machine: string, record: RunRecord): void {
     const last = this.#revisions.get(record.runId) ?? 0
-    // Acknowledged late: it was stored before another process took over the run.
+    // Acknowledged late: the record was stored before another process took over the run.
     if (record.revision <= last) return
     this.#revisions.set(record.runId, record.revision)
     const owner = this.#owners.get(record.runId)
@@ -115,12 +115,12 @@ export class Judge {
     const { callId, effects, input, machine } = fact
     const key = keyOf(fact)
     const before = this.#starts.get(key)
-    // An acknowledged launch counts as a start without a result before it: a call on its way cannot be told from one
-    // that arrived, even if another process has repeated it by then because it is idempotent.
+    // An acknowledged launch counts as a start without an earlier result: a call on its way cannot be distinguished
+    // from one that has arrived, even if another process has repeated it by then because it is idempotent.
     const own = this.#launched.delete(`${machine} ${key}`)
     if (this.#answered.has(key) && !own)
       this.#find("results_kept", `${callId} has a stored response and was entered again`)
-    // What changes nothing may be entered while its launch is stored. If it is lost, the model is asked again.
+    // A read call may be entered while its launch is being stored. If the launch is lost, the model is asked again.
     if (effects === "read" && !own) return
     if (!own) this.#find("writes_once", `${callId} was entered by ${machine} without a stored launch`)
     if (before === undefined) {
@@ -140,7 +140,7 @@ export class Judge {
   }
 }
 
-/** Checks facts at once. */
+/** Checks a list of facts. */
 export const judgeFacts = (facts: ReadonlyArray<Fact>): ReadonlyArray<Finding> => {
   const judge = new Judge()
   for (const fact of facts) judge.see(fact)
@@ -158,7 +158,7 @@ const answersOf = (record: RunRecord): ReadonlyArray<string> => [
   )
 ]
 
-/** Checks what is stored in the end: no acknowledged record is lost, and the journal is complete. */
+/** Checks the final store: no acknowledged record is lost, and the journal is complete. */
 export const judgeKept = (facts: ReadonlyArray<Fact>, kept: ReadonlyArray<Kept>): ReadonlyArray<Finding> => {
   const findings: Array<Finding> = []
   const journals = new Map(kept.map((run) => [run.runId, run.journal]))
@@ -184,7 +184,7 @@ export const judgeKept = (facts: ReadonlyArray<Fact>, kept: ReadonlyArray<Kept>)
   return findings
 }
 
-/** A state with its long lists, which are not its own fields. */
+/** Returns a state with its long lists, which are not own fields. */
 const whole = (state: RunState | undefined): unknown =>
   state === undefined ? "nothing" : { ...state, turns: state.turns, prompt: state.prompt }
 
@@ -221,12 +221,12 @@ const failuresOf = ({ journal }: Kept): ReadonlyArray<string> =>
     )
   )
 
-/** Formats a value in a line. */
+/** Formats a value on one line. */
 type Write = (value: unknown) => string
 
 /**
- * Everything in a run that must not depend on crashes: all but times, attempts, resumes, intermediate failures, and
- * questions asked again because nobody had answered.
+ * Returns everything in a run that must not depend on crashes: all except times, attempts, resumes, intermediate
+ * failures, and questions that were asked again because there was no answer.
  */
 const essence = ({ journal, state }: Kept, write: Write = text): ReadonlyArray<string> => {
   const lines: Array<{ readonly group: string; readonly line: string }> = []
@@ -237,7 +237,7 @@ const essence = ({ journal, state }: Kept, write: Write = text): ReadonlyArray<s
     for (const event of record.events) {
       if (event.type === "run_failed" || event.type === "model_restarted") continue
       if (event.type === "paused" && event.reason === "approval_required") {
-        // A task that is resumed before it is answered waits again, with the same question.
+        // A task that is resumed before its answer waits again, with the same question.
         const question = lineOf(event, write)
         if (question === asked) continue
         asked = question
@@ -287,11 +287,11 @@ const ordered = (lines: ReadonlyArray<{ readonly group: string; readonly line: s
   return out.concat(group.sort())
 }
 
-/** Tells whether two values are the same JSON. Most also have the same order of keys. */
+/** Returns true if two values are the same JSON. Most also have the same order of keys. */
 const isSame = (one: unknown, other: unknown): boolean =>
   JSON.stringify(one) === JSON.stringify(other) || text(one) === text(other)
 
-/** JSON with sorted keys, because a store may return them in another order. */
+/** Returns JSON with sorted keys, because a store may return them in another order. */
 const text: Write = (value) =>
   JSON.stringify(value, (_, part: unknown) =>
     typeof part !== "object" || part === null || Array.isArray(part)

@@ -1,6 +1,4 @@
-/**
- * Journals without a kernel: records as a run would commit them, and the states they lead to.
- */
+/** Builds journals without a kernel: the records of a run, and the states they lead to. */
 
 import type { Call } from "../../Call.ts"
 import * as Contents from "../../Content.ts"
@@ -22,7 +20,7 @@ export type Draft = PhaseEvent extends infer E
     : never
   : never
 
-/** Who a run is, where it matters. */
+/** Options of a sample run. */
 export interface Options {
   readonly agent?: string
   readonly parentRunId?: string
@@ -35,11 +33,11 @@ export interface Options {
   readonly context?: JsonObject
 }
 
-/** A run that is written down record by record. */
+/** A run that is built record by record. */
 export interface Writer {
   /** The last commit. */
   readonly last: () => Commit
-  /** Goes one record on. `change` replaces parts of the record. */
+  /** Adds one record. `change` replaces parts of the record. */
   readonly commit: (
     op: RunRecord["op"],
     events: ReadonlyArray<Draft>,
@@ -48,7 +46,7 @@ export interface Writer {
   ) => Commit
 }
 
-/** Begins a journal: its first commit is `last()`. */
+/** Begins a journal. Its first commit is `last()`. */
 export const begin = (runId: string, options: Options = {}): Writer => {
   const workerId = options.workerId ?? "worker-1"
   const createdAt = options.createdAt ?? 1_000
@@ -81,16 +79,16 @@ export const begin = (runId: string, options: Options = {}): Writer => {
   return { last: () => current ?? first, commit }
 }
 
-/** What is said in a turn. */
+/** The content of a turn. */
 export interface Said {
   readonly text?: string
   readonly input?: Json
   readonly output?: ReadonlyArray<Content>
-  /** Replaces the conversation before this turn, but for its last message. */
+  /** Replaces the conversation before this turn, except its last message. */
   readonly compact?: string
 }
 
-/** One turn that makes one call: ten commits. */
+/** Adds a turn with one call: ten commits. */
 export const turn = (run: Writer, said: Said = {}): ReadonlyArray<Commit> => {
   const { state } = run.last()
   const turnId = `${state.runId}:t${state.turns.length + 1}`
@@ -112,7 +110,7 @@ export const turn = (run: Writer, said: Said = {}): ReadonlyArray<Commit> => {
   ]
 }
 
-/** The turn that answers, and the end of the run: six commits. */
+/** Adds a turn with the answer, and the end of the run: six commits. */
 export const finish = (run: Writer, text = "A light thread."): ReadonlyArray<Commit> => {
   const { state } = run.last()
   const turnId = `${state.runId}:t${state.turns.length + 1}`

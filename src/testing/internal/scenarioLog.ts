@@ -1,9 +1,8 @@
 /**
- * Stores reports of scenarios: a file each, and one list of them all.
+ * Stores reports of scenarios: one file for each, and a list of all.
  *
- * Names never collide: a second run in the same second gets a number.
- * The list is written by one process at a time, whole or not at all; a broken
- * one starts anew, and one of more than `Limits.fetchedBytes` takes no more.
+ * Names never collide: a second run in the same second gets a number. The list is written atomically by one process at
+ * a time. A damaged list starts anew, and one of more than `Limits.fetchedBytes` accepts no more reports.
  */
 
 import * as Effect from "effect/Effect"
@@ -18,7 +17,7 @@ import { type Report, toJson } from "./outcome.ts"
 
 type Files = FileSystem.FileSystem | Path.Path
 
-/** Keeps a report in a folder, and gives the path of its file. */
+/** Stores a report in a folder, and returns the path of its file. */
 export const save = Effect.fnUntraced(function* (
   report: Report,
   directory: string
@@ -31,7 +30,7 @@ export const save = Effect.fnUntraced(function* (
   return file
 })
 
-/** Writes a file under a name nobody has: `name.json`, else `name_2.json` and so on. The folder is made when it is not there. */
+/** Writes a file under a free name: `name.json`, `name_2.json` and so on. Creates the folder if necessary. */
 export const create = Effect.fnUntraced(function* (
   directory: string,
   name: string,
@@ -53,10 +52,10 @@ export const create = Effect.fnUntraced(function* (
 const nameOf = ({ model, scenario, startedAt }: Report): string =>
   `${plain(scenario)}_${plain(model)}_${stamp(startedAt)}`
 
-/** A name that is one on every file system. */
+/** Returns a name that is valid on every file system. */
 const plain = (name: string): string => name.replace(/[^A-Za-z0-9-]/g, "_").slice(0, 80)
 
-/** Milliseconds as `YYYYMMDD_HHMMSS`. */
+/** Formats milliseconds since the epoch as `YYYYMMDD_HHMMSS`. */
 export const stamp = (at: number): string =>
   new Date(at).toISOString().slice(0, 19).replaceAll(/[-:]/g, "").replace("T", "_")
 
@@ -66,7 +65,7 @@ const append = Effect.fnUntraced(function* (directory: string, summary: JsonObje
   const file = path.join(directory, "manifest.json")
   const change = Effect.gen(function* () {
     const list = [...(yield* entries(fs, file)), summary]
-    // Written beside and moved: whoever reads it sees the old list or the new one.
+    // Written to a temporary file and moved, so that readers see the old list or the new one.
     const fresh = `${file}.${yield* Random.nextIntBetween(0, 0x7fff_ffff)}`
     yield* fs.writeFileString(fresh, `[\n${list.map((entry) => JSON.stringify(entry)).join(",\n")}\n]\n`)
     yield* fs.rename(fresh, file)
@@ -78,7 +77,7 @@ const append = Effect.fnUntraced(function* (directory: string, summary: JsonObje
   )
 })
 
-// A list that is too large to be read is nobody's to throw away: saving fails until it is moved.
+// A list that is too large to read must not be overwritten, so saving fails until it is moved.
 const entries = (fs: FileSystem.FileSystem, file: string): Effect.Effect<ReadonlyArray<Json>, PlatformError> =>
   Effect.flatMap(Limits.Limits, ({ fetchedBytes }) =>
     Effect.matchEffect(Read.text(fs, file, fetchedBytes), {
@@ -102,7 +101,7 @@ const entriesOf = (text: string): ReadonlyArray<Json> => {
 const patience = 10_000
 const pause = 20
 
-/** A folder that only one process can make. One whose owner died is taken over. */
+/** Locks with a folder that only one process can create. Takes over the lock of a process that died. */
 const lock = Effect.fnUntraced(function* (
   directory: string
 ): Effect.fn.Return<void, PlatformError, FileSystem.FileSystem> {
@@ -117,7 +116,7 @@ const lock = Effect.fnUntraced(function* (
       yield* Effect.ignore(fs.remove(directory, { recursive: true }))
       waited = 0
     }
-    // What is acquired is acquired whole; the wait for it is not.
+    // Only the wait is interruptible.
     yield* Effect.interruptible(Effect.sleep(pause))
   }
 })

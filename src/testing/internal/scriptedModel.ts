@@ -1,10 +1,8 @@
 /**
- * A model that follows a script: the root's replies, and those of each task.
+ * A model that follows a script: the replies of the root run, and those of each task.
  *
- * Which reply a call gets is read from the conversation it is asked with: the
- * task from its input, the turn from the answers already in it. So parallel
- * tasks, restarts and resumes get the replies that are theirs. All it keeps is
- * how much it counted of the same messages before.
+ * The conversation of a call decides its reply: the input gives the task, and the earlier replies give the turn. So
+ * parallel tasks, restarts and resumes get the right replies. The only state is a cache of counted messages.
  */
 
 import type * as Duration from "effect/Duration"
@@ -19,21 +17,21 @@ import * as Plan from "../../Plan.ts"
 import type { ProviderShape } from "../../Provider.ts"
 import type { FinishReason, StreamPart } from "../../StreamPart.ts"
 
-/** One reply: a text, or a text with how long it takes and what it uses; or the error of the call. */
+/** One reply: a text, a text with its delay and usage, or the error of the call. */
 export type Line = string | ProviderError | Spoken
 
-/** A reply and its circumstances. */
+/** A reply with its delay, usage and reason. */
 export interface Spoken {
   readonly text: string
-  /** How long it takes to arrive. */
+  /** The time before it arrives. */
   readonly delay?: Duration.Input | undefined
-  /** Tokens it reports; counted from the characters when absent. */
+  /** The reported tokens. Default: counted from the characters. */
   readonly usage?: { readonly input: number; readonly output: number } | undefined
   /** Default: `stop`. */
   readonly reason?: FinishReason | undefined
 }
 
-/** What the root run says, turn by turn, and each task by its id. The last reply of a list repeats. */
+/** The replies of the root run, turn by turn, and of each task by its id. The last reply of a list repeats. */
 export interface Script {
   readonly root: ReadonlyArray<Line>
   readonly tasks?: { readonly [id: string]: ReadonlyArray<Line> } | undefined
@@ -42,7 +40,7 @@ export interface Script {
 /** How texts are cut into pieces: whole, by word, or by character. */
 export type Style = "whole" | "words" | "chars"
 
-/** The provider that follows a script. */
+/** Creates a provider that follows a script. */
 export const provider = (script: Script, style: Style = "whole", name = "script"): ProviderShape => {
   const tasks = new Map(Object.entries(script.tasks ?? {}))
   const inputs = inputsOf(script.root)
@@ -68,7 +66,7 @@ export const provider = (script: Script, style: Style = "whole", name = "script"
 const missing = (provider: string): ProviderError =>
   new ProviderError({ provider, reason: "invalid_request", detail: "the script has no reply for this call" })
 
-/** The inputs of all tasks the script plans, with their ids; the longest first, for one may end with another. */
+/** Returns the inputs of all tasks in the script, with their ids, the longest first, since one may end with another. */
 const inputsOf = (root: ReadonlyArray<Line>): ReadonlyArray<readonly [input: string, id: string]> =>
   root
     .flatMap((line) => {
@@ -82,7 +80,7 @@ const inputsOf = (root: ReadonlyArray<Line>): ReadonlyArray<readonly [input: str
     .map((task) => [task.input, task.id] as const)
     .toSorted(([a], [b]) => b.length - a.length)
 
-/** Whose lines a conversation asks for: a task's when its first message ends with the task's input. */
+/** Returns the lines for a conversation: those of a task if its first message ends with the task's input. */
 const linesOf = (
   messages: ReadonlyArray<Message>,
   inputs: ReadonlyArray<readonly [input: string, id: string]>,
@@ -116,11 +114,14 @@ interface Count {
   readonly characters: number
 }
 
-/** Counts conversations. One that goes on is counted from where it was: a run of thousands of turns asks with all of them. */
+/**
+ * Creates a counter of conversations. A continued conversation is counted from its last message, since a run of
+ * thousands of turns sends all of them each time.
+ */
 const counter = () => {
   const counted = new WeakMap<Message, Count & { readonly rest: ReadonlyArray<Message> }>()
   return (messages: ReadonlyArray<Message>): Count => {
-    // What stands first is made anew for each turn.
+    // The system message is created anew for each turn.
     const start = messages[0]?.role === "system" ? 1 : 0
     const rest = messages.slice(start)
     const [first] = rest

@@ -1,11 +1,9 @@
-/**
- * A check of two stores in one place, as two processes have them.
- */
+/** Runs a check on two stores of the same data, like two processes. */
 
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 
-/** Opens a store twice and runs the check on both; it dies where they fall short. */
+/** Opens a store twice and runs a check on both, which dies if they fail it. */
 export const onTwo = <Store, E, R>(
   open: Effect.Effect<Store, E, R>,
   body: (one: Store, two: Store) => Effect.Effect<void, unknown, Scope.Scope>

@@ -1,6 +1,4 @@
-/**
- * Observes one process of a crash matrix: what it stores, asks and starts. Cuts it off where planned.
- */
+/** Observes one process of a crash matrix: its appends, model calls and skills. Cuts it off as planned. */
 
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -20,14 +18,14 @@ import type { StreamPart } from "../../StreamPart.ts"
 import type { Machine } from "./replay/virtualProcess.ts"
 import { withCall } from "../../internal/skill/withCall.ts"
 
-/** Where a run is cut off: at which append of which process, both counted from 1, and in which way. */
+/** The place where a run is cut off: the number of the process and of its append, both counted from 1, and the way. */
 export interface Cut {
   readonly process: number
   readonly commit: number
   readonly way: "before" | "unacknowledged" | "after" | "asleep"
 }
 
-/** Where a run is interrupted: before which step of which process, both counted from 1. */
+/** The place where a run is interrupted: the number of the process and of its step, both counted from 1. */
 export interface Interruption {
   readonly process: number
   readonly step: number
@@ -41,10 +39,10 @@ export interface Place {
   readonly callId: string
 }
 
-/** A place as a key. */
+/** Returns a place as a key. */
 export const keyOf = ({ callId, runId, step }: Place): string => JSON.stringify([runId, step, callId])
 
-/** One thing that happened, in the order of the world. */
+/** One observed action, in the order of the virtual world. */
 export type Fact =
   | { readonly type: "stored"; readonly machine: string; readonly record: RunRecord }
   | { readonly type: "refused"; readonly machine: string; readonly record: RunRecord; readonly tag: string }
@@ -67,7 +65,7 @@ export type Fact =
   /** A decision to run this call again. */
   | (Place & { readonly type: "allowed" })
 
-/** The replies of a model to one request: its failures, then its answer. */
+/** The replies of a model to one request: its failures, then its reply. */
 export interface Said {
   readonly failures: Array<Stream.Error<ModelStream>>
   parts: ReadonlyArray<StreamPart> | undefined
@@ -86,7 +84,7 @@ export interface Witness {
 
 /** An observed process. */
 export interface Watched {
-  /** How many appends it has tried. */
+  /** Returns the number of appends it has tried. */
   readonly commits: () => number
   readonly store: RunStore.RunStoreShape
   readonly skills: SkillRegistry["Service"]
@@ -118,7 +116,7 @@ export const watch = (
     return Effect.never
   })
 
-  /** A doomed process dies when the code it runs has ended. */
+  /** A doomed process dies when its current code has ended. */
   const ended: Effect.Effect<void> = Effect.suspend(() => (doomed ? die : Effect.void))
 
   const ask: Ask = (effect) => machine.ask(effect)
@@ -155,7 +153,7 @@ export const watch = (
   }
 }
 
-/** Runs foreign code. Its start is recorded, and a doomed process dies when it ends. */
+/** Runs code of the subject. Records its start, and kills a doomed process when it ends. */
 const watchedCode =
   (name: string, facts: Witness["facts"], ended: Effect.Effect<void>) =>
   <A, E, R>(scope: CallScope, effects: Effects, input: unknown, body: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
@@ -191,7 +189,9 @@ const watchedStore = (
   remove: (runIds) => ask(store.remove(runIds))
 })
 
-/** Appends records and notes what came of it, outside of the process: a dead process may still have stored what it sent. */
+/**
+ * Appends records and notes the outcome outside of the process, since a dead process may still have stored its records.
+ */
 const recording = (name: string, facts: Witness["facts"], ask: Ask) => {
   const note = (records: ReadonlyArray<RunRecord>, fact: (record: RunRecord) => Fact) =>
     Effect.sync(() => records.forEach((record) => facts.push(fact(record))))
@@ -219,7 +219,7 @@ const recording = (name: string, facts: Witness["facts"], ask: Ask) => {
   return { stored, repeated }
 }
 
-/** A model is asked once; the same request of another process gets the same reply. */
+/** Asks a model once. The same request of another process gets the same reply. */
 const askOnce = (
   witness: Witness,
   machine: string,

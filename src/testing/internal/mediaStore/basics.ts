@@ -1,6 +1,4 @@
-/**
- * Checks: ids, conflicts, limits, references, and who sees whose media, in memory as on a disk.
- */
+/** Checks of every media store: ids, conflicts, limits, references and visibility. */
 
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -13,7 +11,7 @@ import * as Media from "../../../Media.ts"
 import type { MediaStoreShape } from "../../../MediaStore.ts"
 import { bytes, has, idsOf, png, same, sameBytes, tagOf } from "./mediaCheck.ts"
 
-/** A sentence, and what it means for a store. */
+/** A sentence, and its check of a store. */
 export interface Check {
   readonly name: string
   readonly body: (store: MediaStoreShape) => Effect.Effect<void, unknown, Scope.Scope>
@@ -42,7 +40,7 @@ const all: ReadonlyArray<Media.Media> = [
 
 export const basics: ReadonlyArray<Check> = [
   {
-    name: "gives back every kind of medium equal, by an id that is the same everywhere",
+    name: "returns every kind of medium equal, by an id that is the same everywhere",
     body: Effect.fnUntraced(function* (store) {
       const run = yield* store.run("media/kinds")
       for (const media of all) {
@@ -58,7 +56,7 @@ export const basics: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "refuses metadata that is no JSON",
+    name: "refuses metadata that is not JSON",
     body: Effect.fnUntraced(function* (store) {
       const run = yield* store.run("media/no json")
       for (const value of [new Date(0), undefined, Number.NaN, 1n, () => 0]) {
@@ -88,7 +86,7 @@ export const basics: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "never replaces a medium by another of the same id, not even by one put at the same time",
+    name: "never replaces a medium by another with the same id, not even by one put at the same time",
     body: Effect.fnUntraced(function* (store) {
       const run = yield* store.run("media/conflict")
       const url = "https://example.com/conflict.png"
@@ -104,7 +102,7 @@ export const basics: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "holds no more bytes for a run than its limit, and says which limit",
+    name: "holds no more bytes for a run than its limit, and names the limit",
     body: Effect.fnUntraced(function* (store) {
       const run = yield* store.run("media/limit")
       yield* Effect.gen(function* () {
@@ -171,7 +169,7 @@ export const basics: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "knows no id it did not give, wherever it may lead",
+    name: "finds nothing under an id that it did not issue, wherever it may lead",
     body: Effect.fnUntraced(function* (store) {
       const strange = [
         "",

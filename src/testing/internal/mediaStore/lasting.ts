@@ -1,6 +1,4 @@
-/**
- * Checks of durable stores: what one process put, another has; until it is released.
- */
+/** Checks of durable stores: media of one process are in another, until they are released. */
 
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -11,13 +9,13 @@ import * as Media from "../../../Media.ts"
 import type { MediaStoreShape } from "../../../MediaStore.ts"
 import { bytes, has, png, same, sameBytes, tagOf } from "./mediaCheck.ts"
 
-/** A sentence, and what it means for two stores on the same media. */
+/** A sentence, and its check of two stores on the same media. */
 export interface Check {
   readonly name: string
   readonly body: (one: MediaStoreShape, two: MediaStoreShape) => Effect.Effect<void, unknown, Scope.Scope>
 }
 
-/** The store of a run as a process has it that opens the run and puts it away again. */
+/** Opens the store of a run, uses it, and closes it again, like a process. */
 const visit = <A, E>(
   store: MediaStoreShape,
   runId: string,
@@ -88,7 +86,7 @@ export const lasting: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "forgets the media of released runs, and of no other",
+    name: "deletes the media of released runs, and no others",
     body: Effect.fnUntraced(function* (one, two) {
       const kept = yield* visit(one, "media/kept", (run) => run.put(png("kept")))
       const gone = yield* visit(one, "media/gone", (run) => run.put(png("gone")))

@@ -1,6 +1,4 @@
-/**
- * What the checks of a media store share.
- */
+/** Helpers of the checks of a media store. */
 
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
@@ -9,17 +7,16 @@ import * as assert from "node:assert/strict"
 import * as Media from "../../../Media.ts"
 import type { MediaStoreShape, StoredMedia } from "../../../MediaStore.ts"
 
-/** Bytes of a text. */
 export const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 
-/** A picture, as far as anybody here looks. */
+/** Creates a medium of type PNG. Its bytes are never decoded. */
 export const png = (text: string): Media.Media => Media.fromBytes(bytes(text), "image/png")
 
-/** A store gives back under its id what was put. */
+/** Checks that a store returns a medium by its id. */
 export const has = (store: MediaStoreShape, media: StoredMedia) =>
   Effect.map(store.get(media.id), (found) => same(Option.getOrUndefined(found), media))
 
-/** Two media are one in all that is to be known of them. */
+/** Checks that two media are equal in every field. */
 export const same = (actual: StoredMedia | undefined, expected: StoredMedia): void => {
   assert.ok(actual !== undefined, `there is no '${expected.id}'`)
   assert.deepEqual(
@@ -29,11 +26,11 @@ export const same = (actual: StoredMedia | undefined, expected: StoredMedia): vo
   assert.ok(Equal.equals(actual.source, expected.source), `'${expected.id}' has another source`)
 }
 
-/** How an effect ends, by the tag of its failure. */
+/** Returns the tag of an effect's failure. */
 export const tagOf = <A, E extends { readonly _tag: string }>(effect: Effect.Effect<A, E>): Effect.Effect<string> =>
   Effect.match(effect, { onFailure: (error) => error._tag, onSuccess: () => "no failure" })
 
-/** Bytes are these; two long lists of numbers would be told at a length that helps nobody. */
+/** Checks that bytes are equal, without printing long lists of numbers. */
 export const sameBytes = (actual: Uint8Array, expected: Uint8Array): void => {
   assert.equal(actual.length, expected.length)
   assert.ok(
@@ -42,5 +39,5 @@ export const sameBytes = (actual: Uint8Array, expected: Uint8Array): void => {
   )
 }
 
-/** The ids of everything that was put into a store. */
+/** Returns the ids of all media in a store. */
 export const idsOf = (store: MediaStoreShape) => Effect.map(store.list, (all) => all.map(({ id }) => id))

@@ -1,6 +1,4 @@
-/**
- * What a provider sends of the contents of a conversation.
- */
+/** Checks the contents that a provider sends. */
 
 import * as Effect from "effect/Effect"
 import type { MediaContent } from "../../../Content.ts"
@@ -24,7 +22,7 @@ const conversation: ReadonlyArray<Message> = [
   { role: "user", content: [Contents.text("go on")] }
 ]
 
-/** A text as it stands inside of JSON. */
+/** Returns a text as it is written inside JSON. */
 const inJson = (text: string): string => JSON.stringify(text).slice(1, -1)
 
 export const contentChecks: ReadonlyArray<ProviderCheck> = [
@@ -47,7 +45,7 @@ export const contentChecks: ReadonlyArray<ProviderCheck> = [
     })
   },
   {
-    name: "sends a message the same way each time, so that a vendor can keep its beginning",
+    name: "sends a message the same way each time, so that a vendor can cache the prefix",
     body: Effect.fnUntraced(function* ({ open, reply }) {
       const { bodies, client } = answering(() => said(reply))
       const provider = yield* open(client)

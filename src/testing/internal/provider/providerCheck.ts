@@ -1,6 +1,4 @@
-/**
- * What the checks of a provider share: a client that answers as it is told, and requests.
- */
+/** Helpers of the checks of a provider: a client with prepared responses, and requests. */
 
 import * as Effect from "effect/Effect"
 import * as HttpClient from "effect/http/HttpClient"
@@ -19,13 +17,13 @@ export interface Opened<E, R> extends Omit<Subject<E, R>, "open"> {
   readonly open: (client: HttpClient.HttpClient) => Effect.Effect<ProviderShape, E, Exclude<R, HttpClient.HttpClient>>
 }
 
-/** One thing a provider must do. */
+/** One requirement of a provider. */
 export interface ProviderCheck {
   readonly name: string
   readonly body: <E, R>(subject: Opened<E, R>) => Effect.Effect<void, E, Exclude<R, HttpClient.HttpClient>>
 }
 
-/** A client that gives every request one answer, and keeps the bodies of the requests. */
+/** Creates a client that gives every request the same response, and keeps the bodies of the requests. */
 export const answering = (answer: () => Response) => {
   const bodies: Array<string> = []
   const client = HttpClient.make((request) =>
@@ -37,13 +35,13 @@ export const answering = (answer: () => Response) => {
   return { bodies, client }
 }
 
-/** An answer with the body of a reply. */
+/** Creates a response with the body of a reply. */
 export const said = (
   { body, contentType = "text/event-stream" }: Subject["reply"],
   bytes?: string | ReadableStream<Uint8Array>
 ): Response => new Response(bytes ?? body, { headers: { "content-type": contentType } })
 
-/** A request of these messages to a model of text. */
+/** Creates a request with these messages to a text model. */
 export const asking = (messages: ReadonlyArray<Message>, model: Models.Model = Models.make("suite")): Request => ({
   model,
   messages,
@@ -52,16 +50,15 @@ export const asking = (messages: ReadonlyArray<Message>, model: Models.Model = M
   media: { get: () => Effect.succeedNone, bytes: (id) => Effect.die(`no media ${id}`) }
 })
 
-/** A request that says hello. */
 const hello = asking([{ role: "user", content: [Contents.text("hello")] }])
 
-/** Everything a reply gives. */
+/** Reads all parts of a reply. */
 export const readAll = (
   provider: ProviderShape,
   request: Request = hello
 ): Effect.Effect<ReadonlyArray<StreamPart>, ProviderError> => Stream.runCollect(provider.stream(request))
 
-/** The text of parts. */
+/** Returns the text of parts. */
 export const textIn = (parts: ReadonlyArray<StreamPart>): string =>
   parts.map((part) => (part.type === "text-delta" ? part.delta : "")).join("")
 

@@ -1,6 +1,4 @@
-/**
- * What a provider makes of a refusal.
- */
+/** Checks the errors of a provider for refusals. */
 
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -26,7 +24,7 @@ export const refusalChecks: ReadonlyArray<ProviderCheck> = [
     })
   },
   {
-    name: "shows its key in no error",
+    name: "does not show its key in errors",
     body: Effect.fnUntraced(function* ({ open, secret }) {
       for (const [status] of refusals) {
         const body = JSON.stringify({ error: { message: `no: ${secret}`, code: secret } })

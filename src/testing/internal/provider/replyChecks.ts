@@ -1,12 +1,10 @@
-/**
- * What a provider makes of a reply.
- */
+/** Checks the parts of a provider's reply. */
 
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { answering, demand, type ProviderCheck, readAll, said, textIn } from "./providerCheck.ts"
 
-/** Pieces of a body, as a network may cut it. */
+/** Cuts a body into pieces, as a network may deliver it. */
 const cutInto = (body: string, size: number): ReadableStream<Uint8Array> => {
   const bytes = new TextEncoder().encode(body)
   let at = 0
@@ -59,7 +57,7 @@ export const replyChecks: ReadonlyArray<ProviderCheck> = [
       const waiting = () =>
         new ReadableStream<Uint8Array>({
           start: (controller) => controller.enqueue(bytes),
-          // Asked for once the bytes that were there are read.
+          // Called once the first bytes are read.
           pull: () => resolve(),
           cancel: () => {
             isEnded = true
@@ -69,7 +67,7 @@ export const replyChecks: ReadonlyArray<ProviderCheck> = [
       const reading = yield* Effect.forkChild(Effect.exit(readAll(yield* open(client))))
       yield* Effect.promise(() => isRead)
       yield* Fiber.interrupt(reading)
-      yield* demand(isEnded, "the request goes on")
+      yield* demand(isEnded, "the request continues")
     })
   }
 ]

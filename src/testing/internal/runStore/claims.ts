@@ -1,6 +1,4 @@
-/**
- * Checks: for each revision there is one commit, and for each run one owner.
- */
+/** Checks that each revision has one commit, and each run one owner. */
 
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -12,7 +10,7 @@ import { ConcurrentAppendError, RunBusy, RunExists, RunNotFound } from "../../..
 import * as Journal from "../sampleJournal.ts"
 import { type Check, loads, put, refused, tagOf } from "./runCheck.ts"
 
-/** How often a check looks whether a lease has expired. */
+/** The interval at which a check looks for an expired lease. */
 const poll = Schedule.spaced("5 millis")
 
 export const claims: ReadonlyArray<Check> = [
@@ -24,7 +22,7 @@ export const claims: ReadonlyArray<Check> = [
       if (two.offers === undefined) return
       const seen = new Set<string>()
       yield* Effect.forkScoped(Stream.runForEach(two.offers, (runId) => Effect.sync(() => seen.add(runId))))
-      // It may be a while until it listens.
+      // It may take a while until it listens.
       const offering = Effect.forEach(runIds, (runId) => one.acquire(runId, { workerId: "worker-1", lease: 0 }))
       yield* Effect.repeat(Effect.andThen(offering, Effect.sleep("5 millis")), {
         until: () => runIds.every((runId) => seen.has(runId))
@@ -68,7 +66,7 @@ export const claims: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "takes a record whose acknowledgement was lost for the success it was",
+    name: "accepts a record again whose acknowledgement was lost",
     body: Effect.fnUntraced(function* (one, two) {
       const run = Journal.begin("claims/again")
       const first = run.last()
@@ -85,7 +83,7 @@ export const claims: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "refuses to create a run that is there, and to continue a run that is not there",
+    name: "refuses to create a run that exists, and to continue a run that does not exist",
     body: Effect.fnUntraced(function* (one, two) {
       const run = Journal.begin("claims/exists")
       yield* put(one, [run.last()])
@@ -103,7 +101,7 @@ export const claims: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "lets one of two workers that commit at once go on, at every revision",
+    name: "lets one of two workers that append at once continue, at every revision",
     body: Effect.fnUntraced(function* (one, two) {
       const run = Journal.begin("claims/race")
       const begun = run.last()
@@ -114,7 +112,7 @@ export const claims: ReadonlyArray<Check> = [
         { concurrency: "unbounded" }
       )
       assert.equal(beginnings.filter((exit) => exit._tag === "Success").length, 1)
-      /** Who of two was faster; the other is told so. */
+      /** Returns the worker that was faster. The other one must fail. */
       const race = Effect.fnUntraced(function* ({ record, state }: Journal.Commit) {
         const told = yield* Effect.all(
           [one, two].map((store, index) => {
@@ -139,7 +137,7 @@ export const claims: ReadonlyArray<Check> = [
       )
       assert.deepEqual(yield* Stream.runCollect(two.read("claims/race", 1)), records)
       yield* loads(two, run.last())
-      // What ends a run is stored with more than what comes before.
+      // The last record of a run is stored with more data than the others.
       for (const runId of ["claims/race/1", "claims/race/2", "claims/race/3", "claims/race/4"]) {
         const short = Journal.begin(runId)
         yield* put(one, [short.last(), ...Journal.finish(short).slice(0, -1)])
@@ -148,7 +146,7 @@ export const claims: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "holds a run for one worker until the lease expires or is given back",
+    name: "holds a run for one worker until the lease expires or is released",
     body: Effect.fnUntraced(function* (one, two) {
       const runId = "claims/lease"
       const minute = (workerId: string) => ({ workerId, lease: "1 minute" as const })
@@ -167,7 +165,7 @@ export const claims: ReadonlyArray<Check> = [
       const renewed = yield* leaseIn(two)
       assert.ok(held?.since !== undefined && held.since <= held.expiresAt - 59_999)
       assert.equal(renewed?.since, held.since)
-      // It is taken once it has expired, and renewed by nobody else then.
+      // Another worker takes the lease once it has expired, and then only that worker renews it.
       yield* Effect.retry(two.acquire(runId, minute("b")), { while: ({ _tag }) => _tag === "RunBusy", schedule: poll })
       assert.equal(yield* tagOf(one.acquire(runId, minute("a"))), "RunBusy")
       assert.ok(((yield* leaseIn(one))?.since ?? 0) > held.since)
@@ -183,7 +181,7 @@ export const claims: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "goes by a clock of its own: a worker whose clock is a day ahead or behind takes no run that is held",
+    name: "uses its own clock: a worker whose clock is a day ahead or behind takes no run that is held",
     body: Effect.fnUntraced(function* (one, two) {
       const runId = "claims/clocks"
       const clock = Clock.Clock.defaultValue()
@@ -242,7 +240,7 @@ export const claims: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "gives a lease to one of many who ask at once",
+    name: "gives a lease to one of many concurrent claims",
     body: Effect.fnUntraced(function* (one, two) {
       const runId = "claims/leases"
       yield* put(one, [Journal.begin(runId).last()])

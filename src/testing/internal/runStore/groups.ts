@@ -1,6 +1,4 @@
-/**
- * Checks: all records of an append are stored or none.
- */
+/** Checks that an append stores all of its records or none. */
 
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -15,7 +13,7 @@ const recordsOf = (store: RunStore.RunStoreShape, runId: string) => Stream.runCo
 
 export const groups: ReadonlyArray<Check> = [
   {
-    name: "stores the records of an append at once, and gives each of them",
+    name: "stores the records of an append together, and returns each of them",
     body: Effect.fnUntraced(function* (one, two) {
       const run = Journal.begin("groups/turns")
       const first = run.last()
@@ -36,7 +34,7 @@ export const groups: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "takes the same records once more as a success, all at once or one by one",
+    name: "accepts the same records again, all at once or one by one",
     body: Effect.fnUntraced(function* (one, two) {
       const run = Journal.begin("groups/again")
       yield* put(one, [run.last()])
@@ -52,7 +50,7 @@ export const groups: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "takes none of the records of a worker that is behind, or ahead",
+    name: "accepts no record of a worker that is behind or ahead",
     body: Effect.fnUntraced(function* (one, two) {
       const run = Journal.begin("groups/behind")
       const other = Journal.begin("groups/behind", { workerId: "worker-2" })
@@ -61,12 +59,12 @@ export const groups: ReadonlyArray<Check> = [
       const [first, second, third, ...rest] = mine
       if (first === undefined || second === undefined || third === undefined) return assert.fail("a turn is longer")
       yield* put(one, [first, second])
-      // Some of its places are taken, and some are free.
+      // Some of its revisions are taken, and some are free.
       assert.strictEqual(yield* tagOf(putAll(two, theirs)), "ConcurrentAppendError")
       const [, another] = theirs
       if (another === undefined) return assert.fail("a turn is longer")
       assert.strictEqual(yield* tagOf(putAll(two, [first, another])), "ConcurrentAppendError")
-      // What it follows is not there yet.
+      // Its predecessor is not stored yet.
       assert.strictEqual(yield* tagOf(putAll(two, rest)), "ConcurrentAppendError")
       assert.strictEqual((yield* recordsOf(two, "groups/behind")).length, 3)
       yield* putAll(one, [third, ...rest])
@@ -105,7 +103,7 @@ export const groups: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "creates a run with all that happened to it at once, or refuses all of it",
+    name: "creates a run with all of its records at once, or refuses all of them",
     body: Effect.fnUntraced(function* (one, two) {
       const run = Journal.begin("groups/created")
       const commits = [run.last(), ...Journal.turn(run), ...Journal.finish(run)]
@@ -135,7 +133,7 @@ export const groups: ReadonlyArray<Check> = [
         const followed = Stream.take(two.tail("groups/middle", from), records.length - from)
         assert.deepEqual(yield* Stream.runCollect(followed), records.slice(from))
       }
-      // A worker that is in the middle of what another appended is behind.
+      // A worker whose revision is in the middle of another's append is behind.
       const other = Journal.begin("groups/middle", { workerId: "worker-2" })
       const theirs = Journal.turn(other)
       assert.strictEqual(yield* tagOf(putAll(two, theirs.slice(4))), "ConcurrentAppendError")
@@ -143,7 +141,7 @@ export const groups: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "takes the records of one of two workers that append several at once, as many as each has",
+    name: "accepts the records of one of two workers that append several at once",
     body: Effect.fnUntraced(function* (one, two) {
       const run = Journal.begin("groups/race")
       const other = Journal.begin("groups/race", { workerId: "worker-2" })

@@ -1,6 +1,4 @@
-/**
- * Checks: runs can be found, and followed, without reading their journals.
- */
+/** Checks that runs can be found and followed without reading their journals. */
 
 import * as Clock from "effect/Clock"
 import type * as Duration from "effect/Duration"
@@ -18,7 +16,7 @@ import { type Check, put } from "./runCheck.ts"
 
 export const heads: ReadonlyArray<Check> = [
   {
-    name: "tells in a head what the state tells, at every revision",
+    name: "gives a head that agrees with the state, at every revision",
     body: Effect.fnUntraced(function* (one, two) {
       const run = Journal.begin("heads/each", { agent: "writer", rootRunId: "heads/root", parentRunId: "heads/root" })
       const commits = [
@@ -114,7 +112,7 @@ export const heads: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "says how each run stands, and lists the runs that stand so",
+    name: "gives the status of each run, and lists runs by status",
     body: Effect.fnUntraced(function* (one, two) {
       const agent = "heads-status"
       const begin = Effect.fnUntraced(function* (id: string, event?: Journal.Draft) {
@@ -186,7 +184,7 @@ export const heads: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "lists the oldest first when asked, and page after page, whatever becomes of a run in between",
+    name: "lists the oldest first on request, page by page, even if runs change in between",
     body: Effect.fnUntraced(function* (one, two) {
       const agent = "heads-pages"
       const begin = (id: string, createdAt: number) => Journal.begin(`heads/pages/${id}`, { agent, createdAt })
@@ -205,7 +203,7 @@ export const heads: ReadonlyArray<Check> = [
       assert.equal(yield* ids({ after: { createdAt: 7, runId: "heads/pages/d" }, limit: 2 }), "ab")
       yield* one.remove(["heads/pages/b"])
       assert.equal(yield* ids({ order: "oldest", after: b }), "cde")
-      // What does not pass takes no place of a page.
+      // A run that does not pass the filter takes no place on a page.
       yield* one.acquire("heads/pages/c", { workerId: "w", lease: "1 minute" })
       yield* put(one, Journal.finish(last))
       assert.equal(yield* ids({ order: "oldest", unleased: true, limit: 2 }), "ad")
@@ -213,7 +211,7 @@ export const heads: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "finds runs by the words of what was asked and answered",
+    name: "finds runs by the words of their questions and answers",
     body: Effect.fnUntraced(function* (one, two) {
       const agent = "heads-search"
       const ask = Effect.fnUntraced(function* (id: string, input: string, answer: string) {
@@ -241,7 +239,7 @@ export const heads: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "prunes whole trees whose root has ended, with tasks it left behind, and no other",
+    name: "prunes whole trees whose root has ended, with tasks it left behind, and no others",
     body: Effect.fnUntraced(function* (one, two) {
       const agent = "heads-prune"
       const begin = (id: string, createdAt: number, rootRunId?: string) =>
@@ -281,7 +279,7 @@ export const heads: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "lets a follower see every record once: those stored, then those to come, whoever commits them",
+    name: "emits every record once to a follower: stored ones, then new ones, whichever worker appends them",
     body: Effect.fnUntraced(function* (one, two) {
       const run = Journal.begin("heads/tail")
       const seen: Array<RunRecord> = []
@@ -292,7 +290,7 @@ export const heads: ReadonlyArray<Check> = [
         each: (record: RunRecord) => A
       ) =>
         Effect.forkChild(
-          // Other workers do not live in a test's virtual time.
+          // Other workers do not follow a test's virtual time.
           Stream.runForEach(Stream.take(tail, count), (record) => Effect.sync(() => each(record))).pipe(
             Effect.provideService(Clock.Clock, Clock.Clock.defaultValue())
           ),
@@ -326,7 +324,7 @@ export const heads: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "lets go of a follower that is interrupted",
+    name: "releases a follower that is interrupted",
     body: Effect.fnUntraced(function* (one) {
       const follower = yield* Effect.forkChild(Stream.runDrain(one.tail("heads/nobody")), { startImmediately: true })
       yield* Effect.yieldNow

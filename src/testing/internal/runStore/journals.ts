@@ -1,6 +1,4 @@
-/**
- * Checks: what was committed is there, and comes back as it was.
- */
+/** Checks that committed records and states read back unchanged. */
 
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -12,7 +10,7 @@ import { type Check, loads, put, resume } from "./runCheck.ts"
 
 export const journals: ReadonlyArray<Check> = [
   {
-    name: "knows nothing of a run that was never stored",
+    name: "has nothing of a run that was never stored",
     body: Effect.fnUntraced(function* (store) {
       assert.deepEqual(yield* store.load("journals/none"), Option.none())
       assert.deepEqual(yield* store.head("journals/none"), Option.none())
@@ -47,7 +45,7 @@ export const journals: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "keeps pauses, failures, resumes, answers and what hooks changed",
+    name: "keeps pauses, failures, resumes, answers and changes by hooks",
     body: Effect.fnUntraced(function* (one, two) {
       const run = Journal.begin("journals/pauses")
       const commits = [run.last(), ...failing(run), ...asking(run), ...answered(run)]
@@ -70,21 +68,21 @@ export const journals: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "gives the state of a long run, whatever became of its conversation on the way",
+    name: "gives the state of a long run whose conversation was compacted",
     body: Effect.fnUntraced(function* (one, two) {
       const run = Journal.begin("journals/long")
-      // Much is said in few turns: what a store writes down on the way, it writes down here.
+      // A few turns with long texts, so that the store writes parts of the state on the way.
       const text = "much ".repeat(70_000)
       const commits = [run.last()]
       for (let turn = 0; turn < 16; turn++) {
-        // Compaction: what was said so far makes room for a summary, twice.
+        // Compaction: a summary replaces the earlier messages, twice.
         const compact = turn === 7 || turn === 11
         commits.push(...Journal.turn(run, compact ? { text, compact: `summary ${turn}` } : { text }))
       }
       yield* put(one, commits)
       yield* loads(one, run.last())
       yield* loads(two, run.last())
-      // The second worker goes on where the first stopped.
+      // The second worker continues where the first one stopped.
       const more = [...Array(7).keys()].flatMap(() => Journal.turn(run, { text }))
       yield* resume(two, "journals/long", more.concat(Journal.finish(run)))
       yield* loads(one, run.last())
@@ -92,7 +90,7 @@ export const journals: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "forgets what is removed, and nothing else",
+    name: "deletes removed runs, and nothing else",
     body: Effect.fnUntraced(function* (one, two) {
       const gone = Journal.begin("journals/gone", { agent: "removal" })
       const stays = Journal.begin("journals/gone-not", { agent: "removal" })
@@ -122,7 +120,7 @@ const call = { callId: "c", name: "send", input: { to: "a" }, kind: "skill", rev
 
 type Run = ReturnType<typeof Journal.begin>
 
-/** A turn whose model call fails. */
+/** Adds a turn whose model call fails. */
 const failing = (run: Run) => [
   run.commit("phase", [{ type: "turn_started", turnId }], { settled: true, context: { seen: [] } }),
   run.commit("phase", [
@@ -144,7 +142,7 @@ const failing = (run: Run) => [
   )
 ]
 
-/** The turn again, after the failure, with a call that asks for an approval. */
+/** Adds the turn again, after the failure, with a call that asks for approval. */
 const asking = (run: Run) => [
   run.commit("resume", [], { resumed: true, rewind: true, context: { again: true } }),
   run.commit("phase", [
@@ -180,7 +178,7 @@ const asking = (run: Run) => [
   ])
 ]
 
-/** The approval, the call, and the rest of the run. */
+/** Adds the approval, the call, and the rest of the run. */
 const answered = (run: Run) => [
   run.commit("resume", [], { answers: [{ callId: "c", approved: true, by: "ada", input: { to: "b" } }] }),
   run.commit("phase", [

@@ -1,6 +1,4 @@
-/**
- * What the checks of a run store share.
- */
+/** Helpers of the checks of a run store. */
 
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
@@ -12,13 +10,13 @@ import { advance } from "../../../RunState.ts"
 import type * as RunStore from "../../../RunStore.ts"
 import type { Commit } from "../sampleJournal.ts"
 
-/** A sentence, and what it means for two stores on the same runs. */
+/** A sentence, and its check of two stores on the same runs. */
 export interface Check {
   readonly name: string
   readonly body: (one: RunStore.RunStoreShape, two: RunStore.RunStoreShape) => Effect.Effect<void, unknown>
 }
 
-/** Appends commits of one run, each by itself. */
+/** Appends commits of one run one by one. */
 export const put = (store: RunStore.RunStoreShape, commits: ReadonlyArray<Commit>) =>
   Effect.forEach(commits, ({ record, state }) => store.append([record], state), { discard: true })
 
@@ -34,7 +32,7 @@ export const putAll = (
 
 type AppendError = ConcurrentAppendError | RunExists | StoreError
 
-/** Loads a run and appends more commits to it, as a worker that resumes does. */
+/** Loads a run and appends more commits to it, like a worker that resumes it. */
 export const resume = Effect.fnUntraced(function* (
   store: RunStore.RunStoreShape,
   runId: string,
@@ -47,22 +45,22 @@ export const resume = Effect.fnUntraced(function* (
   }
 })
 
-/** The state a store gives is the one that was committed. */
+/** Checks that a store returns the state of a commit. */
 export const loads = (store: RunStore.RunStoreShape, { state }: Commit) =>
   Effect.map(store.load(state.runId), (loaded) => {
     assert.deepEqual(Option.map(loaded, plain), Option.some(plain(state)))
   })
 
-/** A state as plain data: how it was made is its own affair. */
+/** Returns a state as plain data, whatever its class. */
 const plain = (state: RunState): RunState => ({ ...state, turns: state.turns, prompt: state.prompt })
 
-/** The failure of what a store must refuse. */
+/** Returns the failure of an operation that a store must refuse. */
 export const refused = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<E, never, R> =>
   Effect.matchEffect(effect, {
     onFailure: Effect.succeed,
     onSuccess: () => Effect.die(new assert.AssertionError({ message: "the store accepted what it must refuse" }))
   })
 
-/** The failure of an effect that must fail, by its tag. */
+/** Returns the tag of the failure of an effect that must fail. */
 export const tagOf = <A, E extends { readonly _tag: string }>(effect: Effect.Effect<A, E>): Effect.Effect<string> =>
   Effect.map(refused(effect), (error) => error._tag)

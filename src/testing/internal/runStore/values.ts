@@ -1,6 +1,4 @@
-/**
- * Checks: what one store accepts all accept, and reads back equal; what JSON cannot hold none accepts.
- */
+/** Checks that every JSON value reads back equal, and that a store refuses values that are not JSON. */
 
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -12,7 +10,7 @@ import { StoreError } from "../../../KernelError.ts"
 import * as Journal from "../sampleJournal.ts"
 import { type Check, loads, put, refused } from "./runCheck.ts"
 
-/** JSON that some store or other would lose. */
+/** JSON that some stores would not keep. */
 const odd: Json = {
   "": "",
   nul: "a\u0000b",
@@ -57,7 +55,7 @@ const foreign: ReadonlyArray<unknown> = [
   { type: "text", text: "with more", call_id: "kept", callId: "apart", extra: { odd } }
 ]
 
-/** Values that are no JSON, each with the way to it. */
+/** Values that are not JSON, each with its path. */
 const misfits: ReadonlyArray<readonly [name: string, value: unknown]> = [
   ["undefined", undefined],
   ["NaN", Number.NaN],
@@ -108,7 +106,7 @@ export const values: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "keeps apart runs whose ids differ in any way, and lets no id lead elsewhere",
+    name: "separates runs whose ids differ in any way, and lets no id lead out of the store",
     body: Effect.fnUntraced(function* (one, two) {
       const long = "values/" + "x".repeat(5_000)
       const ids = [
@@ -172,7 +170,7 @@ export const values: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "refuses what JSON cannot hold, says where, and writes nothing of it",
+    name: "refuses values that are not JSON, names their path, and writes nothing of them",
     body: Effect.fnUntraced(function* (one, two) {
       const begun = Journal.begin("values/misfit")
       yield* put(one, [begun.last()])
