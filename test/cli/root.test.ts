@@ -19,7 +19,7 @@ describe("kernai run", () => {
       "missing cannot be replayed: there is no such file; 'kernai run --list' lists recordings"
     ],
     [["run", "--replay", "../package.json"], "cannot be replayed: its path is not allowed"],
-    [["run", "--replay", "package.json"], "package.json cannot be replayed: it is no recording in the known format"],
+    [["run", "--replay", "package.json"], "package.json cannot be replayed: it is not a recording in a known format"],
     [["run", "--model", "openai/x", "--replay", "openai_scenario_weather", "Hi?"], "--replay brings its own question"],
     [["run", "-m", "anthropic/x", "Hi?"], "ANTHROPIC_API_KEY is not set"],
     [

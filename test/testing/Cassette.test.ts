@@ -408,7 +408,7 @@ describe("Cassette", () => {
           yield* Effect.orDie(files.writeFileString(file, text))
           const torn = yield* Effect.flip(none)
           assert.strictEqual(torn.reason, "corrupt")
-          assert.include(torn.message, `'${file}' is no recording in the known format`)
+          assert.include(torn.message, `'${file}' is not a recording in a known format`)
         }
         assert.notProperty({}, "polluted")
       }).pipe(Effect.scoped)

@@ -125,14 +125,14 @@ describe("a provider of one's own", () => {
     ],
     "takes a cut reply for a whole one": [{ parts: Stream.catch(() => Stream.empty) }, incomplete],
     "takes each refusal for the same": [{ reason: () => "unknown" }, "names the reason and the status of a refusal"],
-    "repeats what the vendor said": [{ detail: (body) => body }, "shows its key in no error"],
+    "repeats what the vendor said": [{ detail: (body) => body }, "does not show its key in errors"],
     "forgets what results say": [
       { text: (message, said) => (message.role === "tool" ? "" : said) },
       "sends every text of a conversation, and a placeholder for media its model does not take"
     ],
     "numbers its requests": [
       { isNumbered: true },
-      "sends a message the same way each time, so that a vendor can keep its beginning"
+      "sends a message the same way each time, so that a vendor can cache the prefix"
     ],
     "reads on when nobody listens": [
       {
