@@ -1,6 +1,4 @@
-/**
- * An agent as settings describe it, with its model, skills and kernel.
- */
+/** Creates an agent from settings, with its model, skills and kernel. */
 
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -16,7 +14,7 @@ import type { Settings } from "./settings.ts"
 import type { Store } from "./storeFlag.ts"
 import { excerpt } from "./terminalText.ts"
 
-/** The defaults of a command for what its settings leave open. */
+/** The defaults of a command for omitted settings. */
 export interface Usual {
   /** The name of an agent without a file: `agent`. */
   readonly name?: string
@@ -24,21 +22,21 @@ export interface Usual {
   readonly maxSteps?: number
   /** The skills to offer: those that fit any question. */
   readonly examples?: "all" | "general"
-  /** Whether calls may run that change something: they ask. */
+  /** Whether calls that may change something run without asking. */
   readonly yes?: boolean
-  /** The id of the model, where none is asked. */
+  /** The id of the model, for a command that calls none. */
   readonly unused?: string
 }
 
 const instructions = "You are a helpful assistant. Use a skill where one helps, and answer briefly."
 
-/** Returns an agent under its name, or any other, its model, and the kernel that runs it. */
+/** Returns a function that creates the agent under a name, its model, and the kernel that runs it. */
 export const make = Effect.fnUntraced(function* (settings: Settings, store: Store, usual: Usual = {}) {
   const file = settings.agent === undefined ? undefined : yield* load(settings.agent)
   const { model, provider } = yield* usual.unused === undefined
     ? Models.open(settings, file)
     : Models.unused(usual.unused)
-  // An agent file is also the config of its servers, and an agent that names no skills may call the tools of these.
+  // An agent file is also the config of its MCP servers. An agent without a list of skills may call their tools.
   const servers = settings.mcp ?? (file?.mcpServers === undefined ? undefined : settings.agent)
   const isOfServers = file?.mcpServers !== undefined && file.skills === undefined && settings.skillsFrom === undefined
   const skills = isOfServers ? "none" : skillsOf(settings, usual)
@@ -85,8 +83,8 @@ const withServers = Effect.fnUntraced(function* (mcp: string, skills: KernelLaye
 })
 
 /**
- * Returns the name of a skill that a person allowed and that is not offered here. The run is not continued then: the
- * answer would be spent on a call that cannot run. Without skills, or at another revision, nothing is missing.
+ * Returns the name of a skill that a person allowed but that is not offered here. The run is then not continued, since
+ * the answer would be spent on a call that cannot run. Without skills, or at another revision, nothing is missing.
  */
 export const missingSkill = Effect.fnUntraced(function* (
   { skills }: Settings,
@@ -101,6 +99,6 @@ export const missingSkill = Effect.fnUntraced(function* (
   return (yield* Session.allowed(state)).find(isMissing)?.name ?? undefined
 })
 
-/** Says that a skill is missing, and what to do. */
+/** Returns the message for a missing skill. */
 export const missing = (name: string): string =>
   `the skill '${excerpt(name, 80)}' was allowed but is not here: give its folder with --skills-from, or continue without it with --no-skills`

@@ -1,6 +1,4 @@
-/**
- * Compares the dialects of models by how their scenarios ended.
- */
+/** Compares the dialects of models by the results of their scenarios. */
 
 import type { DialectName } from "../Dialect.ts"
 import * as Model from "../Model.ts"
@@ -9,7 +7,7 @@ import * as Result from "effect/Result"
 
 export const dialects: ReadonlyArray<DialectName> = ["blocks", "tools"]
 
-/** One run of a scenario file, as far as it is measured. */
+/** The measurements of one run of a scenario file. */
 export interface Measured {
   readonly model: string
   readonly dialect: DialectName | undefined
@@ -18,7 +16,9 @@ export interface Measured {
   readonly tokens: number | null
 }
 
-/** How a model did in a dialect. Turns and tokens are means of the runs that succeeded, null when none did. */
+/**
+ * The results of a model in a dialect. Turns and tokens are means over the runs that succeeded, or null without any.
+ */
 export interface Measure {
   readonly model: string
   readonly dialect: DialectName
@@ -31,7 +31,9 @@ export interface Measure {
 /** The measurements, and the dialect that each model speaks better. */
 export interface Choice {
   readonly measures: ReadonlyArray<Measure>
-  /** The models with their dialect, as `Model.Model` decodes them. One that succeeded in neither dialect is left out. */
+  /**
+   * The models with their dialects, in the form of `Model.Model`. A model that succeeded in neither dialect is omitted.
+   */
   readonly models: ReadonlyArray<Model.Model>
 }
 
@@ -73,7 +75,7 @@ const mean = (values: ReadonlyArray<number | null>): number | null => {
   return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0) / known.length
 }
 
-/** The better one first: by the share that succeeded, then by tokens, then by turns. */
+/** Orders the better one first: by the share of successes, then by tokens, then by turns. */
 const compare = (a: Measure, b: Measure): number =>
   b.ok / b.runs - a.ok / a.runs || less(a.tokens, b.tokens) || less(a.turns, b.turns)
 
@@ -85,7 +87,7 @@ const named = (name: string): Model.Model =>
     onSuccess: ({ model, provider }) => modelOf(provider, model)
   })
 
-/** A line about a model in both dialects. */
+/** Returns a line about a model in both dialects. */
 export const lineOf = (model: string, { measures, models }: Choice): string => {
   const id = named(model).id
   const best = models.find((found) => found.id === id)?.dialect

@@ -10,7 +10,7 @@ import { failed } from "./exit.ts"
 import { Screen } from "./screen.ts"
 import * as Text from "./terminalText.ts"
 
-/** One thing that was examined. */
+/** One finding. */
 export interface Finding {
   readonly area: "system" | "provider" | "package"
   readonly name: string
@@ -18,7 +18,7 @@ export interface Finding {
   readonly about: string
 }
 
-/** Prints what is found. Fails when kernai cannot work here. */
+/** Prints the findings. Fails if kernai cannot work here. */
 export const examine = Effect.fnUntraced(function* (asJson: boolean) {
   const screen = yield* Screen
   const findings = [
@@ -33,7 +33,7 @@ export const examine = Effect.fnUntraced(function* (asJson: boolean) {
 
 const oldest = [22, 19] as const
 
-/** Judges a version of Node.js. */
+/** Returns the finding for a version of Node.js. */
 export const nodeFinding = (version: string): Finding => {
   const [major = 0, minor = 0] = version.split(".").map(Number)
   const isSupported = major > oldest[0] || (major === oldest[0] && minor >= oldest[1])
@@ -57,7 +57,7 @@ export const providers: ReadonlyArray<readonly [provider: string, ...needs: Read
   ...Array.from(hosts, ([provider, host]) => [provider, [host.variable]] as const)
 ]
 
-/** Providers on this machine. */
+/** Local providers, which need no key. */
 export const keyless: ReadonlyArray<string> = ["ollama", ...locals.keys()]
 
 const providerFinding = Effect.fnUntraced(function* ([

@@ -1,6 +1,4 @@
-/**
- * How a command ends: an exit code for scripts, and one line for people.
- */
+/** The end of a command: an exit code for scripts, and one line for people. */
 
 import * as Cause from "effect/Cause"
 import * as CliError from "effect/cli/CliError"
@@ -13,11 +11,11 @@ import { withVendorWords } from "../internal/base/failedCall.ts"
 import { excerpt } from "./terminalText.ts"
 
 export const Codes = {
-  /** The run has an answer; the command did what it says. */
+  /** The run has an answer, or the command succeeded. */
   done: 0,
   /** The run or the command failed. */
   failed: 1,
-  /** Nothing was done: the command line, a file or a key is not valid. */
+  /** Nothing was done: the command line, a file or a key is invalid. */
   usage: 2,
   /** The run waits for a person. */
   paused: 3,
@@ -33,7 +31,7 @@ export class CommandFailed extends Schema.TaggedError<CommandFailed>()("CommandF
   reason: Schema.String,
   /** The tag of the underlying error, for programs that read `--json`. */
   tag: Schema.optionalKey(Schema.String),
-  /** A command that helps, ready to be pasted. */
+  /** A command that helps, ready to paste. */
   hint: Schema.optionalKey(Schema.String)
 }) {
   override get message() {
@@ -51,7 +49,7 @@ export const failed = (reason: string): CommandFailed => new CommandFailed({ cod
 export const unreadable = (name: string, refusal: Refusal): CommandFailed =>
   usage(typeof refusal === "string" ? `${name} is ${refusal}` : `${name} cannot be read (${refusal.reason._tag})`)
 
-/** Ends a command with another error: nothing was run. */
+/** Ends a command with another error before anything was run. */
 export const asUsage = (error: { readonly message: string }, what = ""): CommandFailed =>
   error instanceof CommandFailed ? error : usage(`${what}${excerpt(error.message, 400)}`)
 
@@ -62,7 +60,7 @@ export const asFailure = (error: { readonly _tag: string; readonly message: stri
   return new CommandFailed({ code, reason: excerpt(withVendorWords(error), 800), tag: error._tag })
 }
 
-/** Reports the failure of a layer: nothing was run. */
+/** Reports the failure of a layer before anything was run. */
 export const orUsage = <A, E extends { readonly message: string }, R>(
   layer: Layer.Layer<A, E, R>,
   what?: string

@@ -15,23 +15,23 @@ import { Screen, type Shape } from "./screen.ts"
 import { command } from "./storeFlag.ts"
 import * as Text from "./terminalText.ts"
 
-/** What is printed: progress and the answer, only the answer, one JSON object, or a JSON line for every event. */
+/** The output: progress and the answer, only the answer, one JSON object, or a JSON line for every event. */
 export type Form = "text" | "quiet" | "json" | "events"
 
 export interface Options {
   readonly form: Form
-  /** Default: as the screen. */
+  /** Default: the setting of the screen. */
   readonly color?: boolean | undefined
   /** The line above the run. */
   readonly title: string
   readonly question?: string | undefined
-  /** Where the run is stored, if it is. */
+  /** The store of the run, if it has one. */
   readonly store?: string | undefined
-  /** Returns what is wrong with an answer. */
+  /** Returns the problem of an answer, if any. */
   readonly check?: (result: RunResult<unknown>) => string | undefined
 }
 
-/** Runs, shows, and returns the result. */
+/** Runs an agent, shows its events, and returns the result. */
 export const follow = <R>(
   events: Stream.Stream<RunEvent, KernelError, R>,
   options: Options

@@ -15,18 +15,18 @@ import * as Demo from "./demo/skills.ts"
 import { type CommandFailed, orUsage } from "./exit.ts"
 import type { Store } from "./storeFlag.ts"
 
-/** What an agent may call: skills, and protocols. */
+/** The skills and protocols that an agent may call. */
 export type Registries = SkillRegistry.SkillRegistry | ProtocolRegistry.ProtocolRegistry
 
 export interface Options<R> {
   readonly provider: ProviderShape
   readonly registries: Layer.Layer<Registries, CommandFailed, R>
   readonly store: Store
-  /** Whether a run pauses before a call that may change something, and asks. */
+  /** Whether a run pauses and asks before a call that may change something. */
   readonly asks: boolean
 }
 
-/** Builds a kernel; its store and its registries remain visible. */
+/** Builds a kernel, and also provides its store and its registries. */
 export const make = <R>({ asks, provider, registries, store }: Options<R>) =>
   Kernel.layer.pipe(
     Layer.provide([store.media, Layer.succeed(Provider, provider), asks ? askBeforeWrites : Layer.empty]),
@@ -42,7 +42,7 @@ export type Skills = "all" | "general" | "none" | { readonly directory: string }
 
 type Files = FileSystem.FileSystem | Path.Path
 
-/** Registers skills, and no protocol. */
+/** Registers skills, without protocols. */
 export const registriesOf = (skills: Skills): Layer.Layer<Registries, CommandFailed, Files> =>
   Layer.merge(skillsOf(skills), Layer.orDie(ProtocolRegistry.layer()))
 

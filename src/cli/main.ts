@@ -8,11 +8,11 @@ import { codeOf } from "./exit.ts"
 import { program } from "./program.ts"
 import * as Screen from "./screen.ts"
 
-// A closed terminal ends the command like SIGTERM does, so that its runs and servers end in order.
+// A closed terminal ends the command like SIGTERM, so that its runs and servers shut down in order.
 process.on("SIGHUP", () => process.emit("SIGTERM"))
 
 NodeRuntime.runMain(Effect.provide(program(process.argv.slice(2)), Screen.layerProcess), {
   disableErrorReporting: true,
-  // Output that waits in a pipe is written before the process exits.
+  // Pending output in a pipe is written before the process exits.
   teardown: (exit, onExit) => void process.stdout.write("", () => onExit(codeOf(exit)))
 })

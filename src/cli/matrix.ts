@@ -21,7 +21,7 @@ import * as Text from "./terminalText.ts"
 import { filesOf } from "./scenarioFiles.ts"
 import { tones } from "./scenarioTree.ts"
 
-/** A model, in a dialect where both are compared. */
+/** A model, and its dialect if dialects are compared. */
 interface Column {
   readonly model: string
   readonly dialect: DialectName | undefined
@@ -31,7 +31,7 @@ interface Column {
 interface Cell extends Choices.Measured {
   readonly scenario: string
   readonly file: string
-  /** Why it is not ok. */
+  /** The reason why it is not ok. */
   readonly reason: string | null
   readonly log: string | null
   readonly cost_usd: number | null
@@ -39,7 +39,7 @@ interface Cell extends Choices.Measured {
   readonly duration_ms: number
 }
 
-/** Runs the matrix: a line for each pair as it ends, then a table. Fails when a pair failed or crashed. */
+/** Runs the matrix: prints a line for each pair when it ends, then a table. Fails if a pair failed or crashed. */
 export const runMatrix = Effect.fnUntraced(function* (options: MatrixFlags) {
   const screen = yield* Screen
   const { color, log, model: models } = options
@@ -75,7 +75,7 @@ export const runMatrix = Effect.fnUntraced(function* (options: MatrixFlags) {
   if (totals.ok === 0) return yield* usage(summary)
 })
 
-/** Writes which dialect each model speaks better. Fails when a model succeeded in neither. */
+/** Writes the better dialect of each model. Fails if a model succeeded in neither. */
 const writeChoice = Effect.fnUntraced(function* (
   cells: ReadonlyArray<Cell>,
   { json, log, model: models }: MatrixFlags,
@@ -129,7 +129,7 @@ const runPair = Effect.fnUntraced(function* (
     reason: report === undefined ? Text.excerpt(ended.error, 300) : (report.failure?.message ?? null),
     log: report?.log ?? null,
     cost_usd: report?.cost_usd ?? null,
-    // Only a stored run can be looked at later.
+    // Only a stored run can be shown later.
     run_id: store === undefined ? null : (report?.run_id ?? null),
     duration_ms: (yield* Clock.currentTimeMillis) - startedAt
   }
@@ -166,7 +166,7 @@ const Report = Schema.Struct({
 
 const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Report))
 
-/** Returns the report of a file: of several scenarios, of one that failed. */
+/** Returns the report of a file, or that of a failed scenario if there are several. */
 const reportIn = (out: string): typeof Report.Type | undefined => {
   const reports = out.split("\n").flatMap((line) => Option.toArray(decode(line)))
   return reports.find(({ status }) => status === "fail") ?? reports.find(({ status }) => status === "ok") ?? reports[0]

@@ -12,7 +12,7 @@ import { usage } from "./exit.ts"
 import type { Settings } from "./settings.ts"
 import { excerpt } from "./terminalText.ts"
 
-/** Returns the model that settings name, with its provider, or else that of the agent file. */
+/** Returns the model in the settings, or that of the agent file, with its provider. */
 export const open = Effect.fnUntraced(function* (
   { model, script }: Pick<Settings, "model" | "script">,
   file: Agent<unknown> | undefined
@@ -30,11 +30,11 @@ export const open = Effect.fnUntraced(function* (
   if (typeof file.model === "string") return yield* resolve(file.model)
   const { id, provider } = file.model
   if (provider === undefined) return yield* usage(`the model ${excerpt(id, 80)} of the agent names no provider`)
-  // The file knows its model better than the registry.
+  // The file describes its model better than the registry.
   return { ...(yield* resolve(`${provider}/${id}`)), model: file.model }
 })
 
-/** Returns a model that is not asked. */
+/** Returns a model that is never called. */
 export const unused = Effect.fnUntraced(function* (id: string) {
   const Script = yield* Effect.promise(() => import("./chat/scriptedChat.ts"))
   return { model: id, provider: Script.make([]) }

@@ -1,6 +1,6 @@
 /**
- * All commands, the parser of the command line, and the reports of errors. What a command does is loaded when it is
- * called; a file in `commands` only describes how it is called.
+ * All commands, the parser of the command line, and the reports of errors. The implementation of a command is loaded
+ * when it is called; a file in `commands` only describes its flags.
  */
 
 import * as NodeServices from "@effect/platform-node/NodeServices"
@@ -23,12 +23,12 @@ import { Screen, type Shape } from "./screen.ts"
 import * as Text from "./terminalText.ts"
 
 const root = Command.make("kernai").pipe(
-  Command.withDescription(`Run agents, keep their runs, and look into them. ${help}`),
+  Command.withDescription(`Run agents, store their runs, and inspect them. ${help}`),
   Command.withSubcommands([run, chat, runs, studio, worker, scenario, evalCommand, mcpCommand, doctor])
 )
 
 /**
- * Runs a command and reports why it failed: as a line for people and, with `--json`, as an object unless the command
+ * Runs a command and reports its failure: as a line for people and, with `--json`, as an object unless the command
  * printed one.
  */
 export const program = (args: ReadonlyArray<string>): Effect.Effect<unknown, unknown, Screen> =>
@@ -67,7 +67,7 @@ const report = (screen: Shape, cause: Cause.Cause<unknown>): void => {
     const hint = error.hint === undefined ? "" : `  ${Text.flat(error.hint)}\n`
     return screen.error(`kernai: ${Text.flat(error.reason)}\n${hint}`)
   }
-  // A mistake on the command line was reported by the parser. Anything else is a bug, shown with its stack.
+  // The parser has reported mistakes on the command line. Anything else is a bug, shown with its stack.
   if (!isShowHelp(error)) screen.error(Text.paragraph(`kernai: ${Cause.pretty(cause)}`))
 }
 
@@ -76,7 +76,7 @@ const call = (args: ReadonlyArray<string>) =>
     Effect.provide(Command.runWith(root, manifest())(args), CliOutput.layerPresenter(presenter(screen)))
   ).pipe(
     Effect.provide(NodeServices.layer),
-    // Answers have the output to themselves.
+    // Only answers go to the output.
     Effect.provideService(LogToStderr, true)
   )
 
@@ -84,7 +84,7 @@ const call = (args: ReadonlyArray<string>) =>
 const manifest = (): { readonly version: string } =>
   JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"))
 
-/** Prints help, and reports a mistake on the command line in two lines, without a page of help. */
+/** Prints help, and reports a mistake on the command line in two lines, without the help page. */
 const presenter = (screen: Shape): CliOutput.Presenter => ({
   present: (event) =>
     Effect.sync(() => {
@@ -109,7 +109,7 @@ const helpOf = (doc: HelpDoc.HelpDoc): string => {
   return help.split("\n").map(wrap).join("\n")
 }
 
-/** Breaks a line at blanks, and indents what follows like its last column. */
+/** Breaks a line at spaces, and indents the rest like its last column. */
 const wrap = (line: string): string => {
   const [start = ""] = /^ *(?:\S.*? {2,})?/.exec(line) ?? []
   const words = line.slice(start.length).split(" ")

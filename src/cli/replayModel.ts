@@ -1,5 +1,5 @@
 /**
- * Plays a recorded conversation. Only the model's replies come from a file: the vendor's adapter, the kernel and the
+ * Plays a recorded conversation. Only the model's replies come from a file. The vendor's adapter, the kernel and the
  * skills are real, and a request or an answer that differs from the recording fails the run.
  */
 

@@ -1,16 +1,16 @@
 /**
- * Shows runs as lines: turns, blocks, calls and tokens. Every line is whole, so those of parallel tasks never mix, and no
- * wider than the terminal.
+ * Shows runs as lines: turns, blocks, calls and tokens. Lines are complete, so those of parallel tasks never mix, and
+ * no wider than the terminal.
  */
 
 import type { RunEvent } from "../RunEvent.ts"
 import * as Text from "./terminalText.ts"
 
-/** Writes a line for each thing that happens in a run and its tasks. */
+/** Writes a line for each shown event of a run and its tasks. */
 export class RunLines {
   readonly #write: (text: string) => void
   readonly #look: Text.Look
-  /** Text that streams, by run. */
+  /** Streaming text, by run. */
   readonly #streams = new Map<string, Stream>()
 
   constructor(write: (text: string) => void, look: Text.Look) {
@@ -34,7 +34,7 @@ export class RunLines {
     for (const line of lines) this.#write(`${marginOf(depth)}${line}\n`)
   }
 
-  /** Writes what is left of the text that streams. */
+  /** Writes the rest of the streaming text. */
   end(): void {
     for (const runId of this.#streams.keys()) this.#end(runId)
   }
@@ -126,7 +126,7 @@ const modelFacts = (event: Extract<RunEvent, { type: "model_completed" }>): stri
     ...(event.finishReason === "stop" || event.finishReason === "tool-calls" ? [] : [`ended by ${event.finishReason}`])
   ].join(", ")
 
-/** Returns what an event says about something that did not go as the model meant it. */
+/** Returns a note about an event in which a reply or a call did not work as intended. */
 const noteOf = (event: RunEvent): string | undefined => {
   switch (event.type) {
     case "model_restarted":
@@ -162,7 +162,7 @@ interface Outcome {
   readonly error?: string
 }
 
-/** Returns the label, the name and the outcome of what ended. */
+/** Returns the label, the name and the outcome of an event that ends a call, a task or a workflow. */
 const endOf = (event: RunEvent): readonly [label: string, name: string, outcome: Outcome] | undefined => {
   switch (event.type) {
     case "skill_result":

@@ -1,6 +1,4 @@
-/**
- * Runs scenario files one after the other, and shows what happened in each.
- */
+/** Runs scenario files one after the other, and shows the result of each. */
 
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -13,7 +11,7 @@ import * as Text from "./terminalText.ts"
 import { draw } from "./scenarioTree.ts"
 import * as Store from "./storeFlag.ts"
 
-/** Runs scenarios. Fails when one failed, or when none could run. */
+/** Runs scenarios. Fails if one failed, or if none could run. */
 export const runScenarios = Effect.fnUntraced(function* (options: ScenarioFlags) {
   const screen = yield* Screen
   const { json, log } = options

@@ -18,7 +18,7 @@ import { unreadable, usage } from "./exit.ts"
 import type { Registries } from "./kernelLayer.ts"
 import * as Text from "./terminalText.ts"
 
-/** Returns the scenario files of paths; those of a folder by name. */
+/** Returns the scenario files of paths. Those of a folder are sorted by name. */
 export const filesOf = Effect.fnUntraced(function* (paths: ReadonlyArray<string>) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -33,7 +33,7 @@ export const filesOf = Effect.fnUntraced(function* (paths: ReadonlyArray<string>
   return found.length === 0 ? yield* usage(`no scenario in ${Text.excerpt(paths.join(", "), 200)}`) : found
 })
 
-/** Tells whether a file of this name may export scenarios. */
+/** Returns true if a file of this name may export scenarios. */
 const isScenarioFile = (name: string): boolean =>
   /\.m?[jt]s$/.test(name) && !/^[._]/.test(name) && !/\.d\.m?ts$/.test(name)
 
@@ -45,7 +45,7 @@ export const open = Effect.fnUntraced(function* (file: string) {
   return scenarios.size === 0 ? yield* usage(`${name} exports no scenario`) : [...scenarios]
 })
 
-/** Imports a file, which may import kernai, and returns what it exports. */
+/** Imports a file, which may import kernai, and returns its exports. */
 export const exportsOf = Effect.fnUntraced(function* (file: string) {
   const path = yield* Path.Path
   const name = Text.excerpt(file, 200)
@@ -57,9 +57,11 @@ export const exportsOf = Effect.fnUntraced(function* (file: string) {
 
 const extension = import.meta.url.endsWith(".ts") ? "ts" : "js"
 
-/** Resolves `kernai` to this package: a scenario has to be created by the code that runs it, wherever its file is. */
+/**
+ * Resolves `kernai` to this package, since a scenario must be created by the code that runs it, wherever its file is.
+ */
 const resolve: ResolveHookSync = (specifier, context, next) => {
-  // Folders are lower-case, modules begin with a capital.
+  // Folders are lower-case; modules begin with a capital.
   const found = /^kernai(\/[a-z]+)?(\/[A-Z]\w*)?$/.exec(specifier)
   if (found === null) return next(specifier, context)
   const [, folder = "", module = "/index"] = found
@@ -79,7 +81,7 @@ const load = (url: string) =>
 
 const styles: ReadonlyArray<Scenario.Style> = ["whole", "words", "chars"]
 
-/** Runs a scenario with the model that is named, else offline, else with the usual model of Ollama. */
+/** Runs a scenario with the named model, otherwise offline, otherwise with the default model of Ollama. */
 export const runOptions = Effect.fnUntraced(function* (scenario: Scenario.Scenario, named: string | undefined) {
   const services = yield* Effect.context<FileSystem.FileSystem | ChildProcessSpawner>()
   const connect = (mcp: string | JsonObject) => Effect.provideContext(connectServers(mcp), services)
@@ -96,7 +98,7 @@ export const runOptions = Effect.fnUntraced(function* (scenario: Scenario.Scenar
     : { connect, cast: yield* Effect.mapError(cast, ({ message }) => usage(message)) }
 })
 
-/** Connects the MCP servers of a scenario, which is skipped when one is not available. */
+/** Connects the MCP servers of a scenario. Fails, and so skips the scenario, if one is not available. */
 const connectServers = Effect.fnUntraced(function* (
   mcp: string | JsonObject
 ): Effect.fn.Return<

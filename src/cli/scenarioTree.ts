@@ -1,11 +1,9 @@
-/**
- * Draws what happened in a scenario as a tree with times.
- */
+/** Draws the report of a scenario as a tree with times. */
 
 import type * as Scenario from "../testing/Scenario.ts"
 import * as Text from "./terminalText.ts"
 
-/** Returns the lines of a report: its end, and the tree below. */
+/** Returns the lines of a report: its status, and the tree below. */
 export const draw = (report: Scenario.Report, look: Text.Look): ReadonlyArray<string> => {
   const { failure, model, provider, scenario, status, steps, tasks, tree } = report
   const facts = [

@@ -1,6 +1,6 @@
 /**
- * The output of a command, and the progress beside it: on the error stream if that is a terminal and the output is not,
- * so that a file gets only the answer.
+ * The output of a command, and its progress. Progress goes to the error stream if that is a terminal and the output is
+ * not, so that a file gets only the answer.
  */
 
 import * as Context from "effect/Context"
@@ -9,7 +9,7 @@ import { styleText } from "node:util"
 import { Codes } from "./exit.ts"
 import type { Look } from "./terminalText.ts"
 
-/** Writes texts as they are; `Look` is that of progress. */
+/** Writes texts unchanged. `Look` applies to progress. */
 export interface Shape extends Look {
   /** Writes answers, and JSON. */
   readonly out: (text: string) => void
@@ -21,8 +21,8 @@ export interface Shape extends Look {
 export class Screen extends Context.Service<Screen, Shape>()("kernai/cli/Screen") {}
 
 /**
- * Returns whether a write failed because the reader is gone (`kernai run | head`, a closed terminal). The command
- * continues: a run does not depend on its reader, and a closed terminal also sends a signal.
+ * Returns true if a write failed because the reader is gone (`kernai run | head`, a closed terminal). The command
+ * continues, since a run does not depend on its reader, and a closed terminal also sends a signal.
  */
 export const isUnread = (code: string, isTerminal: boolean): boolean =>
   code === "EPIPE" || (code === "EIO" && isTerminal)
@@ -43,7 +43,7 @@ export const layerProcess: Layer.Layer<Screen> = Layer.sync(Screen, () => {
     progress: (text) => void beside.write(text),
     error: (text) => void stderr.write(text),
     columns: Math.min(beside.columns || 120, 200),
-    // Node decides by the stream, NO_COLOR, FORCE_COLOR and TERM.
+    // Node decides from the stream, NO_COLOR, FORCE_COLOR and TERM.
     colors: styleText("bold", ".", { stream: beside }) !== "."
   }
 })

@@ -1,6 +1,6 @@
 /**
- * How an agent runs, as flags describe it. A run keeps its settings in its context, so that a command that continues or
- * replays the run needs no flags.
+ * Settings of an agent from flags. A run keeps its settings in its context, so that a command that continues or replays
+ * the run needs no flags.
  */
 
 import * as Effect from "effect/Effect"
@@ -13,7 +13,7 @@ import { usage } from "./exit.ts"
 
 const text = Schema.optional(Schema.String)
 
-/** The flags of an agent. Files and folders are absolute paths where they are stored. */
+/** The flags of an agent. Stored files and folders are absolute paths. */
 export const Settings = Schema.Struct({
   agent: text,
   model: text,
@@ -64,7 +64,7 @@ export const ofFlags = Effect.fnUntraced(function* (flags: Settings) {
 const given = (settings: Settings): Settings =>
   Object.fromEntries(names.flatMap((name) => (settings[name] === undefined ? [] : [[name, settings[name]]])))
 
-/** Names a flag that is given: the first of these. */
+/** Returns the first of these flags that is given. */
 export const firstOf = (settings: Settings, among: ReadonlyArray<keyof Settings> = names): string | undefined => {
   const name = among.find((name) => settings[name] !== undefined)
   if (name === undefined) return undefined
@@ -72,7 +72,10 @@ export const firstOf = (settings: Settings, among: ReadonlyArray<keyof Settings>
   return settings[name] === false ? `--no-${flag}` : `--${flag}`
 }
 
-/** Puts new settings over stored ones. A new model replaces the stored one, however that was named; so do new skills. */
+/**
+ * Merges new settings over stored ones. A new model replaces the stored one whichever flag named it, and so do new
+ * skills.
+ */
 export const over = (stored: Settings, newer: Settings): Settings => {
   const { model, script, skills, skillsFrom, ...rest } = stored
   const isModelNew = (newer.agent ?? newer.model ?? newer.script) !== undefined
@@ -87,13 +90,13 @@ export const over = (stored: Settings, newer: Settings): Settings => {
 
 const key = "commandLine"
 
-/** The context of a run that keeps its settings. */
+/** Returns the context of a run that keeps its settings. */
 export const contextOf = (settings: Settings): JsonObject => ({ [key]: { ...given(settings) } as JsonObject })
 
-/** Returns the settings of a run, none where it was not started by a command. */
+/** Returns the settings of a run, or none if a command did not start it. */
 export const ofRun = (state: Pick<RunState, "context"> | undefined): Settings =>
   Option.getOrElse(Schema.decodeUnknownOption(Settings)(state?.context[key]), () => ({}))
 
-/** Removes the settings from a context: paths and rights of the computer that started the run. */
+/** Removes the settings from a context, since they are paths and rights of the computer that started the run. */
 export const without = (context: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(context).filter(([name, value]) => name !== key || !isJsonObject(value)))

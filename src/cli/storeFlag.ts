@@ -1,6 +1,6 @@
 /**
- * The stores of the command line: `sqlite:FILE` or only the file, `file:FOLDER`, or `pg:URL`. Errors never repeat a URL,
- * which may contain a password.
+ * The stores of the command line: `sqlite:FILE` or just the file, `file:FOLDER`, or `pg:URL`. Errors never contain a
+ * URL, which may hold a password.
  */
 
 import * as Config from "effect/Config"
@@ -22,10 +22,10 @@ export interface Store {
   readonly media: Layer.Layer<MediaStore.MediaStore, CommandFailed>
 }
 
-/** What stores are opened with. */
+/** The services for opening stores. */
 export type Files = FileSystem.FileSystem | Path.Path
 
-/** A store that ends with the process. */
+/** A store in memory. */
 export const memory: Store = { runs: RunStore.layerMemory, media: MediaStore.layerMemory }
 
 /** Opens a store once, for several uses in a scope. */
@@ -37,7 +37,7 @@ export const builtOf = Effect.fnUntraced(function* ({ media, runs }: Store) {
   }
 })
 
-/** Returns a command to paste: with its store, unless the environment names it, and without the password of that. */
+/** Returns a command to paste, with its store unless the environment names it, and without a password. */
 export const command = Effect.fnUntraced(function* (words: ReadonlyArray<string>, store: string) {
   const usual = yield* Effect.orElseSucceed(
     Effect.suspend(() => Config.String("KERNAI_STORE")),
@@ -57,10 +57,10 @@ const withoutPassword = (store: string): string => {
 
 const quoted = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)
 
-/** Opens a store that has to exist. */
+/** Opens an existing store. */
 export const openExisting = (text: string) => open(text, true)
 
-/** Opens a store; a file is created, with its folder, once it is used. */
+/** Opens a store. A file and its folder are created on first use. */
 export const openOrCreate = (text: string) => open(text, false)
 
 const open = Effect.fnUntraced(function* (
@@ -93,7 +93,7 @@ const open = Effect.fnUntraced(function* (
       return storeOf(PgRunStore.layer({ url }), SqlMediaStore.layerPg({ url }))
     }
     default:
-      return yield* usage("--store is sqlite:FILE, file:FOLDER or pg:URL")
+      return yield* usage("--store must be sqlite:FILE, file:FOLDER or pg:URL")
   }
 })
 

@@ -7,7 +7,7 @@ import { displayWidth } from "effect/cli/CliOutput"
 import { styleText } from "node:util"
 import { flat, visible } from "../internal/base/text.ts"
 
-/** How wide a line may be, and whether it may have colours. */
+/** The width of a line, and whether it may have colours. */
 export interface Look {
   readonly columns: number
   readonly colors: boolean
@@ -24,11 +24,11 @@ const styles = {
   bad: "red"
 } as const
 
-/** Colours a text, where colours are on. */
+/** Colours a text if colours are on. */
 export const paint = (text: string, tone: Tone, { colors }: Pick<Look, "colors">): string =>
   colors ? styleText(styles[tone], text, { validateStream: false }) : text
 
-/** Aligns the columns of a table. The last column has the rest of the line, at least 20 columns. */
+/** Aligns the columns of a table. The last column gets the rest of the line, at least 20 columns. */
 export const table = (rows: ReadonlyArray<ReadonlyArray<string>>, { columns }: Pick<Look, "columns">): string => {
   const widths = (rows[0] ?? []).map((_, index) => Math.max(...rows.map((row) => width(row[index] ?? ""))))
   const room = Math.max(20, columns - widths.slice(0, -1).reduce((sum, width) => sum + width + 2, 0))
@@ -39,17 +39,17 @@ export const table = (rows: ReadonlyArray<ReadonlyArray<string>>, { columns }: P
   return rows.map((row) => `${lineOf(row).join("  ").trimEnd()}\n`).join("")
 }
 
-/** Makes a text of several lines visible; line ends and tabs remain. */
+/** Escapes a text of several lines, except line ends and tabs. */
 export const lines = (text: string): string =>
   text
     .split(/\r?\n/)
     .map((line) => line.split("\t").map(visible).join("\t"))
     .join("\n")
 
-/** Makes a text visible, and ends it with a line end. */
+/** Escapes a text, and ends it with a line end. */
 export const paragraph = (text: string): string => `${lines(text)}\n`
 
-/** Puts a text on one line: a run of blanks, tabs and line ends becomes one blank, the rest is made visible. */
+/** Puts a text on one line: white space becomes single spaces, other control characters are escaped. */
 export { flat }
 
 export const width: (text: string) => number = displayWidth
@@ -70,16 +70,16 @@ export const clip = (text: string, columns: number): string => {
 
 /** Puts a text on one line of at most so many columns; `…` marks a cut. */
 export const excerpt = (text: string, columns: number): string => {
-  // A long text is not read to its end.
+  // Reads only the start of a long text.
   const start = text.slice(0, columns * 4 + 4)
   const line = flat(start).trim()
   return start.length === text.length && width(line) <= columns ? line : `${clip(line, columns - 1)}…`
 }
 
-/** Encodes JSON without a character that a terminal obeys. */
+/** Encodes JSON without control characters of terminals. */
 export const json = (value: unknown): string => escaped(JSON.stringify(value) ?? "null")
 
-/** Escapes in JSON text every character that a terminal obeys; it decodes to the same value. */
+/** Escapes control characters of terminals in JSON text, which still decodes to the same value. */
 export const escaped = (text: string): string =>
   text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu, (char) =>
     Array.from(
@@ -101,10 +101,10 @@ export const duration = (milliseconds: number): string => {
 export const count = (number: number, word: string, several = `${word}s`): string =>
   `${number} ${number === 1 ? word : several}`
 
-/** Formats the tokens of a model call; null stands for a provider that reports none. */
+/** Formats the tokens of a model call. Null means that the provider reports none. */
 export const tokens = (usage: { readonly inputTokens: number; readonly outputTokens: number } | null): string =>
   usage === null ? "tokens not reported" : `${usage.inputTokens} tokens in, ${usage.outputTokens} out`
 
-/** Formats what tokens cost; a list of nothing where they cost nothing. */
+/** Formats a cost, as an empty list if there is none. */
 export const cost = (usd: number | undefined): ReadonlyArray<string> =>
   usd === undefined || usd === 0 ? [] : [`$${usd.toFixed(4)}`]

@@ -3,7 +3,7 @@
  *
  * `layer` mounts it in any Effect server, together with the routes of the HTTP door that the page uses. The page draws
  * the state of a run at a revision, folded from the journal in the browser; the server keeps no second model of a run.
- * The page asks only its own server.
+ * The page sends requests only to its own server.
  *
  * @since 0.2.0
  */
@@ -27,23 +27,23 @@ import * as PageRoutes from "./internal/pageRoutes.ts"
 import * as Secrets from "./internal/studioAccess.ts"
 
 /**
- * Where the studio is, and who may use it.
+ * Options of the page.
  *
  * @category models
  * @since 0.2.0
  */
 export interface PageOptions extends Access.Options {
-  /** The path below which the page and its data are. Default: `/`. */
+  /** The path prefix of the page and its data. Default: `/`. */
   readonly path?: `/${string}` | undefined
-  /** The secret in the address of the page. Default: 256 random bits for each start. */
+  /** The secret in the address of the page. Default: 256 random bits, new at each start. */
   readonly token?: Redacted.Redacted | undefined
-  /** Refuses to start, answer, cancel and fork runs. Default: false. */
+  /** Forbids starting, answering, cancelling and forking runs. Default: false. */
   readonly readOnly?: boolean | undefined
   /** The folder in which `kernai scenario matrix` writes its reports. Default: the page shows no scenarios. */
   readonly scenarios?: string | undefined
   /**
-   * Reads the pages of `ui_resource` contents, such as an `McpHub`. They are shown in frames that can reach nothing.
-   * Default: such a page is only named.
+   * Reads the pages of `ui_resource` contents, such as an `McpHub`. They are shown in frames without network access.
+   * Default: only the name of a page is shown.
    */
   readonly pages?: Pick<McpHubShape, "readPage"> | undefined
 }
@@ -63,10 +63,10 @@ export class Studio extends Context.Service<
 >()("kernai/studio/Studio") {}
 
 /**
- * Adds the page and its data to the router in context, and works on the runs of `agents` for the lifetime of the layer.
+ * Adds the page and its data to the router in context, and runs the runs of `agents` for the lifetime of the layer.
  *
- * A page is admitted with the token of this start, under a name of this machine or one of `hosts`, and sees all runs of
- * the store.
+ * The page needs the token of this start, and a host name of this machine or one of `hosts`. It sees all runs of the
+ * store.
  *
  * @example
  * const Server = HttpRouter.serve(Studio.layer({ agents: [librarian], path: "/studio" })).pipe(
@@ -99,8 +99,8 @@ export const layer = <A extends RunWorker.Runnable<unknown>, R = never>(
  * Returns an agent with other models and dialects, so that the chat of the page offers them as settings. Serve them
  * together with the agent.
  *
- * Each has the name of the agent, `@` and the model, and `+tools` or `+auto` for these dialects. Model strings are
- * resolved as those of any agent.
+ * The name of each is the name of the agent, `@` and the model, then `+tools` or `+auto` for these dialects. Model
+ * strings are resolved like those of any agent.
  *
  * @example
  * const clerks = [clerk, ...Studio.variants(clerk, { models: ["ollama/llama3.1", "openai/gpt-4o"], dialects: ["blocks", "tools"] })]

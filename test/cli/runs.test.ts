@@ -366,7 +366,7 @@ describe("a stored run", () => {
   )
 
   const mistakes: ReadonlyArray<readonly [args: ReadonlyArray<string>, reason: string]> = [
-    [["runs", "list", "--store", "redis:x"], "--store is sqlite:FILE, file:FOLDER or pg:URL"],
+    [["runs", "list", "--store", "redis:x"], "--store must be sqlite:FILE, file:FOLDER or pg:URL"],
     [["runs", "list", "--store", "elsewhere"], "there is no store at elsewhere"],
     ...[["list"], ...["show", "approve", "deny", "fork", "replay", "export"].map((verb) => [verb, "x"])].map(
       (args): readonly [args: ReadonlyArray<string>, reason: string] => [

@@ -1,6 +1,6 @@
 /**
- * Answers one message, and asks the person what the run asks. Where no one answers, the run stays as it is, and the next
- * chat asks again.
+ * Answers one message, and asks the person the questions of the run. Without an answer the run keeps waiting, and the
+ * next chat asks again.
  */
 
 import * as Effect from "effect/Effect"
@@ -25,7 +25,7 @@ import { AnswerView } from "./answerView.ts"
 import * as Session from "./chatSession.ts"
 import { LineReader } from "./lineReader.ts"
 
-/** What all messages of a chat have in common. */
+/** The settings that all messages of a chat share. */
 export interface Setting {
   readonly agent: Agent<unknown>
   readonly look: Text.Look
@@ -33,7 +33,7 @@ export interface Setting {
   readonly always: Set<string>
 }
 
-/** How a message ended: answered, stopped by Ctrl-C, waiting for the person, or failed. */
+/** The end of a message: answered, stopped by Ctrl-C, waiting for the person, or failed. */
 export type Ending = "answered" | "stopped" | "waiting" | "failed"
 
 type Needs = Kernel.Kernel | RunStore | SkillRegistry | Screen | LineReader
@@ -119,7 +119,7 @@ const watch = (
     )
   })
 
-/** Asks about the calls that wait. Undefined when no one answers. */
+/** Asks about the waiting calls. Returns undefined without an answer. */
 const askQuestions = Effect.fnUntraced(function* (runId: string, { always, look }: Setting) {
   const answers: Array<Answer> = []
   for (const { asking, callId, input, name, reason } of yield* Session.questions(runId)) {
@@ -143,7 +143,7 @@ const askQuestions = Effect.fnUntraced(function* (runId: string, { always, look 
 
 const allowWords = ["yes", "no", "always"]
 
-/** Asks what a call asks for while it runs. Undefined when no one answers. */
+/** Asks the question of a running call. Returns undefined without an answer. */
 const askFor = Effect.fnUntraced(function* ({ form, message, url }: Asking, look: Text.Look) {
   const shown = form ?? url ?? ""
   const words = form === undefined ? "[y]es" : "[y]es, with the values as a JSON object behind it"
@@ -161,7 +161,7 @@ const replyWords = ["yes", "no", "later"]
 
 const decodeValues = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Json)))
 
-/** Asks about the calls that were cut off and may have changed something. Undefined when no one answers. */
+/** Asks about the calls that were cut off and may have changed something. Returns undefined without an answer. */
 const askAboutCallsInFlight = Effect.fnUntraced(function* (runId: string, { look }: Setting) {
   const registry = yield* SkillRegistry
   const mayHaveActed = ({ name }: Call) =>

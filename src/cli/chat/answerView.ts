@@ -1,6 +1,4 @@
-/**
- * Shows the answer of a chat while it streams, on the output, and what happens behind it, as progress.
- */
+/** Shows the answer of a chat on the output while it streams, and other events as progress. */
 
 import type { RunEvent } from "../../RunEvent.ts"
 import { RunLines } from "../runLines.ts"
@@ -11,9 +9,9 @@ import * as Text from "../terminalText.ts"
 export class AnswerView {
   readonly #screen: Screen
   readonly #lines: RunLines
-  /** The text that streams, as far as it is shown. */
+  /** The part of the streaming text that is shown. */
   #text = ""
-  /** The texts of this turn that are shown. */
+  /** The shown texts of this turn. */
   #shown = ""
   #isFinal = false
 
@@ -54,7 +52,7 @@ export class AnswerView {
     }
   }
 
-  /** Ends what is open. */
+  /** Ends all open lines. */
   end(): void {
     this.#endText()
     this.#lines.end()
@@ -74,7 +72,7 @@ export class AnswerView {
     this.#text = ""
   }
 
-  /** Shows the rest of a text, or all of it where pieces were lost because the terminal is slow. */
+  /** Shows the rest of a text, or all of it if a slow terminal lost pieces. */
   #complete(text: string): void {
     const whole = text.trimStart()
     if (!whole.startsWith(this.#text)) this.#endText()
@@ -83,7 +81,7 @@ export class AnswerView {
   }
 }
 
-/** Events that a person in a chat does not need, or is asked about. */
+/** Events that are not shown in a chat, or that are questions. */
 const hidden: ReadonlySet<RunEvent["type"]> = new Set<RunEvent["type"]>([
   "turn_started",
   "model_completed",

@@ -24,11 +24,11 @@ interface Chat {
   readonly isTerminal: boolean
   readonly settings: Settings.Settings
   session: string
-  /** The session of the last message, if that failed. */
+  /** The session of the last message, if the message failed. */
   failedIn: string | undefined
 }
 
-/** Chats until the input ends. Without a terminal, a message that fails is the last. */
+/** Chats until the input ends. Without a terminal, stops at a message that fails. */
 export const chatLoop = Effect.fnUntraced(function* (
   agent: Agent<unknown>,
   { color, session }: Pick<ChatFlags, "color" | "session">,
@@ -77,7 +77,7 @@ const settle = (chat: Chat, ending: Answer.Ending): Effect.Effect<void, CommandF
     : Effect.void
 }
 
-/** A person may try again; a script would answer the rest of its input without the message that failed. */
+/** Fails for a script, which would otherwise continue without the failed message. A person may try again. */
 const stopIfFailed = ({ failedIn, isTerminal }: Chat): Effect.Effect<void, CommandFailed> =>
   failedIn === undefined || isTerminal
     ? Effect.void

@@ -14,7 +14,7 @@ import * as RunStates from "../../RunState.ts"
 import * as Runs from "../../RunStore.ts"
 import { RunStore } from "../../RunStore.ts"
 
-/** What a session may be called. */
+/** The rule for session names. */
 export const nameRule =
   "a session name has letters, digits, '.', '_' and '-', at most 64, and starts with a letter or a digit"
 
@@ -70,7 +70,7 @@ export const names = Effect.gen(function* () {
   return [...new Set(heads.flatMap(({ runId }) => /^(.+)-\d+$/.exec(runId)?.[1] ?? []))].filter(isName)
 })
 
-/** Returns an unused session name: the same with a number. */
+/** Returns an unused session name, with a number if necessary. */
 export const freeName = Effect.fnUntraced(function* (session: string) {
   const base = session.replace(/\.\d+$/, "").slice(0, 56)
   let number = 2
@@ -85,7 +85,7 @@ const noneIfNotFound = <A, R>(calls: Effect.Effect<ReadonlyArray<A>, Runs.RunNot
 export const questions = (runId: string): Effect.Effect<ReadonlyArray<Question>, StoreError, RunStore> =>
   noneIfNotFound(Kernel.questions(runId))
 
-/** Returns the calls of a run and its tasks that were started and whose end is unknown. */
+/** Returns the calls of a run and its tasks that were started and have no known outcome. */
 export const inFlight = (runId: string): Effect.Effect<ReadonlyArray<Call>, StoreError, RunStore> =>
   noneIfNotFound(Runs.inFlight(runId))
 

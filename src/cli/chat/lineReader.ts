@@ -1,7 +1,4 @@
-/**
- * Reads lines from a terminal, where Node's readline edits a line and recalls earlier ones, or from a pipe, as they are
- * asked for.
- */
+/** Reads lines on demand from a terminal, with Node's readline for editing and history, or from a pipe. */
 
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -16,13 +13,13 @@ import { type CommandFailed, usage } from "../exit.ts"
 
 type Line = Effect.Effect<Option.Option<string>, CommandFailed>
 
-/** Reads lines. A line is none at the end of the input. */
+/** Reads lines. At the end of the input, a line is none. */
 export interface Shape {
   /** Reads the next line, which may have been typed ahead. */
   readonly read: (prompt: string) => Line
   /**
-   * Reads the answer to a question. On a terminal that is a line typed from now on: a line typed ahead was not typed by
-   * someone who had read the question, and is left to `read`.
+   * Reads the answer to a question. On a terminal, only a line typed from now on counts. A line typed ahead cannot be
+   * an answer to the question, and is left to `read`.
    */
   readonly ask: (prompt: string) => Line
   /** Completes at the next Ctrl-C. */
@@ -104,7 +101,7 @@ const readerOf = (reader: Interface, output: NodeJS.WritableStream): Shape => {
   return { read, ask, interrupted: interruptsOf(reader, output, () => waiting !== undefined), isTerminal: true }
 }
 
-/** Ctrl-C stops the answer that streams. At the prompt it discards the typed line, as shells do. */
+/** Emits Ctrl-C, which stops the streaming answer. At the prompt it discards the typed line, like a shell. */
 const interruptsOf = (
   reader: Interface,
   output: NodeJS.WritableStream,

@@ -1,5 +1,5 @@
 /**
- * A model whose replies are in a file. The number of replies in the conversation says which one is next, so a chat can
+ * A model whose replies are in a file. The number of replies in the conversation gives the next one, so a chat can
  * continue in another process.
  */
 

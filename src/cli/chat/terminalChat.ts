@@ -13,7 +13,7 @@ import * as Store from "../storeFlag.ts"
 import { chatLoop } from "./chatLoop.ts"
 import * as Session from "./chatSession.ts"
 
-/** Chats until the input ends. Settings that are not given are those of the last message. */
+/** Chats until the input ends. Omitted settings are those of the last message. */
 export const chat = Effect.fnUntraced(function* (input: ChatFlags) {
   if (!Session.isName(input.session)) return yield* usage(Session.nameRule)
   const newer = yield* Settings.ofFlags(input)

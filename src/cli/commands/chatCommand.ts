@@ -1,6 +1,4 @@
-/**
- * `kernai chat`: a conversation that continues where it was.
- */
+/** `kernai chat`: a conversation that can be continued. */
 
 import { Command, Flag } from "effect/cli"
 import * as Effect from "effect/Effect"
@@ -15,7 +13,7 @@ const flags = {
   ),
   store: Shared.storeFor("Where conversations are stored").pipe(Flag.withDefault(".kernai/chat.db")),
   maxSteps: Shared.optional(
-    Shared.positive("max-steps", "number", "How many turns a message may take (20, or as the agent file says)")
+    Shared.positive("max-steps", "number", "Maximum turns of a message (20, or that of the agent file)")
   ),
   color: Shared.color
 }
@@ -32,7 +30,7 @@ export const chat = Command.make(
   })
 ).pipe(
   Command.withDescription(
-    `Chat with a model. Every message is stored: a chat that was ended or killed continues where it was. It keeps its flags, too: give only those that are to change. It asks before calls that may change something. Without a terminal, every line of the input is a message, and one that fails is the last. ${help}`
+    `Chat with a model. Every message is stored: a chat that was ended or killed can be continued. It keeps its flags, too: give only those to change. It asks before calls that may change something. Without a terminal, every line of the input is a message, and one that fails is the last. ${help}`
   ),
   Command.withShortDescription("Chat with a model, and continue later"),
   Command.withExamples([

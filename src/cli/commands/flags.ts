@@ -9,19 +9,19 @@ import * as Option from "effect/Option"
 import { type CommandFailed, usage } from "../exit.ts"
 import type { Form } from "../followRun.ts"
 
-/** Makes a flag optional: it is undefined where it is not given. */
+/** Makes a flag optional. It is undefined if it is not given. */
 export const optional = <A>(flag: Flag.Flag<A>): Flag.Flag<A | undefined> =>
   Flag.map(Flag.optional(flag), Option.getOrUndefined)
 
-/** A text, with the word that stands for it in the help. */
+/** A text flag, with its placeholder in the help. */
 export const text = (name: string, metavar: string, description: string) =>
   Flag.String(name).pipe(Flag.withMetavar(`<${metavar}>`), Flag.withDescription(description))
 
-/** A text that may be missing. */
+/** An optional text flag. */
 export const optionalText = (name: string, metavar: string, description: string) =>
   optional(text(name, metavar, description))
 
-/** An argument that may be missing. */
+/** An optional argument. */
 export const optionalArgument = (name: string, description: string) =>
   Argument.String(name).pipe(
     Argument.withDescription(description),
@@ -37,7 +37,7 @@ export const toggle = (name: string, description: string) =>
 const optionalToggle = (name: string, description: string) =>
   optional(Flag.Boolean(name).pipe(Flag.withDescription(description)))
 
-/** A whole number from 1. */
+/** A flag for a whole number from 1. */
 export const positive = (name: string, metavar: string, description: string) =>
   Flag.Int(name).pipe(
     Flag.filter(
@@ -48,7 +48,7 @@ export const positive = (name: string, metavar: string, description: string) =>
     Flag.withDescription(description)
   )
 
-/** Where runs are stored: by the flag, or else by the environment. */
+/** The store of runs, from the flag or from the environment. */
 export const storeFor = (purpose: string) =>
   text("store", "store", `${purpose}: a SQLite FILE, file:FOLDER or pg:URL (KERNAI_STORE)`).pipe(
     Flag.withFallbackConfig(Config.String("KERNAI_STORE"))
@@ -62,10 +62,10 @@ export const json = toggle("json", "Print JSON")
 
 const dialect = Flag.Literals("dialect", ["blocks", "tools", "auto"]).pipe(Flag.withMetavar("<dialect>"))
 
-/** The dialect of an agent, with other words about it. */
+/** The dialect of an agent, with a description for the command. */
 export const dialectFor = (description: string) => optional(Flag.withDescription(dialect, description))
 
-/** The flags that describe an agent. The agent file, or the run that is continued, decides what they leave out. */
+/** The flags that describe an agent. Omitted ones follow from the agent file, or from the continued run. */
 export const agent = {
   agent: optionalText("agent", "file", "Run the agent of a YAML or JSON file; other flags override it").pipe(
     Flag.withAlias("a")
@@ -83,11 +83,11 @@ export const agent = {
   ),
   skills: optionalToggle("skills", "Offer skills (--no-skills offers none)"),
   yes: optionalToggle("yes", "Run calls that may change something without asking").pipe(Flag.withAlias("y")),
-  maxSteps: optional(positive("max-steps", "number", "How many turns a run may take (10, or as the agent file says)")),
-  dialect: dialectFor("Blocks in text (default), native tool calls, or what suits the model (auto)")
+  maxSteps: optional(positive("max-steps", "number", "Maximum turns of a run (10, or that of the agent file)")),
+  dialect: dialectFor("Blocks in text (default), native tool calls, or whichever suits the model (auto)")
 }
 
-/** Names whose runs are run; the file of `--agent`, or a run of a command, has a name of its own. */
+/** Names agents whose runs are run. The file of `--agent` or the run of a command may have other names. */
 export const agentName = text(
   "agent-name",
   "name",
@@ -95,12 +95,12 @@ export const agentName = text(
 ).pipe(Flag.atLeast(0))
 
 /** Explains that a run keeps its settings. */
-export const kept = "A run that a command started keeps its flags: give only those that are to change"
+export const kept = "A run that a command started keeps its flags: give only those to change"
 
-/** Colours, unless the screen decides. */
+/** Colours. By default the screen decides. */
 export const color = optionalToggle("color", "Use colours (default: on a terminal, unless NO_COLOR is set)")
 
-/** How a run is shown. */
+/** The flags for the output of a run. */
 export const form = {
   quiet: toggle("quiet", "Print only the answer").pipe(Flag.withAlias("q")),
   json: toggle("json", "Print the result as a JSON object"),

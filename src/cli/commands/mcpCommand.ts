@@ -1,6 +1,4 @@
-/**
- * `kernai mcp`: uses MCP servers, and is one.
- */
+/** `kernai mcp`: uses MCP servers, or serves as one. */
 
 import { Argument, Command, Flag } from "effect/cli"
 import * as Effect from "effect/Effect"
@@ -40,7 +38,7 @@ const doctor = Command.make("doctor", { mcp, json }, (input) =>
     Effect.promise(() => import("../mcp/serverDoctor.ts")),
     (module) => module.examine(input.mcp, input.json)
   )
-).pipe(Command.withDescription("Show what is wrong with a config and its servers, and what to do"))
+).pipe(Command.withDescription("Show the problems of a config and its servers, and how to fix them"))
 
 const signIn = Command.make("sign-in", { server, mcp, json }, (input) =>
   Effect.flatMap(tools, (module) => module.signIn(input.mcp, input.server, input.json))
@@ -65,7 +63,7 @@ const approve = Command.make("approve", approveFlags, (input) =>
   Command.withShortDescription("Accept tools that changed")
 )
 
-// It never asks: the programs that it serves do.
+// The server never asks; its clients do.
 const { yes: _, ...agentFlags } = Shared.agent
 
 const serveFlags = {
@@ -119,6 +117,6 @@ const serve = Command.make(
 )
 
 export const mcpCommand = Command.make("mcp").pipe(
-  Command.withDescription("Use MCP servers, or be one"),
+  Command.withDescription("Use MCP servers, or serve as one"),
   Command.withSubcommands([list, call, doctor, signIn, approve, serve])
 )

@@ -100,7 +100,7 @@ const questionOf = Effect.fnUntraced(function* ({ question, replay }: RunFlags) 
   return question
 })
 
-/** Asks a model; without a store it may be a recorded question. */
+/** Asks a model. Without a store, the question of a recording may be used. */
 const ask = Effect.fnUntraced(function* (input: RunFlags, form: Form) {
   const recording = input.store === undefined && input.question === undefined ? yield* recordingOf(input) : undefined
   const question = recording === undefined ? yield* questionOf(input) : recording.question

@@ -53,7 +53,7 @@ export type ShowFlags = Shared.Values<typeof showFlags>
 
 const show = Command.make("show", showFlags, (input) => Effect.flatMap(showing, (module) => module.show(input))).pipe(
   Command.withDescription(
-    "Show a run: its turns, each call with its input, who approved it and what came of it, and what it waits for."
+    "Show a run: its turns, each call with its input, its approval and its result, and the calls it waits for."
   ),
   Command.withShortDescription("Show a run and what it waits for")
 )
@@ -90,7 +90,7 @@ const imported = Command.make("import", importFlags, (input) =>
   Effect.flatMap(moving, (module) => module.imported(input))
 ).pipe(
   Command.withDescription(
-    "Store the runs of an export under their ids, and print those. No worker takes them up. The flags that a run was started with are not imported."
+    "Store the runs of an export under their ids, and print those. Workers leave them alone. The flags that a run was started with are not imported."
   ),
   Command.withShortDescription("Read runs from a file")
 )
@@ -130,9 +130,9 @@ const deny = Command.make("deny", answerFlags, (input) =>
   Effect.flatMap(acting, (module) => module.answer(false, input))
 ).pipe(
   Command.withDescription(
-    "Refuse calls that a run waits for. The model reads it when the run continues: with a worker, or 'kernai runs resume'."
+    "Deny calls that a run waits for. The model reads the denial when a worker or 'kernai runs resume' continues the run."
   ),
-  Command.withShortDescription("Refuse calls that a run waits for")
+  Command.withShortDescription("Deny calls that a run waits for")
 )
 
 const cancelFlags = {
@@ -159,7 +159,7 @@ const followFlags = {
   id,
   after: Flag.Int("after").pipe(
     Flag.withMetavar("<number>"),
-    Flag.withDescription("Only what happened after this revision (0)"),
+    Flag.withDescription("Only events after this revision (0)"),
     Flag.withDefault(0)
   ),
   store,
@@ -173,9 +173,9 @@ const follow = Command.make("follow", followFlags, (input) =>
   Effect.flatMap(showing, (module) => module.follow(input))
 ).pipe(
   Command.withDescription(
-    "Show what happens in a run as it is stored, whichever process runs it, until the run is at rest. Leaving stops nothing."
+    "Show the events of a run as they are stored, whichever process runs it, until the run is at rest. Leaving does not stop the run."
   ),
-  Command.withShortDescription("Show what happens in a run, as it happens")
+  Command.withShortDescription("Follow a run as it happens")
 )
 
 const resumeFlags = {
@@ -247,7 +247,7 @@ const pruneFlags = {
   olderThan: Flag.String("older-than").pipe(
     Flag.withSchema(Schema.DurationFromString),
     Flag.withMetavar("<duration>"),
-    Flag.withDescription("How long nothing has happened in a run: '30 days', '12 hours'")
+    Flag.withDescription("Time since the last change of a run: '30 days', '12 hours'")
   ),
   status: status.pipe(Flag.withDescription("Delete runs with this status; repeatable (completed)"), Flag.atLeast(0)),
   agentName,

@@ -35,7 +35,7 @@ const runFlags = {
     Flag.withDescription("Write a log of each run (--no-logs writes none)"),
     Flag.withDefault(true)
   ),
-  dialect: Shared.dialectFor("The dialect to run in, in place of that of the scenarios"),
+  dialect: Shared.dialectFor("The dialect, instead of that of the scenarios"),
   json: Shared.toggle("json", "Print a JSON line for each scenario"),
   log,
   color: Shared.color
@@ -55,9 +55,9 @@ const run = Command.make(
   })
 ).pipe(
   Command.withDescription(
-    "Run scenarios, and show each as a tree of what happened, with times. Without a model they run offline, by their own scripts."
+    "Run scenarios, and show each as a tree with times. Without a model they run offline, by their own scripts."
   ),
-  Command.withShortDescription("Run scenarios and show what happened")
+  Command.withShortDescription("Run scenarios and show their trees")
 )
 
 const matrixFlags = {
@@ -70,7 +70,7 @@ const matrixFlags = {
   ).pipe(Flag.withAlias("m"), Flag.atLeast(0)),
   dialects: Shared.toggle(
     "dialects",
-    "Run each pair in blocks and with native tools, and write which a model speaks better"
+    "Run each pair in blocks and with native tools, and write the better one for each model"
   ),
   concurrency: Shared.positive("concurrency", "number", "Processes at once (2)").pipe(Flag.withDefault(2)),
   timeout: Shared.positive("timeout", "seconds", "How long a pair may take (600)").pipe(Flag.withDefault(600)),

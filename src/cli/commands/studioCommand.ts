@@ -15,7 +15,7 @@ const flags = {
     "folder",
     "Show the reports that 'kernai scenario matrix' wrote into this folder (.kernai/scenarios, where there is one)"
   ),
-  readOnly: Shared.toggle("read-only", "Only show: start, answer, cancel and fork nothing"),
+  readOnly: Shared.toggle("read-only", "Show only: start, answer, cancel and fork nothing"),
   port: Shared.positive("port", "number", "The port on this machine (a free one)").pipe(Shared.optional),
   json: Shared.toggle("json", "Print the address as JSON")
 }

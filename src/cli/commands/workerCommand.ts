@@ -1,6 +1,4 @@
-/**
- * `kernai worker`: runs what is stored.
- */
+/** `kernai worker`: runs stored runs. */
 
 import { Command, Flag } from "effect/cli"
 import * as Config from "effect/Config"
@@ -23,18 +21,20 @@ const flags = {
   ),
   json: Shared.toggle("json", "Print a JSON line for each run"),
   cluster: Shared.toggle("cluster", "Be a runner of the cluster in a PostgreSQL store; the next flags are for it"),
-  host: Shared.text("host", "name", "How other runners reach this one (KERNAI_CLUSTER_HOST, else 127.0.0.1)").pipe(
-    Flag.withFallbackConfig(Config.String("KERNAI_CLUSTER_HOST")),
-    Flag.withDefault("127.0.0.1")
-  ),
+  host: Shared.text(
+    "host",
+    "name",
+    "The host at which other runners reach this one (KERNAI_CLUSTER_HOST, else 127.0.0.1)"
+  ).pipe(Flag.withFallbackConfig(Config.String("KERNAI_CLUSTER_HOST")), Flag.withDefault("127.0.0.1")),
   port: Shared.positive("port", "number", "The port of this runner (KERNAI_CLUSTER_PORT, else 34431)").pipe(
     Flag.withFallbackConfig(Config.Int("KERNAI_CLUSTER_PORT")),
     Flag.withDefault(34431)
   ),
-  shardGroup: Shared.text("shard-group", "name", "Whose runs it takes (KERNAI_CLUSTER_GROUP, else default)").pipe(
-    Flag.withFallbackConfig(Config.String("KERNAI_CLUSTER_GROUP")),
-    Flag.withDefault("default")
-  )
+  shardGroup: Shared.text(
+    "shard-group",
+    "name",
+    "The group whose runs it takes (KERNAI_CLUSTER_GROUP, else default)"
+  ).pipe(Flag.withFallbackConfig(Config.String("KERNAI_CLUSTER_GROUP")), Flag.withDefault("default"))
 }
 
 export type WorkerFlags = Shared.Values<typeof flags>
@@ -54,7 +54,7 @@ export const worker = Command.make(
   })
 ).pipe(
   Command.withDescription(
-    `Run the runs of a store: submitted ones, answered ones, and those of workers that died. Questions that nobody answers in time are declined. SIGTERM ends the worker: every run finishes its step and is given back; the exit code is 130. Every run is run with the flags of the worker; one that has started keeps its dialect. ${help}`
+    `Run the runs of a store: submitted ones, answered ones, and those of workers that died. Questions without an answer in time are declined. SIGTERM ends the worker: every run finishes its step and is given back; the exit code is 130. Every run is run with the flags of the worker; one that has started keeps its dialect. ${help}`
   ),
   Command.withShortDescription("Run stored runs"),
   Command.withExamples([

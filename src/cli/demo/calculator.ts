@@ -3,7 +3,7 @@
  * and one decimal makes the result a decimal.
  */
 
-/** Evaluates an expression of at most 500 characters; undefined if it has no value. */
+/** Evaluates an expression of at most 500 characters. Returns undefined if it has no value. */
 export const calculate = (text: string): string | undefined => {
   if (!/^[\d.\s+\-*/()]{1,500}$/.test(text)) return undefined
   const tokens = text.match(/\d+(?:\.\d+)?|\S/g) ?? []
@@ -33,7 +33,7 @@ const apply = (sign: string, left: Value | undefined, right: Value | undefined):
   return { number: operation(left.number, right.number, isWhole), isWhole }
 }
 
-// These take their tokens off the front of the list; undefined stands for a broken expression.
+// Parsers remove their tokens from the front of the list. Undefined means an invalid expression.
 
 type Parser = (tokens: Array<string>) => Value | undefined
 

@@ -1,6 +1,4 @@
-/**
- * Recorded conversations: the ones in the package, and files.
- */
+/** Recorded conversations in the package and in files. */
 
 import * as Effect from "effect/Effect"
 import { readFileSync } from "node:fs"
@@ -24,7 +22,7 @@ export const bundled: ReadonlyArray<{ readonly name: string; readonly about: str
 /** The recording that `kernai run` plays. */
 export const standard = "anthropic_scenario_data_analysis"
 
-/** Reads a recording: one of the package by its name, or a file inside `root`. */
+/** Reads a recording: one in the package by name, or a file inside `root`. */
 export const open = Effect.fnUntraced(function* (name: string, root: string) {
   const text = yield* Effect.mapError(textOf(name, root), (reason) =>
     usage(`${excerpt(name, 80)} cannot be replayed: ${reason}; 'kernai run --list' lists recordings`)

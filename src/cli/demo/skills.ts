@@ -40,7 +40,7 @@ export const weather = Skill.make("weather", {
   }
 })
 
-/** An example skill has no result for its input. */
+/** Fails when an example skill has no result for its input. */
 export class NoResult extends Schema.TaggedError<NoResult>()("NoResult", { reason: Schema.String }) {
   override get message() {
     return this.reason

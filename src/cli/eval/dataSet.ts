@@ -1,6 +1,6 @@
 /**
- * Data sets in files: JSON lines, or CSV with a line of names. Every row has an `input`; it may have an `id`, an
- * `expected` answer, the `replies` of a scripted model, and anything else.
+ * Data sets in files: JSON lines, or CSV with a header line. Every row has an `input`. It may have an `id`, an
+ * `expected` answer, the `replies` of a scripted model, and any other fields.
  */
 
 import * as Effect from "effect/Effect"
@@ -16,15 +16,18 @@ import type { Case } from "../../testing/Evaluation.ts"
 import { unreadable, usage } from "../exit.ts"
 import * as Text from "../terminalText.ts"
 
-/** A case, and what a scripted model replies to it. */
+/** A case, and the replies of a scripted model to it. */
 export interface Row extends Case {
   readonly replies?: ReadonlyArray<string> | undefined
 }
 
-/** Tells whether a file of this name is a data set. */
+/** Returns true if a file of this name is a data set. */
 export const isDataSet = (file: string): boolean => /\.(jsonl|ndjson|csv)$/i.test(file)
 
-/** Reads the cases of files. A row without an id has its number, counted from 1; of several files, with the file. */
+/**
+ * Reads the cases of files. The id of a row without one is its number, counted from 1, preceded by the file if there
+ * are several.
+ */
 export const readAll = Effect.fnUntraced(function* (files: ReadonlyArray<string>) {
   const found = yield* Effect.forEach(files, (file) =>
     Effect.map(read(file), (rows) =>
@@ -61,7 +64,7 @@ const ofCsv = (text: string, name: string) =>
   Stream.make(text).pipe(
     Stream.pipeThroughChannel(Csv.decodeString({ headers: true, ignoreEmptyLines: true })),
     Stream.map((row): { readonly [name: string]: Schema.Json } =>
-      // A cell that is empty is one that is not there.
+      // An empty cell counts as absent.
       Object.fromEntries(Object.entries(row).filter(([, cell]) => cell !== ""))
     ),
     Stream.runCollect,

@@ -1,6 +1,4 @@
-/**
- * The report of an evaluation as one page, without scripts and without a network.
- */
+/** The report of an evaluation as one page without scripts or network access. */
 
 import { entities, visible } from "../../internal/base/text.ts"
 import type { Attempt, Report } from "../../testing/Evaluation.ts"

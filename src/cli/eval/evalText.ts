@@ -7,7 +7,7 @@ import * as Text from "../terminalText.ts"
 
 const tones = { passed: "good", failed: "bad", error: "bad", skipped: "warning" } as const
 
-/** A line about an attempt. */
+/** Returns a line about an attempt. */
 export const lineOf = (
   { answer, attempt, caseId, outcome, reason }: Attempt,
   repeats: number,
@@ -20,10 +20,10 @@ export const lineOf = (
   return `${word}${id}${why}  ${answer === null ? "" : Text.paint(Text.excerpt(answer, room), "quiet", look)}`.trimEnd()
 }
 
-/** A share as a percentage. */
+/** Formats a share as a percentage. */
 export const percent = (share: number): string => `${Math.round(share * 100)}%`
 
-/** The result in a sentence. */
+/** Returns the result as a sentence. */
 export const summaryOf = (
   { attempts, interval: [low, high], passRate, passed, skipped }: Report,
   threshold: number
@@ -33,7 +33,7 @@ export const summaryOf = (
   return `${passed} of ${attempts - skipped} passed (${percent(passRate)}, ${range})${left}; needed: ${percent(threshold)}`
 }
 
-/** A line for each scorer. */
+/** Returns a line for each scorer. */
 export const scorersOf = ({ scorers }: Report, look: Text.Look): string =>
   Text.table(
     scorers.map(({ mean, name, passRate }) => [

@@ -21,7 +21,7 @@ import { pageOf } from "./evalPage.ts"
 import * as EvalText from "./evalText.ts"
 import * as Scorers from "./scorerFlag.ts"
 
-/** Asks every case and prints the report. Fails below the threshold, and when nothing could be asked. */
+/** Asks every case and prints the report. Fails below the threshold, or if nothing could be asked. */
 export const evaluate = Effect.fnUntraced(function* (options: EvalFlags) {
   const screen = yield* Screen
   const { concurrency, html, json, repeats, threshold } = options
@@ -47,7 +47,7 @@ export const evaluate = Effect.fnUntraced(function* (options: EvalFlags) {
   if (report.passRate < threshold) return yield* failed("the pass rate is below the threshold")
 }, Effect.scoped)
 
-/** Passes an answer where none is expected. */
+/** Compares with the expected answer, and passes any answer if none is expected. */
 const exactWhereExpected: Evaluation.Scorer = {
   name: Evaluation.exact.name,
   score: (answer, question) =>
@@ -56,7 +56,7 @@ const exactWhereExpected: Evaluation.Scorer = {
       : Evaluation.exact.score(answer, question)
 }
 
-/** Writes a page, in place of an older one. */
+/** Writes a page, and replaces an older one. */
 const writePage = Effect.fnUntraced(function* (file: string, html: string) {
   const fs = yield* FileSystem.FileSystem
   yield* Effect.mapError(fs.writeFileString(file, html, { mode: 0o600 }), () =>
@@ -64,7 +64,7 @@ const writePage = Effect.fnUntraced(function* (file: string, html: string) {
   )
 })
 
-/** What is asked, and how. */
+/** Returns the cases, and the function that asks them. */
 const subjectOf = Effect.fnUntraced(function* (options: EvalFlags) {
   const { paths } = options
   const rows = yield* DataSet.readAll(paths.filter(DataSet.isDataSet))
@@ -76,7 +76,7 @@ const subjectOf = Effect.fnUntraced(function* (options: EvalFlags) {
 
 type Ask = (row: DataSet.Row) => Effect.Effect<Evaluation.Answer, { readonly message: string } | Evaluation.CaseSkipped>
 
-/** Asks the agent that flags describe. Nobody is there to approve calls, so they run. */
+/** Asks the agent that flags describe. Calls run without asking, since no person can approve them. */
 const askAgent = Effect.fnUntraced(function* (options: EvalFlags) {
   const settings = yield* Settings.ofFlags(options)
   const isLive = !options.offline && (settings.model ?? settings.script ?? settings.agent) !== undefined
@@ -98,7 +98,7 @@ const askAgent = Effect.fnUntraced(function* (options: EvalFlags) {
 
 const unanswered = "the row has no 'replies', and no model is named"
 
-/** Asks scenarios: each row, or without rows what each asks itself, which it also judges itself. */
+/** Asks scenarios: the rows, or without rows the scenarios' own questions, which they also judge. */
 const ofScenarios = Effect.fnUntraced(function* (
   scenarios: ReadonlyArray<Scenario.Scenario>,
   rows: ReadonlyArray<DataSet.Row>,
@@ -136,7 +136,7 @@ interface Question {
 
 const inputOf = ({ description, input }: Scenario.Scenario): string => (typeof input === "string" ? input : description)
 
-/** Reads a report as an answer. A result that its scenario does not expect is an answer with a problem. */
+/** Converts a report to an answer. A result that its scenario does not expect is an answer with a problem. */
 const answerOf = ({ costUsd, failure, result, status, steps, usage }: Scenario.Report) => {
   if (status === "skipped") return Effect.fail(new Evaluation.CaseSkipped({ reason: failure?.message ?? "" }))
   if (result === null) return Effect.fail({ message: failure?.message ?? "there is no answer" })

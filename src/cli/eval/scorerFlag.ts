@@ -1,6 +1,6 @@
 /**
  * The scorers of `--scorer`: `exact`, `contains`, `regex=PATTERN`, `schema=FILE`, `similarity=0.8`, `judge=MODEL`, or a
- * module of one's own.
+ * module of the user.
  */
 
 import * as Effect from "effect/Effect"
@@ -16,7 +16,7 @@ import * as Models from "../models.ts"
 import { exportsOf } from "../scenarioFiles.ts"
 import * as Text from "../terminalText.ts"
 
-/** What the scorers are told by other flags. */
+/** Options of scorers from other flags. */
 export interface Options {
   readonly criteria: string | undefined
 }
@@ -73,7 +73,7 @@ const Judged = Schema.Union([
 
 const decodeJudged = Schema.decodeUnknownResult(Judged)
 
-/** Returns the scorer of a module: its default export, a function of the answer and the case that may be async. */
+/** Returns the scorer of a module: its default export, a function of the answer and the case, possibly async. */
 const ownScorer = Effect.fnUntraced(function* (file: string) {
   const { default: own } = yield* exportsOf(file)
   if (typeof own !== "function") {

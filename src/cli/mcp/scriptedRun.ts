@@ -1,6 +1,6 @@
 /**
- * Shows MCP servers at work with a script instead of a model: it reads a file through the block `mcp`, has its first line
- * translated by a skill, and answers. The servers and the skill are real.
+ * Demonstrates MCP servers with a script instead of a model. It reads a file through the block `mcp`, translates its
+ * first line with a skill, and answers. The servers and the skill are real.
  */
 
 import * as Effect from "effect/Effect"

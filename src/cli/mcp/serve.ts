@@ -17,7 +17,7 @@ import * as Settings from "../settings.ts"
 import * as Store from "../storeFlag.ts"
 import * as Text from "../terminalText.ts"
 
-/** Serves until the input ends, or the process does. */
+/** Serves until the input or the process ends. */
 export const serve = Effect.fnUntraced(function* ({ allowHost, host = "127.0.0.1", port = 0, ...input }: ServeFlags) {
   const screen = yield* Screen
   const settings = yield* Settings.ofFlags(input)

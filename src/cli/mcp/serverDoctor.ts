@@ -14,7 +14,7 @@ import { Screen } from "../screen.ts"
 import * as Text from "../terminalText.ts"
 import * as Servers from "./servers.ts"
 
-/** Prints what is found about every server. Fails when something is wrong. */
+/** Prints the findings about every server. Fails if there is a problem. */
 export const examine = Effect.fnUntraced(function* (file: string, asJson: boolean) {
   const screen = yield* Screen
   const fs = yield* FileSystem.FileSystem

@@ -36,7 +36,7 @@ export const readOne = Effect.fnUntraced(function* (file: string, name: string) 
 export const layer = (file: string, config: McpConfig.McpConfig, options?: McpHub.Options) =>
   McpHub.layer(config, options).pipe(Layer.provide([storage(file), FetchHttpClient.layer]))
 
-/** Registers the tools of the servers of a file, beside other skills. */
+/** Registers the tools of the servers of a file, in addition to other skills. */
 export const registries = Effect.fnUntraced(function* <R>(
   file: string,
   skills: Layer.Layer<SkillRegistry, CommandFailed, R>

@@ -18,7 +18,7 @@ import { Screen, type Shape } from "../screen.ts"
 import * as Text from "../terminalText.ts"
 import * as Servers from "./servers.ts"
 
-/** Runs with the servers of a config connected. */
+/** Runs an effect with the servers of a config connected. */
 const withServers = <A, E extends { readonly _tag: string; readonly message: string }, R>(
   file: string,
   config: McpConfig,
@@ -32,7 +32,7 @@ const withServers = <A, E extends { readonly _tag: string; readonly message: str
   )
 }
 
-/** Lists the servers of a config, or one of them, with their tools. Fails when one is not available. */
+/** Lists the servers of a config, or one of them, with their tools. Fails if one is not available. */
 export const list = Effect.fnUntraced(function* (file: string, server: string | undefined, asJson: boolean) {
   const screen = yield* Screen
   const config = yield* server === undefined ? Servers.read(file) : Servers.readOne(file, server)
@@ -122,7 +122,7 @@ export const approve = Effect.fnUntraced(function* ({ json, mcp: file, server, t
   screen.out(json ? `${Text.json({ server, approved })}\n` : Text.table(rows, screen))
 })
 
-/** Prints the address to sign in at, and waits until the person has signed in. */
+/** Prints the address for the sign-in, and waits until the person has signed in. */
 export const signIn = Effect.fnUntraced(function* (file: string, server: string, asJson: boolean) {
   const screen = yield* Screen
   const config = yield* Servers.readOne(file, server)

@@ -38,7 +38,7 @@ const orMissing = (state: Option.Option<RunState>, id: string) =>
     onSome: (state) => Effect.succeed(state)
   })
 
-/** Records answers. Nothing runs: a worker continues the run, or `resume`. */
+/** Records answers without running anything. A worker or `resume` continues the run. */
 export const answer = Effect.fnUntraced(function* (approved: boolean, decision: AnswerFlags) {
   const { by, reason, revision } = decision
   const screen = yield* Screen
@@ -78,7 +78,7 @@ export const answer = Effect.fnUntraced(function* (approved: boolean, decision: 
 const Values = Schema.fromJsonString(Schema.Record(Schema.String, Schema.Json))
 
 const valuesOf = (text: string) =>
-  Effect.mapError(Schema.decodeUnknownEffect(Values)(text), () => usage("--values has to be a JSON object"))
+  Effect.mapError(Schema.decodeUnknownEffect(Values)(text), () => usage("--values must be a JSON object"))
 
 // A skill takes an object, a protocol a text.
 const Input = Schema.fromJsonString(Schema.Union([Schema.Record(Schema.String, Schema.Json), Schema.String]))
@@ -102,7 +102,7 @@ export const cancel = Effect.fnUntraced(function* ({ by, json, reason, ...target
   )
 })
 
-/** Resumes a run, and follows it to its end. Settings that are not given are those of the run. */
+/** Resumes a run, and follows it to its end. Omitted settings are those of the run. */
 export const resume = Effect.fnUntraced(function* (options: ResumeFlags & { readonly form: Form }) {
   const { inFlight, rewind, revision } = options
   const newer = yield* Settings.ofFlags(options)
@@ -147,7 +147,7 @@ export const replay = Effect.fnUntraced(function* (options: ReplayFlags) {
   const newer = yield* Settings.ofFlags(options)
   const state = yield* stored(options)
   const { runId } = state
-  // Recorded as `<provider>/<id>`; the agent has the id.
+  // The recording has `<provider>/<id>`; the agent has the id only.
   const model = [...state.turns, state.currentTurn].find((turn) => turn?.model !== undefined)?.model ?? "replay"
   const unused = model.slice(model.indexOf("/") + 1)
   const settings = Settings.over(Settings.ofRun(state), newer)

@@ -1,6 +1,4 @@
-/**
- * Asks an agent: here and now, or later through a store and a worker.
- */
+/** Asks an agent: now, or later through a store and a worker. */
 
 import * as Effect from "effect/Effect"
 import { fileReader } from "../../internal/store/mediaScope.ts"
@@ -19,7 +17,7 @@ import * as Text from "../terminalText.ts"
 /** The flags of `kernai run`, with a question and a form. */
 type Options = RunFlags & Pick<CliAgent.Usual, "examples"> & { readonly question: string; readonly form: Form }
 
-/** Asks, and follows the run to its end. A run that is not stored does not ask before calls. */
+/** Asks an agent, and follows the run to its end. A run that is not stored does not ask before calls. */
 export const ask = Effect.fnUntraced(function* (settings: Settings.Settings, options: Options) {
   const screen = yield* Screen
   const { form, question } = options

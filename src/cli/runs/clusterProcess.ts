@@ -13,7 +13,9 @@ import { orUsage } from "../exit.ts"
 import { Screen } from "../screen.ts"
 import * as Text from "../terminalText.ts"
 
-/** Runs the runs of its shards until it is interrupted; then each finishes its step, and another runner has it. */
+/**
+ * Runs the runs of its shards until it is interrupted. Then each finishes its step, and another runner takes it over.
+ */
 export const serve = Effect.fnUntraced(function* (
   settings: RunWorker.Options<SkillRegistry>,
   { host, port, shardGroup, store }: Pick<WorkerFlags, "host" | "port" | "shardGroup" | "store">

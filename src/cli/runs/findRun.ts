@@ -16,7 +16,7 @@ export interface Target {
   readonly id: string
 }
 
-/** Opens the store of a run, which has to exist, and uses it with the whole id of the run. */
+/** Opens the existing store of a run, and uses it with the whole id of the run. */
 export const inStore = Effect.fnUntraced(function* <
   A,
   E extends { readonly _tag: string; readonly message: string },
@@ -27,7 +27,9 @@ export const inStore = Effect.fnUntraced(function* <
   return yield* Effect.provide(found, store.runs)
 })
 
-/** Returns the whole id of a run. The first part, which names the root run, may be only its beginning or its end. */
+/**
+ * Returns the whole id of a run. Its first part, the id of the root run, may be shortened to its beginning or its end.
+ */
 export const find = Effect.fnUntraced(function* (id: string) {
   const store = yield* RunStore
   if (Option.isSome(yield* store.head(id))) return id

@@ -17,15 +17,15 @@ import * as Store from "../storeFlag.ts"
 import * as Text from "../terminalText.ts"
 import { find } from "./findRun.ts"
 
-/** A head, and what only the journal knows. Null for a run that cannot be read. */
+/** A head with facts from the journal, which are null for an unreadable run. */
 interface Listed extends Runs.RunHead {
   readonly question: string | null
   readonly costUsd: number | null
-  /** The runs that it started. */
+  /** The number of runs that it started. */
   readonly tasks: number | null
 }
 
-/** Lists the runs that are no tasks of another, newest first. */
+/** Lists the root runs, newest first. */
 export const list = Effect.fnUntraced(function* (options: ListFlags) {
   const { agentName, limit, search, status } = options
   const screen = yield* Screen
@@ -59,13 +59,13 @@ const listedOf = Effect.fnUntraced(function* (head: Runs.RunHead): Effect.fn.Ret
   })
 })
 
-/** Returns the message that a run began with. */
+/** Returns the first message of a run. */
 export const questionOf = ({ input }: RunState): string => {
   const question = input.at(-1)
   return question === undefined ? "" : Messages.text(question)
 }
 
-/** Counts the runs that a run started, and that ended. */
+/** Counts the ended runs that a run started. */
 const tasksOf = ({ currentTurn, turns }: RunState): number =>
   [...turns, ...(currentTurn === undefined ? [] : [currentTurn])]
     .flatMap(({ completed }) => completed)
@@ -97,7 +97,7 @@ const tones: { readonly [type in Runs.RunStatus["type"]]: Text.Tone } = {
   failed: "bad"
 }
 
-/** Returns the beginning of an id, as far as it tells these runs apart: at least 12 characters. */
+/** Returns the shortest beginning of an id that distinguishes these runs, of at least 12 characters. */
 const shortened = (id: string, among: ReadonlyArray<Runs.RunHead>): string => {
   let length = 12
   const others = among.filter(({ runId }) => runId !== id)
@@ -113,7 +113,7 @@ const ageOf = (milliseconds: number): string => {
   return seconds < 86_400 ? `${Math.floor(seconds / 3_600)} h` : `${Math.floor(seconds / 86_400)} d`
 }
 
-/** The command for the next page. */
+/** Returns the command for the next page. */
 const words = ({ agentName, limit, search, status }: ListFlags, after: string): ReadonlyArray<string> => [
   "runs",
   "list",

@@ -45,7 +45,7 @@ const exportPage = Effect.fnUntraced(function* ({ file, id, store }: ExportFlags
   yield* writeNew(file, html, "the run")
 })
 
-/** Writes a new file that only its owner reads, or to the output. An existing file is not replaced. */
+/** Writes a new file that only its owner can read, or to the output. Does not replace an existing file. */
 const writeNew = Effect.fnUntraced(function* (file: string | undefined, text: string, what: string) {
   const screen = yield* Screen
   if (file === undefined) return screen.out(text)
@@ -60,8 +60,8 @@ const writeNew = Effect.fnUntraced(function* (file: string | undefined, text: st
 const maxBytes = 512 * 1024 * 1024
 
 /**
- * Stores the runs of an export. No worker takes them up; `resume` continues them. The settings of the command line are
- * left out: they name files of another computer, and may allow calls.
+ * Stores the runs of an export. Workers do not claim them; `resume` continues them. The settings of the command line
+ * are left out, since they name files of another computer and may allow calls.
  */
 export const imported = Effect.fnUntraced(function* ({ file, json, ...options }: ImportFlags) {
   const screen = yield* Screen
@@ -81,7 +81,10 @@ export const imported = Effect.fnUntraced(function* ({ file, json, ...options }:
   for (const id of roots) screen.out(`${Text.flat(id)}\n`)
 })
 
-/** Returns the journals of a file, each with the state that it leads to. Tasks come first: a list shows a root once they are there. */
+/**
+ * Returns the journals of a file, each with its final state. Tasks come first, so that a list shows a root once they
+ * are stored.
+ */
 const journalsIn = Effect.fnUntraced(function* (text: string, name: string) {
   const codec = RunCodec.make()
   const records = yield* Effect.forEach(numberedLines(text), ({ line, number }) =>

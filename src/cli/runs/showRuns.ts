@@ -1,6 +1,4 @@
-/**
- * Shows one stored run: what it was asked, what it did, who approved it, and what it waits for.
- */
+/** Shows one stored run: its question, its turns and calls, their approvals, and the calls it waits for. */
 
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -26,7 +24,7 @@ const timeOf = (at: number): string => {
   return Number.isNaN(date.getTime()) ? String(at) : date.toISOString()
 }
 
-/** Shows a run, and what it waits for. */
+/** Shows a run, and the calls it waits for. */
 export const show = Effect.fnUntraced(function* (options: ShowFlags) {
   const screen = yield* Screen
   yield* inStore(options, (id) =>
@@ -63,7 +61,7 @@ const headOf = (state: RunState, status: RunStatus): ReadonlyArray<string> => {
   ]
 }
 
-/** Says what failed, where, and what to do next. */
+/** Explains a failure: its cause, its place, and the next step. */
 const explained = (state: RunState): ReadonlyArray<string> => {
   const found = causeOf(state)
   if (found === undefined) return []
@@ -104,7 +102,7 @@ const turnsOf = (state: RunState, answers: ReadonlyArray<Answer>): string =>
     ])
     .join("")
 
-/** A call with its input, who decided about it, and its result. */
+/** Returns a call with its input, the decision about it, and its result. */
 const callOf = (result: CallResult, answers: ReadonlyArray<Answer>): string => {
   const { callId, error, input, kind, name } = result
   const answer = answers.findLast((answer) => answer.callId === callId)
@@ -123,7 +121,7 @@ const decisionOf = ({ approved, by, input, reason }: Answer): string => {
   return `${approved ? "approved" : "denied"}${byOf(by)}${changed}${why}`
 }
 
-/** Prints an input in full: a person decides about it. */
+/** Prints an input in full, since a person decides about it. */
 const inFull = (input: unknown): string => Text.paragraph(JSON.stringify(input, null, 2) ?? "")
 
 /** Shows the events of a run as they are stored, until it is at rest. */

@@ -19,8 +19,7 @@ import * as Store from "../storeFlag.ts"
 import * as Text from "../terminalText.ts"
 
 /**
- * Works until it is interrupted. With `once` it works until there is nothing to do, and fails when a run failed or
- * waits.
+ * Works until it is interrupted. With `once` it works until there is nothing to do, and fails if a run failed or waits.
  */
 export const work = Effect.fnUntraced(function* (flags: Settings.Settings, options: WorkerFlags) {
   const screen = yield* Screen

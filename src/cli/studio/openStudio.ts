@@ -56,10 +56,10 @@ export const open = Effect.fnUntraced(function* (input: StudioFlags) {
   }).pipe(Effect.scoped)
 })
 
-/** Where the command of the matrix writes. */
+/** The default log folder of `kernai scenario matrix`. */
 const defaultScenarios = ".kernai/scenarios"
 
-/** The chat offers the other dialect as a setting. */
+/** Returns the agent in both dialects, which the chat offers as a setting. */
 const inBothDialects = <A extends Runnable<unknown>>(agent: A): ReadonlyArray<A> => [
   agent,
   ...Studio.variants(agent, { dialects: ["blocks", "tools"] })

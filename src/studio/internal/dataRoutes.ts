@@ -1,5 +1,6 @@
 /**
- * Data of the page that the HTTP door does not have: lists with first words, journals, open questions, forks and exports.
+ * Routes for data of the page that the HTTP door does not offer: lists with first words, journals, open questions,
+ * forks and exports.
  */
 
 import * as Effect from "effect/Effect"
@@ -28,7 +29,7 @@ import * as Matrix from "./matrixReports.ts"
 import * as RunFacts from "./runFacts.ts"
 import { infoOf } from "./studioInfo.ts"
 
-/** What the routes offer. */
+/** Options of the routes. */
 export interface Options {
   readonly readOnly: boolean
   /** The folder with the reports of scenarios. */
@@ -95,7 +96,7 @@ const fork = Effect.fnUntraced(function* (store: RunStoreShape, isRun: boolean) 
     edit: Edits.editOf(runId, forkId, asked)
   })
   yield* asProblem(runId)(Effect.provideService(forked, RunStore, store))
-  // A fork waits for nobody until it is offered.
+  // Workers claim a fork only after it is offered.
   if (isRun) yield* asProblem(forkId)(offer(store, forkId, "studio"))
   return yield* json({ runId: forkId })
 })
@@ -118,7 +119,7 @@ const ListQuery = Schema.Struct({
 const json = (value: unknown) =>
   Effect.succeed(HttpServerResponse.jsonUnsafe(value, { headers: { "cache-control": "no-store" } }))
 
-/** Reads the query of the request by a Schema. */
+/** Decodes the query of the request with a Schema. */
 const query = <A, I extends Readonly<Record<string, string | undefined>>>(schema: Schema.Codec<A, I>) =>
   HttpServerRequest.HttpServerRequest.use(({ url }) =>
     Schema.decodeUnknownEffect(schema)(Object.fromEntries(new URL(url, "http://localhost").searchParams))

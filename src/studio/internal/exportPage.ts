@@ -1,6 +1,6 @@
 /**
- * A run as one file: the page, the journals of the run and of the runs below it, and their media. It plays without a
- * network.
+ * Exports a run as one file: the page, the journals of the run and of the runs below it, and their media. The file
+ * works without a network.
  */
 
 import * as Effect from "effect/Effect"
@@ -38,7 +38,7 @@ export const htmlOf = Effect.fnUntraced(function* (
   ])
 })
 
-/** A medium as a URL that holds its bytes. One that is gone is left out. */
+/** Returns a medium as a data URL, or undefined if it no longer exists. */
 const dataUrlOf = (media: MediaStoreShape, id: string) =>
   Effect.gen(function* () {
     const found = Option.getOrUndefined(yield* media.get(id))
@@ -49,7 +49,7 @@ const dataUrlOf = (media: MediaStoreShape, id: string) =>
 
 const chunkSize = 500
 
-/** Data in an inert element: no browser runs it, and no text can end it. */
+/** Encodes data in an inert element, which no browser runs and no text can close. */
 const packed = (kind: string, value: unknown): string =>
   `<script type="application/gzip" data-kind="${kind}">${gzipSync(JSON.stringify(value)).toString("base64")}</script>`
 
@@ -74,7 +74,7 @@ ${data.join("\n")}
 `
 }
 
-/** The ids of stored media anywhere in records. */
+/** Returns the ids of stored media anywhere in records. */
 const mediaIn = (value: ReadonlyArray<Json>): ReadonlyArray<string> => {
   const ids = new Set<string>()
   const visit = (value: unknown): void => {

@@ -1,13 +1,11 @@
-/**
- * Changes that a person makes to a run before it is forked: another question, other results of calls.
- */
+/** Changes of a person to a fork: another question, or other results of calls. */
 
 import * as Schema from "effect/Schema"
 import * as Contents from "../../Content.ts"
 import type { Message } from "../../Message.ts"
 import type { PhaseEvent, RunRecord } from "../../RunRecord.ts"
 
-/** The body of a request to fork. Results are by the ids of their calls in the original. */
+/** The body of a request to fork. Results are keyed by the ids of their calls in the original run. */
 export const Fork = Schema.Struct({
   revision: Schema.Int.check(Schema.isGreaterThan(0)),
   question: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(1_000_000))),
@@ -15,7 +13,9 @@ export const Fork = Schema.Struct({
 })
 export type Fork = typeof Fork.Type
 
-/** Returns the change of each record on its way into the fork, whose call ids begin with another run id. */
+/**
+ * Returns a function that changes each record as it is copied into the fork, whose call ids begin with another run id.
+ */
 export const editOf = (
   runId: string,
   forkId: string,
@@ -39,7 +39,7 @@ export const editOf = (
   return (record) => ({ ...record, events: record.events.map(edit) })
 }
 
-/** The messages with another text in the last one of the user; its media stay. */
+/** Replaces the text of the last user message, and keeps its media. */
 const asked = (messages: ReadonlyArray<Message>, question: string): ReadonlyArray<Message> => {
   const at = messages.findLastIndex(({ role }) => role === "user")
   return messages.map((message, index) =>

@@ -1,6 +1,6 @@
 /**
- * Pages of `ui_resource` contents, in a document of their own that can reach nothing: no network, no storage, no page
- * around it.
+ * Serves pages of `ui_resource` contents in documents of their own, without access to the network, to storage or to the
+ * surrounding page.
  */
 
 import * as Effect from "effect/Effect"
@@ -11,7 +11,7 @@ import type { McpHubShape } from "../../mcp/McpHub.ts"
 /** Reads the pages of MCP servers. */
 export type Pages = Pick<McpHubShape, "readPage">
 
-/** What a browser may do for such a page: run its own inline script and style, in an origin that is nobody's. */
+/** The content security policy of such a page: it may run its own inline scripts and styles, in an opaque origin. */
 const policy = [
   "sandbox allow-scripts",
   "default-src 'none'",

@@ -20,7 +20,7 @@ const Cell = Schema.Struct({
   run_id: Schema.optionalKey(Schema.NullOr(Schema.String)),
   duration_ms: Schema.Finite
 })
-/** A scenario with a model, once. */
+/** One run of a scenario with a model. */
 export type Cell = typeof Cell.Type
 
 const Report = Schema.Struct({ started_at: Schema.String, cells: Schema.Array(Cell) })
@@ -36,7 +36,7 @@ const most = 20
 const mostBytes = 4 * 1024 * 1024
 const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Report))
 
-/** Reads the newest reports of a folder, the newest first. Files that are no reports are left out. */
+/** Reads the newest reports of a folder, newest first. Omits files that are not reports. */
 export const read = (folder: string): Effect.Effect<ReadonlyArray<MatrixReport>> =>
   Effect.promise(async () => {
     const names = await readdir(folder).catch(() => [])

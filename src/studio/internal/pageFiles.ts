@@ -11,7 +11,7 @@ const folder = new URL("../../../src/studio/assets/", import.meta.url)
 /** Reads a file of the page. */
 export const read = (name: "page.js" | "page.css" | "icon.svg"): string => readFileSync(new URL(name, folder), "utf8")
 
-/** The document of the page. `base` is the path of the studio, with a slash at its end. */
+/** Returns the document of the page. `base` is the path of the studio, with a slash at its end. */
 export const documentOf = (base: string): string => `<!doctype html>
 <html lang="en">
 <head>
@@ -27,7 +27,7 @@ export const documentOf = (base: string): string => `<!doctype html>
 </html>
 `
 
-/** What a browser may do for the page: nothing but what its own server sends. */
+/** The content security policy of the page: only resources of its own server. */
 export const policy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -43,7 +43,7 @@ export const policy = [
   "trusted-types 'none'"
 ].join("; ")
 
-/** What a browser may do for an exported file: run the two scripts in it, and reach nothing. */
+/** Returns the content security policy of an exported file: only its own script and style, and no network. */
 export const exportPolicy = (script: string, style: string): string =>
   [
     "default-src 'none'",

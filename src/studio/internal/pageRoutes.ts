@@ -37,7 +37,7 @@ type Respond = Effect.Effect<HttpServerResponse.HttpServerResponse, HttpProblem,
 const file = (name: "page.js" | "page.css" | "icon.svg", contentType: string): Respond =>
   Effect.sync(() => HttpServerResponse.text(PageFiles.read(name), { contentType }))
 
-/** Looks at host and origin before anything else, and adds the headers that bound a page. */
+/** Checks host and origin first, and adds the security headers of a page. */
 const admitted = (names: Names, respond: Respond) =>
   Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
     const detail = foreign(request, names)

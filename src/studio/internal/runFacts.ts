@@ -1,6 +1,6 @@
 /**
- * What a list shows of a run that its head does not have. Facts are kept by revision, so a run that has not moved is not
- * read again, and one that has is read from where it was.
+ * Facts about a run for lists that its head does not have. They are cached by revision, so an unchanged run is not read
+ * again, and a changed one is read from its last known revision.
  */
 
 import * as Effect from "effect/Effect"
@@ -9,11 +9,11 @@ import type { Message } from "../../Message.ts"
 import type { PhaseEvent, RunRecord } from "../../RunRecord.ts"
 import type { RunHead, RunStoreShape } from "../../RunStore.ts"
 
-/** The facts of a run. Errors and cost are absent where the journal is too long to be read for a list. */
+/** The facts of a run. Errors and cost are absent if the journal is too long to be read for a list. */
 export interface Facts {
   /** The first words of its question. */
   readonly words: string
-  /** Failed calls, and the failure of the run. */
+  /** Number of failed calls, plus the failure of the run. */
   readonly errors?: number | undefined
   readonly costUsd?: number | undefined
 }
@@ -25,7 +25,7 @@ interface Known {
   readonly costUsd: number
 }
 
-/** The most records that are read for one line of a list. */
+/** Maximum number of records that are read for one line of a list. */
 const most = 2_000
 const kept = 5_000
 
@@ -48,7 +48,7 @@ export const make = (store: RunStoreShape): ((head: RunHead) => Effect.Effect<Fa
         if (known.size > kept && oldest !== undefined) known.delete(oldest)
         return facts
       }),
-      // A journal that cannot be read is still listed: its own screen says what is wrong.
+      // A run with an unreadable journal is still listed; its own screen shows the problem.
       Effect.orElseSucceed(() => ({ words: "(the journal cannot be read)" }))
     )
   }

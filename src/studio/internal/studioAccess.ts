@@ -1,6 +1,6 @@
 /**
- * Who may use the studio: a page that brought the token of this start. The token is exchanged for a cookie that no script
- * can read, and changes need a header that no form can send.
+ * Access to the studio: a page needs the token of this start. The token is exchanged for a cookie that no script can
+ * read, and changes need a header that no form can send.
  */
 
 import * as Effect from "effect/Effect"
@@ -13,20 +13,20 @@ import { Forbidden, Unauthorized } from "../../http/HttpProblem.ts"
 
 /** The secrets of one start. */
 export interface Secrets {
-  /** The name of the cookie: two studios of one machine keep theirs apart. */
+  /** The name of the cookie, different for two studios on one machine. */
   readonly cookieName: string
   readonly cookie: Redacted.Redacted
   readonly isToken: (text: string) => Effect.Effect<boolean>
   readonly authenticate: Authenticate
 }
 
-/** The header that every change carries. */
+/** The header that every change needs. */
 export const changeHeader = "x-kernai-studio"
 
 /** The caller of the page. */
 const caller: Caller = { id: "studio", isOperator: true }
 
-/** A new secret of 256 bits. */
+/** Creates a secret of 256 random bits. */
 export const random = (): Redacted.Redacted => Redacted.make(randomBytes(32).toString("base64url"))
 
 export const make = (token: Redacted.Redacted, readOnly: boolean): Secrets => {

@@ -1,6 +1,4 @@
-/**
- * What the page reads of a store, as plain JSON.
- */
+/** Data of a store for the page, as plain JSON. */
 
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -29,7 +27,7 @@ export interface ListQuery {
   readonly agent?: string
   readonly search?: string
   readonly rootRunId?: string
-  /** `next` of the page before. */
+  /** `next` of the previous page. */
   readonly after?: string
 }
 
@@ -64,7 +62,7 @@ export const pageOf = Effect.fnUntraced(function* (
 
 const lineOf = ({ lease: _lease, ...head }: RunHead, facts: Facts): RunLine => ({ ...head, ...facts })
 
-/** A part of a journal. `damage` says why what follows cannot be read. */
+/** A part of a journal. `damage` is the reason why the following records cannot be read. */
 export interface Records {
   readonly records: ReadonlyArray<Json>
   readonly revision: number
@@ -93,7 +91,7 @@ export const recordsAfter = Effect.fnUntraced(function* (
   return { records, revision: head.revision, ...(damage === undefined ? {} : { damage }) }
 })
 
-/** An open question, with the run a person answers. */
+/** An open question, with the run that receives the answer. */
 export interface Approval extends OpenQuestion {
   readonly rootRunId: string
   readonly revision: number

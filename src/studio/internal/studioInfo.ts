@@ -1,6 +1,4 @@
-/**
- * What the page knows of its server: its agents and their settings, and the inputs of skills.
- */
+/** Facts about the server for the page: its agents and their settings, and the inputs of skills. */
 
 import * as Effect from "effect/Effect"
 import type { JsonObject } from "../../internal/base/json.ts"
@@ -19,14 +17,14 @@ export interface AgentLine {
 /** The settings of the studio. */
 export interface Info {
   readonly readOnly: boolean
-  /** Reports of scenarios can be shown. */
+  /** Whether reports of scenarios can be shown. */
   readonly scenarios: boolean
   readonly agents: ReadonlyArray<AgentLine>
   /** JSON Schemas of the inputs of skills, by the names of the skills. */
   readonly inputs: Readonly<Record<string, JsonObject>>
 }
 
-/** Describes the server. Skills are those of the registry in context, and those that agents bring. */
+/** Returns the facts about the server. Skills are those of the registry in context and those of the agents. */
 export const infoOf = (
   { readOnly, scenarios }: { readonly readOnly: boolean; readonly scenarios: string | undefined },
   agents: ReadonlyArray<Runnable<unknown>>,

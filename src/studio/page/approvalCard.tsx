@@ -92,7 +92,7 @@ const Decisions = ({ canEdit, isEdited, onApprove, onDeny, onEdit }: DecisionsPr
   )
 }
 
-/** An answer that somebody else gave first is no failure: nothing happens twice. */
+/** Sends a decision. An earlier answer of someone else is not a failure, since a call never runs twice. */
 const send = async (runId: string, decision: Decision): Promise<string> => {
   try {
     await data().answer(runId, decision)

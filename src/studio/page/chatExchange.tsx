@@ -14,7 +14,10 @@ import { UiFrame } from "./uiFrame.tsx"
 
 type Send = (text: string) => void
 
-/** What the cards of an exchange need: the run that is answered, the runs below it, and how a page's message is sent. */
+/**
+ * The context of the cards of an exchange: the run that receives answers, the runs below it, and the function that
+ * sends a page's message.
+ */
 interface Scope {
   readonly rootRunId: string
   readonly below: Exchange["below"]
@@ -100,7 +103,7 @@ const TurnCards = ({ scope, turn }: { turn: Turn; scope: Scope }) => {
   )
 }
 
-/** A run below, folded once it is over. */
+/** A run below, folded once it has ended. */
 const ChildRun = ({ child, scope }: { child: RunState; scope: Scope }) => {
   const status = child.status.type === "paused" ? "waiting" : child.status.type
   return (

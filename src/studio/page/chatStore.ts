@@ -16,14 +16,17 @@ export interface Exchange {
 }
 
 export const exchanges = signal<ReadonlyArray<Exchange>>([])
-/** The text that streams now. */
+/** The text that is streaming. */
 export const streaming = signal("")
-/** The thoughts that stream now. */
+/** The thinking that is streaming. */
 export const thinking = signal("")
 export const isModelAsked = signal(false)
 export const files = signal<ReadonlyArray<File>>([])
 
-/** The id of a run of a conversation; it names the conversation, so that a list of runs is a list of conversations. */
+/**
+ * Returns the id of a run of a conversation. It includes the conversation, so that a list of runs is a list of
+ * conversations.
+ */
 export const runIdOf = (conversation: string, index: number): string => `chat.${conversation}.${index}`
 
 export const conversationOf = (runId: string): string | undefined => /^chat\.([\w-]+)\.1$/.exec(runId)?.[1]
@@ -54,7 +57,7 @@ export const closeConversation = (): void => {
 
 const isOver = ({ state }: Exchange): boolean => state.status.type === "completed" || state.status.type === "cancelled"
 
-/** Reads what is new of a journal. Undefined for a run that does not exist. */
+/** Reads the new records of a journal. Returns undefined for a run that does not exist. */
 const stateOf = async (runId: string): Promise<RunState | undefined> => {
   const journal = journals.get(runId) ?? new Journal()
   journals.set(runId, journal)
@@ -89,19 +92,19 @@ const exchangeOf = async (runId: string): Promise<Exchange | undefined> => {
   return { runId, state, below }
 }
 
-/** The turns of a run, with the open one. */
+/** Returns the turns of a run, including the open one. */
 export const turnsOf = ({ currentTurn, turns }: RunState): ReadonlyArray<Turn> =>
   currentTurn === undefined ? turns : [...turns, currentTurn]
 
-/** The ids of the runs that the calls of a turn started. */
+/** Returns the ids of the runs that the calls of a turn started. */
 export const childrenOf = ({ completed, inFlight, turnId }: Turn): ReadonlyArray<string> =>
   [...completed, ...inFlight].flatMap((call) => childRunId(turnId, call) ?? [])
 
-/** Sends a question with the files that were chosen. */
+/** Sends a question with the chosen files. */
 export const send = async (agent: string, conversation: string, text: string): Promise<void> => {
   const runId = runIdOf(conversation, exchanges.value.length + 1)
   const media = await Promise.all(files.value.map((file) => data().upload(runId, file)))
-  // A question that was stopped or failed has no messages to remember.
+  // A stopped or failed question has no messages for the history.
   const answered = exchanges.value.filter(({ state }) => state.status.type === "completed")
   const history = (await Promise.all(answered.map((one) => data().messages(one.runId)))).flat()
   const parts = media.map(({ id, kind, mimeType }) => ({ type: kind, file_id: id, media_type: mimeType }))
@@ -146,7 +149,7 @@ const follow = (runId: string): void => {
   }
 }
 
-/** Takes up what streams. Returns the type of the block under way. */
+/** Collects the streaming text. Returns the type of the open block. */
 const listen = (event: LiveEvent, block: string): string => {
   switch (event.type) {
     case "model_started":

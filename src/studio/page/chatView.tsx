@@ -40,7 +40,7 @@ export const ChatView = ({ agent, conversation }: { agent: string; conversation:
   )
 }
 
-/** The messages; the last line stays in view unless somebody scrolled up to read. */
+/** The messages. The last line stays in view unless the reader has scrolled up. */
 const Messages = ({ agent, conversation }: { agent: string; conversation: string }) => {
   const list = useRef<HTMLDivElement>(null)
   const isAtEnd = useRef(true)
@@ -88,10 +88,10 @@ const NoAgent = () => (
   </div>
 )
 
-/** The agent without its settings: `clerk` of `clerk@gpt-4o+tools`. */
+/** Returns the name of the agent without its settings: `clerk` of `clerk@gpt-4o+tools`. */
 const baseOf = (name: string): string => name.split("@")[0] ?? name
 
-/** The agent to talk to, with its model and its dialect where it is served with several. */
+/** The agent to talk to, with its model and its dialect if it is served with several. */
 const Settings = ({ agent }: { agent: string }) => {
   const { agents } = info.value
   const chosen = agents.find(({ name }) => name === agent) ?? agents[0]
@@ -155,7 +155,7 @@ const Composer = ({ agent, conversation }: { agent: string; conversation: string
     event.preventDefault()
     if (text.value.trim() === "" || isUnderWay) return
     if (!(await attempt(() => send(agent, conversation, text.value)))) return
-    // A first message makes a conversation of the list.
+    // The first message adds the conversation to the list.
     if (exchanges.value.length === 1) void attempt(readRuns)
     text.value = ""
     // A chosen file is sent once.

@@ -17,7 +17,8 @@ const Prompt = ({ shown }: { shown: RunState }) => {
   )
   const [earlier, last] = prepared?.length === 1 ? [undefined, prepared[0]] : (prepared?.slice(-2) ?? [])
   const delta = last?.event?.type === "turn_prepared" ? last.event.prompt : undefined
-  // The messages that the model saw before, byte for byte: a changed beginning is not read from the cache.
+  // The number of messages that the model saw before. If the beginning changes, the vendor does not read it from its
+  // cache.
   const seen = earlier === undefined ? 0 : (journal?.stateAt(earlier.revision)?.prompt.length ?? 0)
   const kept = Math.min(seen, delta?.base ?? seen)
   const lost = seen - kept

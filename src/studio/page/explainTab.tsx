@@ -1,4 +1,4 @@
-/** Why a run failed or stands still, and what to do next. */
+/** The reason why a run failed or is waiting, and the next step. */
 
 import { causeOf, ofCall, ofDamage, type FailureCause } from "../internal/failureCause.ts"
 import { useLatest } from "./latest.tsx"

@@ -49,7 +49,7 @@ export const FilmStrip = () => {
   )
 }
 
-/** Moves the revision on while it plays: once per second at 1x. */
+/** Advances the revision while the run plays: once per second at 1x. */
 const usePlaying = () => {
   const speed = playing.value
   useEffect(() => {
@@ -109,7 +109,7 @@ const draw = (canvas: HTMLCanvasElement, strips: ReadonlyArray<Strip>, at: numbe
   if (canvas.width === canvas.clientWidth) pen.clearRect(0, 0, canvas.width, canvas.height)
   else canvas.width = canvas.clientWidth
   const colors = colorsOf(canvas)
-  // Kind by kind: a change of color costs more than a rectangle.
+  // Drawn kind by kind, since a change of color costs more than a rectangle.
   for (const kind of loudness) {
     pen.fillStyle = colors[kind]
     for (const strip of strips) {
@@ -128,7 +128,10 @@ dark.addEventListener("change", () => (isDark.value = dark.matches))
 
 const themes: { light?: Colors; dark?: Colors } = {}
 
-/** The colors of the theme. A canvas knows no `light-dark()`, so each is computed as the color of the element, once. */
+/**
+ * Returns the colors of the theme. A canvas does not support `light-dark()`, so each is computed once as the color of
+ * the element.
+ */
 const colorsOf = (canvas: HTMLCanvasElement): Colors => {
   const of = (kind: string) => {
     canvas.style.color = `var(--${kind})`

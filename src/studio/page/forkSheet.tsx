@@ -1,4 +1,4 @@
-/** A fork before it is made: what it keeps, what runs again, and what a person changes first. */
+/** The sheet before a fork: the kept revisions, the calls that run again, and the changes of the person. */
 
 import { useSignal } from "@preact/signals"
 import type { CallResult } from "../../Call.ts"
@@ -7,7 +7,7 @@ import { wordsOf } from "./format.ts"
 import { revision, state } from "./openRun.ts"
 import { attempt, data, go, runAddress } from "./pageStore.ts"
 
-/** The calls that a fork runs again: those of the open turn that have no result yet. */
+/** Returns the calls that a fork runs again: those of the open turn without a result. */
 export const again = ({ currentTurn }: RunState): ReadonlyArray<string> =>
   [...(currentTurn?.inFlight ?? []), ...(currentTurn?.pending ?? [])].map(
     ({ effects, name }) => `${name ?? "?"}${effects === "write" ? " (write!)" : ""}`

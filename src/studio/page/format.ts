@@ -1,4 +1,4 @@
-/** Numbers, times and statuses in words. */
+/** Formats numbers, times and statuses. */
 
 import type { Message } from "../../Message.ts"
 import type { Usage } from "../../Usage.ts"
@@ -23,11 +23,11 @@ export const tokens = (usage: Usage | null | undefined): string =>
 
 export const counted = (count: number, word: string): string => `${count} ${word}${count === 1 ? "" : "s"}`
 
-/** The texts of a message. */
+/** Returns the texts of a message. */
 export const wordsOf = (message: Message | undefined): string =>
   message?.content.map((part) => (part.type === "text" ? part.text : "")).join("") ?? ""
 
-/** The start of a text on one line. */
+/** Returns the start of a text on one line. */
 export const excerpt = (text: string, length = 80): string => {
   const flat = text
     .slice(0, length * 2)
@@ -39,7 +39,7 @@ export const excerpt = (text: string, length = 80): string => {
 export const json = (value: unknown): string =>
   typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "")
 
-/** A shape for each status: color is never the only sign. */
+/** Returns the shape of a status, so that color is never the only sign. */
 export const shapeOf = (status: string): string =>
   status === "completed" || status === "ok"
     ? "●"

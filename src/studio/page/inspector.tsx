@@ -1,4 +1,4 @@
-/** The record at the revision that is drawn. */
+/** The record at the shown revision. */
 
 import { clock, duration } from "./format.ts"
 import { revision, run } from "./openRun.ts"

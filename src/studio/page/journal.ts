@@ -7,24 +7,24 @@ import { type Row, rowsOf } from "./rows.ts"
 
 const kept = 64
 
-/** Grows by records; folds from the nearest snapshot. */
+/** Adds records, and folds states from the nearest snapshot. */
 export class Journal {
   readonly records: Array<RunRecord> = []
   readonly rows: Array<Row> = []
   /** The rows of errors, in their order. */
   readonly errors: Array<Row> = []
   readonly #snapshots = new Map<number, RunState>()
-  /** How far snapshots are apart. Doubles as the journal grows, so that their number stays bounded. */
+  /** The distance between snapshots. Doubles as the journal grows, so that their number stays bounded. */
   #spacing = 256
-  /** The state that was asked for last: the next one is often the next revision. */
+  /** The last returned state, since the next query is often the next revision. */
   #last: RunState | undefined
 
-  /** The last revision that is here. */
+  /** Returns the last loaded revision. */
   get revision(): number {
     return this.records.at(-1)?.revision ?? 0
   }
 
-  /** Adds the records that follow. */
+  /** Adds the following records. */
   add(records: ReadonlyArray<RunRecord>): void {
     for (const record of records) {
       if (record.revision !== this.revision + 1) continue
@@ -36,7 +36,7 @@ export class Journal {
     }
   }
 
-  /** The state after a revision; undefined before the first. */
+  /** Returns the state after a revision, or undefined before the first. */
   stateAt(revision: number): RunState | undefined {
     const last = Math.min(revision, this.revision)
     let state = this.#nearest(last)
@@ -50,7 +50,7 @@ export class Journal {
     return state === undefined ? undefined : open(state)
   }
 
-  /** The index of the last row up to a revision; -1 before the first. */
+  /** Returns the index of the last row up to a revision, or -1 before the first. */
   rowAt(revision: number): number {
     let from = 0
     let to = this.rows.length

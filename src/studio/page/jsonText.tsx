@@ -1,4 +1,4 @@
-/** JSON as text. A long text is cut until it is asked for. */
+/** JSON as text. A long text is cut until it is expanded. */
 
 import { useSignal } from "@preact/signals"
 import { json } from "./format.ts"

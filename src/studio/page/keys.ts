@@ -1,4 +1,4 @@
-/** The keys of the page. Each does what a control or an address does. */
+/** The keys of the page. Each acts like a control or an address. */
 
 import { state as stateAt, goLive, isLive, playing, revision, run, setRevision, folded, tree } from "./openRun.ts"
 import { place, setQuery, showKeys, tabs, hasKeys } from "./pageStore.ts"
@@ -39,7 +39,7 @@ export const onKey = (event: KeyboardEvent): void => {
   const act = before === "g" ? going[event.key] : (actions[event.key] ?? tabAction(event.key))
   before = event.key
   if (act === undefined) return
-  // A button keeps its own space and return.
+  // A button handles Space and Enter itself.
   if (target instanceof HTMLButtonElement && event.key === " ") return
   event.preventDefault()
   act()
@@ -76,7 +76,7 @@ const actions: Actions = {
   y: () => void navigator.clipboard?.writeText(location.href)
 }
 
-/** Goes to a button, and presses it when it has the focus already or needs no second thought. */
+/** Focuses a button, and presses it if it has the focus already or acts at once. */
 const press = (key: string, isAtOnce = false): void => {
   const near = document.activeElement?.closest(".card")?.querySelector<HTMLElement>(`[data-key=${key}]`)
   const button = near ?? document.querySelector<HTMLElement>(`[data-key=${key}]`)
@@ -97,7 +97,7 @@ const tabAction = (key: string) => {
   return name === undefined || place.value.screen !== "run" ? undefined : () => setQuery("tab", name)
 }
 
-/** Goes to the next row of a tone, from the first one again after the last. */
+/** Goes to the next row of a tone, and to the first one after the last. */
 export const toNext = (tone: "error" | "waiting"): void => {
   const rows = (run.value?.journal.rows ?? []).filter((row) => row.tone === tone)
   const from = isLive.value ? 0 : revision.value
@@ -105,7 +105,7 @@ export const toNext = (tone: "error" | "waiting"): void => {
   if (found !== undefined) setRevision(found.revision)
 }
 
-/** Goes to the own message before or after the top of what is in view. */
+/** Goes to the user's message before or after the top of the view. */
 const toMessage = (by: number): void => {
   const list = document.querySelector(".messages")
   if (list === null) return

@@ -1,4 +1,4 @@
-/** The media that the messages of a run name. Pictures come from the run's own store only. */
+/** The media in the messages of a run. Pictures come from the run's own store only. */
 
 import type { Content, MediaContent } from "../../Content.ts"
 import { state } from "./openRun.ts"

@@ -1,4 +1,4 @@
-/** The run that is open: its journal, which grows while it is followed, and the revision that is drawn. */
+/** The open run: its journal, which grows while it is followed, and the shown revision. */
 
 import { batch, computed, signal } from "@preact/signals"
 import type { RunLine } from "../internal/studioData.ts"
@@ -19,12 +19,12 @@ export interface OpenRun {
 
 export const run = signal<OpenRun | undefined>(undefined)
 export const problem = signal("")
-/** The text of the reply under way. */
+/** The text of the reply in progress. */
 export const said = signal("")
-/** Revisions per second; 0 while nothing is played. */
+/** Revisions per second, 0 while the run does not play. */
 export const playing = signal(0)
 
-/** The revision that is drawn; the last one while it is live. */
+/** True while the last revision is shown as it grows. */
 export const isLive = computed(() => place.value.query.get("rev") === null)
 export const revision = computed(() => {
   const last = run.value?.journal.revision ?? 0
@@ -32,7 +32,7 @@ export const revision = computed(() => {
   return Math.max(0, Math.min(Number.isInteger(asked) ? asked : last, last))
 })
 export const state = computed(() => run.value?.journal.stateAt(revision.value))
-/** The turns that are folded, by their keys. */
+/** The folded turns, by key. */
 export const folded = signal<ReadonlySet<string>>(new Set())
 /** The turns and calls up to the revision. */
 export const tree = computed(() => treeOf(run.value?.journal.rows ?? [], isLive.value ? Infinity : revision.value))
@@ -46,7 +46,7 @@ export const openTree = computed(() => {
     return true
   })
 })
-/** What the rows of the events tab have to contain. */
+/** The filter text of the events tab. */
 export const eventFilter = signal("")
 export const events = computed(() => {
   const rows = run.value?.journal.rows ?? []
@@ -64,7 +64,7 @@ export const goLive = (): void => setQuery("rev", undefined)
 
 let leave: () => void = () => undefined
 
-/** Opens a run: its journal, the runs of its tree, and then its events as they come. */
+/** Opens a run: reads its journal and the runs of its tree, then follows its events. */
 export const openRun = async (runId: string): Promise<void> => {
   leave()
   let isGone = false
@@ -95,16 +95,16 @@ export const closeRun = (): void => {
   run.value = undefined
 }
 
-/** Has the run ended for good? A failed one can be resumed. */
+/** Returns true if the run has ended for good. A failed one can be resumed. */
 const isOver = (): boolean => {
   const status = run.value?.journal.stateAt(Infinity)?.status.type
   return status === "completed" || status === "cancelled"
 }
 
-/** The first part is small, so that it is drawn at once. */
+/** Number of records in the first part, which is small so that it is drawn at once. */
 const firstPart = 200
 const laterParts = 2_000
-/** How often a journal that is still being read is drawn, in milliseconds. */
+/** Milliseconds between drawings of a journal that is still being read. */
 const pace = 400
 
 /** Reads the rest of the journal, part by part. */

@@ -1,4 +1,4 @@
-/** The state of the page in one place: where it is, what it shows, and what is under way. */
+/** The state of the page in one place: its address, its data, and actions in progress. */
 
 import { batch, computed, signal } from "@preact/signals"
 import type { Approval, RunLine } from "../internal/studioData.ts"
@@ -9,7 +9,7 @@ import type { Source } from "./source.ts"
 export const tabs = ["Conversation", "Blocks", "Events", "State", "Media", "Usage", "Explain"] as const
 export type Tab = (typeof tabs)[number]
 
-// ---------------------------------------------------------------- the place
+// ---------------------------------------------------------------- the address
 
 export const hash = signal(location.hash)
 
@@ -54,7 +54,7 @@ export const tab = computed((): Tab => tabs.find((name) => name === place.value.
 
 let source: Source | undefined
 
-/** The source of the data; set once, before anything is drawn. */
+/** Returns the source of the data, which is set once before anything is drawn. */
 export const data = (): Source => {
   if (source === undefined) throw new Error("the page has no source yet")
   return source
@@ -64,7 +64,7 @@ export const info = signal<Info>({ readOnly: true, scenarios: false, agents: [],
 export const canChange = computed(() => !info.value.readOnly)
 export const notice = signal("")
 export const showKeys = signal(false)
-/** Single keys act; someone who dictates or uses other tools can switch them off. */
+/** Whether single keys act. Users of dictation or other tools can switch them off. */
 export const hasKeys = signal(localStorage.getItem("kernai.keys") !== "off")
 
 export const setKeys = (isOn: boolean): void => {
@@ -96,7 +96,7 @@ export const runsRead = signal(false)
 export const filter = signal("")
 export const approvals = signal<ReadonlyArray<Approval>>([])
 
-/** What a filter asks the server for, and what it keeps of the lines that came. */
+/** A filter: the query for the server, and a test of the returned lines. */
 export interface Filter {
   readonly query: { status?: string; agent?: string; search?: string }
   readonly keeps: (line: RunLine) => boolean

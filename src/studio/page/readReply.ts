@@ -1,17 +1,17 @@
-/** A reply as its blocks, with the place of each in the text. */
+/** Splits a reply into its blocks, with the place of each in the text. */
 
 import { BlockFold } from "../../internal/words/blockFold.ts"
 
-/** A part of the reply as it was written. */
+/** A part of the reply as written. */
 export interface Piece {
   readonly text: string
-  /** The index of its block; text outside blocks has none. */
+  /** The index of its block. Absent for text outside blocks. */
   readonly block?: number
 }
 
 /** A reply that was read. */
 export interface Read {
-  /** The limit that the reply exceeds: the rest of it is not read. */
+  /** The limit that the reply exceeds. The rest of it is not read. */
   readonly failure: string | undefined
   readonly pieces: ReadonlyArray<Piece>
   readonly blocks: ReadonlyArray<{
@@ -22,7 +22,7 @@ export interface Read {
   }>
 }
 
-/** Reads a reply as the kernel does. A part ends where the text that was read ends, so its place is known. */
+/** Reads a reply like the kernel. A part ends where the text read so far ends, which gives its place. */
 export const readReply = (reply: string): Read => {
   const fold = new BlockFold({ replyLength: Infinity }, ({ limit, value }) => `${limit} over ${value}`)
   const blocks: Array<Read["blocks"][number]> = []

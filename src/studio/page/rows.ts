@@ -1,4 +1,4 @@
-/** Records as rows, as a tree of turns and calls, and as spans of time. */
+/** Converts records to rows, to a tree of turns and calls, and to spans of time. */
 
 import type { Call, CallOutcome } from "../../Call.ts"
 import type { PhaseEvent, RunRecord } from "../../RunRecord.ts"
@@ -17,7 +17,7 @@ export interface Row {
   readonly record: RunRecord
 }
 
-/** The rows of a record: its events, or what it changes without one. */
+/** Returns the rows of a record: its events, or its change if it has none. */
 export const rowsOf = (record: RunRecord): ReadonlyArray<Row> => {
   const { createdAt, delta, events, op, revision } = record
   if (events.length === 0) {
@@ -82,7 +82,7 @@ export interface Node {
   waits: number
 }
 
-/** The turns and calls up to a revision. */
+/** Returns the turns and calls up to a revision. */
 export const treeOf = (rows: ReadonlyArray<Row>, upTo: number): ReadonlyArray<Node> => {
   const tree: Array<Node> = []
   const calls = new Map<string, Node>()
@@ -164,7 +164,7 @@ export interface Span {
   readonly revision: number
 }
 
-/** The time between rows, by what it was spent on. A long wait is drawn short. */
+/** Returns the time between rows, by kind. A long wait is drawn short. */
 export const spansOf = (rows: ReadonlyArray<Row>): ReadonlyArray<Span> => {
   const spans: Array<Span> = []
   let place = 0
@@ -178,7 +178,7 @@ export const spansOf = (rows: ReadonlyArray<Row>): ReadonlyArray<Span> => {
   return spans
 }
 
-/** What takes time of its own; all else is a wait, and drawn short. */
+/** Events that end working time. All other time is a wait, and drawn short. */
 const working: ReadonlySet<string> = new Set(["model_completed", "tool_call_completed"])
 
 const spanKinds: { readonly [type: string]: Span["kind"] } = {
@@ -187,7 +187,7 @@ const spanKinds: { readonly [type: string]: Span["kind"] } = {
   paused: "waiting"
 }
 
-/** A piece of the film strip as it is drawn. */
+/** A drawn piece of the film strip. */
 export interface Strip {
   readonly kind: Span["kind"]
   readonly x: number
@@ -196,10 +196,13 @@ export interface Strip {
   revision: number
 }
 
-/** The kinds of spans, the loudest last. */
+/** The kinds of spans by priority, the highest last. */
 export const loudness: ReadonlyArray<Span["kind"]> = ["other", "skill", "model", "waiting", "error"]
 
-/** The spans on a strip of so many pixels. Of those in one pixel the loudest is drawn, so errors are always seen. */
+/**
+ * Returns the spans on a strip of this width in pixels. Of spans in one pixel, the one of highest priority is drawn, so
+ * errors are always visible.
+ */
 export const stripsOf = (spans: ReadonlyArray<Span>, width: number): ReadonlyArray<Strip> => {
   const whole = spans.at(-1)?.to ?? 1
   const strips: Array<Strip> = []

@@ -1,4 +1,4 @@
-/** Scenarios and models as a grid: how each pair ended, what it took, and its run. */
+/** Scenarios and models as a grid: the result, the duration, the cost and the run of each pair. */
 
 import { useSignal } from "@preact/signals"
 import { useEffect } from "preact/hooks"
@@ -118,7 +118,7 @@ const CellBox = ({ cell: { cost_usd, duration_ms, reason, run_id, status, tokens
   )
 }
 
-/** The share of the pairs that could run and succeeded. */
+/** Returns a summary of the pairs that could run: successes, cost and time. */
 const summaryOf = (cells: ReadonlyArray<Cell>): string => {
   const ran = cells.filter(({ status }) => status !== "skipped")
   const ok = ran.filter(({ status }) => status === "ok").length

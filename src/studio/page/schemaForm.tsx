@@ -1,4 +1,4 @@
-/** An input as a form, by its JSON Schema. What no field fits is JSON in a text. */
+/** An input as a form, from its JSON Schema. Values without a fitting field are edited as JSON text. */
 
 import { json } from "./format.ts"
 
@@ -110,7 +110,7 @@ const Control = ({ kind, onChange, schema, value }: ControlProps) => {
   }
 }
 
-/** A text that is no JSON yet stays a text: the server says what is wrong with it. */
+/** Parses a text. Text that is not JSON stays text, and the server reports the problem. */
 const parsed = (text: string): unknown => {
   try {
     return JSON.parse(text)
@@ -119,7 +119,7 @@ const parsed = (text: string): unknown => {
   }
 }
 
-/** The fields that differ, as lines. */
+/** Returns the differing fields as lines. */
 export const differences = (before: Values, after: Values): ReadonlyArray<string> =>
   [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((name) =>
     json(before[name]) === json(after[name]) ? [] : [`${name}: ${json(before[name])} → ${json(after[name])}`]

@@ -1,4 +1,4 @@
-/** Where the page gets its data: a server, or the exported file it is part of. */
+/** The source of the page's data: a server, or the exported file that contains the page. */
 
 import type { Info } from "../internal/studioInfo.ts"
 import type { OpenQuestion, RunRecord } from "../../RunState.ts"
@@ -17,7 +17,7 @@ export interface Decision {
   readonly input?: unknown
 }
 
-/** Where to fork a run, and what a person changed. */
+/** The revision of a fork, and the changes of the person. */
 export interface Fork {
   readonly revision: number
   readonly question?: string
@@ -28,7 +28,7 @@ export interface Source {
   readonly isFile: boolean
   readonly info: () => Promise<Info>
   readonly runs: (query: ListQuery) => Promise<RunPage>
-  /** Up to `limit` records after a revision. */
+  /** Returns up to `limit` records after a revision. */
   readonly records: (runId: string, after: number, limit: number) => Promise<Part>
   readonly mediaUrl: (runId: string, mediaId: string) => string
   readonly exportUrl: (runId: string) => string
@@ -41,9 +41,9 @@ export interface Source {
   readonly upload: (runId: string, file: File) => Promise<{ id: string; kind: string; mimeType: string }>
   readonly messages: (runId: string) => Promise<ReadonlyArray<unknown>>
   readonly scenarios: () => Promise<ReadonlyArray<MatrixReport>>
-  /** The address of the page of a `ui_resource`. */
+  /** Returns the address of the page of a `ui_resource`. */
   readonly pageUrl: (server: string, uri: string) => string
-  /** Calls back for each event after a revision until the returned function is called. */
+  /** Calls `onEvent` for each event after a revision, until the returned function is called. */
   readonly follow: (runId: string, after: number, onEvent: (event: LiveEvent) => void) => () => void
 }
 
@@ -56,7 +56,7 @@ export interface LiveEvent {
   readonly part?: { readonly type: string; readonly delta?: string }
 }
 
-/** A problem of the server, in its own words. */
+/** A problem reported by the server. */
 export class Refused extends Error {
   readonly status: number
   constructor(status: number, message: string) {
@@ -65,7 +65,7 @@ export class Refused extends Error {
   }
 }
 
-/** The path of the page, without a slash at its end. */
+/** Returns the path of the page, without a slash at its end. */
 const base = () => location.pathname.replace(/\/$/, "")
 
 const request = async (method: string, path: string, body?: BodyInit, type = "application/json") => {

@@ -1,11 +1,13 @@
-/** The state of the run at the revision, and what the revision changed. */
+/** The state of the run at the revision, and the changes of the revision. */
 
 import { useSignal } from "@preact/signals"
 import { json } from "./format.ts"
 import { Json } from "./jsonText.tsx"
 import { revision, run, state } from "./openRun.ts"
 
-/** Long lists are shown and compared by their ends: they grow there. */
+/**
+ * Maximum number of items of a list that are shown and compared. Lists grow at their ends, so the last ones are kept.
+ */
 const most = 20
 
 export const StateTab = () => {

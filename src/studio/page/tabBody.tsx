@@ -1,4 +1,4 @@
-/** The tab of a run that is open. */
+/** The open tab of a run. */
 
 import { BlocksTab } from "./blocksTab.tsx"
 import { ConversationTab } from "./conversationTab.tsx"

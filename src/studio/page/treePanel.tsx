@@ -1,4 +1,4 @@
-/** The turns and calls of a run, with the runs below it. Only the rows in sight are in the document. */
+/** The turns and calls of a run, with the runs below it. Only visible rows are in the document. */
 
 import type { RunLine } from "../internal/studioData.ts"
 import { duration, shapeOf } from "./format.ts"

@@ -1,6 +1,6 @@
 /**
- * The page of a `ui_resource`, in a frame that can reach nothing but this window by messages. What it asks for waits for a
- * person, and then goes through the run as a message of theirs.
+ * The page of a `ui_resource`, in a frame that can only send messages to this window. Its requests wait for a person,
+ * and then go through the run as messages of that person.
  */
 
 import { useSignal } from "@preact/signals"
@@ -13,7 +13,7 @@ interface Props {
   readonly server: string
   readonly uri: string
   readonly structured: unknown
-  /** Sends a message to the agent; absent where nobody can. */
+  /** Sends a message to the agent. Absent if that is not possible. */
   readonly onMessage?: ((text: string) => void) | undefined
 }
 
@@ -33,7 +33,7 @@ export const UiFrame = ({ onMessage, server, structured, uri }: Props) => {
   useEffect(() => {
     const reply = (message: object) => frame.current?.contentWindow?.postMessage({ jsonrpc: "2.0", ...message }, "*")
     const listen = ({ data: message, source }: MessageEvent) => {
-      // Only the window of this frame speaks for its page.
+      // Only messages of this frame's window are accepted.
       if (source === null || source !== frame.current?.contentWindow || !isFields(message)) return
       const { id, method, params } = message
       if (JSON.stringify(message).length > longest) return

@@ -1,4 +1,4 @@
-/** Tokens, money and time by turn. What no provider reported is unknown, not zero. */
+/** Tokens, cost and time by turn. Values that no provider reported are unknown, not zero. */
 
 import type { RunState } from "../../RunState.ts"
 import { cost, duration, tokens } from "./format.ts"

@@ -1,4 +1,4 @@
-/** Rows of one height, of which only those in sight are in the document. The focus stays on the list. */
+/** Rows of equal height, of which only the visible ones are in the document. The focus stays on the list. */
 
 import type { ComponentChildren } from "preact"
 import { useSignal } from "@preact/signals"
@@ -7,7 +7,7 @@ import { useLayoutEffect, useRef } from "preact/hooks"
 interface Props<A> {
   readonly label: string
   readonly rows: ReadonlyArray<A>
-  /** The index of the selected row; -1 for none. */
+  /** The index of the selected row, or -1 for none. */
   readonly selected: number
   readonly onSelect: (row: A) => void
   readonly draw: (row: A) => ComponentChildren
