@@ -23,9 +23,8 @@ import type { Json } from "../internal/base/json.ts"
 import * as Read from "../internal/base/files.ts"
 import { StoreError } from "../KernelError.ts"
 import * as Limits from "../Limits.ts"
-import * as Files from "./internal/cassetteFile.ts"
-import * as Writer from "./internal/cassetteWriter.ts"
-import { notRecorded } from "./internal/cassetteWriter.ts"
+import * as CassetteFile from "./internal/cassetteFile.ts"
+import { notRecorded } from "./internal/cassetteFile.ts"
 import * as Cuts from "./internal/chunks.ts"
 import * as Redaction from "./internal/anonymize.ts"
 
@@ -131,9 +130,9 @@ export const fromFile = Effect.fnUntraced(function* (file: string) {
     unread(file, refusal, fetchedBytes)
   )
   return yield* Effect.catch(read(text, `'${file}'`), (error) =>
-    text.endsWith(Files.tail)
+    text.endsWith(CassetteFile.tail)
       ? Effect.fail(error)
-      : parse(Files.untilCut(text)).pipe(
+      : parse(CassetteFile.untilCut(text)).pipe(
           Effect.mapError(() => error),
           Effect.tap(() => Effect.logWarning(`'${file}' was cut off: its last exchange is left out`))
         )
@@ -244,7 +243,7 @@ export const layer = (
       if (options.mode === "none") return inside
 
       const { file, name, vendor } = options
-      const recording = recordingOf(outside, yield* Writer.make(files, { file, name, old, vendor }))
+      const recording = recordingOf(outside, yield* CassetteFile.make(files, { file, name, old, vendor }))
       if (options.mode === "all") return recording
       return HttpClient.make((request) =>
         Effect.catchIf(

@@ -11,8 +11,7 @@
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type * as MediaStore from "../MediaStore.ts"
-import { basics } from "./internal/mediaStore/basics.ts"
-import { lasting } from "./internal/mediaStore/lasting.ts"
+import { basics, lasting } from "./internal/mediaStoreChecks.ts"
 import { onTwo } from "./internal/twoStores.ts"
 
 /**

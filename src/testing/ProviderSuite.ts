@@ -11,9 +11,7 @@ import * as Effect from "effect/Effect"
 import * as HttpClient from "effect/http/HttpClient"
 import * as Limits from "../Limits.ts"
 import type { ProviderShape } from "../Provider.ts"
-import { contentChecks } from "./internal/provider/contentChecks.ts"
-import { replyChecks } from "./internal/provider/replyChecks.ts"
-import { refusalChecks } from "./internal/provider/refusalChecks.ts"
+import { contentChecks, refusalChecks, replyChecks } from "./internal/providerChecks.ts"
 
 /**
  * One requirement of a provider.

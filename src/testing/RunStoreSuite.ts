@@ -14,9 +14,8 @@ import type * as Scope from "effect/Scope"
 import type * as RunStore from "../RunStore.ts"
 import { onTwo } from "./internal/twoStores.ts"
 import { claims } from "./internal/runStore/claims.ts"
-import { groups } from "./internal/runStore/groups.ts"
+import { groups, journals } from "./internal/runStore/journals.ts"
 import { heads } from "./internal/runStore/headChecks.ts"
-import { journals } from "./internal/runStore/journals.ts"
 import { values } from "./internal/runStore/values.ts"
 
 /**

@@ -31,8 +31,7 @@ import * as Recorder from "../Recorder.ts"
 import * as RunStore from "../RunStore.ts"
 import type { AnySkill } from "../Skill.ts"
 import * as SkillRegistry from "../SkillRegistry.ts"
-import * as Outcome from "./internal/outcome.ts"
-import * as Logs from "./internal/scenarioLog.ts"
+import * as Reports from "./internal/scenarioReport.ts"
 import * as Scripts from "./internal/scriptedModel.ts"
 
 // ---------------------------------------------------------------- models
@@ -90,7 +89,7 @@ export interface Options {
   /** The model of a run without a network: a script, or a recorded provider. */
   readonly offline?: Scripts.Script | Effect.Effect<ProviderShape, { readonly message: string }> | undefined
   /** Returns the problems of a run with an answer, one sentence each. */
-  readonly expect?: ((report: Outcome.Report) => ReadonlyArray<string>) | undefined
+  readonly expect?: ((report: Reports.Report) => ReadonlyArray<string>) | undefined
 }
 
 /**
@@ -134,7 +133,7 @@ export type {
    * @since 0.1.0
    */
   Node
-} from "./internal/outcome.ts"
+} from "./internal/scenarioReport.ts"
 
 /**
  * The model that a scenario runs against.
@@ -259,7 +258,7 @@ export const isScenario = (value: unknown): value is Scenario =>
 export const run = Effect.fnUntraced(function* (
   scenario: Scenario,
   options: RunOptions = {}
-): Effect.fn.Return<Outcome.Report> {
+): Effect.fn.Return<Reports.Report> {
   const startedAt = yield* Clock.currentTimeMillis
   const cast = yield* Effect.exit(castOf(scenario, options.cast))
   const who = Exit.isSuccess(cast) ? cast.value : undefined
@@ -267,7 +266,7 @@ export const run = Effect.fnUntraced(function* (
   const exit = Exit.isFailure(cast)
     ? Exit.failCause(cast.cause)
     : yield* Effect.exit(play(scenario, cast.value, options, recording))
-  const report = Outcome.report({
+  const report = Reports.report({
     scenario: scenario.name,
     description: scenario.description,
     provider: who?.provider.name ?? "none",
@@ -280,11 +279,11 @@ export const run = Effect.fnUntraced(function* (
     exit,
     entries: recording.entries()
   })
-  return report.status === "ok" ? Outcome.judged(report, problemsOf(scenario, report)) : report
+  return report.status === "ok" ? Reports.judged(report, problemsOf(scenario, report)) : report
 })
 
 /** Returns the problems that a scenario reports. An `expect` that throws is a problem, too. */
-const problemsOf = ({ expect }: Scenario, report: Outcome.Report): ReadonlyArray<string> => {
+const problemsOf = ({ expect }: Scenario, report: Reports.Report): ReadonlyArray<string> => {
   try {
     return expect?.(report) ?? []
   } catch (error) {
@@ -292,11 +291,11 @@ const problemsOf = ({ expect }: Scenario, report: Outcome.Report): ReadonlyArray
   }
 }
 
-const castOf = (scenario: Scenario, named: Cast | undefined): Effect.Effect<Cast, Outcome.Skipped> => {
+const castOf = (scenario: Scenario, named: Cast | undefined): Effect.Effect<Cast, Reports.Skipped> => {
   const cast = named === undefined ? offline(scenario) : Effect.succeed(named)
   return cast === undefined
-    ? Effect.fail(new Outcome.Skipped("it has no offline model, and no model is named"))
-    : Effect.mapError(cast, (error) => new Outcome.Skipped(error.message))
+    ? Effect.fail(new Reports.Skipped("it has no offline model, and no model is named"))
+    : Effect.mapError(cast, (error) => new Reports.Skipped(error.message))
 }
 
 /** Runs a scenario with registries and stores of its own. */
@@ -317,7 +316,7 @@ const play = (scenario: Scenario, cast: Cast, options: RunOptions, recording: Re
     SkillRegistry.layer(...(scenario.skills ?? [])),
     ProtocolRegistry.layer(...(scenario.protocols ?? []))
   ).pipe(Layer.provideMerge(options.stores ?? Layer.merge(RunStore.layerMemory, MediaStore.layerMemory)))
-  const connected = Effect.mapError(connect(scenario, options), (error) => new Outcome.Skipped(error.message))
+  const connected = Effect.mapError(connect(scenario, options), (error) => new Reports.Skipped(error.message))
   return Effect.scoped(Effect.andThen(connected, Kernel.run(agent, scenario.input, { provider: cast.provider }))).pipe(
     Effect.provide(Layer.provideMerge(Kernel.layerNoProvider, house)),
     Effect.provideService(Recorder.Recorder, sink)
@@ -327,7 +326,7 @@ const play = (scenario: Scenario, cast: Cast, options: RunOptions, recording: Re
 const connect = (scenario: Scenario, options: RunOptions) => {
   if (scenario.mcp === undefined) return Effect.void
   return options.connect === undefined
-    ? Effect.fail(new Outcome.Skipped("MCP servers are not connected here"))
+    ? Effect.fail(new Reports.Skipped("MCP servers are not connected here"))
     : options.connect(scenario.mcp)
 }
 
@@ -337,7 +336,7 @@ const connect = (scenario: Scenario, options: RunOptions) => {
  * @category codecs
  * @since 0.1.0
  */
-export const toJson: (report: Outcome.Report) => JsonObject = Outcome.toJson
+export const toJson: (report: Reports.Report) => JsonObject = Reports.toJson
 
 /**
  * Stores a report as a file in a folder, adds it to the folder's `manifest.json`, and returns its path.
@@ -348,9 +347,9 @@ export const toJson: (report: Outcome.Report) => JsonObject = Outcome.toJson
  * @since 0.1.0
  */
 export const save: (
-  report: Outcome.Report,
+  report: Reports.Report,
   directory: string
-) => Effect.Effect<string, PlatformError, FileSystem.FileSystem | Path.Path> = Logs.save
+) => Effect.Effect<string, PlatformError, FileSystem.FileSystem | Path.Path> = Reports.save
 
 /** Returns the input as text, with media by their kind. */
 const inputOf = (input: Kernel.Input): string =>

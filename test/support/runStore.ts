@@ -8,12 +8,12 @@ import { execFile } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { RunStoreSuite } from "../../src/testing/index.ts"
-import { put } from "../../src/testing/internal/runStore/runCheck.ts"
 import * as Journal from "../../src/testing/internal/sampleJournal.ts"
+import { put } from "../../src/testing/internal/sampleJournal.ts"
 import { folder } from "./folder.ts"
 import { type Kind, layerOf } from "./runStoreRacer.ts"
 
-export { loads, put, putAll, resume, tagOf } from "../../src/testing/internal/runStore/runCheck.ts"
+export { loads, put, putAll, resume, tagOf } from "../../src/testing/internal/sampleJournal.ts"
 
 /** A store of its own each time; what the layer points at is shared. */
 export const open = <E, R>(layer: Layer.Layer<RunStore.RunStore, E, R>) =>

@@ -8,7 +8,7 @@ import * as Stream from "effect/Stream"
 import * as assert from "node:assert/strict"
 import { ConcurrentAppendError, RunBusy, RunExists, RunNotFound } from "../../../KernelError.ts"
 import * as Journal from "../sampleJournal.ts"
-import { type Check, loads, put, refused, tagOf } from "./runCheck.ts"
+import { type Check, loads, put, refused, tagOf } from "../sampleJournal.ts"
 
 /** The interval at which a check looks for an expired lease. */
 const poll = Schedule.spaced("5 millis")

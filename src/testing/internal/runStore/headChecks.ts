@@ -12,7 +12,7 @@ import * as assert from "node:assert/strict"
 import type { RunRecord } from "../../../RunState.ts"
 import * as RunStore from "../../../RunStore.ts"
 import * as Journal from "../sampleJournal.ts"
-import { type Check, put } from "./runCheck.ts"
+import { type Check, put } from "../sampleJournal.ts"
 
 export const heads: ReadonlyArray<Check> = [
   {

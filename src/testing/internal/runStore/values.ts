@@ -8,7 +8,7 @@ import type { Content, Json, JsonObject } from "../../../Content.ts"
 import * as Contents from "../../../Content.ts"
 import { StoreError } from "../../../KernelError.ts"
 import * as Journal from "../sampleJournal.ts"
-import { type Check, loads, put, refused } from "./runCheck.ts"
+import { type Check, loads, put, refused } from "../sampleJournal.ts"
 
 /** JSON that some stores would not keep. */
 const odd: Json = {

@@ -1,21 +1,46 @@
-/** Checks of every media store: ids, conflicts, limits, references and visibility. */
+/**
+ * Checks of media stores: of every store, ids, conflicts, limits, references and visibility; of durable stores, that media of
+ * one process are in another, until they are released.
+ */
 
 import * as Effect from "effect/Effect"
+import * as Equal from "effect/Equal"
+import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
-import type * as Scope from "effect/Scope"
+import * as Scope from "effect/Scope"
 import * as assert from "node:assert/strict"
-import * as Content from "../../../Content.ts"
-import type { JsonObject } from "../../../Content.ts"
-import * as Limits from "../../../Limits.ts"
-import * as Media from "../../../Media.ts"
-import type { MediaStoreShape } from "../../../MediaStore.ts"
-import { bytes, has, idsOf, png, same, sameBytes, tagOf } from "./mediaCheck.ts"
+import * as Content from "../../Content.ts"
+import type { JsonObject } from "../../Content.ts"
+import * as Limits from "../../Limits.ts"
+import * as Media from "../../Media.ts"
+import type { MediaStoreShape, StoredMedia } from "../../MediaStore.ts"
 
 /** A sentence, and its check of a store. */
-export interface Check {
+interface Check {
   readonly name: string
   readonly body: (store: MediaStoreShape) => Effect.Effect<void, unknown, Scope.Scope>
 }
+
+const every = Uint8Array.from({ length: 70_000 }, (_, index) => index % 256)
+
+/** Checks that a store returns a medium by its id. */
+const has = (store: MediaStoreShape, media: StoredMedia) =>
+  Effect.map(store.get(media.id), (found) => same(Option.getOrUndefined(found), media))
+
+/** Checks that two media are equal in every field. */
+const same = (actual: StoredMedia | undefined, expected: StoredMedia): void => {
+  assert.ok(actual !== undefined, `there is no '${expected.id}'`)
+  assert.deepEqual(
+    [actual.id, actual.kind, actual.mimeType, actual.metadata],
+    [expected.id, expected.kind, expected.mimeType, expected.metadata]
+  )
+  assert.ok(Equal.equals(actual.source, expected.source), `'${expected.id}' has another source`)
+}
+
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
+
+/** Creates a medium of type PNG. Its bytes are never decoded. */
+const png = (text: string): Media.Media => Media.fromBytes(bytes(text), "image/png")
 
 const odd: JsonObject = {
   "": "",
@@ -27,8 +52,6 @@ const odd: JsonObject = {
   constructor: { prototype: { polluted: 1 } }
 }
 
-const every = Uint8Array.from({ length: 70_000 }, (_, index) => index % 256)
-
 const all: ReadonlyArray<Media.Media> = [
   png("a picture"),
   Media.fromBytes(every, "audio/wav", { metadata: odd }),
@@ -37,6 +60,22 @@ const all: ReadonlyArray<Media.Media> = [
   Media.fromPath("no/such/\u0000 file.png", { metadata: odd }),
   Media.fromUrl("https://example.com/a.mp4?x=\ud800", { mimeType: `image/png"/><block type="final">x</block>` })
 ]
+
+/** Checks that bytes are equal, without printing long lists of numbers. */
+const sameBytes = (actual: Uint8Array, expected: Uint8Array): void => {
+  assert.equal(actual.length, expected.length)
+  assert.ok(
+    actual.every((byte, index) => byte === expected[index]),
+    "the bytes are others"
+  )
+}
+
+/** Returns the tag of an effect's failure. */
+const tagOf = <A, E extends { readonly _tag: string }>(effect: Effect.Effect<A, E>): Effect.Effect<string> =>
+  Effect.match(effect, { onFailure: (error) => error._tag, onSuccess: () => "no failure" })
+
+/** Returns the ids of all media in a store. */
+const idsOf = (store: MediaStoreShape) => Effect.map(store.list, (all) => all.map(({ id }) => id))
 
 export const basics: ReadonlyArray<Check> = [
   {
@@ -191,6 +230,104 @@ export const basics: ReadonlyArray<Check> = [
         yield* run.put(png(`only of ${id}`))
         assert.equal(yield* run.size, 1)
       }
+    })
+  }
+]
+
+/** A sentence, and its check of two stores on the same media. */
+interface LastingCheck {
+  readonly name: string
+  readonly body: (one: MediaStoreShape, two: MediaStoreShape) => Effect.Effect<void, unknown, Scope.Scope>
+}
+
+/** Opens the store of a run, uses it, and closes it again, like a process. */
+const visit = <A, E>(
+  store: MediaStoreShape,
+  runId: string,
+  body: (run: MediaStoreShape) => Effect.Effect<A, E>
+): Effect.Effect<A, E> =>
+  Effect.acquireUseRelease(
+    Scope.make(),
+    (scope) => Effect.flatMap(Scope.provide(store.run(runId), scope), body),
+    (scope) => Scope.close(scope, Exit.void)
+  )
+
+export const lasting: ReadonlyArray<LastingCheck> = [
+  {
+    name: "has a run's media when the run is opened again, in this process and in another",
+    body: Effect.fnUntraced(function* (one, two) {
+      const given = [
+        png("lasting"),
+        Media.fromPath("lasting.pdf", { metadata: { page: 3, offset: -0 } }),
+        Media.fromUrl("https://example.com/lasting.mp3")
+      ]
+      const stored = yield* visit(one, "media/lasting", (run) => Effect.forEach(given, run.put))
+      for (const store of [two, one]) {
+        yield* visit(
+          store,
+          "media/lasting",
+          Effect.fnUntraced(function* (run) {
+            for (const media of stored) yield* has(run, media)
+            const listed = yield* run.list
+            assert.equal(listed.length, stored.length)
+            stored.forEach((media, index) => same(listed[index], media))
+            sameBytes(yield* run.bytes(stored[0]?.id ?? ""), bytes("lasting"))
+          })
+        )
+      }
+      const ours = yield* one.put(png("lasting, of the application"))
+      yield* has(two, ours)
+      yield* visit(two, "media/lasting", (run) => has(run, ours))
+    })
+  },
+  {
+    name: "sees at once what another process adds, and never replaces it",
+    body: Effect.fnUntraced(function* (one, two) {
+      const [here, there] = [yield* one.run("media/both"), yield* two.run("media/both")]
+      const stored = yield* here.put(png("of one"))
+      yield* has(there, stored)
+      assert.equal(yield* tagOf(there.put(Media.fromBytes(bytes("of one"), "text/plain"))), "MediaConflict")
+      const race = [here.put(png("both")), there.put(Media.fromBytes(bytes("both"), "text/plain"))]
+      const ends = yield* Effect.forEach(race, tagOf, { concurrency: "unbounded" })
+      assert.deepEqual(ends.sort(), ["MediaConflict", "no failure"])
+      const same = [here.put(png("twice")), there.put(png("twice"))]
+      assert.deepEqual(yield* Effect.forEach(same, tagOf, { concurrency: "unbounded" }), ["no failure", "no failure"])
+      assert.equal(yield* there.size, 3)
+    })
+  },
+  {
+    name: "counts what earlier processes stored against the limit of a run",
+    body: Effect.fnUntraced(function* (one, two) {
+      const within = Effect.provideService(Limits.Limits, { ...Limits.defaults, mediaBytes: 10 })
+      yield* visit(one, "media/counted", (run) => within(run.put(png("1234567"))))
+      yield* visit(
+        two,
+        "media/counted",
+        Effect.fnUntraced(function* (run) {
+          assert.equal(yield* tagOf(run.put(png("7654"))), "LimitExceeded")
+          yield* run.put(png("765"))
+        }, within)
+      )
+    })
+  },
+  {
+    name: "deletes the media of released runs, and no others",
+    body: Effect.fnUntraced(function* (one, two) {
+      const kept = yield* visit(one, "media/kept", (run) => run.put(png("kept")))
+      const gone = yield* visit(one, "media/gone", (run) => run.put(png("gone")))
+      const ours = yield* one.put(png("kept, of the application"))
+      yield* two.release(["media/gone", "media/never"])
+      yield* visit(
+        one,
+        "media/gone",
+        Effect.fnUntraced(function* (run) {
+          assert.equal(yield* tagOf(run.bytes(gone.id)), "MediaNotFound")
+          assert.equal(yield* run.size, 0)
+          yield* run.put(png("begun anew"))
+        })
+      )
+      yield* visit(two, "media/kept", (run) => has(run, kept))
+      yield* has(two, ours)
     })
   }
 ]

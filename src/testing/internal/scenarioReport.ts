@@ -1,19 +1,29 @@
 /**
- * Builds the report of a scenario, with the tree of its runs, turns and calls.
+ * The report of a scenario, with the tree of its runs, turns and calls; stored as one file, beside a list of all.
  *
  * The tree is read from the recording run by run, so turns of a task never mix with those of the root run that have the
  * same number.
+ *
+ * Names of files never collide: a second run in the same second gets a number. The list is written atomically by one
+ * process at a time. A damaged list starts anew, and one of more than `Limits.fetchedBytes` accepts no more reports.
  */
 
 import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { ofTask } from "../../internal/words/ids.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../internal/base/json.ts"
-import { redact } from "../../internal/base/redact.ts"
+import * as FileSystem from "effect/FileSystem"
+import * as Path from "effect/Path"
+import { type PlatformError, badArgument } from "effect/PlatformError"
+import * as Random from "effect/Random"
 import type { KernelError } from "../../KernelError.ts"
+import * as Limits from "../../Limits.ts"
 import type * as Recorder from "../../Recorder.ts"
 import type { RunResult } from "../../RunState.ts"
 import type { Usage } from "../../Usage.ts"
+import * as Read from "../../internal/base/files.ts"
+import { type Json, type JsonObject, isJsonObject } from "../../internal/base/json.ts"
+import { redact } from "../../internal/base/redact.ts"
+import { ofTask } from "../../internal/words/ids.ts"
 
 /** The end of a scenario. */
 export type Status = "ok" | "fail" | "skipped"
@@ -272,3 +282,111 @@ const numberOf = (data: Json, key: string): number | undefined => {
   const value = isJsonObject(data) ? data[key] : undefined
   return typeof value === "number" ? value : undefined
 }
+
+// ---------------------------------------------------------------- storage
+
+type Files = FileSystem.FileSystem | Path.Path
+
+/** Stores a report in a folder, and returns the path of its file. */
+export const save = Effect.fnUntraced(function* (
+  report: Report,
+  directory: string
+): Effect.fn.Return<string, PlatformError, Files> {
+  const path = yield* Path.Path
+  const json = toJson(report)
+  const file = yield* create(directory, nameOf(report), `${JSON.stringify(json, undefined, 2)}\n`)
+  const { recording: _, skills: __, ...summary } = json
+  yield* append(directory, { ...summary, log: path.basename(file) })
+  return file
+})
+
+/** Writes a file under a free name: `name.json`, `name_2.json` and so on. Creates the folder if necessary. */
+export const create = Effect.fnUntraced(function* (
+  directory: string,
+  name: string,
+  text: string
+): Effect.fn.Return<string, PlatformError, Files> {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  yield* fs.makeDirectory(directory, { recursive: true })
+  for (let number = 1; ; number++) {
+    const file = path.join(directory, number === 1 ? `${name}.json` : `${name}_${number}.json`)
+    const written = yield* fs.writeFileString(file, text, { flag: "wx" }).pipe(
+      Effect.as(true),
+      Effect.catchReason("PlatformError", "AlreadyExists", () => Effect.succeed(false))
+    )
+    if (written) return file
+  }
+})
+
+const nameOf = ({ model, scenario, startedAt }: Report): string =>
+  `${plain(scenario)}_${plain(model)}_${stamp(startedAt)}`
+
+/** Returns a name that is valid on every file system. */
+const plain = (name: string): string => name.replace(/[^A-Za-z0-9-]/g, "_").slice(0, 80)
+
+/** Formats milliseconds since the epoch as `YYYYMMDD_HHMMSS`. */
+export const stamp = (at: number): string =>
+  new Date(at).toISOString().slice(0, 19).replaceAll(/[-:]/g, "").replace("T", "_")
+
+const append = Effect.fnUntraced(function* (directory: string, summary: JsonObject) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const file = path.join(directory, "manifest.json")
+  const change = Effect.gen(function* () {
+    const list = [...(yield* entries(fs, file)), summary]
+    // Written to a temporary file and moved, so that readers see the old list or the new one.
+    const fresh = `${file}.${yield* Random.nextIntBetween(0, 0x7fff_ffff)}`
+    yield* fs.writeFileString(fresh, `[\n${list.map((entry) => JSON.stringify(entry)).join(",\n")}\n]\n`)
+    yield* fs.rename(fresh, file)
+  })
+  yield* Effect.acquireUseRelease(
+    lock(`${file}.lock`),
+    () => change,
+    () => Effect.ignore(fs.remove(`${file}.lock`, { recursive: true }))
+  )
+})
+
+// A list that is too large to read must not be overwritten, so saving fails until it is moved.
+const entries = (fs: FileSystem.FileSystem, file: string): Effect.Effect<ReadonlyArray<Json>, PlatformError> =>
+  Effect.flatMap(Limits.Limits, ({ fetchedBytes }) =>
+    Effect.matchEffect(Read.text(fs, file, fetchedBytes), {
+      onSuccess: (text) => Effect.succeed(entriesOf(text)),
+      onFailure: (refusal) => (typeof refusal === "string" ? Effect.fail(unread(file, refusal)) : Effect.succeed([]))
+    })
+  )
+
+const unread = (file: string, refusal: string) =>
+  badArgument({ module: "Scenario", method: "save", description: `'${file}' is ${refusal}` })
+
+const entriesOf = (text: string): ReadonlyArray<Json> => {
+  try {
+    const value: unknown = JSON.parse(text)
+    return Array.isArray(value) ? value : []
+  } catch {
+    return []
+  }
+}
+
+const patience = 10_000
+const pause = 20
+
+/** Locks with a folder that only one process can create. Takes over the lock of a process that died. */
+const lock = Effect.fnUntraced(function* (
+  directory: string
+): Effect.fn.Return<void, PlatformError, FileSystem.FileSystem> {
+  const fs = yield* FileSystem.FileSystem
+  for (let waited = 0; ; waited += pause) {
+    const isMine = yield* fs.makeDirectory(directory).pipe(
+      Effect.as(true),
+      Effect.catchReason("PlatformError", "AlreadyExists", () => Effect.succeed(false))
+    )
+    if (isMine) return
+    if (waited >= patience) {
+      yield* Effect.ignore(fs.remove(directory, { recursive: true }))
+      waited = 0
+    }
+    // Only the wait is interruptible.
+    yield* Effect.interruptible(Effect.sleep(pause))
+  }
+})
