@@ -10,15 +10,10 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import * as Dialects from "../../Dialect.ts"
-import * as Generations from "../../Generation.ts"
 import { ProviderError } from "../../KernelError.ts"
-import type { Message } from "../../Message.ts"
-import * as Messages from "../../Message.ts"
 import type { ModelCall, ModelStream } from "../../Middleware.ts"
-import type { ReplyGrammar, Request, ToolDefinition } from "../../Provider.ts"
+import type { ReplyGrammar, ToolDefinition } from "../../Provider.ts"
 import type { RunEvent } from "../../RunEvent.ts"
-import { simple } from "../../PromptPipeline.ts"
-import type { Redactor } from "../../Redaction.ts"
 import type { Turn } from "../../RunState.ts"
 import type { StreamPart } from "../../StreamPart.ts"
 import * as Usage from "../../Usage.ts"
@@ -26,11 +21,11 @@ import { extensionError, guarded, guardedStream, isSound, messageOf, observed } 
 import { deep, redact } from "../base/redact.ts"
 import { shorten } from "../base/text.ts"
 import * as Streams from "../base/streams.ts"
-import { promptLog, stepOf } from "../state/state.ts"
 import { compareCache, emit, forecastCache, reportDropped } from "../run/publish.ts"
 import { type ReplyError, type Run, type Served, carry, now, openTurn } from "../run/run.ts"
 import { type ModelReply, cutUsage, hasBegun } from "./modelReply.ts"
-import { definitions, grammarOf } from "../reply/permissions.ts"
+import { emitSent, requestOf, toolsOf } from "./modelRequest.ts"
+import { grammarOf } from "../reply/permissions.ts"
 import * as Budget from "../run/sharedBudget.ts"
 
 /**
@@ -44,7 +39,7 @@ export const callModel = (run: Run): Effect.Effect<ModelReply, ReplyError> =>
     const grammar = run.agent.grammar ? grammarOf(run) : undefined
     const chosen = turn.args?.model
     if (turn.tools.length === 0 && grammar === undefined && chosen === undefined) {
-      return callWith(run, turn, run, none, undefined)
+      return callWith(run, turn, run, [], undefined)
     }
     const served = chosen === undefined ? Effect.succeed(run) : run.served(chosen, run)
     return Effect.flatMap(
@@ -53,15 +48,6 @@ export const callModel = (run: Run): Effect.Effect<ModelReply, ReplyError> =>
     )
   })
 
-const none: ReadonlyArray<never> = []
-
-const toolsOf = (run: Run, turn: Turn): Effect.Effect<ReadonlyArray<ToolDefinition>> => {
-  const names = new Set(turn.tools)
-  return names.size === 0
-    ? Effect.succeed(none)
-    : Effect.map(definitions(run), (tools) => tools.filter(({ name }) => names.has(name)))
-}
-
 const callWith = (
   run: Run,
   turn: Turn,
@@ -69,7 +55,7 @@ const callWith = (
   tools: ReadonlyArray<ToolDefinition>,
   grammar: ReplyGrammar | undefined
 ): Effect.Effect<ModelReply, ReplyError> => {
-  const call = modelCall(run, turn, served, tools, grammar)
+  const call = requestOf(run, turn, served, tools, grammar)
   const startedAt = now(run)
   emitSent(run, call.request, startedAt)
   const expected = forecastCache(run, served.model.id, tools, startedAt)
@@ -262,94 +248,6 @@ const read = (
 
 /** After so many parts of a reply, others get a moment. */
 const manyParts = 1_024
-
-const modelCall = (
-  run: Run,
-  turn: Turn,
-  { model, provider }: Served,
-  tools: ReadonlyArray<ToolDefinition>,
-  grammar: ReplyGrammar | undefined
-): ModelCall => {
-  const { agent, state } = run
-  const system = systemOf(run)
-  const generation = Generations.merge(agent.generation, turn.args?.generation ?? Generations.empty)
-  const log = promptLog(state)
-  const breakpoints = breakpointsOf(run, turn, system.length, log.length)
-  const rest = {
-    model,
-    tools,
-    generation,
-    media: run.media,
-    ...(grammar && { grammar }),
-    ...(breakpoints && { cacheBreakpoints: breakpoints })
-  }
-  let messages: ReadonlyArray<Message> | undefined
-  const request = withMessages(rest, log.length, () => (messages ??= clean(run, log.after(system))))
-  return { runId: state.runId, rootRunId: state.rootRunId, step: stepOf(state), provider, request }
-}
-
-/** The system text as a message: the same one while the text is the same, so adapters encode it once. */
-const systemOf = ({ agent, state: { system } }: Run): ReadonlyArray<Message> => {
-  if (system === null) return none
-  let known = systems.get(agent)
-  if (known === undefined || known.text !== system) {
-    systems.set(agent, (known = { text: system, messages: [Messages.system(system)] }))
-  }
-  return known.messages
-}
-
-const systems = new WeakMap<Run["agent"], { readonly text: string; readonly messages: ReadonlyArray<Message> }>()
-
-/** Where the prefix may be cached: as the pipeline says. The default one marks the system text and the last message. */
-const breakpointsOf = (run: Run, turn: Turn, before: number, length: number): ReadonlyArray<number> | undefined => {
-  const given = turn.args?.cacheBreakpoints
-  if (given !== undefined) return given.map((index) => index + before)
-  if (run.pipeline !== simple || length === 0) return undefined
-  const last = before + length - 1
-  return before > 0 ? [before - 1, last] : [last]
-}
-
-/** Adds the conversation to a value: a long one is copied only when it is read, a short one at once. */
-const withMessages = <A extends object>(
-  value: A,
-  count: number,
-  messages: () => ReadonlyArray<Message>
-): A & { readonly messages: ReadonlyArray<Message> } =>
-  count < 512
-    ? { ...value, messages: messages() }
-    : {
-        ...value,
-        get messages() {
-          return messages()
-        }
-      }
-
-/** Emits the request. Everything before it is stored. */
-const emitSent = (run: Run, request: Request, at: number): void => {
-  if (run.live.publish === undefined) return
-  const { depth, rootRunId, runId, taskId } = run.state
-  const event = { type: "messages_sent" as const, runId, rootRunId, step: stepOf(run.state), depth, taskId, at }
-  run.live.publish(
-    withMessages(event, promptLog(run.state).length, () => request.messages),
-    run.agent.name
-  )
-}
-
-const clean = (run: Run, messages: ReadonlyArray<Message>): ReadonlyArray<Message> => {
-  const { redactor } = run
-  if (redactor === undefined) return messages
-  let known = cleaned.get(redactor)
-  if (known === undefined) cleaned.set(redactor, (known = new WeakMap()))
-  const kept = known
-  return messages.map((message) => {
-    let clean = kept.get(message)
-    if (clean === undefined) kept.set(message, (clean = deep(message, redactor.text)))
-    return clean
-  })
-}
-
-// Each message is cleaned once, so it stays the same object and adapters encode it once.
-const cleaned = new WeakMap<Redactor, WeakMap<Message, Message>>()
 
 /** The first middleware is outermost. */
 const throughMiddleware = (run: Run, reading: Reading): ModelStream => {

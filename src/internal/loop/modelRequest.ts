@@ -1,0 +1,116 @@
+/**
+ * The request of a turn: the prompt as messages, the tools offered, and where its prefix may be cached.
+ */
+
+import * as Effect from "effect/Effect"
+import * as Generations from "../../Generation.ts"
+import type { Message } from "../../Message.ts"
+import * as Messages from "../../Message.ts"
+import type { ModelCall } from "../../Middleware.ts"
+import { simple } from "../../PromptPipeline.ts"
+import type { ReplyGrammar, Request, ToolDefinition } from "../../Provider.ts"
+import type { Redactor } from "../../Redaction.ts"
+import type { Turn } from "../../RunState.ts"
+import { deep } from "../base/redact.ts"
+import { definitions } from "../reply/permissions.ts"
+import type { Run, Served } from "../run/run.ts"
+import { promptLog, stepOf } from "../state/state.ts"
+
+/** The definitions of the tools that a turn offers its model. */
+export const toolsOf = (run: Run, turn: Turn): Effect.Effect<ReadonlyArray<ToolDefinition>> => {
+  const names = new Set(turn.tools)
+  return names.size === 0
+    ? Effect.succeed(none)
+    : Effect.map(definitions(run), (tools) => tools.filter(({ name }) => names.has(name)))
+}
+
+const none: ReadonlyArray<never> = []
+
+/** Builds the call of a turn: where it is sent and its request, before any middleware has changed it. */
+export const requestOf = (
+  run: Run,
+  turn: Turn,
+  { model, provider }: Served,
+  tools: ReadonlyArray<ToolDefinition>,
+  grammar: ReplyGrammar | undefined
+): ModelCall => {
+  const { agent, state } = run
+  const system = systemOf(run)
+  const generation = Generations.merge(agent.generation, turn.args?.generation ?? Generations.empty)
+  const log = promptLog(state)
+  const breakpoints = breakpointsOf(run, turn, system.length, log.length)
+  const rest = {
+    model,
+    tools,
+    generation,
+    media: run.media,
+    ...(grammar && { grammar }),
+    ...(breakpoints && { cacheBreakpoints: breakpoints })
+  }
+  let messages: ReadonlyArray<Message> | undefined
+  const request = withMessages(rest, log.length, () => (messages ??= clean(run, log.after(system))))
+  return { runId: state.runId, rootRunId: state.rootRunId, step: stepOf(state), provider, request }
+}
+
+/** Emits the request. Everything before it is stored. */
+export const emitSent = (run: Run, request: Request, at: number): void => {
+  if (run.live.publish === undefined) return
+  const { depth, rootRunId, runId, taskId } = run.state
+  const event = { type: "messages_sent" as const, runId, rootRunId, step: stepOf(run.state), depth, taskId, at }
+  run.live.publish(
+    withMessages(event, promptLog(run.state).length, () => request.messages),
+    run.agent.name
+  )
+}
+
+/** The system text as a message: the same one while the text is the same, so adapters encode it once. */
+const systemOf = ({ agent, state: { system } }: Run): ReadonlyArray<Message> => {
+  if (system === null) return none
+  let known = systems.get(agent)
+  if (known === undefined || known.text !== system) {
+    systems.set(agent, (known = { text: system, messages: [Messages.system(system)] }))
+  }
+  return known.messages
+}
+
+const systems = new WeakMap<Run["agent"], { readonly text: string; readonly messages: ReadonlyArray<Message> }>()
+
+/** Where the prefix may be cached: as the pipeline says. The default one marks the system text and the last message. */
+const breakpointsOf = (run: Run, turn: Turn, before: number, length: number): ReadonlyArray<number> | undefined => {
+  const given = turn.args?.cacheBreakpoints
+  if (given !== undefined) return given.map((index) => index + before)
+  if (run.pipeline !== simple || length === 0) return undefined
+  const last = before + length - 1
+  return before > 0 ? [before - 1, last] : [last]
+}
+
+/** Adds the conversation to a value: a long one is copied only when it is read, a short one at once. */
+const withMessages = <A extends object>(
+  value: A,
+  count: number,
+  messages: () => ReadonlyArray<Message>
+): A & { readonly messages: ReadonlyArray<Message> } =>
+  count < 512
+    ? { ...value, messages: messages() }
+    : {
+        ...value,
+        get messages() {
+          return messages()
+        }
+      }
+
+/** Redacts messages. Each is cleaned once, so it stays the same object and adapters encode it once. */
+const clean = (run: Run, messages: ReadonlyArray<Message>): ReadonlyArray<Message> => {
+  const { redactor } = run
+  if (redactor === undefined) return messages
+  let known = cleaned.get(redactor)
+  if (known === undefined) cleaned.set(redactor, (known = new WeakMap()))
+  const kept = known
+  return messages.map((message) => {
+    let clean = kept.get(message)
+    if (clean === undefined) kept.set(message, (clean = deep(message, redactor.text)))
+    return clean
+  })
+}
+
+const cleaned = new WeakMap<Redactor, WeakMap<Message, Message>>()
