@@ -60,7 +60,7 @@ export class AgentId extends Schema.Class<AgentId>("kernai/AgentId")({
 }
 
 /**
- * The address of a topic that is published and subscribed to; `source` says what it is about.
+ * The address of a topic that is published and subscribed to. `source` is its subject.
  *
  * @category models
  * @since 0.1.0

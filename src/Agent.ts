@@ -144,10 +144,11 @@ export interface Agent<
    */
   readonly grammar: boolean
   /**
-   * How many calls of one reply, agents included, may run at once. Results keep the order of the calls. Default: 1.
+   * Maximum number of calls of one reply, agents included, that run at once. Results keep the order of the calls.
+   * Default: 1.
    */
   readonly concurrency: number
-  /** How many tasks of a workflow may run at once. Default: 8. */
+  /** Maximum number of tasks of a workflow that run at once. Default: 8. */
   readonly taskConcurrency: number
   /**
    * Options for generating replies, such as the temperature. Default: the vendor's defaults (Anthropic: 4096 tokens).

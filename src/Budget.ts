@@ -1,5 +1,5 @@
 /**
- * How much a run may spend, and how many runs it may start.
+ * Limits on the spending of a run, and on the runs it may start.
  *
  * Pure rules over plain numbers; the run keeps the counters. A call may overshoot, so limits are checked twice:
  * `beforeCall` refuses when nothing is left, `afterCall` when more was used than allowed.
@@ -44,18 +44,18 @@ export interface ExecutionBudget {
  */
 export interface SpawnBudget {
   /**
-   * How many runs the tree may have over its life, including the root and runs that ended. A run that is continued is not
-   * counted again. Further runs are denied with `SpawnDenied`; with 1, no run can be started.
+   * Maximum number of runs of the tree over its life, including the root and ended runs. A continued run is not counted
+   * again. Further runs are denied with `SpawnDenied`; with 1, no run can be started.
    */
   readonly maxAgents: number
   /**
-   * How many runs may be active at once, including the root. Further runs wait; with 1, no run can be started. Default:
+   * Maximum number of active runs, including the root. Further runs wait; with 1, no run can be started. Default:
    * `maxAgents`.
    *
    * @since 0.2.0
    */
   readonly maxConcurrent?: number | undefined
-  /** How many levels of runs are allowed below the root. */
+  /** Maximum number of levels of runs below the root. */
   readonly maxDepth: number
 }
 

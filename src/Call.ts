@@ -58,12 +58,12 @@ export interface Call {
   readonly skill?: string
   /** The effect of repeating the call. Known once the call is in flight. */
   readonly effects?: Effects
-  /** Why the call cannot run. The model receives this error instead of a result. */
+  /** The reason why the call cannot run. The model receives this error instead of a result. */
   readonly fault?: CallError
 }
 
 /**
- * Why a call has no result. The text is for the model: a type and a sentence, never a stack trace.
+ * The reason why a call has no result. The text is for the model: a type and a sentence, never a stack trace.
  *
  * @category models
  * @since 0.1.0

@@ -1,8 +1,8 @@
 /**
  * The parts of messages, skill results and answers.
  *
- * A content is a plain frozen object, told apart by `type` and compared by value. Constructors freeze their input and
- * copy bytes; they are cheap enough to be called for every token. `decode` and `encode` are the wire form, and keep
+ * A content is a plain frozen object, distinguished by `type` and compared by value. Constructors freeze their input
+ * and copy bytes; they are cheap enough to be called for every token. `decode` and `encode` are the wire form, and keep
  * everything a newer or foreign peer wrote.
  *
  * @since 0.1.0

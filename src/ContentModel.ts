@@ -1,5 +1,5 @@
 /**
- * The types of contents, told apart by `type`.
+ * The types of contents, a union by `type`.
  *
  * `Content.ts` creates, decodes and encodes them. Fields added by a newer peer are kept on the object and written back,
  * but do not appear in the types, so a `switch` on `type` stays complete. `Content.extras` returns them.

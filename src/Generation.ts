@@ -27,9 +27,9 @@ export interface Generation {
   /** A whole number. */
   readonly seed?: number
   /**
-   * How much the model may think: `budget` in tokens for vendors that count them (Anthropic, and Gemini, where -1
-   * leaves it to the model), `effort` as the vendor words it (`low`, `medium`, `high`). Ollama receives neither; it
-   * thinks with `extra: { ollama: { think: true } }`.
+   * The amount of thinking: `budget` in tokens for vendors that count them (Anthropic, and Gemini, where -1 leaves it
+   * to the model), `effort` by the vendor's names (`low`, `medium`, `high`). Ollama receives neither; it thinks with
+   * `extra: { ollama: { think: true } }`.
    */
   readonly thinking?: { readonly budget?: number; readonly effort?: string }
   /**

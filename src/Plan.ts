@@ -39,7 +39,7 @@ export const Reason = Schema.Literals([
 ])
 
 /**
- * Why a plan was rejected.
+ * The reason for rejecting a plan.
  *
  * @category errors
  * @since 0.1.0
@@ -47,7 +47,7 @@ export const Reason = Schema.Literals([
 export type Reason = typeof Reason.Type
 
 /**
- * A plan that cannot run. The message tells the model what to change.
+ * Fails for a plan that cannot run. The message explains to the model what to change.
  *
  * The message may quote the plan, so escape it before putting it into a block.
  *

@@ -58,7 +58,7 @@ export interface ErrorInfo {
 }
 
 /**
- * A call that was in flight when its run was cancelled: whether it had an effect is unknown.
+ * A call that was in flight when its run was cancelled. It may have had an effect.
  *
  * @category models
  * @since 0.2.0
@@ -72,7 +72,7 @@ export interface CallLeft {
 
 /**
  * The status of a run by its journal: running or paused at a phase, cancelled, completed, or failed.
- * `RunStore.RunStatus` also tells whether a worker runs it.
+ * `RunStore.RunStatus` also shows whether a worker runs it.
  *
  * @category models
  * @since 0.1.0
@@ -169,13 +169,14 @@ export interface Question {
   readonly input: Json
   readonly reason: string
   /**
-   * What the call asked for while it ran. Absent if the question is whether the call may run.
+   * The question of the running call. Absent if the question is whether the call may run.
    *
    * @since 0.2.0
    */
   readonly asking?: Asking
   /**
-   * When the question is declined unless it was answered, in milliseconds since the epoch (see `Policy.confirm`).
+   * The time at which the question is declined unless it was answered, in milliseconds since the epoch (see
+   * `Policy.confirm`).
    *
    * @since 0.2.0
    */
@@ -216,7 +217,7 @@ export interface Answer {
    */
   readonly values?: JsonObject
   /**
-   * The person neither agreed nor refused what the call asks for; `approved` is false.
+   * True if the person dismissed the question without a decision; `approved` is then false.
    *
    * @since 0.2.0
    */
@@ -235,7 +236,7 @@ export interface Turn {
   readonly turn: number
   readonly attempt: number
   readonly startedAt: number
-  /** Messages that the host sent while the run was under way, before this turn. */
+  /** Messages that the host sent during the run, before this turn. */
   readonly steering?: ReadonlyArray<Message>
   readonly model?: string
   readonly args?: ModelArgs
@@ -293,7 +294,7 @@ export interface RunState {
   readonly taskId: string | undefined
   readonly forkedFrom: ForkedFrom | undefined
   readonly agent: string
-  /** The agent that the run was handed over to, and its first turn. Undefined: the agent it began with. */
+  /** The agent that the run was handed over to, and its first turn. Undefined: the agent it started with. */
   readonly handed: { readonly agent: string; readonly turn: number } | undefined
   readonly revision: number
   readonly status: Status
@@ -382,7 +383,7 @@ export interface RunResult<out Output = string> {
   readonly agent: string
   /** The answer, decoded by the agent's output schema. */
   readonly output: Output
-  /** The answer as the model wrote it. */
+  /** The answer as written by the model. */
   readonly text: string
   /** Usage of all turns, tasks, prompts and refused replies, as far as providers reported it. */
   readonly usage: Usage.Usage
@@ -396,7 +397,7 @@ export interface RunResult<out Output = string> {
   readonly finishReason: FinishReason
   /** The messages of this run, without the history before it: input, replies, results, steering. */
   readonly messages: ReadonlyArray<Message>
-  /** The last reply of the model, whole. */
+  /** The whole last reply of the model. */
   readonly finalMessage: Message | undefined
   readonly calls: ReadonlyArray<CallMade>
 }
@@ -416,6 +417,6 @@ export interface CallMade {
   readonly durationMs: number | undefined
   /** Counts from 1. */
   readonly turn: number
-  /** Was the call in flight when the run stopped, and retried or resolved by a resume? */
+  /** True if the call was in flight when the run stopped, and a resume retried or resolved it. */
   readonly recovered: boolean
 }

@@ -36,8 +36,8 @@ export interface CommonOptions {
   /** Provider of the model for this run. Default: by the agent's model string, else the provider in the layer. */
   readonly provider?: ProviderShape | undefined
   /**
-   * Names of the skills that may be used at all, by every agent of the run. It does not limit which agents may be called:
-   * a policy does. Not stored: give it again to `resume`. Default: all.
+   * Names of the skills that any agent of the run may use. It does not limit the agents that may be called: a policy
+   * does. Not stored: give it again to `resume`. Default: all.
    */
   readonly allowedSkills?: ReadonlyArray<string> | undefined
   /** Emit every part of a reply as `stream_part`, text included. Default: false. */
@@ -63,14 +63,15 @@ export interface CommonOptions {
   /**
    * Called with the stored head of the root run right before a `write` skill of the run or of its children is entered,
    * to prove that the host still holds the run. If it fails with `AgentCrashError`, the skill is not entered and the
-   * run stops there. The revision of the run has been compared by then.
+   * run stops there. The revision of the run has already been compared.
    */
   readonly prove?: ((root: RunHead) => Effect.Effect<void, AgentCrashError | StoreError>) | undefined
   /**
-   * Messages for the run while it is under way. Each one becomes a user message of the next turn and part of the journal,
-   * and leaves the queue once it is stored. A run whose answer is ready takes another turn when a message waits and
-   * `maxSteps` allows it. A message whose media cannot be stored stays in the queue and fails the run. Use one queue per
-   * run. When a store fails and cannot tell whether it kept a message, the message stays and may be delivered again.
+   * Messages for the run while it is in progress. Each one becomes a user message of the next turn and part of the
+   * journal, and leaves the queue once it is stored. A run whose answer is ready takes another turn when a message
+   * waits and `maxSteps` allows it. A message whose media cannot be stored stays in the queue and fails the run. Use
+   * one queue per run. If a store fails and it is unknown whether it kept a message, the message stays and may be
+   * delivered again.
    */
   readonly steering?: Queue.Dequeue<Input, unknown> | undefined
   /** Called once for every finished task of a plan. Its failures are logged and change nothing. */

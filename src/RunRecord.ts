@@ -62,13 +62,13 @@ export interface TurnStarted extends Phase<"turn_started"> {
 }
 
 /**
- * The conversation was handed over: the turns from here on belong to another agent. `prompt` is how the conversation
- * changes into the dialect of that agent.
+ * The conversation was handed over: later turns belong to another agent. `prompt` changes the conversation into the
+ * dialect of that agent.
  */
 export interface AgentChanged extends Phase<"agent_changed"> {
   readonly from: string
   readonly to: string
-  /** The call that handed it over. */
+  /** The call that handed the conversation over. */
   readonly callId: string
   readonly prompt: PromptDelta
 }
@@ -120,13 +120,16 @@ export interface ToolCallsStarted extends Phase<"tool_calls_started"> {
   readonly questions?: ReadonlyArray<Question>
 }
 
-/** A call was reviewed. It runs as requested, or as `change` says, or not at all. */
+/** A call was reviewed. It runs as requested, as changed by `change`, or not at all. */
 export interface ToolCallStarted extends Phase<"tool_call_started"> {
   readonly callId: string
   readonly change?: CallChange
 }
 
-/** A call that was in flight has its result. The call itself was recorded when the reply came, or when it was changed. */
+/**
+ * A call that was in flight has its result. The call itself was recorded when the reply arrived, or when it was
+ * changed.
+ */
 export interface ToolCallCompleted extends Phase<"tool_call_completed"> {
   readonly callId: string
   readonly result: CallOutcome
@@ -162,7 +165,7 @@ export interface RunFailed extends Phase<"run_failed"> {
   readonly error: ErrorInfo
 }
 
-/** The run was cancelled, by any process. It is at rest, and can be resumed on purpose. */
+/** The run was cancelled, by any process. It is at rest; only an explicit resume continues it. */
 export interface RunCancelled extends Phase<"run_cancelled"> {
   readonly reason?: string
   /** The person or program that cancelled it. */

@@ -189,8 +189,8 @@ export const makeMemory: Effect.Effect<RunStoreShape> = Clock.clockWith((clock) 
 )
 
 /**
- * How many ended runs a store in memory keeps. Beyond that, the runs that ended first are dropped, each with its tasks.
- * Runs that are in progress, paused or queued stay, with their tasks and the runs they were forked from.
+ * Limits on the ended runs that a store in memory keeps. Beyond them, the runs that ended first are dropped, each with
+ * its tasks. Runs that are in progress, paused or queued stay, with their tasks and the runs they were forked from.
  *
  * @category models
  * @since 0.1.0

@@ -40,7 +40,7 @@ export type { Asking, Effects, Reply, Sampled, Sampling }
 export { AnswerPending, CredentialMissing, InvalidArguments, SamplingRefused, SkillResultInvalid, SkillSettingInvalid }
 
 /**
- * Where a skill comes from.
+ * The origin of a skill.
  *
  * @category models
  * @since 0.1.0

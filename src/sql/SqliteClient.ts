@@ -129,7 +129,7 @@ const opened = (filename: string): DatabaseSync => {
   return new DatabaseSync(filename)
 }
 
-/** Creates the file of a database for its owner alone. SQLite gives the files beside it the same rights. */
+/** Creates the file of a database, readable by its owner only. SQLite gives its other files the same permissions. */
 const makePrivate = (filename: string): void => {
   if (filename === "" || filename === ":memory:" || filename.startsWith("file:")) return
   try {

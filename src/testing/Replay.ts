@@ -28,7 +28,7 @@ export type { Replayed } from "./internal/replay/replayRun.ts"
 /**
  * Fails when a recording cannot be replayed, or differs.
  *
- * - `ReplayDiverged`: the agent of today does something else than the recorded one.
+ * - `ReplayDiverged`: the current agent differs from the recorded one.
  * - `RunNotFound`: no run has this id, or the recording does not hold its first record.
  * - `AgentConfigInvalid`: the agent has an invalid value.
  * - `StoreError`: the store failed, or the records cannot be replayed.
@@ -39,7 +39,7 @@ export type { Replayed } from "./internal/replay/replayRun.ts"
 export type ReplayError = ReplayDiverged | RunNotFound | AgentConfigInvalid | StoreError
 
 /**
- * A recorded tree of runs: the id of its root, and its records when they are not in the store.
+ * A recorded tree of runs: the id of its root, and its records if they are not in the store.
  *
  * @category models
  * @since 0.1.0
@@ -90,7 +90,7 @@ const replayOn = <Output, S extends AnySkill<unknown>, R>(
         )
       )
     )
-    // The provider is given, so no model has to be resolved.
+    // The provider is given, so no model is resolved.
     return Effect.catchTag(
       replayed,
       ["InvalidModel", "UnsupportedProvider", "ProviderUnavailable", "ProviderError"],

@@ -174,7 +174,7 @@ export interface RunOptions {
   /** Receives every event as it happens. */
   readonly recorder?: Recorder.Sink | undefined
   /**
-   * Where the run and its media are stored. Default: in memory, until it ends.
+   * The stores of the run and its media. Default: in memory, until it ends.
    *
    * @since 0.2.0
    */

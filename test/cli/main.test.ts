@@ -87,7 +87,7 @@ describe("kernai", () => {
     })
   )
 
-  it.live("ends a run and its connection at Ctrl-C, and says so", () =>
+  it.live("ends a run and its connection at Ctrl-C, and reports it", () =>
     Effect.gen(function* () {
       const asked = Promise.withResolvers<void>()
       const closed = Promise.withResolvers<void>()

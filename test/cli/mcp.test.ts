@@ -130,7 +130,7 @@ describe("kernai run --mcp", () => {
     120_000
   )
 
-  it.live("says in one line what is wrong with a config or a server", () =>
+  it.live("reports the problem of a config or a server in one line", () =>
     Effect.gen(function* () {
       const { config, folder } = yield* place({ files: { command: "kernai-no-such-program" } })
       const missing = yield* kernaiIn(folder, "run", "--mcp", path.join(folder, "other.yml"))
@@ -281,7 +281,7 @@ describe("kernai mcp", () => {
     })
   )
 
-  it.live("reports what is wrong with a config, and ends with 1", () =>
+  it.live("reports the problems of a config, and ends with 1", () =>
     Effect.gen(function* () {
       const { config, folder } = yield* place({ a: { transport: "http" }, b: { command: "kernai-no-such-program" } })
       const server = yield* Hub.scripted({ tools: [Hub.tool("say")] })

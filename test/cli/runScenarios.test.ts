@@ -164,7 +164,7 @@ export default Scenario.make({ name, instructions: "You test.", input: ["Go.", l
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.live("says what is wrong with a path, a file or its code, and runs nothing", () =>
+  it.live("reports the problem of a path, a file or its code, and runs nothing", () =>
     Effect.gen(function* () {
       const directory = yield* folder({
         "empty.ts": "export {}",

@@ -261,7 +261,7 @@ describe("ClusterKernel", () => {
     }).pipe(onOneMachine)
   )
 
-  it.effect("declines a question that nobody answers in time, on whichever runner", () =>
+  it.effect("declines a question without an answer in time, on any runner", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       const asks = Policy.layer(() => Effect.succeed(Policy.confirm("it costs", { within: "5 minutes" })))

@@ -108,7 +108,7 @@ describe("a run with two owners", () => {
     Effect.map(aLateAppend(false), (found) => assert.deepStrictEqual(found, []))
   )
 
-  it.effect("stands still where a message is answered before the run is at rest", () =>
+  it.effect("stalls if a message is answered before the run is at rest", () =>
     Effect.map(aLateAppend(true), (found) => assert.include(found, "the run stands still: running"))
   )
 })

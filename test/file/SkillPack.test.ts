@@ -197,7 +197,7 @@ describe("SkillPack.load", () => {
     })
   )
 
-  it.effect("truncates a long body on a character boundary, and says so", () =>
+  it.effect("truncates a long body on a character boundary, and marks it", () =>
     Effect.gen(function* () {
       for (const character of ["x", "é", "€", "\u{1f600}"]) {
         const packs = yield* store({ "s/SKILL.md": manifest("s", "", `a${character.repeat(200_000)}`) })

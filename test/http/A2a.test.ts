@@ -175,7 +175,7 @@ describe("A2a", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("streams how a task stands and its answer as it grows", () =>
+  it.live("streams the status of a task and its growing answer", () =>
     Effect.gen(function* () {
       const { url } = yield* serve({
         replies: [{ text: "I pay Eva.", calls: [{ name: "pay", params: { to: "Eva" } }] }, { text: "Done." }]

@@ -175,7 +175,7 @@ describe("A2aClient", () => {
     })
   }
 
-  it.live("fails with the words of an agent that did not complete its task, and with what it refuses", () =>
+  it.live("fails with the message of an agent that did not complete its task, and with its refusal", () =>
     Effect.gen(function* () {
       const { url } = yield* Remote.run({
         turn: ({ status, text }) =>

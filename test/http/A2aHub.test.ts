@@ -198,7 +198,7 @@ describe("A2aHub", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("lets the model reply alone where the host says so", () =>
+  it.live("lets the model reply alone if the host allows it", () =>
     Effect.gen(function* () {
       const { url } = yield* Remote.run({ turn: teller })
       const mock = MockProvider.make().onCall(({ messages }) => {

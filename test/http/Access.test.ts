@@ -75,7 +75,7 @@ describe("Access", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("admits only those of this machine who know the token of this start", () =>
+  it.live("admits only requests from this machine with the token of this start", () =>
     Effect.gen(function* () {
       const [token, other] = [yield* Access.makeToken, yield* Access.makeToken]
       assert.notStrictEqual(Redacted.value(token), Redacted.value(other))

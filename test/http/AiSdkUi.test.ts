@@ -134,7 +134,7 @@ describe("AiSdkUi", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("leaves the run alone when a page leaves, unless the page says so", () =>
+  it.live("continues the run when a page leaves, unless the page asks to cancel it", () =>
     Effect.gen(function* () {
       const pieces = yield* Queue.unbounded<string>()
       const { url } = yield* serve({ agent: native, model: spoken(pieces) })

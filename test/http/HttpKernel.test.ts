@@ -158,7 +158,7 @@ describe("HttpKernel", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("answers with problem details for what is not there, not valid, or not possible now", () =>
+  it.live("responds with problem details for what is missing, invalid, or not possible now", () =>
     Effect.gen(function* () {
       const { url } = yield* serve({ replies: [final("Yes.")] })
       const client = yield* clientOf(url)

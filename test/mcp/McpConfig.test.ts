@@ -45,7 +45,7 @@ servers:
     })
   )
 
-  describe("names what is wrong (BP-171)", () => {
+  describe("names the problem (BP-171)", () => {
     const cases: ReadonlyArray<readonly [unknown, string]> = [
       [null, "MCP config must declare at least one server under 'servers:'"],
       [{}, "MCP config must declare at least one server under 'servers:'"],
@@ -206,7 +206,7 @@ servers:
     })
   )
 
-  it.effect("still refuses what it does not know in them", () =>
+  it.effect("still rejects unknown keys in them", () =>
     Effect.gen(function* () {
       for (const [value, message] of [
         [{ mcpServers: { it: { command: "x", arg: [] } } }, "did you mean 'args'?"],

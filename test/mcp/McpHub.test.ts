@@ -118,7 +118,7 @@ describe("McpHub", () => {
     })
   )
 
-  it.live("asks no person to allow reading a list, and does not wait for one who is asked for a call", () =>
+  it.live("asks no person before reading a list, and does not wait for a person who is asked about a call", () =>
     Effect.gen(function* () {
       const guard = new Authorization.Guard()
       const server = yield* Authorization.serve(guard)

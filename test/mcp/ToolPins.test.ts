@@ -45,7 +45,7 @@ describe("ToolPins.layerFile", () => {
     })
   )
 
-  it.effect("drops no pin that another process wrote meanwhile (S-8)", () =>
+  it.effect("drops no pin that another process wrote in the meantime (S-8)", () =>
     Effect.gen(function* () {
       const file = `${yield* folder}/pins.json`
       const [one, other] = [yield* open(file, () => false), yield* open(file, () => false)]

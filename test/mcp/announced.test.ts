@@ -31,7 +31,7 @@ const announced = Effect.fnUntraced(function* (settings: { readonly [key: string
 })
 
 layer(Support.platform, { excludeTestServices: true, timeout: "60 seconds" })("A server of skills", (it) => {
-  it.effect("announces only what it delivers, in every revision", () =>
+  it.effect("announces only capabilities that it has, in every revision", () =>
     Effect.gen(function* () {
       const { settings } = yield* served
       const tools = { tools: { listChanged: true } }

@@ -287,7 +287,7 @@ layer(Support.platform, { excludeTestServices: true, timeout: "60 seconds" })("W
       })
     )
 
-    it.effect("is refused by the policy: the server gets an error, and the call goes on", () =>
+    it.effect("is refused by the policy: the server gets an error, and the call continues", () =>
       Effect.gen(function* () {
         const events = yield* Stream.runCollect(Kernel.stream(agent, "go"))
         assert.match(JSON.stringify(of([...events], "skill_error").concat()), /no models/)

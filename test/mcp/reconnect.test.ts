@@ -22,7 +22,7 @@ const holding = Effect.fnUntraced(function* (method: string) {
 })
 
 layer(Support.platform, { excludeTestServices: true })("a connection shared by many", (it) => {
-  it.effect("connects once for all who ask meanwhile", () =>
+  it.effect("connects once for all concurrent requests", () =>
     Effect.gen(function* () {
       const { connection, held, release } = yield* holding("initialize")
       const asking = yield* Effect.replicateEffect(Effect.forkChild(connection.info), 1_000)
@@ -45,7 +45,7 @@ layer(Support.platform, { excludeTestServices: true })("a connection shared by m
     })
   )
 
-  it.effect("connects anew when all who asked gave up", () =>
+  it.effect("connects again when all requests were given up", () =>
     Effect.gen(function* () {
       const { connection, held, release } = yield* holding("initialize")
       const asking = yield* Effect.replicateEffect(Effect.forkChild(connection.info), 3)
@@ -57,7 +57,7 @@ layer(Support.platform, { excludeTestServices: true })("a connection shared by m
     })
   )
 
-  it.effect("reads a list once for all who ask meanwhile, and keeps it", () =>
+  it.effect("reads a list once for all concurrent requests, and caches it", () =>
     Effect.gen(function* () {
       const { connection, held, release } = yield* holding("tools/list")
       const asking = yield* Effect.replicateEffect(Effect.forkChild(connection.tools), 1_000)
@@ -80,7 +80,7 @@ layer(Support.platform, { excludeTestServices: true })("a connection shared by m
     })
   )
 
-  it.effect("reads a list again for who asks after it changed, and keeps only the later one", () =>
+  it.effect("reads a list again for a request after it changed, and caches only the later one", () =>
     Effect.gen(function* () {
       const { connection, held, notebook, release } = yield* holding("tools/list")
       yield* connection.info

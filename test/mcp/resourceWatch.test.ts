@@ -10,7 +10,7 @@ import * as Hub from "../support/mcp/hub.ts"
 const everything = Support.node(Support.everythingScript, "stdio")
 
 layer(Support.platform, { excludeTestServices: true, timeout: "60 seconds" })("A server", (it) => {
-  it.effect("completes the argument of a prompt, with what is known of the others", () =>
+  it.effect("completes the argument of a prompt, given the other arguments", () =>
     Effect.gen(function* () {
       const connection = yield* Support.connect(everything)
       const department = { name: "department", value: "S" }
@@ -27,7 +27,7 @@ layer(Support.platform, { excludeTestServices: true, timeout: "60 seconds" })("A
     })
   )
 
-  it.effect("of the hub completes, and one without completions says so", () =>
+  it.effect("of the hub completes, and fails for a server without completions", () =>
     Effect.gen(function* () {
       const hub = yield* McpHub.McpHub
       const of = { prompt: "completable-prompt" }

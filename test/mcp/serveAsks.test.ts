@@ -114,7 +114,7 @@ describe("A server of skills", () => {
     }).pipe(Effect.provide(skills))
   )
 
-  it.live("tells skills that nobody can be asked where the client cannot", () =>
+  it.live("fails the questions of skills if the client cannot ask a person", () =>
     Effect.gen(function* () {
       const { call } = yield* client(yield* McpServe.http(), undefined)
       assert.strictEqual(yield* call("book"), "nobody to ask")
@@ -151,7 +151,7 @@ describe("A server of skills", () => {
       )
     )
 
-    it.live("and fails it when it is refused, or nobody is there", () =>
+    it.live("and fails it when it is refused, or if there is no person", () =>
       Effect.gen(function* () {
         yield* served(
           () => ({ action: "decline" }),
@@ -194,7 +194,7 @@ describe("A server of skills", () => {
     })
     const accepts = (): Effect.Effect<Skill.Reply> => Effect.succeed({ _tag: "Accepted", values: { seat: "3C" } })
 
-    it.live("answers the call with the question, and goes on when it is sent again", () =>
+    it.live("responds to the call with the question, and continues when it is sent again", () =>
       Effect.gen(function* () {
         const connection = yield* connect({ elicit: accepts })
         assert.strictEqual(Support.textOf(yield* connection.callTool("book", {})), "booked 3C")

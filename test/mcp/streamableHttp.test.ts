@@ -69,7 +69,7 @@ const end = ({ streams }: Http.Notebook, last = "") => {
 const all = "prompts,resources,tools"
 
 layer(Support.platform, { excludeTestServices: true })("the stream of a server", (it) => {
-  it.effect("is reopened after a restart, and reports what may have changed meanwhile", () =>
+  it.effect("is reopened after a restart, and reports what may have changed in between", () =>
     Effect.gen(function* () {
       const { changed, connection, handle, isOpen, notebook, pause, server } = yield* connect(() => true)
       yield* isOpen

@@ -119,7 +119,7 @@ describe("AnthropicProvider, asking", () => {
     })
   )
 
-  it.effect("looks media up by id, and says what is missing", () =>
+  it.effect("looks media up by id, and names missing ones", () =>
     Effect.gen(function* () {
       const stored = new Map([["media_1", new Uint8Array([1, 2, 3])]])
       const media: MediaLookup = {
@@ -179,7 +179,7 @@ describe("AnthropicProvider, asking", () => {
     })
   )
 
-  it.effect("asks nobody when the store of its media cannot be read, rather than send less than was said", () =>
+  it.effect("fails if the store of its media cannot be read, rather than sending less", () =>
     Effect.gen(function* () {
       const down = new StoreError({ operation: "read media", reason: "unavailable", detail: "the database is gone" })
       const picture = Content.image({ fileId: "media_1", mediaType: "image/png" })
@@ -425,7 +425,7 @@ describe("AnthropicProvider, reading", () => {
     )
   }
 
-  it.effect("hears what a message holds when it begins, which may be all of it (BP-108, R-24)", () =>
+  it.effect("reads the content with which a message begins, which may be the whole reply (BP-108, R-24)", () =>
     Effect.gen(function* () {
       const call = { type: "tool_use", id: "toolu_1", name: "add", input: { x: 1 } }
       const begun = (stop_reason: string | null) => ({
@@ -442,7 +442,7 @@ describe("AnthropicProvider, reading", () => {
     })
   )
 
-  it.effect("keeps a call in whose place another one begins, though nobody said that it ended (R-24)", () =>
+  it.effect("keeps a call that another one replaces without an end (R-24)", () =>
     Effect.gen(function* () {
       const call = (id: string, x: number) => [
         { type: "content_block_start", index: 0, content_block: { type: "tool_use", id, name: "add", input: {} } },
@@ -459,7 +459,7 @@ describe("AnthropicProvider, reading", () => {
     })
   )
 
-  it.effect("hears blocks whose place a gateway left out, one after the other", () =>
+  it.effect("reads blocks without an index one after the other", () =>
     Effect.gen(function* () {
       const blocks = [
         { type: "content_block_start", content_block: { type: "thinking", thinking: "Hm." } },
@@ -562,7 +562,7 @@ describe("AnthropicProvider, reading", () => {
     }).pipe(Effect.provideService(Limits.Limits, { ...Limits.defaults, modelAttempts: 1 }))
   )
 
-  it.effect("keeps parameters that are no JSON as text (R-11)", () =>
+  it.effect("keeps parameters that are not JSON as text (R-11)", () =>
     Effect.gen(function* () {
       const { parts } = yield* reading(
         { type: "content_block_start", index: 0, content_block: { type: "tool_use", name: "add" } },

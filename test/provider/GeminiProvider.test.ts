@@ -299,7 +299,7 @@ describe("GeminiProvider", () => {
       })
   )
 
-  it.effect("a line that is no event and no error ends nothing", () =>
+  it.effect("ignores a line that is neither an event nor an error", () =>
     Effect.gen(function* () {
       const said = JSON.stringify({ candidates: [{ content: { parts: [{ text: "x" }] }, finishReason: "STOP" }] })
       const http = stub(() => Effect.succeed(new Response(`: hi\n\n{"queued":1}\n\ndata: ${said}\n\n{"took":1}`)))
@@ -308,7 +308,7 @@ describe("GeminiProvider", () => {
     })
   )
 
-  it.effect("keeps what it thought apart from what it said", () =>
+  it.effect("separates thinking from text", () =>
     Effect.gen(function* () {
       const content = { parts: [{ text: "Hm.", thought: true }, { text: "So." }] }
       const { parts, text } = yield* reading({ candidates: [{ content, finishReason: "STOP" }] })

@@ -45,7 +45,7 @@ describe("HttpModelRegistry", () => {
     )
   }
 
-  it.effect("names what is missing of every vendor with an adapter of its own (DR-25)", () =>
+  it.effect("names the missing setting of every vendor with an adapter of its own (DR-25)", () =>
     Effect.gen(function* () {
       for (const [name, variable] of [
         ["anthropic", "ANTHROPIC_API_KEY"],

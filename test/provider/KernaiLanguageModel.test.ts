@@ -43,7 +43,7 @@ describe("KernaiLanguageModel", () => {
     }).pipe(Effect.provide(over(mock)))
   })
 
-  it.effect("gives each thought in its place, whether its start and its end were told or not", () => {
+  it.effect("emits each thought in its place, with or without its start and end", () => {
     const mock = MockProvider.make([
       { type: "reasoning-start", id: "a" },
       { type: "reasoning-delta", id: "a", delta: "one" },
@@ -142,7 +142,7 @@ describe("KernaiLanguageModel", () => {
     )
   })
 
-  it.effect("decodes an object, told its schema and freed of a fence", () => {
+  it.effect("decodes an object by its schema, without its code fence", () => {
     const mock = MockProvider.make('```json\n{"city":"Rome","degrees":21}\n```')
     return Effect.gen(function* () {
       const response = yield* LanguageModel.generateObject({
@@ -197,7 +197,7 @@ describe("KernaiLanguageModel", () => {
     }).pipe(Effect.provide(over(mock, { id: "m", capabilities: ["text", "vision", "audio_in", "video_in"] })))
   })
 
-  it.effect("says of a file whose text is no base64 that it is unavailable, instead of sending an empty one", () => {
+  it.effect("marks a file whose text is not base64 as unavailable, instead of sending an empty one", () => {
     const mock = MockProvider.make("seen")
     const content = ["iVBORw0K", "no base64!"].map((data) => Prompt.filePart({ mediaType: "image/png", data }))
     return Effect.gen(function* () {

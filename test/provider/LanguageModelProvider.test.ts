@@ -66,7 +66,7 @@ describe("LanguageModelProvider", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("says what stands for a medium whose address is none, instead of dying of it", () =>
+  it.effect("replaces a medium without a valid address by a text, instead of dying", () =>
     Effect.gen(function* () {
       const { asked, model } = yield* scripted([say("ok"), finish])
       const agent = Agent.make({ instructions: "", model: Model.make("m", { capabilities: ["text", "vision"] }) })
@@ -124,37 +124,42 @@ describe("LanguageModelProvider", () => {
     }).pipe(Effect.provide(kernel(add)))
   )
 
-  it.effect("gives a model its own thinking and what it wants back with its calls, and no other model's (CP-9)", () =>
-    Effect.gen(function* () {
-      const { asked, model } = yield* scripted(
-        [
-          { type: "reasoning-start", id: "r", metadata: { vendor: { begun: true } } },
-          { type: "reasoning-delta", id: "r", delta: "hm" },
-          { type: "reasoning-end", id: "r", metadata: { vendor: { signature: "s" } } },
-          { type: "tool-call", id: "x", name: "add", params: { a: 1, b: 1 }, metadata: { vendor: { signed: "c" } } },
-          { ...finish, reason: "tool-calls" }
-        ],
-        [say("2"), finish],
-        [say("2"), finish]
-      )
-      const agent = Agent.make({ instructions: "Add.", model: Model.make("m"), skills: "all", dialect: "tools" })
-      const provider = LanguageModelProvider.fromModel(model, { name: "ai" })
-      const run = yield* told(agent, "add", { provider })
-      assert.strictEqual(run.text, "2")
-      const answer = asked[1]?.prompt.content[2]
-      assert.deepStrictEqual(answer?.role === "assistant" && answer.content.map((part) => [part.type, part.options]), [
-        ["reasoning", { vendor: { begun: true, signature: "s" } }],
-        ["tool-call", { vendor: { signed: "c" } }]
-      ])
-      const history = of(run.events, "messages_sent")[1]?.messages.slice(1) ?? []
-      const other = Agent.make({ instructions: "Add.", model: Model.make("other"), skills: "all", dialect: "tools" })
-      yield* told(other, "again", { provider, history })
-      const foreign = asked[2]?.prompt.content[2]
-      assert.deepStrictEqual(
-        foreign?.role === "assistant" && foreign.content.map((part) => [part.type, part.options]),
-        [["tool-call", {}]]
-      )
-    }).pipe(Effect.provide(kernel(add)))
+  it.effect(
+    "sends a model its own thinking and the data it expects back with its calls, and no other model's (CP-9)",
+    () =>
+      Effect.gen(function* () {
+        const { asked, model } = yield* scripted(
+          [
+            { type: "reasoning-start", id: "r", metadata: { vendor: { begun: true } } },
+            { type: "reasoning-delta", id: "r", delta: "hm" },
+            { type: "reasoning-end", id: "r", metadata: { vendor: { signature: "s" } } },
+            { type: "tool-call", id: "x", name: "add", params: { a: 1, b: 1 }, metadata: { vendor: { signed: "c" } } },
+            { ...finish, reason: "tool-calls" }
+          ],
+          [say("2"), finish],
+          [say("2"), finish]
+        )
+        const agent = Agent.make({ instructions: "Add.", model: Model.make("m"), skills: "all", dialect: "tools" })
+        const provider = LanguageModelProvider.fromModel(model, { name: "ai" })
+        const run = yield* told(agent, "add", { provider })
+        assert.strictEqual(run.text, "2")
+        const answer = asked[1]?.prompt.content[2]
+        assert.deepStrictEqual(
+          answer?.role === "assistant" && answer.content.map((part) => [part.type, part.options]),
+          [
+            ["reasoning", { vendor: { begun: true, signature: "s" } }],
+            ["tool-call", { vendor: { signed: "c" } }]
+          ]
+        )
+        const history = of(run.events, "messages_sent")[1]?.messages.slice(1) ?? []
+        const other = Agent.make({ instructions: "Add.", model: Model.make("other"), skills: "all", dialect: "tools" })
+        yield* told(other, "again", { provider, history })
+        const foreign = asked[2]?.prompt.content[2]
+        assert.deepStrictEqual(
+          foreign?.role === "assistant" && foreign.content.map((part) => [part.type, part.options]),
+          [["tool-call", {}]]
+        )
+      }).pipe(Effect.provide(kernel(add)))
   )
 
   it.effect("passes over what a vendor ran itself", () =>

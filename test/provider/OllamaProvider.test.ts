@@ -129,13 +129,15 @@ describe("OllamaProvider, reading", () => {
     })
   )
 
-  it.effect("never makes null of a number too large for a double: such arguments are text that is no JSON (R-22)", () =>
-    Effect.gen(function* () {
-      const big = '{"message":{"tool_calls":[{"function":{"name":"add","arguments":{"x":[1e400]}}}]}}'
-      const { parts } = yield* reading(big, say("", { done: true, done_reason: "stop" }))
-      const call = parts.find((part) => part.type === "tool-call")
-      assert.isString(call?.type === "tool-call" ? call.params : undefined)
-    })
+  it.effect(
+    "never turns a number too large for a double into null: such arguments are text that is not JSON (R-22)",
+    () =>
+      Effect.gen(function* () {
+        const big = '{"message":{"tool_calls":[{"function":{"name":"add","arguments":{"x":[1e400]}}}]}}'
+        const { parts } = yield* reading(big, say("", { done: true, done_reason: "stop" }))
+        const call = parts.find((part) => part.type === "tool-call")
+        assert.isString(call?.type === "tool-call" ? call.params : undefined)
+      })
   )
 
   it.effect("an error that is null is none", () =>
@@ -144,7 +146,7 @@ describe("OllamaProvider, reading", () => {
     )
   )
 
-  it.effect("length is length, and another reason is no success", () =>
+  it.effect("keeps the reason length, and treats no other reason as success", () =>
     Effect.gen(function* () {
       for (const [given, expected] of [
         ["length", "length"],
@@ -157,7 +159,7 @@ describe("OllamaProvider, reading", () => {
     })
   )
 
-  it.effect("hears that the model failed where the server could not read the call it wrote (R-10)", () =>
+  it.effect("reports a model failure if the server could not read the call it wrote (R-10)", () =>
     Effect.gen(function* () {
       const error = "error parsing tool call: raw='{\"a\":', err=unexpected end of JSON input"
       for (const before of [[], [say("", { message: { content: "", thinking: "Hm" } })]]) {

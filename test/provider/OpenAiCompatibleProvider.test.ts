@@ -23,7 +23,7 @@ import {
 const reading = (...list: ReadonlyArray<object | string>) => readingOf("compatible", list)
 
 describe("OpenAiCompatibleProvider", () => {
-  it.effect("hears that the model failed where a host could not read the call it wrote, as Groq tells it (R-10)", () =>
+  it.effect("reports a model failure if a host could not read the call it wrote, as Groq sends it (R-10)", () =>
     Effect.gen(function* () {
       const error = { type: "invalid_request_error", code: "tool_use_failed", failed_generation: "<function=x>" }
       for (const before of [[], [delta({ role: "assistant", content: "", reasoning: "Hm" })]]) {
@@ -114,32 +114,34 @@ describe("OpenAiCompatibleProvider", () => {
     })
   )
 
-  it.effect("sends a grammar to a server that takes one, a key in its own header, and no usage option if told so", () =>
-    Effect.gen(function* () {
-      const http = stub(() => Effect.succeed(serverSent([delta({ content: "x" }, "stop")])))
-      const provider = yield* Effect.provide(
-        OpenAiCompatibleProvider.make({
-          name: "local",
-          baseUrl: "http://localhost:8080/v1/",
-          apiKey: key,
-          keyHeader: "api-key",
-          grammar: "gbnf",
-          usageOption: false
-        }),
-        http.layer
-      )
-      yield* read(provider.stream(request({ grammar: { _tag: "Gbnf", text: 'root ::= "x"' } })))
-      const [asked] = http.asked
-      assert.strictEqual(asked?.url, "http://localhost:8080/v1/chat/completions")
-      assert.strictEqual(asked?.headers["api-key"], "sk-SECRET-0123456789abcdef")
-      assert.notProperty(asked?.headers, "authorization")
-      assert.deepStrictEqual(asked?.body, {
-        model: "m-text",
-        stream: true,
-        grammar: 'root ::= "x"',
-        messages: [{ role: "user", content: "hi" }]
+  it.effect(
+    "sends a grammar to a server that accepts one, a key in its own header, and no usage option if switched off",
+    () =>
+      Effect.gen(function* () {
+        const http = stub(() => Effect.succeed(serverSent([delta({ content: "x" }, "stop")])))
+        const provider = yield* Effect.provide(
+          OpenAiCompatibleProvider.make({
+            name: "local",
+            baseUrl: "http://localhost:8080/v1/",
+            apiKey: key,
+            keyHeader: "api-key",
+            grammar: "gbnf",
+            usageOption: false
+          }),
+          http.layer
+        )
+        yield* read(provider.stream(request({ grammar: { _tag: "Gbnf", text: 'root ::= "x"' } })))
+        const [asked] = http.asked
+        assert.strictEqual(asked?.url, "http://localhost:8080/v1/chat/completions")
+        assert.strictEqual(asked?.headers["api-key"], "sk-SECRET-0123456789abcdef")
+        assert.notProperty(asked?.headers, "authorization")
+        assert.deepStrictEqual(asked?.body, {
+          model: "m-text",
+          stream: true,
+          grammar: 'root ::= "x"',
+          messages: [{ role: "user", content: "hi" }]
+        })
       })
-    })
   )
 
   it.effect("sends a grammar in the form its server takes, and none where the form is missing", () =>
@@ -181,43 +183,55 @@ describe("OpenAiCompatibleProvider", () => {
     })
   )
 
-  it.effect("knows a prompt that is too long by its sentence where no code says so, and passes no word of it on", () =>
-    Effect.gen(function* () {
-      for (const [document, reason] of [
-        [
-          { object: "error", message: "This model's maximum context length is 4096 tokens.", type: "BadRequestError" },
-          "context_length"
-        ],
-        [
-          { error: { message: "The decoder prompt is longer than the maximum model length of 4096.", code: 400 } },
-          "context_length"
-        ],
-        [
-          { error: { message: "This model's maximum prompt length is 131072", type: "invalid_request_error" } },
-          "context_length"
-        ],
-        [{ error: { message: "The input is longer than the model's context length.", code: null } }, "context_length"],
-        [{ error: "The model is loaded with context length of only 4096 tokens" }, "context_length"],
-        [{ error: { message: "Your request exceeded model token limit: 4096 (requested: 4097)" } }, "context_length"],
-        [{ message: "Input validation error: `inputs` must have less than 4096 tokens" }, "context_length"],
-        ...[
-          "Input is too long for requested model.",
-          "prompt token count of 4097 exceeds the limit of 4096",
-          "Range of input length should be [1, 4096]",
-          "Context size has been exceeded.",
-          "Input length 4097 exceeds the maximum allowed input length of 4096 tokens",
-          "Please reduce the length of the messages or completion."
-        ].map((message) => [{ error: { message, code: 400 } }, "context_length"] as const),
-        [[{ error: { message: "The input exceeds the maximum number of tokens allowed (4096)." } }], "context_length"],
-        [{ error: { message: "'name' is too long", type: "invalid_request_error" } }, "invalid_request"]
-      ] as const) {
-        const http = stub(() => Effect.succeed(new Response(JSON.stringify(document), { status: 400 })))
-        const provider = yield* Effect.provide(vendor("compatible")({}), http.layer)
-        const error = yield* Effect.flip(read(provider.stream(request())))
-        assert.strictEqual(error.reason, reason)
-        assert.notMatch(error.message, /maximum|4096/)
-      }
-    })
+  it.effect(
+    "recognizes a prompt that is too long by the message if there is no code, and does not pass the message on",
+    () =>
+      Effect.gen(function* () {
+        for (const [document, reason] of [
+          [
+            {
+              object: "error",
+              message: "This model's maximum context length is 4096 tokens.",
+              type: "BadRequestError"
+            },
+            "context_length"
+          ],
+          [
+            { error: { message: "The decoder prompt is longer than the maximum model length of 4096.", code: 400 } },
+            "context_length"
+          ],
+          [
+            { error: { message: "This model's maximum prompt length is 131072", type: "invalid_request_error" } },
+            "context_length"
+          ],
+          [
+            { error: { message: "The input is longer than the model's context length.", code: null } },
+            "context_length"
+          ],
+          [{ error: "The model is loaded with context length of only 4096 tokens" }, "context_length"],
+          [{ error: { message: "Your request exceeded model token limit: 4096 (requested: 4097)" } }, "context_length"],
+          [{ message: "Input validation error: `inputs` must have less than 4096 tokens" }, "context_length"],
+          ...[
+            "Input is too long for requested model.",
+            "prompt token count of 4097 exceeds the limit of 4096",
+            "Range of input length should be [1, 4096]",
+            "Context size has been exceeded.",
+            "Input length 4097 exceeds the maximum allowed input length of 4096 tokens",
+            "Please reduce the length of the messages or completion."
+          ].map((message) => [{ error: { message, code: 400 } }, "context_length"] as const),
+          [
+            [{ error: { message: "The input exceeds the maximum number of tokens allowed (4096)." } }],
+            "context_length"
+          ],
+          [{ error: { message: "'name' is too long", type: "invalid_request_error" } }, "invalid_request"]
+        ] as const) {
+          const http = stub(() => Effect.succeed(new Response(JSON.stringify(document), { status: 400 })))
+          const provider = yield* Effect.provide(vendor("compatible")({}), http.layer)
+          const error = yield* Effect.flip(read(provider.stream(request())))
+          assert.strictEqual(error.reason, reason)
+          assert.notMatch(error.message, /maximum|4096/)
+        }
+      })
   )
 
   it.effect("takes a refusal for too many requests for one, though it speaks of lengths (R-13)", () =>
@@ -351,7 +365,7 @@ describe("OpenAiCompatibleProvider", () => {
     })
   )
 
-  it.effect("keeps no details of a thought nobody signed, and hears it where it is told in them alone", () =>
+  it.effect("drops the details of an unsigned thought, and reads a thought that is only in its details", () =>
     Effect.gen(function* () {
       const detail = { type: "reasoning.text", text: "Hm.", index: 0 }
       const message = { content: "So.", reasoning_details: [detail] }

@@ -295,7 +295,7 @@ describe("OpenAiProvider, reading", () => {
       [0, 1].map(() => delta({ tool_calls: [{ index: 0, id: "x", function: { name: "a", arguments: { p: 1 } } }] }))
     ]
   ] as const) {
-    it.effect(`hears a call once that is told again ${what} (R-24)`, () =>
+    it.effect(`reads a call once that is repeated ${what} (R-24)`, () =>
       Effect.gen(function* () {
         const { parts } = yield* reading(...chunks, delta({}, "tool_calls"))
         assert.deepStrictEqual(
@@ -573,7 +573,7 @@ describe("OpenAiProvider, reading", () => {
     })
   )
 
-  it.effect("says nothing of what it cannot tell: a cache larger than its prompt, or a prompt nobody counted", () =>
+  it.effect("reports no unknown counts: a cache larger than its prompt, or a prompt without a count", () =>
     Effect.gen(function* () {
       for (const usage of [
         { prompt_tokens: 3, prompt_tokens_details: { cached_tokens: 4 } },
@@ -586,7 +586,7 @@ describe("OpenAiProvider, reading", () => {
     })
   )
 
-  it.effect("counts reasoning as output also where it is told beside the completion, as xAI does", () =>
+  it.effect("counts reasoning as output even if it is reported in addition to the completion, as by xAI", () =>
     Effect.gen(function* () {
       const counted = (total_tokens: number) =>
         Effect.map(
@@ -606,7 +606,7 @@ describe("OpenAiProvider, reading", () => {
     })
   )
 
-  it.effect("hears the first of several answers only, however they are mixed (BP-109)", () =>
+  it.effect("reads only the first of several answers, however they are mixed (BP-109)", () =>
     Effect.gen(function* () {
       const other = (delta: object, finish_reason: string | null = null) => ({
         choices: [{ index: 1, delta, finish_reason }]
@@ -641,7 +641,7 @@ describe("OpenAiProvider, reading", () => {
       })
   )
 
-  it.effect("hears a message behind or beside a delta that says nothing", () =>
+  it.effect("reads a message after or beside an empty delta", () =>
     Effect.gen(function* () {
       const message = { role: "assistant", content: "Hello" }
       for (const nothing of [{}, { role: "assistant" }, { content: "" }, { content: null, tool_calls: [] }]) {
@@ -653,7 +653,7 @@ describe("OpenAiProvider, reading", () => {
     })
   )
 
-  it.effect("hears no message of all that was said behind deltas that said it, in words, thoughts or calls", () =>
+  it.effect("ignores a message that repeats the text, thinking or calls of earlier deltas", () =>
     Effect.gen(function* () {
       const call = { index: 0, id: "x", function: { name: "a", arguments: "{}" } }
       for (const said of [{ content: "Hello" }, { reasoning: "Hm" }, { refusal: "No" }, { tool_calls: [call] }]) {
@@ -693,7 +693,7 @@ describe("OpenAiProvider, reading", () => {
     })
   )
 
-  it.effect("ignores numbers that are no counts and fields of the wrong type", () =>
+  it.effect("ignores numbers that are not counts and fields of the wrong type", () =>
     Effect.gen(function* () {
       const { parts, text } = yield* reading(
         { choices: "none" },

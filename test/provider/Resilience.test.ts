@@ -69,7 +69,7 @@ describe("Resilience.retry", () => {
     )
   )
 
-  it.effect("asks three times unless told", () =>
+  it.effect("asks three times by default", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make().onCall(() => Effect.fail(error("overloaded")))
       const fiber = yield* Effect.forkChild(told(agent, "hi", { provider }))
@@ -136,7 +136,7 @@ describe("Resilience.fallback", () => {
       finish
     ])
 
-  it.effect("asks the next model, and the journal names who answered, at whose price (DR-23)", () =>
+  it.effect("asks the next model, and the journal names the model that answered, with its price (DR-23)", () =>
     Effect.gen(function* () {
       const first = MockProvider.named("first").onCall(() => Effect.fail(error("quota_exhausted")))
       const run = yield* told(agent, "hi", { provider: first, runId: "r" })
@@ -236,7 +236,7 @@ describe("Resilience.fallback", () => {
     )
   )
 
-  it.effect("does not go on when it is told not to", () =>
+  it.effect("stops retrying when its options say so", () =>
     Effect.gen(function* () {
       const failing = MockProvider.make().onCall(() => Effect.fail(error("content_filter")))
       const run = yield* told(agent, "hi", { provider: failing })
@@ -272,7 +272,7 @@ describe("Resilience.fallback", () => {
     )
   )
 
-  it.effect("refuses the name of a provider nobody knows when the layer is built", () =>
+  it.effect("rejects an unknown provider name when the layer is built", () =>
     Effect.gen(function* () {
       const failure = yield* Effect.flip(Resilience.fallback(["nobody/x"]))
       assert.strictEqual(failure._tag, "UnsupportedProvider")
@@ -463,7 +463,7 @@ describe("Resilience.circuitBreaker", () => {
     )
   )
 
-  it.effect("leaves a service alone after five failures in a row, for half a minute, unless told", () =>
+  it.effect("stops calling a service for half a minute after five failures in a row, by default", () =>
     Effect.gen(function* () {
       // An answer in between begins the row anew.
       const provider = MockProvider.make().onCall((_, call) => (call === 4 ? "ok" : Effect.fail(error("overloaded"))))
@@ -485,7 +485,7 @@ describe("Resilience.circuitBreaker", () => {
     )
   )
 
-  it.effect("counts the failures of all that share a key, inside of what stands around it", () =>
+  it.effect("counts the failures of all calls with the same key, inside the surrounding middleware", () =>
     Effect.gen(function* () {
       const failing = (name: string) => MockProvider.named(name).onCall(() => Effect.fail(error("overloaded")))
       const [one, two] = [failing("one"), failing("two")]
@@ -509,7 +509,7 @@ describe("Resilience.circuitBreaker", () => {
     )
   )
 
-  it.effect("leaves a service alone for good, when told so", () =>
+  it.effect("stops calling a service for good, if configured", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make().onCall(() => Effect.fail(error("overloaded")))
       yield* told(agent, "hi", { provider })

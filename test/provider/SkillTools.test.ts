@@ -109,7 +109,7 @@ describe("SkillTools.fromToolkit", () => {
     }).pipe(Effect.provide(kernel))
   )
 
-  it.effect("says of a file whose text is no base64 that it is unavailable, instead of showing an empty one", () => {
+  it.effect("marks a file whose text is not base64 as unavailable, instead of showing an empty one", () => {
     const blank = Tool.make("blank", {
       success: Schema.String,
       toModelOutput: () => [{ ...filePart(), data: "no base64!" }]
@@ -160,7 +160,7 @@ describe("SkillTools.approval", () => {
       (decision) => decision._tag
     ).pipe(Effect.provide(Policy.layer(SkillTools.approval(guarded))))
 
-  it.effect("asks a person where the tool wants it, and denies what it cannot judge", () =>
+  it.effect("asks a person if the tool needs approval, and denies calls it cannot check", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* ask("always", {}), "Confirm")
       assert.strictEqual(yield* ask("maybe", { amount: "5" }), "Allowed")

@@ -45,7 +45,7 @@ describe("the usual prompt", () => {
   )
 })
 
-describe("what was written to a cache", () => {
+describe("tokens written to a cache", () => {
   it.effect("is read of Anthropic, adds up, and has its own price", () =>
     Effect.gen(function* () {
       const counts = { input_tokens: 10, cache_read_input_tokens: 100, cache_creation_input_tokens: 1_000 }

@@ -119,7 +119,7 @@ describe("a reply that is cut", () => {
   )
 })
 
-describe("what is reported before the end", () => {
+describe("reports before the end", () => {
   it.effect("is read of Anthropic and Gemini", () =>
     Effect.gen(function* () {
       const { parts } = yield* readingOf("anthropic", [

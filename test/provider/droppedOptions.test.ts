@@ -50,7 +50,7 @@ describe("an option that a model does not take", () => {
     }).pipe(Effect.provide(kernel(step)))
   )
 
-  it.effect("is not missed where nobody gave it, or the model takes it", () =>
+  it.effect("is not reported if it is not set, or if the model accepts it", () =>
     Effect.gen(function* () {
       const agent = Agent.make({ instructions: "Answer.", model: Model.make("m"), generation: all })
       const { events } = yield* told(agent, "hi", { provider: MockProvider.make("done") })

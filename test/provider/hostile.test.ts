@@ -126,7 +126,7 @@ describe("calls that nest too deeply", () => {
     })
   )
 
-  it.effect("a cassette that does is no recording", () =>
+  it.effect("rejects a cassette that does", () =>
     Effect.map(Effect.flip(Cassette.parse(deep(100_000))), (error) => assert.strictEqual(error.reason, "corrupt"))
   )
 })

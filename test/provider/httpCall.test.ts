@@ -52,7 +52,7 @@ const outcome = (provider: ProviderShape) =>
 const failure = (provider: ProviderShape) =>
   Effect.flatMap(outcome(provider), (result) => Effect.flip(Effect.fromResult(result)))
 
-describe("what is tried again (R-13)", () => {
+describe("retried failures (R-13)", () => {
   for (const status of [408, 409, 429, 500, 502, 503, 529]) {
     it.effect(`asks again after status ${status}, up to three times`, () =>
       Effect.gen(function* () {
@@ -85,7 +85,7 @@ describe("what is tried again (R-13)", () => {
   }
 
   for (const name of quickly(["anthropic", "google"], (name) => name === "anthropic")) {
-    it.effect(`${name}: is told a message of more parts than a function takes arguments`, () =>
+    it.effect(`${name}: receives a message of more parts than a function takes arguments`, () =>
       Effect.gen(function* () {
         // More than 150,000 arguments overflow the stack.
         const length = times(600_000, 200_000)
@@ -151,7 +151,7 @@ describe("what is tried again (R-13)", () => {
     })
   )
 
-  it.effect("does not ask again when the quota is used up, though the status says so", () =>
+  it.effect("does not retry when the quota is used up, although the status allows it", () =>
     Effect.gen(function* () {
       const { asked, provider } = yield* answering(
         () => new Response(JSON.stringify({ error: { code: "insufficient_quota" } }), { status: 429 })
@@ -217,7 +217,7 @@ describe("how long it waits (R-13)", () => {
       }
     })
   )
-  it.effect("waits about half a second, then about a second, when nobody says how long", () =>
+  it.effect("waits about half a second, then about a second, if no wait is requested", () =>
     Effect.gen(function* () {
       // No body is read, which would take turns of the event loop.
       const { asked, provider } = yield* answering()
@@ -338,7 +338,7 @@ describe("how long it waits (R-13)", () => {
   )
 })
 
-describe("answers that are no replies", () => {
+describe("responses that are not replies", () => {
   const cases: ReadonlyArray<readonly [string, string, ProviderError["reason"]]> = [
     ["a web page", "<!doctype html><html>sign in</html>", "invalid_response"],
     ["an empty body", "", "incomplete"],
@@ -370,7 +370,7 @@ describe("answers that are no replies", () => {
     )
   }
 
-  it.effect("bytes that are no UTF-8: invalid_response", () =>
+  it.effect("bytes that are not UTF-8: invalid_response", () =>
     Effect.gen(function* () {
       const { provider } = yield* answering(() => new Response(new Uint8Array([0x64, 0x61, 0xff, 0xfe, 0x0a])))
       assert.strictEqual((yield* failure(provider)).reason, "invalid_response")
@@ -407,7 +407,7 @@ describe("answers that are no replies", () => {
     })
   )
 
-  it.effect("hears the last event without a line end behind it", () =>
+  it.effect("reads a last event without a line end", () =>
     Effect.gen(function* () {
       const { provider } = yield* answering(() => sse(whole("here").replace("data: [DONE]", "").trimEnd()))
       assert.strictEqual((yield* Effect.fromResult(yield* outcome(provider))).text, "here")
@@ -429,7 +429,7 @@ describe("answers that are no replies", () => {
     })
   )
 
-  it.effect("hears no error behind the end of a reply", () =>
+  it.effect("ignores an error after the end of a reply", () =>
     Effect.gen(function* () {
       const { provider } = yield* answering(() => sse(`${whole("here")}event: error\ndata: {}\n\n`))
       assert.strictEqual((yield* Effect.fromResult(yield* outcome(provider))).text, "here")
@@ -444,7 +444,7 @@ describe("answers that are no replies", () => {
     })
   )
 
-  it.effect("means by a status what it says, though the body breaks off", () =>
+  it.effect("keeps the meaning of a status although the body breaks off", () =>
     Effect.gen(function* () {
       const body = () => new ReadableStream({ pull: (controller) => controller.error(new Error("reset")) })
       const { provider } = yield* answering(() => new Response(body(), { status: 401 }))
@@ -474,7 +474,7 @@ describe("answers that are no replies", () => {
   }
 })
 
-describe("what is kept of a reply until its end is heard (R-20)", () => {
+describe("data kept until the end of a reply (R-20)", () => {
   const long = "x".repeat(5_000)
   const events = (...all: ReadonlyArray<object>) =>
     [...all, ...all].map((event) => `data: ${JSON.stringify(event)}\n\n`).join("")
@@ -505,7 +505,7 @@ describe("what is kept of a reply until its end is heard (R-20)", () => {
   }
 })
 
-describe("what a call costs", () => {
+describe("the cost of a call", () => {
   it.effect("delivers all parts of one network read as one array", () =>
     Effect.gen(function* () {
       const { provider } = yield* answering(() => sse(chunk({ content: "a" }) + chunk({ content: "b" }) + whole("c")))
@@ -555,7 +555,7 @@ describe("models on offer", () => {
       { models: [{ name: "models/gemini-2.5-pro" }] }
     ]
   ] as const) {
-    it.effect(`${name} lists them, with what is known of each`, () =>
+    it.effect(`${name} lists them, with the facts known about each`, () =>
       Effect.gen(function* () {
         const http = stub(() => Effect.succeed(new Response(JSON.stringify(document))))
         const provider = yield* Effect.provide(vendor(name)({}), http.layer)
@@ -586,7 +586,7 @@ describe("models on offer", () => {
     })
   )
 
-  it.effect("a list that is too long, or that stops coming, fails with the limit that says so", () =>
+  it.effect("fails for a list that is too long or stops arriving, and names the limit", () =>
     Effect.gen(function* () {
       const long = JSON.stringify({ data: [{ id: "m".repeat(200) }] })
       const silent = () =>
@@ -673,7 +673,7 @@ describe("secrets (S-7)", () => {
     )
   })
 
-  it("a key that looks like a code is told neither whole, nor in pieces, nor within another word", () => {
+  it("shows no key that looks like a code, neither whole, nor in pieces, nor within another word", () => {
     const detailOf = (code: string) => toError("mock", { reason: "unknown", code }, ["plain_key", ""], 1).detail
     for (const code of ["plain", "plain_key", "bad_plain_key_given"]) assert.notInclude(detailOf(code), code)
     assert.include(detailOf("bad_request"), "bad_request")
@@ -809,7 +809,7 @@ describe("over a socket", () => {
     )
   )
 
-  it.live("an address that is none is told as that, and not shown", () =>
+  it.live("reports an invalid address without showing it", () =>
     Effect.gen(function* () {
       const provider = yield* OpenAiProvider.make({ apiKey: key, baseUrl: "http://SECRET host/v1" })
       const error = yield* Effect.flip(read(provider.stream(request())))
@@ -818,7 +818,7 @@ describe("over a socket", () => {
     }).pipe(Effect.provide(FetchHttpClient.layer))
   )
 
-  it.live("why a server cannot be reached is told by the system's code, and by nothing else of its error", () =>
+  it.live("reports the system's reason if a server cannot be reached's code, and by nothing else of its error", () =>
     Effect.gen(function* () {
       const gone = yield* Loopback.gone
       const unreachable = yield* OpenAiProvider.make({ apiKey: key, baseUrl: gone.url("/private") })

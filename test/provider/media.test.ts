@@ -116,7 +116,7 @@ describe("a medium that a model makes", () => {
     })
   )
 
-  it.effect("is stored, told as an event, and named by its message; a reply of nothing else is an answer", () =>
+  it.effect("is stored, emitted as an event, and named by its message; a reply with nothing else is an answer", () =>
     Effect.gen(function* () {
       const run = yield* told(agent, "a dot", { provider: drawing(), runId: "run" })
       assert.strictEqual(run.text, "")
@@ -170,7 +170,7 @@ describe("a medium that a model makes", () => {
       })
     )
 
-  it.effect("stands in the model's own message where the format takes it there, else in one of the user", () =>
+  it.effect("is part of the model's own message where the format takes it there, else in one of the user", () =>
     Effect.gen(function* () {
       const roles = (body: unknown) => {
         const { contents, messages } = body as { readonly [key: string]: ReadonlyArray<{ readonly role: string }> }

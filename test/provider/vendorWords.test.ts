@@ -53,7 +53,7 @@ describe("a refused call", () => {
     })
   )
 
-  it.effect("cuts what is too long, and removes the key and every word with a piece of it", () =>
+  it.effect("cuts long text, and removes the key and every word with a piece of it", () =>
     Effect.gen(function* () {
       const long = yield* failureOf("openai", () => openAiRefusal("x".repeat(10_000)))
       assert.strictEqual(long.vendor?.message?.length, 2001)

@@ -91,7 +91,7 @@ const cell = {
 }
 
 describe("the reports of scenarios", () => {
-  it.effect("are read from a folder, the newest first, without files that are no reports", () =>
+  it.effect("are read from a folder, newest first, without files that are not reports", () =>
     Effect.gen(function* () {
       const folder = mkdtempSync(join(tmpdir(), "kernai-"))
       const write = (name: string, value: unknown) => writeFileSync(join(folder, name), JSON.stringify(value))

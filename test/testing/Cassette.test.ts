@@ -364,7 +364,7 @@ describe("Cassette", () => {
     )
   )
 
-  it.effect("records everything again when the file was changed or removed meanwhile", () =>
+  it.effect("records everything again when the file was changed or removed in the meantime", () =>
     inFile((file) =>
       Effect.gen(function* () {
         const files = yield* FileSystem.FileSystem

@@ -31,7 +31,7 @@ const tapeOf = (...records: ReadonlyArray<RunState.RunRecord>): Tape => {
 }
 
 describe("Tape", () => {
-  it("plays what differs by its time alone, and takes what is absent for what is undefined", () => {
+  it("plays records that differ only by their times, and treats absent fields as undefined", () => {
     // A journal that was written and read has no field without a value.
     const tape = tapeOf(JSON.parse(JSON.stringify(began({ n: 1, of: {} }))))
     assert.isTrue(tape.plays(began({ of: {}, n: 1 }, 5)))

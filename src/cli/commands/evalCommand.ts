@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import { help } from "../exit.ts"
 import * as Shared from "./flags.ts"
 
-// Nobody is there to ask.
+// There is no person to ask.
 const { yes: _, ...agent } = Shared.agent
 
 const flags = {

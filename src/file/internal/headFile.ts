@@ -67,7 +67,7 @@ export const write = (
 export interface Parts {
   readonly state: RunState
   readonly mark: RunCodec.Mark
-  /** Where the journal continues. */
+  /** The position at which the journal continues. */
   readonly place: Log.Place
 }
 

@@ -38,7 +38,7 @@ export interface LoadedPack extends SkillPack {
   }
 }
 
-/** Why a folder is not a valid skill pack. */
+/** The reason why a folder is not a valid skill pack. */
 export interface Problem {
   readonly dir: string
   readonly code:

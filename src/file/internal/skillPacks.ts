@@ -116,7 +116,7 @@ interface Inspected {
   readonly pack: SkillPack | undefined
   readonly problems: ReadonlyArray<Problem>
   readonly warnings: ReadonlyArray<Warning>
-  /** Why the folder must not be read. */
+  /** The reason why the folder must not be read. */
   readonly refused: InvalidSkillPath | undefined
 }
 

@@ -154,7 +154,7 @@ const wireIdShape = /^[A-Za-z0-9_-]{1,40}$/
 /** Returns an id of nine letters and digits, always the same for the same id. */
 export const shortId = (id: string): string => (/^[A-Za-z0-9]{9}$/.test(id) ? id : hash(id).slice(0, 9))
 
-// FNV-1a, twice with different seeds: enough to tell the calls of one conversation apart.
+// FNV-1a, twice with different seeds: enough to distinguish the calls of one conversation.
 const hash = (text: string): string => {
   let a = 0x811c9dc5
   let b = 0x01000193

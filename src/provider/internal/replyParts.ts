@@ -153,7 +153,7 @@ export class Reply {
 
   // -------------------------------------------------------------- native calls
 
-  /** Whether the model asked for anything. */
+  /** Returns true if the model made any call. */
   get hasCalls(): boolean {
     return this.#calls.size > 0
   }

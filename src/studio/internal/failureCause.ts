@@ -1,6 +1,6 @@
 /**
- * Explains why a run failed or stands still: the cause, the part of the run that has it, and what to do next. Pure, so that
- * a page and a command show the same words.
+ * Explains why a run failed or is waiting: the cause, the affected part of the run, and the next step. Pure, so that
+ * the page and the command show the same text.
  */
 
 import type { CallError } from "../../Call.ts"
@@ -23,14 +23,14 @@ export type FailureName =
   | "damaged journal"
   | "other failure"
 
-/** Why a run does not continue. */
+/** The reason why a run does not continue. */
 export interface FailureCause {
   readonly name: FailureName
-  /** The error in its own words. */
+  /** The message of the error. */
   readonly cause: string
-  /** The part of the request or of the run that has the cause. */
+  /** The affected part of the request or of the run. */
   readonly part: string
-  /** How often the model was called for the turn, if that is known. */
+  /** Number of model calls for the turn, if known. */
   readonly attempts?: number
   readonly fix: string
 }
@@ -85,7 +85,7 @@ const ofReply = ({ attempt, finishReason, outcome, turn }: Turn): FailureCause |
   }
 }
 
-/** Explains a journal that cannot be read from a place on. */
+/** Explains a journal that cannot be read beyond some record. */
 export const ofDamage = (message: string): FailureCause => ({
   name: "damaged journal",
   cause: message,

@@ -321,7 +321,7 @@ describe("kernai chat", () => {
     })
   )
 
-  it.live("makes a call again that was cut off if the person decides so, and waits if no one answers (DR-17)", () =>
+  it.live("repeats a call that was cut off if the person decides so, and waits without an answer (DR-17)", () =>
     Effect.gen(function* () {
       const folder = yield* place
       const script = [`<block type="command" name="deliver">{"to": "Oslo"}</block>`, final("Gone.")]

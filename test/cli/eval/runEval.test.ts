@@ -33,7 +33,7 @@ export default Scenario.make({
 `
 
 describe("kernai eval", () => {
-  it.live("plays the replies of a data set, and compares them with what is expected", () =>
+  it.live("plays the replies of a data set, and compares them with the expected answers", () =>
     Effect.gen(function* () {
       const { evaluate, path } = yield* place({ "capitals.jsonl": capitals })
       const strict = yield* evaluate(path("capitals.jsonl"))

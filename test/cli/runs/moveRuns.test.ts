@@ -36,7 +36,7 @@ describe("kernai runs import", () => {
     })
   )
 
-  it.live("refuses what is no export, and a run that is there with another journal", () =>
+  it.live("rejects a file that is not an export, and a run that exists with another journal", () =>
     Effect.gen(function* () {
       const place = yield* folder
       const store = ["--store", join(place, "runs.db")]

@@ -1,9 +1,9 @@
 /**
  * A recorded tree of runs that is replayed from the start: its next records, and the first difference.
  *
- * A recording is replayed life by life: one life is what one process did, from its first record to its last. Events of
- * a run follow the order of its journal. Only concurrent calls may end in another order; they are asked to end in the
- * recorded order, so that a hook that stops a run finds the other calls where it found them before.
+ * A recording is replayed life by life: one life holds the records of one process, from its first to its last. Events
+ * of a run follow the order of its journal. Only concurrent calls could end in another order; they are made to end in
+ * the recorded order, so that a hook that stops a run finds the other calls in the same state as before.
  */
 
 import { type Call, type CallResult, resultOf } from "../../../Call.ts"
@@ -22,7 +22,7 @@ interface Track {
   first: number
 }
 
-/** The records of a tree of runs, and how far each run has been replayed. */
+/** The records of a tree of runs, and the position of each run in the replay. */
 export class Tape {
   readonly root: string
   /** The records a fork copied from its origin. They are not replayed. */
@@ -81,8 +81,8 @@ export class Tape {
   }
 
   /**
-   * Answers that tasks got between two lives while their root got none, because it was running or had been cut off.
-   * From here on they are replayed.
+   * Returns answers that tasks received between two lives while their root received none, because it was running or had
+   * been cut off. From here on they are replayed.
    */
   asides(): ReadonlyArray<RunRecord> {
     const lives = new Set(this.lives)
@@ -97,18 +97,18 @@ export class Tape {
     return asides
   }
 
-  /** Whether all of the current life was replayed. */
+  /** Returns true if the whole current life was replayed. */
   isOver(): boolean {
     return (this.#left.get(this.life) ?? 0) === 0
   }
 
-  /** The next record of a run that is not a launch. Undefined if its life ended there. */
+  /** Returns the next record of a run that is not a launch, or undefined if its life ended there. */
   next(runId: string): RunRecord | undefined {
     const record = this.#find(runId, ({ op }) => op !== "launch")
     return record?.workerId === this.life ? record : undefined
   }
 
-  /** The start of the next turn of a run in this life. Earlier records may still wait to be stored. */
+  /** Returns the start of the next turn of a run in this life. Earlier records may still wait to be stored. */
   nextTurn(runId: string): Extract<PhaseEvent, { readonly type: "turn_started" }> | undefined {
     const [event] = this.#find(runId, (record) => record.workerId === this.life && isTurn(record))?.events ?? []
     return event?.type === "turn_started" ? event : undefined
@@ -128,7 +128,7 @@ export class Tape {
     return delta?.returned?.includes(callId) ? delta.asked?.find((question) => question.callId === callId) : undefined
   }
 
-  /** The position of a call's end in the order of time. Undefined if nothing before it is left. */
+  /** Returns the position of a call's end in the order of time, or undefined if nothing before it is left. */
   placeOfCall(runId: string, step: number, callId: string): number | undefined {
     return this.#placeOf(this.#ends.get(endOfCall(this.life, runId, step, callId)))
   }
@@ -147,12 +147,12 @@ export class Tape {
     return track?.records[track.first] === end ? undefined : this.#places.get(end)
   }
 
-  /** The time of a run's next record. */
+  /** Returns the time of a run's next record. */
   timeOf(runId: string): number | undefined {
     return this.next(runId)?.createdAt
   }
 
-  /** Marks a record as replayed that was recorded before any step of its life. */
+  /** Marks a record as replayed if it was recorded before any step of its life. */
   skip(record: RunRecord): void {
     this.#play(record.runId, (other) => other === record)
   }
@@ -261,7 +261,10 @@ const isLaunchOf = (recorded: RunRecord, record: RunRecord): boolean =>
 
 // ---------------------------------------------------------------- comparing
 
-/** The part of an event that must be equal: all but times, revisions, prices, and the cost of building a prompt. */
+/**
+ * Returns the part of an event that must be equal: all except times, revisions, prices, and the cost of building a
+ * prompt.
+ */
 const essence = (event: PhaseEvent): object => {
   const { at: _at, revision: _revision, ...rest } = event
   switch (rest.type) {
@@ -299,7 +302,7 @@ const compared = (was: PhaseEvent | undefined, now: PhaseEvent | string): readon
 
 const nameOf = (event: PhaseEvent): string => `${event.type} of step ${event.step}`
 
-/** The first difference between two values, as a JSON pointer. */
+/** Returns the first difference between two values, as a JSON pointer. */
 const difference = (a: unknown, b: unknown, path: string): readonly [string, unknown, unknown] | undefined => {
   if (same(a, b)) return undefined
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return [path, a, b]

@@ -1,9 +1,9 @@
 /**
  * Replays a recorded tree of runs, without asking a model and without running a skill.
  *
- * The kernel is the real one, on a store that compares every record with the recording; models and calls return what
- * was recorded. Every recorded process is a process again, cut off where it was. Time is that of the recording. A fork
- * is replayed from the revision at which it left its origin.
+ * The kernel is the real one, on a store that compares every record with the recording; models and calls return their
+ * recorded results. Every recorded process becomes a simulated process, cut off at the same place. Time is that of the
+ * recording. A fork is replayed from the revision at which it left its origin.
  */
 
 import * as Effect from "effect/Effect"
@@ -51,16 +51,16 @@ import * as Tree from "../../../internal/run/sharedBudget.ts"
  * @since 0.1.0
  */
 export interface Replayed {
-  /** For a fork, the events after what it copied. */
+  /** For a fork, the events after the copied ones. */
   readonly events: ReadonlyArray<RunEvent>
   readonly state: RunState
-  /** Runs in the tree. */
+  /** Number of runs in the tree. */
   readonly runs: number
-  /** Processes that ran the tree. */
+  /** Number of processes that ran the tree. */
   readonly lives: number
 }
 
-/** The name of the provider that replied first, for an agent whose model string names none. */
+/** Returns the name of the provider that replied first, for an agent whose model string names none. */
 export const providerOf = (records: ReadonlyArray<RunRecord>): string => {
   for (const { events } of records) {
     for (const event of events) if (event.type === "model_completed") return split(event.model)[0]
@@ -113,7 +113,7 @@ export const replay = Effect.fnUntraced(function* (
   return { events, state, runs, lives: tape.lives.length }
 })
 
-/** How a recorded process began. */
+/** Starts a recorded process in the way it started. */
 const begun = Effect.fnUntraced(function* (
   environment: Environment,
   tape: Tape,
@@ -155,7 +155,7 @@ const begun = Effect.fnUntraced(function* (
 const known = ({ error, output = [] }: CallResult): Exclude<Recovery, string>["resolve"] =>
   error === undefined ? { output } : { error }
 
-/** Stores a record after what is stored, whatever revision its run assumes. */
+/** Stores a record after the stored ones, whatever revision its run assumes. */
 const append = (store: RunStore.RunStoreShape, record: RunRecord): Effect.Effect<void, StoreError> => {
   const appended = Effect.flatMap(store.load(record.runId), (state) => {
     const before = Option.getOrUndefined(state)
@@ -178,7 +178,7 @@ const staged = (
   replies: Replies,
   spent: Spent
 ): Environment => {
-  // Runs that passed the end of their process: what they do there was never stored, and is not published.
+  // Runs that passed the end of their process. Their further records were never stored, and are not published.
   const beyond = new Set<string>()
   const held = (record: RunRecord) => {
     const play = Effect.suspend(() => {
@@ -208,7 +208,7 @@ const staged = (
   }
   return {
     ...environment,
-    // The recorded replies say which provider wrote them.
+    // The recorded replies name their provider.
     served: (model, { provider }) => Effect.succeed({ model, provider }),
     store: patient(watched, environment.limits),
     workerId: tape.life,
@@ -258,14 +258,14 @@ const recordedIn = (record: RunRecord | undefined): Recorded => {
   }
 }
 
-/** The messages that were sent to the run before its next turn. */
+/** Returns the messages that were sent to the run before its next turn. */
 const saidNext = (tape: Tape): ReadonlyArray<Message> => tape.nextTurn(tape.root)?.steering ?? []
 
 /** Runs an effect at its recorded position, once nothing else can continue: others may still be launched before it. */
 const inTurn = <A, E>(machine: Machine, place: number | undefined, happens: Effect.Effect<A, E>): Effect.Effect<A, E> =>
   place === undefined ? happens : Effect.andThen(machine.giveWay(place), happens)
 
-/** Models and calls return what was recorded. A call that never ended does not end now. */
+/** Returns recorded replies and results. A call that never ended does not end now. */
 const played = (tape: Tape, machine: Machine, replies: Replies): Middleware => ({
   callModel: (call, next) =>
     Stream.suspend(() => {
@@ -301,7 +301,7 @@ const texts = (fields: unknown): { readonly [key: string]: string } =>
     Object.entries(fields ?? {}).filter((entry): entry is [string, string] => typeof entry[1] === "string")
   )
 
-/** The errors with which a model call can have failed. */
+/** The errors of recorded model calls. */
 const ModelFailure = Schema.Union([ProviderError, ExtensionFailed, MiddlewareTermination])
 
 const decodeFailure = Schema.decodeUnknownOption(ModelFailure)
@@ -340,7 +340,7 @@ const split = (model: string): readonly [string, string] => {
   return [model.slice(0, at), model.slice(at + 1)]
 }
 
-/** A reply as the parts that a provider would send. */
+/** Returns a reply as the parts that a provider would send. */
 const partsOf = (event: Extract<PhaseEvent, { type: "model_completed" }>): ReadonlyArray<StreamPart> => {
   const faulty = new Set(event.calls.flatMap((call) => (call.fault === undefined ? [] : [call.callId])))
   const [provider] = split(event.model)

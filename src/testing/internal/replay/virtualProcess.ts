@@ -3,8 +3,8 @@
  *
  * A machine is the scheduler and the clock of its fibers. It can be suspended, woken and killed between any two of
  * their operations; a killed machine never runs again, not even its finalizers. A world runs its machines task by task,
- * and advances time only when none of them can continue. What a machine asks of the outside, such as a store, runs
- * outside, so that a kill never interrupts it halfway.
+ * and advances time only when none of them can continue. Outside requests of a machine, such as those to a store, run
+ * outside, so that a kill never interrupts them halfway.
  */
 
 import * as Clock from "effect/Clock"
@@ -31,7 +31,7 @@ interface Sleeper {
   readonly wake: () => void
 }
 
-/** How many operations a fiber may run before others get their turn, as with effect's own scheduler. */
+/** Number of operations that a fiber may run before others get their turn, as with effect's own scheduler. */
 const operations = 2048
 
 /** One process, whose fibers run only when its world lets them. */
@@ -43,7 +43,7 @@ export class Machine implements Scheduler.Scheduler {
   /** The offset of this machine's clock, in milliseconds. */
   skew = 0
   readonly tasks: Array<() => void> = []
-  /** Every fiber that ever ran here, if someone wants to know. */
+  /** Every fiber that ever ran here, if they are tracked. */
   fibers: Set<Fiber.Fiber<unknown, unknown>> | undefined = undefined
   readonly sleepers = new Set<Sleeper>()
   readonly world: World
@@ -86,8 +86,8 @@ export class Machine implements Scheduler.Scheduler {
   }
 
   /**
-   * Waits until nothing else can continue, without advancing time. Of several waiting, the one with the lowest place
-   * continues.
+   * Waits until nothing else can continue, without advancing time. Of several waiting fibers, the one with the lowest
+   * place continues.
    */
   giveWay(place: number): Effect.Effect<void> {
     return sleepUntil(this, Number.MIN_SAFE_INTEGER + place)
@@ -207,7 +207,7 @@ export class World {
   })
 }
 
-/** How driving a world ended: as wanted, with everything waiting, or after too many steps. */
+/** The end of driving a world: done, with everything waiting, or after too many steps. */
 export type Ending = "done" | "idle" | "endless"
 
 /** Runs a world until `done`, until nothing can continue, or for a number of steps. */
