@@ -19,10 +19,9 @@ import type { Generation } from "./Generation.ts"
 import * as Generations from "./Generation.ts"
 import * as Configs from "./internal/agent/agentConfig.ts"
 import { misshapen } from "./internal/agent/agentShape.ts"
-import * as Contexts from "./internal/agent/runContext.ts"
-import type { ContextSchema } from "./internal/agent/runContext.ts"
-import { attempt } from "./internal/base/foreignCode.ts"
 import * as Team from "./internal/agent/team.ts"
+import type { ContextSchema } from "./internal/agent/team.ts"
+import { attempt } from "./internal/base/foreignCode.ts"
 import { type Json, jsonObject, type JsonObject } from "./internal/base/json.ts"
 import { resolve, withDates, withDefinitions } from "./internal/base/jsonSchema.ts"
 import { timeSpan } from "./internal/base/time.ts"
@@ -402,7 +401,7 @@ export function make(options: AnyOptions): Agent<unknown, AnySkill<unknown>, unk
 /** Instructions that are a function of the run's context become an Effect that reads it. */
 const instructionsOf = ({ context: schema, instructions }: Pick<AnyOptions, "context" | "instructions">) =>
   isOfContext(instructions)
-    ? Effect.flatMap(Contexts.RunContext, (stored) =>
+    ? Effect.flatMap(Team.RunContext, (stored) =>
         Effect.flatMap(Effect.orDie(contextOf({ context: schema }, { context: stored })), (context) => {
           const text = instructions(context)
           return typeof text === "string" ? Effect.succeed(text) : text
@@ -518,7 +517,7 @@ export function contextOf(
 ): Effect.Effect<unknown, AgentConfigInvalid> {
   const context = jsonObject("context" in scope ? scope.context : scope.runContext)
   const schema = "context" in declared ? declared.context : declared
-  return schema === undefined ? Effect.succeed(context) : Contexts.decode(schema, context)
+  return schema === undefined ? Effect.succeed(context) : Team.decodeContext(schema, context)
 }
 
 /**

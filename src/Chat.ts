@@ -22,7 +22,7 @@ import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
 import type { Agent } from "./Agent.ts"
 import * as Histories from "./ChatHistory.ts"
-import * as Contexts from "./internal/agent/runContext.ts"
+import * as Team from "./internal/agent/team.ts"
 import { kept, lend, shelve, whole } from "./internal/chat/conversation.ts"
 import * as KeptSummary from "./internal/prompt/keptSummary.ts"
 import { limited, newRunId, partsOf } from "./internal/kernel/environment.ts"
@@ -269,7 +269,7 @@ const again = <Options extends { readonly context?: unknown }>(
     lent(talk),
     context === undefined
       ? Effect.succeed(options)
-      : Effect.map(Contexts.encode(agent, context), (context) => ({ ...options, context }))
+      : Effect.map(Team.encodeContext(agent, context), (context) => ({ ...options, context }))
   )
 
 /** The state of a run whose prompt may have been compacted. Unknown for a kernel of another copy of this package. */

@@ -15,7 +15,7 @@ import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
 import * as Stream from "effect/Stream"
 import type { Agent } from "./Agent.ts"
-import * as Contexts from "./internal/agent/runContext.ts"
+import * as Team from "./internal/agent/team.ts"
 import * as Cancels from "./internal/run/cancel.ts"
 import * as Follows from "./internal/live/follow.ts"
 import * as Forks from "./internal/kernel/fork.ts"
@@ -450,7 +450,7 @@ const make = (built: Built): KernelShape => {
         Effect.flatMap(environment.media.run(runId), (media) =>
           Effect.flatMap(media.admit(listOf(input)), (input) =>
             Effect.flatMap(shelved(before, media, roomBefore(environment.limits), inline), (history) =>
-              Effect.flatMap(Contexts.encode(agent, options.context), (context) =>
+              Effect.flatMap(Team.encodeContext(agent, options.context), (context) =>
                 withMedia(environment, media, options, (environment) =>
                   from(environment, { ...root, history, input, context })
                 )
@@ -479,7 +479,7 @@ const make = (built: Built): KernelShape => {
       Effect.flatMap(storedAt(Context.get(built, RunStore.RunStore), runId, options.revision), (state) =>
         withEnvironment(built, agent, options, sink, state, (environment) =>
           Effect.andThen(
-            Contexts.fits(agent, { ...state.context, ...options.context }),
+            Team.fitsContext(agent, { ...state.context, ...options.context }),
             Effect.scoped(
               Effect.flatMap(originsOf(environment.store, state), (origins) =>
                 Effect.flatMap(environment.media.run(state.rootRunId, origins), (media) =>

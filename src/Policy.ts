@@ -13,6 +13,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
+import * as Decisions from "./internal/policy/decision.ts"
 import type {
   Decision,
   Outcome,
@@ -45,7 +46,7 @@ export const allowed: Decision = { _tag: "Allowed" }
  * @category constructors
  * @since 0.1.0
  */
-export const denied = (reason: string): Decision => ({ _tag: "Denied", reason })
+export const denied: (reason: string) => Decision = Decisions.denied
 
 /**
  * Pauses the run until a person answers. See `Kernel.questions` and `Kernel.answer`.
@@ -98,15 +99,13 @@ export const rules = (rules: Rules): Result.Result<PolicyShape, ConfigInvalid> =
     authorize: (call) => Effect.sync(() => decide(call))
   }))
 
-const rank = { Allowed: 0, Confirm: 1, Denied: 2 }
-
 /**
  * Returns the stricter of two decisions, or the first if both are equally strict.
  *
  * @category combinators
  * @since 0.1.0
  */
-export const stricter = (a: Decision, b: Decision): Decision => (rank[b._tag] > rank[a._tag] ? b : a)
+export const stricter: (a: Decision, b: Decision) => Decision = Decisions.stricter
 
 /**
  * Combines two policies: a callable is hidden if either hides it, and the stricter decision wins. The second policy is

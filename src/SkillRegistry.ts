@@ -14,9 +14,10 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import { closeOver } from "./internal/base/foreignCode.ts"
-import { misnamed } from "./internal/words/ids.ts"
-import * as SkillSearch from "./internal/skill/skillSearch.ts"
+import { jsonObject } from "./internal/base/json.ts"
+import { wordsOf } from "./internal/base/text.ts"
 import { closedSkill } from "./internal/skill/withCall.ts"
+import { misnamed } from "./internal/words/ids.ts"
 import { DefinitionInvalid, ToolNameConflict } from "./KernelError.ts"
 import type { Model } from "./Model.ts"
 import type { AnySkill, SkillTypes, Source } from "./Skill.ts"
@@ -90,6 +91,7 @@ export class SkillRegistry extends Context.Service<SkillRegistry, SkillRegistryS
 export function layer<const Skills extends ReadonlyArray<AnySkill<unknown>>>(
   ...skills: Skills
 ): Layer.Layer<SkillRegistry, ToolNameConflict, SkillTypes.Services<Skills[number]>>
+
 export function layer(
   ...skills: ReadonlyArray<AnySkill<unknown>>
 ): Layer.Layer<SkillRegistry, ToolNameConflict, unknown> {
@@ -159,8 +161,27 @@ export const visible = (skills: ReadonlyArray<AnySkill>, access: Access): Readon
  * @category combinators
  * @since 0.2.0
  */
-export const search: (skills: ReadonlyArray<AnySkill>, words: string, limit?: number) => ReadonlyArray<AnySkill> =
-  SkillSearch.search
+export const search = (
+  skills: ReadonlyArray<AnySkill>,
+  words: string,
+  limit: number = usualHits
+): ReadonlyArray<AnySkill> => {
+  const asked = termsOf(words)
+  const indexed = skills.map((skill) => ({ skill, terms: indexOf(skill) }))
+  const weights = asked.map((term) => {
+    const found = indexed.filter(({ terms }) => terms.has(term)).length
+    return [term, Math.log(1 + (skills.length - found + 0.5) / (found + 0.5))] as const
+  })
+  return indexed
+    .map(({ skill, terms }) => ({
+      skill,
+      score: weights.reduce((score, [term, weight]) => score + weight * (terms.get(term) ?? 0), 0)
+    }))
+    .filter(({ score }) => score > 0)
+    .toSorted((a, b) => b.score - a.score)
+    .slice(0, limit)
+    .map(({ skill }) => skill)
+}
 
 /**
  * Returns the text of `/skills`.
@@ -262,3 +283,55 @@ class SkillTable {
     this.#all = undefined
   }
 }
+
+/** How many skills a search returns unless it is asked for fewer. */
+const usualHits = 8
+
+/**
+ * The terms of a skill and their weight. Skills do not change, so each is read once.
+ *
+ * In a search a word counts by how rare it is among the skills, and by where it stands: in the name, in the description,
+ * or among the names of the inputs. Words are compared without their endings.
+ */
+const indexOf = (skill: AnySkill): ReadonlyMap<string, number> => {
+  let terms = indexes.get(skill)
+  if (terms === undefined) indexes.set(skill, (terms = weigh(skill)))
+  return terms
+}
+
+const indexes = new WeakMap<AnySkill, ReadonlyMap<string, number>>()
+
+const weigh = ({ description, inputSchema, name }: AnySkill): ReadonlyMap<string, number> => {
+  const terms = new Map<string, number>()
+  const add = (text: string, weight: number) => {
+    for (const term of termsOf(text)) terms.set(term, Math.max(weight, terms.get(term) ?? 0))
+  }
+  add(Object.keys(jsonObject(inputSchema["properties"])).join(" "), 0.5)
+  add(description, 1)
+  add(name, 2)
+  return terms
+}
+
+/** The terms of a text, without endings. `createIssue` and `create_issue` are two words. */
+const termsOf = (text: string): ReadonlyArray<string> => [
+  ...new Set(wordsOf(text.replace(/(\p{Ll})(\p{Lu})/gu, "$1 $2"), maxTerms).map(stem))
+]
+
+const maxTerms = 1_000
+
+/** A word without the common endings of English; other words stay as they are. */
+const stem = (word: string): string => {
+  for (const [ending, instead] of endings) {
+    if (word.length > ending.length + 2 && word.endsWith(ending)) return word.slice(0, -ending.length) + instead
+  }
+  return word
+}
+
+const endings = [
+  ["ies", "y"],
+  ["ing", ""],
+  ["ed", ""],
+  ["es", ""],
+  ["s", ""],
+  ["e", ""]
+] as const

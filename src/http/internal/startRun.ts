@@ -4,7 +4,7 @@
 
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
-import { decode } from "../../internal/agent/runContext.ts"
+import { decodeContext } from "../../internal/agent/team.ts"
 import { newRunId } from "../../internal/kernel/environment.ts"
 import type { Runnable } from "../../RunWorker.ts"
 import type { Caller } from "../Access.ts"
@@ -58,5 +58,5 @@ const contextOf = (
       : Effect.fail(new Invalid({ detail: "this server accepts no context from clients" }))
   }
   const encoded = context(caller, sent ?? {})
-  return agent.context === undefined ? Effect.succeed(encoded) : asProblem(runId)(decode(agent.context, encoded))
+  return agent.context === undefined ? Effect.succeed(encoded) : asProblem(runId)(decodeContext(agent.context, encoded))
 }

@@ -1,18 +1,18 @@
 /**
- * The agents of a run: the one it is started with, and all that it reaches through `agents` and `handoffs`.
+ * The agents of a run: the one it is started with, and all that it reaches through `agents` and `handoffs`; and the
+ * context that they share, between the Schema an agent declares and the JSON that is stored.
  *
  * A journal knows an agent by its name, so each name stands for one agent. A name in a list stands for an agent that is
  * given as a value somewhere in the team.
  */
 
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { AgentConfigInvalid } from "../../KernelError.ts"
+import * as Fault from "../base/fault.ts"
+import { type JsonObject, isJsonObject } from "../base/json.ts"
 import { misnamed } from "../words/ids.ts"
-
-/** The fields of an agent that a team is made of. */
-interface Member<A> {
-  readonly name: string
-  readonly agents: ReadonlyArray<A | string>
-  readonly handoffs: ReadonlyArray<A | string>
-}
 
 /** The agents of a run by their names, or the first entry of a list that cannot be. */
 export interface Team<out A> {
@@ -39,6 +39,57 @@ export const of = <A extends Member<A>>(first: A): Team<A> => {
     }
   }
   return { members, problem: nameProblem(first, members) }
+}
+
+/** The name of an agent that is given as a value or by its name. */
+export const nameOf = (entry: { readonly name: string } | string): string =>
+  typeof entry === "string" ? entry : entry.name
+
+/** How many levels of agents call each other through values. An agent that calls itself adds none. */
+export const levelsOf = <A extends Member<A>>(agent: A, above: ReadonlySet<A> = new Set()): number => {
+  if (above.has(agent) || agent.agents.length + agent.handoffs.length === 0) return 0
+  const path = new Set(above).add(agent)
+  const below = (entries: ReadonlyArray<A | string>, step: number) =>
+    Math.max(0, ...entries.map((entry) => (typeof entry === "string" ? 0 : step + levelsOf(entry, path))))
+  return Math.max(below(agent.agents, 1), below(agent.handoffs, 0))
+}
+
+/** A Schema of a context, which is stored as an object. */
+export type ContextSchema<C> = Schema.ConstraintCodec<C, object>
+
+/** The stored context of the run whose instructions are made. */
+export const RunContext: Context.Reference<JsonObject> = Context.Reference<JsonObject>("kernai/RunContext", {
+  defaultValue: () => ({})
+})
+
+/** Encodes the context of a new run. Without a schema it is JSON already. Fails if it does not fit the team. */
+export const encodeContext = (first: Bearer, given: unknown): Effect.Effect<JsonObject, AgentConfigInvalid> =>
+  Effect.tap(encodedContext(first.context, given), (json) => fitsContext(first, json))
+
+/** Decodes a stored context. */
+export const decodeContext = <C>(
+  schema: ContextSchema<C>,
+  stored: JsonObject,
+  path = "context"
+): Effect.Effect<C, AgentConfigInvalid> =>
+  Effect.mapError(Schema.decodeUnknownEffect(Schema.toCodecJson(schema))(stored), (error) => misfit(path, error))
+
+/** Fails if a context does not fit an agent that a run may reach. */
+export const fitsContext = (first: Bearer, stored: JsonObject): Effect.Effect<void, AgentConfigInvalid> =>
+  Effect.forEach(
+    of(first).members.values(),
+    ({ context, name }) =>
+      context === undefined
+        ? Effect.void
+        : decodeContext(context, stored, name === first.name ? "context" : `${name}.context`),
+    { discard: true }
+  )
+
+/** The fields of an agent that a team is made of. */
+interface Member<A> {
+  readonly name: string
+  readonly agents: ReadonlyArray<A | string>
+  readonly handoffs: ReadonlyArray<A | string>
 }
 
 const listsOf = <A extends Member<A>>({ agents, handoffs }: A) =>
@@ -70,18 +121,33 @@ const nameProblem = <A extends Member<A>>(first: A, members: ReadonlyMap<string,
   return undefined
 }
 
-/** The name of an agent that is given as a value or by its name. */
-export const nameOf = (entry: { readonly name: string } | string): string =>
-  typeof entry === "string" ? entry : entry.name
-
 const pathOf = <A extends Member<A>>(first: A, member: A, list: "agents" | "handoffs", index: number): string =>
   `${member === first ? "" : `${member.name}.`}${list}[${index}]`
 
-/** How many levels of agents call each other through values. An agent that calls itself adds none. */
-export const levelsOf = <A extends Member<A>>(agent: A, above: ReadonlySet<A> = new Set()): number => {
-  if (above.has(agent) || agent.agents.length + agent.handoffs.length === 0) return 0
-  const path = new Set(above).add(agent)
-  const below = (entries: ReadonlyArray<A | string>, step: number) =>
-    Math.max(0, ...entries.map((entry) => (typeof entry === "string" ? 0 : step + levelsOf(entry, path))))
-  return Math.max(below(agent.agents, 1), below(agent.handoffs, 0))
+/** The fields of an agent that decide about the context of its runs. */
+interface Bearer {
+  readonly name: string
+  readonly context: ContextSchema<unknown> | undefined
+  readonly agents: ReadonlyArray<Bearer | string>
+  readonly handoffs: ReadonlyArray<Bearer | string>
+}
+
+const encodedContext = (
+  schema: ContextSchema<unknown> | undefined,
+  given: unknown
+): Effect.Effect<JsonObject, AgentConfigInvalid> => {
+  if (schema === undefined) return objectOf(given ?? {}, "is not a JSON object")
+  const json = Schema.encodeUnknownEffect(Schema.toCodecJson(schema))(given)
+  return Effect.flatMap(
+    Effect.mapError(json, (error) => misfit("context", error)),
+    (json) => objectOf(json, "its schema does not encode to an object")
+  )
+}
+
+const objectOf = (value: unknown, reason: string): Effect.Effect<JsonObject, AgentConfigInvalid> =>
+  isJsonObject(value) ? Effect.succeed(value) : Effect.fail(new AgentConfigInvalid({ path: "context", reason }))
+
+const misfit = (path: string, error: Schema.SchemaError): AgentConfigInvalid => {
+  const fault = Fault.ofSchema(error)
+  return new AgentConfigInvalid({ path: `${path}${fault.path.replaceAll("/", ".")}`, reason: fault.reason })
 }

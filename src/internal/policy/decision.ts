@@ -7,10 +7,13 @@
 
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Equal from "effect/Equal"
 import type { CallKind } from "../../Call.ts"
-import type { Effects } from "../../Skill.ts"
-import { passedOver } from "../base/foreignCode.ts"
+import type { Limits } from "../../Limits.ts"
+import type { AnySkill, Effects } from "../../Skill.ts"
+import { inTime, passedOver } from "../base/foreignCode.ts"
 import type { Json, JsonObject } from "../base/json.ts"
+import { paramsOf } from "../skill/skillInput.ts"
 
 /**
  * The decision of a policy about one call.
@@ -116,6 +119,12 @@ export interface Rules {
   readonly hide?: ReadonlyArray<string> | undefined
 }
 
+/** Denies a call. */
+export const denied = (reason: string): Decision => ({ _tag: "Denied", reason })
+
+/** Returns the stricter of two decisions, or the first if both are equally strict. */
+export const stricter = (a: Decision, b: Decision): Decision => (rank[b._tag] > rank[a._tag] ? b : a)
+
 /** Asks a policy about a call. */
 export const askPolicy = (policy: Pick<PolicyShape, "authorize">, call: PolicyCall): Effect.Effect<Decision> =>
   decided(Effect.suspend(() => effectOf(policy.authorize(call))))
@@ -139,6 +148,41 @@ export const decided = <E, R>(said: Effect.Effect<Decision, E, R>): Effect.Effec
 /** Untyped code may return a value where an Effect belongs. */
 export const effectOf = <A, E, R>(given: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.isEffect(given) ? given : Effect.die("no effect")
+
+/**
+ * Asks a policy about a call of a skill: about the input as the model wrote it, and about the input the skill will run
+ * with. A schema may trim a path or add a default, so rules apply to both forms.
+ *
+ * If the forms differ, the stricter decision wins. Invalid input is not asked about. Input that cannot be decoded in time
+ * is denied.
+ */
+export const askAboutSkill = (
+  policy: PolicyShape,
+  call: PolicyCall,
+  skill: AnySkill,
+  { skillTimeout }: Limits
+): Effect.Effect<Decision> =>
+  Effect.flatMap(askPolicy(policy, call), (written) => {
+    const { normalize, timeout } = skill
+    if (normalize === undefined || written._tag === "Denied") return Effect.succeed(written)
+    const { input: given, name } = call
+    const read = inTime(normalize(paramsOf(skill, given)), timeout ?? skillTimeout, () => Effect.undefined)
+    return decided(
+      Effect.matchEffect(read, {
+        onFailure: ({ message }) => Effect.succeed(written._tag === "Confirm" ? denied(message) : written),
+        onSuccess: (run) => {
+          if (run === undefined) {
+            return Effect.succeed(denied(`The arguments of skill '${name}' could not be read in time.`))
+          }
+          return Equal.equals(run, given)
+            ? Effect.succeed(written)
+            : Effect.map(askPolicy(policy, { ...call, input: run }), (other) => stricter(written, other))
+        }
+      })
+    )
+  })
+
+const rank = { Allowed: 0, Confirm: 1, Denied: 2 }
 
 const refused: Decision = { _tag: "Denied", reason: "policy_error" }
 
