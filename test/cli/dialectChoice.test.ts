@@ -40,7 +40,7 @@ describe("the choice of a dialect", () => {
     )
   })
 
-  it("keeps what the catalogue knows of a model, and leaves one out that succeeded in neither", () => {
+  it("keeps the catalogue's facts about a model, and omits one that succeeded in neither", () => {
     const [model] = choose([run("blocks", "ok")]).models
     assert.deepInclude(model, { id: "gpt-5", provider: "openai", dialect: "blocks", contextWindow: 400_000 })
     const none = choose([run("blocks", "fail"), run("tools", "error")])

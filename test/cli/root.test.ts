@@ -194,7 +194,7 @@ describe("kernai with --json", () => {
     })
   )
 
-  it.live("prints an object that says that it was interrupted", () =>
+  it.live("prints an object with the interruption", () =>
     Effect.gen(function* () {
       const asked = Promise.withResolvers<void>()
       const server = yield* serve(() => asked.resolve())

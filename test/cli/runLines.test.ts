@@ -160,7 +160,7 @@ describe("the lines of a run", () => {
     )
   })
 
-  it("say what did not go as the model meant it", () => {
+  it("note replies and calls that did not work as intended", () => {
     assert.strictEqual(
       show([
         { ...scope, type: "blocks_ignored", kinds: ["final"], reason: "calls came first" },

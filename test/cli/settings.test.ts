@@ -12,7 +12,7 @@ describe("the settings of a run", () => {
     assert.deepStrictEqual(Settings.without({ ...context, user: "Ada" }), { user: "Ada" })
   })
 
-  it("are none where a program started the run, or wrote something else there", () => {
+  it("are none if a program started the run, or wrote something else there", () => {
     for (const context of [{}, { commandLine: 3 }, { commandLine: { maxSteps: "many" } }]) {
       assert.deepStrictEqual(Settings.ofRun({ context }), {})
     }

@@ -72,7 +72,7 @@ describe("kernai run --store", () => {
 })
 
 describe("kernai runs replay", () => {
-  it.live("replays with the flags of the run, and says that others may be the difference", () =>
+  it.live("replays with the flags of the run, and suggests that other flags may be the difference", () =>
     Effect.gen(function* () {
       const folder = yield* place
       const store = ["--store", join(folder, "runs.db")]

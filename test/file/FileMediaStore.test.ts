@@ -246,7 +246,7 @@ describe("FileMediaStore, on disk", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("knows its size and order after a medium whose write was interrupted", () =>
+  it.effect("keeps its size and order after a medium whose write was interrupted", () =>
     Effect.gen(function* () {
       const directory = yield* folder
       const stuck = yield* Deferred.make<void>()

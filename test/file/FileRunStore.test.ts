@@ -326,31 +326,33 @@ describe("FileRunStore, on disk", () => {
   )
 
   for (const kept of ["the number", "the time of birth"]) {
-    it.effect(`knows a run that was removed and begun anew by a file that has ${kept} of the one it was (R-5)`, () =>
-      Effect.gen(function* () {
-        const { directory, run } = yield* stored
-        const files = yield* FileSystem.FileSystem
-        let births = 0
-        const reusing: FileSystem.FileSystem = {
-          ...files,
-          stat: (path) =>
-            Effect.map(files.stat(path), (info) => ({
-              ...info,
-              ino: Option.some(BigInt(kept === "the number" ? 1 : births)),
-              birthtime: Option.some(new Date(kept === "the number" ? births : 1))
-            }))
-        }
-        const one = yield* Effect.provideService(FileRunStore.make(directory), FileSystem.FileSystem, reusing)
-        const two = yield* at(directory)
-        yield* loads(one, run.last())
-        yield* two.remove(["run"])
-        births++
-        const anew = Journal.begin("run", { input: "again ".repeat(2_000) })
-        yield* put(two, [anew.last(), ...Journal.turn(anew).slice(0, 4)])
-        const late = next(run)
-        const error = yield* Effect.flip(one.append([late.record], late.state))
-        assert.deepStrictEqual(error._tag === "ConcurrentAppendError" && error.actualSeq, 5)
-      }).pipe(Effect.provide(NodeFileSystem.layer))
+    it.effect(
+      `recognizes a run that was removed and started again by a file that has ${kept} of the one it was (R-5)`,
+      () =>
+        Effect.gen(function* () {
+          const { directory, run } = yield* stored
+          const files = yield* FileSystem.FileSystem
+          let births = 0
+          const reusing: FileSystem.FileSystem = {
+            ...files,
+            stat: (path) =>
+              Effect.map(files.stat(path), (info) => ({
+                ...info,
+                ino: Option.some(BigInt(kept === "the number" ? 1 : births)),
+                birthtime: Option.some(new Date(kept === "the number" ? births : 1))
+              }))
+          }
+          const one = yield* Effect.provideService(FileRunStore.make(directory), FileSystem.FileSystem, reusing)
+          const two = yield* at(directory)
+          yield* loads(one, run.last())
+          yield* two.remove(["run"])
+          births++
+          const anew = Journal.begin("run", { input: "again ".repeat(2_000) })
+          yield* put(two, [anew.last(), ...Journal.turn(anew).slice(0, 4)])
+          const late = next(run)
+          const error = yield* Effect.flip(one.append([late.record], late.state))
+          assert.deepStrictEqual(error._tag === "ConcurrentAppendError" && error.actualSeq, 5)
+        }).pipe(Effect.provide(NodeFileSystem.layer))
     )
   }
 

@@ -341,7 +341,7 @@ describe("A2aHub", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("refuses names and addresses that cannot be used, and cuts and escapes what a card says", () =>
+  it.effect("rejects invalid names and addresses, and cuts and escapes the texts of a card", () =>
     Effect.gen(function* () {
       for (const agents of [{ "a b": { url: "http://localhost" } }, { bank: { url: "ftp://localhost" } }]) {
         const built = yield* Effect.exit(Effect.scoped(Layer.build(hub({ agents }))))

@@ -211,7 +211,7 @@ describe("AgUi", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("shows no state unless the server says which, and takes none unless it accepts a context", () =>
+  it.live("shows no state unless the server selects it, and accepts none without a context", () =>
     Effect.gen(function* () {
       const { url } = yield* serve({ agent: native, replies: ["Done."] })
       const received = yield* send(agentOf(url), "Hello.")

@@ -128,7 +128,7 @@ describe("HttpKernel", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("tells a browser that nothing follows", () =>
+  it.live("responds with 204 to a browser when no event follows", () =>
     Effect.gen(function* () {
       const { url } = yield* serve({ replies: [final("Yes.")] })
       const client = yield* clientOf(url)

@@ -5,7 +5,7 @@ import { TestClock } from "effect/testing"
 import { alive } from "../../src/http/internal/sse.ts"
 
 describe("a stream to a page", () => {
-  it.effect("sends a comment every 15 seconds while a run says nothing", () =>
+  it.effect("sends a comment every 15 seconds while a run is silent", () =>
     Effect.gen(function* () {
       const received: Array<string> = []
       const reading = yield* Effect.forkChild(

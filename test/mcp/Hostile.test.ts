@@ -62,7 +62,7 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
     })
   )
 
-  it.effect("may print beside its messages, send batches and split them anywhere", () =>
+  it.effect("may print other text, send batches and split messages anywhere", () =>
     Effect.gen(function* () {
       const connection = yield* Hostile
       assert.strictEqual(Support.textOf(yield* connection.callTool("chatter", {})), "still here")

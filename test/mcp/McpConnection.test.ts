@@ -91,7 +91,7 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
       })
     )
 
-    it.effect("a server of 2026-07-28, when configured, and when it knows no older revision", () =>
+    it.effect("a server of 2026-07-28, if configured, and if it supports no older revision", () =>
       Effect.gen(function* () {
         const Add = Tool.make("add", {
           parameters: Schema.Struct({ a: Schema.Finite, b: Schema.Finite }),

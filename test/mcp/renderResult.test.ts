@@ -7,7 +7,7 @@ import * as Render from "../../src/mcp/internal/renderResult.ts"
 const tool = (_meta: object) => ({ name: "t", inputSchema: { type: "object" }, _meta }) as Parameters<typeof pageOf>[0]
 
 describe("Render.render", () => {
-  it("shows media beside structured content, and repeats no text of it (BP-177)", () => {
+  it("shows media with structured content, and repeats no text of it (BP-177)", () => {
     const image = { type: "image", data: "AQID", mimeType: "image/png" }
     const answer = { content: [image, { type: "text", text: '{ "a": 1 }' }], structuredContent: { a: 1 } }
     assert.deepStrictEqual(Render.render(answer).content, [

@@ -44,7 +44,7 @@ layer(Support.platform, { excludeTestServices: true, timeout: "60 seconds" })("A
     )
   )
 
-  it.effect("tells of a resource that changed, as long as it is watched", () =>
+  it.effect("reports a changed resource as long as it is watched", () =>
     Effect.gen(function* () {
       const server = yield* Deferred.make<McpServer.McpServer["Service"]>()
       const registrations = Layer.mergeAll(

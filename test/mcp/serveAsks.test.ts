@@ -219,7 +219,7 @@ describe("A server of skills", () => {
     )
   })
 
-  it.live("tells of changed tools, and of resources that a client subscribed to, over HTTP", () =>
+  it.live("announces changed tools, and resources that a client subscribed to, over HTTP", () =>
     Effect.gen(function* () {
       const server = yield* Deferred.make<McpServer.McpServer["Service"]>()
       const watched = (uri: string) => McpServer.resource({ uri, name: uri, content: Effect.succeed("now") })

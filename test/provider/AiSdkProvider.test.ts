@@ -282,7 +282,7 @@ describe("AiSdkProvider", () => {
     })
   )
 
-  it.effect("fails typed and tells no secret: refused, out of requests, cut, broken (S-7, AC-4)", () =>
+  it.effect("fails typed and shows no secret: refused, out of requests, cut, broken (S-7, AC-4)", () =>
     Effect.gen(function* () {
       const agent = Agent.make({ instructions: "", model: "m" })
       const seen = []
@@ -313,7 +313,7 @@ describe("AiSdkProvider", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("knows what a vendor answered beside its status, and passes no word of it on (R-13, S-7)", () =>
+  it.effect("classifies a vendor's response by its status and document, and passes no text of it on (R-13, S-7)", () =>
     Effect.gen(function* () {
       const tooLong = { type: "error", error: { type: "invalid_request_error", message: "prompt is too long: 9 > 8" } }
       for (const [status, more, reason] of [
@@ -348,7 +348,7 @@ describe("AiSdkProvider", () => {
     })
   )
 
-  it.effect("knows errors without a status by their names", () =>
+  it.effect("classifies errors without a status by their names", () =>
     Effect.gen(function* () {
       for (const [name, reason] of [
         ["AI_LoadSettingError", "not_configured"],
@@ -370,7 +370,7 @@ describe("AiSdkProvider", () => {
     }).pipe(Effect.provideService(Limits.Limits, { ...Limits.defaults, modelAttempts: 1 }))
   )
 
-  it.effect("tells when to come back also by an error in the reply, and does not ask before (R-13)", () =>
+  it.effect("reads the time to retry from an error in the reply, and does not retry earlier (R-13)", () =>
     Effect.gen(function* () {
       yield* TestClock.adjust("1 hour")
       const error = apiError(429, { responseHeaders: { "retry-after": "3600" } })
@@ -423,7 +423,7 @@ describe("AiSdkProvider", () => {
     }).pipe(Effect.provideService(Limits.Limits, { ...Limits.defaults, modelAttempts: 1 }))
   )
 
-  it.effect("tells a stream to stop, also in the middle of a read, and does not wait until it did (F6)", () =>
+  it.effect("cancels a stream, even in the middle of a read, and does not wait for it (F6)", () =>
     Effect.gen(function* () {
       const told: Array<string> = []
       const { model } = scripted("v4")

@@ -66,7 +66,7 @@ describe("AnthropicProvider, asking", () => {
     })
   )
 
-  it.effect("tells native calls as text when the request has no tools", () =>
+  it.effect("writes native calls as text if the request has no tools", () =>
     Effect.gen(function* () {
       const body = yield* bodyOf(
         "anthropic",
@@ -157,7 +157,7 @@ describe("AnthropicProvider, asking", () => {
     })
   )
 
-  it.effect("knows what a picture without a type is by its first bytes, and leaves the reading of an address", () =>
+  it.effect("recognizes a picture without a type by its first bytes, and leaves reading an address to the vendor", () =>
     Effect.gen(function* () {
       const files: ReadonlyArray<readonly [type: string, bytes: ReadonlyArray<number>]> = [
         ["image/png", [0x89, 0x50, 0x4e, 0x47]],
@@ -479,7 +479,7 @@ describe("AnthropicProvider, reading", () => {
     })
   )
 
-  it.effect("keeps why it stopped when more is counted behind it", () =>
+  it.effect("keeps its finish reason when more usage follows", () =>
     Effect.gen(function* () {
       const { parts } = yield* reading(
         start,
@@ -519,7 +519,7 @@ describe("AnthropicProvider, reading", () => {
     })
   )
 
-  it.effect("says that a reply was withheld, which its error calls a bad request", () =>
+  it.effect("reports a withheld reply, which its error calls a bad request", () =>
     Effect.gen(function* () {
       const said = (message: string) =>
         Effect.flip(
@@ -573,7 +573,7 @@ describe("AnthropicProvider, reading", () => {
     })
   )
 
-  it.effect("says that a prompt is too long, or the credit used up, in its own words", () =>
+  it.effect("reports a prompt that is too long, or used up credit, from its own message", () =>
     Effect.gen(function* () {
       for (const [sentence, reason] of [
         ["prompt is too long: 210000 tokens > 200000 maximum", "context_length"],

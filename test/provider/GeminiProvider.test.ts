@@ -98,7 +98,7 @@ describe("GeminiProvider", () => {
       })
   )
 
-  it.effect("says of a call that another model made that it has no signature, from Gemini 3 on", () =>
+  it.effect("marks a call of another model as unsigned, from Gemini 3 on", () =>
     Effect.gen(function* () {
       const origin = { provider: "google", model: "gemini-3-pro-preview" }
       const signature = { signature: "sig", callId: "b1" }
@@ -219,7 +219,7 @@ describe("GeminiProvider", () => {
     )
   }
 
-  it.effect("keeps the ids it gave its calls, and tells each call before what signs it", () =>
+  it.effect("keeps the ids of its calls, and emits each call before its signature", () =>
     Effect.gen(function* () {
       const { parts } = yield* reading({
         candidates: [
@@ -260,7 +260,7 @@ describe("GeminiProvider", () => {
     })
   )
 
-  it.effect("an error that is null is none", () =>
+  it.effect("ignores an error that is null", () =>
     Effect.map(
       reading({ error: null, candidates: [{ content: { parts: [{ text: "x" }] }, finishReason: "STOP" }] }),
       ({ text }) => assert.strictEqual(text, "x")
@@ -317,7 +317,7 @@ describe("GeminiProvider", () => {
     })
   )
 
-  it.effect("sends headers of its own beside its key", () =>
+  it.effect("sends its own headers in addition to its key", () =>
     Effect.gen(function* () {
       const http = stub(() => Effect.succeed(serverSent([{ candidates: [{ finishReason: "STOP" }] }], "\r\n")))
       const headers = { "x-team": "a", "x-goog-api-key": "other" }
@@ -348,7 +348,7 @@ describe("GeminiProvider", () => {
     )
   }
 
-  it.effect("knows a bad key by its detail, whatever the status says", () =>
+  it.effect("recognizes a bad key by its detail, whatever the status", () =>
     Effect.gen(function* () {
       const error = { code: 400, status: "INVALID_ARGUMENT", details: [{ reason: "API_KEY_INVALID" }] }
       const http = stub(() => Effect.succeed(new Response(JSON.stringify([{ error }]), { status: 400 })))
@@ -361,7 +361,7 @@ describe("GeminiProvider", () => {
 
 describe("Google's refusals", () => {
   for (const name of ["google", "google-interactions"]) {
-    it.effect(`${name}: knows a prompt that is too long by its sentence`, () =>
+    it.effect(`${name}: recognizes a prompt that is too long by its message`, () =>
       Effect.gen(function* () {
         const message = "The input token count (1100000) exceeds the maximum number of tokens allowed (1048576)."
         const error = { code: 400, status: "INVALID_ARGUMENT", message }

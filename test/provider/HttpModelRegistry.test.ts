@@ -131,7 +131,7 @@ describe("HttpModelRegistry", () => {
     ["groq", {}],
     ["mistral", {}]
   ] as const) {
-    it.effect(`gives a model of ${name} its thinking back beside its calls only where that is taken`, () =>
+    it.effect(`gives a model of ${name} its thinking back with its calls only if it accepts it`, () =>
       Effect.gen(function* () {
         const client = http()
         const env = { [`${name.toUpperCase()}_API_KEY`]: "k-1" }

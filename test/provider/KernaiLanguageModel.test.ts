@@ -75,7 +75,7 @@ describe("KernaiLanguageModel", () => {
     }).pipe(Effect.provide(over(mock)))
   })
 
-  it.effect("streams what a chat of effect/ai keeps, though its provider tells no begin and no end", () => {
+  it.effect("streams what a chat of effect/ai keeps, although its provider sends no start and no end", () => {
     const signed = { mock: { signature: "s" } }
     const mock = MockProvider.make([
       { type: "reasoning-delta", id: "0", delta: "h" },
@@ -178,7 +178,7 @@ describe("KernaiLanguageModel", () => {
     }).pipe(Effect.provideService(Limits.Limits, { ...Limits.defaults, replyLength: 1000 }))
   })
 
-  it.effect("sends files by the kind their MIME type says, and by their name where they are documents (BP-117)", () => {
+  it.effect("sends files by the kind of their MIME type, and by their name if they are documents (BP-117)", () => {
     const mock = MockProvider.make("seen")
     const data = new Uint8Array([1, 2, 3])
     const types = ["image/png", "audio/wav", "video/mp4", "application/pdf", "Image/png", "image"]

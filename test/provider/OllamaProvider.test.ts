@@ -24,7 +24,7 @@ const say = (content: string, more: object = {}) => ({
 })
 
 describe("OllamaProvider, asking", () => {
-  it.effect("sends images beside the text, as bytes only (BP-106)", () =>
+  it.effect("sends images apart from the text, as bytes only (BP-106)", () =>
     Effect.gen(function* () {
       const body = yield* bodyOf(
         "ollama",
@@ -63,7 +63,7 @@ describe("OllamaProvider, asking", () => {
     })
   )
 
-  it.effect("sends a JSON Schema as format, but not beside tools", () =>
+  it.effect("sends a JSON Schema as format, but not together with tools", () =>
     Effect.gen(function* () {
       const grammar: ReplyGrammar = { _tag: "Json", schema: { type: "object" } }
       assert.deepInclude(yield* bodyOf("ollama", request({ grammar })), { format: { type: "object" } })
@@ -140,13 +140,13 @@ describe("OllamaProvider, reading", () => {
       })
   )
 
-  it.effect("an error that is null is none", () =>
+  it.effect("ignores an error that is null", () =>
     Effect.map(reading(say("x", { error: null }), say("", { done: true, error: null })), ({ text }) =>
       assert.strictEqual(text, "x")
     )
   )
 
-  it.effect("keeps the reason length, and treats no other reason as success", () =>
+  it.effect("keeps the reason `length`, and maps unknown reasons to `other`", () =>
     Effect.gen(function* () {
       for (const [given, expected] of [
         ["length", "length"],
@@ -183,7 +183,7 @@ describe("OllamaProvider, reading", () => {
 })
 
 describe("OllamaProvider, refused", () => {
-  it.effect("says that a prompt is too long, in its own words", () =>
+  it.effect("reports a prompt that is too long, from its own message", () =>
     Effect.gen(function* () {
       for (const [sentence, reason] of [
         ["the input length exceeds the context length", "context_length"],

@@ -234,7 +234,7 @@ describe("OpenAiCompatibleProvider", () => {
       })
   )
 
-  it.effect("takes a refusal for too many requests for one, though it speaks of lengths (R-13)", () =>
+  it.effect("classifies a refusal for too many requests as such, although it mentions lengths (R-13)", () =>
     Effect.gen(function* () {
       const error = { message: "Too many requests with a context length over 200k", type: "invalid_request_error" }
       const headers = { "retry-after": "3600" }
@@ -301,7 +301,7 @@ describe("OpenAiCompatibleProvider", () => {
     })
   )
 
-  it.effect("gives the details of a thought that is signed back as OpenRouter tells them, with a call or words", () =>
+  it.effect("sends the details of a signed thought back as OpenRouter sent them, with a call or text", () =>
     Effect.gen(function* () {
       const told = (reasoning: string | null, ...reasoning_details: ReadonlyArray<object>) =>
         delta({ content: "", reasoning, reasoning_details })
@@ -390,7 +390,7 @@ describe("OpenAiCompatibleProvider", () => {
     })
   )
 
-  it.effect("gives a thinking model its own thinking back beside its calls", () =>
+  it.effect("sends a thinking model its own thinking back with its calls", () =>
     Effect.gen(function* () {
       const origin = { provider: "local", model: "m-text" }
       const body = yield* bodyOf(

@@ -25,7 +25,7 @@ const reading = (...list: ReadonlyArray<object | string>) => readingAs("openai",
 const callsOf = (parts: ReadonlyArray<StreamPart>) => parts.filter((part) => part.type === "tool-call")
 
 describe("OpenAiProvider, reading a server that gives every call the index 0", () => {
-  it.effect("tells its calls apart by their ids, looking at none twice (R-21)", () =>
+  it.effect("distinguishes its calls by their ids, reading none twice (R-21)", () =>
     Effect.gen(function* () {
       // Looking through all of them for each takes longer than a test of the long run is given.
       const count = times(30_000, 3_000)
@@ -121,7 +121,7 @@ describe("OpenAiProvider, asking", () => {
     })
   )
 
-  it.effect("takes text forms of what no vendor knows (CP-7)", () =>
+  it.effect("uses text forms of contents that no vendor supports (CP-7)", () =>
     Effect.gen(function* () {
       const body = yield* bodyOf(
         "openai",
@@ -245,7 +245,7 @@ describe("OpenAiProvider, reading", () => {
       )
     ]
   ] as const) {
-    it.effect(`tells two calls apart that come with ${what} (R-24)`, () =>
+    it.effect(`distinguishes two calls that arrive with ${what} (R-24)`, () =>
       Effect.gen(function* () {
         const { parts } = yield* reading(...chunks, delta({}, "tool_calls"))
         assert.deepStrictEqual(
@@ -490,7 +490,7 @@ describe("OpenAiProvider, reading", () => {
     })
   )
 
-  it.effect("takes a call of no name and no arguments, as some write it beside every word, for none", () =>
+  it.effect("ignores a call without name and arguments, which some servers send with every piece of text", () =>
     Effect.gen(function* () {
       for (const function_call of [{}, { name: "", arguments: "" }, { name: null, arguments: null }]) {
         const { parts, text } = yield* reading(delta({ content: "x", function_call }, "stop"), "[DONE]")
@@ -546,7 +546,7 @@ describe("OpenAiProvider, reading", () => {
     })
   )
 
-  it.effect("reads usage beside the last answer, and a cache beside the prompt, as Moonshot tells them (AC-6)", () =>
+  it.effect("reads usage in the last choice, and cached tokens next to the prompt, as Moonshot sends them (AC-6)", () =>
     Effect.gen(function* () {
       const usage = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15, cached_tokens: 4 }
       const { parts } = yield* reading(delta({ content: "x" }), {
@@ -559,7 +559,7 @@ describe("OpenAiProvider, reading", () => {
     })
   )
 
-  it.effect("tells the id and the model of a reply whose first chunk has none, as Azure's", () =>
+  it.effect("reports the id and the model of a reply whose first chunk has none, as from Azure's", () =>
     Effect.gen(function* () {
       const { parts } = yield* reading(
         { choices: [], id: "", model: "", prompt_filter_results: [{ prompt_index: 0 }] },

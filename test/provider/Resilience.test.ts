@@ -21,7 +21,7 @@ const error = (reason: KernelError.ProviderReason, more: { readonly retryAt?: nu
 const finish = StreamPart.finish("stop", { inputTokens: { total: 1_000_000 }, outputTokens: { total: 0 } })
 
 describe("Resilience.retry", () => {
-  it.effect("makes a failed call again after a pause, and tells each failure (DR-23)", () =>
+  it.effect("retries a failed call after a pause, and emits each failure (DR-23)", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make("never", "never", "here").failOnStep(0).failOnStep(1, "overloaded")
       const fiber = yield* Effect.forkChild(told(agent, "hi", { provider }))
@@ -38,7 +38,7 @@ describe("Resilience.retry", () => {
     }).pipe(Effect.provide(kernel().pipe(Layer.provideMerge(Resilience.layer(Resilience.retry())))))
   )
 
-  it.effect("tells of a failed call without what looks like a key (S-7)", () =>
+  it.effect("reports a failed call without text that looks like a key (S-7)", () =>
     Effect.gen(function* () {
       const detail = "401 Bearer sk-SECRET-0123456789abcdef"
       const provider = MockProvider.make().onCall(() =>
@@ -50,7 +50,7 @@ describe("Resilience.retry", () => {
     }).pipe(Effect.provide(kernel().pipe(Layer.provideMerge(Resilience.layer(Resilience.retry())))))
   )
 
-  it.effect("gives up after its attempts, without a pause behind the last", () =>
+  it.effect("gives up after its attempts, without a pause after the last", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make("").onCall((_, call) =>
         Effect.fail(error("overloaded", { retryAt: call === 0 ? 1_000 : 50_000 }))
@@ -236,7 +236,7 @@ describe("Resilience.fallback", () => {
     )
   )
 
-  it.effect("stops retrying when its options say so", () =>
+  it.effect("does not call the next model for failures that `when` excludes", () =>
     Effect.gen(function* () {
       const failing = MockProvider.make().onCall(() => Effect.fail(error("content_filter")))
       const run = yield* told(agent, "hi", { provider: failing })
@@ -298,7 +298,7 @@ describe("Resilience.rateLimit", () => {
     }).pipe(Effect.provide(kernel().pipe(Layer.provideMerge(limit))))
   )
 
-  it.effect("fails a call beyond the rate where it is not to wait, and says when there is room again", () =>
+  it.effect("fails a call beyond the rate if it must not wait, with the time to retry", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make("ok")
       assert.strictEqual((yield* told(agent, "hi", { provider })).text, "ok")
@@ -372,7 +372,7 @@ describe("Resilience.rateLimit", () => {
     }).pipe(Effect.provide(kernel().pipe(Layer.provideMerge(limit))))
   )
 
-  it.effect("lets no call wait longer than a wait is obeyed, but tells when there is room again (R-13)", () =>
+  it.effect("lets no call wait longer than the maximum, but names the time to retry (R-13)", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make("", "ok").failOnStep(0, error("rate_limited", { retryAt: 3_600_000 }))
       yield* told(agent, "hi", { provider })

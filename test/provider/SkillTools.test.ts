@@ -80,7 +80,7 @@ describe("SkillTools.fromToolkit", () => {
     }).pipe(Effect.provide(kernel))
   )
 
-  it.effect("tells the model declared failures and misfits (AC-14)", () =>
+  it.effect("shows the model declared failures and misfits (AC-14)", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make(
         call("capital", { country: "Atlantis", since: "1871-02-03" }),
@@ -234,7 +234,7 @@ describe("SkillTools.toToolkit", () => {
     })
   )
 
-  it("says in annotations what the skill's effects say (AC-15)", () => {
+  it("keeps the skill's effects as annotations (AC-15)", () => {
     const tool = SkillTools.toTool(lookUp)
     assert.isTrue(Context.get(tool.annotations, Tool.Readonly))
     assert.isFalse(Context.get(tool.annotations, Tool.Destructive))

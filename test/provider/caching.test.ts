@@ -92,7 +92,7 @@ describe("a run", () => {
     }).pipe(Effect.provide(kernel(step)))
   )
 
-  it.effect("says which part of the prompt changed, and lost its cache", () =>
+  it.effect("names the part of the prompt that changed and lost its cache", () =>
     Effect.gen(function* () {
       let count = 0
       const changing = { ...agent, instructions: Effect.sync(() => `${++count} ${long}`) }
@@ -104,7 +104,7 @@ describe("a run", () => {
     }).pipe(Effect.provide(kernel(step)))
   )
 
-  it.effect("says that the vendor read less than it should have, and that a cache expired", () =>
+  it.effect("reports that the vendor read less than expected, and that a cache expired", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make(call(0), call(0), "done")
       const missed = yield* told(agent, "hi", { provider })
@@ -119,7 +119,7 @@ describe("a run", () => {
     }).pipe(Effect.provide(kernel(step)))
   )
 
-  it.effect("says nothing of prompts that are too short to be kept", () =>
+  it.effect("emits nothing for prompts that are too short to be cached", () =>
     Effect.gen(function* () {
       const run = yield* told({ ...agent, instructions: "short" }, "hi", {
         provider: MockProvider.make(call(0), "done")

@@ -104,7 +104,7 @@ describe("an option that a model does not take", () => {
     })
   )
 
-  it("is told of models of other packages", () => {
+  it("receives models of other packages", () => {
     const model = Model.make("m")
     const aiSdk = AiSdkProvider.fromModel(() => assert.fail(), { name: "any" })
     assert.deepStrictEqual(aiSdk.takes?.({ model, generation: all }), { ...all, thinking: { effort: "low" } })

@@ -126,7 +126,7 @@ describe("calls that nest too deeply", () => {
     })
   )
 
-  it.effect("rejects a cassette that does", () =>
+  it.effect("fail as corrupt in a cassette", () =>
     Effect.map(Effect.flip(Cassette.parse(deep(100_000))), (error) => assert.strictEqual(error.reason, "corrupt"))
   )
 })

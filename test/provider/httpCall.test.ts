@@ -97,7 +97,7 @@ describe("retried failures (R-13)", () => {
   }
 
   for (const name of ["anthropic", "openai", "google"]) {
-    it.effect(`${name}: lets the status decide whether to ask again, whatever the document says`, () =>
+    it.effect(`${name}: lets the status decide whether to retry, whatever the document says`, () =>
       Effect.gen(function* () {
         const code = { anthropic: "invalid_request_error", openai: "invalid_api_key", google: "INVALID_ARGUMENT" }[name]
         const passing = { anthropic: "overloaded_error", openai: "overloaded_error", google: "UNAVAILABLE" }[name]
@@ -249,7 +249,7 @@ describe("how long it waits (R-13)", () => {
     })
   )
 
-  it.effect("says rate_limited of any failure that asks for a longer wait, whatever its status is", () =>
+  it.effect("gives the reason rate_limited to any failure that asks for a longer wait, whatever its status", () =>
     Effect.gen(function* () {
       for (const status of [500, 503, 529]) {
         const { asked, provider } = yield* answering(
@@ -262,7 +262,7 @@ describe("how long it waits (R-13)", () => {
     })
   )
 
-  it.effect("tells of a wait beyond all dates as one until the last of them", () =>
+  it.effect("reports a wait beyond all dates as one until the last date", () =>
     Effect.gen(function* () {
       const long = "9".repeat(400)
       const details = [{ retryDelay: `${long}s` }]
@@ -377,7 +377,7 @@ describe("responses that are not replies", () => {
     })
   )
 
-  it.effect("takes an end mark with blanks behind it", () =>
+  it.effect("accepts an end mark followed by white space", () =>
     Effect.gen(function* () {
       const { provider } = yield* answering(() => sse(whole("here").replace("[DONE]", "[DONE]  ")))
       assert.strictEqual((yield* Effect.fromResult(yield* outcome(provider))).text, "here")
@@ -414,7 +414,7 @@ describe("responses that are not replies", () => {
     })
   )
 
-  it.effect("knows a document behind a first read of blanks", () =>
+  it.effect("recognizes a document after a first read of white space", () =>
     Effect.gen(function* () {
       const document = JSON.stringify({ choices: [{ index: 0, message: { content: "here" }, finish_reason: "stop" }] })
       const body = () =>
@@ -436,7 +436,7 @@ describe("responses that are not replies", () => {
     })
   )
 
-  it.effect("says that a reply was cut when its body ends inside a character", () =>
+  it.effect("reports a cut reply when its body ends inside a character", () =>
     Effect.gen(function* () {
       const cut = new TextEncoder().encode(`${chunk({ content: "x" })}: ü`).slice(0, -1)
       const error = yield* failure((yield* answering(() => new Response(cut))).provider)
@@ -515,7 +515,7 @@ describe("the cost of a call", () => {
     })
   )
 
-  it.effect("encodes a message once for a model, and anew for another", () =>
+  it.effect("encodes a message once for a model, and again for another", () =>
     Effect.gen(function* () {
       let reads = 0
       const counted: Content.Content = {

@@ -188,7 +188,7 @@ describe("a medium that a model makes", () => {
     })
   )
 
-  it.effect("is a text beside calls, whose results must follow at once", () =>
+  it.effect("becomes a text in a message with calls, whose results must follow at once", () =>
     Effect.gen(function* () {
       const call = Content.toolUse("c", "add", {})
       for (const name of ["anthropic", "openai"]) {

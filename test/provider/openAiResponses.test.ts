@@ -99,7 +99,7 @@ describe("a request over Responses", () => {
     })
   )
 
-  it.effect("leaves out the options that its model does not take, and says which those are", () =>
+  it.effect("omits the options that its model does not accept, and names them", () =>
     Effect.gen(function* () {
       const provider = yield* Effect.provide(vendor(wire)({}), stub(() => Effect.fail("refused")).layer)
       const generation = {

@@ -109,7 +109,7 @@ describe("a refused call", () => {
 })
 
 describe("whether trying again can help", () => {
-  it.effect("is said by the reason, and by the vendor where it knows better", () =>
+  it.effect("follows from the reason, or from the vendor if it knows better", () =>
     Effect.gen(function* () {
       assert.isFalse((yield* failureOf("openai", () => openAiRefusal("no"))).isRetryable)
       assert.isTrue((yield* failureOf("openai", () => openAiRefusal("busy", 503))).isRetryable)
@@ -132,7 +132,7 @@ describe("a run", () => {
   })
   const agent = Agent.make({ instructions: "Answer.", model: Model.make("big"), skills: "all" })
 
-  it.effect("tells the vendor's words in its failure and in the event of the call", () =>
+  it.effect("carries the vendor's own text in its failure and in the event of the call", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make().onCall(() => Effect.fail(failure))
       const run = yield* told(agent, "hi", { provider })

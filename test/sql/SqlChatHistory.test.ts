@@ -59,7 +59,7 @@ describe("SqlChatHistory", () => {
     }).pipe(Effect.provide(sqlite))
   )
 
-  it.effect("fails with a typed error when stored messages are unreadable, or the database is gone", () =>
+  it.effect("fails with a typed error if stored messages are unreadable, or the database no longer exists", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const history = yield* SqlChatHistory.make("c")

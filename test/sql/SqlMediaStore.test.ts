@@ -42,7 +42,7 @@ describe.skipIf(!Postgres.available)("SqlMediaStore on PostgreSQL", () => {
 describe("SqlMediaStore", () => {
   const client = SqliteClient.layer({ filename: ":memory:" })
 
-  it.effect("fails with a typed error when a row was altered, or the database is gone", () =>
+  it.effect("fails with a typed error if a row was altered, or the database no longer exists", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const store = yield* SqlMediaStore.make()

@@ -40,7 +40,7 @@ describe("a scorer", () => {
     })
   )
 
-  it.effect("decodes JSON of a schema, and says what does not fit", () =>
+  it.effect("decodes JSON of a schema, and names what does not fit", () =>
     Effect.gen(function* () {
       const scorer = Evaluation.schema(Schema.Struct({ n: Schema.Int }))
       assert.deepStrictEqual(yield* verdict(scorer, '{"n": 1}'), [true, 1])

@@ -62,7 +62,7 @@ describe("Tape", () => {
     ])
   })
 
-  it("says of what comes after its end that it was to end there", () => {
+  it("reports records after its end as a difference", () => {
     const tape = tapeOf(began({}))
     tape.plays(began({}))
     tape.diverge("run", undefined, "the end of the run")

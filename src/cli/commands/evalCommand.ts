@@ -21,15 +21,15 @@ const flags = {
     "scorer",
     "exact (default), contains, regex=PATTERN, schema=FILE, similarity=0.8, judge=MODEL, or a module; repeatable"
   ).pipe(Flag.atLeast(0)),
-  criteria: Shared.optionalText("criteria", "text", "What a judge looks at (default: the answer is right)"),
-  repeats: Shared.positive("repeats", "number", "How often each case is asked (1)").pipe(Flag.withDefault(1)),
+  criteria: Shared.optionalText("criteria", "text", "The criteria of a judge (default: the answer is right)"),
+  repeats: Shared.positive("repeats", "number", "Attempts at each case (1)").pipe(Flag.withDefault(1)),
   threshold: Flag.Finite("threshold").pipe(
     Flag.filter(
       (share) => share >= 0 && share <= 1,
       () => "a number from 0 to 1"
     ),
     Flag.withMetavar("<share>"),
-    Flag.withDescription("The share of attempts that has to pass (1)"),
+    Flag.withDescription("The share of attempts that must pass (1)"),
     Flag.withDefault(1)
   ),
   concurrency: Shared.positive("concurrency", "number", "Attempts at once (2)").pipe(Flag.withDefault(2)),

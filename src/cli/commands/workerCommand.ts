@@ -54,7 +54,7 @@ export const worker = Command.make(
   })
 ).pipe(
   Command.withDescription(
-    `Run the runs of a store: submitted ones, answered ones, and those of workers that died. Questions without an answer in time are declined. SIGTERM ends the worker: every run finishes its step and is given back; the exit code is 130. Every run is run with the flags of the worker; one that has started keeps its dialect. ${help}`
+    `Run the runs of a store: submitted ones, answered ones, and those of workers that died. Questions without an answer in time are declined. SIGTERM ends the worker: every run finishes its step and is released; the exit code is 130. Every run is run with the flags of the worker; one that has started keeps its dialect. ${help}`
   ),
   Command.withShortDescription("Run stored runs"),
   Command.withExamples([

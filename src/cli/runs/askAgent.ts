@@ -27,7 +27,7 @@ export const ask = Effect.fnUntraced(function* (settings: Settings.Settings, opt
   const { agent, kernel, model } = yield* CliAgent.make(settings, store, usual)
   const name = settings.model ?? (settings.script === undefined ? agent().name : "a scripted model")
   if (images.length > 0 && form === "text" && typeof model !== "string" && !Model.supports(model, "vision")) {
-    screen.progress(`${Text.excerpt(name, 80)} may not be able to see images: it is told only that there is one\n`)
+    screen.progress(`${Text.excerpt(name, 80)} may not be able to see images: it only learns that there is one\n`)
   }
   const title = `with ${name}${options.store === undefined ? "" : ", stored"}`
   const events = Kernel.stream(agent(), [question, ...images], { context: Settings.contextOf(settings) })

@@ -74,7 +74,7 @@ const tagOf = (exit: Exit.Exit<unknown, KernelError>): string => {
 
 const endOf = (exit: Exit.Exit<unknown, KernelError>): string => {
   if (Exit.isSuccess(exit)) return "completed"
-  if (Cause.hasInterruptsOnly(exit.cause)) return "given back"
+  if (Cause.hasInterruptsOnly(exit.cause)) return "released"
   const error = Cause.squash(exit.cause)
   if (error instanceof ToolNotFound) return CliAgent.missing(error.name)
   return Text.excerpt(error instanceof Error ? error.message : String(error), 300)

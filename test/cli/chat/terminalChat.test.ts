@@ -228,7 +228,7 @@ describe("kernai chat", () => {
     })
   )
 
-  it.live("takes no line that was typed ahead as the answer to a question", () =>
+  it.live("does not use a line that was typed ahead as the answer to a question", () =>
     Effect.gen(function* () {
       const folder = yield* place
       const script = [send("Oslo"), final("As you like."), final("Never mind.")]

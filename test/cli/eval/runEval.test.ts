@@ -52,7 +52,7 @@ describe("kernai eval", () => {
     })
   )
 
-  it.live("compares only where an answer is expected, and tells scenarios of one name apart", () =>
+  it.live("compares only if an answer is expected, and distinguishes scenarios of the same name", () =>
     Effect.gen(function* () {
       const { evaluate, path } = yield* place({
         "a.jsonl": lines({ input: "?", replies: "x" }, { input: "?", expected: "y", replies: "y" }),

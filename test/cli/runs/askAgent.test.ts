@@ -64,7 +64,7 @@ describe("a question to a model", () => {
   it.live("warns about a model that is not known to see pictures", () =>
     Effect.gen(function* () {
       const root = yield* place
-      const warning = "anthropic/rocket may not be able to see images: it is told only that there is one\n"
+      const warning = "anthropic/rocket may not be able to see images: it only learns that there is one\n"
       const ask = Effect.fnUntraced(function* (model: string, ...more: ReadonlyArray<string>) {
         const { asked, env } = yield* vendor
         const { progress } = yield* kernai(["run", "-m", model, "--root", root, ...more, "Hi?"], { env })

@@ -29,7 +29,7 @@ describe("kernai runs", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("says why a run failed, and what to do next", () =>
+  it.live("explains why a run failed, and the next step", () =>
     Effect.gen(function* () {
       const place = yield* folder
       const script = join(place, "replies.json")
