@@ -17,9 +17,17 @@ import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as Polling from "../internal/store/polling.ts"
 import { type OfferFolder, offerFolder } from "../internal/store/offers.ts"
-import { areStored, damaged, leaseOf, movedSince } from "../internal/store/journalRules.ts"
+import {
+  areStored,
+  atMost,
+  damaged,
+  journalHeadOf,
+  leaseOf,
+  mentions,
+  movedSince,
+  searchWords
+} from "../internal/store/storeRules.ts"
 import * as Parts from "../internal/store/runParts.ts"
-import { atMost, journalHeadOf, mentions, searchWords } from "../internal/store/runHead.ts"
 import * as RunCodec from "../RunCodec.ts"
 import type { RunRecord, RunState } from "../RunState.ts"
 import * as RunStore from "../RunStore.ts"

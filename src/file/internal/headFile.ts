@@ -16,7 +16,7 @@ import type { DuePart } from "../../internal/store/runParts.ts"
 import type { StoreError } from "../../KernelError.ts"
 import * as RunCodec from "../../RunCodec.ts"
 import type { RunState } from "../../RunState.ts"
-import type { JournalHead } from "../../internal/store/runHead.ts"
+import type { JournalHead } from "../../internal/store/storeRules.ts"
 import { openOwn, readIfThere } from "./disk.ts"
 import type * as Log from "./lineLog.ts"
 

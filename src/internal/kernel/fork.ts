@@ -21,7 +21,7 @@ import type * as RunStore from "../../RunStore.ts"
 import { renamed } from "../words/ids.ts"
 import { patient } from "../store/storeGuard.ts"
 import { isJsonObject, type Json } from "../base/json.ts"
-import { foldFrom } from "../store/journalRules.ts"
+import { foldFrom } from "../store/storeRules.ts"
 
 /** Where to leave a run, and how the fork differs. */
 export interface Fork {

@@ -13,14 +13,13 @@ import { unanswered, unreviewed } from "../state/turnFold.ts"
 import { defer, deferred, pause, settle, stopDeferred } from "./askHooks.ts"
 import { isAsking } from "../target/callAsks.ts"
 import { commit, flush, record } from "./commit.ts"
-import { isRecovered, pauseAsking, recordResult, together } from "./concurrentCalls.ts"
+import { isRecovered, pauseAsking, recordResult, runWorkflow, together } from "./concurrentCalls.ts"
 import { dispatch } from "./dispatch.ts"
 import { openReview, questionMetadata, review } from "./review.ts"
 import { type CallsError, type HookError, type Run, openTurn } from "../run/run.ts"
 import * as Budget from "../run/sharedBudget.ts"
 import { effectsOf } from "../target/targets.ts"
 import { acceptCall, openCalls } from "./stepAtOnce.ts"
-import { runWorkflow } from "./workflow.ts"
 
 /** Opens the calls of the reply. A hook may change them; a policy may refuse them or ask a person. */
 export const startCalls = (run: Run): Effect.Effect<void, HookError> =>

@@ -20,8 +20,18 @@ import { open } from "../state/state.ts"
 import * as Polling from "./polling.ts"
 import * as Ended from "./endedRuns.ts"
 import { type Listener, emitted } from "./offers.ts"
-import { areStored, leaseOf, movedSince, refusal } from "./journalRules.ts"
-import { atMost, headOf, inOrder, matches, mentions, searchWords } from "./runHead.ts"
+import {
+  areStored,
+  atMost,
+  headOf,
+  inOrder,
+  leaseOf,
+  matches,
+  mentions,
+  movedSince,
+  refusal,
+  searchWords
+} from "./storeRules.ts"
 
 /** A store, and how to end it. */
 interface Memory {

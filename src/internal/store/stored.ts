@@ -10,7 +10,7 @@ import { ConcurrentAppendError, RunNotFound, type StoreError } from "../../Kerne
 import type { RunRecord, RunState } from "../../RunState.ts"
 import { keyOf } from "../state/state.ts"
 import { childRunId } from "../words/ids.ts"
-import { foldFrom } from "./journalRules.ts"
+import { foldFrom } from "./storeRules.ts"
 import type { CallInFlight, RunStoreShape } from "./runStoreTypes.ts"
 
 /** Returns the stored state of a run. */
