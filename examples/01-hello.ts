@@ -8,7 +8,7 @@ import { Console, Effect, Layer, Schema } from "effect"
 import { Agent, Kernel, Skill, SkillRegistry } from "kernai"
 import { MockProvider } from "kernai/testing"
 
-// What the model may call. Its input is a Schema, so `execute` only ever sees decoded input.
+// A skill that the model may call. Its input is a Schema, so `execute` only receives decoded input.
 const population = Skill.make("population", {
   description: "Tells how many people live in a city",
   input: Schema.Struct({ city: Schema.String }),
@@ -16,7 +16,7 @@ const population = Skill.make("population", {
   execute: ({ city }) => Effect.succeed(city === "Oslo" ? "717710" : "unknown")
 })
 
-// Who runs: a plain value.
+// An agent is a plain value.
 const agent = Agent.make({
   instructions: "You answer questions about cities.",
   model: "scripted",
@@ -29,7 +29,7 @@ const program = Effect.gen(function* () {
   yield* Console.log(`${result.turns} turns, ${result.calls.length} call`)
 })
 
-// Composed once, at the edge. For a real model put `AnthropicProvider.layer` in the place of the mock.
+// Composed once, at the edge. For a real model, replace the mock by `AnthropicProvider.layer`.
 const KernelLive = Kernel.layerMemory.pipe(
   Layer.provide([
     SkillRegistry.layer(population),

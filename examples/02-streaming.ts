@@ -1,8 +1,8 @@
 /**
- * A run, told as it happens.
+ * A run as a stream of events.
  *
- * `Kernel.run` is `Kernel.stream` folded to its last event. Interrupt whoever
- * consumes the stream, and the model call, the skills and the run stop with it.
+ * `Kernel.run` is `Kernel.stream` folded to its last event. Interrupting the consumer of the stream stops the model
+ * call, the skills and the run.
  *
  * npm run example -- examples/02-streaming.ts
  */
@@ -25,7 +25,7 @@ const program = Kernel.stream(agent, "How long is 'fiber'?").pipe(
     switch (event.type) {
       case "turn_started":
         return Console.log(`step ${event.step}`)
-      // Blocks are read while they stream: their text comes in pieces, as the model writes it.
+      // Blocks are read while they stream: their text arrives in pieces, as the model writes it.
       case "block_start":
         return Console.log(`  ${event.blockType} begins`)
       case "block_content":

@@ -1,8 +1,8 @@
 /**
  * An answer with a type.
  *
- * The model is told the JSON Schema of the answer. One that does not fit goes
- * back to it with the reason, until it fits or the turns are used up.
+ * The model receives the JSON Schema of the answer. An answer that does not fit is returned to it with the reason,
+ * until one fits or the turns are used up.
  *
  * npm run example -- examples/03-typed-output.ts
  */

@@ -1,8 +1,8 @@
 /**
- * A language of your own: agents that talk to other agents.
+ * A protocol of your own: an agent that talks to other agents.
  *
- * A skill has parameters; a protocol has a block type and is handed the whole
- * block. The model learns the protocol from its documentation, by asking.
+ * A skill has parameters; a protocol has a block type and receives the whole block. The model reads the documentation
+ * of the protocol with `/protocols`.
  *
  * npm run example -- examples/04-own-protocol.ts
  */
@@ -10,7 +10,7 @@ import { Console, Context, Effect, Layer, Schema, Stream } from "effect"
 import { Agent, Kernel, MediaStore, Protocol, ProtocolRegistry, RunStore, SkillRegistry } from "kernai"
 import { MockProvider } from "kernai/testing"
 
-// Who can be reached: a service, so that the protocol does not care how.
+// The agents that can be reached are a service, so the protocol does not depend on how.
 class Directory extends Context.Service<
   Directory,
   { readonly ask: (agent: string, message: string) => Effect.Effect<string, NobodyThere> }
@@ -42,7 +42,7 @@ const DirectoryLive = Layer.succeed(Directory, {
     agent === "weather" ? Effect.succeed(`${message} Yes, it will.`) : Effect.fail(new NobodyThere({ agent }))
 })
 
-// A registered protocol may be spoken by every agent that does not say otherwise.
+// Every agent may use a registered protocol unless it lists its protocols.
 const agent = Agent.make({ instructions: "You plan trips with the help of other agents.", model: "scripted" })
 
 const program = Kernel.stream(agent, "Do I need an umbrella in Bergen?").pipe(

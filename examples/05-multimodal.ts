@@ -1,9 +1,8 @@
 /**
- * Pictures: given by you, made by a skill, and missing for a model that cannot see.
+ * Pictures: in the input, made by a skill, and replaced by text for a model that cannot see.
  *
- * Media are kept once per run and travel by id. A model that cannot take one
- * reads what it would have been. A skill that needs eyes is not shown to a
- * model without them, and cannot be called by it either.
+ * Media are stored once per run and referred to by id. A model that cannot accept one reads a placeholder. A skill that
+ * requires vision is neither shown to a model without it nor callable by it.
  *
  * npm run example -- examples/05-multimodal.ts
  */
@@ -16,7 +15,7 @@ const png = (data: string) => Media.fromBytes(Buffer.from(data, "base64"), "imag
 const photo = png("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC")
 const chart = png("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGNgYPgPAAEDAQAIicLsAAAAAElFTkSuQmCC")
 
-// Gives a picture: the model sees it on its next turn, with its id.
+// Returns a picture: the model sees it on its next turn, with its id.
 const plot = Skill.make("plot", {
   description: "Draws a chart",
   input: Schema.Struct({ title: Schema.String }),
@@ -25,7 +24,7 @@ const plot = Skill.make("plot", {
   execute: ({ title }) => Effect.succeed(Skill.result(`A chart of ${title}`, { media: chart }))
 })
 
-// Takes a picture by its id, and is there for models with eyes only.
+// Takes a picture by its id, for models with vision only.
 const zoom = Skill.make("zoom", {
   description: "Looks closer at a picture of this conversation",
   input: Schema.Struct({ picture: MediaStore.Reference }),
@@ -34,7 +33,7 @@ const zoom = Skill.make("zoom", {
   execute: ({ picture }) => Effect.succeed(`one red dot, in ${picture.mimeType}`)
 })
 
-// The other end of the wire: shows what the vendor is sent, and answers from a script.
+// The vendor's side: prints the request, and replies from a script.
 const Message = Schema.Struct({
   role: Schema.String,
   content: Schema.String,

@@ -1,9 +1,8 @@
 /**
- * Who decides: rules, a person, and hooks.
+ * Deciding about calls: rules, a person, and hooks.
  *
- * A policy says of each call whether it may run; where it asks a person, the
- * run pauses and is resumed with the answer. Hooks see a run at its phases and
- * may change what happens next, such as the arguments of a call.
+ * A policy decides whether each call may run. If it asks a person, the run pauses and is resumed with the answer. Hooks
+ * see a run at its phases and may change what happens next, such as the input of a call.
  *
  * npm run example -- examples/06-hooks-and-policy.ts
  */
@@ -18,7 +17,7 @@ const orders = Skill.make("orders", {
   execute: ({ customer }) => Effect.succeed(`${customer} has one order: #7, 20 euros`)
 })
 
-// Says nothing of its effects, so it counts as `write`: something happens each time it is called.
+// Without declared effects a skill counts as `write`: each call may change something.
 const refund = Skill.make("refund", {
   description: "Pays an order back",
   input: Schema.Struct({ order: Schema.Int, euros: Schema.Finite }),
@@ -27,7 +26,8 @@ const refund = Skill.make("refund", {
 
 const agent = Agent.make({ instructions: "You help customers.", model: "scripted", skills: "all" })
 
-// Reading is free, everything else is asked for, and large sums are never paid. A policy that fails denies.
+// Reading is allowed, everything else needs confirmation, and large sums are never paid. A policy that fails denies the
+// call.
 const Payment = Schema.Struct({ euros: Schema.Finite })
 const PolicyLive = Policy.layer(
   Effect.fnUntraced(function* (call) {
@@ -37,7 +37,7 @@ const PolicyLive = Policy.layer(
   })
 )
 
-// Whoever is logged in is the customer, whatever the model wrote.
+// The customer is the user who is logged in, whatever the model wrote.
 const HooksLive = Hooks.layer({
   onToolCallStarted: ({ call, context }) =>
     Effect.succeed(call.name === "orders" ? Hooks.rewrite({ customer: context["user"] ?? "nobody" }) : {}),
@@ -67,7 +67,7 @@ const program = Effect.gen(function* () {
   )
   yield* Console.log(paused.message)
 
-  // Hours later, in another process perhaps: the answer is for this call with these arguments, once.
+  // Perhaps hours later and in another process: the answer applies once, to this call with this input.
   const open = yield* Kernel.questions("ticket-1")
   for (const { input, reason, name } of open) {
     yield* Console.log(`may ${name} run with ${JSON.stringify(input)}? ${reason}`)

@@ -21,12 +21,13 @@ const agent = Agent.make({
   instructions: "You compare cities. Ask one sub-agent for each.",
   model: "scripted",
   skills: [population],
-  // Limits of the whole tree: two sub-agents at once beside the root, ten in all, and tokens for all of them together.
+  // Limits of the whole tree: two sub-agents at a time besides the root, ten in total, and tokens for all of them
+  // together.
   spawn: { maxAgents: 10, maxConcurrent: 3, maxDepth: 1 },
   budget: { maxTokens: 50_000 }
 })
 
-// What the model says: first a plan, at the end an answer; and what each task says, by its id.
+// The replies of the model: first a plan, finally an answer. The replies of tasks are by id.
 const plan = {
   goal: "Which city is larger?",
   strategy: "mixed",
@@ -46,7 +47,7 @@ const model = Scenario.scripted({
   }
 })
 
-// One stream tells the whole tree. Every event says whose it is: `depth`, `taskId`, `runId`.
+// One stream has the events of the whole tree. Each one names its run: `depth`, `taskId`, `runId`.
 const program = Kernel.stream(agent, "Is Rome larger than Oslo?").pipe(
   Stream.runForEach((event) => {
     switch (event.type) {

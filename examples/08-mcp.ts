@@ -1,9 +1,8 @@
 /**
- * MCP servers: their tools as skills, and everything they have behind the block `mcp`.
+ * MCP servers: their tools as skills, and everything they offer behind the block `mcp`.
  *
- * The server is a real process, started for the run and ended with it; the
- * model is scripted, so this runs without a key. Outside a clone the server is
- * there after `npm install @modelcontextprotocol/server-filesystem`.
+ * The server is a real process that starts and ends with the run. The model is scripted, so this runs without a key.
+ * Outside a clone, install the server with `npm install @modelcontextprotocol/server-filesystem`.
  *
  * npm run example -- examples/08-mcp.ts
  */
@@ -14,7 +13,7 @@ import { Agent, Kernel, MediaStore, ProtocolRegistry, RunStore, Skill, SkillRegi
 import { McpHub } from "kernai/mcp"
 import { MockProvider } from "kernai/testing"
 
-// A skill of our own, beside those of the server.
+// A skill of our own, in addition to those of the server.
 const countWords = Skill.make("count_words", {
   description: "Counts the words of a text",
   input: Schema.Struct({ text: Schema.String }),

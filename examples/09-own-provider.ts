@@ -1,8 +1,8 @@
 /**
  * A model of your own: a request in, a stream of parts out.
  *
- * A provider speaks one wire format and nothing else; the kernel knows the rest.
- * The last part is `finish`: a reply without it was cut, and fails the run.
+ * A provider only speaks one wire format; the kernel does the rest. The last part is `finish`: a reply without it was
+ * cut, and fails the run.
  *
  * npm run example -- examples/09-own-provider.ts
  */
@@ -10,14 +10,14 @@ import { Console, Effect, Layer, Schema, Stream } from "effect"
 import { HttpClient, HttpClientRequest, HttpClientResponse } from "effect/http"
 import { Agent, Kernel, Message, Provider, SkillRegistry, StreamPart } from "kernai"
 
-/** What the house's model sends: a JSON document on each line. */
+/** The format of the house's model: a JSON document on each line. */
 const Line = Schema.fromJsonString(Schema.Struct({ say: Schema.String, tokens: Schema.optionalKey(Schema.Int) }))
 const decode = Schema.decodeUnknownEffect(Line)
 
 const failed = (reason: Provider.ProviderError["reason"], detail: string) =>
   new Provider.ProviderError({ provider: "house", reason, detail })
 
-/** Why a call failed decides what becomes of it: `Resilience.retry` of `kernai/provider` makes some again. */
+/** The reason of a failure decides whether the call is retried, such as by `Resilience.retry` of `kernai/provider`. */
 const reasonOf = (status: number) => (status === 429 ? "rate_limited" : status >= 500 ? "server_error" : "unknown")
 
 const HouseProvider = Layer.effect(
@@ -55,7 +55,7 @@ const HouseProvider = Layer.effect(
   })
 )
 
-// The service itself, so that this runs without it: it is busy at first, then it talks.
+// A stand-in for the service: it is busy at first, then it replies.
 const answers = [
   new Response("", { status: 503 }),
   new Response(`{"say":"<final>Good "}\n{"say":"evening.</final>"}\n{"say":"","tokens":5}\n`)

@@ -1,8 +1,8 @@
 /**
  * Runs over HTTP: events go to a page as they happen, and a page that leaves stops its run.
  *
- * The response is the stream of the run itself. When the client is gone, the
- * server interrupts it, and with it the model call, the skills and the children.
+ * The response is the stream of the run itself. When the client disconnects, the server interrupts it, and with it the
+ * model call, the skills and the children.
  *
  * npm run example -- examples/10-http-endpoint.ts
  */
@@ -19,7 +19,7 @@ import {
 import { Agent, Kernel, RunEvent, Skill, SkillRegistry } from "kernai"
 import { MockProvider } from "kernai/testing"
 
-// A skill that takes its time, and tells when nobody waits for it any more.
+// A slow skill that reports when it is interrupted.
 const stopped = Deferred.makeUnsafe<void>()
 const research = Skill.make("research", {
   description: "Looks for a long time",
@@ -31,7 +31,8 @@ const research = Skill.make("research", {
 
 const agent = Agent.make({ instructions: "You look things up.", model: "scripted", skills: [research] })
 
-// What a page is told. Others hold what is not for it: `turn_prepared` and `messages_sent` the agent's instructions.
+// The events for a page. Others hold data that is not for it: `turn_prepared` and `messages_sent` have the agent's
+// instructions.
 const shown: ReadonlySet<RunEvent.Type> = new Set([
   "block_content",
   "skill_execute",
@@ -49,7 +50,7 @@ const Runs = HttpRouter.use(
       const events = kernel.stream(agent, question).pipe(
         Stream.filter((event) => shown.has(event.type)),
         Stream.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(RunEvent.toJson(event))}\n\n`),
-        // The head of the response is sent by now: what goes wrong is told as one more event.
+        // The head of the response has been sent by now, so a failure is sent as one more event.
         Stream.catch((error) => Stream.make(`event: failure\ndata: ${JSON.stringify(error.message)}\n\n`)),
         Stream.encodeText
       )
@@ -72,7 +73,7 @@ const Server = HttpRouter.serve(Runs, { disableLogger: true, disableListenLog: t
   Layer.provideMerge(NodeHttpServer.layerTest)
 )
 
-// A page that asks, and leaves when the skill is under way.
+// A page that asks, and leaves while the skill is running.
 const page = HttpClientRequest.post("/runs").pipe(
   HttpClientRequest.bodyJsonUnsafe({ question: "What is a fiber?" }),
   HttpClient.execute,

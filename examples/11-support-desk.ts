@@ -50,7 +50,7 @@ const sales = Agent.make({
   description: "Sells what the customer needs.",
   instructions: "You sell.",
   model: model("sales"),
-  // A name stands for an agent of the team, so agents may refer to each other.
+  // A name refers to an agent of the team, so agents may refer to each other.
   handoffs: ["desk"]
 })
 
@@ -64,7 +64,7 @@ const desk = Agent.make({
   concurrency: 2
 })
 
-// What each model says, by the number of replies in its conversation.
+// The replies of each model, by the number of earlier replies in its conversation.
 const call = (name: string, params: object) => ({ calls: [{ name, params }] })
 const replies: { readonly [model: string]: ReadonlyArray<MockProvider.Reply> } = {
   desk: [

@@ -10,7 +10,7 @@
  * npm run example -- examples/json-session-recovery.ts reply <id> "And in short?"
  * npm run example -- examples/json-session-recovery.ts show <id>
  *
- * The files are in the folder that SESSIONS names, else in .kernai/sessions.
+ * The files are in the folder SESSIONS, by default .kernai/sessions.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Clock, Console, Effect, Layer, Option } from "effect"
@@ -44,7 +44,7 @@ const model = MockProvider.layer(
 
 const hooks = Hooks.layer({
   onTurnStarted: () => (command === "fail" ? Effect.fail("the process had a bad day") : Effect.succeed({})),
-  // The new message is part of the run's context, so that it is kept too; a prompt that is prepared again has it.
+  // The new message is part of the run's context, so it is stored, too; a prompt that is prepared again includes it.
   onTurnPrepared: ({ context, prepared }) => {
     const said = context["reply"]
     if (typeof said !== "string") return Effect.succeed({})
@@ -70,7 +70,7 @@ const begin = Effect.gen(function* () {
 })
 
 const reply = Effect.gen(function* () {
-  // `rewind` prepares the turn again: a prompt that was stored before the failure would be sent as it is.
+  // `rewind` prepares the turn again. Otherwise a prompt that was stored before the failure would be sent unchanged.
   const result = yield* Kernel.resume(agent, runId, { rewind: true, context: { reply: text } })
   yield* Console.log(`answer: ${result.text}`)
   yield* print(runId)

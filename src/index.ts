@@ -1,5 +1,5 @@
 /**
- * The heart of kernai: words, parts, ports and the one loop, a namespace per module.
+ * The modules of `kernai`, each as a namespace: agents, skills, the kernel and its stores, policies and events.
  *
  * @since 0.1.0
  */

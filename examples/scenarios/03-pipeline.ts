@@ -1,6 +1,4 @@
-/**
- * Sequential pipeline: each task works on what the one before it left.
- */
+/** Sequential pipeline: each task works on the result of the one before it. */
 import { Scenario } from "kernai/testing"
 
 const plan = {

@@ -1,6 +1,4 @@
-/**
- * Cyclic plan: two tasks that wait for each other are refused, and the model is told which.
- */
+/** Cyclic plan: two tasks that wait for each other are rejected, and the correction names them. */
 import { Scenario } from "kernai/testing"
 
 const circle = {
@@ -34,7 +32,7 @@ export default Scenario.make({
   expect: ({ provider, recording }) => {
     const refused = recording.find((entry) => entry.event === "plan_rejected")
     const isTold = JSON.stringify(recording).includes("wait for each other in a circle")
-    // A live model may see the circle itself and never send it.
+    // A live model may notice the cycle itself and never send it.
     return provider !== "script" || (refused !== undefined && isTold) ? [] : ["the refusal was not told"]
   }
 })

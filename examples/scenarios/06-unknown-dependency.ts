@@ -1,6 +1,4 @@
-/**
- * Unknown dependency: a task that waits for nobody does not wait.
- */
+/** Unknown dependency: a task that depends on a missing task does not wait. */
 import { Scenario } from "kernai/testing"
 
 const plan = {

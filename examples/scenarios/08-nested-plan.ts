@@ -1,6 +1,4 @@
-/**
- * Nested plan: a sub-agent may not start a workflow of its own. It is told so, and does the work itself.
- */
+/** Nested plan: a sub-agent may not start a workflow of its own. It receives a correction, and does the work itself. */
 import { Scenario } from "kernai/testing"
 
 const plan = (id: string, input: string) =>

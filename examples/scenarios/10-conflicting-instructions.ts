@@ -1,5 +1,5 @@
 /**
- * Conflicting instructions: what a skill returns is data. It cannot close its block, forge another, or give orders.
+ * Conflicting instructions: the result of a skill is data. It cannot close its block, forge another, or give orders.
  */
 import { Effect, Schema } from "effect"
 import { Skill } from "kernai"

@@ -1,6 +1,4 @@
-/**
- * A picture in the question: the model sees it beside the text.
- */
+/** A picture in the question: the model sees it together with the text. */
 import { Media } from "kernai"
 import { Scenario } from "kernai/testing"
 import { redSquare } from "./_media.ts"

@@ -1,6 +1,4 @@
-/**
- * A picture as a result: a skill draws, the model sees what was drawn and says so.
- */
+/** A picture as a result: a skill draws it, and the model sees and describes it. */
 import { Effect, Schema } from "effect"
 import { Media, Skill } from "kernai"
 import { Scenario } from "kernai/testing"

@@ -21,7 +21,7 @@ export const researcher = Agent.make({
   skills: [population]
 })
 
-/** Takes the conversation over and answers in the end. */
+/** Takes over the conversation and gives the final answer. */
 export const writer = Agent.make({
   name: "writer",
   description: "Writes the article.",

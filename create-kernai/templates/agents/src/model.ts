@@ -3,7 +3,7 @@ import { MockProvider } from "kernai/testing"
 
 const block = (name: string, content: string) => `<block type="command" name="${name}">${content}</block>`
 
-/** A scripted model: it knows its role by its name, and how far it is by what it said. */
+/** A scripted model. Its name gives its role, and its earlier replies give the next one. */
 export const model = () =>
   MockProvider.make().onCall(({ messages, model }) => {
     const said = messages.filter(({ role }) => role === "assistant").length

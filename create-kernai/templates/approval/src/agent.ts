@@ -2,7 +2,7 @@ import { Effect, Layer, Schema } from "effect"
 import { Agent, Kernel, MediaStore, Policy, ProtocolRegistry, Skill, SkillRegistry } from "kernai"
 import { SqlRunStore } from "kernai/sql"
 
-/** Sending cannot be taken back: that is what `write`, the default, says. */
+/** Sending cannot be undone, which is what `write`, the default, means. */
 export const send = Skill.make("send", {
   description: "Sends a letter",
   input: Schema.Struct({ to: Schema.String, text: Schema.String }),
@@ -11,15 +11,15 @@ export const send = Skill.make("send", {
 
 export const agent = Agent.make({ instructions: "You write letters.", model: "scripted", skills: [send] })
 
-/** A person is asked before anything that cannot be taken back. */
+/** A person is asked before anything that cannot be undone. */
 export const careful = Policy.layer((call) =>
   Effect.succeed(call.effects === "write" ? Policy.confirm("a letter cannot be taken back") : Policy.allowed)
 )
 
-/** Runs are kept in a file, so that another process can go on with them. */
+/** Runs are stored in a file, so that another process can continue them. */
 export const kernel = (file: string) =>
   Kernel.layerNoProvider.pipe(
     Layer.provide([SkillRegistry.layer(send), ProtocolRegistry.layer(), MediaStore.layerMemory, careful]),
-    // Merged, for the store is asked which calls wait.
+    // Merged, because the store is also asked for waiting calls.
     Layer.provideMerge(SqlRunStore.layerSqlite(file))
   )

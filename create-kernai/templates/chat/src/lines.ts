@@ -1,13 +1,13 @@
 import { Effect, Schema, Stream } from "effect"
 
-/** A line went on and on: it has to be held until it ends, so it may not. */
+/** Fails for a line over the limit, since a line must be held in memory until it ends. */
 export class LineTooLong extends Schema.TaggedError<LineTooLong>()("LineTooLong", { limit: Schema.Number }) {
   override get message() {
     return `a line of the input is longer than ${this.limit} characters`
   }
 }
 
-/** The lines of a text that comes in pieces. One of more characters than the limit fails. */
+/** Emits the lines of a text that arrives in pieces. Fails for a line with more characters than the limit. */
 export const lines =
   (limit = 100_000) =>
   <E, R>(pieces: Stream.Stream<string, E, R>): Stream.Stream<string, E | LineTooLong, R> =>

@@ -4,14 +4,14 @@ import { MockProvider } from "kernai/testing"
 import { say } from "./chat.ts"
 import { lines } from "./lines.ts"
 
-// A scripted companion that repeats what it hears.
+// A scripted companion that repeats each message.
 const model = MockProvider.layerOf(
   MockProvider.make().onCall(({ messages }) => {
     const last = messages.at(-1)
     return last === undefined ? "Hello." : `You said: ${Message.text(last)}`
   })
 )
-// `SqlChatHistory.layerSqlite("me", "talk.db")` of `kernai/sql` remembers over processes.
+// `SqlChatHistory.layerSqlite("me", "talk.db")` of `kernai/sql` remembers across processes.
 const live = Layer.merge(
   Kernel.layerMemory.pipe(Layer.provide([SkillRegistry.layer(), model])),
   ChatHistory.layerMemory

@@ -1,7 +1,7 @@
 import { Effect, Schema } from "effect"
 import { Agent, Skill } from "kernai"
 
-/** What the model may call. Its input is a Schema; `read` says that calling it twice does no harm. */
+/** A skill that the model may call. Its input is a Schema; `read` means that calling it twice does no harm. */
 export const population = Skill.make("population", {
   description: "Tells how many people live in a city",
   input: Schema.Struct({ city: Schema.String }),

@@ -5,7 +5,7 @@ import { MockProvider } from "kernai/testing"
 import { agent, live } from "../src/live.ts"
 
 describe("the agent", () => {
-  // A limit for what hangs: a busy machine takes long to start the server.
+  // A time limit against hanging: a busy machine takes long to start the server.
   const timeout = 120_000
   it.live(
     "asks the server which folders it may read",

@@ -3,7 +3,7 @@ import { Agent, Media, MediaStore, type Model, Skill } from "kernai"
 
 const seeing: Model.Model = { id: "scripted", capabilities: ["text", "vision"] }
 
-/** A picture of one pixel, to have something to look at. */
+/** A picture of one pixel. */
 export const pixel = Media.fromBytes(
   Uint8Array.from(
     atob("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="),
@@ -12,7 +12,7 @@ export const pixel = Media.fromBytes(
   "image/png"
 )
 
-/** Makes a picture: the model sees it on its next turn. */
+/** Returns a picture: the model sees it on its next turn. */
 export const draw = Skill.make("draw", {
   description: "Draws a picture",
   input: Schema.Struct({ what: Schema.String }),
@@ -21,7 +21,7 @@ export const draw = Skill.make("draw", {
   execute: () => Effect.succeed(Skill.result("here it is", { media: pixel }))
 })
 
-/** Takes a picture by the id the model read. Only models that can see may call it. */
+/** Takes a picture by the id that the model read. Only models with vision may call it. */
 export const measure = Skill.make("measure", {
   description: "Tells how many bytes a picture has",
   input: Schema.Struct({ image: MediaStore.Reference }),

@@ -24,7 +24,7 @@ const careful = Policy.layer((call) =>
   Effect.succeed(call.effects === "write" ? Policy.confirm("a letter cannot be taken back") : Policy.allowed)
 )
 
-// A scripted model: it writes one letter, and then says what came of it.
+// A scripted model: it writes one letter, then reports the result.
 const model = MockProvider.layerOf(
   MockProvider.make().onCall(({ messages }) =>
     messages.some(({ role }) => role === "assistant")
@@ -40,7 +40,7 @@ const kernel = (file: string) =>
   )
 
 /**
- * The page, and the routes it uses. Runs are kept in a file: the page finds them again after a restart.
+ * The page, and the routes it uses. Runs are stored in a file, so the page finds them again after a restart.
  *
  * Only this machine is admitted. `Access.bearer` and `Access.cookie` of `kernai/http` admit others by their credentials.
  */

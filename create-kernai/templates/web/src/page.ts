@@ -1,4 +1,4 @@
-/** A page without a build: it starts a run, shows its events as they come, and answers what the run asks. */
+/** A page without a build: it starts a run, shows its events as they arrive, and answers the questions of the run. */
 export const page = `<!doctype html>
 <meta charset="utf-8" />
 <title>A kernai agent</title>
@@ -27,7 +27,7 @@ export const page = `<!doctype html>
   const follow = (runId) => {
     location.hash = runId
     main.replaceChildren()
-    // The browser connects again by itself, and continues after the last event.
+    // The browser reconnects by itself, and continues after the last event.
     const events = new EventSource("/runs/" + runId + "/events?until=end")
     let answer
     events.onmessage = async ({ data }) => {

@@ -4,7 +4,7 @@ import { HttpClient, type HttpClientRequest, HttpClientResponse } from "effect/h
 import { HttpKernel, HttpKernelClient } from "kernai/http"
 import { app } from "../src/app.ts"
 
-/** The app and a client of it, without a port. */
+/** The app and its client, without a port. */
 const served = Effect.acquireRelease(
   Effect.sync(() => HttpKernel.toWebHandler(app(":memory:"))),
   ({ dispose }) => Effect.promise(dispose)

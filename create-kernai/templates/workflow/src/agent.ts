@@ -10,7 +10,7 @@ export const population = Skill.make("population", {
 
 export const agent = Agent.make({ instructions: "You compare cities.", model: "scripted", skills: [population] })
 
-/** What a model writes to split a goal into tasks; each is done by a run of its own. */
+/** A plan by which a model splits a goal into tasks; each is done by a run of its own. */
 export const plan = JSON.stringify({
   goal: "compare two cities",
   strategy: "mixed",

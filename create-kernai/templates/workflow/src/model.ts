@@ -2,7 +2,7 @@ import { Message } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { plan } from "./agent.ts"
 
-/** A scripted model: it knows who it is by what it was asked. */
+/** A scripted model. The question it receives gives its role. */
 export const model = () =>
   MockProvider.make().onCall(({ messages }) => {
     const asked = messages.filter((message) => message.role === "user").map(Message.text)
