@@ -127,8 +127,8 @@ describe("FileRunStore, on disk", () => {
           return silent
         })
         // Each of the eight bits of a byte is flipped by a step that is odd.
-        assert.deepStrictEqual(yield* find(1, LongRun.times(1, 53)), [])
-        assert.deepStrictEqual(yield* find(4, LongRun.times(1, 151)), [])
+        assert.deepStrictEqual(yield* find(1, LongRun.times(1, 101)), [])
+        assert.deepStrictEqual(yield* find(4, LongRun.times(1, 301)), [])
       }),
     LongRun.isLong ? 1_200_000 : 120_000
   )

@@ -5,6 +5,7 @@ import { ChatHistory, Message } from "kernai"
 import { SqlChatHistory, SqliteClient, SqlMemory } from "kernai/sql"
 import { chatHistorySuite } from "../support/chatHistory.ts"
 import { folder } from "../support/folder.ts"
+import { isLong } from "../support/longRun.ts"
 import * as Postgres from "../support/postgres.ts"
 
 const sqlite = SqliteClient.layer({ filename: ":memory:" })
@@ -13,7 +14,8 @@ chatHistorySuite("SqlChatHistory on SQLite", SqlChatHistory.layerSqlite("c", ":m
 
 describe.skipIf(!Postgres.available)("PostgreSQL", () => {
   const layer = Effect.map(Postgres.database, ({ url }) => SqlChatHistory.layerPg("c", { url: Redacted.make(url) }))
-  chatHistorySuite("SqlChatHistory on PostgreSQL", Layer.unwrap(layer))
+  // The long run tries here what `npm test` tries on SQLite.
+  if (isLong) chatHistorySuite("SqlChatHistory on PostgreSQL", Layer.unwrap(layer))
 
   it.effect(
     "accepts names and keys of any length in any script, despite index size limits (S-16)",

@@ -188,12 +188,10 @@ describe("the deadline of a question, without a cluster", () => {
     })
   )
 
-  it.effect("costs less than one query a second while thousands of runs wait", () =>
+  it.effect("costs less than one query a second while very many runs wait", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
-      const many = Array.from({ length: times(10_000, 2_000) }, (_, number) =>
-        waiting(`r${number}`, 3_600_000 + number)
-      )
+      const many = Array.from({ length: times(10_000, 500) }, (_, number) => waiting(`r${number}`, 3_600_000 + number))
       yield* Effect.forEach(many, (commits) => putAll(store, commits), { discard: true })
       yield* ask(store, "own", "1 minute")
       let asked = 0
