@@ -1,5 +1,6 @@
 /**
- * Prepares what a run uses, from the layer of its kernel and from the fiber that runs it.
+ * Prepares what a run uses, from the layer of its kernel and from the fiber that runs it, and remembers the layer for the
+ * modules that build on a kernel.
  */
 
 import * as Clock from "effect/Clock"

@@ -77,7 +77,7 @@ export const ownContext = (context: JsonObject): JsonObject => {
 }
 
 /** Does the settle hook of the phase just recorded still have to be asked? */
-export const isSettled = ({ next, state }: Run): boolean =>
+const isSettled = ({ next, state }: Run): boolean =>
   next.settled === true || state.settledRevision >= state.phaseRevision
 
 /**

@@ -161,7 +161,7 @@ const outcomeOf = (run: Run, completed: CallResult): CallOutcome => {
 // ---------------------------------------------------------------- the tasks of a plan
 
 /**
- * Runs a plan.
+ * Runs what is left of a plan. Only what stops the run itself fails here.
  *
  * A task that fails, takes too long or is interrupted has a result that says so, and its siblings continue. Whatever
  * concerns the whole tree concerns the run: a child that waits for a person pauses it, an empty budget starts nothing new,

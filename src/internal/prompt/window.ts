@@ -112,10 +112,6 @@ export interface Settings<R = never> {
   readonly summarize: ((messages: ReadonlyArray<Message>) => Effect.Effect<string, never, R>) | undefined
 }
 
-/** The tokens of everything except the conversation. */
-const around = ({ counter, tools }: PromptContext, system: string | null): Effect.Effect<number> =>
-  Effect.map(Tokens.ofSystem(system, counter), (tokens) => tokens + Tokens.ofTools(tools))
-
 /** Shortens a conversation. Fails if the parts that must stay do not fit. */
 export const compact = Effect.fnUntraced(function* <R = never>(
   messages: ReadonlyArray<Message>,
@@ -168,6 +164,10 @@ interface Counted {
   readonly message: Message
   readonly tokens: number
 }
+
+/** The tokens of everything except the conversation. */
+const around = ({ counter, tools }: PromptContext, system: string | null): Effect.Effect<number> =>
+  Effect.map(Tokens.ofSystem(system, counter), (tokens) => tokens + Tokens.ofTools(tools))
 
 /** Characters kept of a shortened result. */
 const stub = 200

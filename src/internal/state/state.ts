@@ -1,5 +1,6 @@
 /**
- * The state of a run as a class: its long lists are shared between copies, so a copy costs the same after 1,000 turns.
+ * The state of a run as a class, and the result computed from it. Its long lists are shared between copies, so a copy costs
+ * the same after 1,000 turns.
  *
  * A run under way moves its own state in place. Everyone else gets a copy: open to be spread, or frozen at every depth.
  */

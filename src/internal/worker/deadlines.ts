@@ -74,13 +74,6 @@ export const make = (decliner: Decliner): Deadlines => {
   }
 }
 
-/** Returns when the first question of a pause has to be answered, in milliseconds since the epoch. */
-export const deadlineOf = (metadata: Json): number | undefined => {
-  const asked = Option.getOrUndefined(read(metadata))?.questions ?? []
-  const times = asked.flatMap(({ answerBy }) => answerBy ?? [])
-  return times.length === 0 ? undefined : Math.min(...times)
-}
-
 /** Returns when the first question of a waiting run has to be answered, in milliseconds since the epoch. */
 export const answerBy = ({ status }: Pick<RunHead, "status">): number | undefined =>
   status.type === "waiting" ? deadlineOf(status.metadata) : undefined
@@ -99,6 +92,13 @@ export const declineLate = Effect.fnUntraced(
   },
   Effect.catch((error) => Effect.as(Effect.logDebug("questions were not declined in time", error), false))
 )
+
+/** Returns when the first question of a pause has to be answered, in milliseconds since the epoch. */
+const deadlineOf = (metadata: Json): number | undefined => {
+  const asked = Option.getOrUndefined(read(metadata))?.questions ?? []
+  const times = asked.flatMap(({ answerBy }) => answerBy ?? [])
+  return times.length === 0 ? undefined : Math.min(...times)
+}
 
 /** How many waiting runs are read at once: a worker comes to a new question among ten thousand in two minutes. */
 const pageSize = 1_000
