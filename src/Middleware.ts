@@ -29,6 +29,7 @@ import type { StreamPart } from "./StreamPart.ts"
 export interface ModelCall {
   readonly runId: string
   readonly rootRunId: string
+  /** The turn, counted from 0. */
   readonly step: number
   readonly provider: ProviderShape
   readonly request: Request
@@ -51,6 +52,7 @@ export type ModelStream = Stream.Stream<StreamPart, ModelCallError>
 export interface ToolRun {
   readonly runId: string
   readonly rootRunId: string
+  /** The turn, counted from 0. */
   readonly step: number
   readonly context: JsonObject
   readonly messages: ReadonlyArray<Message>

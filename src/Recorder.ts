@@ -38,7 +38,9 @@ export interface Sink {
  */
 export interface Entry {
   readonly runId: string
+  /** The turn, counted from 0. */
   readonly step: number
+  /** Levels of runs above this one; the root run has depth 0. */
   readonly depth: number
   readonly taskId: string | null
   readonly event: string

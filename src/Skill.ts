@@ -76,7 +76,9 @@ export interface CallScope {
    * Unique over all runs, and stable over retries and resumes. Pass it to systems that deduplicate requests by a key.
    */
   readonly idempotencyKey: string
+  /** The turn, counted from 0. */
   readonly step: number
+  /** Levels of runs above this one; the root run has depth 0. */
   readonly depth: number
   readonly taskId: string | undefined
   /** The host's own state of the run. */

@@ -177,7 +177,8 @@ export interface Options {
 }
 
 /**
- * Creates a server that is reached by a transport of your own, with the settings of any other server.
+ * Creates a server that is reached by a transport of your own. Settings and their defaults are those of a server in a
+ * config file: `connectTimeout` is `Limits.headersTimeout`, `timeout` is `Limits.skillTimeout`.
  *
  * @example
  * const server = yield* McpConfig.custom("inbox", openSocket, { timeout: "10 seconds" })

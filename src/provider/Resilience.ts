@@ -90,6 +90,7 @@ export interface FallbackOptions extends RetryOptions {
 export interface RateLimitOptions {
   /** The total cost of all calls in a window. */
   readonly limit: number
+  /** The length of a window. */
   readonly window: Duration.Input
   /** Default: `fixed-window`. */
   readonly algorithm?: "fixed-window" | "token-bucket" | undefined
@@ -455,7 +456,8 @@ export const layerRateLimiter: Layer.Layer<RateLimiter.RateLimiter> = RateLimite
 )
 
 /**
- * Counts for `circuitBreaker` in this process. Default: five failures in a row open a circuit for half a minute.
+ * Counts for `circuitBreaker` in this process. By default, five failures in a row (`tripPolicy`) open a circuit for 30
+ * seconds (`openDuration`).
  *
  * @category layers
  * @since 0.1.0
