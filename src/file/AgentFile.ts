@@ -17,6 +17,7 @@ import type { Agent } from "../Agent.ts"
 import * as Agents from "../Agent.ts"
 import type { Json, JsonObject } from "../internal/base/json.ts"
 import { isRecord, parseJson } from "../internal/base/json.ts"
+import { utf8Length } from "../internal/base/text.ts"
 import * as Yaml from "../internal/base/yaml.ts"
 import { AgentConfigInvalid, ConfigInvalid } from "../KernelError.ts"
 import type { AnySkill } from "../Skill.ts"
@@ -26,7 +27,7 @@ import { readText } from "./internal/disk.ts"
 
 export { AgentConfigInvalid, ConfigInvalid }
 
-/** In UTF-16 units and bytes, more than any agent needs. */
+/** More than any agent needs. */
 const maxBytes = 256 * 1024
 
 /**
@@ -64,7 +65,7 @@ export const parse: (
   format = "yaml"
 ) {
   const text = marked.startsWith("\uFEFF") ? marked.slice(1) : marked
-  if (text.length > maxBytes) return yield* unreadable(`it is longer than ${maxBytes} characters`)
+  if (utf8Length(text) > maxBytes) return yield* unreadable(`it is longer than ${maxBytes} bytes`)
   const read: Result.Result<unknown, string> =
     format === "json"
       ? parseJson(text, Bounds.jsonDepth)

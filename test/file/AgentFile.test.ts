@@ -121,7 +121,9 @@ describe("AgentFile", () => {
       )
       const deep = `${"[".repeat(200)}${"]".repeat(200)}`
       const long = JSON.stringify({ system_prompt: "x".repeat(300_000), model: "m" })
-      for (const text of ["[", deep, long]) {
+      // Measured in bytes, as the file would be.
+      const wide = JSON.stringify({ system_prompt: "€".repeat(100_000), model: "m" })
+      for (const text of ["[", deep, long, wide]) {
         assert.strictEqual((yield* Effect.flip(AgentFile.parse(text, "json")))._tag, "ConfigInvalid")
       }
     })

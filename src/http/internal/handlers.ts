@@ -61,7 +61,8 @@ export const putMedia = (own: Own, name: string, request: HttpServerRequest) =>
   own((runs) =>
     Effect.gen(function* () {
       const type = request.headers["content-type"]?.split(";", 1)[0]?.trim() ?? ""
-      if (!/^[\w.+-]+\/[\w.+-]+$/.test(type)) return yield* new Invalid({ detail: "the request has no content type" })
+      if (!/^[\w.+-]+\/[\w.+-]+$/.test(type))
+        return yield* new Invalid({ detail: "the content type of the request is missing or malformed" })
       const bytes = new Uint8Array(yield* Effect.orDie(request.arrayBuffer))
       const { id, kind, mimeType } = yield* runs.putMedia(name, Media.fromBytes(bytes, type))
       return { id, kind, mimeType }
