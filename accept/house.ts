@@ -166,7 +166,8 @@ const declarations = () =>
   })
 
 /** Events, stored data and wire formats have `type`. */
-const tagged = /^(?:RunEvent|RunState|RunModel|RunRecord|Content|StreamPart|BlockParser|Block|RunCodec)\.d\.ts$/
+const tagged =
+  /^(?:RunEvent|RunState|RunModel|RunRecord|Content|ContentModel|StreamPart|BlockParser|Block|RunCodec)\.d\.ts$/
 
 // ---------------------------------------------------------------- the quick suite
 

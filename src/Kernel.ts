@@ -442,24 +442,21 @@ const make = (built: Built): KernelShape => {
     sink: Sink,
     from: (environment: Environment, beginning: Starts.Beginning) => Effect.Effect<A, E>
   ): Effect.Effect<A, E | BeginError, R> =>
-    withEnvironment(built, agent, options, sink, undefined, (environment, newId) => {
-      const runId = options.runId ?? newId()
-      const { history: before = [] } = options
-      const root = { runId, rootRunId: runId, parentRunId: undefined, depth: 0, taskId: undefined }
-      return Effect.scoped(
-        Effect.flatMap(environment.media.run(runId), (media) =>
-          Effect.flatMap(media.admit(listOf(input)), (input) =>
-            Effect.flatMap(shelved(before, media, roomBefore(environment.limits), inline), (history) =>
-              Effect.flatMap(Team.encodeContext(agent, options.context), (context) =>
-                withMedia(environment, media, options, (environment) =>
-                  from(environment, { ...root, history, input, context })
-                )
-              )
-            )
+    withEnvironment(built, agent, options, sink, undefined, (environment, newId) =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const runId = options.runId ?? newId()
+          const media = yield* environment.media.run(runId)
+          const admitted = yield* media.admit(listOf(input))
+          const history = yield* shelved(options.history ?? [], media, roomBefore(environment.limits), inline)
+          const context = yield* Team.encodeContext(agent, options.context)
+          const root = { runId, rootRunId: runId, parentRunId: undefined, depth: 0, taskId: undefined }
+          return yield* withMedia(environment, media, options, (environment) =>
+            from(environment, { ...root, history, input: admitted, context })
           )
-        )
+        })
       )
-    })
+    )
 
   const run = <Output, S extends AnySkill<unknown>, R>(
     agent: Agent<Output, S, R, unknown>,
@@ -478,15 +475,15 @@ const make = (built: Built): KernelShape => {
       agent,
       Effect.flatMap(storedAt(Context.get(built, RunStore.RunStore), runId, options.revision), (state) =>
         withEnvironment(built, agent, options, sink, state, (environment) =>
-          Effect.andThen(
-            Team.fitsContext(agent, { ...state.context, ...options.context }),
-            Effect.scoped(
-              Effect.flatMap(originsOf(environment.store, state), (origins) =>
-                Effect.flatMap(environment.media.run(state.rootRunId, origins), (media) =>
-                  withMedia(environment, media, options, (environment) => Resumes.resume(environment, state, options))
-                )
+          Effect.scoped(
+            Effect.gen(function* () {
+              yield* Team.fitsContext(agent, { ...state.context, ...options.context })
+              const origins = yield* originsOf(environment.store, state)
+              const media = yield* environment.media.run(state.rootRunId, origins)
+              return yield* withMedia(environment, media, options, (environment) =>
+                Resumes.resume(environment, state, options)
               )
-            )
+            })
           )
         )
       )
