@@ -32,14 +32,14 @@ const ask = (store: RunStore.RunStoreShape, runId: string, within: Duration.Inpu
   Effect.provide(Effect.exit(Kernel.run(agent, "pay eva", { runId })), process(store, within))
 
 const submit = (store: RunStore.RunStoreShape, runId: string, of = agent) =>
-  Effect.provide(Kernel.submit(of, "pay eva", { runId }), process(store, "1 hour"))
+  Effect.provide(Kernel.submit(of, "pay eva", { runId }), process(store, "5 minutes"))
 
 /** Starts a worker in a process of its own. */
 const work = (store: RunStore.RunStoreShape, options: Partial<RunWorker.Options> = {}, pay?: Effect.Effect<string>) =>
   Effect.forkChild(
     Effect.provide(
       RunWorker.run({ agents: [agent], onRun: () => Effect.void, ...options }),
-      process({ ...store }, "1 hour", pay)
+      process({ ...store }, "5 minutes", pay)
     )
   )
 
@@ -70,11 +70,11 @@ describe("the deadline of a question, without a cluster", () => {
       const store = yield* RunStore.makeMemory
       yield* submit(store, "r")
       yield* work(store, { pollInterval: "1 day" })
-      yield* TestClock.adjust("3599999 millis")
+      yield* TestClock.adjust("299999 millis")
       assert.strictEqual(yield* statusOf(store, "r"), "waiting")
       yield* TestClock.adjust("1 millis")
       assert.strictEqual(yield* statusOf(store, "r"), "completed")
-      assert.deepStrictEqual(yield* answersOf(store, "r"), declinedAt("1 hour"))
+      assert.deepStrictEqual(yield* answersOf(store, "r"), declinedAt("5 minutes"))
       assert.include(JSON.stringify(yield* store.load("r")), "Nobody answered in time.")
     })
   )
@@ -82,15 +82,15 @@ describe("the deadline of a question, without a cluster", () => {
   it.effect("is kept for runs that already waited when the worker started, and those that are late by then", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
-      yield* ask(store, "late", "10 minutes")
-      yield* ask(store, "early", "1 hour")
-      yield* TestClock.adjust("30 minutes")
+      yield* ask(store, "late", "1 minute")
+      yield* ask(store, "early", "5 minutes")
+      yield* TestClock.adjust("3 minutes")
       yield* work(store)
       yield* TestClock.adjust("5 seconds")
       assert.strictEqual(yield* statusOf(store, "late"), "completed")
-      assert.deepStrictEqual(yield* answersOf(store, "late"), declinedAt("30 minutes"))
-      yield* TestClock.adjust("30 minutes")
-      assert.deepStrictEqual(yield* answersOf(store, "early"), declinedAt("1 hour"))
+      assert.deepStrictEqual(yield* answersOf(store, "late"), declinedAt("3 minutes"))
+      yield* TestClock.adjust("3 minutes")
+      assert.deepStrictEqual(yield* answersOf(store, "early"), declinedAt("5 minutes"))
     })
   )
 
@@ -126,14 +126,14 @@ describe("the deadline of a question, without a cluster", () => {
       const store = yield* RunStore.makeMemory
       yield* submit(store, "r")
       yield* work(store, {}, Effect.succeed("paid"))
-      yield* TestClock.adjust("59 minutes")
+      yield* TestClock.adjust("4 minutes")
       const approve = Effect.flatMap(Kernel.questions("r"), ([question]) =>
         Kernel.answer("r", [{ callId: question?.callId ?? "", approved: true, by: "Ada" }])
       )
-      yield* Effect.provide(approve, process(store, "1 hour"))
+      yield* Effect.provide(approve, process(store, "5 minutes"))
       yield* TestClock.adjust("2 minutes")
       assert.deepStrictEqual(yield* answersOf(store, "r"), [
-        { at: Duration.toMillis("59 minutes"), approved: true, by: "Ada" }
+        { at: Duration.toMillis("4 minutes"), approved: true, by: "Ada" }
       ])
       assert.strictEqual(yield* statusOf(store, "r"), "completed")
     })
@@ -147,8 +147,8 @@ describe("the deadline of a question, without a cluster", () => {
       const worker = yield* work(store, { concurrency: 1, resume })
       yield* TestClock.adjust("1 second")
       yield* submit(store, "busy")
-      yield* TestClock.adjust("1 hour")
-      assert.deepStrictEqual(yield* answersOf(store, "asks"), declinedAt("1 hour"))
+      yield* TestClock.adjust("5 minutes")
+      assert.deepStrictEqual(yield* answersOf(store, "asks"), declinedAt("5 minutes"))
       assert.strictEqual(yield* statusOf(store, "asks"), "queued")
       yield* Effect.forkChild(Fiber.interrupt(worker))
       yield* TestClock.adjust("10 seconds")
@@ -158,14 +158,14 @@ describe("the deadline of a question, without a cluster", () => {
   it.effect("is left to workers that have the agent of the run", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
-      yield* ask(store, "r", "1 hour")
+      yield* ask(store, "r", "5 minutes")
       const other = Agent.make({ name: "other", instructions: "", model: "scripted" })
       const worker = yield* work(store, { agents: [other] })
-      yield* TestClock.adjust("2 hours")
+      yield* TestClock.adjust("10 minutes")
       assert.strictEqual(yield* statusOf(store, "r"), "waiting")
       yield* Fiber.interrupt(worker)
-      yield* Effect.provide(RunWorker.runOnce({ agents: [agent] }), process(store, "1 hour"))
-      assert.deepStrictEqual(yield* answersOf(store, "r"), declinedAt("2 hours"))
+      yield* Effect.provide(RunWorker.runOnce({ agents: [agent] }), process(store, "5 minutes"))
+      assert.deepStrictEqual(yield* answersOf(store, "r"), declinedAt("10 minutes"))
       assert.strictEqual(yield* statusOf(store, "r"), "completed")
     })
   )
@@ -173,11 +173,11 @@ describe("the deadline of a question, without a cluster", () => {
   it.effect("is kept again when the store failed as it passed", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
-      yield* ask(store, "r", "1 hour")
+      yield* ask(store, "r", "5 minutes")
       let isDown = false
       const down = new RunStore.StoreError({ operation: "head", reason: "unavailable", detail: "cut off" })
       yield* work({ ...store, head: (runId) => (isDown ? Effect.fail(down) : store.head(runId)) })
-      yield* TestClock.adjust("59 minutes")
+      yield* TestClock.adjust("4 minutes")
       isDown = true
       yield* TestClock.adjust("2 minutes")
       assert.strictEqual(yield* statusOf(store, "r"), "waiting")
