@@ -13,7 +13,7 @@ const grammar = Grammar.make(options)
 const faultOf = replyFault(true)
 const listener = { text: () => {}, block: () => {}, part: () => {} }
 describe("Grammar", () => {
-  const samples = times(10_000, 2_000)
+  const samples = times(10_000, 1_000)
   it(`samples ${samples.toLocaleString("en")} replies that parse as blocks and fit the skills they call, using every production`, () => {
     const drawn = Grammar.sampler(grammar, 42)
     const kinds = new Set<string>()
@@ -30,7 +30,7 @@ describe("Grammar", () => {
   it("is written as GBNF that a GBNF parser reads, and matches the samples and nothing else", () => {
     const fits = Gbnf.matcher(Gbnf.read(Grammar.toGbnf(grammar)))
     const drawn = Grammar.sampler(grammar, 7)
-    for (let count = 0; count < times(2_000, 300); count++) {
+    for (let count = 0; count < times(2_000, 150); count++) {
       const reply = drawn.next()
       assert.isTrue(fits(reply), reply)
     }

@@ -8,7 +8,7 @@ import { Cassette } from "../../src/testing/index.ts"
 import { cassettes, finishOf, read, request, stub, vendor } from "../support/provider.ts"
 import { times } from "../support/longRun.ts"
 
-const rounds = times(60, 15)
+const rounds = times(60, 10)
 
 /** A generator of numbers below one, the same for the same seed. */
 const drawing = (seed: number) => {
