@@ -62,7 +62,7 @@ const proven = async (): Promise<ReadonlyArray<Line>> => {
   const files = there.filter((file) => file.endsWith(".test.ts") && promises.some(([, files]) => files.test(file)))
   const all: Array<Test> = []
   for (const file of files) {
-    const env = /grammar/i.test(file) ? { LONG_RUN: "1" } : {}
+    const env = /grammar|failures/i.test(file) ? { LONG_RUN: "1" } : {}
     all.push(...(await reported([`test/${file}`], { timeout: 300_000, env })).tests)
   }
   return promises.map(([line, files, titles]) =>
