@@ -1,6 +1,6 @@
 /**
- * What stands around a call: the middleware of the host, the span of telemetry, and the proof that this process still has
- * the run. The revision and the lease in the store decide which process has it.
+ * Wraps calls: with the middleware of the host, a telemetry span, and a proof that this process still owns the run. The
+ * revision and the lease in the store decide which process owns it.
  */
 
 import * as Effect from "effect/Effect"
@@ -41,7 +41,7 @@ export const throughMiddleware = (
   )
 }
 
-/** The span of a call, when telemetry is on. */
+/** Wraps a call in a span if telemetry is on. */
 export const traced = <A, E>(
   run: Run,
   { callId, kind }: Call,
@@ -54,8 +54,8 @@ export const traced = <A, E>(
       }))
 
 /**
- * Stores what is pending, and fails unless this process has the run and all runs above it: the last record of each in the
- * store is its own, no other worker holds one, and the host of the root run proves its lease.
+ * Flushes, then fails unless this process owns the run and all its ancestors: the last stored record of each is its
+ * own, no other worker holds a lease, and the host of the root run proves its lease.
  */
 export const proveOwnership = (run: Run): Effect.Effect<void, FlushError | RunBusy> => {
   const { parent } = run
@@ -70,8 +70,8 @@ export const proveOwnership = (run: Run): Effect.Effect<void, FlushError | RunBu
 }
 
 /**
- * Proves ownership right before a `write` call is entered. Returns the result of a call that is not entered: of a process
- * that lost the run, nothing is stored after that. A call is not entered either when the store cannot tell.
+ * Proves ownership right before a `write` call runs. Returns an error result, instead of running the call, if another
+ * process owns the run or the store cannot tell. A process that lost the run stores nothing more.
  */
 export const unlessLost = (run: Run, call: Call): Effect.Effect<CallResult | undefined> =>
   Effect.matchEffect(proveOwnership(run), {
@@ -83,7 +83,7 @@ export const unlessLost = (run: Run, call: Call): Effect.Effect<CallResult | und
       })
   })
 
-/** The same by the clock of this process alone, at once: it may have been stopped since it asked the store. */
+/** Checks again by the local clock, synchronously: the process may have been suspended since it asked the store. */
 export const ifOver = (run: Run, call: Call): CallResult | undefined =>
   run.stop?.()?._tag === "AgentCrashError" ? lose(run, call) : undefined
 

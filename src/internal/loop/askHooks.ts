@@ -1,8 +1,8 @@
 /**
- * Asks hooks, and does what they ask for.
+ * Runs hooks and applies the controls they return.
  *
- * A hook is asked about a run whose records are all stored, so whatever it does rests on facts. A settle hook is asked
- * once for its phase: the next record says so.
+ * All records of a run are stored before a hook runs. A settle hook runs once per phase: the next record marks it as
+ * settled.
  */
 
 import * as Effect from "effect/Effect"
@@ -17,7 +17,7 @@ import { commit, flush } from "./commit.ts"
 import type { FlushError } from "../store/storeGuard.ts"
 import { type HookError, type Run, carry, drop, mergeContext } from "../run/run.ts"
 
-/** The arguments of a hook, frozen at every depth: a hook cannot change the run through them. */
+/** Returns the arguments of a hook, frozen at every depth so that the hook cannot mutate the run. */
 export const hookArgs = <More extends object>(run: Run, more: More): HookArgs & More =>
   freeze({
     state: sealed(run.state),
@@ -27,13 +27,13 @@ export const hookArgs = <More extends object>(run: Run, more: More): HookArgs & 
     ...more
   })
 
-/** The value of a hook, and the stop or the further turn it asked for. */
+/** The value of a hook, and the stop or further turn it requested. */
 export interface Asked<out A> {
   readonly value?: A | undefined
   readonly control?: Stop | { readonly type: "continue" } | undefined
 }
 
-/** Stores what is pending and asks a hook. The context it returns is merged into the run. */
+/** Flushes the run, runs a hook, and merges the context it returns into the run. */
 export const ask = <A>(
   run: Run,
   name: keyof Hooks,
@@ -54,7 +54,7 @@ export const ask = <A>(
   )
 }
 
-/** The control of a hook as a stop is stored. */
+/** Returns the control of a hook in its stored form. */
 const stopOf = (control: Control): Asked<never>["control"] => {
   switch (control._tag) {
     case "Pause": {
@@ -70,19 +70,19 @@ const stopOf = (control: Control): Asked<never>["control"] => {
   }
 }
 
-/** A copy of a context that nobody else can change. A store refuses what is not JSON. */
+/** Returns a private copy of a context. A context that is not JSON is returned unchanged, and the store rejects it. */
 export const ownContext = (context: JsonObject): JsonObject => {
   const copy = take(context)
   return Result.isSuccess(copy) && isJsonObject(copy.success) ? copy.success : context
 }
 
-/** Does the settle hook of the phase just recorded still have to be asked? */
+/** Returns whether the settle hook of the last recorded phase has run. */
 const isSettled = ({ next, state }: Run): boolean =>
   next.settled === true || state.settledRevision >= state.phaseRevision
 
 /**
- * Asks the settle hook of the phase just recorded, unless it was asked before. Returns what it asked for instead of the
- * next step. A hook that fails has been asked, too.
+ * Runs the settle hook of the last recorded phase unless it ran before. Returns the control that replaces the next
+ * step. A hook that fails counts as run.
  */
 export const settle = <More extends object>(
   run: Run,
@@ -100,7 +100,7 @@ export const settle = <More extends object>(
   })
 }
 
-/** Continues after a settle hook, or stops the run as the hook asked. */
+/** Runs a settle hook, then either the next step or the stop that the hook requested. */
 export const settled = <More extends object, E>(
   run: Run,
   name: keyof Hooks,
@@ -114,44 +114,44 @@ export const settled = <More extends object, E>(
         control === undefined || control.type === "continue" ? next(run) : obeyOnce(run, control)
       )
 
-/** Stops the run as a settle hook asked. Until that is recorded the hook counts as not asked, so a crash asks again. */
+/** Stops the run as a settle hook requested. A crash before the stop is recorded runs the hook again. */
 export const obeyOnce = (run: Run, control: Stop): Effect.Effect<void, HookError> =>
   Effect.suspend(() => {
     drop(run, "settled")
     return obey(run, control)
   })
 
-/** Pauses or finishes the run as a hook asked. */
+/** Pauses or finishes the run as a hook requested. */
 export const obey = (run: Run, control: Stop): Effect.Effect<void, HookError> =>
   control.type === "pause"
     ? pause(run, control.reason ?? noReason, control.metadata ?? null)
     : complete(run, "caller", control.reason, control.metadata)
 
-// A hook may pause without a reason; readers of the journal want one.
+// A stored pause always has a reason, but a hook may leave it out.
 const noReason = "paused by a hook"
 
-/** The stop that a hook or a task asked for while calls were under way, in this process or in an earlier one. */
+/** Returns the stop that a hook or a task requested while calls were in flight, in this process or an earlier one. */
 export const deferred = ({ next, state }: Run): Stop | undefined => state.deferred ?? next.deferred
 
-/** Keeps a stop until the calls under way have ended. The first one asked for wins. */
+/** Defers a stop until the calls in flight have ended. The first requested stop wins. */
 export const defer = (run: Run, control: Stop): void => {
   if (deferred(run) === undefined) carry(run, { deferred: control })
 }
 
-/** Does what was asked for while calls were under way, if anything was. */
+/** Applies the deferred stop, if there is one. */
 export const stopDeferred = (run: Run): Effect.Effect<void, HookError> => {
   const control = deferred(run)
   return control === undefined ? Effect.void : obey(run, control)
 }
 
-/** Pauses the run where it stands. */
+/** Pauses the run at its current phase. */
 export const pause = (run: Run, reason: string, metadata: Json, delta: Delta = {}): Effect.Effect<void, HookError> =>
   Effect.suspend(() => {
     commit(run, "pause", [{ type: "paused", reason, metadata }], delta)
     return observePause(run, reason, metadata)
   })
 
-/** Reports a pause to its observer, whose failures are logged and change nothing. */
+/** Runs `onPause`. A failure of the hook is logged and ignored. */
 export const observePause = (run: Run, reason: string, metadata: Json): Effect.Effect<unknown, FlushError> => {
   const hook = run.hooks.onPause
   return hook === undefined
@@ -161,7 +161,7 @@ export const observePause = (run: Run, reason: string, metadata: Json): Effect.E
       )
 }
 
-/** Ends the run. `onRunCompleted` may pause it before; resumed, it ends. */
+/** Completes the run. `onRunCompleted` can pause it first; then it completes when it is resumed. */
 export const complete = Effect.fnUntraced(function* (
   run: Run,
   source: RunSource,

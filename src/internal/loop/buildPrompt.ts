@@ -1,5 +1,5 @@
 /**
- * The prompt of a turn: built by the pipeline, recorded as what is new in it.
+ * Builds the prompt of a turn with the pipeline, and records the part that is new.
  */
 
 import * as Effect from "effect/Effect"
@@ -19,18 +19,18 @@ import { canAct, definitions, listingOf, visibleProtocols, visibleSkills } from 
 import { type PrepareError, type Run, carry, drop } from "../run/run.ts"
 import * as Budget from "../run/sharedBudget.ts"
 
-/** Builds the prompt of the open turn, asks the hook about it and records it. */
+/** Builds the prompt of the open turn, runs its hook and records it. */
 export const recordPrompt = (run: Run): Effect.Effect<void, PrepareError> =>
-  // Foreign code may take its time, so others see what happened until now.
+  // Foreign code may be slow, so pending events are published first.
   isForeign(run) ? Effect.andThen(flush(run), prompting(run)) : prompting(run)
 
 const prompting = (run: Run): Effect.Effect<void, PrepareError> =>
   Effect.suspend((): Effect.Effect<void, PrepareError> => {
-    // With an empty budget there is no model call to summarise for.
+    // Without budget for a model call, a summary would be wasted.
     const exhausted = Budget.exhausted(run.budget)
     if (exhausted !== undefined) return Effect.fail(exhausted)
     return Effect.flatMap(run.restore(build(run)), (prompt) => {
-      // What was used to make the prompt is counted for the tree.
+      // Building the prompt may have used a model.
       if (prompt.spent !== undefined) Budget.count(run.budget, Budget.spentOf(prompt.spent))
       return prepare(run, prompt)
     })
@@ -42,7 +42,7 @@ const prepare = (run: Run, prompt: Prompt): Effect.Effect<void, PrepareError> =>
     record(run, preparedDraft(run, prompt))
     return Effect.void
   }
-  // If the hook stops the run, what the prompt used goes into that record.
+  // If the hook stops the run, the usage is stored with that record.
   if (prompt.spent !== undefined) carry(run, { spent: prompt.spent })
   const prepared = { ...prompt, messages: prompt.messages ?? run.state.prompt }
   const asked = ask(run, "onTurnPrepared", () => hook(hookArgs(run, { prepared })))
@@ -67,7 +67,7 @@ const build = (run: Run): Effect.Effect<Prompt, PromptError> =>
     )
   )
 
-/** What a turn offers its model. */
+/** The instructions, tools, listing and protocols of a turn. */
 interface Offer extends Pick<PromptContext, "instructions" | "tools" | "listing"> {
   readonly protocols: ReadonlyArray<AnyProtocol>
 }
@@ -118,11 +118,11 @@ const promptErrors: ReadonlySet<string> = new Set<PromptError["_tag"]>([
 
 const none: ReadonlyArray<never> = []
 
-/** Does code of a host have a part in the prompt: in its instructions, its sections, or the count of its tokens? */
+/** Returns whether code of the host builds part of the prompt: its instructions, its sections or its token count. */
 const isForeign = ({ agent, counter, pipeline }: Run): boolean =>
   typeof agent.instructions !== "string" || pipeline !== simple || counter !== undefined
 
-/** The event of a prompt, with what a hook changed in it. */
+/** Returns the event of a prompt, with the changes of a hook. */
 const preparedDraft = (run: Run, prompt: Prompt, changed?: Prepared): Draft => {
   const { spent, tools } = prompt
   const { messages, system } = changed ?? prompt

@@ -1,8 +1,8 @@
 /**
- * The calls of one reply: opened, reviewed, launched, each by a record of its own.
+ * Opens, reviews and launches the calls of one reply. Each step is a record.
  *
- * All calls are reviewed before any is launched. A call is in flight from the record before its code is entered to the
- * record of its result. One call, several at once and the tasks of a plan take the same steps.
+ * All calls are reviewed before any is launched. A call is in flight from its launch record, stored before its code
+ * runs, to the record of its result. Single calls, concurrent calls and the tasks of a plan take the same steps.
  */
 
 import * as Effect from "effect/Effect"
@@ -21,11 +21,11 @@ import * as Budget from "../run/sharedBudget.ts"
 import { effectsOf } from "../target/targets.ts"
 import { acceptCall, openCalls } from "./stepAtOnce.ts"
 
-/** Opens the calls of the reply. A hook may change them; a policy may refuse them or ask a person. */
+/** Opens the calls of the reply. A hook can change them, and a policy can deny them or ask a person. */
 export const startCalls = (run: Run): Effect.Effect<void, HookError> =>
   Effect.suspend(() => (openCalls(run) ? Effect.void : openReview(run)))
 
-/** The next step of open calls: wait for answers, review, launch, or close. */
+/** Takes the next step of open calls: waits for answers, reviews, launches or closes them. */
 export const continueCalls = (run: Run): Effect.Effect<void, CallsError> => {
   const result = openTurn(run).completed.at(-1)
   const hook = run.hooks.onToolCallCompleted
@@ -40,7 +40,7 @@ const next = (run: Run): Effect.Effect<void, CallsError> =>
   Effect.suspend((): Effect.Effect<void, CallsError> => {
     const { pending } = openTurn(run)
     if (deferred(run) !== undefined) {
-      // Calls that were under way when the run was cut off end first, as they would have.
+      // Calls that were in flight when the run was interrupted finish before it stops.
       return pending.some((call) => isRecovered(run, call)) ? launch(run) : stopDeferred(run)
     }
     const open = unanswered(run.state.questions)
@@ -69,7 +69,7 @@ const launch = (run: Run): Effect.Effect<void, CallsError> => {
   return asksAgents ? Budget.lending(run.budget, run.state.depth, all) : all
 }
 
-/** Launches one call. One that acts is entered once its launch is stored, and its result is stored at once. */
+/** Launches one call. Unless it is a `read`, its launch is stored before it runs and its result right after. */
 const alone = (run: Run, call: Call): Effect.Effect<void, CallsError> =>
   Effect.suspend(() => {
     commit(run, "launch", [], { launched: [call.callId], effects: effectsOf(run, call) })
@@ -81,7 +81,10 @@ const alone = (run: Run, call: Call): Effect.Effect<void, CallsError> =>
     )
   })
 
-/** Enters a call that changes nothing while its launch is stored. One that is done at once is stored with its result. */
+/**
+ * Runs a `read` call while its launch is being stored. If the call ends synchronously, launch and result are stored
+ * together.
+ */
 const whileStored = (run: Run, call: Effect.Effect<CallResult, CallsError>): Effect.Effect<CallResult, CallsError> =>
   begin(call, (fiber): Effect.Effect<CallResult, CallsError> => {
     const exit = fiber.pollUnsafe()

@@ -1,5 +1,5 @@
 /**
- * A child run as the target of its call: a task of a plan, or another agent.
+ * Targets of calls that start a child run: a task of a plan, or another agent.
  */
 
 import * as Cause from "effect/Cause"
@@ -22,7 +22,7 @@ import { type Callable, type Child, type Run, type TaskError, isTaskError, openT
 import * as Budget from "../run/sharedBudget.ts"
 import type { Target } from "../target/targets.ts"
 
-/** How the end of a child run is reported. */
+/** The events that report a child run. */
 interface Report {
   readonly started: LiveEvent
   readonly completed: (text: string, durationMs: number) => LiveEvent
@@ -32,7 +32,7 @@ interface Report {
   readonly after?: (result: CallResult, durationMs: number) => Effect.Effect<unknown>
 }
 
-/** The child run of a task, within the limits of the tree and of its own time. */
+/** Returns the target of a task: a child run within the limits of the tree and its own timeout. */
 export const taskTarget = (
   run: Run,
   call: Call,
@@ -50,7 +50,7 @@ export const taskTarget = (
   })
 }
 
-/** The child run of another agent, in a slot of the tree. Its input is checked as that of a skill is. */
+/** Returns the target of another agent: a child run in a slot of the tree. Its input is validated like a skill's. */
 export const agentTarget = (
   run: Run,
   call: Call,
@@ -100,7 +100,7 @@ const childTarget = (
         error,
         event: failed(error.message, durationMs),
         ...(after && { after: after(Calls.failed(call, error), durationMs) }),
-        // A child that failed has used something, too.
+        // A failed child has used tokens, too.
         ...(Option.isSome(stored) && { spent: spentBy(stored.value) })
       }
     })
@@ -108,7 +108,7 @@ const childTarget = (
 
 const loadChild = (run: Run, call: Call) => run.store.load(idOf(run, call))
 
-/** Runs the child, or denies it. */
+/** Starts the child run, or fails if the tree allows no more. */
 const begin = (run: Run, call: Call, child: Child): Effect.Effect<CallResult, ResumeError | TimedOut | Error> => {
   const { depth, rootRunId, runId } = run.state
   const stored = Effect.map(run.store.list({ rootRunId }), (heads) =>
@@ -126,24 +126,27 @@ const begin = (run: Run, call: Call, child: Child): Effect.Effect<CallResult, Re
 
 const idOf = (run: Run, call: Call): string => childRunId(openTurn(run).turnId, call) ?? call.callId
 
-/** A budget concerns the run when it is the run's own: that of a called agent ends only the agent. */
+/**
+ * Returns whether an error concerns the run. An exhausted budget does only if it is the run's own; that of a called
+ * agent ends only the agent.
+ */
 const concernsRun = (run: Run, error: unknown): error is TaskError =>
   isTaskError(error) && (error._tag !== "BudgetExhaustedError" || Budget.isUsedUp(run.budget))
 
 const logged = (call: Call, cause: Cause.Cause<unknown>): Effect.Effect<void> =>
   Cause.hasDies(cause) ? log(Effect.logError(`Task '${call.name}' failed unexpectedly`, causeText(cause))) : Effect.void
 
-/** The failure of a task in words that the parent's model may read. A defect keeps its details for the log. */
+/** Returns the failure of a task as text for the parent's model. Details of a defect are only logged. */
 const taskError = (cause: Cause.Cause<unknown>): string => {
   const error = failureIn(cause)
   if (isA(error, TimedOut)) return `the task ${error.message}`
-  // What code of the host failed with is for the host.
+  // The failure of the host's code may hold secrets, so the model gets only its name.
   if (isA(error, ExtensionFailed)) return `${error.extension} failed`
   if (isA(error, Error)) return messageOf(error)
   return Cause.hasInterruptsOnly(cause) ? "the task was interrupted" : "the task failed unexpectedly"
 }
 
-/** Reports a finished task to the host, once. A host that fails changes nothing. */
+/** Calls `onTaskComplete` for a finished task. A failure of the callback is logged and ignored. */
 const report = (run: Run, task: Plan.Task, result: CallResult, durationMs: number): Effect.Effect<unknown> =>
   observed("onTaskComplete", () =>
     run.onTaskComplete === undefined

@@ -1,9 +1,9 @@
 /**
- * Moves a run: folds events into its state, queues their records, stores them, publishes them.
+ * Advances a run: folds events into its state, queues their records, then stores and publishes them.
  *
- * `record` is the only place where state advances. Records stay pending until the next `flush`: before a model is
- * asked, before a `write` skill is entered, before a hook or a policy is asked, and when the run stops. So nobody
- * outside ever sees what is not stored.
+ * State advances only in `record` and `commit`. Records stay pending until the next `flush`: before a model call,
+ * before a `write` skill runs, before a hook or a policy runs, and when the run stops. Code outside the kernel never
+ * sees an unstored event.
  */
 
 import * as Arr from "effect/Array"
@@ -35,18 +35,18 @@ export const commit = (run: Run, op: RunRecord["op"], drafts: ReadonlyArray<Draf
   run.next = noDelta
   move(run.state, entry)
   run.records.push(entry)
-  // Also without a listener: a follower may join before they are stored.
+  // Queued even without a listener, because a follower may join before they are stored.
   for (const event of entry.events) run.events.push(withResult(run.state, run.output, event))
 }
 
 /** Appends all pending records to the store, then publishes their events, even while the run is being interrupted. */
 export const flush = (run: Run): Effect.Effect<void, FlushError> => locked(run, send(run))
 
-/** Flushes, and lets no other flush of the run begin before `body` has looked at the store. */
+/** Flushes and runs `body` before any other flush of the run can start. */
 export const flushed = <A, E>(run: Run, body: Effect.Effect<A, E>): Effect.Effect<A, E | FlushError> =>
   locked(run, Effect.andThen(send(run), body))
 
-/** Only calls that run beside each other have a lock. */
+/** Serializes flushes of concurrent calls. Without concurrent calls there is no lock. */
 const locked = <A, E>({ lock }: Run, body: Effect.Effect<A, E>): Effect.Effect<A, E> =>
   lock === undefined ? body : Effect.uninterruptible(lock.withPermits(1)(body))
 
@@ -61,7 +61,7 @@ const send = (run: Run): Effect.Effect<void, FlushError> =>
     return Effect.matchEffect(run.store.append(records, state), {
       onFailure: (error) => {
         run.failed = error
-        // A defect of a store may have taken nothing: the run tries once more when it stops.
+        // A store that died may have stored nothing, so the records are sent once more when the run stops.
         if (error._tag === "StoreError" && error.reason === "invalid") run.records = records.concat(run.records)
         return Effect.fail(error)
       },
@@ -73,5 +73,5 @@ const send = (run: Run): Effect.Effect<void, FlushError> =>
     })
   })
 
-/** After so many records a run lets others have a moment. */
+/** Number of pending records after which a run flushes and yields. */
 export const manyRecords = 256

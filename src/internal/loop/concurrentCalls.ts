@@ -1,6 +1,6 @@
 /**
- * Several calls of one reply at once: those that a model asks for side by side, and the tasks of a plan, each a child run
- * that starts when the tasks it depends on are done.
+ * Runs several calls of one reply concurrently: parallel calls of a model, and the tasks of a plan. Each task is a
+ * child run that starts once its dependencies are done.
  */
 
 import * as Cause from "effect/Cause"
@@ -33,18 +33,18 @@ import { send } from "./dispatch.ts"
 import { questionMetadata } from "./review.ts"
 
 /**
- * Puts one of several calls through launch and result. A child run that waits for a person has no result: its call stays
- * in flight, and the run pauses with its questions once the other calls have ended.
+ * Launches one of several calls and records its result. A child run that waits for a person has no result: its call
+ * stays in flight, and the run pauses with its questions once the other calls have ended.
  */
 export type Beside = (
   call: Call,
   body: Effect.Effect<CallResult | undefined, CallsError>
 ) => Effect.Effect<CallResult | undefined, CallsError>
 
-/** The calls that wait for a person, in a child run or themselves, by their ids. */
+/** Calls that wait for a person, themselves or in their child run, by id. */
 export type Waits = ReadonlyMap<string, RunPaused>
 
-/** Runs several calls at once. A stop that a hook or a child asks for waits until all have ended. */
+/** Runs calls concurrently. A stop that a hook or a child requests takes effect once all have ended. */
 export const together = (
   run: Run,
   calls: (beside: Beside, waits: Waits) => Effect.Effect<void, CallsError>
@@ -89,7 +89,7 @@ export const together = (
     )
   })
 
-/** Pauses the run with the questions of its calls, which go back to those that wait. */
+/** Pauses the run with the questions of its calls, which become pending again. */
 export const pauseAsking = (run: Run, asking: ReadonlyArray<AskingResult>): Effect.Effect<void, HookError> =>
   pause(run, "approval_required", questionMetadata(asking.map(({ asks }) => asks)), returning(asking))
 
@@ -99,7 +99,7 @@ export const recordResult = (run: Run, completed: CallResult): void => {
   record(run, { type: "tool_call_completed", callId, result: outcomeOf(run, completed), ...(spent && { spent }) })
 }
 
-/** Was this call launched before the run was cut off, and is it launched again? */
+/** Returns whether this call was in flight when the run was interrupted and is launched again. */
 export const isRecovered = (run: Run, call: Call): boolean => openTurn(run).recovered?.includes(call.callId) === true
 
 const pausedBy = (run: Run, { asks }: AskingResult): RunPaused =>
@@ -117,14 +117,14 @@ const returning = (asking: ReadonlyArray<AskingResult>): Delta => {
   }
 }
 
-/** The pause of a run whose children wait, in the order of their calls. */
+/** Returns the pause of a run whose children wait, with their questions in the order of the calls. */
 const questionsOf = (order: ReadonlyArray<string>, waits: Waits): Stop | undefined =>
   order.reduce<Stop | undefined>((asked, callId) => {
     const waiting = waits.get(callId)
     return waiting === undefined ? asked : alsoAsking(asked, waiting)
   }, undefined)
 
-/** Asks the questions of several children together. */
+/** Adds the questions of a child to a pause with the same reason. */
 const alsoAsking = (before: Stop | undefined, { metadata, reason }: RunPaused): Stop =>
   before === undefined
     ? { type: "pause", reason, metadata }
@@ -144,7 +144,7 @@ const joined = (a: Json, b: Json): Json => {
 /** Stores the result of one of several calls and asks its hook. A call without a result stays in flight. */
 const finish = Effect.fnUntraced(function* (run: Run, result: CallResult): Effect.fn.Return<void, HookError> {
   recordResult(run, result)
-  // Thousands of calls that end at once leave others a moment.
+  // Yields when thousands of calls end at once.
   if (run.state.revision % manyRecords < 2) yield* Effect.yieldNow
   const hook = run.hooks.onToolCallCompleted
   if (hook === undefined) return yield* flush(run)
@@ -161,11 +161,12 @@ const outcomeOf = (run: Run, completed: CallResult): CallOutcome => {
 // ---------------------------------------------------------------- the tasks of a plan
 
 /**
- * Runs what is left of a plan. Only what stops the run itself fails here.
+ * Runs the remaining tasks of a plan. Fails only with errors that stop the run itself.
  *
- * A task that fails, takes too long or is interrupted has a result that says so, and its siblings continue. Whatever
- * concerns the whole tree concerns the run: a child that waits for a person pauses it, an empty budget starts nothing new,
- * a lost store or owner stops all siblings at once. Their journals stay, so a resumed run continues with them.
+ * A task that fails, times out or is interrupted gets an error result, and its siblings continue. Errors that concern
+ * the whole tree concern the run: a child that waits for a person pauses it, an exhausted budget starts no new tasks,
+ * and a failed store or a lost lease stops all siblings at once. A resumed run continues the tasks from their own
+ * journals.
  */
 export const runWorkflow = (
   run: Run,
@@ -179,7 +180,7 @@ export const runWorkflow = (
     : run.telemetry.workflow(tasks, { goal: plan.goal, tasks: plan.tasks.length })
 }
 
-/** The result of a task. Undefined when it waits for a person, or was not started. */
+/** The result of a task. Undefined if it waits for a person or was not started. */
 type Ended = CallResult | undefined
 
 type Dependencies = ReadonlyArray<TaskScheduler.TaskResult<Ended, CallsError>>
@@ -195,7 +196,7 @@ const runTasks = Effect.fnUntraced(function* (
   const calls = new Map(turn.pending.map((call) => [call.name, call]))
   const finished = new Map(turn.completed.map((result) => [result.name ?? "", Exit.succeed<Ended>(result)]))
   const left = remaining(plan, calls, finished)
-  // Tasks that a hook or a person answered were never started; tasks that are resumed were started before.
+  // Skipped tasks were never started. A recovered turn has emitted its start before.
   if (!turn.recovered && turn.completed.every((result) => result.skipped === true)) {
     const { goal, strategy, tasks } = Plan.pending(left)
     emit(run, { type: "workflow_start", goal, strategy, tasks })
@@ -214,14 +215,14 @@ const runTasks = Effect.fnUntraced(function* (
     },
     { concurrency: run.agent.taskConcurrency, finished }
   )
-  // Plans are validated when they are read, so their tasks cannot wait for each other.
+  // Plans are validated when they are read, so their tasks cannot deadlock.
   const ended = Effect.catchTag(tasks, "DeadlockError", Effect.die)
   const results = yield* Effect.raceFirst(ended, Deferred.await(siblings.broken)).pipe(
     Effect.tapError(({ message }) =>
       Effect.sync(() => emit(run, { type: "workflow_error", error: message, durationMs: now(run) - startedAt }))
     )
   )
-  // A failed task has a result by now, so what still fails here concerns the run.
+  // A failed task has a result, so any remaining failure concerns the run.
   for (const [, exit] of results) if (Exit.isFailure(exit)) return yield* Effect.failCause(exit.cause)
   const texts = results.flatMap(([id, exit]): ReadonlyArray<readonly [string, string]> => {
     const result = resultIn(exit)
@@ -232,11 +233,14 @@ const runTasks = Effect.fnUntraced(function* (
   emit(run, { type: "workflow_complete", results: texts, durationMs: now(run) - startedAt })
 })
 
-/** What the tasks of a plan know of each other. */
+/** Tracks when the tasks of a plan must wait or stop because of their siblings. */
 const siblingsOf = (plan: Plan.Plan, waiting: () => ReadonlyArray<Plan.Task>) => {
   const broken = Deferred.makeUnsafe<never, CallsError>()
   let isStopping = false
-  /** Starts nothing new. Siblings that would only find the same at their next step are left to find it. */
+  /**
+   * Prevents new starts. An exhausted budget and a cancellation leave running siblings to stop at their next step; any
+   * other cause stops them at once.
+   */
   const stop = (cause: Cause.Cause<CallsError>): void => {
     isStopping = true
     const tag = cause.reasons.find(Cause.isFailReason)?.error._tag
@@ -244,7 +248,7 @@ const siblingsOf = (plan: Plan.Plan, waiting: () => ReadonlyArray<Plan.Task>) =>
       Deferred.doneUnsafe(broken, Exit.failCause(cause))
     }
   }
-  /** A task waits with the tasks it depends on, and with earlier tasks of a sequence. */
+  /** Returns whether a task must wait: for its dependencies, or, in a sequence, for an earlier task that waits. */
   const mustWait = (task: Plan.Task, dependencies: Dependencies): boolean =>
     isStopping ||
     dependencies.some(([, exit]) => resultIn(exit) === undefined) ||
@@ -252,7 +256,7 @@ const siblingsOf = (plan: Plan.Plan, waiting: () => ReadonlyArray<Plan.Task>) =>
   return { broken, mustWait, stop }
 }
 
-/** The tasks that were not dropped, with their inputs as hooks and people changed them. */
+/** Returns the plan without dropped tasks, with the inputs as hooks and people changed them. */
 const remaining = (
   plan: Plan.Plan,
   calls: ReadonlyMap<string | null, Call>,
@@ -272,7 +276,7 @@ const remaining = (
   }
 }
 
-/** The input of a task: media and results of the tasks it depends on, then its own text. */
+/** Returns the input of a task: media and results of its dependencies, then its own text. */
 const withDependencies = (task: Plan.Task, dependencies: Dependencies): ReadonlyArray<Content> => {
   if (dependencies.length === 0) return [Contents.text(task.input)]
   const results = dependencies.map(([id, exit]) => [id, resultIn(exit)] as const)

@@ -1,9 +1,8 @@
 /**
- * From a call to its result, whatever the call asks for: a skill, a protocol, a builtin, a task or another agent.
+ * Turns a call into its result, for every kind of target: a skill, a protocol, a builtin, a task or another agent.
  *
- * Whatever foreign code does, a result comes back: failures, defects, timeouts and values that are not JSON become error
- * results whose text the model may read, while causes go to the log. Only middleware around a call, and errors that
- * concern the run itself, can fail here.
+ * Failures, defects, timeouts and values that are not JSON become error results whose text the model can read; causes
+ * are logged. Only middleware and errors that concern the run itself fail the effect.
  */
 
 import * as Effect from "effect/Effect"
@@ -21,7 +20,7 @@ import { type CallsError, type Run, type TaskError, now } from "../run/run.ts"
 import { askable, refusedEvent, scopeOf, type Target, targetOf } from "../target/targets.ts"
 import { withinTimeout } from "../run/deadline.ts"
 
-/** Runs a call. A call of another agent is a child run, whose own calls go through the middleware. */
+/** Runs a call. A call of another agent is a child run; the middleware wraps the calls inside it instead. */
 export const dispatch = (run: Run, call: Call): Effect.Effect<CallResult, CallsError> =>
   call.kind === "agent" ? askAgent(run, call) : throughMiddleware(run, call, (call) => sendCall(run, call))
 
@@ -45,7 +44,7 @@ const refuse = (run: Run, call: Call, reason: CallError): Effect.Effect<CallResu
   return Effect.succeed(Calls.failed(call, error))
 }
 
-/** Sends a call to its target, and makes a result of whatever comes back; of a call that asks a person, one that says so. */
+/** Sends a call to its target and returns its result. A call that asks a person returns an `AskingResult`. */
 export const send = Effect.fnUntraced(function* <A, E>(
   run: Run,
   call: Call,

@@ -1,5 +1,5 @@
 /**
- * Records why a run stopped, where there is something to record and a store to record it in.
+ * Records why a run stopped, unless the run belongs to another worker or the store failed.
  */
 
 import * as Cause from "effect/Cause"
@@ -17,13 +17,13 @@ import type { FlushError } from "../store/storeGuard.ts"
 import { type Run, noDelta } from "../run/run.ts"
 import { afterCancellation, cancellationOf } from "../run/cancel.ts"
 
-/** Fails a run for a reason found outside its steps. */
+/** Fails a run for a reason found outside the loop. */
 export const failWith = <E extends KernelError>(
   run: Run,
   error: E
 ): Effect.Effect<never, E | RunCancelled | FlushError> => stopped(run, Cause.fail(error))
 
-/** Stores what is pending and the reason why the run stopped, then fails with that reason. */
+/** Stores pending records and the reason why the run stopped, then fails with that reason. */
 export const stopped = <E extends KernelError>(
   run: Run,
   cause: Cause.Cause<E>
@@ -38,14 +38,14 @@ export const stopped = <E extends KernelError>(
       return fencedOut(run, cause)
     case "RunCancelled":
       return Effect.andThen(Effect.ignore(afterCancellation(run, error)), Effect.failCause(cause))
-    // Another worker owns the run: nothing more may be written.
+    // Another worker owns the run, so nothing more may be written.
     case "AgentCrashError":
       return Effect.failCause(cause)
-    // Records that wait while another store fails, such as that of media, can still be stored.
+    // If the media store failed, pending records can still be stored.
     case "StoreError":
       run.failed = undefined
       return Effect.andThen(Effect.ignore(flush(run)), Effect.failCause(cause))
-    // A stop from outside is not a failure: the run stays where it is.
+    // A stop from outside is not a failure. The run stays where it is.
     case "CancellationError":
     case "DeadlineExceeded":
       recordSpent(run)
@@ -63,7 +63,7 @@ export const stopped = <E extends KernelError>(
   }
 }
 
-/** A cancellation fences a run out like another worker does. Only then it is the reason why the run stopped. */
+/** Replaces a fencing error by the cancellation that caused it, if the run was cancelled. */
 const fencedOut = <E extends KernelError>(
   run: Run,
   cause: Cause.Cause<E>
@@ -75,13 +75,13 @@ const fencedOut = <E extends KernelError>(
   )
 }
 
-/** The error of the kernel that a cause begins with. */
+/** Returns the first failure of a cause if it is an error of the kernel. */
 const soundIn = (cause: Cause.Cause<unknown>): KernelError | undefined => {
   const error = failureIn(cause)
   return isSound(error) ? error : undefined
 }
 
-/** Records what a cut reply used, where no other record follows that carries it. */
+/** Records the usage of a reply that was cut off if no other record will carry it. */
 const recordSpent = (run: Run): void => {
   if (run.next.spent !== undefined) commit(run, "phase", [], noDelta)
 }
@@ -92,14 +92,14 @@ const stored = <E>(run: Run, cause: Cause.Cause<E>): Effect.Effect<never, E | Fl
 const recordFailure = Effect.fnUntraced(function* (run: Run, error: ErrorInfo) {
   const hook = run.hooks.onRunFailed
   if (hook !== undefined) {
-    // A store that fails here ends the run by itself. What the hook does wrong is logged.
+    // A failure of the store ends the run. A failure of the hook is only logged.
     yield* flush(run)
     yield* observed("onRunFailed", () => ask(run, "onRunFailed", () => hook(hookArgs(run, { error }))))
   }
   record(run, { type: "run_failed", error })
 })
 
-/** A failure as the journal keeps it, without what looks like a secret. A defect keeps only its first message. */
+/** Returns a failure in its stored form, redacted. A defect keeps only its first message. */
 const infoOf = (error: KernelError | undefined, cause: Cause.Cause<unknown>): ErrorInfo => {
   if (error === undefined) {
     return { tag: "Defect", message: messageOf(reasonIn(cause)) }

@@ -1,8 +1,8 @@
 /**
- * A conversation changes hands: the turns that follow belong to another agent of the team.
+ * Hands a conversation over to another agent of the team, which takes the following turns.
  *
- * The transfer is a call like any other. When its turn has ended, the change is recorded, and the loop of the other
- * agent continues from the same state.
+ * A transfer is a call like any other. After its turn the change is recorded, and the loop of the other agent continues
+ * from the same state.
  */
 
 import * as Effect from "effect/Effect"
@@ -21,7 +21,7 @@ import { failWith } from "./failure.ts"
 import type { AnyAgent, Environment, MemberError, Run } from "../run/run.ts"
 import type { FlushError } from "../store/storeGuard.ts"
 
-/** Records that the last turn handed the conversation over. Returns false when it did not. Synchronous. */
+/** Records the hand-over that the last turn made, and returns whether there was one. Synchronous. */
 export const handOver = (run: Run): boolean => {
   const { state } = run
   const turn = turnLog(state).last()
@@ -32,20 +32,23 @@ export const handOver = (run: Run): boolean => {
   const agent = run.callables.get(transfer?.name ?? "")?.agent
   if (transfer === undefined || agent === undefined) return false
   const before = promptLog(state).array
-  const messages = inDialect(before, spokenBy(agent, run.provider.name), modelName(agent))
+  const messages = inDialect(before, earlierDialect(agent, run.provider.name), modelName(agent))
   const base = commonPrefix(before, messages)
   const prompt = { base, append: messages.slice(base) }
   record(run, { type: "agent_changed", from: run.agent.name, to: agent.name, callId: transfer.callId, prompt })
   return true
 }
 
-/** An agent without anything to call reads earlier calls as text: vendors refuse native calls of tools that are not there. */
-const spokenBy = (agent: AnyAgent, provider: string): DialectName =>
+/**
+ * Returns the dialect for earlier messages. An agent without callables gets earlier calls as text, because vendors
+ * reject native calls of unknown tools.
+ */
+const earlierDialect = (agent: AnyAgent, provider: string): DialectName =>
   agent.skills === undefined && agent.agents.length + agent.handoffs.length === 0
     ? "blocks"
     : dialectOf(agent, ownModel(agent, provider), provider)
 
-/** The model as far as its name says: the registry of the host is not asked here. */
+/** Returns the agent's model by its name alone, without the registry of the host. */
 const ownModel = ({ model }: AnyAgent, provider: string): Model =>
   typeof model !== "string"
     ? model
@@ -57,15 +60,18 @@ const ownModel = ({ model }: AnyAgent, provider: string): Model =>
 const modelName = ({ model }: AnyAgent): string =>
   typeof model === "string" ? model.slice(model.indexOf("/") + 1) : model.id
 
-/** Does the run belong to another agent than the one that this loop runs for? */
+/** Returns whether the run was handed over to another agent than the one this loop drives. */
 export const isHandedOver = ({ agent, state }: Run): boolean =>
   state.handed !== undefined && state.handed.agent !== agent.name && state.status.type === "running"
 
-/** What the run uses under the agent it was handed over to. A run whose agent cannot run fails, and can be resumed. */
+/**
+ * Returns the environment of the agent that a run was handed over to. If that agent cannot run, the run fails and can
+ * be resumed.
+ */
 export const entered = (run: Run): Effect.Effect<Environment, MemberError | RunCancelled | FlushError> =>
   Effect.catch(memberOf(run, run.state), (error) => failWith(run, error))
 
-/** The environment in which a stored run continues: that of the agent it was handed over to. */
+/** Returns the environment in which a stored run continues: that of the agent it was handed over to. */
 export const memberOf = (
   environment: Environment,
   { handed }: Run["state"] | { readonly handed: Run["state"]["handed"] }

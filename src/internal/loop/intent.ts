@@ -1,8 +1,8 @@
 /**
  * Decides what a reply means for the run. Pure.
  *
- * A plan comes before calls, calls before a final answer, a final answer before prose. Whatever is passed over is
- * reported to the model, so nothing it wrote is lost silently.
+ * A plan takes precedence over calls, calls over a final answer, and a final answer over prose. Blocks that are ignored
+ * are reported to the model.
  */
 
 import type { Block } from "../../Block.ts"
@@ -14,19 +14,19 @@ import type { Fact, Intent, Meaning, ReplyRules } from "../reply/meaning.ts"
 import { calling, corrected, finished, shortened } from "../reply/meaning.ts"
 import * as Blocks from "../reply/replyBlocks.ts"
 
-/** Decides what a complete or cut reply means. */
+/** Decides what a complete or truncated reply means. */
 export const intent = (reply: Reply, rules: ReplyRules): Intent => {
   const meaning = meaningOf(reply, rules, [{ type: "blocks_parsed", blocks: reply.blocks }])
   return { ...meaning, outcome: shortened(meaning.outcome, rules), message: Blocks.messageOf(reply, rules) }
 }
 
-/** Does a reply say nothing at all? */
+/** Returns whether a reply has no text, no calls and no media. */
 export const isEmpty = (reply: Reply): boolean =>
   reply.text === "" && reply.calls.length === 0 && !reply.content.some(Contents.isMedia)
 
 const meaningOf = (reply: Reply, rules: ReplyRules, facts: ReadonlyArray<Fact>): Meaning => {
   const finishReason = reply.finish?.reason ?? "unknown"
-  // Only a reply that ended by itself may act or answer.
+  // Only a reply that the model finished itself may act or answer.
   if (finishReason !== "stop" && finishReason !== "tool-calls") {
     const reason = finishReason === "error" ? "empty" : "cut"
     return corrected(reason, InstructionBuilder.cut(finishReason), [...facts, { type: "reply_cut", finishReason }])
@@ -38,7 +38,7 @@ const meaningOf = (reply: Reply, rules: ReplyRules, facts: ReadonlyArray<Fact>):
     : finished(reply.text, "final", rules, facts)
 }
 
-/** An empty reply is no answer. Where prose counts as a stall, nothing does too. */
+/** Corrects an empty reply. Where prose counts as a stall, an empty reply counts as one, too. */
 const ofNothing = (rules: ReplyRules, facts: ReadonlyArray<Fact>): Meaning => {
   if (rules.native || !rules.correctsProse) return corrected("empty", InstructionBuilder.emptyProse, facts)
   const stall: Fact = { type: "no_blocks_stall", prosePreview: "", kinds: [] }
@@ -55,7 +55,7 @@ const ofBlocks = (reply: Reply, rules: ReplyRules, before: ReadonlyArray<Fact>):
   const isNeverClosed =
     reply.unclosed && InstructionBuilder.ignored([reply.unclosed.type], "the block was never closed")
   const isActing = (block: Block): boolean => block.type === "command" || rules.isProtocol(block.type)
-  // Calls beyond the limit are answered one by one.
+  // Each call beyond the limit gets an error result.
   const isAnswered = reply.blocks.length < limit + Bounds.blocksBeyond && reply.blocks.slice(limit).every(isActing)
   const open = isCut && !isAnswered ? InstructionBuilder.tooManyBlocks(limit) : isNeverClosed
   if (plans.plan !== undefined) {
@@ -69,7 +69,7 @@ const ofBlocks = (reply: Reply, rules: ReplyRules, before: ReadonlyArray<Fact>):
   const acts = reply.blocks.filter(isActing)
   const powerless = blocks.filter((block) => Blocks.hasNoEffect(block, rules))
   const final = blocks.find((block) => block.type === "final")
-  // A model that acts and answers at once has not seen its results yet.
+  // A final answer beside calls was written before the model saw their results.
   if (acts.length > 0) {
     const others = Blocks.passedOver(
       blocks.filter((block) => block.type === "final" || Blocks.hasNoEffect(block, rules)),
@@ -97,7 +97,7 @@ const ofBlocks = (reply: Reply, rules: ReplyRules, before: ReadonlyArray<Fact>):
   if (reply.unclosed !== undefined) {
     return corrected("cut", InstructionBuilder.unclosed(reply.unclosed.type), [...facts, stall([reply.unclosed.type])])
   }
-  // A medium is an answer of its own.
+  // Media count as an answer.
   const isProse = !rules.correctsProse || reply.content.some(Contents.isMedia)
   return !isProse
     ? corrected("stall", InstructionBuilder.stall(Blocks.kinds(powerless)), [...facts, stall(Blocks.kinds(powerless))])

@@ -1,8 +1,8 @@
 /**
- * The loop. Where a run stands decides its next step, the first time and after every crash.
+ * The loop of a run. The phase in the run's state decides the next step, at the start and after every crash.
  *
- * A turn begins with its prompt, asks the model once, decides what the reply means, makes the calls it asks for and
- * ends. `turn.ts` holds its steps in this order, `calls.ts` those of its calls; `stepAtOnce.ts` takes those that only
+ * A turn builds its prompt, calls the model once, decides what the reply means, runs the calls of the reply, and ends.
+ * `turn.ts` holds these steps in order, `calls.ts` the steps of the calls. `stepAtOnce.ts` takes steps that only
  * record.
  */
 
@@ -19,8 +19,9 @@ import { afterCalls, afterModel, afterTurn, askModel, askModelAgain, prepareProm
 import { untilCancelled } from "../run/cancel.ts"
 
 /**
- * Drives a run until it completes, pauses, fails or is cancelled, and returns it under the agent that it ended with. The
- * loop itself cannot be interrupted, so a result in hand is always recorded; models, skills, hooks and waits can.
+ * Drives a run until it completes, pauses, fails or is cancelled. Returns the run with the agent it ended with. The
+ * loop itself is uninterruptible, so a result that arrived is always recorded. Models, skills, hooks and waits are
+ * interruptible.
  */
 export const drive = (run: Run): Effect.Effect<Run, DriveError> => {
   const driven = Effect.uninterruptibleMask((restore) => {
@@ -53,7 +54,7 @@ const loop = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, Step
   yield* flush(run)
 })
 
-/** The next step of a run. */
+/** Takes the next step of a run. */
 const step = (run: Run): Effect.Effect<void, StepError> => {
   switch (run.state.status.phase) {
     case "run_started":
@@ -77,7 +78,7 @@ const step = (run: Run): Effect.Effect<void, StepError> => {
   }
 }
 
-/** A run whose end was decided before it paused has only this end left. */
+/** Completes a run that `onRunCompleted` paused before its end was recorded. */
 const endIfDecided = (run: Run): void => {
   const { completing, status } = run.state
   if (completing !== undefined && status.type === "running") record(run, { type: "run_completed", ...completing })

@@ -1,8 +1,8 @@
 /**
- * One model call: sent through the middleware, read by the dialect, emitted as it streams in.
+ * Makes one model call: through the middleware, parsed by the dialect, with events emitted as the reply streams in.
  *
- * Middleware may send a call elsewhere, so the model that answered is known only at the end: the call that delivered the
- * last part counts. Every call that failed on the way is reported.
+ * Middleware can send a call elsewhere, so the model that replied is known only at the end: it is the one of the call
+ * that delivered the last part. Each failed call emits an event.
  */
 
 import * as Arr from "effect/Array"
@@ -29,9 +29,9 @@ import { grammarOf } from "../reply/permissions.ts"
 import * as Budget from "../run/sharedBudget.ts"
 
 /**
- * Asks the model once. A reply counts from its finish part on, not from the end of its connection: then it is returned
- * even while the run is being interrupted, and its usage even when it is refused. A reply that broke off after its first
- * words is returned as refused.
+ * Calls the model once. A reply is complete once its finish part has arrived, whether or not the connection has closed.
+ * A complete reply is returned even while the run is being interrupted, and its usage counts even if it is refused. A
+ * reply that breaks off after its first content is returned as refused.
  */
 export const callModel = (run: Run): Effect.Effect<ModelReply, ReplyError> =>
   Effect.suspend(() => {
@@ -60,7 +60,7 @@ const callWith = (
   emitSent(run, call.request, startedAt)
   const expected = forecastCache(run, served.model.id, tools, startedAt)
   const reading: Reading = { raw: [], firstAt: undefined, origin: {}, chunks: [], call, calls: 0, reader: undefined }
-  // Made with the first part: a run that waits for its model holds no reader.
+  // Created with the first part, so a run that waits for its model holds no reader.
   const reader = () =>
     (reading.reader ??= Dialects.of(turn.dialect, markupsOf(run.agent, grammar)).reader(
       listener(run, turn, run.live, (part) => emit(run, partOf(turn, part))),
@@ -97,7 +97,10 @@ const callWith = (
   })
 }
 
-/** A server that takes only a JSON Schema sends blocks in their JSON form. */
+/**
+ * Returns the markups to read. With a grammar of blocks they include JSON, the form of servers that accept only a JSON
+ * Schema.
+ */
 const markupsOf = (agent: Run["agent"], grammar: ReplyGrammar | undefined): ReadonlyArray<Dialects.Markup> =>
   grammar?._tag !== "Blocks" || agent.markups.includes("json") ? agent.markups : [...agent.markups, "json"]
 
@@ -106,18 +109,18 @@ interface Reading {
   readonly raw: Array<StreamPart>
   /** When the first part arrived. */
   firstAt: number | undefined
-  /** What the vendor sent about the reply. Only telemetry reads it. */
+  /** The vendor's metadata of the reply. Only telemetry reads it. */
   origin: { readonly id?: string; readonly model?: string }
-  /** When chunks arrived, up to a limit. Only telemetry reads them. */
+  /** Arrival times of chunks, up to a limit. Only telemetry reads them. */
   readonly chunks: Array<number>
   /** The call that delivered the last part. */
   call: ModelCall
-  /** How many calls middleware made. */
+  /** The number of calls that middleware made. */
   calls: number
   reader: Dialects.Reader | undefined
 }
 
-/** The model that replied, read when the reply is whole: thinking belongs to the model that produced it. */
+/** The model that replied, read when the reply is complete. Thinking parts name the model that produced them. */
 class Origin {
   readonly #reading: Reading
 
@@ -134,7 +137,7 @@ class Origin {
   }
 }
 
-/** Counts a reply that does not become an answer, for the run and for the budget of its tree. */
+/** Counts the usage of a discarded reply for the run and for the budget of its tree. */
 const spend = (run: Run, { costUsd, usage }: { readonly costUsd: number; readonly usage: Usage.Usage | null }) => {
   if (usage === null) return
   carry(run, { spent: { usage, costUsd } })
@@ -145,7 +148,7 @@ const emitPartial = (run: Run, usage: Usage.Usage | null): void => {
   if (usage?.partial === true) emit(run, { type: "partial_usage", usage })
 }
 
-/** A reply as far as it arrived. Its usage is null when its provider reported none. */
+/** Returns the reply received so far. Its usage is null if the provider reported none. */
 const replyOf = (reader: Dialects.Reader, { call }: Reading) => {
   const reply = reader.end()
   const usage = reply.finish === undefined ? cutUsage(reply) : (Usage.fromAi(reply.finish.usage) ?? null)
@@ -153,7 +156,7 @@ const replyOf = (reader: Dialects.Reader, { call }: Reading) => {
   return { reply, call, usage, costUsd: Usage.costOf(usage, price) + Usage.hostedCost(reply.hosted, price) }
 }
 
-/** The span of a model call, when telemetry is on. */
+/** Wraps a model call in a span if telemetry is on. */
 const traced = (
   run: Run,
   call: ModelCall,
@@ -183,14 +186,14 @@ const traced = (
       ...(finish === undefined ? {} : { finishReason: finish.reason }),
       firstChunkMs: reading.firstAt === undefined ? undefined : reading.firstAt - startedAt,
       chunkMs: reading.chunks.slice(1).map((at, index) => at - (reading.chunks[index] ?? at)),
-      // Without a price the cost is unknown, not nothing.
+      // Without a price the cost is unknown, not zero.
       ...(call.request.model.price === undefined ? {} : { costUsd }),
       output: () => ({ role: "assistant", content })
     }
   })
 }
 
-/** Notes what a span shows of a chunk. */
+/** Collects the facts of a chunk for the span. */
 const note = (reading: Reading, parts: ReadonlyArray<StreamPart>, at: number): void => {
   if (reading.chunks.length < maxChunks) reading.chunks.push(at)
   for (const part of parts) {
@@ -206,7 +209,7 @@ const note = (reading: Reading, parts: ReadonlyArray<StreamPart>, at: number): v
 
 const maxChunks = 10_000
 
-/** Streams the reply through the dialect, which emits its events. */
+/** Streams the reply through the reader of the dialect, which emits its events. */
 const read = (
   run: Run,
   turn: Turn,
@@ -230,7 +233,7 @@ const read = (
       return observed("onStreamPart", () => Effect.forEach(parts, observe, { discard: true }))
     }
     count += parts.length
-    // Others get a moment in a long reply, and so does a consumer whose buffer is full.
+    // Yields in a long reply, and to a consumer whose buffer is full.
     if (count < manyParts && !run.isFull()) return undefined
     count = 0
     return Effect.yieldNow
@@ -246,16 +249,16 @@ const read = (
   )
 }
 
-/** After so many parts of a reply, others get a moment. */
+/** Number of parts after which reading a reply yields. */
 const manyParts = 1_024
 
-/** The first middleware is outermost. */
+/** Sends the call through the middleware, the first one outermost. */
 const throughMiddleware = (run: Run, reading: Reading): ModelStream => {
   const { call } = reading
   let next: ((call: ModelCall) => ModelStream) | undefined
   for (const { callModel } of run.middleware.toReversed()) {
     if (callModel === undefined) continue
-    const inner = next ?? ((call: ModelCall): ModelStream => noted(run, reading, call))
+    const inner = next ?? ((call: ModelCall): ModelStream => sendCall(run, reading, call))
     next = (call) => callModel(call, inner)
   }
   if (next !== undefined) return next(call)
@@ -263,7 +266,7 @@ const throughMiddleware = (run: Run, reading: Reading): ModelStream => {
   return call.provider.stream(call.request)
 }
 
-/** Whatever code of others fails or dies with while a reply is read, and parts that cannot be read. */
+/** Converts failures and defects of foreign code, and of unreadable parts, to a `ReplyError`. */
 const replyError =
   ({ middleware }: Run, { call }: Reading) =>
   (error: unknown, isDefect: boolean): ReplyError => {
@@ -272,7 +275,7 @@ const replyError =
     return isWrapped ? extensionError("callModel", error) : unknownError(call, error, isDefect)
   }
 
-/** A defect may hold anything, so its text is for the log alone. */
+/** Wraps an unexpected failure. The text of a defect may hold secrets, so it is left out. */
 const unknownError = ({ provider }: ModelCall, error: unknown, isDefect: boolean): ProviderError => {
   const detail = isDefect ? "it failed unexpectedly" : messageOf(error)
   return new ProviderError({ provider: provider.name, reason: "unknown", detail })
@@ -287,8 +290,8 @@ const replyErrors: ReadonlySet<string> = new Set<ReplyError["_tag"]>([
   "MiddlewareTermination"
 ])
 
-/** A call as middleware makes it. The one that delivers parts is the one that answered; a failure is reported. */
-const noted = (run: Run, reading: Reading, call: ModelCall): ModelStream =>
+/** Makes a call for middleware. Notes the call that delivers parts, and emits an event for a call that fails. */
+const sendCall = (run: Run, reading: Reading, call: ModelCall): ModelStream =>
   Stream.suspend(() => {
     const number = ++reading.calls
     reportDropped(run, call)
@@ -314,7 +317,7 @@ const noted = (run: Run, reading: Reading, call: ModelCall): ModelStream =>
     )
   })
 
-/** The events of a reply so far. */
+/** Returns the events of the reply so far. */
 const replyUnderWay = (run: Run, turn: Turn, reader: Dialects.Reader | undefined): ReadonlyArray<RunEvent> => {
   const events: Array<RunEvent> = []
   const { depth, rootRunId, runId, taskId } = run.state
@@ -331,19 +334,19 @@ const listener = (
   run: Run,
   turn: Turn,
   out: { readonly publish: ((event: RunEvent, agent: string) => unknown) | undefined },
-  tell: (part: StreamPart) => unknown
+  onPart: (part: StreamPart) => unknown
 ): Dialects.Listener => {
   const { depth, rootRunId, runId, taskId } = run.state
   const step = turn.turn - 1
   const { agent } = run
-  // Written out, because it runs for every token.
+  // No spread of shared fields, because this runs for every token.
   const text: Dialects.Listener["text"] = (type, text) =>
     out.publish?.({ type, runId, rootRunId, step, depth, taskId, at: now(run), text }, agent.name)
   const block: Dialects.Listener["block"] = (part) => {
     if (part.type === "block_unclosed") return
     out.publish?.({ ...part, runId, rootRunId, step, depth, taskId, at: now(run) }, agent.name)
   }
-  return { text, block, part: run.parts ? () => {} : tell }
+  return { text, block, part: run.parts ? () => {} : onPart }
 }
 
 const emitParts = (run: Run, turn: Turn, parts: ReadonlyArray<StreamPart>) => {

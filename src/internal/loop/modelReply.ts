@@ -1,6 +1,5 @@
 /**
- * A whole reply of a model: whether it counts or is asked for again, what it used, its media, and the events that it
- * becomes.
+ * A complete reply of a model: whether it is accepted or retried, its usage, its media and its events.
  */
 
 import * as Cause from "effect/Cause"
@@ -18,7 +17,7 @@ import { type Draft, type LiveEvent, emit } from "../run/publish.ts"
 import { type MediaError, type ReplyError, type Run, carry, openTurn } from "../run/run.ts"
 import { isEmpty } from "./intent.ts"
 
-/** A reply, the call it answers, and what it used. */
+/** A reply, the call it answers, and its usage. */
 export interface ModelReply {
   readonly reply: Reply
   readonly call: ModelCall
@@ -27,15 +26,15 @@ export interface ModelReply {
   readonly latencyMs: number
   /** The parts as the provider sent them. Empty without a hook that wants them. */
   readonly raw: ReadonlyArray<StreamPart>
-  /** Why a reply that had ended must not count, such as a middleware that refused it. */
+  /** Why a finished reply is rejected, such as a middleware that refused it. */
   readonly refused: Cause.Cause<ReplyError> | undefined
 }
 
-/** Did anything of a reply arrive? Its content is an empty text if not. */
+/** Returns whether any part of a reply has arrived. Until then its content is an empty text. */
 export const hasBegun = ({ calls, content, text }: Reply): boolean =>
   text !== "" || calls.length > 0 || content.some(({ type }) => type !== "text")
 
-/** Why a reply cannot count as an answer: it was refused, cut off, filtered, or failed. */
+/** Returns why a reply cannot be accepted: it was refused, cut off, filtered, or failed. */
 export const refusal = ({ call, refused, reply }: ModelReply): Cause.Cause<ReplyError> | undefined => {
   if (refused !== undefined) return refused
   if (reply.failure !== undefined) return Cause.fail(reply.failure)
@@ -47,15 +46,15 @@ export const refusal = ({ call, refused, reply }: ModelReply): Cause.Cause<Reply
     case "content-filter":
       return failed("content_filter", "the reply was withheld by a content filter")
     case "error":
-      // A failed reply without content counts as empty: the model may have miswritten a call, and may try again.
+      // A failed reply without content counts as empty, because the model may have written an invalid call.
       return isEmpty(reply) ? undefined : failed("unknown", "the model failed")
   }
   return undefined
 }
 
-/** The event that records a reply and what it means. */
+/** Returns the event that records a reply and its meaning. */
 export const completedDraft = ({ call, costUsd, latencyMs, reply, usage }: ModelReply, meaning: Intent): Draft => {
-  // A skill that changes its input must not change the journal.
+  // A skill that mutates its input must not change the journal.
   for (const call of meaning.calls) freeze(call.input)
   return {
     type: "model_completed",
@@ -71,7 +70,7 @@ export const completedDraft = ({ call, costUsd, latencyMs, reply, usage }: Model
   }
 }
 
-/** The other events about a reply, in order. */
+/** Returns the live events of a reply, in order. */
 export const replyEvents = ({ latencyMs, reply, usage }: ModelReply, meaning: Intent): ReadonlyArray<LiveEvent> => {
   const response: LiveEvent = { type: "llm_response", content: reply.text, latencyMs, usage }
   if (reply.unclosed === undefined) return [response, ...meaning.facts]
@@ -80,7 +79,10 @@ export const replyEvents = ({ latencyMs, reply, usage }: ModelReply, meaning: In
   return [{ type: "block_unclosed", blockType, name, content, finishReason }, response, ...meaning.facts]
 }
 
-/** Returns whether a middleware wants a new reply in place of this one. The first that does decides, after its wait. */
+/**
+ * Returns whether a middleware wants to restart the reply. Middleware is asked in order until one does; each may wait
+ * first.
+ */
 export const wantsRestart = (run: Run, cause: Cause.Cause<unknown>): Effect.Effect<boolean> => {
   const error = cause.reasons.find(Cause.isFailReason)?.error
   const asked = run.middleware.flatMap(({ restartReply }) => (restartReply === undefined ? [] : [restartReply]))
@@ -89,7 +91,10 @@ export const wantsRestart = (run: Run, cause: Cause.Cause<unknown>): Effect.Effe
   return run.restore(firstOf(asked.map((restart) => restart(failure))))
 }
 
-/** Stores the media of a reply and emits an event for each. A reply without media, or one that does not count, is returned as it is. */
+/**
+ * Stores the media of a reply and emits an event for each. A refused reply and one without media are returned
+ * unchanged.
+ */
 export const keepMedia = (run: Run, reply: ModelReply): Effect.Effect<ModelReply, MediaError> => {
   const { content } = reply.reply
   if (reply.refused !== undefined || !content.some(Contents.isMedia)) return Effect.succeed(reply)
@@ -110,11 +115,12 @@ export const keepMedia = (run: Run, reply: ModelReply): Effect.Effect<ModelReply
 }
 
 /**
- * Returns the usage of a reply that was cut: by an interruption, a lost connection, or a reader that stopped. Null if its
- * vendor reported nothing.
+ * Returns the usage of a reply that was cut off by an interruption, a lost connection or a reader that stopped. Null if
+ * the vendor reported none.
  *
- * Vendors charge for such a reply. Some report the prompt before the first word: then it counts, with the output that
- * arrived, about, and the usage is marked partial. Nothing is known of a reply whose vendor reports only at the end.
+ * Vendors charge for such a reply. Some report the tokens of the prompt first; then these count, with an estimate of
+ * the output that arrived, and the usage is marked as partial. If the vendor reports only at the end, the usage is
+ * unknown.
  */
 export const cutUsage = (reply: Reply): Usage.Usage | null => {
   const { content, reported } = reply

@@ -1,5 +1,5 @@
 /**
- * The request of a turn: the prompt as messages, the tools offered, and where its prefix may be cached.
+ * Builds the request of a turn: its messages, its tools and its cache breakpoints.
  */
 
 import * as Effect from "effect/Effect"
@@ -16,7 +16,7 @@ import { definitions } from "../reply/permissions.ts"
 import type { Run, Served } from "../run/run.ts"
 import { promptLog, stepOf } from "../state/state.ts"
 
-/** The definitions of the tools that a turn offers its model. */
+/** Returns the definitions of the tools that a turn offers its model. */
 export const toolsOf = (run: Run, turn: Turn): Effect.Effect<ReadonlyArray<ToolDefinition>> => {
   const names = new Set(turn.tools)
   return names.size === 0
@@ -26,7 +26,7 @@ export const toolsOf = (run: Run, turn: Turn): Effect.Effect<ReadonlyArray<ToolD
 
 const none: ReadonlyArray<never> = []
 
-/** Builds the call of a turn: where it is sent and its request, before any middleware has changed it. */
+/** Builds the model call of a turn, before any middleware changes it. */
 export const requestOf = (
   run: Run,
   turn: Turn,
@@ -52,7 +52,7 @@ export const requestOf = (
   return { runId: state.runId, rootRunId: state.rootRunId, step: stepOf(state), provider, request }
 }
 
-/** Emits the request. Everything before it is stored. */
+/** Emits the request. All earlier records are stored by then. */
 export const emitSent = (run: Run, request: Request, at: number): void => {
   if (run.live.publish === undefined) return
   const { depth, rootRunId, runId, taskId } = run.state
@@ -63,7 +63,7 @@ export const emitSent = (run: Run, request: Request, at: number): void => {
   )
 }
 
-/** The system text as a message: the same one while the text is the same, so adapters encode it once. */
+/** Returns the system text as a message. An unchanged text gives the same object, so adapters encode it once. */
 const systemOf = ({ agent, state: { system } }: Run): ReadonlyArray<Message> => {
   if (system === null) return none
   let known = systems.get(agent)
@@ -75,7 +75,7 @@ const systemOf = ({ agent, state: { system } }: Run): ReadonlyArray<Message> => 
 
 const systems = new WeakMap<Run["agent"], { readonly text: string; readonly messages: ReadonlyArray<Message> }>()
 
-/** Where the prefix may be cached: as the pipeline says. The default one marks the system text and the last message. */
+/** Returns the cache breakpoints set by the pipeline. By default these are the system text and the last message. */
 const breakpointsOf = (run: Run, turn: Turn, before: number, length: number): ReadonlyArray<number> | undefined => {
   const given = turn.args?.cacheBreakpoints
   if (given !== undefined) return given.map((index) => index + before)
@@ -84,7 +84,7 @@ const breakpointsOf = (run: Run, turn: Turn, before: number, length: number): Re
   return before > 0 ? [before - 1, last] : [last]
 }
 
-/** Adds the conversation to a value: a long one is copied only when it is read, a short one at once. */
+/** Adds the conversation to a value. A short one is copied at once, a long one on first access. */
 const withMessages = <A extends object>(
   value: A,
   count: number,
@@ -99,7 +99,7 @@ const withMessages = <A extends object>(
         }
       }
 
-/** Redacts messages. Each is cleaned once, so it stays the same object and adapters encode it once. */
+/** Redacts messages. Each is redacted once and stays the same object, so adapters encode it once. */
 const clean = (run: Run, messages: ReadonlyArray<Message>): ReadonlyArray<Message> => {
   const { redactor } = run
   if (redactor === undefined) return messages

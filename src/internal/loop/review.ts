@@ -1,5 +1,5 @@
 /**
- * The review of calls: what a policy, a person and a hook say before a call may run.
+ * Reviews calls before they run: by a policy, a person and a hook.
  */
 
 import type * as Cause from "effect/Cause"
@@ -26,7 +26,9 @@ import { effectsOf, runnable, skillCallOf } from "../target/targets.ts"
 
 // ---------------------------------------------------------------- all calls
 
-/** Opens the calls of a reply under a hook or a policy. The run pauses when the policy wants a person to confirm. */
+/**
+ * Opens the calls of a reply under a hook or a policy. Pauses the run if the policy requires confirmation by a person.
+ */
 export const openReview = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, HookError> {
   const hook = run.hooks.onToolCallsStarted
   let calls = openTurn(run).pending
@@ -64,7 +66,7 @@ export const openReview = Effect.fnUntraced(function* (run: Run): Effect.fn.Retu
   yield* observePause(run, "approval_required", metadata)
 })
 
-/** Checks the calls that a hook returns: it may rewrite, drop and reorder calls, not invent them. */
+/** Checks the calls that a hook returns. A hook can rewrite, drop and reorder calls, but not add any. */
 const declared = (
   before: ReadonlyArray<Call>,
   after: ReadonlyArray<Call>
@@ -81,7 +83,7 @@ const declared = (
   return Effect.succeed(after.map((call): Call => ({ ...call, review: "unreviewed" })))
 }
 
-/** The questions of a pause, as its metadata. */
+/** Returns the metadata of a pause that asks these questions. */
 export const questionMetadata = (open: ReadonlyArray<Question>): Json => ({
   callIds: open.map(({ callId }) => callId),
   questions: open.map(({ answerBy, asking, callId, input, name, reason }) => ({
@@ -96,16 +98,19 @@ export const questionMetadata = (open: ReadonlyArray<Question>): Json => ({
 
 // ---------------------------------------------------------------- the policy
 
-/** A call as it was judged, and the question or refusal that follows. A refusal is a question the policy answered. */
+/**
+ * A call as the policy judged it, and the question that follows. A denial is a question that the policy answered
+ * itself.
+ */
 interface Judgement {
   readonly call: Call
   readonly question?: Question
 }
 
 /**
- * Asks the policy. A policy that fails denies. Builtins, faulty calls and tasks are not judged: the calls of a task are.
- * Calls of agents are judged by the names of the agents, and so are transfers.
- * A protocol call that stands for a skill is judged as both, and the stricter decision holds.
+ * Asks the policy about a call. A policy that fails denies it. Builtins, faulty calls and tasks are not judged; the
+ * calls inside a task are. Calls of agents and transfers are judged by the name of the agent. A protocol call that
+ * stands for a skill is judged as both, and the stricter decision applies.
  */
 const judge = (run: Run, call: Call): Effect.Effect<Judgement> => {
   const { policy } = run
@@ -131,7 +136,7 @@ const judge = (run: Run, call: Call): Effect.Effect<Judgement> => {
   return run.restore(Effect.catchCause(judged, denied))
 }
 
-/** Nobody is asked about a skill that cannot run whatever the answer: it is denied in the words the model would read. */
+/** Turns a decision into a judgement. A skill that cannot run anyway is denied without asking a person. */
 const judgement = (run: Run, call: Call, decision: Decision): Judgement => {
   if (decision._tag === "Allowed") return { call }
   if (decision._tag === "Confirm" && call.kind === "skill") {
@@ -153,7 +158,7 @@ const judgement = (run: Run, call: Call, decision: Decision): Judgement => {
 
 // ---------------------------------------------------------------- one call
 
-/** Accepts a call as it is, or as `change` says. Synchronous. */
+/** Accepts a call, with `change` applied if given. Synchronous. */
 export const accept = (run: Run, { callId }: Call, change?: CallChange): void =>
   record(run, { type: "tool_call_started", callId, ...(change && { change: shortChange(run, change) }) })
 
@@ -162,7 +167,7 @@ const shortChange = ({ limits }: Run, change: CallChange): CallChange =>
     ? { type: "skip", result: { ...change.result, error: short(change.result.error, limits) } }
     : change
 
-/** Reviews one call: the person's answer, then the hook, then the policy again if the call changed. */
+/** Reviews one call: applies the person's answer, runs the hook, and asks the policy again if the call changed. */
 export const review = Effect.fnUntraced(function* (run: Run, call: Call): Effect.fn.Return<void, HookError> {
   const question = run.state.questions.findLast(({ callId }) => callId === call.callId)
   const answer = question?.answer
@@ -170,13 +175,13 @@ export const review = Effect.fnUntraced(function* (run: Run, call: Call): Effect
   if (run.policy !== undefined) yield* flush(run)
   let asked = call
   if (answer?.input !== undefined) {
-    // A person may change the input, but cannot allow what the policy forbids.
+    // A person can change the input, but cannot allow a call that the policy denies.
     const again = yield* judge(run, { ...call, input: answer.input })
     if (again.question?.answer !== undefined) return accept(run, call, refuse(call, again.question.reason))
     asked = again.call
   }
   if (answer !== undefined && question !== undefined && !sameJson(question.input, call.input)) {
-    // The question was about the call as the hook had changed it, so the hook had its turn.
+    // The question shows the input that the hook returned, so the hook has already run.
     const input = answer.input ?? question.input
     return accept(run, call, { type: "rewrite", call: { ...call, input, review: "accepted" } })
   }
@@ -190,7 +195,7 @@ export const review = Effect.fnUntraced(function* (run: Run, call: Call): Effect
     }
     if (value?._tag === "Rewrite") {
       asked = { ...asked, input: value.input }
-      // An answer granted its own input and no other.
+      // An approval covers only the input that was approved.
       const isGranted = answer !== undefined && sameJson(answer.input ?? question?.input, value.input)
       const again: Judgement = isGranted ? { call: asked } : yield* judge(run, asked)
       if (again.question?.answer !== undefined) return accept(run, call, refuse(call, again.question.reason))

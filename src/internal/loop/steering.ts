@@ -1,5 +1,5 @@
 /**
- * Messages that a host sends to a run while it is under way.
+ * Steering: messages that a host sends to an active run.
  */
 
 import * as Effect from "effect/Effect"
@@ -17,11 +17,11 @@ import { listOf } from "../live/listeners.ts"
 import type { MediaError, Run, Steering } from "../run/run.ts"
 import type { Input } from "../../RunOptions.ts"
 
-/** Does a message wait for this run? Tasks receive none. */
+/** Returns whether a message waits for this run. Tasks receive none. */
 export const isSteered = (run: Run): boolean =>
   run.steering !== undefined && run.state.depth === 0 && run.steering.isWaiting()
 
-/** Opens a turn with the messages that wait. They leave the queue once they are stored. */
+/** Opens a turn with the waiting messages. They leave the queue once they are stored. */
 export const takeSteering = Effect.fnUntraced(function* (
   run: Run,
   turnId: string
@@ -37,21 +37,24 @@ export const takeSteering = Effect.fnUntraced(function* (
   yield* stored
 })
 
-/** Did the store keep our record although it reported a failure? A store that cannot tell counts as no. */
+/** Returns whether the store has our record although it reported a failure. False if the store cannot be read. */
 const isStored = ({ state, store, workerId }: Run, revision: number): Effect.Effect<boolean> =>
   Effect.catchCause(
     Effect.map(Stream.runCollect(store.read(state.runId, revision - 1)), ([record]) => record?.workerId === workerId),
     () => Effect.succeed(false)
   )
 
-/** The messages in a host's queue, which the host may end. */
+/** Reads steering messages from a host's queue, which the host may end. */
 export const steeringOf = (
   queue: Queue.Dequeue<Input, unknown> | undefined,
   media: MediaStore.MediaStoreShape
 ): Steering | undefined =>
   queue === undefined ? undefined : { isWaiting: () => Queue.sizeUnsafe(queue) > 0, look: look(queue, media) }
 
-/** Reads each message and stores its media. One whose media cannot be stored stays, and fails the run when it is next. */
+/**
+ * Reads the waiting messages and stores their media. A message whose media cannot be stored stays in the queue, and
+ * fails the run once it is first.
+ */
 const look = Effect.fnUntraced(function* (queue: Queue.Dequeue<Input, unknown>, media: MediaStore.MediaStoreShape) {
   const messages: Array<Message> = []
   const inputs = MutableList.toArrayN(queue.messages, Queue.sizeUnsafe(queue))

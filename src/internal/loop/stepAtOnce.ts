@@ -1,6 +1,6 @@
 /**
- * The steps that only record: no hook, policy, person, store or model has a say in them. They are taken at once, without
- * an Effect.
+ * Steps that only record and involve no hook, policy, person, store or model. They are taken synchronously, without an
+ * Effect.
  */
 
 import { turnLog } from "../state/state.ts"
@@ -13,7 +13,7 @@ import { accept } from "./review.ts"
 import { type Run, openTurn } from "../run/run.ts"
 import { isSteered } from "./steering.ts"
 
-/** Takes the next step where it only records. Synchronous. Returns whether it did. */
+/** Takes the next step if it only records, and returns whether it did. Synchronous. */
 export const takeAtOnce = (run: Run): boolean => {
   const { hooks, state } = run
   switch (state.status.phase) {
@@ -34,14 +34,17 @@ export const takeAtOnce = (run: Run): boolean => {
   }
 }
 
-/** Opens the calls of the reply, unless a hook or a policy reviews them. Synchronous. */
+/** Opens the calls of the reply unless a hook or a policy reviews them, and returns whether it did. Synchronous. */
 export const openCalls = (run: Run): boolean => {
   if (run.hooks.onToolCallsStarted !== undefined || run.policy !== undefined) return false
   record(run, { type: "tool_calls_started" })
   return true
 }
 
-/** Accepts the next call, or closes the calls, unless somebody is asked or a call is to be launched. Synchronous. */
+/**
+ * Accepts the next call or closes the calls, and returns whether it did. False if a hook or a person must be asked, or
+ * a call must be launched. Synchronous.
+ */
 export const acceptCall = (run: Run): boolean => {
   const { questions } = run.state
   if (deferred(run) !== undefined || run.hooks.onToolCallStarted !== undefined || questions.length > 0) return false
@@ -62,22 +65,24 @@ export const closeTurn = (run: Run): true => {
   return true
 }
 
-/** Did the model ask for nothing more in its last turn? */
+/** Returns whether the last turn made no calls and got no corrective. */
 export const isDone = ({ state }: Run): boolean => {
   const turn = turnLog(state).last()
   return turn !== undefined && turn.completed.length === 0 && turn.outcome?.type !== "corrective"
 }
 
-/** Opens the next turn, unless the run is at its limit or messages wait for the turn. Synchronous. */
+/**
+ * Opens the next turn and returns whether it did. False at the limit of turns, or if messages wait for the turn.
+ * Synchronous.
+ */
 export const openNextTurn = (run: Run): boolean => {
   const turn = turnLog(run.state).length + 1
   if (turn > run.maxSteps) return false
-  // The loop of the other agent opens the turn.
+  // The other agent's loop opens the turn.
   if (handOver(run)) return true
   if (isSteered(run)) return false
   record(run, { type: "turn_started", turnId: turnIdOf(run, turn) })
   return true
 }
 
-/** The id of a turn of a run. */
 export const turnIdOf = (run: Run, turn: number): string => `${run.state.runId}:t${turn}`

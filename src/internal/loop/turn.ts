@@ -1,8 +1,8 @@
 /**
  * One turn, step by step: start, prompt, model, decision, end.
  *
- * Each step takes a run at one phase and leaves it at a later one. A run that was stopped anywhere continues at its
- * phase, by the same steps. Hooks that may change a phase are asked before its record, settle hooks after.
+ * Each step moves a run from one phase to a later one. A run that was stopped continues at its phase with the same
+ * steps. Hooks that can change a phase run before it is recorded, settle hooks run after.
  */
 
 import * as Effect from "effect/Effect"
@@ -31,7 +31,7 @@ import { isSteered, takeSteering } from "./steering.ts"
 export const startRun = (run: Run): Effect.Effect<void, StartError> =>
   settled(run, "onRunStarted", run.hooks.onRunStarted, {}, startTurn)
 
-/** Opens the next turn, or ends the run at its limit of turns. */
+/** Opens the next turn, or ends the run at `maxSteps`. */
 const startTurn = (run: Run): Effect.Effect<void, StartError> =>
   Effect.suspend((): Effect.Effect<void, StartError> => {
     if (openNextTurn(run)) return Effect.void
@@ -49,14 +49,14 @@ export const preparePrompt = (run: Run): Effect.Effect<void, PrepareError> =>
 
 // ---------------------------------------------------------------- model
 
-/** Asks the model for the first time. */
+/** Calls the model for the first time in this turn. */
 export const askModel = (run: Run): Effect.Effect<void, AskError> =>
   Effect.suspend(() => {
     record(run, { type: "model_started", attempt: 1 })
     return settled(run, "onModelStarted", run.hooks.onModelStarted, {}, readReply)
   })
 
-/** Asks the model again after the run, or the reply, was cut off. */
+/** Calls the model again after the run or the reply was interrupted. */
 export const askModelAgain = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, AskError> {
   record(run, { type: "model_restarted", attempt: openTurn(run).attempt + 1 })
   const observer = run.hooks.onModelRestarted
@@ -67,7 +67,9 @@ export const askModelAgain = Effect.fnUntraced(function* (run: Run): Effect.fn.R
   yield* readReply(run)
 })
 
-/** Calls the model once everything before is stored. A whole reply is recorded even while the run is interrupted. */
+/**
+ * Stores pending records, then calls the model. A complete reply is recorded even while the run is being interrupted.
+ */
 const readReply = (run: Run): Effect.Effect<void, AskError> => {
   const reply = Budget.reserving(run.budget, run.state.depth, run.restore, callModel(run))
   const read = Effect.flatMap(reply, (reply) => Effect.flatMapEager(keepMedia(run, reply), (kept) => decide(run, kept)))
@@ -76,7 +78,7 @@ const readReply = (run: Run): Effect.Effect<void, AskError> => {
 
 // ---------------------------------------------------------------- decision
 
-/** Decides what a reply means for the run, and records it. */
+/** Decides what a reply means for the run and records it. */
 const decide = (run: Run, reply: ModelReply): Effect.Effect<void, AskError> => {
   const refused = reply.refused ?? refusal(reply)
   if (refused !== undefined) {
@@ -103,7 +105,7 @@ const decide = (run: Run, reply: ModelReply): Effect.Effect<void, AskError> => {
   })
 }
 
-/** After the reply: its hook, then its calls, or the end of the turn. */
+/** Runs the hook of the reply, then starts its calls or ends the turn. */
 export const afterModel = (run: Run, raw: ModelReply["raw"] = []): Effect.Effect<void, HookError> =>
   settled(run, "onModelCompleted", run.hooks.onModelCompleted, { raw }, (run) =>
     openTurn(run).pending.length > 0 ? startCalls(run) : endTurn(run)
@@ -111,25 +113,25 @@ export const afterModel = (run: Run, raw: ModelReply["raw"] = []): Effect.Effect
 
 // ---------------------------------------------------------------- end
 
-/** After the calls: their hook, then the end of the turn. */
+/** Runs the hook of the calls, then ends the turn. */
 export const afterCalls = (run: Run): Effect.Effect<void, HookError> =>
   settled(run, "onToolCallsCompleted", run.hooks.onToolCallsCompleted, {}, endTurn)
 
 const endTurn = (run: Run): Effect.Effect<boolean> => Effect.sync(() => closeTurn(run))
 
-/** Decides how the run continues: its end, its limit, or the next turn. */
+/** Ends the run, fails it at its limit of empty replies, or starts the next turn. */
 export const afterTurn = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, StartError | EmptyReplies> {
   const control = yield* settle(run, "onTurnCompleted", run.hooks.onTurnCompleted, {})
   if (control !== undefined && control.type !== "continue") return yield* obeyOnce(run, control)
-  // Until the turn that the hook asked for is recorded, the hook counts as not asked.
+  // A crash before the next turn is recorded must run the hook again.
   if (control !== undefined) drop(run, "settled")
-  // Messages sent during the last allowed turn are for no turn of this run.
+  // Messages sent during the last allowed turn stay in the queue.
   const isAsked = control !== undefined || (isSteered(run) && turnLog(run.state).length < run.maxSteps)
   if (isDone(run) && !isAsked) return yield* complete(run, "model_done")
   const { emptyReplies, runId } = run.state
   if (emptyReplies > run.limits.emptyReplies) return yield* new EmptyReplies({ runId, count: emptyReplies })
   if (emptyReplies > 0) {
-    // A model that replies nothing gets a little more time each turn.
+    // Wait longer after each empty reply.
     yield* flush(run)
     yield* run.restore(Effect.sleep(250 * 2 ** (emptyReplies - 1)))
   }
