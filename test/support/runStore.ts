@@ -19,12 +19,15 @@ export { loads, put, putAll, resume, tagOf } from "../../src/testing/internal/sa
 export const open = <E, R>(layer: Layer.Layer<RunStore.RunStore, E, R>) =>
   Effect.map(Layer.build(Layer.fresh(layer)), (context) => Context.get(context, RunStore.RunStore))
 
-/** One test for each check that is taken, of all if nothing else is said. */
+/** One test for each check but those that are left out by their names. */
 export const suite = <E>(
   store: Effect.Effect<RunStore.RunStoreShape, E, Scope.Scope>,
-  isTaken: (name: string) => boolean = () => true
+  left: ReadonlyArray<string> = []
 ): void => {
-  for (const { name, run } of RunStoreSuite.checks(store)) if (isTaken(name)) it.effect(name, () => run, 30_000)
+  const checks = RunStoreSuite.checks(store)
+  const names = checks.map(({ name }) => name)
+  assert.includeMembers(names, [...left])
+  for (const { name, run } of checks) if (!left.includes(name)) it.effect(name, () => run, 30_000)
 }
 
 /** Follows a run over the end of its store's layer. */
