@@ -1,8 +1,8 @@
 /**
- * The meaning of a reply: the rules by which it is read, the value that it becomes, and what it means to repeat itself.
+ * The meaning of a reply: the rules by which it is read, its result as a value, and the detection of loops.
  *
- * Repeating a call is no fault as long as its result changes. A circle is the same calls with the same results, over and
- * over, or the same useless reply after each corrective. Only the newest turns are compared.
+ * A repeated call is fine as long as its result changes. A loop is a repeated sequence of the same calls with the same
+ * results, or the same faulty reply after each corrective. Only the newest turns are compared.
  */
 
 import * as Effect from "effect/Effect"
@@ -23,22 +23,22 @@ import { type Run, openTurn } from "../run/run.ts"
 import { turnLog } from "../state/state.ts"
 import { agentNames, canAct, isProtocol, isSearch, parametersOf, visibleProtocols } from "./permissions.ts"
 
-/** Everything the meaning of a reply depends on besides the reply. */
+/** The facts besides the reply itself that decide its meaning. */
 export interface ReplyRules {
   readonly turnId: string
   readonly depth: number
   readonly native: boolean
-  /** Is prose without blocks a fault? */
+  /** Whether prose without blocks is a fault. */
   readonly correctsProse: boolean
-  /** Is an empty reply an answer? */
+  /** Whether an empty reply is an answer. */
   readonly takesEmpty: boolean
   readonly limits: Limits
   readonly isProtocol: (type: string) => boolean
-  /** The kind of a call by its name, where it is no protocol. */
+  /** Returns the kind of a call that is not a protocol, by its name. */
   readonly kindOf: (name: string) => CallKind
   /** The agents that tasks of a plan may name. */
   readonly agents: ReadonlyArray<string>
-  /** Did an earlier call of the run have this id? */
+  /** Returns whether an earlier call of the run had this id. */
   readonly isUsed: (id: string) => boolean
   /** Reads the text of a command block as the parameters that its skill declares. */
   readonly parameters: (skill: string, text: string) => JsonObject
@@ -46,13 +46,13 @@ export interface ReplyRules {
   readonly readOutput: (text: string) => Result.Result<unknown, string>
 }
 
-/** The rules of the open turn. */
+/** Returns the rules of the open turn. */
 export const replyRules = (run: Run): Effect.Effect<ReplyRules> =>
   run.agent.skills === undefined && run.callables.size === 0
     ? Effect.map(visibleProtocols(run), (protocols) => new RunRules(run, canAct(run, protocols)))
     : Effect.succeed(new RunRules(run, true))
 
-/** An event about a reply, in the order in which they are emitted. */
+/** An event about a reply. */
 export type Fact =
   | { readonly type: "blocks_parsed"; readonly blocks: ReadonlyArray<Block> }
   | { readonly type: "plan_rejected"; readonly reason: string; readonly raw: string }
@@ -65,21 +65,21 @@ export type Fact =
   | { readonly type: "loop_detected"; readonly repeats: number; readonly names: ReadonlyArray<string> }
   | { readonly type: "output_rejected"; readonly detail: string }
 
-/** What a reply asks for. */
+/** The outcome of a reply, its calls and the events about it. */
 export interface Meaning {
   readonly outcome: Outcome
   readonly calls: ReadonlyArray<Call>
   readonly facts: ReadonlyArray<Fact>
-  /** The answer as the agent's output schema decoded it. */
+  /** The answer, decoded by the agent's output schema. */
   readonly output?: unknown
 }
 
-/** A meaning, and the message that the conversation keeps of the reply. */
+/** A meaning, and the message that represents the reply in the conversation. */
 export interface Intent extends Meaning {
   readonly message: Message
 }
 
-/** A reply that asks for calls. */
+/** Returns the meaning of a reply with calls. */
 export const calling = (
   outcome: Outcome,
   calls: ReadonlyArray<Call>,
@@ -87,7 +87,7 @@ export const calling = (
   facts: ReadonlyArray<Fact>
 ): Meaning => ({ outcome, calls: bounded(oneTransfer(calls), limits), facts })
 
-/** An answer, or a corrective when it does not fit the agent's output schema. */
+/** Returns the meaning of an answer: a corrective if it does not fit the agent's output schema. */
 export const finished = (
   text: string,
   type: "final" | "prose",
@@ -100,14 +100,14 @@ export const finished = (
   return corrected("output", InstructionBuilder.output(output.failure), [...facts, rejected])
 }
 
-/** A reply that gets a corrective instead of results. */
+/** Returns the meaning of a reply that gets a corrective instead of results. */
 export const corrected = (
   reason: Extract<Outcome, { readonly type: "corrective" }>["reason"],
   corrective: string,
   facts: ReadonlyArray<Fact>
 ): Meaning => ({ outcome: { type: "corrective", reason, corrective }, calls: [], facts })
 
-/** Bounds the text for the model, which may quote what the model wrote. */
+/** Clips the text for the model, which may quote a long reply. */
 export const shortened = (outcome: Outcome, { limits: { resultBytes } }: ReplyRules): Outcome => {
   if (outcome.type === "corrective") return { ...outcome, corrective: clip(outcome.corrective, resultBytes) }
   return "note" in outcome && outcome.note !== undefined
@@ -115,21 +115,21 @@ export const shortened = (outcome: Outcome, { limits: { resultBytes } }: ReplyRu
     : outcome
 }
 
-/** A reply that closes a circle, and what it means then. */
+/** A loop that a reply completes, and the meaning of that reply. */
 export interface Circle {
   readonly meaning: Intent
   readonly repeats: number
-  /** The model was corrected before and did not stop. */
+  /** Whether to stop the run, because the model ignored an earlier corrective. */
   readonly isStop: boolean
 }
 
-/** Returns the circle that a reply closes. `limit` is how often it may go round. */
+/** Returns the loop that a reply completes. `limit` is the number of allowed rounds. */
 export const repetition = (state: RunState, meaning: Intent, text: string, limit: number): Circle | undefined => {
   const recent = turnLog(state).recent(limit * longest + limit)
-  const told = trailing(recent)
-  const before = told === 0 ? recent : recent.slice(0, -told)
+  const correctives = trailingCorrectives(recent)
+  const before = correctives === 0 ? recent : recent.slice(0, -correctives)
   if (meaning.outcome.type === "corrective") {
-    // Empty replies have a limit of their own.
+    // Empty replies have their own limit.
     if (text === "") return undefined
     const same = before.slice(-limit)
     return same.length === limit && same.every((turn) => isSameReply(turn, text))
@@ -137,13 +137,14 @@ export const repetition = (state: RunState, meaning: Intent, text: string, limit
       : undefined
   }
   if (meaning.calls.length === 0) return undefined
-  const asked = askedOf(meaning.calls)
+  const signature = signatureOf(meaning.calls)
   for (let period = 1; period <= longest; period++) {
     const rounds = before.slice(-limit * period)
-    if (rounds.length < limit * period || !goesRound(rounds, period)) continue
-    // Once corrected, any step of the circle counts, because the refused step is missing from it.
-    const next = told === 0 ? rounds.slice(0, 1) : rounds.slice(0, period)
-    if (next.some((turn) => askedOf(inOrder(turn)) === asked)) return closed(meaning, limit + told, told > 0)
+    if (rounds.length < limit * period || !isRepeating(rounds, period)) continue
+    // After a corrective, any step of the loop counts, because the corrected step is not among the rounds.
+    const next = correctives === 0 ? rounds.slice(0, 1) : rounds.slice(0, period)
+    if (next.some((turn) => signatureOf(inOrder(turn)) === signature))
+      return closed(meaning, limit + correctives, correctives > 0)
   }
   return undefined
 }
@@ -164,7 +165,7 @@ class RunRules implements ReplyRules {
     this.turnId = turnId
     this.depth = state.depth
     this.native = dialect === "tools"
-    // An agent that cannot act answers with whatever it says, unless the agent asks for a correction.
+    // Any prose of an agent that cannot act is an answer, unless the agent asks for correctives.
     this.takesEmpty = dialect === "blocks" && agent.prose === "auto" && !acts
     this.correctsProse = agent.prose === "corrective" || (agent.prose === "auto" && acts)
     this.limits = limits
@@ -196,7 +197,7 @@ class RunRules implements ReplyRules {
   }
 }
 
-/** A conversation is handed over once: later transfers of a reply get an error instead of running. */
+/** Lets the first transfer of a reply run and gives later ones an error. */
 const oneTransfer = (calls: ReadonlyArray<Call>): ReadonlyArray<Call> => {
   const first = calls.find(({ kind }) => kind === "handoff")
   if (first === undefined) return calls
@@ -204,14 +205,14 @@ const oneTransfer = (calls: ReadonlyArray<Call>): ReadonlyArray<Call> => {
   return calls.map((call) => (call.kind === "handoff" && call !== first ? { ...call, fault } : call))
 }
 
-/** Calls beyond the limit get an error instead of running; those far beyond it are dropped. */
+/** Gives calls beyond the limit an error, and drops those far beyond it. */
 const bounded = (calls: ReadonlyArray<Call>, { blocksPerReply: limit }: Limits): ReadonlyArray<Call> => {
   if (calls.length <= limit) return calls
   const fault = Calls.error("LimitExceeded", `Only ${limit} calls of one reply are run.`)
   return calls.slice(0, limit + Bounds.blocksBeyond).map((call, index) => (index < limit ? call : { ...call, fault }))
 }
 
-/** How many calls or groups of calls may make one circle. */
+/** The largest number of turns in one round of a loop. */
 const longest = 3
 
 const closed = (meaning: Intent, repeats: number, isStop: boolean): Circle => {
@@ -228,26 +229,26 @@ const closed = (meaning: Intent, repeats: number, isStop: boolean): Circle => {
   }
 }
 
-/** How many of the last turns corrected the model. */
-const trailing = (turns: ReadonlyArray<Turn>): number => {
+/** Returns how many of the last turns were correctives for a loop. */
+const trailingCorrectives = (turns: ReadonlyArray<Turn>): number => {
   let count = 0
-  while (isTold(turns.at(-1 - count))) count++
+  while (isLoopCorrective(turns.at(-1 - count))) count++
   return count
 }
 
-const isTold = (turn: Turn | undefined): boolean =>
+const isLoopCorrective = (turn: Turn | undefined): boolean =>
   turn?.outcome?.type === "corrective" && turn.outcome.reason === "loop"
 
 const isSameReply = (turn: Turn, text: string): boolean =>
   turn.outcome?.type === "corrective" &&
   (turn.message?.content.map((part) => (part.type === "text" ? part.text : "")).join("") ?? "") === text
 
-const goesRound = (turns: ReadonlyArray<Turn>, period: number): boolean => {
+const isRepeating = (turns: ReadonlyArray<Turn>, period: number): boolean => {
   const seen: Array<string> = []
   for (const turn of turns) {
     if (turn.completed.length === 0) return false
     const results = inOrder(turn)
-    const done = `${askedOf(results)}\n${JSON.stringify(results.map(Calls.textOf))}`
+    const done = `${signatureOf(results)}\n${JSON.stringify(results.map(Calls.textOf))}`
     const before = seen[seen.length - period]
     if (before !== undefined && before !== done) return false
     seen.push(done)
@@ -257,5 +258,5 @@ const goesRound = (turns: ReadonlyArray<Turn>, period: number): boolean => {
 
 const inOrder = (turn: Turn) => Calls.inOrder(turn.order, turn.completed)
 
-const askedOf = (calls: ReadonlyArray<Pick<Call, "name" | "input">>): string =>
+const signatureOf = (calls: ReadonlyArray<Pick<Call, "name" | "input">>): string =>
   JSON.stringify(calls.map(({ input, name }) => [name, input]))

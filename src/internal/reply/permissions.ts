@@ -1,7 +1,7 @@
 /**
- * What a run may see and use: skills, protocols, and the form of its replies.
+ * Decides which skills, protocols and agents a run may see and use, and which tools and grammar its requests have.
  *
- * Listing and dispatch ask the same questions here, so whatever is hidden cannot be called either.
+ * Listing and dispatch use the same checks, so a hidden callable cannot be called.
  */
 
 import * as Effect from "effect/Effect"
@@ -21,7 +21,9 @@ import { ofText } from "../prompt/tokenEstimate.ts"
 import { type AnyAgent, type Callable, type Run, policyScope } from "../run/run.ts"
 import { turnLog } from "../state/state.ts"
 
-/** The skills the agent may call, in listing order, and after them its agents. An agent hides a skill of its name. */
+/**
+ * Returns the skills the agent may call in listing order, then its agents. An agent hides a skill with the same name.
+ */
 export const visibleSkills = (run: Run): Effect.Effect<ReadonlyArray<AnySkill>> =>
   Effect.map(run.skills.all, (all) => {
     const visible = listedOf(run, all).filter(({ hosted }) => hosted === undefined)
@@ -31,7 +33,7 @@ export const visibleSkills = (run: Run): Effect.Effect<ReadonlyArray<AnySkill>> 
     return [...own, ...Array.from(callables.values(), ({ skill }) => skill)].filter((skill) => isShown(run, skill))
   })
 
-/** Those of some skills that the agent lists, its model can use and the host allows. */
+/** Filters skills by the agent's list, the capabilities of its model and the host's allow list. */
 const listedOf = (run: Run, skills: ReadonlyArray<AnySkill>): ReadonlyArray<AnySkill> =>
   skills.length === 0
     ? none
@@ -41,7 +43,10 @@ const listedOf = (run: Run, skills: ReadonlyArray<AnySkill>): ReadonlyArray<AnyS
         allowed: run.allowed
       })
 
-/** The tools that the vendor runs itself and that the policy allows. It is asked in advance, since the vendor runs them without asking. */
+/**
+ * Returns the tools that the vendor runs itself and that the policy allows. The policy decides in advance, because the
+ * vendor runs them during the reply.
+ */
 const hostedTools = (run: Run): Effect.Effect<ReadonlyArray<ToolDefinition>> =>
   Effect.flatMap(run.skills.all, (all) => {
     const { name } = run.provider
@@ -65,19 +70,19 @@ const allowsHosted =
     return Effect.map(run.restore(askPolicy(run.policy, call)), ({ _tag }) => _tag === "Allowed")
   }
 
-/** The names of the agents that the agent may call. */
+/** Returns the names of the agents that the agent may call. */
 export const agentNames = (run: Run): ReadonlyArray<string> =>
   Array.from(run.callables.values()).flatMap(({ agent, kind, skill }) =>
     kind === "agent" && isShown(run, skill) ? [agent.name] : []
   )
 
-/** The agent that a call names, or undefined when this agent may not call it. */
+/** Returns the agent that a call names. Undefined if this agent may not call it. */
 export const callableOf = (run: Run, name: string): Callable | undefined => {
   const callable = run.callables.get(name)
   return callable !== undefined && isShown(run, callable.skill) ? callable : undefined
 }
 
-/** Returns why the agent may not call a skill. Undefined when it may. */
+/** Returns why the agent may not call a skill. Undefined if it may. */
 export const refusalOf = (run: Run, skill: AnySkill): string | undefined =>
   refusalBy(run, skill, Agents.skillNames(run.agent))
 
@@ -91,7 +96,7 @@ const refusalBy = (run: Run, skill: AnySkill, listed: ReturnType<typeof Agents.s
   return reason ?? (isShown(run, skill) ? undefined : "is not available")
 }
 
-/** Does the policy of the run show a skill or a protocol? */
+/** Returns whether the policy of the run shows a skill or a protocol. */
 const isShown = (run: Run, { name }: { readonly name: string }): boolean =>
   run.policy === undefined || shows(run.policy, name, policyScope(run))
 
@@ -102,10 +107,10 @@ export const refusalThrough = (run: Run, call: Call): ((name: string) => string 
   const names = new Set(listed)
   return (name) => {
     const skill = run.skills.find(name)
-    // By now the block may stand for another skill than the one that was judged.
+    // The block may now stand for another skill than the one the policy judged.
     if (Option.isNone(skill) || (call.skill ?? name) !== name) return "is not available"
     const { source } = skill.value
-    // A name without a skill at the moment may belong to this source all the same.
+    // A name without a registered skill may belong to this source, too.
     const isOfThese = (other: string) => {
       const found = run.skills.find(other)
       return Option.isNone(found) ? other.startsWith(`${source}_`) : found.value.source === source
@@ -116,22 +121,25 @@ export const refusalThrough = (run: Run, call: Call): ((name: string) => string 
   }
 }
 
-/** Does a block type belong to a registered protocol? Such a block is a call, even when the agent may not make it. */
+/**
+ * Returns whether a block type belongs to a registered protocol. Such a block is a call, even if the agent may not make
+ * it.
+ */
 export const isProtocol = (run: Run, type: string): boolean => Option.isSome(run.protocols.find(type))
 
-/** The protocols that the agent may use, in the order of their registration. */
+/** Returns the protocols that the agent may use, in order of registration. */
 export const visibleProtocols = (run: Run): Effect.Effect<ReadonlyArray<AnyProtocol>> =>
   Effect.map(run.protocols.all, (all) => (all.length === 0 ? none : all.filter((protocol) => maySpeak(run, protocol))))
 
-/** May the agent use a protocol, and does its policy show it? */
+/** Returns whether the agent may use a protocol and its policy shows it. */
 export const maySpeak = (run: Run, protocol: AnyProtocol): boolean =>
   ProtocolRegistry.visible([protocol], run.agent.protocols).some((protocol) => isShown(run, protocol))
 
-/** Can the agent act at all? Its instructions and the reading of its replies agree on this. */
+/** Returns whether the agent can make any calls. Decides both its instructions and how its replies are read. */
 export const canAct = (run: Run, protocols: ReadonlyArray<AnyProtocol>): boolean =>
   run.agent.skills !== undefined || protocols.length > 0 || run.callables.size > 0
 
-/** Reads the text of a command block as the parameters that its skill declares. */
+/** Parses the text of a command block as the parameters that its skill declares. */
 export const parametersOf = (run: Run, name: string, text: string): JsonObject => {
   const callable = run.callables.get(name)
   if (callable !== undefined) return callable.skill.parameters(text)
@@ -139,13 +147,16 @@ export const parametersOf = (run: Run, name: string, text: string): JsonObject =
   return Option.isSome(skill) ? skill.value.parameters(text) : { input: text }
 }
 
-/** The tools of a request: in the native dialect skills and protocols, and in both those that the vendor runs. */
+/**
+ * Returns the tools of a request: skills and protocols in the native dialect, and in both dialects the tools that the
+ * vendor runs.
+ */
 export const definitions = (run: Run): Effect.Effect<ReadonlyArray<ToolDefinition>> =>
   run.agent.dialect === "tools"
     ? Effect.zipWith(nativeTools(run), hostedTools(run), (native, hosted) => [...native, ...hosted])
     : hostedTools(run)
 
-/** Skills and protocols as native tools. A protocol takes the content of its block as `request`. */
+/** Returns skills and protocols as native tools. A protocol takes the content of its block as `request`. */
 const nativeTools = (run: Run): Effect.Effect<ReadonlyArray<ToolDefinition>> =>
   Effect.map(Effect.zip(visibleSkills(run), visibleProtocols(run)), ([skills, protocols]) => [
     ...toolsOf(run, skills),
@@ -165,7 +176,7 @@ const requestSchema: JsonObject = {
 
 // ---------------------------------------------------------------- the grammar
 
-/** The grammar of the next reply. Undefined for native calls, which follow the vendor's own rules. */
+/** Returns the grammar of the next reply. Undefined for native calls, which follow the vendor's format. */
 export const grammarOf = (run: Run): Effect.Effect<ReplyGrammar | undefined> =>
   run.agent.dialect === "tools"
     ? Effect.succeed(undefined)
@@ -182,7 +193,7 @@ interface Spoken {
 
 const spoken = new WeakMap<AnyAgent, Spoken>()
 
-/** Returns the same value for the same skills and protocols, so that adapters write a grammar once. */
+/** Returns the same value for the same skills and protocols, so that adapters encode a grammar once. */
 const grammarFor = (
   run: Run,
   skills: ReadonlyArray<AnySkill>,
@@ -209,11 +220,11 @@ const isSame = <A>(a: ReadonlyArray<A>, b: ReadonlyArray<A>): boolean =>
 /** The native tool that searches skills. */
 const searchTool = "search_skills"
 
-/** Is this native call the search, and no skill or agent of that name? */
+/** Returns whether a native call is the search, not a skill or agent with the same name. */
 export const isSearch = (run: Run, name: string): boolean =>
   name === searchTool && Option.isNone(run.skills.find(name)) && !run.callables.has(name)
 
-/** The native tools of skills: all of them, or the search and the skills that were found last. */
+/** Returns the native tools of skills: all of them, or the search and the skills that it found last. */
 const toolsOf = (run: Run, skills: ReadonlyArray<AnySkill>): ReadonlyArray<ToolDefinition> => {
   const { nativeSkills } = run.limits
   if (skills.length <= nativeSkills || !isSearch(run, searchTool)) return skills.map(toolOf)
@@ -225,7 +236,7 @@ const toolsOf = (run: Run, skills: ReadonlyArray<AnySkill>): ReadonlyArray<ToolD
   return [searchDefinition(skills.length), ...[...called, ...found.slice(-nativeSkills)].map(toolOf)]
 }
 
-/** The names that the last turn was offered, in their order, and after them those that its searches found. */
+/** Returns the names that the last turn offered, in order, then those that its searches found. */
 const foundBefore = (run: Run, skills: ReadonlyArray<AnySkill>): ReadonlyArray<string> => {
   const turn = turnLog(run.state).last()
   const searches = turn?.completed.filter(({ kind, name }) => kind === "builtin" && name === searchTool) ?? []
@@ -250,16 +261,19 @@ const inputSchema: JsonObject = {
   additionalProperties: false
 }
 
-/** The listing for a prompt of blocks. Undefined where the model asks for it, as agents of a fixed dialect do. */
+/**
+ * Returns the listing for a prompt of blocks. Undefined if the model requests it with `/skills`, as with a fixed
+ * dialect.
+ */
 export const listingOf = (run: Run, skills: ReadonlyArray<AnySkill>): PromptContext["listing"] => {
   if (!run.isListed || run.agent.dialect === "tools" || run.agent.skills === undefined) return undefined
   const text = SkillRegistry.listing(skills)
   if (!isLong(run, text)) return { _tag: "Whole", text }
-  // A grammar leaves no room for words in the command.
+  // A grammar does not allow search words in the command.
   return run.agent.grammar ? undefined : { _tag: "Searched", count: skills.length }
 }
 
-/** The answer to `/skills`: the listing, or of a long one what words find in it. */
+/** Answers `/skills` with the listing, or with search results if the listing is long. */
 export const answerSkills = (run: Run, skills: ReadonlyArray<AnySkill>, input: Json): string => {
   const words = wordsIn(input).trim()
   const listing = SkillRegistry.listing(skills)
@@ -267,7 +281,7 @@ export const answerSkills = (run: Run, skills: ReadonlyArray<AnySkill>, input: J
   return withHits(skills, words, SkillRegistry.listing)
 }
 
-/** The answer to a native search. What it found is offered on the next turn, with its input. */
+/** Answers a native search. The skills it found are offered as tools on the next turn. */
 export const answerSearch = (skills: ReadonlyArray<AnySkill>, input: Json): string =>
   withHits(skills, wordsIn(input), (found) =>
     found.map(({ description, name }) => (description === "" ? `- ${name}` : `- ${name}: ${description}`)).join("\n")
@@ -284,7 +298,7 @@ const withHits = (
 
 const isLong = (run: Run, listing: string): boolean => ofText(listing) > run.limits.listedTokens
 
-/** The words of a command, or of a native call. */
+/** Returns the search words of a command or a native call. */
 const wordsIn = (input: Json): string => {
   const words = isJsonObject(input) ? (input["words"] ?? "") : input
   return typeof words === "string" ? words : JSON.stringify(words)

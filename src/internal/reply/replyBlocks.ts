@@ -1,5 +1,5 @@
 /**
- * The blocks and the native calls of a reply, as plans, calls and notes.
+ * Converts the blocks and native calls of a reply into plans, calls and notes.
  */
 
 import * as Result from "effect/Result"
@@ -20,13 +20,13 @@ import type { Fact, ReplyRules } from "./meaning.ts"
 export interface FoundPlan {
   readonly plan?: Plan.Plan
   readonly block?: Block.Block
-  /** Why a plan before it was refused. */
+  /** Why an earlier plan was rejected. */
   readonly rejected: string | undefined
-  /** Events about refused plans, then about plan and json blocks that are only read. */
+  /** Events about rejected plans, then about plan and json blocks without effect. */
   readonly facts: ReadonlyArray<Fact>
 }
 
-/** Finds the first valid plan of a root run, and the reason why an earlier one was refused. */
+/** Finds the first valid plan of a root run, and the reason why an earlier one was rejected. */
 export const findPlan = (blocks: Blocks, rules: ReplyRules): FoundPlan => {
   const refused: Array<Fact> = []
   let rejected: string | undefined
@@ -43,7 +43,7 @@ export const findPlan = (blocks: Blocks, rules: ReplyRules): FoundPlan => {
   return { rejected, facts: [...refused, ...informational(blocks, undefined)] }
 }
 
-/** The calls of a plan's tasks, in the order of their results. */
+/** Returns the calls of a plan's tasks, in the order of their results. */
 export const tasksOf = (plan: Plan.Plan, { turnId }: ReplyRules): ReadonlyArray<Call> => {
   const byId = new Map(plan.tasks.map((task) => [task.id, task]))
   return Plan.completionOrder(plan).flatMap((name): ReadonlyArray<Call> => {
@@ -54,7 +54,7 @@ export const tasksOf = (plan: Plan.Plan, { turnId }: ReplyRules): ReadonlyArray<
   })
 }
 
-/** The call that a command or protocol block asks for. */
+/** Returns the call of a command or protocol block. */
 export const callOf = (block: Block.Block, index: number, rules: ReplyRules): Call => {
   const callId = `${rules.turnId}.${index}`
   const review = "unreviewed"
@@ -77,14 +77,14 @@ export const callOf = (block: Block.Block, index: number, rules: ReplyRules): Ca
   }
 }
 
-/** Is a block without effect? The kernel alone writes result, error and media blocks; unknown types mean nothing. */
+/** Returns whether a block has no effect: an unknown type, or a result or error, which only the kernel writes. */
 export const hasNoEffect = ({ type }: Block.Block, rules: ReplyRules): boolean =>
   type === "result" || type === "error" || (!Block.isCoreType(type) && !rules.isProtocol(type))
 
-/** The types of blocks, each once. */
+/** Returns the distinct types of blocks. */
 export const kinds = (blocks: Blocks): ReadonlyArray<string> => [...new Set(blocks.map((block) => block.type))]
 
-/** Reports blocks that are passed over: an event for the host, a sentence for the model. */
+/** Reports ignored blocks: with an event for the host and a sentence for the model. */
 export const passedOver = (
   blocks: Blocks,
   reason: string
@@ -97,17 +97,16 @@ export const passedOver = (
   }
 }
 
-/** Sentences for the model beside its results. */
+/** Joins sentences into a note that the model gets beside its results. Empty without sentences. */
 export const noted = (...sentences: ReadonlyArray<string | undefined>): { readonly note?: string } => {
   const note = joined(...sentences)
   return note === "" ? {} : { note }
 }
 
-/** Joins the sentences that are there. */
 export const joined = (...sentences: ReadonlyArray<string | undefined>): string =>
   sentences.filter((sentence) => sentence !== undefined).join(" ")
 
-/** The first 400 code points of a text. */
+/** Returns the first 400 code points of a text. */
 export const preview = (text: string): string => {
   if (text.length <= 400) return text
   let end = 0
@@ -115,7 +114,7 @@ export const preview = (text: string): string => {
   return text.slice(0, end)
 }
 
-/** The native calls of a reply. One whose input is not an object gets an error instead of running. */
+/** Returns the native calls of a reply. A call whose input is not an object gets an error instead of running. */
 export const nativeCalls = (reply: Reply, rules: ReplyRules): ReadonlyArray<Call> => {
   const used = new Map<string, number>()
   return reply.calls.map(({ id, name, params }, index): Call => {
@@ -127,7 +126,7 @@ export const nativeCalls = (reply: Reply, rules: ReplyRules): ReadonlyArray<Call
   })
 }
 
-/** The assistant message of a reply, with its native calls under the ids that their results will have. */
+/** Returns the assistant message of a reply. Its native calls have the ids that their results will have. */
 export const messageOf = (reply: Reply, rules: ReplyRules): Message => {
   if (!reply.content.some(({ type }) => type === "tool_use")) return { role: "assistant", content: reply.content }
   const renamed = new Map<string, string>()
@@ -135,7 +134,7 @@ export const messageOf = (reply: Reply, rules: ReplyRules): Message => {
   let index = 0
   const content = reply.content.map((part): Content => {
     if (part.type !== "tool_use") return part
-    // Calls of a cut reply, or far beyond the limit, never run, but each is answered under an id of its own.
+    // Calls of a truncated reply or far beyond the limit never run, but each needs a unique id for its result.
     const callId = idOf(part.callId, index++, rules, used)
     if (callId === part.callId) return part
     if (!renamed.has(part.callId)) renamed.set(part.callId, callId)
@@ -155,16 +154,16 @@ const informational = (blocks: Blocks, plan: Block.Block | undefined): ReadonlyA
     blocks[index] !== plan && (type === "plan" || type === "json") ? [{ type, content }] : []
   )
 
-/** The vendor's id of a call, or one of ours when that id names another call of the run. */
+/** Returns the vendor's id of a call, or one of ours if another call of the run has that id. */
 const idOf = (given: string, index: number, rules: ReplyRules, used: Map<string, number>): string => {
   const own = `${rules.turnId}.${index}`
-  // Answers name calls of the whole tree, so a child's calls have ids that no other run's have.
+  // Answers refer to calls of the whole tree, so calls of a child need ids that are unique in the tree.
   if (rules.depth > 0) return unique(own, used)
   const id = unique(given, used)
   return isCounted(given) || rules.isUsed(id) ? unique(own, used) : id
 }
 
-/** Is this an id that only counts the calls of its reply? It comes back on the next turn. */
+/** Returns whether an id only counts the calls of its reply, so that the next turn would repeat it. */
 const isCounted = (id: string): boolean => /^(?:call_\d*)?$/.test(id)
 
 /** Adds `#2`, `#3` to an id that repeats. */

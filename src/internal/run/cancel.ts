@@ -1,8 +1,8 @@
 /**
  * Cancels stored runs, from any process, and runs a loop until its run is cancelled.
  *
- * A cancellation is a record like any other. It is appended after the last one, so it fences out the process that runs
- * the run: that process can append nothing more, and stops. A run that no process runs is at rest at once.
+ * A cancellation is a record like any other. Appending it fences out the process that executes the run: that process
+ * can append nothing more and stops. A run that no process executes is at rest immediately.
  */
 
 import * as Clock from "effect/Clock"
@@ -27,8 +27,8 @@ import { cancelled } from "./conclude.ts"
 import type { Run } from "./run.ts"
 
 /**
- * Cancels a run and the runs below it, the root first. A run that is cancelled already stays as it is, so a caller that
- * was cut off repeats the cancellation.
+ * Cancels a run and the runs below it, the root first. A cancelled run stays as it is, so an interrupted cancellation
+ * can be repeated.
  */
 export const cancel = Effect.fnUntraced(function* (
   store: RunStore.RunStoreShape,
@@ -48,20 +48,23 @@ export const cancel = Effect.fnUntraced(function* (
   })
 })
 
-/** Ends a root run's loop, and with it the runs below, once a cancellation of the run is stored. */
+/**
+ * Runs a loop, and interrupts the loop of a root run once its cancellation is stored. This also ends the runs below it.
+ */
 export const untilCancelled = <E>(
   run: Run,
   loop: Effect.Effect<void, E>
 ): Effect.Effect<void, E | RunCancelled | StoreError> => {
   if (run.state.depth > 0) return loop
   const { signal } = run
-  // A signal that is aborted already cancels the run before its first step.
-  if (signal?.aborted === true) return run.restore(Effect.andThen(obey(run, signal), stop(run)))
-  const stopped = signal === undefined ? stop(run) : Effect.raceFirst(stop(run), abortion(run, signal))
+  // A signal that has already been aborted cancels the run before its first step.
+  if (signal?.aborted === true) return run.restore(Effect.andThen(cancelBySignal(run, signal), failOnceCancelled(run)))
+  const stopped =
+    signal === undefined ? failOnceCancelled(run) : Effect.raceFirst(failOnceCancelled(run), onAbort(run, signal))
   return run.restore(Effect.raceFirst(Effect.uninterruptible(loop), stopped))
 }
 
-/** How a root run was cancelled, if it is. */
+/** Returns the cancellation of a root run. Undefined if it is not cancelled. */
 export const cancellationOf = (run: Run): Effect.Effect<RunCancelled | undefined, StoreError> =>
   Effect.map(run.store.head(run.state.runId), (head) => {
     const status = Option.getOrUndefined(head)?.status
@@ -69,11 +72,11 @@ export const cancellationOf = (run: Run): Effect.Effect<RunCancelled | undefined
     return cancelled(run.state.runId, status)
   })
 
-/** Publishes the cancellation of a root run, and cancels the child runs that were created meanwhile. */
+/** Publishes the cancellation of a root run, and cancels child runs that were created in the meantime. */
 export const afterCancellation = (run: Run, { by, reason }: RunCancelled): Effect.Effect<void, CancelError> =>
   Effect.andThen(publishCancellation(run), cancel(run.store, run.state.runId, { by, reason, workerId: run.holder }))
 
-/** Writes a cancellation. */
+/** The writer of a cancellation. */
 interface Writer {
   readonly store: RunStore.RunStoreShape
   readonly workerId: string
@@ -82,7 +85,7 @@ interface Writer {
 
 const none = Effect.void
 
-/** Appends the cancellation of one run. Whatever is stored meanwhile comes before it. */
+/** Appends the cancellation of one run. Tries again behind records that were stored in the meantime. */
 const cancelRun = Effect.fnUntraced(function* (
   writer: Writer,
   from: RunState
@@ -96,7 +99,7 @@ const cancelRun = Effect.fnUntraced(function* (
     const record = yield* cancellation(writer, state)
     const next = advance(state, record)
     const late = yield* Effect.catchTags(Effect.as(store.append([record], next), undefined), {
-      // Only a first record can meet a run that exists.
+      // `RunExists` is an error of first records only.
       RunExists: (error) => Effect.die(error),
       ConcurrentAppendError: (error) => Effect.succeed(error)
     })
@@ -107,7 +110,7 @@ const cancelRun = Effect.fnUntraced(function* (
   }
 })
 
-/** A run that stores a record every moment is met between two of them after a few attempts. */
+/** Even for a run that appends constantly, an attempt soon succeeds between two of its records. */
 const attempts = 100
 
 const cancellation = ({ options, workerId }: Writer, state: RunState): Effect.Effect<RunRecord> =>
@@ -124,7 +127,7 @@ const scopeOf = (state: RunState, at: number) => {
 
 type CancelledEvent = Extract<PhaseEvent, { readonly type: "run_cancelled" }>
 
-/** The event that cancels a run where it stands. */
+/** Returns the event that cancels a run at its current phase. */
 const cancelledEvent = (
   { currentTurn }: Pick<RunState, "currentTurn">,
   { by, reason }: Pick<CancelOptions, "reason" | "by">
@@ -140,16 +143,16 @@ const cancelledEvent = (
 })
 
 /** Fails once the run is cancelled. */
-const stop = (run: Run): Effect.Effect<never, RunCancelled> =>
+const failOnceCancelled = (run: Run): Effect.Effect<never, RunCancelled> =>
   Effect.flatMap(run.store.cancelled(run.state.runId), () =>
     Effect.flatMap(
       Effect.orElseSucceed(cancellationOf(run), () => undefined),
-      // What was announced may have been undone, or the run may be resumed by another worker by now.
-      (found) => (found === undefined ? Effect.andThen(Effect.sleep(100), stop(run)) : Effect.fail(found))
+      // The run may have been resumed since the cancellation was announced.
+      (found) => (found === undefined ? Effect.andThen(Effect.sleep(100), failOnceCancelled(run)) : Effect.fail(found))
     )
   )
 
-/** Publishes the cancellation as it is stored. What could not be stored before it is not published. */
+/** Publishes the stored cancellation. Events that could not be stored before it are dropped. */
 const publishCancellation = (run: Run): Effect.Effect<void, StoreError> =>
   Effect.suspend(() => {
     run.events = []
@@ -166,19 +169,19 @@ const publishCancellation = (run: Run): Effect.Effect<void, StoreError> =>
     })
   })
 
-/** Cancels the run when its signal is aborted, and leaves it to `stop` to end the loop. */
-const abortion = (run: Run, signal: AbortSignal): Effect.Effect<never, StoreError> =>
+/** Cancels the run when its signal is aborted. `failOnceCancelled` then ends the loop. */
+const onAbort = (run: Run, signal: AbortSignal): Effect.Effect<never, StoreError> =>
   Effect.andThen(
     Effect.callback<void>((resume) => {
       const abort = () => resume(Effect.void)
       signal.addEventListener("abort", abort, { once: true })
       return Effect.sync(() => signal.removeEventListener("abort", abort))
     }),
-    Effect.andThen(obey(run, signal), Effect.never)
+    Effect.andThen(cancelBySignal(run, signal), Effect.never)
   )
 
-/** Stores that the signal cancels the run. A run that is over, or gone, is left as it is. */
-const obey = (run: Run, signal: AbortSignal): Effect.Effect<void, StoreError> => {
+/** Cancels the run because of its signal. A run that has ended or was removed stays as it is. */
+const cancelBySignal = (run: Run, signal: AbortSignal): Effect.Effect<void, StoreError> => {
   const { holder, state, store } = run
   const stored = Effect.suspend(() =>
     cancel(store, state.runId, { reason: textOf(signal.reason), by: "signal", workerId: holder })
@@ -189,5 +192,5 @@ const obey = (run: Run, signal: AbortSignal): Effect.Effect<void, StoreError> =>
   )
 }
 
-/** The reason of an abortion as text. */
+/** Returns the reason of an abort as redacted text. */
 const textOf = (reason: unknown): string => redact(reason instanceof Error ? reason.message : String(reason))

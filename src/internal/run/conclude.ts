@@ -1,5 +1,5 @@
 /**
- * The end of a run: its typed answer, or the typed reason why there is none.
+ * Converts the end of a run into its typed answer, or the typed reason why it has none.
  */
 
 import * as Effect from "effect/Effect"
@@ -35,7 +35,7 @@ export const conclude = (run: Run): Effect.Effect<RunResult<unknown>, EndError> 
         const limit = typeof maxTurns === "number" ? maxTurns : run.maxSteps
         return Effect.fail(new MaxStepsReached({ runId, limit }))
       }
-      // A host may finish a run with the same word as its reason.
+      // A host may finish a run with the reason `guardrail`, too, but without this metadata.
       if (status.reason === "guardrail" && typeof reason === "string") {
         return Effect.fail(new MiddlewareTermination({ reason }))
       }
@@ -46,30 +46,30 @@ export const conclude = (run: Run): Effect.Effect<RunResult<unknown>, EndError> 
   }
 }
 
-/** The error of a run that was cancelled. */
+/** Returns the error of a cancelled run. */
 export const cancelled = (
   runId: string,
   { by, reason }: Pick<Extract<Status, { readonly type: "cancelled" }>, "by" | "reason">
 ): RunCancelled =>
   new RunCancelled({ runId, ...(reason === undefined ? {} : { reason }), ...(by === undefined ? {} : { by }) })
 
-/** Decodes the answer that a stored run already has. Fails when it does not fit the agent's output schema any more. */
+/** Decodes the answer of a stored run. Fails if it no longer fits the agent's output schema. */
 export const storedOutput = (agent: AnyAgent, state: RunState): Result.Result<unknown, OutputInvalid> => {
   const { currentTurn, runId } = state
   const outcome = currentTurn?.outcome ?? turnLog(state).last()?.outcome
   if (outcome?.type !== "final" && outcome?.type !== "prose") return Result.succeed(undefined)
   const output = readOutput(agent, outcome.text)
   if (Result.isSuccess(output)) return Result.succeed(output.success)
-  // An answer that another turn follows is not the one to give.
+  // A later turn replaces this answer, so it need not fit.
   const isOld = currentTurn !== undefined && currentTurn.outcome === undefined
   return isOld ? Result.succeed(undefined) : Result.fail(new OutputInvalid({ runId, detail: output.failure }))
 }
 
-/** Decodes an answer by the agent's output schema. Fails with a sentence that says what does not fit. */
+/** Decodes an answer with the agent's output schema. Fails with a sentence that describes the mismatch. */
 export const readOutput = (agent: AnyAgent, text: string): Result.Result<unknown, string> =>
   agent.typed ? decoderOf(agent)(text.trim()) : Result.succeed(text)
 
-/** The JSON Schema of a typed answer as text. Undefined for plain text. */
+/** Returns the JSON Schema of a typed answer as text. Undefined for plain text. */
 export const outputSchema = (agent: AnyAgent): string | undefined => {
   if (!agent.typed) return undefined
   let text = schemas.get(agent)
@@ -85,11 +85,11 @@ const decoderOf = (agent: AnyAgent) => {
     const decode = Schema.decodeUnknownResult(agent.output)
     const read = (text: string) =>
       Result.flatMap(
-        // A recursive schema must not end the process when a text nests too deeply for it.
+        // Decoding deeply nested text with a recursive schema may overflow the stack.
         Result.try({ try: () => decode(text), catch: () => "It cannot be read: it nests too deeply." }),
         Result.mapError((error) => error.message)
       )
-    // A word or a sentence may leave its quotes out. A text that begins like JSON has to be JSON.
+    // A string may be sent without its quotes. Text that begins like JSON must be JSON.
     decoder = (text) =>
       Result.orElse(read(text), (reason) =>
         /^["{[]/.test(text) ? Result.fail(reason) : Result.mapError(read(JSON.stringify(text)), () => reason)

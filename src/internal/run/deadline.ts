@@ -1,6 +1,6 @@
 /**
- * The time that a run and its calls may take: the deadline of a run, shared by all its processes and its whole tree, and
- * the timeout of foreign code.
+ * Limits the time of a run and its calls: the deadline of a run, shared by its processes and its whole tree, and the
+ * timeout of foreign code.
  */
 
 import * as Duration from "effect/Duration"
@@ -16,7 +16,7 @@ import { TimedOut } from "../skill/failureText.ts"
 import { type LiveEvent, emit } from "./publish.ts"
 import { type Run, now } from "./run.ts"
 
-/** Ends a run's loop when the time its agent allows is over. */
+/** Fails a run's loop when the run exceeds its deadline. */
 export const withinDeadline = <E>(
   run: Run,
   loop: Effect.Effect<void, E>
@@ -36,9 +36,7 @@ export const withinDeadline = <E>(
   )
 }
 
-/**
- * Whether a run was resumed after its time was over. Resuming it again without more time would have the same outcome.
- */
+/** Returns whether a run was past its deadline at its last record. Resuming it without more time would fail again. */
 export const isOverdue = (
   store: RunStore.RunStoreShape,
   head: RunStore.RunHead,
@@ -48,15 +46,15 @@ export const isOverdue = (
     ? Effect.succeed(false)
     : Effect.map(workedFor(store, head, head.updatedAt), (spent) => spent >= deadlineMs)
 
-/** The time that foreign code may take, and the event when it does not stop after that. */
+/** The timeout of foreign code, and the event for code that does not stop after it. */
 export interface Limit {
   readonly timeout: Duration.Duration
   readonly leaked: LiveEvent
 }
 
 /**
- * Runs foreign code in a fiber of its own, so that neither its time nor its refusal to stop is the run's. Code that has
- * not stopped within the clean-up limit is reported and left behind.
+ * Runs foreign code with a timeout, in its own fiber so that code that ignores interruption cannot block the run. Code
+ * that has not stopped within the clean-up limit is reported and abandoned.
  */
 export const withinTimeout = <A, E>(
   run: Run,
@@ -82,7 +80,7 @@ export const withinTimeout = <A, E>(
 }
 
 /**
- * How many milliseconds a run has worked: from its first record after it was submitted or forked, without its pauses.
+ * Returns how many milliseconds a run has worked: since its first record after submission or fork, without its pauses.
  */
 const workedFor = Effect.fnUntraced(function* (
   store: RunStore.RunStoreShape,

@@ -1,7 +1,6 @@
 /**
- * The agents of a run, each with what it uses: its model, its provider, its skills, and the agents that it can call or
- * hand the conversation over to. To the model such agents are skills: they have a name, a description and a schema of
- * their input.
+ * Resolves the agents of a run: the model, the provider, the skills of each, and the agents that it can call or hand
+ * the conversation over to. The model sees such agents as skills with a name, a description and an input schema.
  */
 
 import * as Context from "effect/Context"
@@ -28,7 +27,7 @@ import type { AnyAgent, AskedAgent, Callable, Callables, Environment, Member, Me
 
 type OpenAgent<R> = Agent<unknown, AnySkill<unknown>, R, unknown>
 
-/** Finds what the agents of a team use, each once per run. */
+/** Returns a lookup for the agents of a team, which resolves each once per run. */
 export const membersOf = <R>(
   built: Context.Context<SkillRegistry>,
   first: OpenAgent<R>,
@@ -72,7 +71,7 @@ const needsPrice = ({ budget }: { readonly budget: AnyAgent["budget"] }): boolea
 
 // ---------------------------------------------------------------- agents
 
-/** Provides the instructions of an agent with their services, so that the agent needs nothing any more. */
+/** Provides the instructions of an agent with their services. */
 const closed = <R>(agent: OpenAgent<R>, services: Context.Context<R>): AnyAgent => {
   const { instructions } = agent
   if (typeof instructions !== "string") {
@@ -81,19 +80,19 @@ const closed = <R>(agent: OpenAgent<R>, services: Context.Context<R>): AnyAgent 
     )
     return { ...agent, ...namesOf(agent), instructions: own }
   }
-  // One copy per agent, so that whatever is derived from an agent is found again in its next run.
+  // One copy per agent, so that values cached by agent are found in its next run.
   let plain = plainAgents.get(agent)
   if (plain === undefined) plainAgents.set(agent, (plain = { ...agent, ...namesOf(agent), instructions }))
   return plain
 }
 
-/** Agents know each other by their names: the team finds them. */
+/** Replaces agents by their names, which the team looks up. */
 const namesOf = <R>({ agents, handoffs }: OpenAgent<R>) => ({
   agents: agents.map(Team.nameOf),
   handoffs: handoffs.map(Team.nameOf)
 })
 
-/** The agent in a dialect. One copy per agent and dialect, for the same reason. */
+/** Returns the agent with a dialect. One copy per agent and dialect, for the same reason. */
 const inDialect = (agent: AnyAgent, dialect: DialectName): AskedAgent => {
   let asked = askedAgents[dialect].get(agent)
   if (asked === undefined) askedAgents[dialect].set(agent, (asked = { ...agent, dialect }))
@@ -109,7 +108,10 @@ const plainAgents = new WeakMap<object, AnyAgent>()
 
 // ---------------------------------------------------------------- skills
 
-/** The skill values of an agent, with the services of the run that calls them. `R` holds them by how agents are made. */
+/**
+ * Returns the skill values of an agent, provided with services. `Agent.make` guarantees that `R` includes what they
+ * need.
+ */
 function ownSkills<R>(agent: OpenAgent<R>, services: Context.Context<R>): ReadonlyArray<AnySkill>
 function ownSkills(agent: OpenAgent<unknown>, services: Context.Context<unknown>): ReadonlyArray<AnySkill> {
   const { skills } = agent
@@ -118,7 +120,7 @@ function ownSkills(agent: OpenAgent<unknown>, services: Context.Context<unknown>
   return skills.flatMap((skill) => (typeof skill === "string" ? [] : [closedSkill(skill, provide)]))
 }
 
-/** A registry, and the skill values of all agents of a team that are not in it. */
+/** Returns a registry with the skill values of all agents of a team added. */
 export const withTeamSkills = <R>(
   registry: SkillRegistryShape,
   first: OpenAgent<R>,
@@ -131,7 +133,7 @@ export const withTeamSkills = <R>(
   )
 }
 
-/** A registry, and the skill values of an agent that are not in it. */
+/** Returns a registry with the skill values of an agent added. */
 const withOwn = (registry: SkillRegistryShape, skills: ReadonlyArray<AnySkill>): SkillRegistryShape => {
   if (skills.length === 0) return registry
   const own = new Map(skills.map((skill) => [skill.name, skill]))
@@ -149,7 +151,7 @@ const withOwn = (registry: SkillRegistryShape, skills: ReadonlyArray<AnySkill>):
 
 // ---------------------------------------------------------------- agents to call
 
-/** Finds the agents that an agent lists in its team. */
+/** Looks up the agents that an agent lists in the team. */
 const callablesOf = (agent: AnyAgent, team: ReadonlyMap<string, AnyAgent>): Callables => {
   if (agent.agents.length + agent.handoffs.length === 0) return none
   const found = new Map<string, Callable>()
@@ -168,7 +170,7 @@ const callablesOf = (agent: AnyAgent, team: ReadonlyMap<string, AnyAgent>): Call
 
 const none: Callables = new Map()
 
-/** One skill per agent, so that the schema of its input is written once. */
+/** Caches a skill per agent, so that its input schema is built once. */
 const perAgent = (make: (agent: AnyAgent) => AnySkill): ((agent: AnyAgent) => AnySkill) => {
   const made = new WeakMap<AnyAgent, AnySkill>()
   return (agent) => {
@@ -202,8 +204,8 @@ const asTransfer = perAgent(({ description, name }) =>
 // ---------------------------------------------------------------- models
 
 /**
- * The given provider, else the one that the agent's model string names, else the provider in context. The provider that a
- * run was given is that of its first agent: others that name theirs have their own.
+ * Returns the model and provider of an agent: the given provider, else the one that the agent's model string names,
+ * else the provider in context. The given provider applies to the first agent; others that name a provider use theirs.
  */
 const modelOf = (
   built: Context.Context<never>,
@@ -233,8 +235,8 @@ const modelOf = (
 }
 
 /**
- * Finds the provider of a model that was chosen for one turn: the run's own, unless the model names another by its
- * `provider`, or as `<provider>/<model>` where a `ModelRegistry` is provided.
+ * Returns the provider of a model chosen for one turn: the run's own, unless the model names another in its `provider`,
+ * or as `<provider>/<model>` if a `ModelRegistry` is provided.
  */
 export const chooser = (built: Context.Context<never>, current: Context.Context<never>) => {
   const registry = Context.getOrUndefined(current, ModelRegistry) ?? Context.getOrUndefined(built, ModelRegistry)
@@ -256,17 +258,17 @@ export const chooser = (built: Context.Context<never>, current: Context.Context<
   }
 }
 
-/** The provider that an id names. Some providers have a slash in the ids of their models. */
+/** Returns the provider that an id names. Model ids of some providers contain a slash themselves. */
 const prefixOf = ({ id }: Model, own: Served, hasRegistry: boolean): string | undefined => {
   const slash = id.indexOf("/")
   return hasRegistry && slash > 0 && !own.model.id.includes("/") ? id.slice(0, slash) : undefined
 }
 
-/** The dialect of an agent, which may depend on its model. */
+/** Returns the dialect of an agent, which may depend on its model. */
 export const dialectOf = ({ dialect }: AnyAgent, model: Model, provider: string): DialectName =>
   dialect === "auto" ? Models.dialectOf({ provider, ...model }) : dialect
 
-/** A model by name. A prefix that names the provider itself is not sent to the vendor. */
+/** Returns a model by name. A prefix that names the provider itself is not sent to the vendor. */
 const modelFor = (named: Model | string, provider: ProviderShape): Model => {
   if (typeof named !== "string") return named
   const own = `${provider.name}/`

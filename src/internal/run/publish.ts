@@ -1,9 +1,8 @@
 /**
- * The events of a run: as the loop writes them, with the scope that their run fills in, and published in the order in
- * which they happen, none before the records that it follows are stored.
+ * Publishes the events of a run. The loop writes events without their scope, which is filled in here. Events are
+ * published in order, each after the records before it are stored.
  *
- * Besides, the reports of a call before its result, what a vendor should read of a prompt from its cache, and the options
- * of a request that its model does not take.
+ * Also emits the progress reports of calls, cache forecasts, and the request options that a model does not support.
  */
 
 import * as Effect from "effect/Effect"
@@ -49,19 +48,23 @@ export type LiveEvent =
       readonly truncated?: boolean
     }
 
-/** An event of the record that follows a state. The fields that all events share come first: such objects are small. */
+/**
+ * Adds the scope to an event of the record after a state. The shared fields come first, which keeps the objects small.
+ */
 export const scoped = (state: RunState, step: number, at: number, draft: Draft): PhaseEvent => {
   const { depth, revision, rootRunId, runId, taskId } = state
   return { runId, rootRunId, step, depth, taskId, at, revision: revision + 1, ...draft }
 }
 
-/** The result is computed from the journal, so it is published but not stored. A task's result goes to its parent. */
+/**
+ * Adds the result to the completion of a root run. It is computed from the journal, so it is published but not stored.
+ */
 export const withResult = (state: RunState, output: unknown, event: PhaseEvent): PhaseEvent =>
   event.type !== "run_completed" || state.depth > 0 || answer(state) === undefined
     ? event
     : { ...event, result: result(state, output) }
 
-/** Publishes an event that is not part of the journal, after all events that wait for the store. Synchronous. */
+/** Publishes an event that is not part of the journal, behind all events that wait for the store. Synchronous. */
 export const emit = (run: Run, event: LiveEvent): void => {
   if (run.live.publish === undefined) return
   const { depth, rootRunId, runId, taskId } = run.state
@@ -70,28 +73,28 @@ export const emit = (run: Run, event: LiveEvent): void => {
   else run.live.publish(published, run.agent.name)
 }
 
-/** Publishes the events of stored records, and those after them that wait for no other record. */
+/** Publishes the events of stored records, and live events behind them that wait for no other record. */
 export const publish = (run: Run, stored: number): void => {
   const count = run.records.length === 0 ? run.events.length : stored
   const events = run.events.splice(0, count)
   if (run.live.publish !== undefined) for (const event of events) run.live.publish(event, run.agent.name)
 }
 
-/** Everything that is stored together has one time. */
+/** Returns the time for a new record. Records that are stored together have the same time. */
 export const timeOf = (run: Run): number => run.records.at(-1)?.createdAt ?? now(run)
 
-/** A value without the secrets that a redactor knows. */
+/** Returns a value without the secrets known to the redactor. */
 export const shown = ({ redactor }: Pick<Run, "redactor">, value: unknown): unknown =>
   redactor === undefined ? value : plain(value, redactor.text)
 
-/** The reports of one call. */
+/** The progress reports of one call. */
 export interface Reports {
   readonly report: (report: Report) => Effect.Effect<void>
-  /** Emits what still waits. Later reports are dropped. Synchronous. */
+  /** Emits waiting reports. Later reports are dropped. Synchronous. */
   readonly end: () => void
 }
 
-/** Reports of a call of a skill. Each kind is emitted at most once in a while, and the latest of its kind at last. */
+/** Creates the reports of a skill call. Each kind is throttled, and its latest report is always emitted. */
 export const makeReports = (run: Run, skill: string, callId: string): Reports => {
   const waiting = new Map<Report["_tag"], Report>()
   let emittedAt = -Infinity
@@ -129,7 +132,7 @@ export const makeReports = (run: Run, skill: string, callId: string): Reports =>
   }
 }
 
-/** Emits the forecast of a prompt that is about to be sent, and returns the tokens it expects. */
+/** Emits the cache forecast of a prompt that is about to be sent, and returns the tokens it expects to be cached. */
 export const forecastCache = (run: Run, model: string, tools: ReadonlyArray<ToolDefinition>, now: number): number => {
   if (run.live.publish === undefined) return 0
   const prompt = { model, tools, system: run.state.system, messages: promptLog(run.state) }
@@ -139,13 +142,13 @@ export const forecastCache = (run: Run, model: string, tools: ReadonlyArray<Tool
   return tokens
 }
 
-/** Emits an event if a vendor read much less than was expected. Estimates may be wrong by half. */
+/** Emits an event if a vendor read less than half of the expected tokens from its cache. Estimates are that rough. */
 export const compareCache = (run: Run, expected: number, usage: Usage | null): void => {
   if (expected === 0 || usage === null || usage.cachedTokens >= expected / 2) return
   emit(run, { type: "cache_missed", expected, read: usage.cachedTokens })
 }
 
-/** Emits an event if other options are dropped than in the call before. */
+/** Emits an event if the dropped options differ from those of the previous call. */
 export const reportDropped = (run: Run, { provider, request }: ModelCall): void => {
   const { generation, model } = request
   if (run.live.publish === undefined || provider.takes === undefined) return
@@ -166,7 +169,7 @@ const eventOf = (run: Run, skill: string, callId: string, report: Report): LiveE
     ? { type: "skill_progress", skill, callId, progress: shown(run, report.progress) }
     : { type: "skill_preliminary", skill, callId, output: shown(run, report.output) }
 
-/** The names of options that are given and not taken. */
+/** Returns the names of options that are given but not supported. */
 const missing = (given: Generation, taken: Generation): ReadonlyArray<string> => [
   ...missingOf(["temperature", "maxTokens", "topP", "stopSequences", "seed"], given, taken),
   ...missingOf(["budget", "effort"], given.thinking ?? {}, taken.thinking ?? {}).map((name) => `thinking.${name}`)

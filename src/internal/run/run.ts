@@ -1,7 +1,7 @@
 /**
- * A run in this process: its state, everything it uses, the delta of its next record, and the errors of its steps.
+ * A run in this process: its state, its environment, the delta of its next record, and the errors of its steps.
  *
- * The delta holds what is decided before the record it belongs to. The next record clears it.
+ * The delta collects changes that belong to the next record, which clears it.
  */
 
 import type * as Clock from "effect/Clock"
@@ -65,7 +65,7 @@ import type { FlushError } from "../store/storeGuard.ts"
 import { type IsUsed, usedIds } from "../words/ids.ts"
 import type { SharedBudget } from "./sharedBudget.ts"
 
-/** An agent whose instructions need no services any more. */
+/** An agent whose instructions need no services. */
 export type AnyAgent = Agent<unknown, AnySkill<unknown>, never, unknown>
 
 /** An agent whose dialect is decided. */
@@ -78,22 +78,22 @@ export interface Callable {
   readonly skill: AnySkill
 }
 
-/** What an agent can call besides skills and protocols, by the names of the calls. */
+/** The agents that an agent can call, by the name of the call. */
 export type Callables = ReadonlyMap<string, Callable>
 
-/** What a run uses that depends on its agent. */
+/** The parts of an environment that depend on the agent. */
 export interface Member {
   readonly agent: AskedAgent
-  /** May its prompt list its skills? It does where its dialect is chosen for its model. */
+  /** Whether its prompt may list its skills, as it may if its dialect is chosen for its model. */
   readonly isListed: boolean
   readonly model: Model
   readonly provider: ProviderShape
   readonly skills: SkillRegistry["Service"]
-  /** The agents it can call, and those it can hand the conversation over to. */
+  /** The agents it can call or hand the conversation over to. */
   readonly callables: Callables
 }
 
-/** A child run: what it is asked, and by which agent it runs. Undefined: that of its parent. */
+/** The input and the agent of a child run. An undefined agent is that of its parent. */
 export interface Child {
   readonly agent: AnyAgent | undefined
   readonly taskId: string | undefined
@@ -106,15 +106,15 @@ export interface Served {
   readonly model: Model
 }
 
-/** Everything a run uses. It belongs to the process and is never stored. */
+/** The services and settings of a run. They belong to the process and are never stored. */
 export interface Environment extends Member {
-  /** Finds what an agent of the team uses. */
+  /** Returns the parts that depend on an agent of the team, by its name. */
   readonly member: (name: string) => Effect.Effect<Member, MemberError>
-  /** The maximum of turns of the run, whichever agent takes them. */
+  /** The largest number of turns of the run, of all its agents together. */
   readonly maxSteps: number
   /** The time that the run may take. */
   readonly deadline: Duration.Input | undefined
-  /** Finds the provider of a model that a hook chose for one turn. */
+  /** Returns the provider of a model that a hook chose for one turn. */
   readonly served: (chosen: Model, own: Served) => Effect.Effect<Served, ModelError>
   readonly store: RunStore.RunStoreShape
   readonly protocols: ProtocolRegistry["Service"]
@@ -129,9 +129,9 @@ export interface Environment extends Member {
   readonly redactor: Redactor | undefined
   readonly limits: Limits
   readonly clock: Clock.Clock
-  /** Owner of the leases that this worker holds. */
+  /** Owner of the leases of this worker. */
   readonly holder: string
-  /** Writer of the records: a new id each time a run starts or is resumed. */
+  /** Writer of the records. A new id for each start and each resume. */
   readonly workerId: string
   /** Names of the skills the host allows. Undefined allows all. */
   readonly allowed: ReadonlyArray<string> | undefined
@@ -139,82 +139,82 @@ export interface Environment extends Member {
   readonly parts: boolean
   /** Counters and slots shared by the whole tree of runs. */
   readonly budget: SharedBudget
-  /** Publishes the events of the whole tree, and shows it to followers. */
+  /** Publishes the events of the whole tree to listeners and followers. */
   readonly live: LiveTree
-  /** Is the consumer's buffer full? */
+  /** Returns whether the consumer's buffer is full. */
   readonly isFull: () => boolean
-  /** Publishes at once all events that `body` emits. */
+  /** Publishes all events that `body` emits together. */
   readonly batch: <A>(body: () => A) => A
-  /** Asked before each step. An error stops the run at its last stored record. */
+  /** Called before each step. If it returns an error, the run stops at its last stored record. */
   readonly stop: (() => StopError | ExtensionFailed | MiddlewareTermination | undefined) | undefined
-  /** Cancels the root run when it is aborted. */
+  /** Cancels the root run when aborted. */
   readonly signal: AbortSignal | undefined
-  /** Asked before a `write` skill is entered, with the head of the root run as it is stored. */
+  /** Called before a `write` skill runs, with the stored head of the root run. */
   readonly prove: ((root: RunStore.RunHead) => Effect.Effect<void, AgentCrashError | StoreError>) | undefined
-  /** The run of which this one is a task. */
+  /** The run that started this one as a child. */
   readonly parent: Run | undefined
-  /** Messages that the host sends while the root run is under way. */
+  /** Messages that the host sends while the root run is active. */
   readonly steering: Steering | undefined
   /** Runs a task or an agent as a child of a run. */
   readonly spawn: (parent: Run, call: Call, child: Child) => Effect.Effect<CallResult, ResumeError>
   readonly onTaskComplete: ((task: TaskReport) => Effect.Effect<void>) | undefined
 }
 
-/** Messages that wait for the next turn of a run. */
+/** Reads messages that wait for the next turn of a run. */
 export interface Steering {
   readonly isWaiting: () => boolean
   /** Reads the waiting messages. They stay until `take` is called. */
   readonly look: Effect.Effect<Waiting, MediaError>
 }
 
-/** Messages in the queue of a host. `take` removes them. */
+/** Waiting messages. `take` removes them from the queue. */
 export interface Waiting {
   readonly messages: ReadonlyArray<Message>
   readonly take: () => void
 }
 
-/** A run under way. `commit.ts` moves its state; `hooks` and refused replies add to `next`. */
+/** An active run. Mutable: `commit.ts` advances its state, and `carry` adds to the delta of the next record. */
 export interface Run extends Environment {
-  /** Moved in place by `commit.ts` alone. */
+  /** Advanced in place by `commit.ts` alone. */
   readonly state: State
-  /** Goes into the delta of the next record, which clears it. */
+  /** The delta of the next record, which clears it. */
   next: Delta
-  /** Records that are not stored yet, and the events to publish once they are. */
+  /** Records that are not stored yet, and the events to publish once they are stored. */
   records: Array<RunRecord>
   events: Array<RunEvent>
   /** The revision up to which events are published. */
   published: number
-  /** Emits the reply under way from its beginning. */
+  /** Returns the events of the current reply from its beginning. */
   reply: (() => ReadonlyArray<RunEvent>) | undefined
-  /** Why records could not be stored. Nothing more is stored then. */
+  /** The error of a failed flush. Later flushes fail with it. */
   failed: FlushError | undefined
-  /** Keeps flushes of parallel calls in order. Made with the first parallel calls. */
+  /** Serializes flushes of concurrent calls. Created with the first concurrent calls. */
   lock: Semaphore.Semaphore | undefined
-  /** The answer as the agent's output schema decoded it. */
+  /** The answer, decoded by the agent's output schema. */
   output: unknown
-  /** What vendors keep of this run's prompts, as far as it is known. Replaced by `forecastCache` alone. */
+  /** The prefixes of this run's prompts that vendors are expected to have cached. Replaced by `forecastCache` alone. */
   cache: PromptCache.PromptCache
-  /** The options that the last model call was sent without. Replaced by `reportDropped` alone. */
+  /** The options dropped from the last model call. Replaced by `reportDropped` alone. */
   dropped: string
-  /** Makes foreign code interruptible again: the loop itself is not. */
+  /** Restores interruptibility for foreign code inside the uninterruptible loop. */
   restore: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-  /** Did an earlier call of this run have this id? */
+  /** Returns whether an earlier call of this run had this id. */
   readonly isUsed: IsUsed
 }
 
-/** Milliseconds of the clock the run started on. */
+/** Returns the time in milliseconds by the clock the run started on. */
 export const now = (environment: Pick<Environment, "clock">): number => environment.clock.currentTimeMillisUnsafe()
 
-/** The agent that a run was handed over to, or the one it began with. */
+/** Returns the name of the agent that a run was handed over to, or else started with. */
 export const agentName = ({ agent, handed }: Pick<RunState, "agent" | "handed">): string => handed?.agent ?? agent
 
-/** The open turn. Dies when no turn is open, which the caller has ruled out. */
+/** Returns the open turn. Throws without one, which callers rule out. */
 export const openTurn = (run: Run): Turn => {
   if (run.state.currentTurn === undefined) throw new Error("no open turn")
   return run.state.currentTurn
 }
 
-/** The facts about a run that a policy receives. */
+/** Returns the facts about a run that a policy receives. */
 export const policyScope = ({ agent, state }: Run): PolicyScope => ({
   runId: state.runId,
   rootRunId: state.rootRunId,
@@ -223,7 +223,7 @@ export const policyScope = ({ agent, state }: Run): PolicyScope => ({
   context: state.context
 })
 
-/** A run in this process at a state, with its answer if it has one. */
+/** Creates a run in this process from a state and its decoded answer, if it has one. */
 export const makeRun = (environment: Environment, state: RunState, output: unknown): Run => ({
   ...environment,
   agent: state.taskId === undefined ? environment.agent : asTask(environment.agent),
@@ -242,66 +242,67 @@ export const makeRun = (environment: Environment, state: RunState, output: unkno
   isUsed: usedIds(state.input)
 })
 
-/** A delta without changes. */
 export const noDelta: Delta = {}
 
-/** Adds to the delta of the next record. Synchronous. */
+/** Merges fields into the delta of the next record. Synchronous. */
 export const carry = (run: Run, delta: Delta): void => {
   run.next = { ...run.next, ...delta }
 }
 
-/** Takes fields back out of the delta of the next record. Synchronous. */
+/** Removes a field from the delta of the next record. Synchronous. */
 export const drop = (run: Run, field: keyof Delta): void => {
   const { [field]: _, ...rest } = run.next
   run.next = Object.keys(rest).length === 0 ? noDelta : rest
 }
 
-/** Merges into the context of the run, now and with the next record. Synchronous. */
+/** Merges a context into the run's state and into the delta of the next record. Synchronous. */
 export const mergeContext = (run: Run, context: JsonObject): void => {
   carry(run, { context: { ...run.next.context, ...context } })
   run.state.context = { ...run.state.context, ...context }
 }
 
-/** Asking a hook, and doing what it asks for. */
+/** Errors of running a hook and applying its control. */
 export type HookError = ExtensionFailed | MiddlewareTermination | FlushError
 
-/** Asking a model, and reading its reply. */
+/** Errors of calling a model and reading its reply. */
 export type ReplyError = ModelCallError | ModelError | LimitExceeded
 
-/** Storing the media of an input. */
+/** Errors of storing the media of an input. */
 export type MediaError = MediaConflict | LimitExceeded | StoreError
 
-/** Finding an agent of the team, and its model. */
+/** Errors of finding an agent of the team and its model. */
 export type MemberError = AgentConfigInvalid | ModelError
 
-/** A task, where the error concerns its whole tree: another owner, a store that fails, a tree that may not continue. */
+/** Errors of a child run that concern its whole tree, such as a lost lease, a failed store or an exhausted budget. */
 export type TaskError = FlushError | StopError | RunBusy | RunPaused | InFlightToolCalls | BudgetExhaustedError
 
-/** Does an error concern the whole tree rather than the task? */
+/** Returns whether an error concerns the whole tree rather than the child run. */
 export const isTaskError = (error: unknown): error is TaskError => isSound(error) && taskErrors.has(error._tag)
 
-/** The calls of a reply. */
+/** Errors of running the calls of a reply. */
 export type CallsError = HookError | TaskError
 
-/** Opening a turn, which stores the media of messages that wait for it. */
+/** Errors of opening a turn, which stores the media of steering messages. */
 export type StartError = HookError | MediaError
 
-/** Building the prompt of a turn. */
+/** Errors of building the prompt of a turn. */
 export type PrepareError = HookError | PromptError | BudgetExhaustedError
 
-/** Asking the model, and deciding what its reply means. */
+/** Errors of calling the model and deciding what its reply means. */
 export type AskError = HookError | ReplyError | MediaError | BudgetExhaustedError | LoopDetected
 
-/** One step of the loop. */
+/** Errors of one step of the loop. */
 export type StepError = CallsError | PrepareError | AskError | EmptyReplies
 
-/** The loop, within its deadline, and the loop of the agent that a run is handed over to. */
+/** Errors of driving a run, hand-overs included. */
 export type DriveError = StepError | StopError | DeadlineExceeded | RunCancelled | MemberError
 
-/** A run that stopped without an answer. */
+/** Reasons why a run stopped without an answer. */
 export type EndError = RunPaused | RunCancelled | RunFinished | MaxStepsReached | MiddlewareTermination
 
-/** The agent of a task, which answers in words: the output schema describes the answer of the whole run. */
+/**
+ * Returns the agent of a task. It answers with text, because the output schema describes the answer of the whole run.
+ */
 const asTask = (agent: AskedAgent): AskedAgent => {
   if (!agent.typed) return agent
   let task = tasks.get(agent)
@@ -311,7 +312,7 @@ const asTask = (agent: AskedAgent): AskedAgent => {
   return task
 }
 
-// One per agent, because decoders and grammars are kept by agent.
+// One per agent, because decoders and grammars are cached by agent.
 const tasks = new WeakMap<AskedAgent, AskedAgent>()
 
 const taskErrors: ReadonlySet<string> = new Set<TaskError["_tag"]>([

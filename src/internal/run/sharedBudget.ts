@@ -1,9 +1,9 @@
 /**
  * The budget that a whole tree of runs shares: its counters and its slots.
  *
- * Tokens and money are counted once, for the root and all its children, and reserved before a model is called: a call
- * under way counts as large as the largest one made at its depth so far. So the calls of a tree that run at once are
- * those that would also have been made one after the other.
+ * Tokens and cost are counted for the root and all its children together, and reserved before a model call. A call in
+ * progress counts as much as the largest call at its depth so far. Concurrent calls of a tree therefore overrun the
+ * budget no more than sequential calls would.
  */
 
 import * as Effect from "effect/Effect"
@@ -14,24 +14,24 @@ import type { ExecutionBudget, SpawnBudget, Spent } from "../../Budget.ts"
 import type { BudgetExhaustedError, SpawnDenied } from "../../KernelError.ts"
 import * as Usage from "../../Usage.ts"
 
-/** What the runs of a tree spend together. */
+/** The budget of a tree of runs, and its counters. */
 export interface SharedBudget {
   readonly budget: ExecutionBudget
-  /** The budget around that of a called agent: what is spent here is spent there, too. */
+  /** The budget of the caller, for a called agent with limits of its own. Usage counts for both. */
   readonly outer: SharedBudget | undefined
   readonly spawn: SpawnBudget
-  /** The ids of the child runs that the tree had so far. Absent until they were read from the store. */
+  /** The ids of all child runs of the tree. Absent until they are read from the store. */
   children?: Set<string>
-  /** Slots for child runs; the root holds one for itself. Made with the first child. */
+  /** Slots for child runs. The root occupies one itself. Created with the first child. */
   slots?: Semaphore.Semaphore
   spent: Spent
-  /** The model calls of each depth: how many are under way, and how large the largest was. */
+  /** By depth: the number of model calls in progress, and the usage of the largest. */
   readonly levels: Array<Level>
-  /** Wakes those that wait for calls under way to end. */
+  /** Wakes callers that wait for calls in progress to end. */
   waiting: Array<() => void>
 }
 
-/** The budget of a tree that has spent this much already. */
+/** Creates the budget of a tree that has already spent this much. */
 export const make = (budget: ExecutionBudget, spawn: SpawnBudget, spent: Spent): SharedBudget => ({
   budget,
   outer: undefined,
@@ -41,24 +41,26 @@ export const make = (budget: ExecutionBudget, spawn: SpawnBudget, spent: Spent):
   waiting: []
 })
 
-/** The budget of a called agent inside that of its caller. An agent without limits of its own shares the caller's. */
+/**
+ * Returns the budget of a called agent inside that of its caller. An agent without limits shares the caller's budget.
+ */
 export const within = (outer: SharedBudget, budget: ExecutionBudget, spent: Spent): SharedBudget =>
   hasLimit(budget) ? { ...make(budget, outer.spawn, spent), outer } : outer
 
-/** Does the tree have a budget at all? */
+/** Returns whether the tree has any limit of tokens or cost. */
 export const isBounded = (tree: SharedBudget): boolean =>
   hasLimit(tree.budget) || (tree.outer !== undefined && isBounded(tree.outer))
 
-/** The error of a budget that is used up (used >= limit). No call is made then. */
+/** Returns the error of a budget that is used up (used >= limit), so that no call may be made. */
 export const exhausted = (tree: SharedBudget): BudgetExhaustedError | undefined =>
   Budget.beforeCall(tree.budget, tree.spent) ?? (tree.outer && exhausted(tree.outer))
 
-/** Is the budget used up, so that nothing new may start? */
+/** Returns whether the budget is used up. */
 export const isUsedUp = (tree: SharedBudget): boolean => exhausted(tree) !== undefined
 
 /**
- * Calls a model under a reservation of the tree, which ends with the call. Fails when the budget is used up; waits while
- * calls under way may use up the rest. Only the waiting, through `restore`, can be interrupted.
+ * Makes a model call under a reservation, which ends with the call. Fails if the budget is used up. Waits while calls
+ * in progress may use up the rest; only this wait, through `restore`, is interruptible.
  */
 export const reserving = <A extends Used, E>(
   tree: SharedBudget,
@@ -71,19 +73,19 @@ export const reserving = <A extends Used, E>(
   return outer === undefined ? inner : reserving(outer, depth, restore, inner)
 }
 
-/** Counts what a run used before. */
+/** Counts usage of earlier calls. */
 export const count = (tree: SharedBudget, used: Spent): void => {
   tree.spent = Budget.add(tree.spent, used)
   if (tree.outer !== undefined) count(tree.outer, used)
 }
 
-/** The error of a budget that a finished call exceeded (used > limit). */
+/** Returns the error of a budget that a finished call exceeded (used > limit). */
 export const overrun = (tree: SharedBudget): BudgetExhaustedError | undefined =>
   Budget.afterCall(tree.budget, tree.spent) ?? (tree.outer && overrun(tree.outer))
 
 /**
- * Counts a child run of the tree, or fails where it would be one too many or too deep. A child that is continued is
- * counted already. `stored` reads the runs of the tree, once.
+ * Counts a child run of the tree. Fails if the tree would become too large or too deep. A child that is resumed counts
+ * once. `stored` reads the runs of the tree and is used once.
  */
 export const admit = <E>(
   tree: SharedBudget,
@@ -104,15 +106,18 @@ export const admit = <E>(
   })
 }
 
-/** Runs a child in a slot of the tree, and waits for a free one. A child that will be denied needs none. */
+/**
+ * Runs a child in a slot of the tree, waiting for a free one. A tree that allows no children has no slots, and the
+ * child is denied later.
+ */
 export const inSlot = <A, E>(tree: SharedBudget, child: Effect.Effect<A, E>): Effect.Effect<A, E> => {
   const slots = slotsOf(tree)
   return slots === undefined ? child : slots.withPermits(1)(child)
 }
 
 /**
- * Lends the slot of a child run to its own children while it waits for them, so that runs that wait never keep the slots
- * of those they wait for. The root has no slot to lend.
+ * Lends the slot of a child run to its own children while it waits for them, so waiting runs cannot cause a deadlock.
+ * The root has no slot to lend.
  */
 export const lending = <A, E>(tree: SharedBudget, depth: number, waiting: Effect.Effect<A, E>): Effect.Effect<A, E> => {
   const slots = depth === 0 ? undefined : slotsOf(tree)
@@ -125,11 +130,11 @@ export const lending = <A, E>(tree: SharedBudget, depth: number, waiting: Effect
       )
 }
 
-/** Usage as tokens and money. A stored run counts its ended children, too. */
+/** Returns usage as tokens and cost. The usage of a stored run includes its ended children. */
 export const spentOf = (used: Usage.Expense | undefined): Spent =>
   used === undefined ? Budget.nothing : { tokens: Usage.total(used.usage), costUsd: used.costUsd }
 
-/** Adds an expense to a sum, or begins one. */
+/** Adds an expense to a sum, if there is one yet. */
 export const plusExpense = (sum: Usage.Expense | undefined, { costUsd, usage }: Usage.Expense): Usage.Expense =>
   sum === undefined ? { usage, costUsd } : { usage: Usage.add(sum.usage, usage), costUsd: sum.costUsd + costUsd }
 
@@ -138,7 +143,7 @@ interface Level {
   largest: Spent | undefined
 }
 
-/** The usage of a call. Null when its provider reported none. */
+/** The usage of a call. Null if its provider reported none. */
 interface Used {
   readonly usage: Usage.Usage | null
   readonly costUsd: number
@@ -167,7 +172,7 @@ const reservingHere = <A extends Used, E>(
   })
 }
 
-/** Ends a reservation and counts what the call used. A call that failed reports nothing. */
+/** Ends a reservation and counts the usage of the call. A failed call reports none. */
 const settle = (tree: SharedBudget, level: Level, exit: Exit.Exit<Used, unknown>): void => {
   level.calls--
   if (Exit.isSuccess(exit)) {
@@ -187,7 +192,7 @@ const slotsOf = (tree: SharedBudget): Semaphore.Semaphore | undefined => {
   return children < 1 ? undefined : (tree.slots ??= Semaphore.makeUnsafe(children))
 }
 
-/** What the calls under way may use. The first call of a depth may use everything, so it is made alone. */
+/** Returns what calls in progress may use. The first call at a depth may use everything, so it runs alone. */
 const reserved = (tree: SharedBudget): Spent => {
   let sum = Budget.nothing
   for (const level of tree.levels) {

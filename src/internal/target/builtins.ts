@@ -1,6 +1,6 @@
 /**
- * The builtin commands /skills, /workflow, /tasks and /protocols, and the native search of skills. They ignore every
- * allow list, and all but the searches ignore their content.
+ * The builtin commands /skills, /workflow, /tasks and /protocols, and the native search of skills. Allow lists do not
+ * apply to them, and all but the searches ignore their content.
  */
 
 import * as Effect from "effect/Effect"
@@ -18,7 +18,7 @@ import {
 } from "../reply/permissions.ts"
 import type { Run } from "../run/run.ts"
 
-/** Answers a builtin with a text. Fails when there is no builtin of that name. */
+/** Runs a builtin and returns its text. Fails if there is no builtin with this name. */
 export const builtin = (run: Run, command: string, input: Json): Effect.Effect<string, "unknown"> => {
   if (isSearch(run, command)) return Effect.map(visibleSkills(run), (skills) => answerSearch(skills, input))
   switch (command) {
@@ -42,9 +42,9 @@ const workflow = (agents: ReadonlyArray<string>): string =>
     ? InstructionBuilder.workflowDocumentation
     : `${InstructionBuilder.workflowDocumentation}\n\n${InstructionBuilder.workflowAgents(agents)}`
 
-/** The last plan of this run, never that of its parent. Written pair by pair to keep the order of ids. */
+/** Returns the last plan of this run, never that of its parent. Written pair by pair to keep the order of ids. */
 const tasks = (run: Run): string => {
-  // A builtin is called in a later turn than the plan.
+  // A builtin runs in a later turn than the plan.
   const turn = run.state.turns.findLast((turn) => turn.outcome?.type === "workflow")
   if (turn?.outcome?.type !== "workflow") {
     return `{"depth":${run.state.depth},"goal":null,"strategy":null,"tasks":[],"task_results":{}}`

@@ -1,7 +1,8 @@
 /**
- * What a call asks for while it runs: a person of the run, or its model.
+ * Questions to a person and requests to the model that a call makes while it runs.
  *
- * A question that has no answer yet ends the call: it goes back to those that wait, and runs again with the answer.
+ * A question without an answer ends the call. The call becomes pending again, and runs from its beginning once the
+ * answer is there.
  */
 
 import * as Effect from "effect/Effect"
@@ -20,7 +21,7 @@ import { ask as askModel } from "../prompt/sideCall.ts"
 import type { Asking, Reply, Sampling } from "../words/asking.ts"
 import { type Run, policyScope } from "../run/run.ts"
 
-/** A result that stands for none: the call asks a person. */
+/** The placeholder result of a call that waits for a person. */
 export interface AskingResult extends CallResult {
   readonly asks: Question
 }
@@ -32,15 +33,15 @@ export const asking = (call: Call, asks: Question, spent: CallResult["spent"]): 
   return { ...Calls.failed(call, error, spent === undefined ? {} : { spent }), asks }
 }
 
-/** What one execution of a call asked for. */
+/** Questions and requests of one execution of a call. */
 export interface Asks extends Required<Pick<CallScope, "answered" | "ask" | "sample">> {
-  /** The question without an answer, if there is one. */
+  /** Returns the unanswered question, if there is one. */
   readonly open: () => Question | undefined
-  /** What its model calls used. */
+  /** Returns the usage of its model calls. */
   readonly spent: () => CallResult["spent"]
 }
 
-/** Begins an execution of a call. */
+/** Starts an execution of a call. */
 export const make = (run: Run, call: Call): Asks => {
   const used = new Set<Question>()
   let question: Question | undefined
@@ -90,7 +91,7 @@ export const make = (run: Run, call: Call): Asks => {
   }
 }
 
-/** What earlier executions of a call asked, and a person has answered. */
+/** Returns the questions of earlier executions of a call that a person has answered. */
 const answeredOf = (questions: ReadonlyArray<Question>, call: Call): ReadonlyArray<Asking> =>
   questions.length === 0
     ? none
@@ -102,15 +103,15 @@ const none: ReadonlyArray<never> = []
 
 const denied = (detail: string) => new SamplingRefused({ reason: "denied", detail })
 
-/** What a policy and a person see of it. */
+/** Returns the input that a policy and a person see. */
 const inputOf = (input: Asking | Sampling) =>
   "messages" in input
     ? { system: input.system ?? null, messages: input.messages.map(Messages.text), maxTokens: input.maxTokens }
     : { message: input.message, ...(input.form && { form: input.form }), ...(input.url && { url: input.url }) }
 
 /**
- * Whether a question of an earlier execution is the one asked now. An address is compared by its origin only: servers put
- * new ids into it each time.
+ * Returns whether a call asks a stored question again. URLs are compared by origin only, because servers put new ids
+ * into them each time.
  */
 const isAbout = (question: Question, { callId }: Call, asking: Asking): boolean =>
   question.callId === callId &&
@@ -130,7 +131,7 @@ const replyOf = ({ approved, dismissed, reason, values }: Answer): Reply => {
   return { _tag: "Declined", ...(reason === undefined ? {} : { reason }) }
 }
 
-/** Asks the model of the run, within the budget of the tree. */
+/** Calls the model of the run, within the budget of the tree. */
 const sample = (run: Run, { maxTokens, messages, stopSequences, system, temperature }: Sampling) => {
   const { budget, media, middleware, model, provider, state } = run
   const asked = askModel({

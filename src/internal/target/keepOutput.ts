@@ -1,7 +1,8 @@
 /**
- * Keeps what foreign code returned: media by reference, secrets out, long texts cut.
+ * Prepares values returned by foreign code for the journal and the model: stores media, removes secrets, truncates long
+ * texts.
  *
- * The whole of a text that was cut is kept among the run's media. A model that has the skill to read it gets its id.
+ * The full text of a truncated result is stored among the run's media. A model with the skill to read it gets its id.
  */
 
 import * as Effect from "effect/Effect"
@@ -21,19 +22,19 @@ import type { Run } from "../run/run.ts"
 import { clean, isSkillResult } from "../skill/skillOutput.ts"
 import { isWhole } from "../words/contentCodec.ts"
 
-/** A returned value as the model and the journal hold it. */
+/** A returned value in the form for the model and the journal. */
 export interface Kept {
   readonly content: ReadonlyArray<Content>
   readonly metadata?: JsonObject
   /** The value as JSON. */
   readonly value: Output["value"]
-  /** Facts about a result that was too long. */
+  /** Facts about a truncated result. */
   readonly truncated: Truncated | undefined
-  /** The ids under which its media values were stored, in their order. */
+  /** The ids of its stored media, in order. */
   readonly ids: ReadonlyArray<string>
 }
 
-/** Reads a returned value, stores its media, and cuts what is too long for a model. */
+/** Reads a returned value, stores its media, and truncates texts that are too long for a model. */
 export const keep = (
   run: Run,
   value: unknown,
@@ -52,52 +53,51 @@ export const keep = (
     : Effect.flatMap(run.media.admit([...content, ...media]), (all) => kept(all, idsOf(all.slice(content.length))))
 }
 
-/** Returns a returned value whose media have the ids under which they were stored. */
+/** Sets the ids of the stored media in a returned value. */
 export const withIds = (value: unknown, { ids }: Kept): unknown =>
   ids.length === 0 ? value : identified(value, ids.values())
 
-/** Is this a message that a journal can hold? A value that only looks like one counts as an answer. */
+/** Returns whether a value is a message that a journal can hold. Otherwise a similar value counts as an answer. */
 export const isWholeMessage = (value: unknown): value is Message =>
   Messages.isMessage(value) &&
   value.content.every(isWhole) &&
   (value.name === undefined || typeof value.name === "string") &&
   (value.metadata === undefined || (isJsonObject(value.metadata) && Result.isSuccess(Contents.json(value.metadata))))
 
-/** The name of the skill. */
+/** The name of the skill that reads truncated results. */
 export const readerName = "read_result"
 
-/** The hint behind a text that was cut. */
+/** Returns the hint that follows a truncated text. */
 export const readerBlock = (id: string, next: number, bytes: number): string =>
   `[cut after ${next} of ${bytes} bytes; go on with ${readerName} ${JSON.stringify({ id, offset: next })}]`
 
 const identified = (value: unknown, ids: Iterator<string>): unknown => {
   if (Array.isArray(value)) return value.map((entry: unknown) => identified(entry, ids))
   if (isSkillResult(value)) return { ...value, media: value.media.map((entry) => identified(entry, ids)) }
-  // Contents have a `type`, and their ids already.
+  // Contents have a `type`, and already have their ids.
   return Media.isMedia(value) && !("type" in value) ? { ...value, id: ids.next().value } : value
 }
 
 const idsOf = (stored: ReadonlyArray<Content>): ReadonlyArray<string> =>
   stored.flatMap((part) => (Contents.isMedia(part) && part.fileId !== undefined ? [part.fileId] : []))
 
-/** Facts about a result that was cut. */
 interface Truncated {
   readonly truncated: true
-  /** Bytes of the whole text. */
+  /** Bytes of the full text. */
   readonly bytes: number
-  /** Media id of the whole text. Absent when there was no room for it. */
+  /** Media id of the full text. Absent if it could not be stored. */
   readonly full_result?: string
 }
 
-/** Is the text of contents longer than `limit` bytes? Media do not count. */
+/** Returns whether the text of contents is longer than `limit` bytes. Media do not count. */
 const isLong = (content: ReadonlyArray<Content>, limit: number): boolean => {
   let length = 0
-  for (const part of content) length += said(part).length
-  // A UTF-16 unit is at most three bytes: most results need no measuring.
+  for (const part of content) length += textIn(part).length
+  // A UTF-16 unit takes at most three bytes, so most results need no measuring.
   return length * 3 > limit && encoder.encode(textOf(content)).length > limit
 }
 
-/** Cuts texts at the limit and keeps the whole. */
+/** Truncates texts at the limit and stores the full text. */
 const shorten = Effect.fnUntraced(function* (run: Run, content: ReadonlyArray<Content>) {
   const whole = encoder.encode(textOf(content))
   const stored = yield* Effect.option(run.media.put(Media.fromBytes(whole, "text/plain")))
@@ -119,16 +119,16 @@ const shorten = Effect.fnUntraced(function* (run: Run, content: ReadonlyArray<Co
 
 const encoder = new TextEncoder()
 
-// Bytes kept free for the hint.
+// Bytes reserved for the hint.
 const room = 200
 
 const textOf = (content: ReadonlyArray<Content>): string => {
   let text = ""
-  for (const part of content) text += said(part)
+  for (const part of content) text += textIn(part)
   return text
 }
 
-const said = (part: Content): string =>
+const textIn = (part: Content): string =>
   part.type === "text" ? part.text : Contents.isMedia(part) ? "" : Contents.toText(part)
 
 const cut = (content: ReadonlyArray<Content>, limit: number): ReadonlyArray<Content> => {
@@ -136,10 +136,10 @@ const cut = (content: ReadonlyArray<Content>, limit: number): ReadonlyArray<Cont
   let left = limit
   return content.map((part): Content => {
     if (Contents.isMedia(part)) return part
-    const text = said(part)
+    const text = textIn(part)
     const { read, written } = encoder.encodeInto(text, buffer.subarray(0, left))
     left -= written
-    // A part of any other content is a text.
+    // Other contents are truncated as text.
     return read === text.length ? part : Contents.text(text.slice(0, read))
   })
 }

@@ -1,5 +1,5 @@
 /**
- * What a call is sent to: a skill, a protocol, a builtin, a transfer or a child run, all in one shape.
+ * Targets of calls: skills, protocols, builtins, transfers and child runs share one interface.
  */
 
 import type * as Cause from "effect/Cause"
@@ -31,7 +31,7 @@ import { callableOf, maySpeak, refusalOf, refusalThrough } from "../reply/permis
 import type { Callable, Run } from "../run/run.ts"
 import type { Limit } from "../run/deadline.ts"
 
-/** A value that was kept, as facts of a result, and the event about it. */
+/** The result of a successful call, and the event about it. */
 export interface Answer {
   readonly output: ReadonlyArray<Content>
   readonly facts?: Pick<CallResult, "message" | "metadata" | "spent"> | undefined
@@ -40,7 +40,7 @@ export interface Answer {
   readonly after?: Effect.Effect<unknown>
 }
 
-/** A failure that the model may read, and the event about it. */
+/** The result of a failed call, readable by the model, and the event about it. */
 export interface Failure extends Pick<CallResult, "output" | "spent"> {
   readonly error: CallError
   readonly event: LiveEvent
@@ -52,9 +52,9 @@ export interface Target<A = unknown, E = never> {
   readonly name: string
   readonly effects: Effects
   readonly input: unknown
-  /** What this execution asks a person or the model for. */
+  /** Questions of this execution to a person or the model. */
   readonly asks?: Asks.Asks
-  /** Undefined for what belongs to the kernel: it is neither limited nor left behind. */
+  /** Undefined for targets of the kernel, which have no timeout. */
   readonly limit: Limit | undefined
   readonly started: LiveEvent | undefined
   readonly perform: Effect.Effect<A, unknown>
@@ -63,14 +63,14 @@ export interface Target<A = unknown, E = never> {
   readonly fail: (cause: Cause.Cause<unknown>, durationMs: number) => Effect.Effect<Failure, E>
 }
 
-/** Finds what a call is sent to, or the reason why it cannot be sent. */
+/** Finds the target of a call, or the reason why it cannot be called. */
 export const targetOf = (run: Run, call: Call): Result.Result<Target, CallError> => {
   if (call.fault !== undefined) return Result.fail(call.fault)
   switch (call.kind) {
     case "builtin":
       return Result.succeed(builtinTarget(run, call))
     case "protocol":
-      return Result.map(speakable(run, call), (protocol) => protocolTarget(run, call, protocol))
+      return Result.map(usableProtocol(run, call), (protocol) => protocolTarget(run, call, protocol))
     case "handoff":
       return Result.map(askable(run, call), (callable) => handoffTarget(run, call, callable))
     default:
@@ -78,7 +78,7 @@ export const targetOf = (run: Run, call: Call): Result.Result<Target, CallError>
   }
 }
 
-/** The event of a call that was not sent. */
+/** Returns the event of a call that was not sent. */
 export const refusedEvent = ({ callId, fault, kind, name }: Call, { message }: CallError): LiveEvent => {
   if (kind === "protocol" && fault === undefined) {
     return { type: "protocol_error", protocol: name ?? "", callId, error: message }
@@ -87,14 +87,14 @@ export const refusedEvent = ({ callId, fault, kind, name }: Call, { message }: C
   return { type: "skill_error", skill: name, callId, error }
 }
 
-/** What repeating a call would do: this decides about resume, retry and the default approval. */
+/** Returns the effects of a call, which decide about resume, retry and the default approval. */
 export const effectsOf = (run: Pick<Run, "skills" | "protocols">, call: Call): Effects => {
   switch (call.kind) {
     case "skill":
       return Option.match(run.skills.find(call.name ?? ""), { onNone: () => "write", onSome: effects })
     case "protocol":
       return Option.match(run.protocols.find(call.name ?? ""), { onNone: () => "write", onSome: effects })
-    // A child run has a journal of its own: to run it again is to resume it.
+    // A child run has its own journal, so running it again resumes it.
     case "task":
     case "agent":
       return "idempotent"
@@ -110,7 +110,7 @@ const none = (_error: unknown): _error is never => false
 
 // ---------------------------------------------------------------- skills
 
-/** The skill that a call names, or the reason why it cannot run. */
+/** Finds the skill that a call names, or the reason why it cannot run. */
 export const runnable = (run: Run, call: Call): Result.Result<AnySkill, CallError> => {
   const name = call.name ?? ""
   const skill = Option.getOrUndefined(run.skills.find(name))
@@ -124,7 +124,7 @@ export const runnable = (run: Run, call: Call): Result.Result<AnySkill, CallErro
     : Result.fail(Calls.error("NotAllowed", `Skill '${name}' ${reason}`, false))
 }
 
-/** A skill as a target. A class, because a run calls skills more often than anything else. */
+/** A skill as a target. A class for speed, because skills are the most frequent targets. */
 class SkillTarget implements Target {
   readonly name: string
   readonly effects: Effects
@@ -185,7 +185,7 @@ class SkillTarget implements Target {
   }
 }
 
-/** Calls a skill, whose reports end with it. */
+/** Calls a skill, and ends its reports when it returns. */
 const reporting = (
   run: Run,
   call: Call,
@@ -197,7 +197,7 @@ const reporting = (
   return Effect.ensuring(skill.call(input, { ...scopeOf(run, call), report, answered, ask, sample }), Effect.sync(end))
 }
 
-/** The error of a result with media of a kind that the skill does not declare. One that declares none may return any. */
+/** Returns the error of a result with media of an undeclared kind. A skill that declares none may return any. */
 const unexpected = ({ produces }: AnySkill, { content }: Kept): SkillResultInvalid | undefined => {
   if (produces.length === 0) return undefined
   const odd = content.find((part) => Contents.isMedia(part) && !produces.includes(part.type))
@@ -250,7 +250,7 @@ export const scopeOf = (run: Run, call: Call): CallScope => {
   }
 }
 
-/** A failure in words, and the media that it carries. Those that cannot be stored are left out. */
+/** Returns a failure as text, with the media it carries. Media that cannot be stored are left out. */
 const failed = (
   run: Run,
   subject: string,
@@ -270,7 +270,7 @@ const failed = (
 
 // ---------------------------------------------------------------- agents
 
-/** The agent that a call names, or the reason why it cannot be called. */
+/** Finds the agent that a call names, or the reason why it cannot be called. */
 export const askable = (run: Run, call: Call): Result.Result<Callable, CallError> => {
   const name = call.name ?? ""
   const callable = callableOf(run, name)
@@ -279,7 +279,10 @@ export const askable = (run: Run, call: Call): Result.Result<Callable, CallError
     : Result.fail(Calls.error("NotAllowed", `Agent '${name}' is not available`, false))
 }
 
-/** A transfer finds the other agent and its model, so that a conversation is only handed to an agent that can run. */
+/**
+ * Returns the target of a transfer. It resolves the other agent and its model, so that a conversation is handed over
+ * only to an agent that can run.
+ */
 const handoffTarget = (run: Run, call: Call, { agent, skill }: Callable): Target => {
   const { name: command } = skill
   const input = jsonObject(call.input)
@@ -305,7 +308,7 @@ const handoffTarget = (run: Run, call: Call, { agent, skill }: Callable): Target
 
 // ---------------------------------------------------------------- protocols
 
-const speakable = (run: Run, call: Call): Result.Result<AnyProtocol, CallError> => {
+const usableProtocol = (run: Run, call: Call): Result.Result<AnyProtocol, CallError> => {
   const name = call.name ?? ""
   const protocol = run.protocols.find(name)
   if (Option.isNone(protocol)) return Result.fail(Calls.error("ToolNotFound", `Protocol '${name}' has no handler`))
@@ -362,7 +365,7 @@ const protocolTarget = (run: Run, call: Call, protocol: AnyProtocol): Target => 
   }
 }
 
-/** The media of an answer, as an event refers to them. */
+/** Returns references to the media of an answer, for its event. */
 const mediaIn = (content: ReadonlyArray<Contents.Content>): { readonly media: ReadonlyArray<MediaRef> } | undefined => {
   if (!content.some(Contents.isMedia)) return undefined
   return { media: references(content) }
@@ -376,7 +379,7 @@ const blockOf = (protocol: AnyProtocol, call: Call, content: string) => ({
   content
 })
 
-/** The skill that a protocol call is another way to call, if it is. */
+/** Returns the skill that a protocol call stands for, if any. */
 export const skillCallOf = (run: Run, call: Call): SkillRequest | undefined => {
   if (call.kind !== "protocol") return undefined
   const protocol = Option.getOrUndefined(run.protocols.find(call.name ?? ""))
