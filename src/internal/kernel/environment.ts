@@ -1,6 +1,6 @@
 /**
- * Prepares what a run uses, from the layer of its kernel and from the fiber that runs it, and remembers the layer for the
- * modules that build on a kernel.
+ * Builds the environment of a run from the layer of its kernel and the fiber that runs it, and keeps the context of a
+ * kernel for the modules that build on it.
  */
 
 import * as Clock from "effect/Clock"
@@ -79,7 +79,7 @@ export const withEnvironment = <Output, S extends AnySkill<unknown>, R, A, E>(
         limits,
         clock: Context.get(current, Clock.Clock),
         holder,
-        // Two processes must never write the same record, not even as one worker at one instant.
+        // Unique per start, so that two processes with one worker id never write identical records.
         workerId: `${holder}#${randomId(random)}`,
         allowed: options.allowedSkills,
         parts: options.parts ?? false,
@@ -113,21 +113,21 @@ export const limited = <A, E, R>(
 ): Effect.Effect<A, E, R> =>
   Effect.contextWith((current: Context.Context<R>) => Effect.provideService(effect, Limits, limitsOf(built, current)))
 
-/** A random run id. */
+/** Returns a random run id. */
 export const newRunId = (random: Random.Random): string => `run_${randomId(random, 3)}`
 
-/** Remembers the context that a kernel was built with. */
+/** Associates a kernel with the context it was built with. */
 export const remember = <Shape extends object>(kernel: Shape, context: Built): Shape => {
   kernels.set(kernel, context)
   return kernel
 }
 
-/** The context that a kernel was built with. Undefined for a kernel that was made elsewhere. */
+/** Returns the context that a kernel was built with. Undefined for a kernel from elsewhere. */
 export const partsOf = (kernel: object): Built | undefined => kernels.get(kernel)
 
 /**
- * Returns the telemetry that was provided, the fiber's before the kernel's. Without any, runs are traced if the fiber
- * has a Tracer, without their contents.
+ * Returns the telemetry of the fiber, else of the kernel. Without either, runs are traced if the fiber has a Tracer,
+ * but without contents.
  */
 const telemetryOf = (built: Context.Context<never>, current: Context.Context<never>): TelemetryShape | undefined => {
   const isProvided = current.mapUnsafe.has(Telemetry.key) || built.mapUnsafe.has(Telemetry.key)
@@ -136,7 +136,7 @@ const telemetryOf = (built: Context.Context<never>, current: Context.Context<nev
   return standard
 }
 
-/** What the host of the kernel, or of this run, adds around its steps. */
+/** Returns the extensions that the host of the kernel, or of this run, provides. */
 const extensionsOf = (built: Built, current: Context.Context<never>) => ({
   hooks: referenceOf(built, current, Hooks),
   middleware: referenceOf(built, current, Middleware),
@@ -150,7 +150,7 @@ const extensionsOf = (built: Built, current: Context.Context<never>) => ({
 
 const spawn = spawner(resume)
 
-/** A proof that fails in another way than it may proves nothing. */
+/** Wraps `prove` so that any failure but `AgentCrashError` becomes a `StoreError`. */
 const soundProof = (prove: CommonOptions["prove"]): Environment["prove"] =>
   prove === undefined
     ? undefined
@@ -168,7 +168,7 @@ const soundProof = (prove: CommonOptions["prove"]): Environment["prove"] =>
                 })
         )
 
-/** A host that cannot say whether its run should stop has failed. */
+/** Wraps `stop` so that an exception stops the run with `ExtensionFailed`. */
 const soundStop = (stop: CommonOptions["stop"]): Environment["stop"] =>
   stop === undefined
     ? undefined
@@ -181,7 +181,10 @@ const soundStop = (stop: CommonOptions["stop"]): Environment["stop"] =>
         }
       }
 
-/** Limits set on a kernel do not leak into kernels started by its skills: these see a copy that does not count. */
+/**
+ * Returns the limits of a run. Limits set on a kernel do not leak into kernels started by its skills: these see a
+ * marked copy, which is ignored.
+ */
 const limitsOf = (built: Context.Context<never>, current: Context.Context<never>): Limits => {
   const here: Limits | undefined = current.mapUnsafe.get(Limits.key)
   return here === undefined || lent.has(here) ? lend(Context.get(built, Limits)) : here

@@ -2,8 +2,8 @@
  * Creates a new run from a prefix of another run's records.
  *
  * The records up to a revision are copied and edited. State is their fold, so an edit affects everything after it. Ids
- * that contain the run's own id get that of the fork, so that no call or task of the fork is taken for one of the
- * original. Events keep their times; records are as new as the fork, so that no worker takes it for an abandoned run.
+ * that contain the id of the run get the id of the fork, so that calls and tasks of the two runs differ. Events keep
+ * their times. Records get the time of the fork, so that no worker considers it abandoned.
  */
 
 import * as Arr from "effect/Array"
@@ -23,23 +23,22 @@ import { patient } from "../store/storeGuard.ts"
 import { isJsonObject, type Json } from "../base/json.ts"
 import { foldFrom } from "../store/storeRules.ts"
 
-/** Where to leave a run, and how the fork differs. */
+/** The revision to fork at, and how the fork differs. */
 export interface Fork {
-  /** The last revision the fork has in common with the run; the run's last one if there are fewer. */
+  /** The last revision that the fork shares with the run, at most the run's last one. */
   readonly revision: number
-  /** The id of the fork. */
   readonly runId: string
-  /** Changes a record on its way into the fork. Its ids are already those of the fork. */
+  /** Edits a record for the fork. Its ids are already those of the fork. */
   readonly edit?: ((record: RunRecord) => RunRecord) | undefined
 }
 
-/** Creates a fork. Stores all of it or nothing. */
+/** Creates a fork, atomically. */
 export const fork = Effect.fnUntraced(function* (
   store: RunStore.RunStoreShape,
   from: string,
   { edit = identity, revision, runId }: Fork
 ): Effect.fn.Return<void, ForkError> {
-  // Later records are not read, whatever they hold.
+  // Later records are not read, so a damaged one does not matter.
   const common = Stream.takeUntil(store.read(from), (record) => record.revision >= revision)
   const records = yield* Stream.runCollect(common)
   const last = records.at(-1)
@@ -55,12 +54,12 @@ export const fork = Effect.fnUntraced(function* (
   }))
   const state = yield* foldFrom(undefined, copies)
   if (!Arr.isArrayNonEmpty(copies) || state === undefined) return
-  // A long journal takes its time to append.
+  // Appending a long journal may take longer than `appendTimeout`.
   yield* patient(store, { appendTimeout: Duration.infinity }).append(copies, state)
 })
 
-/** A fork is a root run, whatever its original was. */
-const planted = (event: PhaseEvent, runId: string, from: Pick<RunRecord, "runId" | "revision">): PhaseEvent => {
+/** Turns an event into one of the fork, which is always a root run. */
+const asRootEvent = (event: PhaseEvent, runId: string, from: Pick<RunRecord, "runId" | "revision">): PhaseEvent => {
   const scope = { runId, rootRunId: runId, depth: 0, taskId: undefined }
   return event.type === "run_started"
     ? { ...event, ...scope, parentRunId: undefined, forkedFrom: { runId: from.runId, revision: from.revision } }
@@ -77,7 +76,7 @@ const rename = (record: RunRecord, from: RunRecord, runId: string): RunRecord =>
     ...record,
     runId,
     delta: renameDelta(record.delta, own),
-    events: record.events.map((event) => planted(renameEvent(event, own), runId, from))
+    events: record.events.map((event) => asRootEvent(renameEvent(event, own), runId, from))
   }
 }
 
@@ -93,7 +92,7 @@ const renameEvent = (event: PhaseEvent, own: Rename): PhaseEvent => {
     case "model_completed":
       return {
         ...event,
-        message: renameSaid(event.message, own),
+        message: renameMessage(event.message, own),
         calls: event.calls.map((call) => renameCall(call, own))
       }
     case "tool_calls_started":
@@ -102,7 +101,7 @@ const renameEvent = (event: PhaseEvent, own: Rename): PhaseEvent => {
         ...(event.calls === undefined ? {} : { calls: event.calls.map((call) => renameCall(call, own)) }),
         ...(event.questions === undefined
           ? {}
-          : { questions: event.questions.map((approval) => renameApproval(approval, own)) })
+          : { questions: event.questions.map((question) => renameQuestion(question, own)) })
       }
     case "tool_call_started": {
       const { change } = event
@@ -117,14 +116,14 @@ const renameEvent = (event: PhaseEvent, own: Rename): PhaseEvent => {
     case "run_cancelled":
       return { ...event, inFlight: event.inFlight.map((call) => renameCall(call, own)) }
     case "paused":
-      return { ...event, metadata: renameQuestion(event.metadata, own) }
+      return { ...event, metadata: renameMetadata(event.metadata, own) }
     default:
       return event
   }
 }
 
-/** The ids in the questions of a pause; the rest belongs to the host. */
-const renameQuestion = (metadata: Json, own: Rename): Json => {
+/** Renames the calls in the metadata of a pause. Other metadata belongs to the host. */
+const renameMetadata = (metadata: Json, own: Rename): Json => {
   if (!isJsonObject(metadata)) return metadata
   const { questions, callIds } = metadata
   return {
@@ -134,7 +133,7 @@ const renameQuestion = (metadata: Json, own: Rename): Json => {
   }
 }
 
-/** An id, or what has one. */
+/** Renames an id, or the `callId` of an object. */
 const renameId = (named: Json, own: Rename): Json =>
   typeof named === "string"
     ? own(named)
@@ -149,27 +148,26 @@ const renameDelta = (delta: Delta, own: Rename): Delta => ({
   ...(delta.returned === undefined ? {} : { returned: delta.returned.map(own) }),
   ...(delta.resolved === undefined ? {} : { resolved: delta.resolved.map((call) => renameCall(call, own)) }),
   ...(delta.answers === undefined ? {} : { answers: delta.answers.map((call) => renameCall(call, own)) }),
-  ...(delta.asked === undefined ? {} : { asked: delta.asked.map((approval) => renameApproval(approval, own)) })
+  ...(delta.asked === undefined ? {} : { asked: delta.asked.map((question) => renameQuestion(question, own)) })
 })
 
-/** A call, or a part of one with its id. */
 const renameCall = <A extends { readonly callId: string }>(call: A, own: Rename): A => ({
   ...call,
   callId: own(call.callId)
 })
 
-/** The calls in a message: those of the model, and their results in a prompt. */
-const renameSaid = (message: Message, own: Rename): Message => ({
+/** Renames the tool uses and tool results in a message. */
+const renameMessage = (message: Message, own: Rename): Message => ({
   ...message,
   content: message.content.map((part) => renamed(part, own))
 })
 
 const renamePrompt = (prompt: PromptDelta, own: Rename): PromptDelta => ({
   ...prompt,
-  append: prompt.append.map((message) => renameSaid(message, own))
+  append: prompt.append.map((message) => renameMessage(message, own))
 })
 
-const renameApproval = (approval: Question, own: Rename): Question => ({
-  ...renameCall(approval, own),
-  ...(approval.answer === undefined ? {} : { answer: renameCall(approval.answer, own) })
+const renameQuestion = (question: Question, own: Rename): Question => ({
+  ...renameCall(question, own),
+  ...(question.answer === undefined ? {} : { answer: renameCall(question.answer, own) })
 })

@@ -1,5 +1,5 @@
 /**
- * Runs that wait for a worker: they are offered when they are submitted or answered, without a kernel.
+ * The queue of runs that wait for a worker. A run is offered when it is submitted or answered, which needs no kernel.
  */
 
 import * as Clock from "effect/Clock"
@@ -23,7 +23,7 @@ import { type RunTree as Tree, stored, storedAt, treeOf } from "../store/stored.
 import { cancelled } from "../run/conclude.ts"
 import { unanswered } from "../state/turnFold.ts"
 
-/** Offers a run to any worker: an expired lease tells it from a run that is executed without one. */
+/** Offers a run to any worker. An expired lease marks it as queued; a run without any lease may be running. */
 export const offer = (
   store: RunStore.RunStoreShape,
   runId: string,
@@ -44,8 +44,8 @@ export const ifHeld = <E>(
   })
 
 /**
- * Withdraws an offer, for a caller that runs the run without a lease. Fails if a worker was faster. Held for a moment,
- * the run is not offered anew.
+ * Withdraws an offer for a caller that executes the run without a lease. Fails if a worker claimed the run first. Takes
+ * the lease for a moment and releases it, so no expired lease remains.
  */
 export const withdraw = (
   store: RunStore.RunStoreShape,
@@ -57,12 +57,12 @@ export const withdraw = (
   )
 
 /**
- * Records a person's decisions, and offers the run to workers.
+ * Records a person's answers and offers the run to workers.
  *
- * Answers go to the runs that asked: the run itself, or tasks below it. Tasks are answered first, so that a run that
- * continues finds its tasks answered. If one answer fits no open question, or the run is at another revision than the
- * given one, none is recorded. After a cut between two of them, the same answers may be given again. A run that is
- * running without a lease stays as it is: only its tasks are answered.
+ * An answer is recorded in the run that asked: the run itself, or a task below it. Tasks are answered first, so that a
+ * resumed run finds its tasks answered. No answer is recorded if one of them fits no open question, or if the run is
+ * not at the given revision. After an interruption the same answers can be given again. For a run that is executed
+ * without a lease, only the answers of its tasks are recorded.
  */
 export const answer = Effect.fnUntraced(function* (
   store: RunStore.RunStoreShape,
@@ -86,13 +86,14 @@ export const answer = Effect.fnUntraced(function* (
   const own = answersTo(root, answers)
   const tasks = answerTasks(writer, tree, answers)
   const before = Option.getOrUndefined(yield* store.head(runId))?.lease
-  // Whoever runs it now without a lease must not be disturbed: one that pauses or dies leaves its tasks answered. One that
-  // is there no more looks the same.
+  // A process may be executing the run without a lease, so only its tasks are answered. They are found answered when
+  // the run is resumed. A process that died looks the same.
   if (own.length === 0 && root.status.type === "running" && before === undefined) return yield* tasks
-  // Nobody else takes it up between the answers, however long the store takes for each.
+  // Holds the run long enough that no worker claims it between two answers.
   const lease = Duration.times(limits.appendTimeout, (answers.length + 1) * 4)
-  // Who could not answer it leaves it as it was, and nobody takes it from somebody who took it up meanwhile. It may be
-  // held, and answered, though the store never said so; and another may have answered it just before it was held.
+  // Runs after a failure, too: `acquire` or `append` may have succeeded although the store reported an error. Only a
+  // lease that is still ours is given back. The run is offered if it was queued before or has been answered, by us or
+  // just before our claim; otherwise the lease is released.
   const givenBack = ifHeld(patientStore, runId, workerId, ({ revision }) =>
     before !== undefined || revision === root.revision + 1
       ? offer(patientStore, runId, workerId)
@@ -105,30 +106,29 @@ export const answer = Effect.fnUntraced(function* (
 })
 
 /**
- * An answer fits one open question, of the run or of a task of it, once. An answer that a task already has may be
- * repeated, because its writer may have been cut off before the run itself was answered.
+ * Checks that each answer fits a different open question of the run or its tasks. An answer that a task already has may
+ * be repeated, because its writer may have been interrupted before it answered the run itself.
  */
 export const checkAnswers = (
   [root, ...below]: Tree,
   answers: ReadonlyArray<Answer>
 ): Effect.Effect<void, ApprovalNotFound> => {
   const left = new Set([root, ...below].flatMap(questionsOf))
-  const told = below.flatMap(({ questions }) => questions.map(({ answer }) => answer))
+  const recorded = below.flatMap(({ questions }) => questions.map(({ answer }) => answer))
   for (const answer of answers) {
-    if (left.delete(answer.callId) || told.some((other) => Equal.equals(other, answer))) continue
+    if (left.delete(answer.callId) || recorded.some((other) => Equal.equals(other, answer))) continue
     return Effect.fail(new ApprovalNotFound({ runId: root.runId, callId: answer.callId }))
   }
   return Effect.void
 }
 
-/** The writer of answers. */
 interface Writer extends Pick<Environment, "store" | "workerId"> {
   readonly now: number
-  /** The context that goes with the answers. */
+  /** The context to store with the answers. */
   readonly context?: Pick<Delta, "context">
 }
 
-/** Records the answers to the tasks below a run, the lowest first: all of them, even during interruption. */
+/** Records the answers to the tasks below a run, deepest first. Uninterruptible. */
 export const answerTasks = (
   writer: Writer,
   [, ...below]: Tree,
@@ -151,8 +151,8 @@ const answersTo = (state: RunState, answers: ReadonlyArray<Answer>): ReadonlyArr
 }
 
 /**
- * Records a person's answers for a run, possibly none for the run itself, so that resuming it does not count as a
- * worker's attempt.
+ * Appends a resume record with a person's answers, so that the next resume does not count as an attempt of a worker.
+ * The answers may be empty.
  */
 const record = (
   { context, now, store, workerId }: Writer,
@@ -168,7 +168,7 @@ const record = (
     createdAt: now,
     workerId
   }
-  // Only a first record can meet a run that exists.
+  // `RunExists` is an error of first records only.
   return Effect.catchTag(store.append([record], advance(state, record)), "RunExists", Effect.die)
 }
 
@@ -181,7 +181,7 @@ export const questions = (
     state.status.type === "cancelled" ? Effect.succeed([]) : questionsBelow(store, state)
   )
 
-/** The same for a run whose state is known. */
+/** Returns the open questions of a run whose state is known, and of its children. */
 export const questionsBelow = (
   store: RunStore.RunStoreShape,
   state: RunState
@@ -196,8 +196,8 @@ export const questionsBelow = (
     })
   })
 
-/** The questions of the run itself. With an open question a run can only pause, so an ended one has none. */
+/** Returns the open questions of the run itself. A run with an open question cannot complete. */
 const open = ({ questions }: RunState): ReadonlyArray<Question> => unanswered(questions)
 
-/** The ids of the calls that the run itself waits with. */
+/** Returns the ids of the calls with an open question of the run itself. */
 const questionsOf = (state: RunState): ReadonlyArray<string> => open(state).map(({ callId }) => callId)

@@ -1,5 +1,5 @@
 /**
- * Resumes a stored run from where it stands.
+ * Resumes a stored run from its last record.
  */
 
 import * as Effect from "effect/Effect"
@@ -27,10 +27,10 @@ import { effectsOf } from "../target/targets.ts"
 import { respawner, resumesOf } from "./task.ts"
 
 /**
- * Resumes a run. A completed one returns its result and stores nothing.
+ * Resumes a run. A completed run returns its result and stores nothing.
  *
- * Tasks that were cut off or paused continue where their own journals end. Answers, recoveries and context given here
- * are for them, too.
+ * Interrupted and paused tasks continue from the end of their own journals. Answers, recoveries and context apply to
+ * them, too.
  */
 export const resume = (
   environment: Environment,
@@ -38,7 +38,7 @@ export const resume = (
   how: Resumption
 ): Effect.Effect<RunResult<unknown>, ResumeError> => {
   const whole = resumed(environment, state, how)
-  // A run that ended before was traced then.
+  // A completed run has been traced before.
   return state.status.type === "completed" ? whole : traced(environment, state, whole)
 }
 
@@ -53,7 +53,7 @@ const resumed = Effect.fnUntraced(function* (
   const children = new Map(
     tree.flatMap((task) => (task.parentRunId === state.runId ? [[task.runId, task] as const] : []))
   )
-  // Read once for all of them: a plan may have thousands.
+  // Read once for all children, because a plan may have thousands.
   const resumes = children.size === 0 ? [] : yield* resumesOf(environment.store, state)
   const spawn = respawner(resume, environment.spawn, children, how, resumes)
   const agent = inDialectOf(state, environment.agent)
@@ -68,7 +68,7 @@ const resumed = Effect.fnUntraced(function* (
   yield* checkAnswers(tree, answers)
   if (rewind) yield* checkRewind(state)
   const recovered = yield* recoveredCalls(run, recover, children)
-  // The journal of a run counts only children that ended.
+  // The journal of a run counts only the usage of ended children.
   for (const child of children.values()) Budget.count(run.budget, Budget.spentOf(child))
   const context = how.context === undefined ? {} : { context: ownContext(how.context) }
   const delta: Delta = {
@@ -78,23 +78,23 @@ const resumed = Effect.fnUntraced(function* (
     ...(rewind ? { rewind } : {}),
     ...recovered
   }
-  // Tasks first: a run that continues finds them answered, whoever resumes it.
+  // Tasks first, so that a run resumed by another process finds them answered.
   yield* answerTasks({ ...environment, now: now(environment), context }, tree, answers)
   commit(run, "resume", [], delta)
-  // Nobody else can resume the run from here on.
+  // Fences out other processes.
   yield* flush(run)
   if (isQueued) yield* withdraw(run.store, run.state.runId, run.workerId)
   return yield* finish(run)
 })
 
-/** The agent in the dialect of its first turn: it does not change its dialect in the middle of a conversation. */
+/** Returns the agent with the dialect of its first turn, so that the dialect never changes during a conversation. */
 const inDialectOf = (state: RunState, agent: AskedAgent): AskedAgent => {
   const open = state.status.phase === "turn_started" ? undefined : state.currentTurn
   const dialect = (state.turns[(state.handed?.turn ?? 1) - 1] ?? open)?.dialect ?? agent.dialect
   return dialect === agent.dialect ? agent : { ...agent, dialect }
 }
 
-/** Publishes the end of a run that ended before. */
+/** Publishes the end of a completed run again. */
 const republish = (run: Run): Effect.Effect<RunResult<unknown>, EndError> =>
   Effect.tap(conclude(run), (result) =>
     Effect.sync(() => {
@@ -107,7 +107,7 @@ const republish = (run: Run): Effect.Effect<RunResult<unknown>, EndError> =>
     })
   )
 
-/** Fails when another worker holds the run. Returns whether it is queued for any worker. */
+/** Returns whether the run is queued for any worker. Fails if another worker holds it. */
 const notHeld = (run: Run): Effect.Effect<boolean, RunBusy | StoreError> =>
   Effect.flatMap(run.store.head(run.state.runId), (head) => {
     const lease = Option.getOrUndefined(head)?.lease
@@ -128,8 +128,8 @@ const checkRewind = (state: RunState): Effect.Effect<void, RewindNotAllowed> => 
 }
 
 /**
- * Decides about the calls that were in flight: as the caller says, else by the effects of their skill. A call without a
- * decision, also one of a task below this run, fails the resume before anything runs.
+ * Decides about the calls that were in flight, by the caller's `recover` option or else by the effects of the call.
+ * Fails if a call has no decision, even if it belongs to a task below this run. Nothing runs before that.
  */
 const recoveredCalls = Effect.fnUntraced(function* (
   run: Run,
@@ -165,7 +165,7 @@ const recoveredCalls = Effect.fnUntraced(function* (
   return yield* failWith(run, new InFlightToolCalls({ runId: run.state.runId, callIds }))
 })
 
-/** The given result of a call. What its task used until then stays counted. */
+/** Returns the given result of a call. The usage of its child run stays counted. */
 const resolve = (
   call: Call,
   known: Pick<CallResult, "output"> | Pick<CallResult, "error">,

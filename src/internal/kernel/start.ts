@@ -1,6 +1,5 @@
 /**
- * Starts a new run: stores it, then drives it to its end or queues it for a worker, now or at the times of a cron
- * expression.
+ * Starts new runs: stores a run, then drives it to its end or queues it for a worker, at once or on a cron schedule.
  */
 
 import * as Clock from "effect/Clock"
@@ -25,7 +24,7 @@ import { tellOffer } from "../store/offers.ts"
 import type { AppendError } from "../store/storeGuard.ts"
 import { offer } from "./queue.ts"
 
-/** Identity and input of a new run. */
+/** The identity and input of a new run. */
 export interface Beginning {
   readonly runId: string
   readonly rootRunId: string
@@ -41,7 +40,7 @@ export interface Beginning {
 export const start = (environment: Environment, beginning: Beginning): Effect.Effect<RunResult<unknown>, RunError> =>
   traced(environment, beginning, Effect.flatMap(create(environment, beginning), finish))
 
-/** Stores a new run and queues it. Where the store cannot queue, workers find the run when it looks abandoned. */
+/** Stores a new run and queues it. If queuing fails, workers find the run once it looks abandoned. */
 export const submit = (environment: Environment, beginning: Beginning): Effect.Effect<string, AppendError> =>
   // A stored run is queued even while its submission is being interrupted.
   Effect.uninterruptible(
@@ -53,7 +52,7 @@ export const submit = (environment: Environment, beginning: Beginning): Effect.E
     )
   )
 
-/** Stores a new run, before its first model call. */
+/** Stores a new run without driving it. */
 export const create = (environment: Environment, beginning: Beginning): Effect.Effect<Run, AppendError> =>
   Effect.suspend(() => {
     const { depth, history, parentRunId, rootRunId, runId, taskId } = beginning
@@ -96,7 +95,7 @@ export const create = (environment: Environment, beginning: Beginning): Effect.E
 export const finish = (run: Run): Effect.Effect<RunResult<unknown>, DriveError | EndError> =>
   Effect.flatMap(drive(run), conclude)
 
-/** The span of a run, from its start or resume to its end. A run that is refused at once has one, too. */
+/** Wraps a run in a span, from its start or resume to its end. A run that is rejected has a span, too. */
 export const traced = <A extends Pick<RunResult<unknown>, "usage" | "turns" | "costUsd">, E>(
   { agent, model, provider, telemetry }: Environment,
   { depth, rootRunId, runId }: Pick<Beginning, "depth" | "rootRunId" | "runId">,
@@ -105,7 +104,7 @@ export const traced = <A extends Pick<RunResult<unknown>, "usage" | "turns" | "c
   if (telemetry === undefined) return whole
   const { description, name } = agent
   const facts = { agent: name, description, model: model.id, provider: provider.name, runId, rootRunId, depth }
-  // Without a price the cost is unknown, unless tasks with other models had one.
+  // Without a price the cost is unknown, unless tasks used models with a price.
   const isPriced = model.price !== undefined
   return telemetry.run(whole, facts, ({ costUsd, turns, usage }) => ({
     usage,
@@ -114,7 +113,7 @@ export const traced = <A extends Pick<RunResult<unknown>, "usage" | "turns" | "c
   }))
 }
 
-/** When runs start. */
+/** A cron schedule with the name of its runs. */
 export interface Times {
   readonly name: string
   readonly cron: string
@@ -123,8 +122,8 @@ export interface Times {
 }
 
 /**
- * Calls `submit` at each time, with an id that is the same in every process: a store takes one run of an id. A store that
- * fails is tried again, until the time is late.
+ * Calls `submit` at each scheduled time, with an id that is the same in every process, so that a store accepts only one
+ * run. If the store fails, `submit` is retried until the time is too late.
  */
 export const schedule = <E extends { readonly _tag: string; readonly message: string }, R>(
   times: Times,
@@ -149,7 +148,7 @@ export const schedule = <E extends { readonly _tag: string; readonly message: st
           while: ({ _tag }) => _tag === "StoreError",
           schedule: Schedule.upTo(Schedule.spaced("5 seconds"), { duration: late })
         }),
-        // Another process submitted it, or it is too late for it.
+        // Another process submitted the run, or it is too late.
         Effect.catchIf(
           ({ _tag }) => _tag === "RunExists" || _tag === "StoreError",
           () => Effect.void
@@ -159,7 +158,7 @@ export const schedule = <E extends { readonly _tag: string; readonly message: st
     }
   })
 
-/** Waits until an instant of the clock, which may be set meanwhile. */
+/** Waits until an instant of the clock, which may be changed in the meantime. */
 const until = (at: number): Effect.Effect<void> =>
   Effect.flatMap(Clock.currentTimeMillis, (now) =>
     now >= at ? Effect.void : Effect.andThen(Effect.sleep(Math.min(at - now, hour)), until(at))

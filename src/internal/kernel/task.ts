@@ -1,5 +1,5 @@
 /**
- * A task or another agent as a child run, one level deeper, with a journal of its own.
+ * Runs tasks and called agents as child runs, one level deeper, each with its own journal.
  */
 
 import * as Effect from "effect/Effect"
@@ -26,14 +26,14 @@ import { create, traced } from "./start.ts"
 
 type Spawn = Environment["spawn"]
 
-/** Resumes a stored run: `resume.ts` passes itself, as a child of a resumed run is resumed in the same way. */
+/** The `resume` function, passed in because `resume.ts` imports this module. */
 export type Resume = (
   environment: Environment,
   state: RunState,
   how: Resumption
 ) => Effect.Effect<RunResult<unknown>, ResumeError>
 
-/** Runs tasks and agents as child runs. */
+/** Returns the function that starts tasks and agents as child runs. */
 export const spawner = (resume: Resume): Spawn => {
   const spawn: Spawn = Effect.fnUntraced(function* (parent, call, child) {
     const runId = idOf(parent, call)
@@ -50,7 +50,7 @@ export const spawner = (resume: Resume): Spawn => {
     const environment = yield* environmentOf(parent, child, undefined)
     return yield* Effect.matchEffect(create(environment, beginning), {
       onSuccess: (run) => Effect.map(traced(environment, beginning, finishChild(run)), (end) => resultOf(call, end)),
-      // A worker that was frozen and lost this run began the child when it woke: the child continues from there.
+      // A suspended worker that lost this run may have created the child when it woke up, so the child is resumed.
       onFailure: (error) =>
         error._tag !== "RunExists"
           ? Effect.fail(error)
@@ -66,7 +66,7 @@ export const spawner = (resume: Resume): Spawn => {
   return spawn
 }
 
-/** Runs children that are stored already from where they stand, and starts the others. */
+/** Returns the spawn function of a resumed run: it resumes stored children and starts the others. */
 export const respawner =
   (
     resume: Resume,
@@ -82,7 +82,10 @@ export const respawner =
 
 const idOf = (parent: Run, call: Call): string => childRunId(openTurn(parent).turnId, call) ?? call.callId
 
-/** What a child runs in: its own agent and limits inside those of its parent. `state` is what is stored of it. */
+/**
+ * Returns the environment of a child: its own agent and limits inside those of its parent. `state` is its stored state,
+ * if any.
+ */
 const environmentOf = (
   parent: Run,
   { agent, taskId }: Child,
@@ -100,8 +103,8 @@ const environmentOf = (
       }))
 
 /**
- * Resumes a child as it is stored now: its questions may have been answered since its parent was resumed. A pause that
- * its parent did not see yet pauses the parent.
+ * Resumes a child from its current stored state, because its questions may have been answered after its parent was
+ * resumed. A pause that the parent has not recorded yet pauses the parent.
  */
 const continued = Effect.fnUntraced(function* (
   resume: Resume,
@@ -123,7 +126,7 @@ const continued = Effect.fnUntraced(function* (
   return resultOf(call, { text, usage, costUsd, turns, log: end.turns })
 })
 
-/** The records of a run that are not phases: its resumes, launches and pauses. */
+/** Returns the resume, launch and pause records of a run. */
 export const resumesOf = (
   store: RunStore.RunStoreShape,
   { runId }: RunState
@@ -131,8 +134,8 @@ export const resumesOf = (
   Effect.map(Stream.runCollect(store.read(runId)), (records) => records.filter(({ op }) => op !== "phase"))
 
 /**
- * The context given to a run since its task stopped, which a resume may have been cut off before passing on. Fails with
- * the task's own pause when the run did not pause since.
+ * Returns the context given to a run since its task stopped, which an interrupted resume may not have passed on. Fails
+ * with the pause of the task if the run itself has not paused since.
  */
 const contextSince = Effect.fnUntraced(function* (
   store: RunStore.RunStoreShape,
@@ -144,7 +147,7 @@ const contextSince = Effect.fnUntraced(function* (
   let given: JsonObject | undefined = status.type === "paused" ? undefined : {}
   for (const { createdAt, delta, op, workerId } of resumes) {
     const isSame = workerId === last?.workerId
-    // A worker that resumed the task alone never had the run.
+    // If the task was resumed alone, its worker has no record in the run, so times decide.
     isSince ||= isSame || createdAt > updatedAt
     if (given && isSince && !isSame && delta.resumed) given = { ...given, ...delta.context }
     if (isSince && op === "pause") given ??= {}
@@ -153,7 +156,7 @@ const contextSince = Effect.fnUntraced(function* (
   return given ?? {}
 })
 
-/** A child that has ended, and its turns. */
+/** The result and the turns of an ended child. */
 interface End extends Pick<RunResult<unknown>, "text" | "usage" | "costUsd" | "turns"> {
   readonly log: ReadonlyArray<Turn>
 }
@@ -172,7 +175,7 @@ const finishChild = (run: Run): Effect.Effect<End, DriveError | EndError> =>
 const resultOf = (call: Call, { costUsd, log, text, turns, usage }: End): CallResult =>
   Calls.succeeded(call, [Contents.text(text), ...mediaOf(log)], { spent: { usage, costUsd, turns } })
 
-/** The media that a child made. Its result names them, so later tasks can use them. */
+/** Returns the media that a child created. Its result includes them, so that later tasks can use them. */
 const mediaOf = (turns: ReadonlyArray<Turn>): ReadonlyArray<Content> => {
   const media = new Map<string, Content>()
   const keep = (parts: ReadonlyArray<Content>) => {

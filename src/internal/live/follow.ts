@@ -1,10 +1,10 @@
 /**
  * Follows a run by its id, whichever process runs it.
  *
- * A follower reads the journal to its end. If the run is under way in this process, it continues with the live events of
- * its tree, beginning with the reply under way; else it waits for records that another process stores, and for live
- * events where the store can bring them. A follower that falls behind the live events reads the journal again from where
- * it stands, so it loses nothing and sees nothing twice.
+ * A follower reads the journal to its end. If the run is active in this process, it continues with the live events of
+ * its tree, beginning with the current reply. Otherwise it waits for records stored by another process, and for live
+ * events if the store delivers them. A follower that falls behind the live events continues from the journal, so it
+ * misses no event and emits none twice.
  */
 
 import * as Arr from "effect/Array"
@@ -26,8 +26,8 @@ import { soundRuns } from "../store/storeGuard.ts"
 import { type LiveTree, type Trees, treesOf } from "./liveTree.ts"
 
 /**
- * Emits the events of a run after a revision, stored and live, until it is at rest. Of a reply under way, only what
- * follows the part that was `received`.
+ * Emits the events of a run after a revision, stored and live, until the run is at rest. Skips the part of the current
+ * reply that was already `received`.
  */
 export const follow = (
   store: RunStore.RunStoreShape,
@@ -44,31 +44,31 @@ export const follow = (
 
 /** A live event of another process. */
 export interface LiveEvent {
-  /** The last revision that was published before it. */
+  /** The last revision published before the event. */
   readonly after: number
-  /** Whether it is the first one of its source. */
+  /** Whether it is the first event of its source. */
   readonly isFirst: boolean
   readonly event: RunEvent
 }
 
-/** Emits the live events of a run of a tree from a revision on. Ends when the run is at rest, and never fails. */
+/** Returns the live events of a run after a revision. The stream ends when the run is at rest, and never fails. */
 export type Source = (rootRunId: string, runId: string, after: number) => Stream.Stream<LiveEvent>
 
 /**
- * Lets followers of a store receive live events of other processes.
+ * Connects a source of live events from other processes to a store.
  *
- * They arrive beside the journal, which alone is complete: an event is emitted once the revision it follows is, and
- * dropped when the next one was. A source that is connected again repeats the reply under way from its beginning.
+ * Only the journal is complete. A live event is emitted after the revision it follows, and dropped if the next revision
+ * was already emitted. A source that reconnects repeats the current reply from its beginning.
  */
 export const connectLive = (store: RunStore.RunStoreShape, source: Source): void => {
   sources.set(store, source)
 }
 
 /**
- * How much of a reply under way a follower has received. Replies are cut differently for each follower, so text counts
- * by its length.
+ * Tracks how much of the current reply a follower has received. Text is split differently for each follower, so it is
+ * counted by length.
  *
- * Its functions change it in place: each token of each follower passes here.
+ * Mutable for speed: each token of each follower passes here.
  */
 export class Said {
   #text: number
@@ -82,19 +82,19 @@ export class Said {
     this.#marks = marks
   }
 
-  /** What another one is made of. */
+  /** The counts, from which a copy can be constructed. */
   get counts(): readonly [text: number, thinking: number, marks: number] {
     return [this.#text, this.#thinking, this.#marks]
   }
 
-  /** Forgets the reply: another one follows. */
+  /** Resets the counts for the next reply. */
   clear(): void {
     this.#text = 0
     this.#thinking = 0
     this.#marks = 0
   }
 
-  /** Adds an event of the reply. */
+  /** Counts an event of the reply. */
   add(event: RunEvent): void {
     switch (event.type) {
       case "text_chunk":
@@ -111,7 +111,7 @@ export class Said {
     }
   }
 
-  /** Returns the events of the whole reply without what was received of it. */
+  /** Returns the part of a reply that has not been received. */
   restOf(reply: ReadonlyArray<RunEvent>): ReadonlyArray<RunEvent> {
     let [text, thinking, marks] = [this.#text, this.#thinking, this.#marks]
     return reply.flatMap((event): ReadonlyArray<RunEvent> => {
@@ -157,20 +157,20 @@ interface Place {
   at: number
 }
 
-/** A place where live events begin, and what came before them. */
+/** The place where live events begin, and what precedes them. */
 interface Joined extends Place {
-  /** The revision up to which events were published before. */
+  /** The last revision published before. */
   readonly published: number
-  /** The reply under way. */
+  /** The events of the current reply. */
   readonly reply: ReadonlyArray<RunEvent>
 }
 
 const sources = new WeakMap<RunStore.RunStoreShape, Source>()
 
-/** Where the live events of other processes come from, if the store has such a source. */
+/** Returns the source of live events connected to a store, if any. */
 const liveElsewhere = (store: RunStore.RunStoreShape): Source | undefined => sources.get(store)
 
-/** One follower. It is pulled by one fiber. */
+/** One follower, pulled by one fiber. */
 class Follower {
   readonly #store: RunStore.RunStoreShape
   readonly #trees: Trees
@@ -179,21 +179,21 @@ class Follower {
   readonly #isOver: (head: RunStore.RunHead) => boolean
   /** The last revision whose events were emitted. */
   #last: number
-  /** How much of the reply under way was emitted. */
-  readonly #said: Said
+  /** How much of the current reply was emitted. */
+  readonly #received: Said
   #place: Place | undefined
   #tail: Tail | undefined
   readonly #elsewhereLive: Elsewhere
 
   constructor(store: RunStore.RunStoreShape, runId: string, rootRunId: string, options: FollowOptions, received: Said) {
-    this.#said = received
+    this.#received = received
     this.#store = store
     this.#trees = treesOf(store)
     this.#runId = runId
     this.#rootRunId = rootRunId
     this.#isOver = options.until === "end" ? isEnded : isAtRest
     this.#last = options.after ?? 0
-    this.#elsewhereLive = new Elsewhere(this.#said)
+    this.#elsewhereLive = new Elsewhere(this.#received)
   }
 
   readonly next: Next = Effect.suspend((): Next => {
@@ -207,7 +207,7 @@ class Follower {
     return this.#closeTail
   })
 
-  /** Emits a page of the journal, or decides how the follower continues after its end. */
+  /** Emits a page of the journal, or decides how to continue at its end. */
   readonly #stored: Next = Effect.suspend((): Next => {
     const joined = this.#join()
     const read = Stream.runCollect(Stream.take(this.#store.read(this.#runId, this.#last), page))
@@ -218,7 +218,7 @@ class Follower {
     return Effect.flatten(Effect.ensuring(decided, parted))
   })
 
-  /** Begins to keep live events before the journal is read, so that none between them is missed. */
+  /** Joins the live events before the journal is read, so that no event in between is missed. */
   #join(): Joined | undefined {
     const tree = this.#trees.find(this.#rootRunId)
     const run = tree?.runs.get(this.#runId)
@@ -229,13 +229,13 @@ class Follower {
   #afterPage(records: ReadonlyArray<RunRecord>, joined: Joined | undefined): Next {
     if (records.length > 0) return this.#emit(this.#eventsOf(records))
     if (joined === undefined) return this.#atEnd
-    // What is stored is published a moment later.
+    // Stored events are published a moment later.
     if (joined.published < this.#last) return Effect.andThen(Effect.sleep(10), this.next)
     this.#place = joined
     return this.#emit(this.#begun(joined.reply))
   }
 
-  /** The journal is read to its end, and the run is not under way here. */
+  /** Continues at the end of the journal of a run that is not active here. */
   readonly #atEnd: Next = Effect.suspend(() =>
     Effect.flatMap(headOf(this.#store, this.#runId), (head): Next => {
       if (head.revision > this.#last) return this.#stored
@@ -247,7 +247,7 @@ class Follower {
     })
   )
 
-  /** Emits what another process stores, and its live events, until the run is taken up in this process. */
+  /** Emits records and live events of another process until the run becomes active in this process. */
   #elsewhere(tail: Tail): Next {
     const opened = Effect.as(this.#trees.opened(this.#rootRunId), undefined)
     return Effect.flatMap(Effect.raceFirst(tail.next, opened), (news): Next => {
@@ -262,7 +262,7 @@ class Follower {
     return [...this.#eventsOf([one]), ...this.#elsewhereLive.due(this.#last)]
   }
 
-  /** Opens the tail of the journal, with live events of the process that runs the run where the store brings them. */
+  /** Opens the tail of the journal, merged with live events of other processes if the store delivers them. */
   readonly #openTail: Effect.Effect<Tail> = Effect.suspend(() => {
     const records = this.#store.tail(this.#runId, this.#last)
     const live = liveElsewhere(this.#store)?.(this.#rootRunId, this.#runId, this.#last)
@@ -278,7 +278,7 @@ class Follower {
     return tail === undefined ? Effect.void : Scope.close(tail.scope, Exit.void)
   })
 
-  /** Emits what happened since, or waits for it. */
+  /** Emits the live events after a place, or waits for them. */
   #live(place: Place): Next {
     const { tree } = place
     const since = tree.after(place.at)
@@ -292,28 +292,28 @@ class Follower {
     return this.#emit(events.length === since.length ? since : events)
   }
 
-  /** Tells whether a live event is of this run and follows what was emitted. */
+  /** Returns whether a live event belongs to this run and has not been emitted. */
   #isNew(event: RunEvent): boolean {
     if (event.runId !== this.#runId) return false
     if ("revision" in event) {
       if (event.revision <= this.#last) return false
       this.#last = event.revision
-      this.#said.clear()
-    } else this.#said.add(event)
+      this.#received.clear()
+    } else this.#received.add(event)
     return true
   }
 
-  /** The part of a reply under way that was not emitted yet. */
+  /** Returns the part of the current reply that has not been emitted. */
   #begun(reply: ReadonlyArray<RunEvent>): ReadonlyArray<RunEvent> {
-    const rest = this.#said.restOf(reply)
-    for (const event of rest) this.#said.add(event)
+    const rest = this.#received.restOf(reply)
+    for (const event of rest) this.#received.add(event)
     return rest
   }
 
   #eventsOf(records: ReadonlyArray<RunRecord>): ReadonlyArray<RunEvent> {
     this.#last = records.at(-1)?.revision ?? this.#last
     const events = records.flatMap(({ events }) => events)
-    if (events.length > 0) this.#said.clear()
+    if (events.length > 0) this.#received.clear()
     return events
   }
 
@@ -322,34 +322,34 @@ class Follower {
   }
 }
 
-/** A follower whose journal is late by more events than this reads their text when it is stored. */
+/** Number of early live events to keep. Beyond that a follower gets their text from the journal. */
 const mostEarly = 10_000
 
-/** The live events of another process on their way to one follower. */
+/** Orders the live events of another process for one follower. */
 class Elsewhere {
-  readonly #said: Said
+  readonly #received: Said
   #early: Array<LiveEvent> = []
-  /** The reply of a new source, until it is longer than what was emitted of it. */
+  /** The repeated reply of a new source, until it is longer than the emitted part. */
   #again: Array<RunEvent> | undefined
 
   constructor(said: Said) {
-    this.#said = said
+    this.#received = said
   }
 
-  /** Returns what a follower at a revision emits of an event. */
+  /** Returns the events that a follower at a revision emits for a live event. */
   take(live: LiveEvent, last: number): ReadonlyArray<RunEvent> {
     const { after, event, isFirst } = live
     if (after > last && this.#early.length < mostEarly) this.#early.push(live)
     if (after !== last) return []
     if (isFirst) this.#again = []
     this.#again?.push(event)
-    const rest = this.#again === undefined ? [event] : this.#said.restOf(this.#again)
+    const rest = this.#again === undefined ? [event] : this.#received.restOf(this.#again)
     if (rest.length > 0) this.#again = undefined
-    for (const one of rest) this.#said.add(one)
+    for (const one of rest) this.#received.add(one)
     return rest
   }
 
-  /** Returns the events that arrived before the revision they follow. */
+  /** Returns the early events that can be emitted at a revision. */
   due(last: number): ReadonlyArray<RunEvent> {
     if (this.#early.length === 0) return []
     const early = this.#early
@@ -358,10 +358,10 @@ class Elsewhere {
   }
 }
 
-/** How many records are read at once. */
+/** Number of records read at once. */
 const page = 256
 
-/** The tail of a journal, which is open until its scope is closed. */
+/** The tail of a journal, open until its scope is closed. */
 interface Tail {
   readonly scope: Scope.Closeable
   readonly next: Pull.Pull<Arr.NonEmptyReadonlyArray<RunRecord | LiveEvent>, StoreError>

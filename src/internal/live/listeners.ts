@@ -1,7 +1,7 @@
 /**
- * The listeners of a run's events: a stream that its host pulls, the recorder and the bus.
+ * The listeners of a run's events: the stream of its host, the recorder and the bus.
  *
- * They stand in the layer of a kernel and in the fiber that runs it.
+ * Recorder and bus come from the fiber that runs the kernel, or else from its layer.
  */
 
 import * as Cause from "effect/Cause"
@@ -29,18 +29,17 @@ import type { Publish } from "./liveTree.ts"
 /** Receives the events of a run. */
 export interface Sink {
   readonly publish: (event: RunEvent) => void
-  /** Is the buffer full? */
+  /** Returns whether the buffer is full. */
   readonly isFull: () => boolean
   readonly batch: <A>(body: () => A) => A
 }
 
-/** A run without a listener. */
+/** A sink for runs without a listener. */
 export const silent: Sink = { publish: () => {}, isFull: () => false, batch: (body) => body() }
 
-/** An input as a list. */
 export const listOf = (input: Input): ReadonlyArray<string | Media | Content> => (isList(input) ? input : [input])
 
-/** A run as a stream of its events. */
+/** Returns a run as a stream of its events. */
 export const events = <Output, S extends AnySkill<unknown>, E extends KernelError, R>(
   _agent: Agent<Output, S, unknown, unknown>,
   start: (sink: Sink) => Effect.Effect<unknown, E, R>
@@ -59,12 +58,12 @@ export const events = <Output, S extends AnySkill<unknown>, E extends KernelErro
         scope,
         { startImmediately: true }
       )
-      // Events are made from the agent's skills and output schema, so they have the types of these.
+      // The agent's skills and output schema determine the types of its events.
       return mailbox.stream as Stream.Stream<RunEvent<Output, S>, Exclude<E, Rest>>
     })
   )
 
-/** All listeners of a run's events, which receive the same events in the same order. Undefined without any. */
+/** Combines all listeners of a run. Each receives the same events in the same order. Undefined without any. */
 export const publisher = (
   built: Context.Context<never>,
   current: Context.Context<never>,
@@ -88,13 +87,13 @@ export const publisher = (
   }
 }
 
-/** The addresses of the agents of a run: the first one has its own, the others follow it into its namespace. */
+/** Returns the addresses of a run's agents. The first agent has its own address, the others share its namespace. */
 export const addresses =
   (first: string, own: AgentId = agentIdOf(first)) =>
   (agent: string): AgentId =>
     agent === first ? own : agentIdOf(agent, own.namespace)
 
-/** A redactor that always returns a text. One that cannot withholds the whole. */
+/** Wraps a redactor so that it always returns a text. If it fails, the whole text is withheld. */
 export const soundRedactor = (redactor: Redactor | undefined): Redactor | undefined => {
   if (redactor === undefined) return undefined
   let sound = soundRedactors.get(redactor)
@@ -111,7 +110,7 @@ export const soundRedactor = (redactor: Redactor | undefined): Redactor | undefi
 const isList = (input: Input): input is ReadonlyArray<string | Media | Content> =>
   attempt(() => Array.isArray(input), false)
 
-/** Errors that events report: a stream that ends with such an event has not failed. */
+/** Errors that are reported as events, so the stream ends without failing. */
 type Rest = RunPaused | RunCancelled
 
 const isRest = (error: KernelError): boolean => error._tag === "RunPaused" || error._tag === "RunCancelled"
@@ -119,7 +118,7 @@ const isRest = (error: KernelError): boolean => error._tag === "RunPaused" || er
 const isFailure = <E extends KernelError>(cause: Cause.Cause<E>): cause is Cause.Cause<Exclude<E, Rest>> =>
   !cause.reasons.some((reason) => Cause.isFailReason(reason) && isRest(reason.error))
 
-/** Publishes the events of each agent under its own address. A bus that fails is left alone, as a recorder is. */
+/** Publishes the events of each agent under its own address. A failing bus is disabled, like a failing recorder. */
 const toBus = (bus: EventBus["Service"], toAddress: (agent: string) => AgentId): Publish => {
   let name: string | undefined
   let from: AgentId | undefined
@@ -133,7 +132,7 @@ const toBus = (bus: EventBus["Service"], toAddress: (agent: string) => AgentId):
   }
 }
 
-/** Keeps secrets out of what is written down, when a redactor knows them. */
+/** Redacts the events of a sink, if there is a redactor. */
 const cleaned = (sink: EventSink, redactor: Redactor | undefined): EventSink =>
   redactor === undefined ? sink : { record: (event) => sink.record(deep(event, redactor.text)) }
 

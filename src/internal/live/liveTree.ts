@@ -1,9 +1,9 @@
 /**
- * The runs under way in this process, and what their followers read.
+ * The active runs of this process, and the live events for their followers.
  *
- * A tree of runs has one log of its latest events, which all followers share: a run pays for an event once, however many
- * followers there are and however slow they are. A follower that falls behind the log continues from the store.
- * Without followers no event is kept.
+ * The followers of a tree share one log of its latest events, so the cost of an event does not depend on the number or
+ * speed of followers. A follower that falls behind the log continues from the store. Without followers no events are
+ * kept.
  */
 
 import * as Context from "effect/Context"
@@ -11,32 +11,32 @@ import * as Effect from "effect/Effect"
 import type { RunEvent } from "../../RunEvent.ts"
 import type * as RunStore from "../../RunStore.ts"
 
-/** A run under way, as its followers see it. */
+/** An active run, as its followers see it. */
 export interface Underway {
-  /** The revision up to which its events are published. */
+  /** The last revision whose events are published. */
   readonly published: number
-  /** Emits the reply under way from its beginning. Undefined between replies. */
+  /** Returns the events of the current reply. Undefined between replies. */
   readonly reply: (() => ReadonlyArray<RunEvent>) | undefined
 }
 
-/** Receives an event of a run of an agent. */
+/** Publishes an event of a run, with the name of its agent. */
 export type Publish = (event: RunEvent, agent: string) => void
 
-/** A tree of runs under way. Its runs share one object. */
+/** A tree of active runs. Its runs share one object. */
 export class LiveTree {
-  /** Receives each event of the tree. Undefined without a listener: then no event is made. */
+  /** Publishes each event of the tree. Undefined without a listener, so that no events are created. */
   publish: Publish | undefined
   readonly runs = new Map<string, Underway>()
   readonly #trees: Trees
   readonly #own: Publish | undefined
   readonly #capacity: number
   #events: Array<RunEvent> = []
-  /** How many events were dropped from the front of the log. */
+  /** The number of events dropped from the front of the log. */
   #dropped = 0
   #followers = 0
   #read: { readonly place: number; readonly end: number; readonly events: ReadonlyArray<RunEvent> } = nothing
   #waiting: Array<() => void> = []
-  /** The context of a follower: its clock measures how long many of them wait. */
+  /** The context of a follower, whose clock paces the waking of many. */
   #context: Context.Context<never> = Context.empty()
   #isWaking = false
 
@@ -47,22 +47,22 @@ export class LiveTree {
     this.publish = publish
   }
 
-  /** Enters a run. The first one makes the tree visible to followers. */
+  /** Adds a run. The first one makes the tree visible to followers. */
   enter(rootRunId: string, runId: string, run: Underway): void {
     const isFirst = this.runs.size === 0
     this.runs.set(runId, run)
-    // It wakes followers that read at once, and must find the run.
+    // Opening wakes followers, which must find the run.
     if (isFirst) this.#trees.open(rootRunId, this)
   }
 
-  /** Leaves a run, and wakes the followers: it may continue elsewhere. */
+  /** Removes a run and wakes the followers, because it may continue in another process. */
   leave(rootRunId: string, runId: string): void {
     this.runs.delete(runId)
     if (this.runs.size === 0) this.#trees.close(rootRunId, this)
     this.#wake()
   }
 
-  /** Begins to keep events for a follower. Returns the place from which it reads. */
+  /** Adds a follower. Returns its place in the log. */
   join(): number {
     if (this.#followers++ === 0) {
       const own = this.#own
@@ -72,7 +72,7 @@ export class LiveTree {
     return this.#dropped + this.#events.length
   }
 
-  /** Ends a follower. */
+  /** Removes a follower. */
   part(): void {
     if (--this.#followers > 0) return
     this.publish = this.#own
@@ -80,11 +80,11 @@ export class LiveTree {
     this.#events = []
   }
 
-  /** The events from a place on. Undefined when some of them were dropped. */
+  /** Returns the events from a place on. Undefined if some of them were dropped. */
   after(place: number): ReadonlyArray<RunEvent> | undefined {
     if (place < this.#dropped) return undefined
     const end = this.#dropped + this.#events.length
-    // Followers that are woken together read the same events.
+    // Cached, because followers that are woken together read the same events.
     if (this.#read.place !== place || this.#read.end !== end) {
       this.#read = { place, end, events: this.#events.slice(place - this.#dropped) }
     }
@@ -92,8 +92,8 @@ export class LiveTree {
   }
 
   /**
-   * Waits for an event after a place, or for the end of a run. Many followers are woken together and a little later, so
-   * that waking them takes no more than a few hundredths of the time.
+   * Waits for an event after a place, or until the run leaves the tree. Many followers are woken in one batch with a
+   * short delay, so that waking takes only a few percent of the time.
    */
   wait(runId: string, place: number): Effect.Effect<void> {
     return Effect.withFiber(({ context }) =>
@@ -139,13 +139,13 @@ export class LiveTree {
 
 const nothing = { place: -1, end: -1, events: [] }
 
-/** So many followers are woken at once. */
+/** Up to this many followers are woken without a delay. */
 const few = 16
 
-/** How long each of more followers lets all wait. */
+/** Milliseconds of delay for each follower of a larger group. */
 const pauseMs = 0.5
 
-/** The trees under way on one store. */
+/** The active trees of one store. */
 export class Trees {
   readonly #open = new Map<string, LiveTree>()
   readonly #waiting = new Map<string, Set<() => void>>()
@@ -163,7 +163,7 @@ export class Trees {
     if (this.#open.get(rootRunId) === tree) this.#open.delete(rootRunId)
   }
 
-  /** Waits until a tree is under way in this process. */
+  /** Waits until a tree is active in this process. */
   opened(rootRunId: string): Effect.Effect<void> {
     return Effect.callback((resume) => {
       if (this.#open.has(rootRunId)) return resume(Effect.void)
@@ -182,14 +182,14 @@ export class Trees {
   }
 }
 
-/** The trees under way on a store. */
+/** Returns the active trees of a store. */
 export const treesOf = (store: RunStore.RunStoreShape): Trees => {
   let trees = known.get(store)
   if (trees === undefined) known.set(store, (trees = new Trees()))
   return trees
 }
 
-/** Shows the trees under way on one store to the followers of another one, which holds the same runs. */
+/** Shares the active trees of a store with another store that holds the same runs. */
 export const shareTrees = (store: RunStore.RunStoreShape, of: RunStore.RunStoreShape): void => {
   known.set(store, treesOf(of))
 }
