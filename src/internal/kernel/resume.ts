@@ -63,7 +63,7 @@ const resumed = Effect.fnUntraced(function* (
     return yield* Result.isFailure(output) ? Effect.fail(output.failure) : republish(run)
   }
   const isQueued = yield* notHeld(run)
-  // A refused resume is a failure of the run: published, stored, and open to the next try.
+  // A rejected resume is stored and published as a failure of the run, which can be resumed again.
   if (Result.isFailure(output)) return yield* failWith(run, output.failure)
   yield* checkAnswers(tree, answers)
   if (rewind) yield* checkRewind(state)
@@ -161,7 +161,7 @@ const recoveredCalls = Effect.fnUntraced(function* (
     return { ...(retried.length === 0 ? {} : { retried }), ...(resolved.length === 0 ? {} : { resolved }) }
   }
   const callIds = [...(unknown.length === 0 ? [] : inFlight), ...below].map(({ callId }) => callId)
-  // A refused resume is a failure of the run: published, stored, and open to the next try.
+  // A rejected resume is stored and published as a failure of the run, which can be resumed again.
   return yield* failWith(run, new InFlightToolCalls({ runId: run.state.runId, callIds }))
 })
 

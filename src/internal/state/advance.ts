@@ -1,7 +1,7 @@
 /**
  * Folds records into the state of a run.
  *
- * `advance` is pure. `move` changes a state that one owner holds: a run under way moves a dozen times per turn.
+ * `advance` is pure. `move` mutates a state with a single owner, because an active run advances a dozen times per turn.
  */
 
 import { resultOf } from "../../Call.ts"
@@ -13,17 +13,17 @@ import { Growing } from "../base/lists.ts"
 import { State, promptLog, running, turnLog } from "./state.ts"
 import { decided, giveBack, idsOf, indexOf, launch, none, openTurn, review, without } from "./turnFold.ts"
 
-/** Returns the state that a record leads to. The first record makes the state. */
+/** Returns the state after a record. The first record creates the state. */
 export const advance = (state: RunState | undefined, record: RunRecord): RunState => {
   const next = new State(state ?? begin(record))
   move(next, record)
   return next
 }
 
-/** Moves a state forward by one record, in place. */
+/** Applies a record to a state, in place. */
 export const move = (next: State, record: RunRecord): void => {
   const { delta } = record
-  // Changes of the hook of the phase before come first: they were there before this record's events.
+  // Changes by the previous phase's hook precede the events of this record.
   if (delta.context !== undefined) next.context = { ...next.context, ...delta.context }
   if (delta.settled === true) next.settledRevision = next.phaseRevision
   if (record.op === "resume") resume(next, delta)
@@ -49,7 +49,7 @@ const apply = (next: State, event: PhaseEvent, record: RunRecord): void => {
       if (event.steering !== undefined) next.setPrompt(promptLog(next).append(event.steering))
       break
     case "agent_changed":
-      // The turn that follows belongs to the other agent: the phase is still the end of the turn before.
+      // The next turn belongs to the other agent. The phase does not change: it is still the end of the last turn.
       next.handed = { agent: event.to, turn: turnLog(next).length + 1 }
       next.setPrompt(extend(promptLog(next), event.prompt))
       return
@@ -79,7 +79,7 @@ const apply = (next: State, event: PhaseEvent, record: RunRecord): void => {
       next.questions = none
       break
     case "turn_completed":
-      // The turn becomes part of the conversation in one step: what it said, then what it was told.
+      // Adds the reply and then the results to the conversation in one step.
       if (next.currentTurn !== undefined) next.close(next.currentTurn)
       break
     case "paused": {
@@ -231,7 +231,7 @@ const complete = (next: State, event: Extract<PhaseEvent, { type: "tool_call_com
 
 // ---------------------------------------------------------------- resume
 
-/** Lets a run continue where it stopped; with `rewind`, the open turn starts again. */
+/** Continues a stopped run. With `rewind`, the open turn starts over. */
 const resume = (next: State, delta: Delta): void => {
   answerApprovals(next, delta)
   const { phase } = next.status
@@ -244,7 +244,7 @@ const resume = (next: State, delta: Delta): void => {
       next.system = turn.before.system
     }
     next.currentTurn = openTurn(turn.turnId, turn.turn, turn.startedAt, turn.steering)
-    // After turn_started its hook has run; preparing the turn again does not start it again.
+    // The hook of turn_started has run; preparing the turn again must not repeat it.
     if (phase !== "turn_started") next.settledRevision = next.phaseRevision
     next.status = running("turn_started")
     return
@@ -259,10 +259,10 @@ const resume = (next: State, delta: Delta): void => {
   next.currentTurn = {
     ...turn,
     recovered: [...new Set([...(turn.recovered ?? none), ...known])],
-    // Calls return to the front, in the order of the batch: they were requested before the calls that still wait.
+    // Recovered calls go to the front in their original order, because they were requested before the pending calls.
     pending: turn.inFlight.filter((call) => retried.has(call.callId)).concat(turn.pending),
     inFlight: turn.inFlight.filter((call) => !known.has(call.callId)),
-    // A result whose hook has not run stays last, where its hook finds it.
+    // A result whose hook has not run stays last, where the hook expects it.
     completed:
       phase === "tool_call_completed" && next.settledRevision < next.phaseRevision
         ? turn.completed.slice(0, -1).concat(resolved, turn.completed.slice(-1))

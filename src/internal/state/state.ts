@@ -1,8 +1,9 @@
 /**
- * The state of a run as a class, and the result computed from it. Its long lists are shared between copies, so a copy costs
- * the same after 1,000 turns.
+ * The state of a run as a class, and the result computed from it. Copies share its long lists, so a copy is cheap even
+ * after 1,000 turns.
  *
- * A run under way moves its own state in place. Everyone else gets a copy: open to be spread, or frozen at every depth.
+ * An active run mutates its own state. All other code gets a copy: an open one that can be spread, or one that is
+ * frozen at every depth.
  */
 
 import * as Calls from "../../Call.ts"
@@ -15,7 +16,7 @@ import { Growing } from "../base/lists.ts"
 import { freeze } from "../base/snapshot.ts"
 import { messagesOf as added } from "./turnFold.ts"
 
-/** A state whose long lists are shared between copies. */
+/** A state whose copies share its long lists. */
 export class State implements RunState {
   readonly runId: string
   readonly rootRunId: string
@@ -94,7 +95,7 @@ export class State implements RunState {
     return state instanceof State ? state.#prompt : Growing.of(state.prompt)
   }
 
-  /** Freezes a state at every depth. Its long lists are frozen when they are read. */
+  /** Freezes the state at every depth. Its long lists are frozen on first access. */
   seal(): this {
     if (this.#sealed) return this
     this.#sealed = true
@@ -102,7 +103,7 @@ export class State implements RunState {
     return Object.freeze(this.open())
   }
 
-  /** Makes its long lists fields of its own. */
+  /** Turns the long lists into own properties. */
   open(): this {
     return Object.hasOwn(this, "turns") ? this : Object.defineProperties(this, lists)
   }
@@ -111,7 +112,7 @@ export class State implements RunState {
     this.#prompt = prompt
   }
 
-  /** Adds what a child run, or the making of a prompt, used. */
+  /** Adds the usage of a child run or of building a prompt. */
   count(spent: Usage.Expense | undefined): void {
     if (spent === undefined) return
     this.usage = Usage.add(this.usage, spent.usage)
@@ -125,42 +126,42 @@ export class State implements RunState {
   }
 }
 
-/** Makes the long lists of a state fields like all others, so that they are spread and written as JSON. */
+/** Turns the long lists of a state into own properties, so that spreading and JSON include them. */
 export const open = (state: RunState): RunState => (state instanceof State ? state.open() : state)
 
-/** The turns of a state, without copying them. */
+/** Returns the turns of a state without copying them. */
 export const turnLog = (state: RunState): Growing<Turn> => State.turns(state)
 
-/** The conversation of a state, without copying it. */
+/** Returns the conversation of a state without copying it. */
 export const promptLog = (state: RunState): Growing<Message> => State.prompt(state)
 
-/** A copy of a state that cannot be changed, at any depth. */
+/** Returns a copy of a state, frozen at every depth. */
 export const sealed = (state: RunState): RunState => new State(state).seal()
 
-/** The status of a run under way at a phase: one value for all runs. */
+/** Returns the running status of a phase, a value shared by all runs. */
 export const running = (phase: Phase): RunState["status"] => (statuses[phase] ??= { type: "running", phase })
 
-/** The step that events of this moment belong to: turns count from 1, steps from 0. */
+/** Returns the current step for events. Turns count from 1, steps from 0. */
 export const stepOf = (state: RunState): number =>
   state.currentTurn === undefined ? Math.max(0, turnLog(state).length - 1) : state.currentTurn.turn - 1
 
-/** A key of a call that no other call of any run has: ids given by a vendor may repeat, ours contain turn and run. */
+/** Returns a globally unique key of a call. Ids from a vendor may repeat; ours contain the run and the turn. */
 export const keyOf = ({ currentTurn, runId }: RunState, { callId }: Pick<Call, "callId">): string => {
   const turnId = currentTurn?.turnId ?? runId
   return callId.startsWith(`${turnId}.`) ? callId : `${turnId}/${callId}`
 }
 
-/** The messages that a turn adds to the conversation: steering, the reply, then results or a corrective. */
+/** Returns the messages that a turn adds to the conversation: steering, the reply, then results or a corrective. */
 export const messagesOf = (turn: Turn): ReadonlyArray<Message> =>
   turn.steering === undefined ? added(turn) : turn.steering.concat(added(turn))
 
-/** The answer of a run: the text of its last turn's final block or prose. */
+/** Returns the answer of a run: the final block or prose of its last turn. */
 export const answer = (state: RunState): string | undefined => {
   const outcome = turnLog(state).last()?.outcome
   return outcome?.type === "final" || outcome?.type === "prose" ? outcome.text : undefined
 }
 
-/** The result of a completed run, with its decoded output. */
+/** Returns the result of a completed run, with its decoded output. */
 export const result = <Output>(state: RunState, output: Output): RunResult<Output> => {
   const turns = () => (state.currentTurn === undefined ? state.turns : state.turns.concat(state.currentTurn))
   const last = state.currentTurn ?? turnLog(state).last()
@@ -173,7 +174,7 @@ export const result = <Output>(state: RunState, output: Output): RunResult<Outpu
     usage: state.usage,
     costUsd: state.costUsd,
     turns: turnLog(state).length,
-    // Computed when read: most callers want the text, and a run may have thousands of turns.
+    // Computed on access: most callers want only the text, and a run may have thousands of turns.
     get perTurnUsage() {
       return turns().map((turn) => turn.usage)
     },
@@ -189,7 +190,7 @@ export const result = <Output>(state: RunState, output: Output): RunResult<Outpu
   }
 }
 
-/** Tells whether a run is at rest after an event: it waits, or it has ended for the time being. */
+/** Returns whether a run is at rest after an event: paused, completed, failed or cancelled. */
 export const isRest = ({ type }: { readonly type: string }): boolean => rests.has(type)
 
 const lists = {

@@ -1,5 +1,5 @@
 /**
- * What happens to one turn, from its start until it is part of the conversation.
+ * The transitions of one turn, from its start until it becomes part of the conversation.
  */
 
 import type { Call, Effects } from "../../Call.ts"
@@ -7,10 +7,10 @@ import * as Calls from "../../Call.ts"
 import type { Message } from "../../Message.ts"
 import type { Question, CallChange, Turn } from "../../RunModel.ts"
 
-/** An empty list, shared by everything that has none. */
+/** A shared empty list. */
 export const none: ReadonlyArray<never> = []
 
-/** A turn in which nothing has happened yet. */
+/** Returns a turn that has just started. */
 export const openTurn = (
   turnId: string,
   turn: number,
@@ -33,7 +33,7 @@ export const openTurn = (
   return steering === undefined ? opened : { ...opened, steering }
 }
 
-/** A turn with a decision is not prepared again. */
+/** Removes the data for preparing a turn again, which a decided turn does not need. */
 export const decided = (turn: Turn): Turn => {
   if (turn.before === undefined) return turn
   const { before: _, ...rest } = turn
@@ -44,7 +44,7 @@ export const decided = (turn: Turn): Turn => {
 export const idsOf = (calls: ReadonlyArray<Call>): ReadonlyArray<string> =>
   calls.length === 0 ? none : calls.map((call) => call.callId)
 
-/** Marks a call as reviewed: it will run, as it is or changed, or it has its result already. */
+/** Marks a call as reviewed: accepted as it is, rewritten, or skipped with a result. */
 export const review = (turn: Turn, callId: string, change: CallChange | undefined): Turn => {
   const { completed, pending } = turn
   const at = indexOf(pending, callId)
@@ -58,7 +58,7 @@ export const review = (turn: Turn, callId: string, change: CallChange | undefine
   return { ...turn, pending: next }
 }
 
-/** Returns the first call that was not reviewed. */
+/** Returns the first call that has not been accepted. */
 export const unreviewed = (calls: ReadonlyArray<Call>): Call | undefined =>
   calls.find((call) => call.review !== "accepted")
 
@@ -90,11 +90,12 @@ export const giveBack = (turn: Turn, ids: ReadonlyArray<string>): Turn => {
   }
 }
 
-// A plan may have thousands of calls, and each is moved three times: lists are copied whole, not filtered or `with`ed.
+// A plan may have thousands of calls, and each moves three times. Copying a list whole is faster than `filter` or
+// `with`.
 /** Returns the index of a call, or -1. */
 export const indexOf = (calls: ReadonlyArray<Call>, callId: string): number => {
   const last = calls.length - 1
-  // Tasks start in the order of their plan, or against it.
+  // Tasks usually start in the order of their plan or in reverse.
   if (calls[last]?.callId === callId) return last
   for (let at = 0; at < last; at++) if (calls[at]?.callId === callId) return at
   return -1
@@ -111,7 +112,8 @@ export const without = (calls: ReadonlyArray<Call>, at: number): ReadonlyArray<C
         : calls.slice(0, at).concat(calls.slice(at + 1))
 
 /**
- * The messages that a turn adds to the conversation: the reply, a result for each of its calls, and the kernel's note.
+ * Returns the messages that a turn adds to the conversation: the reply, a result for each of its calls, and the
+ * kernel's note.
  */
 export const messagesOf = (turn: Turn): ReadonlyArray<Message> => {
   const { message, outcome } = turn

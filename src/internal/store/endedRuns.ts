@@ -1,8 +1,8 @@
 /**
  * Bounds the ended runs that a store keeps in memory.
  *
- * Runs are dropped as whole trees, beginning with the tree whose root ended first. A tree stays while its root runs, is
- * paused or is queued, and while a run forked from it has not ended. The tree that ended last always stays.
+ * Runs are dropped as whole trees, beginning with the tree whose root ended first. A tree is kept while its root is
+ * running, paused or queued, and while a run forked from it has not ended. The tree that ended last is always kept.
  */
 
 import type { PhaseEvent, RunRecord } from "../../RunRecord.ts"
@@ -14,7 +14,7 @@ export interface EndedLimits {
   readonly bytes: number
 }
 
-/** What is known of a run. */
+/** A stored run, as far as the limits need it. */
 interface Kept {
   /** The approximate size of its journal in bytes. */
   readonly bytes: number
@@ -39,7 +39,7 @@ interface Size {
   readonly bytes: number
 }
 
-/** Starts without any runs. */
+/** Creates an empty record of ended runs. */
 export const make = (limits: EndedLimits): EndedRuns => ({
   limits,
   trees: new Map(),
@@ -49,7 +49,7 @@ export const make = (limits: EndedLimits): EndedRuns => ({
   bytes: 0
 })
 
-/** Notes the state of a run after an append. Returns the runs to drop. */
+/** Updates a run after an append. Returns the runs to drop. */
 export const note = (
   ended: EndedRuns,
   kept: ReadonlyMap<string, Kept>,
@@ -98,7 +98,7 @@ const uncount = (ended: EndedRuns, root: string): void => {
   ended.bytes -= size.bytes
 }
 
-/** The approximate size of a record in bytes, without what all records have. */
+/** Returns the approximate size of a record in bytes. */
 export const weighRecord = ({ delta, events, op }: RunRecord): number => {
   let bytes = perRecord + (op === "launch" ? 0 : weigh(delta))
   for (const event of events) bytes += payload(event)
@@ -107,7 +107,7 @@ export const weighRecord = ({ delta, events, op }: RunRecord): number => {
 
 const perRecord = 400
 
-/** The approximate size in bytes of what models, skills and hosts add to a record. */
+/** Returns the approximate size in bytes of an event's values from models, skills and hosts. */
 const payload = (event: PhaseEvent): number => {
   switch (event.type) {
     case "model_started":
@@ -131,7 +131,7 @@ const payload = (event: PhaseEvent): number => {
   }
 }
 
-/** The approximate size of a value in bytes. */
+/** Returns the approximate size of a value in bytes. */
 const weigh = (value: unknown): number => {
   if (typeof value === "string") return value.length
   if (typeof value !== "object" || value === null) return 8
@@ -144,7 +144,7 @@ const weigh = (value: unknown): number => {
 
 // ---------------------------------------------------------------- dropping
 
-/** The runs of the oldest ended trees, as many as exceed the limits. */
+/** Returns the runs of the oldest ended trees, as many as exceed the limits. */
 const excess = (ended: EndedRuns, kept: ReadonlyMap<string, Kept>): ReadonlyArray<string> => {
   const { limits, sizes, trees } = ended
   let { bytes, runs } = ended
@@ -163,7 +163,7 @@ const excess = (ended: EndedRuns, kept: ReadonlyMap<string, Kept>): ReadonlyArra
   return dropped
 }
 
-/** The trees from which unfinished runs were forked, nearest first. */
+/** Returns the trees from which unfinished runs were forked, nearest first. */
 const originsOfOpen = ({ forks }: EndedRuns, kept: ReadonlyMap<string, Kept>): ReadonlySet<string> => {
   const found = new Set<string>()
   for (const fork of forks) {

@@ -1,10 +1,10 @@
 /**
  * Rewrites stored JSON of format 1, which version 0.1.0 wrote, as format 2.
  *
- * Format 2 names a call by `callId` and `name`, questions by `questions`, and calls that a resume ran again by
- * `recovered`. Its event `tool_call_completed` holds the outcome of the call, without the call. Contents of steering
- * messages, which 0.1.0 wrote by the names they have in memory, get their stored names. Nothing else differs. Values that
- * a host or a model wrote are kept untouched.
+ * Format 2 renames the fields of calls to `callId` and `name`, of questions to `questions`, and of calls that a resume
+ * ran again to `recovered`. Its event `tool_call_completed` holds the outcome of the call without the call. Contents of
+ * steering messages, which 0.1.0 wrote with their in-memory names, get their wire names. Nothing else differs. Values
+ * from a host or a model are kept unchanged.
  */
 
 import type { Json, JsonObject } from "../base/json.ts"
@@ -39,7 +39,7 @@ const callNames: Names = { toolCallId: "callId", toolName: "name" }
 
 const call: Change = (value) => renamed(value, callNames)
 
-/** Keeps the outcome of a call; the call itself is recorded as in flight. */
+/** Keeps only the outcome of a call. The call itself is part of the turn. */
 const outcome: Change = (value) => {
   if (!isJsonObject(value)) return value
   const { input: _input, kind: _kind, toolCallId: _callId, toolName: _name, ...kept } = value
@@ -64,14 +64,14 @@ const turn: Change = (value) =>
 const delta: Change = (value) =>
   inside(value, { resolved: each(call), answers: each(call), asked: each(question), deferred: waiting })
 
-/** A pause that waits for answers: its metadata names calls. */
+/** Upgrades the metadata of a pause for answers, which names calls. */
 const waiting: Change = (pause) =>
   isJsonObject(pause) && pause["reason"] === "approval_required" ? inside(pause, { metadata }) : pause
 
 const metadata: Change = (value) =>
   renamed(inside(value, { approvals: each(call) }), { toolCallIds: "callIds", approvals: "questions" })
 
-/** The errors of the kernel whose fields name calls. */
+/** Upgrades the errors of the kernel whose fields name calls. */
 const error: Change = (value) => {
   if (!isJsonObject(value)) return value
   const { tag } = value
@@ -118,11 +118,11 @@ const each =
   (value) =>
     Array.isArray(value) ? value.map(change) : value
 
-/** Changes the fields of an object that are there. */
+/** Applies changes to the existing fields of an object. */
 const inside = <A extends Json>(value: A, changes: { readonly [field: string]: Change }): A | JsonObject =>
   isJsonObject(value) ? mapped(value, (name, field) => [name, changes[name]?.(field) ?? field]) : value
 
-/** Renames the fields of an object that are there. */
+/** Renames the existing fields of an object. */
 const renamed = <A extends Json>(value: A, names: Names): A | JsonObject =>
   isJsonObject(value) ? mapped(value, (name, field) => [names[name] ?? name, field]) : value
 

@@ -1,8 +1,8 @@
 /**
- * A store of media: its types, its shelves, and the files it reads.
+ * A store of media: its types, its shelves, and its reader of files.
  *
- * A media store is made of shelves: one for the application, and one for each root run. A shelf only finds and adds
- * media. Ids, limits, references and files work alike for all kinds of shelves and are handled here.
+ * A media store consists of shelves: one for the application, and one for each root run. A shelf only finds and adds
+ * media. Ids, limits, references and files are handled here for all kinds of shelves.
  */
 
 import * as Effect from "effect/Effect"
@@ -39,11 +39,11 @@ export interface StoredMedia extends Media.Media {
  */
 export interface MediaStoreShape {
   /**
-   * Stores a medium under its id, and gives it one if it has none. Storing the same medium again changes nothing; another
-   * medium of the same id fails with `MediaConflict`.
+   * Stores a medium under its id, or under a new one if it has none. Storing the same medium again changes nothing;
+   * another medium of the same id fails with `MediaConflict`.
    */
   readonly put: (media: Media.Media) => Effect.Effect<StoredMedia, MediaConflict | LimitExceeded | StoreError>
-  /** Returns the medium of an id, if the store has it. */
+  /** Returns the medium with an id, if the store has it. */
   readonly get: (id: string) => Effect.Effect<Option.Option<StoredMedia>, StoreError>
   /** Returns the bytes of a medium. A file is read now; a URL is never fetched and fails with `MediaUnreadable`. */
   readonly bytes: (id: string) => Effect.Effect<Uint8Array, MediaNotFound | MediaUnreadable | StoreError>
@@ -53,13 +53,13 @@ export interface MediaStoreShape {
   readonly admit: (
     parts: ReadonlyArray<string | Media.Media | Content.Content>
   ) => Effect.Effect<ReadonlyArray<Content.Content>, MediaConflict | LimitExceeded | StoreError>
-  /** Returns everything put into this store, oldest first. */
+  /** Returns the media put into this store, oldest first. */
   readonly list: Effect.Effect<ReadonlyArray<StoredMedia>, StoreError>
   /** Returns how many media were put into this store. */
   readonly size: Effect.Effect<number, StoreError>
   /**
-   * Opens the store of a root run, shared by all runs of its tree. A store in memory is emptied when the last scope that
-   * holds it closes. It also sees the media of `origins`: root runs it was forked from.
+   * Opens the store of a root run, shared by all runs of its tree. A store in memory is emptied when the last scope
+   * that opened it closes. It also finds the media of `origins`, the root runs that the run was forked from.
    */
   readonly run: (
     rootRunId: string,
@@ -85,12 +85,12 @@ export interface Shelf {
 /** All shelves of a store. */
 export interface Shelves {
   readonly application: Shelf
-  /** The shelf of a root run, shared by all who hold it until the last of their scopes closes. */
+  /** Opens the shelf of a root run. It is shared until the last scope that opened it closes. */
   readonly run: (rootRunId: string) => Effect.Effect<Shelf, never, Scope.Scope>
   readonly release: (rootRunIds: ReadonlyArray<string>) => Effect.Effect<void, StoreError>
 }
 
-/** A store on these shelves, which reads files inside `root`. */
+/** Creates a store on shelves, which reads files inside `root`. */
 export const store = Effect.fnUntraced(function* (
   shelves: Shelves,
   root: string
@@ -104,7 +104,7 @@ export const store = Effect.fnUntraced(function* (
   return make(shelves.application, [])
 })
 
-/** Shelves in this process. That of a run is dropped when nobody holds it. */
+/** Creates shelves in memory. The shelf of a run is dropped when its last scope closes. */
 export const memory = (): Shelves => {
   const held = new Map<string, InMemory & { holders: number }>()
   const hold = (runId: string) => {
@@ -132,13 +132,13 @@ export const memory = (): Shelves => {
   }
 }
 
-/** Shares one shelf of a run among all who hold it at the same time. */
+/** Shares the shelf of a run between concurrent scopes. */
 export const shared = (
   open: (runId: string) => Effect.Effect<Shelf, never, Scope.Scope>
 ): Effect.Effect<Shelves["run"], never, Scope.Scope> =>
   Effect.map(RcMap.make({ lookup: open }), (runs) => (runId) => RcMap.get(runs, runId))
 
-/** A shelf that asks a slower one once for each medium while a run is held. */
+/** Caches a slower shelf, which is then read once for each medium. */
 export const remembering = (shelf: Shelf): Shelf => {
   const known = new Map<string, StoredMedia>()
   const keep = (media: StoredMedia | undefined) => {
@@ -156,7 +156,7 @@ export const remembering = (shelf: Shelf): Shelf => {
   }
 }
 
-/** How many bytes a medium counts as. */
+/** Returns the bytes that a medium counts for. */
 export const sizeOf = ({ source }: Media.Media): number => {
   switch (source._tag) {
     case "Bytes":
@@ -168,7 +168,7 @@ export const sizeOf = ({ source }: Media.Media): number => {
   }
 }
 
-/** The error for a full shelf. */
+/** Returns the error for a full shelf. */
 export const full = (limit: number): LimitExceeded => new LimitExceeded({ limit: "mediaBytes", value: limit })
 
 // ---------------------------------------------------------------- helpers
@@ -203,14 +203,14 @@ const inMemory = (): InMemory => {
   return { shelf, clear }
 }
 
-/** Where a store puts media, where it looks them up, and how it reads files. */
+/** The shelf to put media on, the other shelves to look them up on, and the reader of files. */
 interface Place {
   readonly own: Shelf
   readonly others: ReadonlyArray<Shelf>
   readonly readFile: ReadFile
 }
 
-// A run has a store of its own, so its methods are defined once and not for each run.
+// Each run has its own store, so the methods are defined once instead of in a closure per run.
 
 const find = Effect.fnUntraced(function* ({ others, own }: Place, id: string) {
   for (const shelf of [own, ...others]) {
@@ -240,14 +240,17 @@ const put = Effect.fnUntraced(function* (place: Place, given: Media.Media) {
   }
   const id = yield* Media.id(media)
   const added = Object.freeze({ ...media, id })
-  // A store may fail once, so it is tried again. Putting the same medium twice is harmless.
+  // Retried, because putting the same medium twice is harmless.
   const there = yield* again(add(place, added, limits.mediaBytes), 2)
   return isSame(there, media) ? there : yield* new MediaConflict({ id })
 })
 
 const isKind = Schema.is(Media.Kind)
 
-/** A file name may have no type, or a wrong one. An unreadable file keeps the type of its name. */
+/**
+ * Detects the type of a file by its content, because its name may have none or a wrong one. An unreadable file keeps
+ * the type of its name.
+ */
 const recognized = (place: Place, media: Media.Media): Effect.Effect<Media.Media> =>
   media.source._tag === "Path"
     ? Effect.match(place.readFile(media.source.path), {
@@ -289,7 +292,7 @@ const admit = (
       )
 }
 
-/** A store that puts media on one shelf and looks them up on all. */
+/** Creates a store that puts media on one shelf and looks them up on all. */
 const shape = (place: Place, run: MediaStoreShape["run"], release: MediaStoreShape["release"]): MediaStoreShape => ({
   put: (media) => put(place, media),
   get: (id) => Effect.map(find(place, id), Option.fromUndefinedOr),
@@ -302,7 +305,7 @@ const shape = (place: Place, run: MediaStoreShape["run"], release: MediaStoreSha
   release
 })
 
-/** Retries this often, 100 ms apart. A `Schedule` would add half a KiB to every bundle. */
+/** Retries up to `times` times, 100 ms apart. A `Schedule` would add half a KiB to every bundle. */
 const again = <A, R>(
   effect: Effect.Effect<A, LimitExceeded | StoreError, R>,
   times: number
@@ -324,7 +327,7 @@ const isSame = (self: Media.Media, that: Media.Media): boolean =>
 export type ReadFile = (path: string) => Effect.Effect<Uint8Array, string>
 
 /**
- * Returns a reader of files inside `root`, the only one of media. Without a file system, every read fails.
+ * Returns the reader of media files inside `root`. Without a file system, every read fails.
  *
  * A path is checked as text first. Then the file is opened, and its descriptor must belong to a plain file inside the
  * media folder before any of it is read.

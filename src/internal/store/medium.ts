@@ -1,6 +1,6 @@
 /**
- * Media in messages: as content of their kind, with another source, and in the store of a run. A durable store writes a
- * medium's description as JSON text, and its bytes separately.
+ * Converts media in messages: to content of their kind, to another source, and to references into the store of a run.
+ * Also encodes media for durable stores, which keep the description as JSON text and the bytes separately.
  */
 
 import * as Effect from "effect/Effect"
@@ -17,7 +17,7 @@ import type { MediaRef } from "../../RunEvent.ts"
 import { freeze } from "../base/snapshot.ts"
 import * as Storable from "../base/storable.ts"
 
-/** The content that shows a medium of a kind. */
+/** Returns the content for a medium of a kind. */
 export const mediumOf = (kind: Kind, source: OneSource): MediaContent => {
   switch (kind) {
     case "image":
@@ -39,18 +39,18 @@ export const references = (contents: ReadonlyArray<Content.Content>): ReadonlyAr
     ...(mediaType === undefined ? {} : { mediaType })
   }))
 
-/** Where a medium is kept for good. */
+/** A source of a medium that does not depend on a run. */
 export type Lasting = { readonly data: Uint8Array } | { readonly url: string }
 
-/** The same medium from another source. */
+/** Replaces the source of a medium. */
 export const withSource = (
   { data: _data, fileId: _fileId, url: _url, ...named }: MediaContent,
   source: Lasting
 ): MediaContent => Content[named.type]({ ...named, ...source })
 
 /**
- * A message with other media, those in results included. An unchanged message stays the same value, which a provider
- * may have encoded already.
+ * Replaces the media of a message, including those in results. An unchanged message stays the same object, which a
+ * provider may have encoded already.
  */
 export const withMedia = (
   message: Message,
@@ -63,13 +63,15 @@ export const withMedia = (
 /** The largest number of bytes of a medium inside a message. */
 export const inline = 65_536
 
-/** How many bytes of a store are for media from before a run. The rest is for its input and for what it makes. */
+/**
+ * Returns how many bytes of a run's store may hold media of earlier messages. The rest is for its input and new media.
+ */
 export const roomBefore = ({ mediaBytes }: Limits): number => mediaBytes / 2
 
 /**
  * Moves media of more than `above` bytes into the store of a run and returns the messages with references to them.
- * Media that the store does not accept stay in their messages, and so do those beyond `room` bytes. A list that this
- * returned is not processed again.
+ * Media that the store rejects stay in their messages, and so do media beyond `room` bytes. A list returned by this
+ * function is not processed again.
  */
 export const shelved = (
   messages: ReadonlyArray<Message>,
@@ -81,7 +83,7 @@ export const shelved = (
   let left = room
   const shelving = Effect.forEach(messages, (message) => {
     const held = heldIn(message.content, above)
-    // Most only speak and hold no media.
+    // Most messages hold no media.
     if (held === 0 || held > left) return Effect.succeed(message)
     left -= held
     return withMedia(message, (part) =>
@@ -96,10 +98,9 @@ export const shelved = (
   return Effect.tap(shelving, (shelved) => Effect.sync(() => done.add(shelved)))
 }
 
-/** A record as it was read. */
 export type Record = typeof Record.Type
 
-/** The record of a medium. `digest` is that of its bytes, if it has any. */
+/** Encodes a medium as a record. `digest` is the digest of its bytes, if it has any. */
 export const encode = (media: StoredMedia, digest: string, place: number): string =>
   Storable.stringify({
     format,
@@ -127,7 +128,7 @@ export const decode = (text: string): Effect.Effect<Record, StoreError> =>
           )
   )
 
-/** The medium of a record and its bytes. */
+/** Returns the medium of a record and its bytes. */
 export const mediaOf = ({ id, kind, metadata, mime_type, source }: Record, bytes: Uint8Array): StoredMedia => {
   const options = { kind, mimeType: mime_type, metadata }
   switch (source.type) {
@@ -140,7 +141,7 @@ export const mediaOf = ({ id, kind, metadata, mime_type, source }: Record, bytes
   }
 }
 
-/** How many bytes the medium of a record counts as. */
+/** Returns the bytes that the medium of a record counts for. */
 export const sizeOf = ({ source }: Record): number => {
   switch (source.type) {
     case "bytes":
@@ -152,13 +153,13 @@ export const sizeOf = ({ source }: Record): number => {
   }
 }
 
-/** The error for a stored value that is not what was written. */
+/** Returns the error for a damaged stored value. */
 export const corrupt = (detail: string): StoreError =>
   new StoreError({ operation: "read media", reason: "corrupt", detail })
 
 const done = new WeakSet<ReadonlyArray<Message>>()
 
-/** How many bytes the media of more than this size hold inside a content. */
+/** Returns the total bytes of the media in a content that are larger than `above`. */
 const heldIn = (parts: ReadonlyArray<Content.Content>, above: number): number => {
   let held = 0
   for (const part of parts) {
@@ -201,7 +202,7 @@ const Record = Schema.Struct({
   mime_type: Schema.String,
   source: Source,
   metadata: Schema.Record(Schema.String, Schema.Json),
-  /** How many media were stored before it. */
+  /** The number of media stored before it. */
   place: Schema.Natural
 })
 

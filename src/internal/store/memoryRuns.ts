@@ -1,5 +1,5 @@
 /**
- * Keeps runs in this process: a map of journals, and their followers.
+ * A run store in memory: a map of journals, and their followers.
  */
 
 import type * as Arr from "effect/Array"
@@ -33,7 +33,7 @@ import {
   searchWords
 } from "./storeRules.ts"
 
-/** A store, and how to end it. */
+/** A store and its finalizer. */
 interface Memory {
   readonly store: RunStoreShape
   /** Ends the streams of all present and future followers. */
@@ -61,7 +61,7 @@ interface Kept {
   lease: Held | undefined
 }
 
-/** A lease, and its end by a clock that is never set. */
+/** A lease, with its end by the monotonic clock. */
 interface Held extends Omit<Lease, "isLive"> {
   readonly until: bigint
 }
@@ -158,16 +158,16 @@ const remove = ({ ended, kept }: Runs, runId: string): void => {
   Ended.forget(ended, run.state)
 }
 
-/** A record, or just its event if that says everything. Most records are kept as events, which take less memory. */
+/** A record, or its only event if the record can be rebuilt from it. Most records are kept as events to save memory. */
 type Entry = RunRecord | PhaseEvent
 
 const entryOf = (workerId: string, record: RunRecord): Entry => {
   const event = record.events[0]
-  return event !== undefined && isSaid(workerId, event, record) ? event : record
+  return event !== undefined && canRebuild(workerId, event, record) ? event : record
 }
 
-/** Whether `recordOf` makes a record from its first event. */
-const isSaid = (workerId: string, { at, revision, runId }: PhaseEvent, record: RunRecord): boolean =>
+/** Returns whether `recordOf` can rebuild a record from its first event. */
+const canRebuild = (workerId: string, { at, revision, runId }: PhaseEvent, record: RunRecord): boolean =>
   record.events.length === 1 &&
   record.op === "phase" &&
   isEmpty(record.delta) &&

@@ -1,6 +1,6 @@
 /**
- * Offers runs to workers, which claim them at once instead of at their next poll: to those in this process by
- * listeners, and to those in others through a folder.
+ * Announces offered runs to workers, so that they claim them at once instead of at their next poll: in this process
+ * through listeners, in other processes through a folder.
  */
 
 import * as Effect from "effect/Effect"
@@ -14,7 +14,7 @@ import type { RunStoreShape } from "./runStoreTypes.ts"
 /** Called with each run that is offered. */
 export type Listener = (runId: string) => void
 
-/** Emits runs as they are offered. Of very many that are offered while others are claimed, the oldest are dropped. */
+/** Emits runs as they are offered. If too many are waiting, the oldest are dropped. */
 export const emitted = (listen: (listener: Listener) => () => void): Stream.Stream<string> =>
   Stream.callback(
     (queue) =>
@@ -25,12 +25,12 @@ export const emitted = (listen: (listener: Listener) => () => void): Stream.Stre
     { bufferSize: 1_000, strategy: "sliding" }
   )
 
-/** Shares the listeners of a store with one that wraps it. */
+/** Shares the listeners of a store with a store that wraps it. */
 export const shareOffers = (store: RunStoreShape, of: RunStoreShape): void => {
   origins.set(store, of)
 }
 
-/** Calls a listener for each run offered on a store. Returns how to stop that. */
+/** Calls a listener for each run offered on a store. Returns a function that removes the listener. */
 export const onOffer = (store: RunStoreShape, listener: Listener): (() => void) => {
   const origin = originOf(store)
   const all = listeners.get(origin) ?? new Set()
@@ -38,24 +38,24 @@ export const onOffer = (store: RunStoreShape, listener: Listener): (() => void) 
   return () => void all.delete(listener)
 }
 
-/** Tells the listeners of a store that a run is offered. */
+/** Calls the listeners of a store for an offered run. */
 export const tellOffer = (store: RunStoreShape, runId: string): void => {
   for (const listener of listeners.get(originOf(store)) ?? []) listener(runId)
 }
 
-/** The offers in a folder. */
+/** Offers through a folder. */
 export interface OfferFolder {
-  /** Tells all processes that a run is offered. What is not told is found at the next look. */
+  /** Announces an offered run to all processes. A lost announcement is found by polling. */
   readonly tell: (runId: string) => Effect.Effect<void>
   /** Emits the ids of offered runs. */
   readonly offers: Stream.Stream<string>
 }
 
 /**
- * Tells workers in other processes of offered runs through a folder.
+ * Announces offered runs to workers in other processes through a watched folder.
  *
- * An offer makes a file with the name of its run and removes it at once, so the folder stays empty and watchers get the
- * name. The first worker that listens makes the folder; without it an offer costs one failed open.
+ * An offer creates a file named after its run and removes it at once, so watchers get the name and the folder stays
+ * empty. The first worker that listens creates the folder; without it an offer costs one failed open.
  */
 export const offerFolder = (files: FileSystem.FileSystem, path: string): OfferFolder => {
   const tell: OfferFolder["tell"] = (runId) => {
@@ -64,7 +64,7 @@ export const offerFolder = (files: FileSystem.FileSystem, path: string): OfferFo
     const file = `${path}/${name}`
     return Effect.ignore(Effect.andThen(Effect.scoped(files.open(file, { flag: "w" })), files.remove(file)))
   }
-  // Each offer is seen once or twice: when its file is gone, and when it came, if it is gone by then.
+  // An offer may arrive twice: a watcher that finds the file gone reports its creation as a removal, too.
   const watched = Stream.unwrap(
     Effect.as(files.makeDirectory(path, { recursive: true, mode: 0o700 }), files.watch(path))
   ).pipe(
@@ -90,7 +90,7 @@ const origins = new WeakMap<RunStoreShape, RunStoreShape>()
 
 const listeners = new WeakMap<RunStoreShape, Set<Listener>>()
 
-/** The name of a file for a run; none for an id that is too long for one. */
+/** Returns the file name for a run. Undefined for an id that does not fit. */
 const nameOf = (runId: string): string | undefined => {
   if (!runId.isWellFormed()) return undefined
   const name = encodeURIComponent(runId).replace(/[.!~*'()]/g, (char) => `%${char.charCodeAt(0).toString(16)}`)

@@ -1,7 +1,7 @@
 /**
- * Waits for what any process may store, by polling: records of a journal, and cancellations.
+ * Polls for records and cancellations stored by any process.
  *
- * A wait ends when the store announces a change of its run, or after an interval.
+ * Each wait ends when the store announces a change of the run, or after an interval.
  */
 
 import * as Cause from "effect/Cause"
@@ -17,9 +17,9 @@ export interface Followers {
   /** Wakes the readers of a run, or all readers. */
   readonly wake: (runId?: string) => void
   readonly has: (runId: string) => boolean
-  /** Ends the following for all present and future readers. */
+  /** Ends the streams of all present and future readers. */
   readonly end: Effect.Effect<void>
-  /** The records, a page at a time, until the following ends. */
+  /** Emits the records, read a page at a time. */
   readonly follow: <E>(options: Following<E>) => Stream.Stream<RunRecord, E>
 }
 
@@ -57,7 +57,7 @@ export const followers = (): Followers => {
         )
         const sleep = Effect.race(latch.await, Effect.sleep(interval))
         let after = from
-        // A read during the end may fail because of it.
+        // A read may fail because the store is closing.
         const unlessOver = (error: E): Effect.Effect<never, E | Cause.Done> =>
           isOver ? Cause.done() : Effect.fail(error)
         const look: Effect.Effect<ReadonlyArray<RunRecord>, E | Cause.Done> = Effect.suspend(() => {
@@ -80,17 +80,17 @@ export const followers = (): Followers => {
   return { wake, has: (runId) => followers.has(runId), end, follow }
 }
 
-/** The runs whose cancellation is waited for. */
+/** Waits for cancellations of runs. */
 export interface Cancellations {
   /** Succeeds once a run is cancelled. */
   readonly of: (runId: string) => Effect.Effect<void>
   /** Ends the wait for a cancelled run. Synchronous. */
   readonly tell: (runId: string) => void
-  /** Asks again soon, because something happened to a run. Synchronous. */
+  /** Makes the next query happen soon, because a run has changed. Synchronous. */
   readonly announce: (runId: string) => void
 }
 
-/** How cancellations by other processes are found. */
+/** Finds cancellations by other processes. */
 export interface Looking {
   /** Returns which of these runs are cancelled. A failure is ignored, since the next query follows. */
   readonly look: (runIds: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<string>, unknown>
@@ -99,10 +99,10 @@ export interface Looking {
 }
 
 /**
- * Waits for runs. Without options, all cancellations come from this process.
+ * Creates the waits for cancellations. Without options, all cancellations come from this process.
  *
- * One query asks about all runs that are waited for. It is repeated when the store announces a change of one of them,
- * and at an interval. Nothing happens while no run is waited for.
+ * One query covers all runs with a waiter. It is repeated when the store announces a change of one of them, and at an
+ * interval. There are no queries without waiters.
  */
 export const cancellations = (options?: Looking): Cancellations => {
   const waiting = new Map<string, Set<() => void>>()
@@ -119,7 +119,7 @@ export const cancellations = (options?: Looking): Cancellations => {
       return Effect.map(options.look([...waiting.keys()]), (cancelled) => cancelled.forEach(tell))
     })
     const pause = Effect.race(announced.await, Effect.sleep(options.interval ?? spacing))
-    // A short run ends before the first query.
+    // Sleeps first, because a short run ends before the first query.
     return Effect.forever(Effect.andThen(Effect.sleep(spacing), Effect.andThen(Effect.ignore(look), pause)))
   }
 
@@ -152,15 +152,15 @@ export const cancellations = (options?: Looking): Cancellations => {
   }
 }
 
-/** What is followed, and how. */
+/** The run to follow, and how to read it. */
 interface Following<E> {
   readonly runId: string
   readonly from: number
-  /** The next records after a revision. Empty if there are none yet. */
+  /** Returns the next records after a revision. Empty if there are none yet. */
   readonly page: (after: number) => Effect.Effect<ReadonlyArray<RunRecord>, E>
   /** The longest sleep. */
   readonly interval: Duration.Input
 }
 
-/** The shortest time between two queries, since a busy run is announced constantly. */
+/** The shortest time between two queries, because a busy run is announced constantly. */
 const spacing = "20 millis"

@@ -37,7 +37,6 @@ export const otherwise = <S extends Schema.Constraint>(schema: S, usual: S["Type
 
 type OutcomeOf<T extends Run.Outcome["type"]> = Extract<Run.Outcome, { readonly type: T }>
 
-/** Builds the schemas. */
 export const make = () => {
   const words = makeWords()
   return {
@@ -95,7 +94,6 @@ const makeWords = () => {
   return { strings, kind, dialect, finishReason, phase, source }
 }
 
-/** What repeating a call would do. */
 export const effects = Schema.Literals(["read", "idempotent", "write"])
 
 const makeCalls = ({ kind }: Words) => {
@@ -157,7 +155,7 @@ const makeCalls = ({ kind }: Words) => {
   return { callError, call, hosted, answer, question }
 }
 
-/** How a run pauses, ends and fails, and its status. */
+/** The schemas of pauses, ends, failures and the status of a run. */
 const makeStops = (words: Words) => {
   const { source } = words
   const completing = exactly<NonNullable<Run.RunState["completing"]>>()({

@@ -1,7 +1,7 @@
 /**
- * A state in parts, each with what was added since the one before.
+ * Splits a state into parts, each with the changes since the previous one.
  *
- * Loading a run starts at its parts, so it need not fold the whole journal. A part is due every 64 turns, or after 1 MiB
+ * A run is loaded from its parts, so the whole journal need not be folded. A part is due every 64 turns, or after 1 MiB
  * of records once a turn has ended, and always holds a state between two turns. Each turn is in one part, so the parts
  * of a run are never larger than its journal, and a load folds a bounded number of records.
  *
@@ -18,16 +18,16 @@ import { advance } from "../state/advance.ts"
 import { messagesOf } from "../state/turnFold.ts"
 import type { Entry, Part } from "./runSchema.ts"
 
-/** How far a state is written: the number of its turns, and its conversation at that time. */
+/** The position up to which a state is written: the number of its turns, and its conversation then. */
 export interface Mark {
   readonly turns: number
   readonly prompt: ReadonlyArray<Message>
 }
 
-/** Nothing is written yet. */
+/** The mark of an unwritten state. */
 export const start: Mark = { turns: 0, prompt: [] }
 
-/** What lies behind a mark. */
+/** Returns the part of a state after a mark. */
 export const split = (state: RunState, mark: Mark): Omit<Part, "format"> => {
   const { input, prompt, turns, ...rest } = state
   const base = commonPrefix(mark.prompt, prompt)
@@ -40,9 +40,9 @@ export const split = (state: RunState, mark: Mark): Omit<Part, "format"> => {
   }
 }
 
-/** Puts consecutive parts together. */
+/** Joins consecutive parts. */
 export const join = () => {
-  // These grow in place: nobody sees them before the last part is added.
+  // Mutated in place, because they are not visible before the last part is added.
   const turns: Array<Turn> = []
   const prompt: Array<Message> = []
   let input: ReadonlyArray<Message> | undefined
@@ -60,7 +60,7 @@ export const join = () => {
   }
 
   const extend = (input: ReadonlyArray<Message>, entries: ReadonlyArray<Entry>): boolean => {
-    // Each only once and in order, so a text cannot ask for more than its run holds.
+    // Each message once and in order, so that a damaged part cannot expand beyond the size of its run.
     let nextInput = 0
     let nextTurn = 0
     for (const entry of entries) {
@@ -80,14 +80,14 @@ export const join = () => {
     return true
   }
 
-  /** The state after the last part. */
+  /** Returns the state after the last part. */
   const state = (): RunState | undefined =>
     rest === undefined || input === undefined ? undefined : { ...rest, input, turns, prompt }
 
   return { add, state }
 }
 
-/** The parts written for the runs of this process. */
+/** Tracks the written parts of the runs of this process. */
 export interface Marks {
   /** Starts counting for a run that was created or loaded and whose parts are written up to a mark. */
   readonly set: (state: RunState, mark: Mark) => void
@@ -105,7 +105,7 @@ export interface DuePart {
 
 /** Creates marks without any runs. */
 export const marks = (): Marks => {
-  // All states of a run share one input object, so it is kept with them.
+  // Keyed by the input, an object that all states of a run share.
   const runs = new WeakMap<RunState["input"], Known>()
   return {
     set: (state, mark) => {
@@ -132,7 +132,7 @@ export const marks = (): Marks => {
   }
 }
 
-/** The conversation from `base` on, given by the input and by the turns from `first` on where possible. */
+/** Returns the conversation from `base` on, as references to the input and to turns from `first` on where possible. */
 const entries = ({ input, prompt, turns }: RunState, base: number, first: number): ReadonlyArray<Entry> => {
   const inputs = new Map(base < input.length ? input.map((message, index) => [message, index]) : [])
   const answers = new Map<Message, number>()
@@ -142,7 +142,7 @@ const entries = ({ input, prompt, turns }: RunState, base: number, first: number
   }
   const out: Array<Entry | Range> = []
   const next = { input: 0, turns: 0 }
-  const tell = (of: Range["of"], index: number) => {
+  const addRange = (of: Range["of"], index: number) => {
     const last = out.at(-1)
     if (last !== undefined && "of" in last && last.of === of && last.end === index) last.end += 1
     else out.push({ of, start: index, end: index + 1 })
@@ -154,13 +154,13 @@ const entries = ({ input, prompt, turns }: RunState, base: number, first: number
     if (message === undefined) break
     const fromInput = inputs.get(message)
     const fromTurn = answers.get(message)
-    const told = fromTurn === undefined || fromTurn < next.turns ? 0 : lengthTold(turns[fromTurn], prompt, at)
+    const count = fromTurn === undefined || fromTurn < next.turns ? 0 : addedBy(turns[fromTurn], prompt, at)
     if (fromInput !== undefined && fromInput >= next.input) {
-      tell("input", fromInput)
+      addRange("input", fromInput)
       at += 1
-    } else if (fromTurn !== undefined && told > 0) {
-      tell("turns", fromTurn)
-      at += told
+    } else if (fromTurn !== undefined && count > 0) {
+      addRange("turns", fromTurn)
+      at += count
     } else {
       out.push({ message })
       at += 1
@@ -179,13 +179,13 @@ interface Range {
   end: number
 }
 
-/** How many messages of the conversation from `at` on are exactly those of a turn; 0 if they differ. */
-const lengthTold = (turn: Turn | undefined, prompt: ReadonlyArray<Message>, at: number): number => {
-  const told = turn === undefined ? [] : messagesOf(turn)
-  return told.every((message, index) => same(message, prompt[at + index])) ? told.length : 0
+/** Returns how many messages a turn added to the conversation at `at`. Zero if the messages there differ. */
+const addedBy = (turn: Turn | undefined, prompt: ReadonlyArray<Message>, at: number): number => {
+  const added = turn === undefined ? [] : messagesOf(turn)
+  return added.every((message, index) => same(message, prompt[at + index])) ? added.length : 0
 }
 
-// The texts around results are created anew each time; the results in them are not.
+// The texts around results are created each time, but the results are shared.
 const same = (a: Message, b: Message | undefined): boolean =>
   a === b ||
   (b !== undefined &&

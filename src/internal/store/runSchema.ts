@@ -25,14 +25,14 @@ export interface Scope {
   readonly taskId?: string
 }
 
-/** The scope of one event that differs from its record's. */
+/** The scope of an event that does not share that of its record. */
 export interface FullScope extends Scope {
   readonly runId: string
   readonly at: number
   readonly revision: number
 }
 
-/** A phase event without its scope, and without what is computed from the journal. */
+/** A phase event without its scope and without its computed result. */
 export type EventBody = Events.PhaseEvent extends infer E
   ? E extends Events.RunCompleted
     ? Omit<E, keyof FullScope | "result">
@@ -41,7 +41,7 @@ export type EventBody = Events.PhaseEvent extends infer E
       : never
   : never
 
-/** A record as it is stored: its events share one scope, or each has its own. */
+/** The stored form of a record. Its events share one scope, or each has its own. */
 export interface Record extends Omit<Run.RunRecord, "events" | "delta"> {
   readonly format: number
   readonly scope?: Scope
@@ -50,24 +50,23 @@ export interface Record extends Omit<Run.RunRecord, "events" | "delta"> {
   readonly delta?: Run.Delta
 }
 
-/** Messages of a conversation: those of the input or of turns, from a first to before a last, or one as it is. */
+/** Messages of a conversation: a range of the input, the messages of a range of turns, or a single message. */
 export type Entry =
   | { readonly input: readonly [start: number, end: number] }
   | { readonly turns: readonly [start: number, end: number] }
   | { readonly message: Message }
 
-/** A part of a state as it is stored. */
+/** The stored form of a part of a state. */
 export interface Part extends Omit<Run.RunState, "prompt" | "input"> {
   readonly format: number
-  /** In the first part only. */
+  /** Only in the first part. */
   readonly input?: ReadonlyArray<Message>
-  /** How many turns the parts before hold. */
+  /** The number of turns in earlier parts. */
   readonly from: number
-  /** How many messages of the conversation of the part before stay, and what follows them. */
+  /** The number of messages kept from the conversation of the previous part, and the messages after them. */
   readonly prompt: { readonly base: number; readonly append: ReadonlyArray<Entry> }
 }
 
-/** Builds the schemas. */
 export const make = (format: number, content: Schema.Codec<Content, unknown>) => {
   const fields = Leaves.make()
   const contents = makeContents(fields, content)
@@ -82,7 +81,7 @@ type Fields = ReturnType<typeof Leaves.make>
 
 type Contents = ReturnType<typeof makeContents>
 
-/** Messages and results, and what holds them. */
+/** The schemas of messages, results and the values that contain them. */
 const makeContents = ({ call, callError, kind, usage }: Fields, content: Schema.Codec<Content, unknown>) => {
   const message = exactly<Message>()({
     role: Role,
@@ -132,7 +131,7 @@ const event = <T extends EventBody["type"]>(type: T) => {
   return <F extends FieldsOf<Rest>>(fields: Takes<Rest, F>) => Schema.Struct({ type: Schema.Literal(type), ...fields })
 }
 
-/** The events of a turn, up to the reply of the model. */
+/** The schemas of the events of a turn, up to the reply of the model. */
 const modelEvents = (fields: Fields, { expense, message, messages, prompt }: Contents) => {
   const { call, dialect, finishReason, hosted, modelArgs, outcome, strings, usage } = fields
   return [
@@ -162,7 +161,7 @@ const modelEvents = (fields: Fields, { expense, message, messages, prompt }: Con
   ] as const
 }
 
-/** The events of a run's start and end, and of its calls. */
+/** The schemas of the events of a run's start and end, and of its calls. */
 const runEvents = (fields: Fields, { change, gave, messages, spent }: Contents) => {
   const { call, errorInfo, forkedFrom, question, source } = fields
   return [

@@ -12,7 +12,7 @@ import type { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, StoreError
 import type { Phase, RunRecord, RunState, Status } from "../../RunState.ts"
 
 /**
- * The hold of a worker on a run, by the clock of the store.
+ * The lease of a worker on a run, by the clock of the store.
  *
  * @category models
  * @since 0.1.0
@@ -24,8 +24,8 @@ export interface Lease {
   /** Whether the lease had not expired when it was read. */
   readonly isLive: boolean
   /**
-   * When the worker took the run, in milliseconds since the epoch. Renewing a lease does not change it. Absent for a lease
-   * that an older version wrote.
+   * When the worker claimed the run, in milliseconds since the epoch. Renewing a lease does not change it. Absent for a
+   * lease that an older version wrote.
    *
    * @since 0.2.0
    */
@@ -42,7 +42,7 @@ export interface Claim {
   readonly workerId: string
   /** How long the worker holds the run from now on. A lease of zero has expired by every clock: it offers the run. */
   readonly lease: Duration.Input
-  /** The revision and status that the worker saw. The claim fails when the run has moved since. */
+  /** The revision and status that the worker read. The claim fails if the run has changed since. */
   readonly seen?: Pick<RunHead, "revision" | "status"> | undefined
 }
 
@@ -66,7 +66,7 @@ export type RunStatus =
   | { readonly type: "interrupted"; readonly phase: Phase; readonly by: string }
   | Extract<Status, { readonly type: "cancelled" | "completed" | "failed" }>
 
-/** The words for how a run stands. */
+/** All values of `RunStatus["type"]`. */
 export const statusWords = [
   "queued",
   "running",
@@ -94,9 +94,9 @@ export interface RunHead {
   readonly createdAt: number
   readonly updatedAt: number
   /**
-   * The claim of the worker that has the run. An expired lease holds nothing: it offers the run to any worker. Submitted
-   * and answered runs have such a lease, and so do runs whose worker shut down or died. A run has no lease while it is
-   * paused, after it has ended, and while it runs without a worker.
+   * The lease of the worker that holds the run. An expired lease offers the run to any worker. Submitted and answered
+   * runs have an expired lease, and so do runs whose worker shut down or died. A run has no lease while it is paused,
+   * after it has ended, and while it runs without a worker.
    */
   readonly lease: Lease | undefined
 }
@@ -159,9 +159,9 @@ export interface RunStoreShape {
     records: Arr.NonEmptyReadonlyArray<RunRecord>,
     state: RunState
   ) => Effect.Effect<void, RunExists | ConcurrentAppendError | StoreError>
-  /** Returns the state after the last record, if the run is known. */
+  /** Returns the state after the last record, if the run exists. */
   readonly load: (runId: string) => Effect.Effect<Option.Option<RunState>, StoreError>
-  /** Returns the head of a run, if the run is known. */
+  /** Returns the head of a run, if the run exists. */
   readonly head: (runId: string) => Effect.Effect<Option.Option<RunHead>, StoreError>
   /** Emits the records after `fromRevision`, in order. A record that cannot be read fails the stream at its place. */
   readonly read: (runId: string, fromRevision?: number) => Stream.Stream<RunRecord, StoreError>
@@ -173,24 +173,24 @@ export interface RunStoreShape {
   /** Returns the heads of the runs that pass a filter, in its order. Default: all runs, the newest first. */
   readonly list: (filter?: RunFilter) => Effect.Effect<ReadonlyArray<RunHead>, StoreError>
   /**
-   * Takes or renews the lease of a run for a worker. Fails with `RunBusy` while another worker's lease is live, and with
-   * `ConcurrentAppendError` when the run is no longer as the worker saw it.
+   * Acquires or renews the lease of a run for a worker. Fails with `RunBusy` while another worker's lease is live, and
+   * with `ConcurrentAppendError` if the run has changed since the worker read it.
    */
   readonly acquire: (
     runId: string,
     claim: Claim
   ) => Effect.Effect<void, RunBusy | RunNotFound | ConcurrentAppendError | StoreError>
-  /** Gives a lease back. Does nothing to the lease of another worker. */
+  /** Releases the lease of a worker. Does nothing if another worker holds the run. */
   readonly release: (runId: string, workerId: string) => Effect.Effect<void, StoreError>
   /**
-   * Succeeds once the run is cancelled, by any process, and waits until then. A look that fails is repeated.
+   * Waits until the run is cancelled, by any process. Failed queries are repeated.
    *
-   * The kernel waits for it while it runs the run, so a store should see a cancellation within 100 milliseconds.
+   * The kernel waits for this while it drives the run, so a store should notice a cancellation within 100 milliseconds.
    */
   readonly cancelled: (runId: string) => Effect.Effect<void>
   /**
-   * Emits the ids of runs as other processes offer them: at each `acquire` with a lease of zero. It may emit an id twice,
-   * and may lose one, since workers also look. Without it, workers find the runs of other processes when they look.
+   * Emits the ids of runs as other processes offer them with an `acquire` with a lease of zero. An id may be emitted
+   * twice or get lost, because workers also poll. Without it, workers find the runs of other processes by polling.
    *
    * @since 0.2.0
    */

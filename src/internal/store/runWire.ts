@@ -1,8 +1,8 @@
 /**
- * Writes records and states as the JSON that is stored.
+ * Writes records and states as stored JSON.
  *
- * `runSchema.ts` reads it. Every append writes, so this copies only values with a wire form of their own (contents,
- * usage) and takes everything else unchanged. `Storable.grade` then checks the whole.
+ * `runSchema.ts` reads it. Because every append writes, only values with their own wire form (contents, usage) are
+ * copied and all others used unchanged. `Storable.grade` then checks the whole.
  */
 
 import type * as Arr from "effect/Array"
@@ -34,8 +34,8 @@ export const record = (format: number, record: RunRecord): object => {
 }
 
 /**
- * Writes consecutive records. Each after the first has only what differs from the one before it, and a record with a
- * single event is written as that event.
+ * Writes consecutive records. Each record after the first holds only its differences from the previous one, and a
+ * record with a single event is written as that event.
  */
 export const records = (
   format: number,
@@ -69,7 +69,7 @@ const differences = (next: RunRecord, before: RunRecord, place: object, body: Bo
       }
 }
 
-/** The fields of a record that it does not share with others. */
+/** The fields of a record that it does not share with the previous one. */
 interface Body {
   readonly delta?: object
   readonly scopes?: ReadonlyArray<object>
@@ -87,7 +87,7 @@ const bodyOf = (record: RunRecord, scope: PhaseEvent | undefined): Body => {
   }
 }
 
-/** A part of a state. */
+/** Writes a part of a state. */
 export const part = (part: Part): object => {
   const { completing, currentTurn, deferred, forkedFrom, handed, input, parentRunId, prompt, taskId, ...others } = part
   const { turns, usage, ...rest } = others
@@ -107,7 +107,7 @@ export const part = (part: Part): object => {
   }
 }
 
-/** Whether the kernel made every value of a record, which then need not be checked to be JSON. */
+/** Returns whether the kernel created every value of a record, so that it need not be checked to be JSON. */
 export const isOwn = ({ delta, events }: RunRecord): boolean => {
   if (delta.context !== undefined || delta.answers !== undefined || delta.asked !== undefined) return false
   if (delta.resolved !== undefined || delta.completing !== undefined || delta.deferred !== undefined) return false
@@ -144,7 +144,7 @@ const isOwnEvent = (event: PhaseEvent): boolean => {
     case "tool_call_completed": {
       const { durationMs, error, message, metadata, output } = event.result
       const isPlain = error === undefined && message === undefined && metadata === undefined
-      // A negative zero needs its own spelling.
+      // Negative zero needs a special spelling.
       const isUsual = event.spent === undefined && !Object.is(durationMs, -0)
       return isPlain && isUsual && (output === undefined || output.every(isBareText))
     }
@@ -153,7 +153,7 @@ const isOwnEvent = (event: PhaseEvent): boolean => {
   }
 }
 
-/** Whether a message, which may come from outside, has only a role and texts. */
+/** Returns whether a message, which may come from outside, has only a role and texts. */
 const isBare = ({ content, metadata, name, role }: Message): boolean =>
   typeof role === "string" && name === undefined && metadata === undefined && content.every(isBareText)
 
@@ -165,7 +165,7 @@ const isBareText = (part: Content): boolean =>
 
 // ---------------------------------------------------------------- scopes
 
-/** An event with the scope that all events of a record share, if they do. */
+/** Returns an event whose scope all events of a record share, if there is one. */
 const sharedScope = ({ createdAt, events, revision, runId }: RunRecord): PhaseEvent | undefined => {
   const [first] = events
   const isShared = (event: PhaseEvent) =>
@@ -179,7 +179,7 @@ const isSameScope = (a: PhaseEvent, b: PhaseEvent | undefined): boolean =>
 const isSameRun = (a: PhaseEvent, b: PhaseEvent): boolean =>
   a.rootRunId === b.rootRunId && a.depth === b.depth && a.taskId === b.taskId
 
-/** The scope of a root run is just its step. */
+/** Writes a scope. For a root run it is only the step. */
 const scopeOf = ({ depth, rootRunId, step, taskId }: PhaseEvent, runId: string): object => ({
   ...(rootRunId === runId ? {} : { rootRunId }),
   step,
@@ -187,7 +187,7 @@ const scopeOf = ({ depth, rootRunId, step, taskId }: PhaseEvent, runId: string):
   ...(taskId === undefined ? {} : { taskId })
 })
 
-/** The scope as far as it differs from the one before it. Usually it is the next step. */
+/** Writes the differences from the previous scope, which is usually the next step. */
 const scopeAfter = (before: PhaseEvent | undefined, scope: PhaseEvent, runId: string): object => {
   if (before === undefined || !isSameRun(before, scope)) return { scope: scopeOf(scope, runId) }
   return before.step === scope.step ? {} : { step: scope.step }
@@ -255,7 +255,7 @@ const eventOf = (event: PhaseEvent): object => {
 const promptOf = ({ append, ...prompt }: PromptDelta): object =>
   append.length === 0 ? prompt : { ...prompt, append: append.map(messageOf) }
 
-/** A call that a model just made has no review yet. */
+/** Writes a call, leaving out the review of an unreviewed one. */
 const callOf = ({ review, ...call }: Call): object => (review === "unreviewed" ? call : { ...call, review })
 
 const deltaOf = (delta: RunRecord["delta"]): object => ({

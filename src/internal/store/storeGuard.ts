@@ -1,9 +1,9 @@
 /**
- * Guards the stores of a host: whatever they throw, they fail only with the errors of their contract. A kernel also gives
- * them time and a few more attempts.
+ * Guards the stores of a host: they fail only with the errors of their contract, whatever they throw. For a kernel,
+ * appends are also retried and have a timeout.
  *
- * Without retries, every short failure of a store would leave a call in flight with an unknown outcome. Sending the
- * same records again is harmless. Storing is uninterruptible, so a store that hangs is given up after a while.
+ * Without retries, every short failure of a store would leave a call in flight with an unknown outcome. Appending the
+ * same records again is harmless. Appends are uninterruptible, so a store that hangs needs the timeout.
  */
 
 import * as Cause from "effect/Cause"
@@ -60,13 +60,13 @@ export const soundMedia = (store: MediaStore.MediaStoreShape): MediaStore.MediaS
   release: (rootRunIds) => call("release", () => store.release(rootRunIds))
 })
 
-/** Why records were not stored. Nothing else may be tried on the run then. */
+/** Errors of an append. After one, nothing else may be stored for the run. */
 export type AppendError = Failure | RunExists
 
-/** Why a run stored nothing: the store refused, or the run belongs to another process. */
+/** Errors of a flush: of the append, or because another process owns the run. */
 export type FlushError = AppendError | AgentCrashError
 
-/** Wraps a store so that records which it rejected or did not acknowledge are sent again. */
+/** Wraps a store so that appends that failed or were not acknowledged are retried. */
 export const patient = (
   given: RunStore.RunStoreShape,
   { appendTimeout }: Pick<Limits, "appendTimeout">
@@ -105,23 +105,23 @@ const stream = <A, E extends KernelError>(
 ): Stream.Stream<A, E | StoreError> =>
   guardedStream<A, E, never, E | StoreError>(name, code, (error) => errorOf(operation, error))
 
-/** Workers look for the offers that a store cannot emit. */
+/** Ends the offers of a store that dies. Workers then find offered runs by polling. */
 const withoutDefects = (offers: Stream.Stream<string>): Stream.Stream<string> =>
   Stream.catchCause(offers, (cause) =>
     Stream.fromEffectDrain(passedOver("a store could not emit the runs that other processes offer")(cause))
   )
 
-/** A run whose store cannot wait for cancellations notices one when it stores its next record. */
+/** Waits forever if the store dies. The run then notices a cancellation when it appends its next record. */
 const neverCancelled = (defect: unknown): Effect.Effect<never> =>
   Effect.andThen(passedOver("a store could not wait for a cancellation")(Cause.die(defect)), Effect.never)
 
 const name = "a store"
 
-/** The store's own error, or one that says that the outcome is unknown. */
+/** Returns the store's own error, or a `StoreError` for anything else. */
 const errorOf = <E extends KernelError>(operation: string, error: unknown): E | StoreError =>
   isErrorOf<E>(error) ? error : new StoreError({ operation, reason: "invalid", detail: "it failed unexpectedly" })
 
-// Typed code fails with no other errors of the kernel.
+// Typed code fails only with the errors of its contract.
 const isErrorOf = <E extends KernelError>(error: unknown): error is E => isSound(error) && storeErrors.has(error._tag)
 
 const storeErrors: ReadonlySet<KernelError["_tag"]> = new Set<KernelError["_tag"]>([
@@ -153,7 +153,7 @@ const again = <A, E, E2>(
   Effect.catch(withTimeout(operation, write, appendTimeout), (error) => {
     const [wait, ...rest] = waits
     if (wait === undefined || !isHiccup(error)) return Effect.fail(error)
-    // In the meantime another worker may have continued from this very record.
+    // Another worker may have continued from this record in the meantime.
     const checked = Effect.tap(write, () => isOurs)
     return Effect.andThen(Effect.sleep(wait), again(operation, appendTimeout, checked, isOurs, rest))
   })

@@ -1,9 +1,8 @@
 /**
- * The rules that every store of runs follows: how it appends to a journal and reads it, and the heads of its runs.
+ * The rules that every run store follows: appending to journals, reading them, and the heads of runs.
  *
- * A journal holds the records of one run. The first has revision 1, and each later one follows the one before it. A head
- * says how a run stands without its journal; a filter selects heads, in an order. A search reads the question and the
- * answer of a run, and nothing in between.
+ * A journal holds the records of one run, with consecutive revisions from 1. A head summarizes a run without its
+ * journal. A filter selects and orders heads. A search covers only the question and the answer of a run.
  */
 
 import type * as Arr from "effect/Array"
@@ -18,8 +17,8 @@ import { timeSpan } from "../base/time.ts"
 import type { Claim, Lease, RunFilter, RunHead, RunStatus } from "./runStoreTypes.ts"
 
 /**
- * Returns the error for records that no store accepts: they belong to several runs, or do not lead to `state` one by
- * one.
+ * Returns the error for records that no store accepts: records of several runs, or records that do not lead to `state`
+ * one by one.
  */
 export const refusal = (
   records: Arr.NonEmptyReadonlyArray<RunRecord>,
@@ -46,10 +45,10 @@ export const leaseOf = ({ lease }: Claim): Result.Result<number, StoreError> => 
       )
 }
 
-/** Whether a claim offers its run to any worker. */
+/** Returns whether a claim offers its run to any worker. */
 export const isOffer = (claim: Claim): boolean => Result.getOrElse(leaseOf(claim), () => Number.NaN) === 0
 
-/** Returns the error for a claim on a run that has changed since the worker saw it. */
+/** Returns the error for a claim on a run that has changed since the worker read it. */
 export const movedSince = (
   { seen }: Claim,
   { revision, runId, status }: Pick<RunHead, "runId" | "revision" | "status">
@@ -59,8 +58,8 @@ export const movedSince = (
     : new ConcurrentAppendError({ runId, expectedSeq: seen.revision, actualSeq: revision })
 
 /**
- * Whether records are stored already, given the stored ones from the first of them on. A caller without an answer sends
- * them again, perhaps created anew.
+ * Returns whether records are stored already, given the stored records from the same revision on. A caller that got no
+ * response appends the records again, possibly as new objects.
  */
 export const areStored = (records: ReadonlyArray<RunRecord>, stored: ReadonlyArray<RunRecord>): boolean =>
   records.every((record, index) => {
@@ -96,7 +95,7 @@ export const readAfter = (
   return { records, fault: undefined }
 }
 
-/** The error for an unreadable record. */
+/** Returns the error for an unreadable record. */
 export const damaged = (
   runId: string,
   revision: number,
@@ -125,7 +124,7 @@ export interface JournalHead extends Omit<RunHead, "status" | "lease"> {
   readonly status: Status
 }
 
-/** The head of a state, as far as it follows from the journal. */
+/** Returns the part of a head that follows from the journal. */
 export const journalHeadOf = (state: RunState): JournalHead => ({
   runId: state.runId,
   rootRunId: state.rootRunId,
@@ -138,17 +137,17 @@ export const journalHeadOf = (state: RunState): JournalHead => ({
   updatedAt: state.updatedAt
 })
 
-/** The head of a state under a lease. */
+/** Returns the head of a state and a lease. */
 export const headOf = (state: RunState, lease?: Lease | undefined): RunHead => underLease(journalHeadOf(state), lease)
 
-/** Completes the head of a journal with the lease of its run. */
+/** Adds the lease to the head of a journal. */
 export const underLease = (head: JournalHead, lease: Lease | undefined): RunHead => ({
   ...head,
   status: statusOf(head.status, lease),
   lease
 })
 
-/** Returns how a run stands. This follows from its journal and, while the run can continue, also from its lease. */
+/** Returns the status of a run from its journal and, while the run can continue, from its lease. */
 const statusOf = (status: Status, lease: Lease | undefined): RunStatus => {
   if (status.type === "paused") return { ...status, type: "waiting" }
   if (status.type !== "running" || lease === undefined) return status
@@ -159,13 +158,13 @@ const statusOf = (status: Status, lease: Lease | undefined): RunStatus => {
   return { type: "running", phase, by, ...(since === undefined ? {} : { since }) }
 }
 
-/** Returns the journal status of a run that stands like this. */
+/** Returns the status in the journal of a run with this status. */
 export const journalStatus = (word: RunStatus["type"]): Status["type"] => {
   if (word === "queued" || word === "interrupted") return "running"
   return word === "waiting" ? "paused" : word
 }
 
-/** Whether a head passes a filter, apart from its `search`. */
+/** Returns whether a head passes a filter, apart from its `search`. */
 export const matches = (head: RunHead, filter: RunFilter): boolean =>
   (filter.status === undefined || filter.status.includes(head.status.type)) &&
   (filter.agent === undefined || filter.agent === head.agent) &&
@@ -179,20 +178,20 @@ export const matches = (head: RunHead, filter: RunFilter): boolean =>
 /** The position of a head in a list. */
 export type Place = Pick<RunHead, "createdAt" | "runId">
 
-/** The position after a page, as a text for clients. */
+/** Returns the position after a page as text for clients. */
 export const placeText = ({ createdAt, runId }: Place): string => `${createdAt}.${runId}`
 
-/** Reads the position after a page. Undefined if the text is invalid. */
+/** Parses the position after a page. Undefined if the text is invalid. */
 export const placeIn = (text: string): Place | undefined => {
   const [, createdAt, runId] = /^(\d{1,15})\.(.+)$/.exec(text) ?? []
   return createdAt === undefined || runId === undefined ? undefined : { createdAt: Number(createdAt), runId }
 }
 
-/** How many heads a filter selects: all without a limit, none for less than one. */
+/** Returns the largest number of heads that a filter selects: all without a limit, none for a limit below one. */
 export const atMost = ({ limit = Infinity }: RunFilter): number =>
   limit >= 1 ? Math.min(Math.floor(limit), Number.MAX_SAFE_INTEGER) : 0
 
-/** The order of a filter, as a comparison. */
+/** Returns the order of a filter as a comparator. */
 export const inOrder =
   ({ order }: RunFilter) =>
   (a: Pick<RunHead, "createdAt" | "runId">, b: Pick<RunHead, "createdAt" | "runId">): number =>
@@ -202,7 +201,7 @@ export const inOrder =
 // ---------------------------------------------------------------- search
 
 /**
- * The text that is searched: the answer, then the question, at most 65,536 characters, in lower case and without
+ * Returns the text to search: the answer, then the question, at most 65,536 characters, in lower case and without
  * characters that databases reject.
  */
 export const searchText = (state: RunState): string => {
@@ -211,7 +210,7 @@ export const searchText = (state: RunState): string => {
   return clean([answer(state) ?? "", ...texts].join("\n").slice(0, 65_536))
 }
 
-/** The separate words of a search. */
+/** Splits a search into words. */
 export const searchWords = (search: string | undefined): ReadonlyArray<string> =>
   search === undefined
     ? []
@@ -219,7 +218,7 @@ export const searchWords = (search: string | undefined): ReadonlyArray<string> =
         .split(/\s+/)
         .filter((word) => word !== "")
 
-/** Whether all words occur in the question and the answer. */
+/** Returns whether all words occur in the searched text of a run. */
 export const mentions = (state: RunState, wanted: ReadonlyArray<string>): boolean => {
   if (wanted.length === 0) return true
   const text = searchText(state)

@@ -1,5 +1,5 @@
 /**
- * Reads runs from a store: the state of one, its tree, the runs it was forked from, and its calls in flight.
+ * Reads runs from a store: the state of a run, its tree, the runs it was forked from, and its calls in flight.
  */
 
 import * as Effect from "effect/Effect"
@@ -31,7 +31,7 @@ export const storedAt = (
       : Effect.fail(new ConcurrentAppendError({ runId, expectedSeq: revision, actualSeq: state.revision }))
   )
 
-/** The usage of a stored run, as counted in its parent. */
+/** Returns the usage of a stored run as its parent counts it. */
 export const spentBy = ({ costUsd, turns, usage }: RunState): NonNullable<CallResult["spent"]> => ({
   usage,
   costUsd,
@@ -39,9 +39,9 @@ export const spentBy = ({ costUsd, turns, usage }: RunState): NonNullable<CallRe
 })
 
 /**
- * Returns the stored children of an open turn by id: tasks of its plan, and agents that it calls.
+ * Returns the stored children of an open turn by id: tasks of its plan, and called agents.
  *
- * A pending task may also have a run, if a process resumed it and died before storing its launch.
+ * A pending task may also have a run, if a process resumed it and died before it stored the launch.
  */
 export const storedTasks = Effect.fnUntraced(function* (
   store: RunStoreShape,
@@ -67,7 +67,7 @@ export const storedTasks = Effect.fnUntraced(function* (
 /** A run and all runs below it. */
 export type RunTree = readonly [RunState, ...Array<RunState>]
 
-/** A run, the tasks that its open turn waits for, and theirs. A run that has ended waits for none. */
+/** Returns a run with the children that its open turn waits for, recursively. An ended run waits for none. */
 export const treeOf = (store: RunStoreShape, state: RunState): Effect.Effect<RunTree, StoreError> => {
   const below = Effect.flatMap(storedTasks(store, state), (tasks) =>
     Effect.forEach(tasks.values(), (task) => treeOf(store, task))
@@ -89,11 +89,11 @@ export const recordsOf = Effect.fnUntraced(function* (
   return journals.flat()
 })
 
-/** A run at its first record, which says where it came from. Later records are not read. */
+/** Returns the state of a run after its first record, which names its origin. Later records are not read. */
 export const beginningOf = (store: RunStoreShape, runId: string): Effect.Effect<RunState | undefined, StoreError> =>
   Effect.flatMap(Stream.runCollect(Stream.take(store.read(runId), 1)), (records) => foldFrom(undefined, records))
 
-/** The root runs that a run was forked from, nearest first. Their media also belong to it. */
+/** Returns the root runs that a run was forked from, nearest first. Their media also belong to it. */
 export const originsOf = Effect.fnUntraced(function* (
   store: RunStoreShape,
   state: RunState
@@ -119,7 +119,7 @@ export const inFlight = (
     Effect.map((tree) => tree.flatMap(own))
   )
 
-/** The calls in flight of the run itself. A run that has ended waits for no call. */
+/** Returns the calls in flight of the run itself. An ended run has none. */
 const own = (state: RunState): ReadonlyArray<CallInFlight> =>
   state.currentTurn === undefined || state.status.type === "completed"
     ? []
