@@ -1,5 +1,5 @@
 /**
- * Summaries of earlier messages: as a note in a prompt, and stored with a conversation.
+ * Summaries of earlier messages, as a note in a prompt and stored with a conversation.
  *
  * In a prompt, a note takes the place of removed messages. A history stays complete: the metadata of one of its
  * messages holds the summary, how many of the first messages it covers, and a digest of them, so that a summary is
@@ -38,10 +38,10 @@ export const summaryIn = (messages: ReadonlyArray<Message>): string => {
   return at < 0 ? "" : text.slice(at + inShort.length, -1)
 }
 
-/** Whether a message is such a note. */
+/** Returns whether a message is such a note. */
 export const isNote = (message: Message): boolean => message.metadata !== undefined && "compaction" in message.metadata
 
-/** The number of messages that a note replaces. */
+/** Returns the number of messages that a note replaces. */
 export const removedOf = (message: Message): number => {
   const { removed } = factsOf(message, "compaction")
   return typeof removed === "number" ? removed : 0
@@ -55,7 +55,7 @@ export interface Summed {
   readonly summary: string
 }
 
-/** The summary in the note among messages, with the number of messages it covers. Undefined without one. */
+/** Returns the summary in the note among messages, with the number of messages it covers. Undefined without one. */
 const noted = (messages: ReadonlyArray<Message>): Summed | undefined => {
   const note = messages.find(isNote)
   const summary = summaryIn(messages)
@@ -63,9 +63,9 @@ const noted = (messages: ReadonlyArray<Message>): Summed | undefined => {
 }
 
 /**
- * Stores the summary a run made: returns `history`, which ends with the run's messages, with the summary of its first
- * messages as metadata of its last one. It is stored only if it covers more messages than the existing one, and if the
- * covered messages are those the run was given. The run's own messages never count as covered.
+ * Adds the summary that a run made to `history`, which ends with the run's messages: as metadata of its last message.
+ * The summary is added only if it covers more messages than the existing one, and if the covered messages are those the
+ * run was given. The run's own messages never count as covered.
  */
 export const keep = (state: RunState, history: ReadonlyArray<Message>): ReadonlyArray<Message> => {
   const note = noted(state.prompt)
@@ -79,7 +79,7 @@ export const keep = (state: RunState, history: ReadonlyArray<Message>): Readonly
     : history
 }
 
-/** The newest summary in a history, unless the messages it covers have changed. */
+/** Returns the newest summary in a history, unless the messages it covers have changed. */
 const kept = (history: ReadonlyArray<Message>): Summed | undefined => {
   for (const message of history.toReversed()) {
     const { count, digest, summary } = factsOf(message, "summed")
@@ -89,7 +89,7 @@ const kept = (history: ReadonlyArray<Message>): Summed | undefined => {
   return undefined
 }
 
-/** The history to give to a run: with its valid summary, and without any other claim in metadata. */
+/** Returns the history for a run: with its valid summary, and without any other summary in metadata. */
 export const forRun = (history: ReadonlyArray<Message>): ReadonlyArray<Message> => {
   const summed = kept(history)
   return history.map((message, index) => {
@@ -110,19 +110,22 @@ export const unmarked = (message: Message): Message =>
   summaryOf(message) === undefined ? message : without(message, "summed")
 
 /**
- * The summary of a message and all before it, as given to a run. One with a digest belongs to a history and is not
- * verified yet.
+ * Returns the summary of a message and all before it, as given to a run. A summary with a digest belongs to a history
+ * and has not been verified.
  */
 const summaryOf = (message: Message): string | undefined => {
   const { digest, summary } = factsOf(message, "summed")
   return typeof summary === "string" && digest === undefined ? summary : undefined
 }
 
-/** The digest of the first messages, by which they are recognized later. */
+/** Returns the digest of the first messages, which detects changes later. */
 const digestOf = (messages: ReadonlyArray<Message>, count: number): number =>
   messages.slice(0, count).reduce((digest, message) => Hash.combine(digest, hashOf(message)), 0)
 
-/** The hash of a message's role and content. Media count by kind only: a run holds them by id, a history as a whole. */
+/**
+ * Returns the hash of a message's role and content. Media count by kind only, because a run holds ids and a history the
+ * data.
+ */
 const hashOf = (message: Message): number => {
   let hash = hashes.get(message)
   if (hash === undefined) {
@@ -133,7 +136,7 @@ const hashOf = (message: Message): number => {
   return hash
 }
 
-// Every message of a chat hashes the whole history again.
+// Cached, because every message of a chat hashes the whole history.
 const hashes = new WeakMap<Message, number>()
 
 const kinds = new Set<unknown>(["image", "audio", "video", "document"])

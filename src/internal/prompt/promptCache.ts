@@ -1,9 +1,9 @@
 /**
- * Forecasts what a vendor reads of a prompt from its cache. Pure.
+ * Forecasts how much of a prompt a vendor reads from its cache. Pure.
  *
- * A vendor keeps the beginnings of prompts for some minutes, up to the places that are marked: the system text, and the
- * last message. A prompt reads the longest kept beginning that is its own. Tools come before the system text, the system
- * text before the messages, so a change in front loses all that follows.
+ * A vendor caches prefixes of prompts for some minutes, up to the marked places: the system text and the last message.
+ * A prompt reads its longest cached prefix. Tools precede the system text, and the system text precedes the messages,
+ * so a change invalidates everything after it.
  */
 
 import type { Message } from "../../Message.ts"
@@ -11,7 +11,7 @@ import type { ToolDefinition } from "../../Provider.ts"
 import type { Growing } from "../base/lists.ts"
 import { estimate, estimateOnce, estimateSystem, ofTools } from "./tokenEstimate.ts"
 
-/** The parts of a request by which a cache goes. */
+/** The parts of a request that identify a cached prefix. */
 export interface Prompt {
   readonly model: string
   readonly tools: ReadonlyArray<ToolDefinition>
@@ -19,45 +19,45 @@ export interface Prompt {
   readonly messages: Growing<Message>
 }
 
-/** A beginning that is kept: the tools, the system text and so many messages of a prompt. */
+/** A cached prefix: the tools, the system text and the first `length` messages of a prompt. */
 interface Entry extends Prompt {
   readonly length: number
   readonly tokens: number
   readonly usedAt: number
-  /** Entries of one line begin with the shorter ones of it, so that one comparison is enough for all. */
+  /** Longer entries of a line extend its shorter ones, so one comparison is enough for all. */
   readonly line: number
 }
 
-/** What is kept, the latest last. */
+/** The cached prefixes, the latest last. */
 export type PromptCache = ReadonlyArray<Entry>
 
-/** The part of a prompt that differs from the one before. */
+/** The first part of a prompt that differs from a cached prefix. */
 export type Change = "model" | "tools" | "system" | "messages"
 
-/** What is expected of one prompt. */
+/** The forecast for one prompt. */
 export interface Forecast {
-  /** Tokens that are read from the cache, about. */
+  /** Estimated tokens read from the cache. */
   readonly tokens: number
-  /** Tokens that would have been, had nothing changed and no time passed. */
+  /** Tokens that would be read if nothing had changed and no time had passed. */
   readonly possible: number
-  /** Why less is read than possible. */
+  /** Why fewer tokens are read than possible. */
   readonly lost: Change | "expired" | undefined
 }
 
 export const empty: PromptCache = []
 
-/** How long a beginning is kept after its last use, in milliseconds. */
+/** Milliseconds for which a prefix is cached after its last use. */
 export const keptFor = 5 * 60_000
 
-/** Shorter beginnings are not kept. */
+/** The smallest number of tokens of a cached prefix. */
 export const shortest = 1024
 
 const most = 16
 
-/** The last use of an entry is noted no more precisely than this, so that quick turns make no copies. */
+/** Precision of an entry's last use in milliseconds, so that quick turns do not copy entries. */
 const precision = 1_000
 
-/** Forecasts a prompt that is sent at `now`, and returns what is kept after it. */
+/** Forecasts a prompt that is sent at `now`, and returns the cache after it. */
 export const send = (cache: PromptCache, prompt: Prompt, now: number): Forecast & { readonly cache: PromptCache } => {
   const kept = live(cache, now)
   const fits = fitting(kept, prompt)
@@ -88,7 +88,7 @@ const keptAfter = (kept: PromptCache, prompt: Prompt, now: number, fits: PromptC
   const after: Array<Entry> = []
   for (const entry of kept) {
     if (!isFit(entry)) after.push(entry)
-    // A beginning that is read is kept for longer, and with it those that it begins with.
+    // Reading a prefix renews it and its own prefixes.
     else if (!added.some(({ length }) => length === entry.length)) {
       after.push(now - entry.usedAt < precision ? entry : { ...entry, usedAt: now })
     }
@@ -97,7 +97,7 @@ const keptAfter = (kept: PromptCache, prompt: Prompt, now: number, fits: PromptC
   return after.length > most ? after.slice(-most) : after
 }
 
-/** The beginning of a prompt with so many messages, if it is long enough to be kept. */
+/** Returns the prefix of a prompt with this many messages, if it is long enough to be cached. */
 const beginning = (
   prompt: Prompt,
   length: number,
@@ -109,16 +109,16 @@ const beginning = (
   let tokens = known?.tokens ?? ofTools(prompt.tools) + estimateSystem(prompt.system)
   for (let index = known?.length ?? 0; index < length; index++) {
     const message = prompt.messages.at(index)
-    // The tokens of a beginning that is kept are known, so its messages are not estimated again.
+    // The tokens of a cached prefix are known, so its messages are not estimated again.
     if (message !== undefined) tokens += known === undefined ? estimate(message) : estimateOnce(message)
   }
   return tokens < shortest ? [] : [{ ...prompt, length, tokens, usedAt: now, line }]
 }
 
-/** The entries that a prompt begins with. */
+/** Returns the entries that are prefixes of a prompt. */
 const fitting = (cache: PromptCache, prompt: Prompt): PromptCache => {
   const longest = longestTo(cache, Infinity)
-  // A conversation that only grew has one line, and begins with all of it.
+  // A conversation that only grew has a single line, and all its entries are prefixes.
   if (longest === undefined) return cache
   if (cache.every(({ line }) => line === longest.line) && changeOf(longest, prompt) === undefined) return cache
   const lines = new Set<number>()
@@ -132,7 +132,7 @@ const fitting = (cache: PromptCache, prompt: Prompt): PromptCache => {
     })
 }
 
-/** The longest entry of at most so many messages. */
+/** Returns the longest entry with at most `length` messages. */
 const longestTo = (entries: PromptCache, length: number): Entry | undefined => {
   let found: Entry | undefined
   for (const entry of entries) {
@@ -141,7 +141,7 @@ const longestTo = (entries: PromptCache, length: number): Entry | undefined => {
   return found
 }
 
-/** The line of what goes on with a hit: its own, unless that went on already. */
+/** Returns the line of an entry that extends a hit: the line of the hit, unless a longer entry extends it already. */
 const lineAfter = (cache: PromptCache, hit: Entry | undefined): number => {
   const goesOn = hit !== undefined && !cache.some(({ length, line }) => line === hit.line && length > hit.length)
   return goesOn ? hit.line : cache.reduce((most, { line }) => Math.max(most, line), 0) + 1
@@ -149,12 +149,12 @@ const lineAfter = (cache: PromptCache, hit: Entry | undefined): number => {
 
 const longest = (entries: PromptCache): number => entries.reduce((most, { tokens }) => Math.max(most, tokens), 0)
 
-/** The first part of a kept beginning that a prompt has otherwise. Undefined if the prompt begins with it. */
+/** Returns the first part of an entry that differs in a prompt. Undefined if the entry is a prefix of it. */
 const changeOf = (entry: Entry, { messages, model, system, tools }: Prompt): Change | undefined => {
   if (entry.model !== model) return "model"
   if (!isSameTools(entry.tools, tools)) return "tools"
   if (entry.system !== system) return "system"
-  // A conversation that only grew begins with what it was.
+  // A conversation that only grew still starts with the entry.
   if (messages.grewFrom(entry.messages)) return undefined
   for (let index = 0; index < entry.length; index++) {
     if (!isSameText(entry.messages.at(index), messages.at(index))) return "messages"
@@ -176,7 +176,7 @@ const isSameTools = (a: ReadonlyArray<ToolDefinition>, b: ReadonlyArray<ToolDefi
       )
     }))
 
-/** A summary is made anew for each prompt. */
+/** Compares texts by content, because the note with a summary is created again for each prompt. */
 const isSameText = (a: Message | undefined, b: Message | undefined): boolean =>
   a === b ||
   (a !== undefined && a.role === b?.role && a.content.every(({ type }) => type === "text") && textOf(a) === textOf(b))

@@ -39,21 +39,19 @@ export interface PromptContext {
   readonly protocols: ReadonlyArray<string>
   /** Native tools, when the dialect is `tools`. */
   readonly tools: ReadonlyArray<ToolDefinition>
-  /** The skills as the prompt shows them. Undefined: the model asks for them. */
+  /** The listing of skills in the prompt. Undefined if the model requests it. */
   readonly listing?: InstructionBuilder.Options["listing"]
   /** The JSON Schema of a typed answer, as text. */
   readonly outputSchema: string | undefined
   /** Writes the rules of the dialect. */
   readonly builder: InstructionBuilder.InstructionBuilderShape
-  /** Counts the tokens of a text. Without it they are estimated (see `TokenCounter`). */
+  /** Counts the tokens of a text. Without it, tokens are estimated (see `TokenCounter`). */
   readonly counter?: TokenCount | undefined
   /** Removes secrets from messages before they are summarized. */
   readonly redactor?: Redactor | undefined
   /** The middleware around the run's model calls. Also applies to a model that summarizes. */
   readonly middleware?: ReadonlyArray<Middleware> | undefined
-  /**
-   * In a replay, the recorded parts of this turn's prompt. They are used instead of asking a memory or a model again.
-   */
+  /** In a replay, the recorded parts of this turn's prompt. They replace queries to a memory or a model. */
   readonly recorded?: Recorded | undefined
 }
 
@@ -71,14 +69,14 @@ export interface Recorded {
 }
 
 /**
- * A prompt, ready to ask.
+ * A prompt that is ready to send.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Prompt {
   readonly system: string | null
-  /** The conversation without the system message. Absent if it is that of the state, which costs nothing. */
+  /** The conversation without the system message. Absent if it is the conversation of the state. */
   readonly messages?: ReadonlyArray<Message> | undefined
   readonly tools: ReadonlyArray<ToolDefinition>
   readonly generation?: Generation | undefined

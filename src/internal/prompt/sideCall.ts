@@ -1,6 +1,6 @@
 /**
- * A call of a model beside the conversation: one text, through the middleware of the run; and the summary of a conversation
- * by such a call.
+ * Calls a model beside the conversation for one text, through the middleware of the run, and summarizes a conversation
+ * with such a call.
  */
 
 import * as Effect from "effect/Effect"
@@ -22,7 +22,7 @@ import { cut } from "../base/text.ts"
 import { stepOf } from "../state/state.ts"
 import type { PromptContext, Summary } from "./promptTypes.ts"
 
-/** What is asked of which model. */
+/** The request of a side call, and where it is sent. */
 export interface Side {
   readonly provider: ProviderShape
   readonly model: Model
@@ -30,11 +30,11 @@ export interface Side {
   readonly generation: Generation
   readonly state: Parameters<typeof stepOf>[0] & Pick<RunState, "runId" | "rootRunId">
   readonly middleware: ReadonlyArray<Middleware>
-  /** Default: none are found. */
+  /** Default: finds none. */
   readonly media?: MediaLookup
 }
 
-/** The reply. Its usage is absent when the provider reported none. */
+/** The reply. `spent` is undefined if the provider reported no usage. */
 export interface SideReply {
   readonly text: string
   /** The id of the model that replied: middleware may have sent the call elsewhere. */
@@ -43,7 +43,7 @@ export interface SideReply {
   readonly spent: Usage.Expense | undefined
 }
 
-/** Asks the model. Stops reading a reply at the reply limit. */
+/** Calls the model. Stops reading a reply at its size limit. */
 export const ask = Effect.fnUntraced(function* (
   side: Side
 ): Effect.fn.Return<SideReply, ModelCallError | LimitExceeded> {
@@ -104,7 +104,7 @@ export const summarize = Effect.fnUntraced(function* (
   return { text: text.trim(), ...(spent === undefined ? {} : { spent }) }
 })
 
-/** Bytes of the conversation that are sent, the newest first. */
+/** Bytes of the conversation to send. The newest messages take precedence. */
 const shown = 200_000
 
 const transcript = (messages: ReadonlyArray<Message>): string => {

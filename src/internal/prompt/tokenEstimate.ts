@@ -1,7 +1,7 @@
 /**
  * Estimates or counts tokens.
  *
- * By default a text has a token for every four of its UTF-8 bytes, rounded up. Each message adds four, each medium the
+ * An estimate is one token per four UTF-8 bytes, rounded up. Each message adds four tokens, and each medium adds the
  * tokens of a typical picture. Messages are immutable, so each is counted once.
  */
 
@@ -21,7 +21,7 @@ const perMedium = 1_600
 /** Estimates the tokens of a text. */
 export const ofText = (text: string): number => Math.ceil(utf8Length(text) / 4)
 
-/** The parts of a message that are counted. */
+/** Returns the text of a message, and the tokens to add for the rest. */
 const countable = (message: Message): { readonly text: string; readonly extra: number } => {
   let text = ""
   let extra = perMessage
@@ -55,7 +55,7 @@ export const estimate = (message: Message): number => {
   return tokens
 }
 
-/** Estimates the tokens of a message that is not estimated again. */
+/** Estimates the tokens of a message without caching. */
 export const estimateOnce = (message: Message): number => {
   const { extra, text } = countable(message)
   return ofText(text) + extra

@@ -1,11 +1,11 @@
 /**
- * Keeps a prompt inside its window, and marks what may be cached.
+ * Keeps a prompt inside its context window, and sets its cache breakpoints.
  *
- * A conversation that does not fit is shortened without breaking it. It is split before each reply of the model. A reply
- * and the messages up to the next one stay or go together, so a call is never without its result. Old results are
- * shortened first. Then the oldest parts are removed and a note takes their place. Then newer results are shortened. If
- * the conversation still does not fit, messages without a reply before the run's own message are removed, too. The
- * outcome is smaller and fits, or there is none.
+ * A conversation that does not fit is split before each reply of the model. A reply and the messages up to the next
+ * reply are kept or removed together, so a call never loses its result. Old results are shortened first. Then the
+ * oldest parts are replaced by a note. Then newer results are shortened. If the conversation still does not fit,
+ * unanswered messages before the run's own message are removed, too. The result is smaller and fits; otherwise
+ * shortening fails.
  */
 
 import * as Effect from "effect/Effect"
@@ -37,8 +37,8 @@ export const fitted = Effect.fnUntraced(function* (
 })
 
 /**
- * Returns the conversation shortened if it fills its share of the window, or undefined if it may stay. A known summary
- * replaces the messages it covers, so only later messages are summarized.
+ * Shortens a conversation that exceeds its share of the window. Returns undefined for a conversation that may stay as
+ * it is. A known summary replaces the messages it covers, so only later messages are summarized.
  */
 export const compacted = Effect.fnUntraced(function* <R>(
   context: PromptContext,
@@ -52,9 +52,9 @@ export const compacted = Effect.fnUntraced(function* <R>(
   const limit = contextWindow - agent.reservedOutputTokens - beside
   const now = yield* Tokens.ofMessages(state.prompt, counter)
   if (now <= limit * trigger) return undefined
-  const told = KeptSummary.shortened(state.prompt)
-  const size = told === undefined ? now : yield* Tokens.ofMessages(told, counter)
-  const known = size < now ? told : undefined
+  const withSummary = KeptSummary.shortened(state.prompt)
+  const size = withSummary === undefined ? now : yield* Tokens.ofMessages(withSummary, counter)
+  const known = size < now ? withSummary : undefined
   if (known !== undefined && size <= limit * trigger) return { messages: known }
   let spent: Expense | undefined
   const shorter = compact(known ?? state.prompt, {
@@ -70,10 +70,10 @@ export const compacted = Effect.fnUntraced(function* <R>(
           ? summarize(redactor === undefined ? messages : deep(messages, redactor.text), context)
           : Effect.succeed(recorded.summary)
         ).pipe(
-          Effect.map((said) => {
-            if (typeof said === "string") return said
-            spent = said.spent
-            return said.text
+          Effect.map((summary) => {
+            if (typeof summary === "string") return summary
+            spent = summary.spent
+            return summary.text
           }),
           Effect.catchCause((cause) => Effect.as(passedOver("a conversation was not summarized")(cause), ""))
         ))
@@ -90,14 +90,14 @@ export const compacted = Effect.fnUntraced(function* <R>(
   return { ...(messages === undefined ? {} : { messages }), ...(spent === undefined ? {} : { spent }) }
 })
 
-/** The ends of this prompt and of the previous one: the text before both will be sent again. */
+/** Returns the ends of the previous prompt and of this one, because both prefixes will be sent again. */
 export const breakpoints = (messages: ReadonlyArray<Message>): ReadonlyArray<number> => {
   const last = messages.length - 1
   const before = messages.findLastIndex(({ role }) => role === "assistant") - 1
   return [before, last].filter((index) => index >= 0)
 }
 
-/** How far to shorten, and what to keep. */
+/** The sizes to shorten to, and the messages to keep. */
 export interface Settings<R = never> {
   /** The largest number of tokens. */
   readonly limit: number
@@ -105,7 +105,7 @@ export interface Settings<R = never> {
   readonly target: number
   /** How many of the newest parts to keep unchanged, if possible. */
   readonly keep: number
-  /** The message the run is about. It always stays, also as a copy that was read from a journal. */
+  /** The run's own message, which is always kept. May be an equal copy that was read from a journal. */
   readonly pinned: Message | undefined
   readonly count: (message: Message) => Effect.Effect<number>
   /** Summarizes the removed messages in a few words. */
@@ -126,7 +126,7 @@ export const compact = Effect.fnUntraced(function* <R = never>(
     { count, pinned: among(messages, pinned) },
     all.filter(({ message }) => message !== note)
   )
-  // The note is written last, so room is reserved for it.
+  // Room for the note, which is created last.
   const room = noteTokens + (summarize === undefined ? 0 : Math.min(summaryTokens, Math.floor(target / 4)))
 
   for (let part = 0; part < draft.parts.length - keep; part++) yield* draft.shorten(part, stub, target)
@@ -142,16 +142,16 @@ export const compact = Effect.fnUntraced(function* <R = never>(
   }
 
   const { gone } = draft
-  const told = note === undefined ? gone : [note, ...gone]
+  const removedMessages = note === undefined ? gone : [note, ...gone]
   const left = Math.min(limit, before - 1) - draft.tokens
-  // A summary is not worth its cost if the conversation would still be too long, or no shorter.
+  // Skip the summary if the conversation would still be too long or no shorter.
   const isWorthIt = gone.length > 0 && left >= 2 * noteTokens && summarize !== undefined
-  const summary = isWorthIt ? yield* summarize(told) : summaryIn(messages)
+  const summary = isWorthIt ? yield* summarize(removedMessages) : summaryIn(messages)
   const removed = gone.length + (note === undefined ? 0 : removedOf(note))
   const head = gone.length === 0 ? note : noteOf(removed, summary, Math.max(noteTokens, Math.min(room, left)))
   const kept = head === undefined ? draft.messages : [head, ...draft.messages]
   const after = yield* Effect.forEach(kept, count)
-  // A conversation that only seems shorter would be compacted again and again.
+  // Count again: a conversation that only seems shorter would be compacted in every turn.
   const estimated = sum(after)
   if (estimated >= before || estimated > limit) {
     return yield* new ContextWindowExceeded({ estimated, limit })
@@ -165,7 +165,7 @@ interface Counted {
   readonly tokens: number
 }
 
-/** The tokens of everything except the conversation. */
+/** Returns the tokens of everything except the conversation. */
 const around = ({ counter, tools }: PromptContext, system: string | null): Effect.Effect<number> =>
   Effect.map(Tokens.ofSystem(system, counter), (tokens) => tokens + Tokens.ofTools(tools))
 
@@ -176,7 +176,7 @@ const small = 100
 /** The largest number of tokens of a summary. */
 const summaryTokens = 1_000
 
-/** The message of a conversation that is equal to this one, which may have been copied or read from a journal. */
+/** Returns the message of a conversation that equals this one, which may have been copied or read from a journal. */
 const among = (messages: ReadonlyArray<Message>, message: Message | undefined): Message | undefined =>
   message === undefined || messages.includes(message)
     ? message
@@ -263,7 +263,7 @@ const partsOf = (messages: ReadonlyArray<Counted>): Array<ReadonlyArray<Counted>
 
 const opening = /^<block type="(?:result|error)"(?: name="[^"]{0,512}")?>/
 
-/** A result with only the start of its text. Undefined for a message that is not a result. */
+/** Returns a result with only the start of its text. Undefined for a message that is not a result. */
 const shortened = (message: Message, characters: number): Message | undefined => {
   if (message.role === "tool") {
     const content = message.content.map((part) =>

@@ -1,5 +1,5 @@
 /**
- * What a call may ask for while it runs: an answer of a person, or a reply of a model.
+ * Questions to a person and requests to a model that a call makes while it runs.
  */
 
 import * as Schema from "effect/Schema"
@@ -9,7 +9,7 @@ import type { Usage } from "../../Usage.ts"
 import type { JsonObject } from "../base/json.ts"
 
 /**
- * What a call asks a person for: the values of a form, to open an address, or with neither to agree.
+ * A question of a call to a person: to fill in a form, to open a URL, or, with neither, to agree.
  *
  * @category models
  * @since 0.2.0
@@ -19,13 +19,13 @@ export interface Asking {
   readonly message: string
   /** JSON Schema of the values: an object whose properties are texts, numbers, booleans or choices. */
   readonly form?: JsonObject
-  /** An address that the person opens in a browser. */
+  /** A URL that the person opens in a browser. */
   readonly url?: string
-  /** The name by which a policy decides whether anybody is asked. Default: the name of the call. */
+  /** The name by which a policy decides whether a person is asked. Default: the name of the call. */
   readonly name?: string
 }
 
-/** What a call asks for, as JSON. */
+/** The schema of an `Asking` as JSON. */
 export const askingJson = Schema.Struct({
   message: Schema.String,
   form: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
@@ -34,7 +34,7 @@ export const askingJson = Schema.Struct({
 })
 
 /**
- * What a person replied: agreed, with the values of the form, refused, or neither.
+ * The reply of a person: accepted with the values of the form, declined, or dismissed.
  *
  * @category models
  * @since 0.2.0
@@ -45,7 +45,7 @@ export type Reply =
   | { readonly _tag: "Dismissed" }
 
 /**
- * What a call asks a model for: one reply, without tools.
+ * A request of a call to a model, for one reply without tools.
  *
  * @category models
  * @since 0.2.0
@@ -72,6 +72,6 @@ export interface Sampled {
   /** The id of the model that replied. */
   readonly model: string
   readonly finishReason: FinishReason
-  /** Null when the provider reported none. */
+  /** Null if the provider reported none. */
   readonly usage: Usage | null
 }

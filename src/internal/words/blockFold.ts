@@ -1,8 +1,8 @@
 /**
- * The fold behind `BlockParser`: consumes text in pieces, produces parts.
+ * The fold behind `BlockParser`: consumes text in pieces and produces parts.
  *
- * It only searches for the next `<`: outside a block, an opening tag may start there; inside, the closing tag or a
- * nested opening tag. It holds back only the start of such a tag, or half a surrogate pair.
+ * It searches only for the next `<`. Outside a block, an opening tag may start there; inside, the closing tag or a
+ * nested opening tag. Only the start of such a tag or half a surrogate pair is held back.
  */
 
 import type { Part } from "../../Block.ts"
@@ -27,7 +27,7 @@ export interface Excess {
 /** The state of one text being parsed. The public methods are those of `BlockParser`. */
 export class BlockFold<out Failure> {
   failure: Failure | undefined = undefined
-  /** How much of the last piece was not read, once the text has as many blocks as it may have. */
+  /** The length of the unread rest of the last piece, once the text has the largest number of blocks. */
   unread: number | undefined = undefined
 
   private readonly replyLength: number
@@ -68,7 +68,7 @@ export class BlockFold<out Failure> {
     return this.place === OUTSIDE ? "text" : this.place === TAG ? "tag_open" : "block_content"
   }
 
-  /** Accepts a piece that contains nothing to find while nothing is held back. Returns false for any other piece. */
+  /** Accepts a piece of plain text while nothing is held back. Returns false for a piece that needs parsing. */
   takePlain(chunk: string): boolean {
     const size = chunk.length
     if (
@@ -87,7 +87,7 @@ export class BlockFold<out Failure> {
     return true
   }
 
-  /** The part that plain text becomes at this point. */
+  /** The type of the part that plain text becomes at this point. */
   get plain(): "text_chunk" | "block_content" {
     return this.place === OUTSIDE ? "text_chunk" : "block_content"
   }
@@ -157,7 +157,7 @@ export class BlockFold<out Failure> {
     this.read(text, size + end, out, false)
   }
 
-  /** Text beyond the limit of a reply fails it, unless it is not read anyway. */
+  /** Fails a reply beyond its limit, unless the text is not read anyway. */
   private overrun(length: number): void {
     if (this.unread === undefined) this.fail("reply", this.replyLength)
     else this.unread += length
@@ -296,6 +296,6 @@ const emitText = (text: string, start: number, end: number, out: Array<Part>): v
   if (end > start) out.push({ type: "text_chunk", text: ownSlice(text, start, end) })
 }
 
-/** Does the text end inside the tag, agreeing with it as far as it goes? */
+/** Returns whether the text ends with a prefix of the tag. */
 const isCut = (tag: string, text: string, at: number): boolean =>
   text.length - at <= tag.length && tag.startsWith(slice.call(text, at, text.length))

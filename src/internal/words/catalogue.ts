@@ -1,7 +1,7 @@
 /**
- * Models as data: their schema, and what those of the vendors take, how large they are, and what they cost.
+ * Models as data: their schema, and the capabilities, sizes and prices of the vendors' models.
  *
- * Every vendor names the pages its facts were read on, and when. A model whose price depends on the length of its prompt
+ * Each vendor's source has its page and the day it was read. A model whose price depends on the length of its prompt
  * has both prices. Prices are US dollars per million tokens.
  */
 
@@ -33,7 +33,7 @@ export const Capability = Schema.Literals([
 export type Capability = typeof Capability.Type
 
 /**
- * What tokens cost, in US dollars per million.
+ * Prices of tokens, in US dollars per million.
  *
  * @category models
  * @since 0.2.0
@@ -66,7 +66,7 @@ export interface Price extends Rates {
 }
 
 /**
- * A model. Its provider receives only the id; the rest decides what is sent, and what that costs.
+ * A model. Its provider receives only the id. The other fields decide what is sent and what it costs.
  *
  * @category models
  * @since 0.1.0
@@ -84,10 +84,10 @@ export interface Model {
   readonly contextWindow?: number
   /** Maximum tokens of a reply, for display. Replies are limited by `Generation.maxTokens`. */
   readonly maxOutputTokens?: number
-  /** How the model is best asked to call skills: in blocks of text, or by native calls of its vendor. */
+  /** The best dialect for the model's calls: blocks of text, or native calls of its vendor. */
   readonly dialect?: "blocks" | "tools"
   /**
-   * The API of its vendor over which it is asked, where there are several (OpenAI). Default: that of the provider.
+   * The vendor's API to use for the model, if there are several (OpenAI). Default: that of the provider.
    *
    * @since 0.2.0
    */
@@ -128,7 +128,7 @@ export const Model: Schema.Codec<Model> = (() => {
   })
 })()
 
-/** Where the facts about a vendor's models stand, and when they were read. */
+/** The source of the facts about a vendor's models. */
 interface Source {
   readonly provider: string
   readonly url: string
@@ -155,7 +155,7 @@ const from = <const Name extends string>(
   models: { readonly [K in Name]: Facts }
 ): { readonly source: Source; readonly models: { readonly [K in Name]: Model } } => ({
   source,
-  // Object.entries forgets the names that it keeps.
+  // `Object.entries` and `fromEntries` keep the names but lose their types.
   models: Object.fromEntries(
     Object.entries<Facts>(models).map(([name, facts]) => [
       name,
@@ -210,7 +210,7 @@ const gpt = (id: string, contextWindow: number, maxOutputTokens: number, price: 
   price
 })
 
-/** A model that takes its encrypted reasoning back, which only Responses does. */
+/** A model that needs its encrypted reasoning sent back, which only the Responses API supports. */
 const reasoner = (...facts: Parameters<typeof gpt>): Facts => ({ ...gpt(...facts), api: "responses" })
 
 export const openai = from(
@@ -308,7 +308,7 @@ export const groq = from(
   }
 )
 
-/** Models that run on this machine have no price. Small ones speak blocks better than native calls. */
+/** Local models without a price. Small ones handle blocks better than native calls. */
 export const ollama = {
   source: { provider: "ollama", url: "https://ollama.com/library", readOn },
   models: {
@@ -317,7 +317,7 @@ export const ollama = {
   }
 } as const satisfies { readonly source: Source; readonly models: { readonly [name: string]: Model } }
 
-/** All of them. */
+/** The models of all vendors. */
 export const catalogue: ReadonlyArray<{ readonly source: Source; readonly models: ReadonlyArray<Model> }> = [
   anthropic,
   openai,

@@ -1,8 +1,8 @@
 /**
  * Recognises contents among foreign values, and decodes and encodes their wire form.
  *
- * A fault names the innermost place that is wrong. Unknown data is kept: unknown types verbatim, unknown fields under
- * their own names.
+ * A fault has the path of the innermost invalid value. Unknown data is kept: unknown types verbatim, unknown fields
+ * under their own names.
  *
  * The wire shape of a type is a struct with a rest: declared fields are checked, others pass unchanged. The table of
  * shapes is built when the first content is decoded.
@@ -24,10 +24,10 @@ import { defineBytes } from "../base/snapshot.ts"
 // ---------------------------------------------------------------- recognition
 
 /**
- * Is this a content, and not another value with a `type` of the same name?
+ * Returns whether a value is a content, not another value with the same `type`.
  *
- * Values of skills and other untyped code may have a `type` of `data` or `error` too, and may be frozen. Only the fields
- * a content cannot lack are checked; `decode` checks everything.
+ * Values of skills and other untyped code may also have a `type` of `data` or `error`, and may be frozen. Only required
+ * fields are checked; `decode` checks everything.
  */
 export const isWhole = (value: unknown): value is Content =>
   typeof value === "object" &&
@@ -44,7 +44,7 @@ const texts =
   (value) =>
     fields.every((field) => typeof value[field] === "string")
 
-// Bytes are checked last, since every read copies them.
+// Bytes are checked last, because every read copies them.
 const hasSource: Fits = (value) => texts("url")(value) || texts("fileId")(value) || value["data"] instanceof Uint8Array
 
 const needs: ReadonlyMap<string, Fits> = new Map<Content["type"], Fits>([
@@ -113,7 +113,7 @@ export const schema = (lookup: Lookup): Schema.Codec<Content, Json> =>
     })
   )
 
-/** Returns the fields its type does not declare, under their wire names. */
+/** Returns the undeclared fields of a content, under their wire names. */
 export const extras = (content: Content): JsonObject => {
   const out: { [name: string]: Json } = {}
   const shape = shapeOf(content.type)
@@ -125,7 +125,7 @@ export const extras = (content: Content): JsonObject => {
   return Object.freeze(out)
 }
 
-/** Is this a content? Only the `type` is checked; the fields were checked when it was created. */
+/** Returns whether a value is a content. Only the `type` is checked; the fields were checked when it was created. */
 export const isContent = (value: unknown): value is Content =>
   typeof value === "object" &&
   value !== null &&
@@ -206,7 +206,7 @@ const within =
   (path: string) =>
   (inner: Fault.Fault): Fault.Fault => ({ ...inner, path: path + inner.path })
 
-// Constructors and decoder ensure that contents hold only JSON, bytes and contents.
+// Constructors and the decoder ensure that contents hold only JSON, bytes and contents.
 const isJson = (value: unknown): value is Json => value !== undefined && typeof value !== "function"
 
 const fieldsOf = (value: object): ReadonlyArray<[string, unknown]> => Object.entries(value)
@@ -239,7 +239,7 @@ const fieldName = (name: string, shape: Shape): string =>
 export const wireName = (field: string, shape: Shape): string =>
   shape.wireNames.get(field) ?? (isReserved(field, shape) ? field.slice(1) : field)
 
-/** Is this name, without its `~`, a field whose wire name differs? */
+/** Returns whether a name without its `~` is a field whose wire name differs. */
 const isReserved = (name: string, { wireNames }: Shape): boolean => wireNames.has(name.replace(/^~+/, ""))
 
 let table: ReadonlyMap<string, Shape> | undefined
@@ -322,10 +322,10 @@ const nullable = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(
 const withDefault = <S extends Schema.Constraint>(schema: S, value: S["Encoded"]) =>
   Schema.withDecodingDefaultKey<S>(Effect.succeed(value))(schema)
 
-// The input is JSON already: the codec takes a snapshot first.
+// The input is JSON, because the codec takes a snapshot first.
 const JsonObjectShape = Schema.declare(isJsonObject, { expected: "an object" })
 
-// Is this Base64 written back unchanged? It is when it is padded, has no line breaks, and its unused bits are zero.
+// Returns whether Base64 survives a round trip: it is padded, has no line breaks, and its unused bits are zero.
 const isCanonical = (text: string): boolean =>
   !/[\r\n]/.test(text) &&
   (text.endsWith("==")
@@ -358,5 +358,5 @@ const commonNames: ReadonlyMap<string, string> = new Map([
   ["mimeType", "mime_type"]
 ])
 
-/** The wire names of a call are older than the names it has everywhere else. */
+/** Wire names of a call that differ from its field names for compatibility. */
 const callNames: ReadonlyMap<string, string> = new Map([...commonNames, ["name", "tool_name"], ["input", "arguments"]])

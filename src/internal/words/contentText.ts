@@ -1,7 +1,7 @@
 /**
- * The text form of contents, and their form for people.
+ * Converts contents to text, and to the form shown to people.
  *
- * The text form is for reading, not parsing: escape it before putting it into a prompt.
+ * The text form is for reading, not parsing. Escape it before putting it into a prompt.
  */
 
 import type { Content, Document, MediaContent, ToolResult } from "../../ContentModel.ts"
@@ -45,7 +45,7 @@ export const toText = (content: Content): string => {
 export const placeholder = (content: MediaContent): string =>
   `[${content.type} unavailable: ${content.mediaType ?? "application/octet-stream"}]`
 
-/** Returns a content as it is shown to people and in exports: without redacted thinking. */
+/** Returns the form of a content for people and exports, without redacted thinking. */
 export const uiForm = (content: Content): Content => {
   switch (content.type) {
     case "thinking":

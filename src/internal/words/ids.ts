@@ -1,8 +1,8 @@
 /**
  * Ids and names: random ids, names of skills and protocols, and ids of calls.
  *
- * A call of a task has an id of its own in every turn. Native calls keep those of their messages, as long as the
- * conversation has not used them before.
+ * The call of a task has a different id in every turn. Native calls keep the vendor's ids unless the conversation has
+ * used them before.
  */
 
 import type * as Random from "effect/Random"
@@ -44,12 +44,10 @@ export const childRunId = (
   return ofTask(turnId, callId.startsWith(`${turnId}.`) ? callId.slice(turnId.length + 1) : callId)
 }
 
-/** Has the conversation used this call id before, whether or not the call was run? */
+/** Returns whether the conversation has used a call id before, even for a call that never ran. */
 export type IsUsed = (id: string, turns: Growing<{ readonly message?: Message }>) => boolean
 
-/**
- * Looks through the history of a run and its turns. Each turn is read once, so turn 1,000 costs no more than turn 1.
- */
+/** Creates an `IsUsed` for a run with this history. Each turn is read once, so turn 1,000 costs no more than turn 1. */
 export const usedIds = (history: ReadonlyArray<Message>): IsUsed => {
   const ids = new Set<string>()
   let seen = 0
@@ -64,7 +62,7 @@ export const usedIds = (history: ReadonlyArray<Message>): IsUsed => {
   }
 }
 
-/** Renames the call that a thought's signature belongs to. Vendors sign calls in thoughts that name the call. */
+/** Renames the call in the signature of a thinking part. Some vendors sign a call in a thinking part that names it. */
 export const signed = (part: Content, rename: (id: string) => string): Content => {
   if (part.type !== "thinking" || !isJsonObject(part.signature)) return part
   const { callId } = part.signature
@@ -74,7 +72,7 @@ export const signed = (part: Content, rename: (id: string) => string): Content =
     : freeze({ ...part, signature: { ...part.signature, callId: renamed } })
 }
 
-/** Renames the call of a tool use, a tool result or a signed thought. */
+/** Renames the call of a tool use, a tool result or a signed thinking part. */
 export const renamed = (part: Content, rename: (id: string) => string): Content => {
   if (part.type !== "tool_use" && part.type !== "tool_result") return signed(part, rename)
   const callId = rename(part.callId)

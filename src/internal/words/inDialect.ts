@@ -1,8 +1,7 @@
 /**
- * A conversation in another dialect: text blocks as native calls, and native calls as text blocks.
+ * Converts a conversation to another dialect: text blocks to native calls, and native calls to text blocks.
  *
- * Calls and their results become those of the other dialect; all else stays as it was said. Messages that need no change
- * are the same values.
+ * Only calls and their results are converted. Messages that need no change stay the same objects.
  */
 
 import * as Blocks from "../../Block.ts"
@@ -61,7 +60,7 @@ const resultBlock = (part: Content, names: ReadonlyMap<string, string>): Readonl
   ])
 }
 
-/** Texts that follow each other as one text, a line each. */
+/** Joins consecutive texts into one, separated by line breaks. */
 const joined = (content: ReadonlyArray<Content>): ReadonlyArray<Content> => {
   const parts: Array<Content> = []
   for (const part of content) {
@@ -84,7 +83,7 @@ const asTools = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> => {
     const acts = blocks.filter(isAct)
     const results = acts.map((_, offset) => resultOf(messages[index + 1 + offset]))
     const isWhole = acts.every((act, at) => results[at]?.block.name === nameOf(act))
-    // Calls without their results, as after a hook that dropped some, stay text.
+    // Calls without results, such as those dropped by a hook, stay text.
     if (acts.length === 0 || !isWhole) {
       out.push(message)
       continue
@@ -95,7 +94,7 @@ const asTools = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> => {
   return out
 }
 
-/** A reply and the results of its calls. Builtins have no native form, so they stay text. */
+/** Converts a reply and the results of its calls. Builtins have no native form, so they stay text. */
 const turnAsTools = (
   message: Message,
   index: number,
@@ -124,15 +123,15 @@ const turnAsTools = (
     .filter(Boolean)
     .join("\n")
   const content = message.content.filter(({ type }) => type !== "text")
-  const said = text === "" ? content : [...content, Contents.text(text)]
-  return [{ ...message, content: [...said, ...uses] }, ...answers, ...others]
+  const texts = text === "" ? content : [...content, Contents.text(text)]
+  return [{ ...message, content: [...texts, ...uses] }, ...answers, ...others]
 }
 
 const textOf = ({ content }: Message): string => content.map((part) => (part.type === "text" ? part.text : "")).join("")
 
 const blocksOf = (message: Message): ReadonlyArray<Block> => BlockParser.parse(textOf(message)).blocks
 
-/** A call: a command, or a block of a type that is none of the kernel's own. */
+/** Returns whether a block is a call: a command, or a block of a type that is not built in. */
 const isAct = ({ name, type }: Block): boolean =>
   type === "command" ? name !== null : !Blocks.isCoreType(type) && type !== "media"
 
@@ -150,7 +149,7 @@ const inputOf = ({ content, type }: Block): JsonObject => {
   return Result.isSuccess(read) && isJsonObject(read.success) ? read.success : { input: content }
 }
 
-/** The result that a message of the kernel shows. */
+/** Returns the result block that a message of the kernel starts with. */
 const resultOf = (message: Message | undefined) => {
   const [first, ...rest] = message?.role === "user" ? message.content : []
   if (first?.type !== "text") return undefined

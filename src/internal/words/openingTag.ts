@@ -7,10 +7,10 @@
 
 import { isSpace } from "../base/text.ts"
 
-// Called without a method lookup, as in `blockFold`.
+// Called without a method lookup, for the reason given in `blockFold.ts`.
 const { charCodeAt, indexOf } = String.prototype
 
-/** There is no opening tag here. */
+/** Not an opening tag. */
 export const REFUSED = -1
 
 /** The piece ended inside the tag. */
@@ -39,7 +39,7 @@ export interface Word {
 
 /** The tag being read: its word, and the positions of its values. */
 export class OpeningTag {
-  /** Known as soon as the first letter has been read. */
+  /** Known once the first letter has been read. */
   word: Word = nothing
   /** Positions of the values, counted from the `<`. An end of -1 means there is no such value. */
   typeFrom = 0

@@ -1,18 +1,18 @@
 /**
- * Reads JSON text that is still being written, for display.
+ * Parses JSON text that is still streaming in, for display.
  *
- * Nothing is repaired, and incomplete values are left out, except for a string that is being written. Every character
- * is read once, and a value is built only when enough text has arrived since the last one, so the total cost is a small
- * multiple of the text.
+ * Nothing is repaired. Incomplete values are left out, except for an incomplete string. Each character is scanned once,
+ * and a value is built only when enough text has arrived since the last one, so the total cost is a small multiple of
+ * the length of the text.
  */
 
 import type { Json } from "../base/json.ts"
 import { isHighSurrogate } from "../base/text.ts"
 
-/** JSON text that is still being written. */
+/** A parser of JSON text that is still streaming in. */
 export class PartialJson {
   #text = ""
-  /** Up to here every value is complete once the open brackets are closed. */
+  /** The end of the longest prefix that becomes valid JSON once its open brackets are closed. */
   #safe = 0
   #at = 0
   #emitted = 0
@@ -47,7 +47,7 @@ export class PartialJson {
       this.#last = whole
       return value
     } catch {
-      // The text looked like JSON and is not; nothing that follows can change that.
+      // The text is not JSON, and later text cannot change that.
       this.#isBroken = true
       return undefined
     }
@@ -130,13 +130,13 @@ const beforeEscape = (text: string): number => {
   return beforePair(text, isWhole ? text.length : at)
 }
 
-/** Half a surrogate pair, literal or escaped, waits for its second half. */
+/** Returns the end of a text before half a surrogate pair, literal or escaped. */
 const beforePair = (text: string, end: number): number => {
   if (isHighSurrogate(text.charCodeAt(end - 1))) return end - 1
   return /^\\u[dD][89abAB]/.test(text.slice(Math.max(0, end - 6), end)) && isEscape(text, end - 6) ? end - 6 : end
 }
 
-/** In a run of backslashes, pairs escape each other. */
+/** Returns whether the backslash at an index starts an escape: in a run of backslashes, pairs escape each other. */
 const isEscape = (text: string, at: number): boolean => {
   let slashes = 0
   while (text[at - slashes] === "\\") slashes++

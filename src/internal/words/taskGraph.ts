@@ -1,9 +1,9 @@
 /**
  * The dependency graph of a plan, computed once.
  *
- * Tasks are positions in the plan and links are short lists of positions, so a graph of any size is a handful of
- * arrays. `waves` tells when each task runs, `stuck` which ones never can. Every traversal is a loop over a queue, so a
- * chain of any length costs no more than a flat list.
+ * Tasks are positions in the plan, and links are lists of positions, so a graph of any size is a handful of arrays.
+ * `waves` says when each task runs, `stuck` which tasks never can. Traversals loop over a queue instead of recursing,
+ * so a long chain costs no more than a flat list.
  */
 
 /** The fields of a task that the graph reads. */
@@ -30,9 +30,9 @@ export interface Wave {
 export interface TaskGraph {
   /** The `dependsOn` of each task as positions; -1 for an unknown id. */
   readonly dependencies: Links
-  /** The tasks that wait for each task, once for each time they name it. */
+  /** The tasks that depend on each task, once for each mention. */
   readonly dependents: Links
-  /** How many dependencies of each task are not done. The scheduler counts them down. */
+  /** The number of unfinished dependencies of each task. The scheduler counts them down. */
   readonly unmet: Int32Array
   readonly waves: ReadonlyArray<Wave>
   /** Tasks that are not done and can never start, in plan order. */
@@ -59,11 +59,11 @@ export const make = <T extends TaskLike>(tasks: ReadonlyArray<T>, isParallel: (t
   return { dependencies, dependents, unmet, waves, stuck }
 }
 
-/** Returns the positions in the order their results are reported. */
+/** Returns the positions in the order in which results are reported. */
 export const completionOrder = (graph: TaskGraph): ReadonlyArray<number> =>
   graph.waves.flatMap(({ parallel, sequential }) => [...parallel, ...sequential])
 
-/** Returns positions that wait for each other in a circle, if a circle is why tasks are stuck. */
+/** Returns positions that form a cycle, if a cycle is why tasks are stuck. */
 export const circle = (graph: TaskGraph): ReadonlyArray<number> => {
   const stuck = new Set(graph.stuck)
   const path = new Set<number>()
@@ -86,7 +86,7 @@ const unreached = -1
 /** More than any number of dependencies, so it is never counted down to zero. */
 const never = 1_000_000_000
 
-/** Of several tasks with one id, the first has it. */
+/** Maps ids to positions. Of several tasks with the same id, the first one counts. */
 const positionsById = (tasks: ReadonlyArray<TaskLike>): ReadonlyMap<string, number> => {
   const positions = new Map<string, number>()
   for (let task = tasks.length - 1; task >= 0; task--) positions.set(tasks[task]!.id, task)
@@ -130,7 +130,7 @@ const countUnmet = (
   for (let task = 0; task < tasks.length; task++) unmet[task] = starts[task + 1]! - starts[task]!
   if (positionOf.size === tasks.length && tasks.every(isPending)) return unmet
   for (let task = 0; task < tasks.length; task++) {
-    // A second task with the same id never starts, since it would replace the result of the first.
+    // A second task with the same id never starts, because it would replace the result of the first.
     if (!isPending(tasks[task]!) || positionOf.get(tasks[task]!.id) !== task) unmet[task] = never
     for (let at = starts[task]!; at < starts[task + 1]!; at++) {
       if (tasks[positions[at]!]?.status === "done") unmet[task]! -= 1
@@ -141,7 +141,7 @@ const countUnmet = (
 
 const isPending = (task: TaskLike) => task.status === "pending"
 
-/** Returns the wave of each task, by counting down a copy of `unmet` as if everything ran. */
+/** Returns the wave of each task, by simulating a run on a copy of `unmet`. */
 const reach = ({ starts, positions }: Links, unmet: Int32Array): Int32Array => {
   const wave = new Int32Array(unmet.length).fill(unreached)
   const left = unmet.slice()
