@@ -1,8 +1,8 @@
 /**
- * Bounds that keep formats sane.
+ * Fixed bounds of formats.
  *
- * They are far above anything a model, a server or a file sends in earnest, so a
- * host has no reason to set them; those it may want to set are in `Limits`.
+ * They are far above anything that a model, a server or a file legitimately sends, so a host has no reason to change
+ * them. Configurable limits are in `Limits`.
  */
 
 /** Length of one SSE event, NDJSON line or stdio message: UTF-16 units of text, or bytes where none is decoded. */
@@ -11,16 +11,16 @@ export const frameLength = 10 * 1024 * 1024
 /** Length of one opening tag in UTF-16 units; a longer one is text. */
 export const tagLength = 4 * 1024
 
-/** How many times larger than its compressed form a body may be. */
+/** Largest ratio of a body to its compressed form. */
 export const decompressionRatio = 100
 
-/** How deep blocks may nest in a reply, and contents in each other. */
+/** Nesting depth of blocks in a reply, and of contents. */
 export const blockDepth = 32
 
-/** How deep any other JSON may nest. */
+/** Nesting depth of any other JSON. */
 export const jsonDepth = 100
 
-/** Objects and lists one JSON value may hold. */
+/** Objects and lists in one JSON value. */
 export const jsonNodes = 1_000_000
 
 /** Nodes of a YAML document with its aliases expanded. */
@@ -32,10 +32,10 @@ export const frontMatterBytes = 50_000
 /** Bytes of a skill pack's body, and of one of its files. */
 export const skillFileBytes = 200_000
 
-/** Bytes of the text of a failure where no `Limits.resultBytes` applies. */
+/** Bytes of the text of a failure if no `Limits.resultBytes` applies. */
 export const failureBytes = 200_000
 
-/** Blocks or calls of one reply beyond `Limits.blocksPerReply` that are still read, so that each is answered. */
+/** Blocks or calls of one reply beyond `Limits.blocksPerReply` that still get an error result each. */
 export const blocksBeyond = 1_000
 
 /** Native calls of one reply beyond the limit that stay in the conversation. */

@@ -1,6 +1,6 @@
 /**
- * HTTP requests to servers that are not trusted: no redirect is followed, so that headers reach no other origin, and no
- * trace is sent.
+ * HTTP requests to untrusted servers. Redirects are not followed, so that headers never reach another origin, and no
+ * trace headers are sent.
  */
 
 import * as Effect from "effect/Effect"
@@ -9,7 +9,7 @@ import * as HttpClient from "effect/http/HttpClient"
 import type { HttpClientResponse } from "effect/http/HttpClientResponse"
 import * as Redacted from "effect/Redacted"
 
-/** A client that follows no redirect and sends no trace. */
+/** Returns a client that follows no redirects and sends no trace headers. */
 export const discreet = (base: HttpClient.HttpClient): HttpClient.HttpClient =>
   HttpClient.transform(base, (response) =>
     response.pipe(
@@ -18,24 +18,27 @@ export const discreet = (base: HttpClient.HttpClient): HttpClient.HttpClient =>
     )
   )
 
-/** Is this an http or https address without a user name or password? */
+/** Returns whether a text is an http or https URL without a user name or password. */
 export const isHttpAddress = (text: string): boolean => {
   const url = URL.parse(text)
   return url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.password === ""
 }
 
-/** The first header that no HTTP request can carry: a variable may hold any character. */
+/**
+ * Returns the name of the first header that HTTP does not allow, because its value may come from an environment
+ * variable.
+ */
 export const badHeader = (headers: { readonly [name: string]: Redacted.Redacted }): string | undefined =>
   Object.entries(headers).find(
     ([name, value]) =>
       !/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name) || /[^\t\x20-\x7e\x80-\xff]/.test(Redacted.value(value))
   )?.[0]
 
-/** Does a response hold server-sent events? */
+/** Returns whether a response holds server-sent events. */
 export const isEventStream = (response: HttpClientResponse): boolean =>
   response.headers["content-type"]?.split(";", 1)[0]?.trim().toLowerCase() === "text/event-stream"
 
-/** The target of a redirect, without what follows the path and may hold a secret. */
+/** Returns the target of a redirect, without query and fragment, which may hold a secret. */
 export const movedTo = (response: HttpClientResponse, base: string): string | undefined => {
   const { location } = response.headers
   const url = location === undefined || Math.floor(response.status / 100) !== 3 ? null : URL.parse(location, base)

@@ -1,7 +1,7 @@
 /**
- * A failed call of a model, a store or a server: why it failed, in whose words, and when another try may help.
+ * Failed calls of a model, a store or a server: the reason, the vendor's message, and whether a retry may help.
  *
- * The reasons that may pass are decided here, for the errors of `modelErrors.ts` and for every retry.
+ * Decides which reasons are transient, for the errors of `modelErrors.ts` and for every retry.
  */
 
 import * as Schema from "effect/Schema"
@@ -11,8 +11,8 @@ import { StoreError } from "./storeErrors.ts"
 /**
  * The reason why a model call failed.
  *
- * `rate_limited`, `overloaded`, `server_error`, `disconnected`, `timeout` and `incomplete` may pass. All others need a
- * different request, key or model.
+ * `rate_limited`, `overloaded`, `server_error`, `disconnected`, `timeout` and `incomplete` are transient. All others
+ * need a different request, key or model.
  */
 export const ProviderReason = Schema.Literals([
   "not_configured",
@@ -41,21 +41,22 @@ export const ProviderReason = Schema.Literals([
 export type ProviderReason = typeof ProviderReason.Type
 
 /**
- * A vendor's own words on a failed call, as far as its response has them: without secrets and cut at 2,000 characters each.
+ * A vendor's own description of a failed call, as far as its response has one: redacted, and cut at 2,000 characters
+ * per field.
  *
- * They are for developers and logs. No model reads them.
+ * It is meant for developers and logs, and never shown to a model.
  */
 export const VendorWords = Schema.Struct({
   message: Schema.optionalKey(Schema.String),
   code: Schema.optionalKey(Schema.String),
   type: Schema.optionalKey(Schema.String),
-  /** The field of the request that is meant. */
+  /** The field of the request that caused the failure. */
   parameter: Schema.optionalKey(Schema.String),
   /** The vendor's id of the request, for its support. */
   requestId: Schema.optionalKey(Schema.String)
 })
 
-/** A vendor's own words on a failed call. */
+/** A vendor's own description of a failed call. */
 export type VendorWords = typeof VendorWords.Type
 
 /** A call that failed and was made again. */
@@ -72,7 +73,10 @@ export const FailedAttempt = Schema.Struct({
 /** A call that failed and was made again. */
 export type FailedAttempt = typeof FailedAttempt.Type
 
-/** Writes a vendor's own words as one line for a developer, such as `Unsupported parameter (unsupported_parameter, max_tokens)`. */
+/**
+ * Formats a vendor's own description as one line for a developer, such as `Unsupported parameter
+ * (unsupported_parameter, max_tokens)`.
+ */
 export const vendorLine = ({ code, message, parameter, requestId, type }: VendorWords): string => {
   const facts = [...new Set([type, code, parameter])].filter((fact) => fact !== undefined)
   if (requestId !== undefined) facts.push(`request ${requestId}`)
@@ -80,7 +84,10 @@ export const vendorLine = ({ code, message, parameter, requestId, type }: Vendor
   return [message, rest].filter((part) => part !== undefined && part !== "").join(" ")
 }
 
-/** The message of an error, with a vendor's own words behind it. For a terminal or a log, never for a model. */
+/**
+ * Returns the message of an error, followed by the vendor's own description. For a terminal or a log, never for a
+ * model.
+ */
 export const withVendorWords = (error: {
   readonly _tag: string
   readonly message: string
@@ -90,7 +97,7 @@ export const withVendorWords = (error: {
     ? `${error.message}: ${vendorLine(error.vendor)}`
     : error.message
 
-/** Returns an error with these words, whose stack is only its message: it was not made here. */
+/** Returns an error with the vendor's description. Its stack is only its message, because it did not originate here. */
 export const asCause = (provider: string, words: VendorWords): Error => {
   const error = new Error(vendorLine(words))
   error.name = provider
@@ -98,7 +105,7 @@ export const asCause = (provider: string, words: VendorWords): Error => {
   return error
 }
 
-/** The reasons of a failed model call that may succeed a little later. */
+/** The transient reasons of failed model calls. */
 export const passing: ReadonlySet<unknown> = new Set<ProviderReason>([
   "rate_limited",
   "overloaded",
@@ -108,7 +115,7 @@ export const passing: ReadonlySet<unknown> = new Set<ProviderReason>([
   "incomplete"
 ])
 
-/** Is this a failure of a store that may succeed a little later? */
+/** Returns whether an error is a transient failure of a store. */
 export const isHiccup = (error: unknown): error is StoreError =>
   error instanceof StoreError && (error.reason === "unavailable" || error.reason === "timeout")
 
@@ -125,16 +132,16 @@ export const errorCode = (error: unknown): string | undefined => {
   return undefined
 }
 
-/** Is this the failure of a connection that was never made, so that nothing was sent? */
+/** Returns whether a connection was never established, so that nothing was sent. */
 export const isUnconnected = (error: unknown): boolean => unconnected.has(errorCode(error) ?? "")
 
-/** Reads a `retry-after` header that is a number. */
+/** Parses a `retry-after` header that is a number. */
 export const retryAfterNumber = (header: string | undefined): number | undefined =>
   header === undefined || !/^\s*\d+(\.\d+)?\s*$/.test(header) ? undefined : Number(header)
 
-/** Reads a `retry-after` header that is a date, as milliseconds since the epoch. */
+/** Parses a `retry-after` header that is a date, as milliseconds since the epoch. */
 export const retryAfterDate = (header: string | undefined): number | undefined => {
-  // `Date.parse` takes almost any word with a number for a date, so a time of day is required.
+  // `Date.parse` accepts almost any word with a number, so a time of day is required.
   if (header === undefined || !/\d:\d\d:\d\d/.test(header)) return undefined
   const date = Date.parse(header)
   return Number.isNaN(date) ? undefined : date

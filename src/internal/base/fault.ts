@@ -1,12 +1,12 @@
 /**
- * Where a value from outside is wrong, and why; and which key was probably meant.
+ * Faults in values from outside: the path, the reason, and the key that was probably meant.
  */
 
 import * as JsonPointer from "effect/JsonPointer"
 import type * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
 
-/** One fault, at the innermost place that is wrong. */
+/** One fault, with the path of the innermost invalid value. */
 export interface Fault {
   /** A JSON pointer from the value; `""` is the value itself. */
   readonly path: string
@@ -31,7 +31,7 @@ export const toIssue = (fault: Fault): SchemaIssue.Issue =>
     new SchemaIssue.InvalidValue({ message: fault.reason })
   )
 
-/** Writes a path for people: `tickets[1].priority`. */
+/** Formats a path for people: `tickets[1].priority`. */
 export const pathText = (path: ReadonlyArray<PropertyKey>): string =>
   path.reduce<string>(
     (text, key) => (typeof key === "number" ? `${text}[${key}]` : text === "" ? String(key) : `${text}.${String(key)}`),
@@ -45,7 +45,7 @@ export const nearestKey = (key: string, known: ReadonlyArray<string>): string =>
   return edits(near) <= Math.min(3, near.length / 2) ? `; did you mean '${near}'?` : `; known keys: ${known.join(", ")}`
 }
 
-/** Keys of a user's own, such as anchors of YAML, begin with `x-` or `x_`. */
+/** Returns whether a key is a user's own, such as a YAML anchor: it begins with `x-` or `x_`. */
 export const isOwnKey = (key: string): boolean => /^x[-_]/.test(key)
 
 const editsBetween = (from: string, to: string): number => {

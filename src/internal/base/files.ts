@@ -2,7 +2,7 @@
  * Opens, reads and lists files, and writes files into folders that may not exist yet.
  *
  * A file that must be inside a folder is checked twice: its path before it is opened, and its descriptor before it is
- * read. A link that is replaced between a check and an open therefore leads nowhere.
+ * read. Replacing a link between the two checks therefore cannot expose another file.
  */
 
 import * as Effect from "effect/Effect"
@@ -11,7 +11,7 @@ import * as Option from "effect/Option"
 import type { PlatformError } from "effect/PlatformError"
 import type * as Scope from "effect/Scope"
 
-/** Why a file was not read: a reason of ours, or an error of the file system. */
+/** The reason why a file was not read: a text of ours, or an error of the file system. */
 export type Refusal = string | PlatformError
 
 /** An open file, and its size when it was opened. */
@@ -20,14 +20,14 @@ export interface Opened {
   readonly size: number
 }
 
-/** Opens a plain file. With `folder`, which is a real path, fails for a file that is not inside that folder. */
+/** Opens a plain file. With `folder`, a real path, fails for a file outside that folder. */
 export const open = Effect.fnUntraced(function* (
   files: FileSystem.FileSystem,
   path: string,
   folder?: string
 ): Effect.fn.Return<Opened, Refusal, Scope.Scope> {
   const real = folder === undefined ? path : yield* realPathIn(files, path, folder)
-  // Opening anything but a plain file, such as a pipe, may block forever.
+  // Opening anything else, such as a pipe, may block forever.
   if ((yield* files.stat(real)).type !== "File") return yield* Effect.fail(notPlain)
   const file = yield* files.open(real, { flag: "r" })
   const { size, type } = yield* file.stat
@@ -74,12 +74,12 @@ export const bytes = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Uint8Array, Refusal, Scope.Scope> {
   const { file, size } = yield* open(files, path, folder)
   if (size > maxBytes) return yield* Effect.fail(tooLarge(maxBytes))
-  // The file may grow meanwhile, and files of /proc report no size.
+  // The file may grow in the meantime, and files in /proc report no size.
   const read = yield* start(file, maxBytes + 1)
   return read.length > maxBytes ? yield* Effect.fail(tooLarge(maxBytes)) : read
 }, Effect.scoped)
 
-/** Whether a path leads to nothing. */
+/** Returns whether an error means that a path does not exist. */
 export const isAbsent = ({ reason }: PlatformError): boolean => {
   if (reason._tag === "NotFound") return true
   const { cause } = reason
@@ -102,7 +102,7 @@ export const text = (
 /** The refusal of a file of more than `maxBytes`. */
 export const tooLarge = (maxBytes: number): string => `larger than ${maxBytes} bytes`
 
-/** Lists a directory inside `folder`, which is a real path. */
+/** Lists a directory inside `folder`, a real path. */
 export const list = Effect.fnUntraced(function* (
   files: FileSystem.FileSystem,
   path: string,
@@ -116,7 +116,9 @@ export const list = Effect.fnUntraced(function* (
   return yield* link === undefined ? unlinked : Effect.catch(files.readDirectoryEntries(link), () => unlinked)
 }, Effect.scoped)
 
-/** Returns the real path of a file as long as no link changes: nothing outside the folder is even opened. */
+/**
+ * Returns the real path of a file, so that no file outside the folder is opened. A link may still change afterwards.
+ */
 const realPathIn = Effect.fnUntraced(function* (
   files: FileSystem.FileSystem,
   path: string,
@@ -126,7 +128,7 @@ const realPathIn = Effect.fnUntraced(function* (
   return isInside(folder, real) ? real : yield* Effect.fail(outside)
 })
 
-/** Checks the file that was opened: the links on its path may have changed meanwhile. */
+/** Checks the opened file, because links on its path may have changed in the meantime. */
 const requireInside = Effect.fnUntraced(function* (
   files: FileSystem.FileSystem,
   path: string,
@@ -136,13 +138,13 @@ const requireInside = Effect.fnUntraced(function* (
   if (!isInside(folder, yield* realPathOf(files, path, file))) return yield* Effect.fail(outside)
 })
 
-/** Whether a real path is inside a folder. */
+/** Returns whether a real path is inside a folder. */
 export const isInside = (folder: string, real: string): boolean => {
   const separator = folder.startsWith("/") ? "/" : "\\"
   return real !== folder && real.startsWith(folder.endsWith(separator) ? folder : folder + separator)
 }
 
-/** Returns the real path of an open file: by its descriptor where the system shows it, else by its identity. */
+/** Returns the real path of an open file: by its descriptor if the system exposes it, else by its identity. */
 const realPathOf = Effect.fnUntraced(function* (
   files: FileSystem.FileSystem,
   path: string,

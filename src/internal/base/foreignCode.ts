@@ -1,9 +1,9 @@
 /**
- * Runs code of others: with captured services, within a time limit, or as mere observers; and reads what it threw,
- * failed or died with.
+ * Runs foreign code: with captured services, within a time limit, or as an observer. Also reads the values that it
+ * throws, fails or dies with.
  *
- * Such a value may be anything: an error whose message throws, a revoked proxy, a circle, megabytes of text. Reading it
- * never throws, and every text is without what looks like a key and no longer than `Bounds.failureBytes`.
+ * Such a value may be anything: an error whose message throws, a revoked proxy, a cycle, megabytes of text. Reading it
+ * never throws, and texts are redacted and no longer than `Bounds.failureBytes`.
  */
 
 import * as Cause from "effect/Cause"
@@ -23,7 +23,7 @@ import { clip, ends, logText } from "./text.ts"
 
 // ---------------------------------------------------------------- values
 
-/** Returns what `read` returns, or `otherwise` when it throws. */
+/** Returns the result of `read`, or `otherwise` if it throws. */
 export const attempt = <A, B>(read: () => A, otherwise: B): A | B => {
   try {
     return read()
@@ -32,15 +32,15 @@ export const attempt = <A, B>(read: () => A, otherwise: B): A | B => {
   }
 }
 
-/** Returns a field of a value. Undefined when there is none, or when it cannot be read. */
+/** Returns a field of a value. Undefined if it is missing or cannot be read. */
 export const field = (value: unknown, key: string): unknown =>
   isObject(value) ? attempt((): unknown => Reflect.get(value, key), undefined) : undefined
 
-/** Is this an instance of a class? False for a value that cannot be asked. */
+/** Returns whether a value is an instance of a class. False if the check throws. */
 export const isA = <A>(value: unknown, type: abstract new (...args: never) => A): value is A =>
   attempt(() => value instanceof type, false)
 
-/** Does this value have this `_tag`? */
+/** Returns whether a value has this `_tag`. */
 export const hasTag = (value: unknown, tag: string): boolean => field(value, "_tag") === tag
 
 /** Names a failure: its `_tag`, the name of an error, or `Error`. At most 200 characters. */
@@ -51,11 +51,11 @@ export const tagOf = (error: unknown): string => {
   return typeof name === "string" ? word(name) : "Error"
 }
 
-/** Returns the sentence of a failure: its message, its text, or else its name. `clean` takes out secrets. */
+/** Returns the text of a failure: its message, its string form, or else its name. `clean` removes secrets. */
 export const messageOf = (error: unknown, clean = redact, bytes = Bounds.failureBytes): string => {
   const message = typeof error === "string" ? error : field(error, "message")
   if (typeof message === "string") {
-    // A tagged error without a sentence of its own has an empty message: its tag says more.
+    // A tagged error without its own message has an empty one, so its tag says more.
     const tag = message.trim() === "" && isObject(error) ? tagOf(error) : "Error"
     return tag === "Error" ? bounded(message, clean, bytes) : clean(tag)
   }
@@ -70,21 +70,21 @@ export const causeText = (cause: Cause.Cause<unknown>, clean = redact): string =
     : logText(bounded(text, clean, Bounds.failureBytes))
 }
 
-/** The first typed failure of a cause. */
+/** Returns the first typed failure of a cause. */
 export const failureIn = (cause: Cause.Cause<unknown>): unknown => cause.reasons.find(Cause.isFailReason)?.error
 
-/** What a cause is about: its first failure, or else its first defect. */
+/** Returns the first failure of a cause, or else its first defect. */
 export const reasonIn = (cause: Cause.Cause<unknown>): unknown => {
   const failure = cause.reasons.find(Cause.isFailReason)
   return failure === undefined ? cause.reasons.find(Cause.isDieReason)?.defect : failure.error
 }
 
-/** Cleans a text, and keeps the head and the tail of one that is too long. Of a huge one, only these are looked at. */
+/** Redacts a text, and keeps only head and tail if it is too long. Of a huge text, only these are processed. */
 export const bounded = (text: string, clean: (text: string) => string, bytes: number): string =>
   attempt(() => {
     const window = Math.max(bytes, margin) + margin
     if (text.length <= 2 * window) return clip(clean(text), bytes)
-    // A secret that the window cuts in two is not recognized: the text beside the cut is left out.
+    // A secret that is cut in two is not recognized, so the text next to the cut is dropped.
     const head = clean(text.slice(0, window)).slice(0, -margin)
     const tail = clean(text.slice(-window)).slice(margin)
     return ends(head, tail, bytes, text.length)
@@ -98,7 +98,7 @@ const isObject = (value: unknown): value is object =>
 
 const word = (text: string): string => text.slice(0, 200)
 
-/** The text of a value that has one of its own. */
+/** Returns the string form of a value that defines one. */
 const ownText = (value: unknown): string | undefined => {
   if (!isObject(value)) return value === undefined || value === null ? undefined : String(value)
   const write = field(value, "toString")
@@ -109,7 +109,7 @@ const ownText = (value: unknown): string | undefined => {
   return typeof text === "string" && text !== "" ? text : undefined
 }
 
-/** An object without a name or a text is written as JSON. */
+/** Returns an object without a tag as JSON. */
 const plainText = (value: unknown): string | undefined => {
   if (!isObject(value) || typeof value === "function" || field(value, "_tag") !== undefined) return undefined
   const text = attempt(() => JSON.stringify(plain(value)), "{}")
@@ -153,14 +153,14 @@ export const closeOver = <R>(captured: Context.Context<R>) => {
   return <A, E>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E> => Effect.updateContext(effect, merge)
 }
 
-/** A service of the running fiber, else of the layer. */
+/** Returns a service of the running fiber, or else of the layer. */
 export const serviceOf = <I, S>(
   built: Context.Context<never>,
   current: Context.Context<never>,
   key: Context.Key<I, S>
 ): S | undefined => Context.getOrUndefined(current, key) ?? Context.getOrUndefined(built, key)
 
-/** A reference of the running fiber, else of the layer. */
+/** Returns a reference of the running fiber, or else of the layer. */
 export const referenceOf = <A>(
   built: Context.Context<never>,
   current: Context.Context<never>,
@@ -169,7 +169,7 @@ export const referenceOf = <A>(
 
 // ---------------------------------------------------------------- time
 
-/** Starts work at once in a detached fiber and passes it to `next`. Most work is done by then. */
+/** Starts work immediately in a detached fiber and passes the fiber to `next`. Most work is done by then. */
 export const begin = <A, E, B, E2>(
   work: Effect.Effect<A, E>,
   next: (fiber: Fiber.Fiber<A, E>) => Effect.Effect<B, E2>
@@ -178,8 +178,8 @@ export const begin = <A, E, B, E2>(
 /**
  * Runs work for at most `limit`, then `orElse`.
  *
- * The work has its own fiber and is interruptible even in an uninterruptible region. Work that ignores the
- * interruption is left behind.
+ * The work has its own fiber and is interruptible even in an uninterruptible region. Work that ignores the interruption
+ * is abandoned.
  */
 export const inTime = <A, E, B, E2>(
   work: Effect.Effect<A, E>,
@@ -188,7 +188,7 @@ export const inTime = <A, E, B, E2>(
 ): Effect.Effect<A | B, E | E2> =>
   Effect.uninterruptibleMask((restore) =>
     begin(work, (fiber): Effect.Effect<A | B, E | E2> => {
-      // Most work is done by now and needs no timer.
+      // Most work is already done and needs no timer.
       const exit = fiber.pollUnsafe()
       if (exit !== undefined) return exit
       const leave = Effect.sync(() => fiber.interruptUnsafe())
@@ -200,7 +200,7 @@ export const inTime = <A, E, B, E2>(
     })
   )
 
-/** Runs work whose interruption is not waited for. */
+/** Runs work in its own fiber. An interruption does not wait for the work to stop. */
 export const leavable = <A, E>(work: Effect.Effect<A, E>): Effect.Effect<A, E> =>
   Effect.uninterruptibleMask((restore) =>
     begin(work, (fiber) =>
@@ -210,22 +210,22 @@ export const leavable = <A, E>(work: Effect.Effect<A, E>): Effect.Effect<A, E> =
 
 // ---------------------------------------------------------------- failures
 
-/** Logs, whatever the loggers of a host do. */
+/** Logs. Failures of a host's loggers are ignored. */
 export const logged = (log: Effect.Effect<void>): Effect.Effect<void> => Effect.catchCause(log, () => Effect.void)
 
-/** Logs the cause of a failure that changes nothing as a warning, without what looks like a key. */
+/** Logs the cause of an ignored failure as a warning, redacted. */
 export const passedOver =
   (what: string) =>
   (cause: Cause.Cause<unknown>): Effect.Effect<void> =>
     logged(Effect.logWarning(what, causeText(cause)))
 
-/** Runs an observer. If it fails or throws, that is logged and otherwise ignored. */
+/** Runs an observer. Failures and exceptions are logged and ignored. */
 export const observed = (name: string, tell: () => Effect.Effect<unknown, unknown>): Effect.Effect<unknown> =>
   Effect.catchCause(Effect.suspend(tell), passedOver(`${name} failed`))
 
 /**
- * Runs code of a host. Whatever it fails or dies with, or throws, becomes an error by `error`; an interruption stays one.
- * The cause of a defect is logged, and `error` is called with `isDefect`.
+ * Runs code of a host. `error` converts failures, defects and exceptions; interruptions pass through. For a defect, the
+ * cause is logged and `isDefect` is true.
  */
 export const guarded = <A, E, R, E2>(
   name: string,
@@ -254,7 +254,7 @@ const refused = <E2>(
   )
 }
 
-/** Wraps the failure of a hook or middleware, unless it ends the run on purpose. */
+/** Wraps the failure of a hook or middleware, except for `MiddlewareTermination`. */
 export const extensionError = (extension: string, error: unknown): ExtensionFailed | MiddlewareTermination => {
   if (hasTag(error, "MiddlewareTermination")) {
     return new MiddlewareTermination({ reason: messageOf(field(error, "reason")) })
@@ -264,7 +264,7 @@ export const extensionError = (extension: string, error: unknown): ExtensionFail
     : new ExtensionFailed({ extension, detail: messageOf(error) })
 }
 
-/** Is this an error of the kernel that can be read and stored? */
+/** Returns whether a value is an error of the kernel that can be read and stored. */
 export const isSound = (error: unknown): error is KernelError.KernelError =>
   attempt(
     () => KernelError.isKernelError(error) && typeof error.message === "string" && Exit.isSuccess(encoded(error)),

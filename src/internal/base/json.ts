@@ -1,8 +1,8 @@
 /**
- * JSON: its types, reading it without trusting it, and showing any value as JSON.
+ * JSON: its types, parsing untrusted text, and converting any value to JSON for display.
  *
- * Only own keys count, so a member of a prototype is never read as data. Text is measured before anything is built
- * from it, and no recursion goes deeper than a given depth.
+ * Only own keys count, so a member of a prototype is never read as data. Text is measured before anything is built from
+ * it, and no recursion goes deeper than a given depth.
  */
 
 import * as Result from "effect/Result"
@@ -27,25 +27,25 @@ export const parseJson = (text: string, depth: number): Result.Result<unknown, s
         catch: (error) => (error instanceof Error ? error.message : "it cannot be read")
       })
 
-/** Is this an object, and not a list? */
+/** Returns whether a value is an object and not a list. */
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** Is this value, known to be JSON, an object? */
+/** Returns whether a value known to be JSON is an object. */
 export const isJsonObject = (value: unknown): value is JsonObject => isRecord(value)
 
-/** Returns a value known to be JSON as an object; anything but an object gives an empty one. */
+/** Returns a value known to be JSON if it is an object, else an empty object. */
 export const jsonObject = (value: unknown): JsonObject => (isJsonObject(value) ? value : {})
 
 /** Returns the value of an own key. */
 export const own = (record: Record<string, unknown>, key: string): unknown =>
   Object.hasOwn(record, key) ? record[key] : undefined
 
-/** Returns the value if it is one of the words. */
+/** Returns the value if it is one of the words, else `otherwise`. */
 export const oneOf = <A extends string>(words: ReadonlyArray<A>, value: unknown, otherwise: A): A =>
   words.find((word) => word === value) ?? otherwise
 
-/** Has the object no field? Makes no list of its keys. */
+/** Returns whether an object has no fields, without creating a list of its keys. */
 export const isEmpty = (value: object): boolean => {
   for (const _ in value) return false
   return true
@@ -53,7 +53,7 @@ export const isEmpty = (value: object): boolean => {
 
 // ---------------------------------------------------------------- measuring
 
-/** Does a JSON value nest deeper than `depth` levels? */
+/** Returns whether a JSON value nests deeper than `depth` levels. */
 export const isDeeper = (value: unknown, depth: number): boolean => {
   if (typeof value !== "object" || value === null) return false
   if (depth === 0) return true
@@ -113,11 +113,11 @@ export const requestOf = (input: Json): string => {
 }
 
 /**
- * Copies any value as JSON for logs and events, not for storing: nothing is refused.
+ * Copies any value as JSON for logs and events, not for storing: no value is rejected.
  *
- * A value that is not JSON becomes a word in brackets, such as `[cycle]`, `[12 bytes]` or `[unreadable]`; beyond a
- * bounded depth and size everything is `[more]`. `text` is applied to every string and key. With `isJson` false, keys
- * are field names and stay as they are, except inside fields that hold JSON of others.
+ * A value that is not JSON becomes a word in brackets, such as `[cycle]`, `[12 bytes]` or `[unreadable]`. Beyond a
+ * bounded depth and size, values become `[more]`. `text` is applied to every string and key. With `isJson` false, keys
+ * are field names and stay unchanged, except inside fields that hold foreign JSON.
  */
 export const plain = (value: unknown, text: (text: string) => string = same, isJson = true): Json =>
   copy(value, { text, above: [], left: maxNodes }, isJson)

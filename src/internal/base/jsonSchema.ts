@@ -1,8 +1,9 @@
 /**
- * Reads JSON Schemas for people and models: names of types, and parts by path. Marks the dates in that of a Schema.
+ * Reads JSON Schemas for people and models: names of types, and parts by path. Also marks the dates in the JSON Schema
+ * of a Schema.
  *
- * Works on any JSON Schema, including those of foreign servers, so no shape is taken for granted: a part that is not
- * understood is `any`. References are followed a bounded number of times.
+ * Works on any JSON Schema, including those of foreign servers, so no shape is assumed: an unknown part is `any`.
+ * References are followed a bounded number of times.
  */
 
 import * as DateTime from "effect/DateTime"
@@ -28,8 +29,7 @@ export const resolve = (schema: unknown, root: JsonObject): Record<string, unkno
 }
 
 /**
- * Adds the definitions a schema refers to, and no others. The result does not repeat what `resolve` put in place of a
- * `$ref`.
+ * Adds the definitions that a schema refers to, and no others. Definitions that `resolve` has inlined are not repeated.
  */
 export const withDefinitions = (
   schema: Record<string, unknown>,
@@ -68,7 +68,7 @@ export const typeName = (schema: unknown, root: JsonObject): string => detailed(
 /** Returns the types a value may have, without their parts: `["array", "null"]`. */
 export const typeNames = (schema: unknown, root: JsonObject): ReadonlyArray<string> => distinct(schema, begin(root))
 
-/** Returns the schemas a path may lead to. There are several where members of a union share that part. */
+/** Returns the schemas that a path may lead to. There are several if members of a union share that part. */
 export const at = (schema: JsonObject, path: ReadonlyArray<PropertyKey>): ReadonlyArray<unknown> => {
   const walk = begin(schema)
   return path.reduce<ReadonlyArray<unknown>>(
@@ -77,7 +77,7 @@ export const at = (schema: JsonObject, path: ReadonlyArray<PropertyKey>): Readon
   )
 }
 
-/** The title of a text that is the id of a medium, and how models see its type. */
+/** The title of a string that is a media id, which models see as the name of its type. */
 export const mediaId = "media id"
 
 /** Adds `format: "date-time"` to every string that is read as an instant, such as a `Schema.Date`. */
@@ -87,10 +87,10 @@ export const withDates = (schema: Schema.Constraint, { definitions, schema: root
   return copy
 }
 
-/** How far references and nesting are followed; deeper parts are `any`. */
+/** How deep references and nesting are followed. Deeper parts are `any`. */
 const maxDepth = 8
 
-/** How many parts of a schema one call looks at, since references can multiply without end. */
+/** How many parts of a schema one call visits, because references can multiply without end. */
 const maxParts = 1000
 
 interface Walk {
@@ -114,7 +114,7 @@ const unescape = (name: string): string => {
   try {
     plain = decodeURIComponent(name)
   } catch {
-    // Not a percent escape after all.
+    // Not percent-encoded.
   }
   return plain.replaceAll("~1", "/").replaceAll("~0", "~")
 }
@@ -178,7 +178,7 @@ const detailed = (schema: unknown, walk: Walk, depth: number): string => {
   return names.join("|")
 }
 
-/** Is this one of the three strings by which a schema encodes `NaN` and the infinities? Models need not see them. */
+/** Returns whether a schema is the enum of strings that encode `NaN` and the infinities, which models need not see. */
 const isSpecialNumber = (schema: unknown) => {
   const values = isRecord(schema) ? own(schema, "enum") : undefined
   return Array.isArray(values) && values.length === 3 && values.includes("NaN") && values.includes("-Infinity")
@@ -216,7 +216,7 @@ const mark = (ast: SchemaAST.AST, part: unknown, walk: DateWalk): void => {
 const markUnion = (ast: SchemaAST.Union, here: Record<string, unknown>, walk: DateWalk): void => {
   const members = own(here, "anyOf") ?? own(here, "oneOf")
   const parts: ReadonlyArray<unknown> = Array.isArray(members) ? members : [here]
-  // A member of its own that is any text would be called a date as well.
+  // Without this check, a separate member for any string would be marked as a date, too.
   const isText = ast.types.some((type) => SchemaAST.isString(type))
   for (const type of ast.types) {
     if (isText && isInstant(type)) continue
@@ -258,7 +258,7 @@ const referred = (part: unknown, { definitions }: DateWalk): Record<string, unkn
   return isRecord(found) ? found : undefined
 }
 
-/** Whether a Schema of instants writes them as ISO 8601, whatever else it accepts. */
+/** Returns whether a Schema encodes instants as ISO 8601. */
 const isInstant = (ast: SchemaAST.AST): boolean => {
   if (!SchemaAST.isDeclaration(ast)) return false
   const encode = SchemaParser.encodeUnknownEffect(Schema.toCodecJson(Schema.make<Schema.Codec<unknown, unknown>>(ast)))
@@ -271,7 +271,7 @@ const isInstant = (ast: SchemaAST.AST): boolean => {
 
 const isoInstant = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/
 
-// Several of each, because a check may refuse some.
+// Several samples, because a check may reject some.
 const samples: ReadonlyArray<unknown> = [0, 946_684_800_000, 2_000_000_000_000, 7_000_000_000_000].flatMap((time) => [
   new Date(time),
   DateTime.makeUnsafe(time)

@@ -1,11 +1,11 @@
 /**
- * Lists that grow, and what two lists share.
+ * Lists that grow, and the common prefix of lists.
  */
 
 /**
  * One version of a list that only grows.
  *
- * Versions share one array, and each sees its own length of it. The newest version appends in place, an older one
+ * Versions share one array, and each sees a prefix of it. The newest version appends in place, and an older version
  * copies first, so a version never changes. A run has thousands of turns, and turn 1,000 must cost no more than turn 1.
  */
 export class Growing<out A> {
@@ -19,12 +19,12 @@ export class Growing<out A> {
     this.#array = array
   }
 
-  /** Returns a first version. The array is copied when the list first grows, never appended to. */
+  /** Returns a first version. The array itself is never modified; it is copied when the list first grows. */
   static of<A>(array: ReadonlyArray<A>): Growing<A> {
     return new Growing<A>([], array.length, array)
   }
 
-  /** The list as an array that never changes; made on first access. */
+  /** The list as an immutable array, created on first access. */
   get array(): ReadonlyArray<A> {
     return (this.#array ??= this.#shared.slice(0, this.length))
   }
@@ -39,7 +39,7 @@ export class Growing<out A> {
     return index < this.length ? (this.#array ?? this.#shared)[index] : undefined
   }
 
-  /** Did the list become this one by growing alone? False where that is not known without comparing items. */
+  /** Returns whether this list extends `before`. False if that cannot be decided without comparing items. */
   grewFrom(before: Growing<A>): boolean {
     return this === before || (this.#shared === before.#shared && before.length <= this.length)
   }
@@ -48,7 +48,7 @@ export class Growing<out A> {
     return this.at(this.length - 1)
   }
 
-  /** Returns the last `count` items, oldest first, without making an array of all. */
+  /** Returns the last `count` items, oldest first, without creating an array of all. */
   recent(count: number): ReadonlyArray<A> {
     return (this.#array ?? this.#shared).slice(Math.max(0, this.length - count), this.length)
   }
@@ -62,7 +62,7 @@ export class Growing<out A> {
   }
 }
 
-/** Returns how many items two lists share at their beginning, compared by identity unless `isSame` is given. */
+/** Returns the length of the common prefix of two lists. Items are compared by identity unless `isSame` is given. */
 export const commonPrefix = <A>(
   before: ReadonlyArray<A>,
   after: ReadonlyArray<A>,

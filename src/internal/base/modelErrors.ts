@@ -1,8 +1,8 @@
 /**
- * Errors of finding a model and of calling it.
+ * Errors of finding and calling a model.
  *
- * `ProviderError` is one error for all vendors, with the reason as a word. Its message holds fixed words only, since a
- * model may read it; the vendor's own words stand in `vendor` and in `cause`, for developers.
+ * `ProviderError` is one error for all vendors, with a `reason`. Its message holds only fixed words, because a model
+ * may read it. The vendor's own description is in `vendor` and `cause`, for developers.
  */
 
 import * as Schema from "effect/Schema"
@@ -13,8 +13,8 @@ export { FailedAttempt, ProviderReason, VendorWords }
 /**
  * A model call failed.
  *
- * The message holds fixed words, a status and a code, never a key or the body of a response. `vendor` holds the vendor's
- * own words; they are the `cause` as well, so that printing the failure shows them.
+ * The message holds fixed words, a status and a code, never a key or the body of a response. `vendor` holds the
+ * vendor's own description. It is also the `cause`, so that printing the failure shows it.
  */
 export class ProviderError extends Schema.TaggedError<ProviderError>()("ProviderError", {
   provider: Schema.String,
@@ -35,12 +35,12 @@ export class ProviderError extends Schema.TaggedError<ProviderError>()("Provider
     return `${this.provider}: ${this.detail === "" ? this.reason : this.detail}`
   }
 
-  /** Can the same call succeed a little later? */
+  /** Whether the same call may succeed a little later. */
   get isRetryable(): boolean {
     return this.shouldRetry !== false && passing.has(this.reason)
   }
 
-  /** The vendor's words as an error without a stack. Undefined if it gave none. */
+  /** The vendor's description as an error without a stack. Undefined if there is none. */
   override get cause(): Error | undefined {
     return this.vendor === undefined ? undefined : asCause(this.provider, this.vendor)
   }

@@ -1,8 +1,8 @@
 /**
- * Why a run ended without an answer, waits, or cannot continue as requested, and errors of what it reaches: MCP
- * servers, workers and addressed agents.
+ * Errors of runs that ended without an answer, wait, or cannot continue as requested, and errors of MCP servers,
+ * workers and addressed agents.
  *
- * `KernelError.isRecoverable` tells which of them resuming can help with.
+ * `KernelError.isRecoverable` tells for which of them resuming can help.
  */
 
 import * as Duration from "effect/Duration"
@@ -28,7 +28,7 @@ export class EmptyReplies extends Schema.TaggedError<EmptyReplies>()("EmptyRepli
   }
 }
 
-/** The model repeated itself after it was told to stop. */
+/** The model repeated itself after a corrective. */
 export class LoopDetected extends Schema.TaggedError<LoopDetected>()("LoopDetected", {
   runId: Schema.String,
   repeats: Schema.Int
@@ -83,7 +83,7 @@ export class MiddlewareTermination extends Schema.TaggedError<MiddlewareTerminat
   }
 }
 
-/** A hook, a middleware or a part of the prompt that the host wrote failed. */
+/** A hook, a middleware or a part of the prompt that belongs to the host failed. */
 export class ExtensionFailed extends Schema.TaggedError<ExtensionFailed>()("ExtensionFailed", {
   /** The hook's name, `callModel`, `callTool`, or the name of the part. */
   extension: Schema.String,
@@ -104,8 +104,8 @@ export class CancellationError extends Schema.TaggedError<CancellationError>()("
 }
 
 /**
- * The run was at work for longer than the deadline of its budget, pauses left out. It stays where it is, and can
- * be resumed with an agent that has more time.
+ * The run exceeded the deadline of its budget, pauses not counted. It stays where it is, and can be resumed with an
+ * agent that has more time.
  */
 export class DeadlineExceeded extends Schema.TaggedError<DeadlineExceeded>()("DeadlineExceeded", {
   runId: Schema.String,
@@ -152,7 +152,7 @@ export class RunAlreadyCompleted extends Schema.TaggedError<RunAlreadyCompleted>
   }
 }
 
-/** The run belongs to the tree of another, and only the tree as a whole can be cancelled: cancel `rootRunId`. */
+/** The run belongs to the tree of another run. Only the whole tree can be cancelled: cancel `rootRunId`. */
 export class NotRootRun extends Schema.TaggedError<NotRootRun>()("NotRootRun", {
   runId: Schema.String,
   rootRunId: Schema.String
@@ -196,7 +196,7 @@ export class InFlightToolCalls extends Schema.TaggedError<InFlightToolCalls>()("
   }
 }
 
-/** The run is past the phase in which its prompt could be prepared again. */
+/** The run is past the phase at which its prompt can be prepared again. */
 export class RewindNotAllowed extends Schema.TaggedError<RewindNotAllowed>()("RewindNotAllowed", {
   runId: Schema.String,
   phase: Schema.String

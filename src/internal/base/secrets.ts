@@ -8,12 +8,12 @@ import * as Effect from "effect/Effect"
 import * as Base64Url from "effect/encoding/Base64Url"
 import * as Redacted from "effect/Redacted"
 
-/** A new secret of 256 bits. */
+/** Creates a secret of 256 bits. */
 export const random: Effect.Effect<Redacted.Redacted> = SecureRandom.SecureRandom.use(({ randomBytes }) =>
   Effect.map(randomBytes(32), (bytes) => Redacted.make(Base64Url.encode(bytes)))
 ).pipe(Effect.provide(SecureRandom.layerWebCrypto))
 
-/** Tells whether a text is a secret. Digests are compared, so that the time says nothing about it. */
+/** Returns whether a text equals a secret. Digests are compared, so that timing reveals nothing about it. */
 export const isSame = (text: string, secret: Redacted.Redacted): Effect.Effect<boolean> =>
   Effect.zipWith(digestOf(text), digestOf(Redacted.value(secret)), (one, other) => one === other)
 

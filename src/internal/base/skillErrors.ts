@@ -1,7 +1,7 @@
 /**
  * Errors of registering, loading and calling skills and protocols.
  *
- * Registration and files fail for the host. Errors a model can correct reach it as the text of an error block.
+ * Errors of registration and files go to the host. Errors that a model can correct become the text of an error block.
  */
 
 import * as Schema from "effect/Schema"
@@ -57,8 +57,8 @@ export class InvalidArguments extends Schema.TaggedError<InvalidArguments>()("In
 }
 
 /**
- * Nobody has answered yet what a call asked. The call ends here, the run pauses with its question, and the answer makes
- * the call run again from its beginning.
+ * A question of a call has no answer yet. The call ends, the run pauses with the question, and the answer runs the call
+ * again from its beginning.
  */
 export class AnswerPending extends Schema.TaggedError<AnswerPending>()("AnswerPending", {
   callId: Schema.String
@@ -68,7 +68,9 @@ export class AnswerPending extends Schema.TaggedError<AnswerPending>()("AnswerPe
   }
 }
 
-/** A call asked a model for a reply and got none: refused by a policy, beyond the budget, or the model failed. */
+/**
+ * A call requested a reply of a model and got none: a policy refused it, the budget is exhausted, or the model failed.
+ */
 export class SamplingRefused extends Schema.TaggedError<SamplingRefused>()("SamplingRefused", {
   reason: Schema.Literals(["denied", "budget", "failed"]),
   detail: Schema.String
@@ -99,12 +101,12 @@ export class SkillResultInvalid extends Schema.TaggedError<SkillResultInvalid>()
   reason: Schema.String
 }) {
   override get message() {
-    // Says that the skill ran, since a model that only sees a failure would repeat the call.
+    // Says that the skill ran, because a model that only sees a failure would repeat the call.
     return `the skill ran, but its result cannot be used: at '${this.path}', ${this.reason}`
   }
 }
 
-/** Code files that could not be loaded. The skills loaded before stay registered. */
+/** Code files that could not be loaded. Skills that were loaded before stay registered. */
 export class SkillFilesInvalid extends Schema.TaggedError<SkillFilesInvalid>()("SkillFilesInvalid", {
   problems: Schema.Array(Schema.Struct({ file: Schema.String, reason: Schema.String }))
 }) {

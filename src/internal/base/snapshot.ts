@@ -1,9 +1,9 @@
 /**
- * Values from outside as frozen JSON.
+ * Snapshots of outside values as frozen JSON.
  *
- * `take` copies a value, or fails with the place where it stops being JSON. The copy shares nothing with the original,
- * is frozen at every depth and nests no deeper than the limit, so it may be walked recursively. `freeze` is for JSON
- * that is ours already.
+ * `take` copies a value, or fails with the path at which it is not JSON. The copy shares nothing with the original, is
+ * frozen at every depth and nests no deeper than the limit, so recursion over it is safe. `freeze` is for JSON that is
+ * already ours.
  */
 
 import * as Result from "effect/Result"
@@ -11,7 +11,7 @@ import { jsonDepth, jsonNodes } from "./bounds.ts"
 import { type Fault, pointer } from "./fault.ts"
 import type { Json } from "./json.ts"
 
-/** How deep and how large a copy may become. */
+/** The largest depth and size of a copy. */
 export interface Bounds {
   readonly jsonDepth: number
   readonly jsonNodes: number
@@ -23,13 +23,13 @@ const usual: Bounds = { jsonDepth, jsonNodes }
  * Copies a value as frozen JSON.
  *
  * Instances of classes are read by their own enumerable fields, unless they have a `toJSON`. Dates, maps, errors and
- * the like are refused.
+ * similar objects are rejected.
  */
 export const take = (value: unknown, bounds: Bounds = usual): Result.Result<Json, Fault> => {
   const walk: Walk = { path: [], left: bounds.jsonNodes }
   return Result.try({
     try: () => copy(value, bounds.jsonDepth, walk),
-    // What a getter or a `toJSON` throws is not repeated, since it may hold secrets.
+    // The exception of a getter or a `toJSON` may hold secrets, so it is left out.
     catch: (error) => ({ path: pointer(walk.path), reason: error instanceof Misfit ? error.message : "cannot be read" })
   })
 }
@@ -46,14 +46,14 @@ export const freeze = <A>(value: A): A => {
   return value
 }
 
-/** Sets an own field by any name, including `__proto__`, where an assignment would set the prototype. */
+/** Sets an own field with any name, even `__proto__`, which an assignment would treat as the prototype. */
 export const define = (target: { [key: string]: unknown }, key: string, value: unknown): void => {
   if (key === "__proto__") {
     Object.defineProperty(target, key, { value, enumerable: true, writable: true, configurable: true })
   } else target[key] = value
 }
 
-/** Defines a field that returns a copy of the bytes at every read, since a byte array cannot be frozen. */
+/** Defines a field that returns a copy of the bytes at every read, because a byte array cannot be frozen. */
 export const defineBytes = (target: object, key: string, bytes: Uint8Array): void => {
   // Not `bytes.slice()`: for a Node `Buffer` that is a view of the same memory.
   const own = new Uint8Array(bytes)

@@ -1,14 +1,14 @@
 /**
- * JSON that stores accept: written as JSON text, it reads back equal.
+ * JSON that stores accept: it survives a round trip through JSON text unchanged.
  *
- * Anything else (undefined, NaN, a Date, bytes, a cycle) is refused, and so is JSON that nests too deep to be read
- * again. A checksum in the text detects damage by a disk or a copy, which is then never read as another state.
+ * Anything else (undefined, NaN, a Date, bytes, a cycle) is rejected, and so is JSON that nests too deep to be parsed
+ * again. A checksum in the text detects damage, so a damaged text is never read as a different state.
  */
 
 import * as Schema from "effect/Schema"
 import * as json from "./json.ts"
 
-/** How deep stored JSON may nest: more than any limit in use, and far from a stack overflow. */
+/** Nesting depth of stored JSON: above any limit in use, and far from a stack overflow. */
 const depth = 1_000
 
 /** Bounds for reading stored values. Their writer applied its own limits; these only protect memory and the stack. */
@@ -65,7 +65,7 @@ export const JsonObject: Schema.Codec<json.JsonObject> = Schema.declare(
 )
 
 /**
- * Adds its checksum to a text, as the first field.
+ * Adds a checksum to a text, as the first field.
  *
  * The text is a JSON object, or a list that begins with one. The checksum covers the text without it.
  */
@@ -74,7 +74,7 @@ export const seal = (text: string): string => {
   return `${text.slice(0, start)}"sum":"${hex(crc(text, start, start))}",${text.slice(start)}`
 }
 
-/** Whether the checksum of a text is right, wrong, or absent, as in older texts. */
+/** Returns whether the checksum of a text is right, wrong, or absent, as in older texts. */
 export const check = (text: string): "right" | "wrong" | "none" => {
   const start = startOf(text)
   if (!text.startsWith('"sum":"', start) || !text.startsWith('",', start + 15)) return "none"
@@ -109,7 +109,7 @@ const startOf = (text: string): number => (text.startsWith("[") ? 2 : 1)
 
 const hex = (sum: number): string => (sum >>> 0).toString(16).padStart(8, "0")
 
-/** CRC-32 of a text without the part between two positions, over the non-zero bytes of its UTF-16 units. */
+/** Returns the CRC-32 of a text without the part between two positions, over the non-zero bytes of its UTF-16 units. */
 const crc = (text: string, start: number, end: number): number => {
   let sum = -1
   for (let index = 0; index < text.length; index++) {

@@ -1,6 +1,6 @@
 /**
- * Streams with as little as possible between their pulls, as each token of a reply passes through on its own; and a
- * mailbox between a synchronous producer and one consumer.
+ * Streams with minimal overhead per pull, because each token of a reply is a pull of its own, and a mailbox between a
+ * synchronous producer and one consumer.
  */
 
 import * as Arr from "effect/Array"
@@ -43,7 +43,7 @@ export const runForEachArray = <A, E, R, E2, R2>(
     )
   })
 
-/** A mutable fold of arrays of values that arrived together. `failure` is set once it can take no more. */
+/** A mutable fold of arrays of values that arrived together. `failure` is set once it accepts no more values. */
 export interface Fold<A, B, F> {
   readonly failure: F | undefined
   readonly pushAll: (input: ReadonlyArray<A>) => ReadonlyArray<B>
@@ -109,11 +109,11 @@ export interface Mailbox<in out A, in out E = never> {
   readonly take: Pull.Pull<Arr.NonEmptyReadonlyArray<A>, E>
   /** A stream of everything taken. */
   readonly stream: Stream.Stream<A, E>
-  /** Runs `body` and wakes the consumer once, at once, for all values it offered. */
+  /** Runs `body`, then wakes the consumer once for all values it offered. */
   readonly batch: <B>(body: () => B) => B
-  /** Would another unprotected value drop one? If so, a producer should yield. */
+  /** Returns whether another unprotected value would drop one. If so, a producer should yield. */
   readonly isFull: () => boolean
-  /** How many values have been dropped. */
+  /** Returns how many values have been dropped. */
   readonly dropped: () => number
 }
 
@@ -127,8 +127,8 @@ export const mailbox = <A, E = never>(options: {
   let isBatch = false
   let exit: Effect.Effect<never, E | Cause.Done> | undefined
 
-  // The values are taken when this runs, so a consumer interrupted before that leaves them to the next `take`. It leaves
-  // its `resume` behind too; calling that does nothing.
+  // The values are taken when this runs, so a consumer that is interrupted earlier leaves them to the next `take`.
+  // Calling its stale `resume` does nothing.
   const take: Pull.Pull<Arr.NonEmptyReadonlyArray<A>, E> = Effect.callback((resume) => {
     const values = stored.drain()
     if (values !== undefined) resume(Effect.succeed(values))

@@ -4,17 +4,17 @@
 
 // ---------------------------------------------------------------- cutting
 
-/** Returns the start of a text, at most so many bytes of UTF-8, never ending inside a character. */
+/** Returns the start of a text, at most `bytes` bytes of UTF-8, without splitting a character. */
 export const cut = (text: string, bytes: number): string => {
-  // A UTF-16 unit is at most three bytes: most texts need no measuring.
+  // A UTF-16 unit takes at most three bytes, so most texts need no measuring.
   if (text.length * 3 <= bytes) return text
   const { read } = new TextEncoder().encodeInto(text, new Uint8Array(Math.max(0, bytes)))
   return read === text.length ? text : text.slice(0, read)
 }
 
 /**
- * Joins the start of one text and the end of another, in at most so many bytes of UTF-8, with a note between them of how
- * many of the `length` characters are left out. A limit too small for the note leaves the start alone.
+ * Joins the start of one text and the end of another, in at most `bytes` bytes of UTF-8, with a note between them of
+ * how many of the `length` characters are left out. If the limit is too small for the note, returns only the start.
  */
 export const ends = (head: string, tail: string, bytes: number, length: number): string => {
   const half = Math.floor((bytes - noteBytes) / 2)
@@ -24,14 +24,14 @@ export const ends = (head: string, tail: string, bytes: number, length: number):
   return `${start}\n[… ${length - start.length - end.length} characters left out …]\n${end}`
 }
 
-/** Keeps the head and the tail of a text of more than so many bytes. */
+/** Returns a text of at most `bytes` bytes unchanged, and only head and tail of a longer one. */
 export const clip = (text: string, bytes: number): string =>
   cut(text, bytes) === text ? text : ends(text, text, bytes, text.length)
 
-// The longest note, with its number.
+// Bytes of the longest note, with its number.
 const noteBytes = 64
 
-/** Returns the end of a text, at most so many bytes of UTF-8, never beginning inside a character. */
+/** Returns the end of a text, at most `bytes` bytes of UTF-8, without splitting a character. */
 const cutStart = (text: string, bytes: number): string => {
   const raw = new TextEncoder().encode(text.slice(-bytes))
   let from = Math.max(0, raw.length - bytes)
@@ -39,7 +39,7 @@ const cutStart = (text: string, bytes: number): string => {
   return new TextDecoder("utf-8", { ignoreBOM: true }).decode(raw.subarray(from))
 }
 
-/** Returns how many bytes a text takes in UTF-8, without encoding it. */
+/** Returns the length of a text in UTF-8 bytes, without encoding it. */
 export const utf8Length = (text: string): number => {
   let bytes = text.length
   for (let index = 0; index < text.length; index++) {
@@ -59,7 +59,7 @@ export const shorten = (text: string, length: number): string => {
   return `${text.slice(0, isHighSurrogate(text.charCodeAt(end - 1)) ? end - 1 : end)}…`
 }
 
-/** Removes NUL, TAB, LF, VT, FF, CR and SPACE from both ends. Other Unicode space stays. */
+/** Removes NUL, TAB, LF, VT, FF, CR and SPACE from both ends. Other Unicode spaces are kept. */
 export const strip = (text: string): string => {
   let start = 0
   let end = text.length
@@ -76,10 +76,10 @@ export const ownSlice = (text: string, start: number, end: number): string =>
 
 // ---------------------------------------------------------------- characters
 
-/** Is this UTF-16 unit white space inside a tag? That is less than what `\s` matches. */
+/** Returns whether a UTF-16 unit is white space inside a tag, which is less than `\s` matches. */
 export const isSpace = (code: number): boolean => code === 32 || (code >= 9 && code <= 13)
 
-/** Is this UTF-16 unit the first half of a surrogate pair? */
+/** Returns whether a UTF-16 unit is the first half of a surrogate pair. */
 export const isHighSurrogate = (code: number): boolean => (code & 0xfc00) === 0xd800
 
 const isLowSurrogate = (code: number): boolean => (code & 0xfc00) === 0xdc00
@@ -88,7 +88,7 @@ const isStripped = (code: number) => code === 0 || isSpace(code)
 
 // ---------------------------------------------------------------- escaping
 
-/** Escapes `&`, `<`, `>` and `"` as entities, so a text can stand between tags and in attributes. */
+/** Escapes `&`, `<`, `>` and `"` as entities, for text between tags and in attributes. */
 export const entities = (text: string): string =>
   text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;")
 
@@ -98,17 +98,17 @@ export const entities = (text: string): string =>
  */
 export const visible = (text: string): string => text.replace(invisible, escapeCharacter)
 
-/** The same in one line. */
+/** Like `visible`, in one line. */
 export const flat = (text: string): string => visible(text.replace(/(?:[ \t\n]|\r\n)+/g, " "))
 
-/** The same for a log: lines after the first are indented, so that none looks like the beginning of an entry. */
+/** Like `visible`, for a log: lines after the first are indented, so that none looks like a new entry. */
 export const logText = (text: string): string =>
   text
     .split(/\r\n|[\n\r\u0085\u2028\u2029]/)
     .map(visible)
     .join("\n    ")
 
-/** Writes a text in double quotes, on one line, with invisible characters escaped. */
+/** Quotes a text with double quotes, in one line, with invisible characters escaped. */
 export const quote = (text: string): string => `"${visible(text.replace(/["\\]/g, (char) => `\\${char}`))}"`
 
 const escapeCharacter = (char: string): string => {
@@ -153,7 +153,7 @@ const longestWord = 64
 // ---------------------------------------------------------------- building
 
 /**
- * A text built from many small pieces, using a small multiple of its length in memory.
+ * Builds a text from many small pieces, using a small multiple of its length in memory.
  *
  * A string grown by `+=` takes several times its length until it is flattened. Here small pieces are joined a few at a
  * time.
@@ -185,12 +185,12 @@ export class Pieces {
     this.count = 0
   }
 
-  /** Returns all pieces, and keeps them. */
+  /** Returns the text of all pieces, and keeps them. */
   peek(): string {
     return this.whole + this.half + this.run
   }
 
-  /** Returns all pieces followed by `last`, and starts over with none. */
+  /** Returns the text of all pieces followed by `last`, and starts over. */
   take(last: string): string {
     const { half, run, whole } = this
     if (run === "" && half === "" && whole === "") return last
@@ -203,6 +203,6 @@ export class Pieces {
   }
 }
 
-/** The lines of a text that are not blank, with their numbers from 1. */
+/** Returns the lines of a text that are not blank, with their numbers from 1. */
 export const numberedLines = (text: string): ReadonlyArray<{ readonly line: string; readonly number: number }> =>
   text.split("\n").flatMap((line, index) => (line.trim() === "" ? [] : [{ line, number: index + 1 }]))

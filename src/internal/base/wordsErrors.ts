@@ -1,5 +1,5 @@
 /**
- * Errors of contents, addresses, usage and agents that do not have their shape or exceed a limit.
+ * Errors of contents, addresses, usage and agents that are malformed or exceed a limit.
  *
  * `path` points at the innermost fault.
  */
@@ -48,7 +48,7 @@ export class UsageInvalid extends Schema.TaggedError<UsageInvalid>()("UsageInval
   }
 }
 
-/** A value from outside exceeds a limit. `limit` names it, `value` is its number. */
+/** A value from outside exceeds a limit. `limit` is the name of the limit, `value` its number. */
 export class LimitExceeded extends Schema.TaggedError<LimitExceeded>()("LimitExceeded", {
   limit: Schema.String,
   value: Schema.Finite

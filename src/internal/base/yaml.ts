@@ -1,7 +1,7 @@
 /**
- * YAML and plain values from outside as harmless data.
+ * Parses untrusted YAML, and copies untrusted values, as plain data.
  *
- * The parser shares aliased values, and they multiply only when a reader walks them: the walk here counts nodes and
+ * The parser shares aliased values, which multiply only when they are traversed. The traversal here counts nodes and
  * stops at the limit. The result holds mappings, lists, strings, numbers, booleans and null, without tags, prototype
  * keys, sharing or cycles.
  */
@@ -13,17 +13,17 @@ import { shorten } from "./text.ts"
 /** Plain data, as a config file may hold it. */
 export type Plain = string | number | boolean | null | ReadonlyArray<Plain> | ReadonlyMap<string, Plain>
 
-/** How large a document may be. */
+/** The largest size of a document. */
 export interface Bounds {
   readonly nodes: number
   readonly depth: number
-  /** Accept keys such as `__proto__` as data. Only for documents in which no key is ever looked up. */
+  /** Whether to accept keys such as `__proto__`. Only for documents whose keys are never looked up. */
   readonly anyKey?: boolean
 }
 
 const maxBytes = 256 * 1024
 
-// The parser folds scalars with patterns that take quadratic time on such runs.
+// The parser's patterns for scalars take quadratic time on such runs.
 const longRun = /[ \t]{512}|[\d_]{512}|\\{512}/
 // The parser copies a flow collection once per line of it. Documents written by people stay far below this.
 const maxCopied = 2 ** 30
@@ -84,7 +84,7 @@ export const plain = (value: unknown, bounds: Bounds): Result.Result<Plain, stri
   }
   return Result.try({
     try: () => copy(value, 0),
-    // A getter of the caller's value may throw anything, so its message is not repeated.
+    // The exception of a getter may hold anything, so its message is left out.
     catch: (cause) => (cause instanceof Refused ? cause.message : "it cannot be read")
   })
 }

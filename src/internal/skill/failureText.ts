@@ -1,9 +1,9 @@
 /**
- * Failures of foreign code in words that a model may read.
+ * Converts failures of foreign code to text for a model.
  *
- * A failure of a skill or a protocol is its sentence, and its fields as JSON. Fields are shown of errors that have a
- * schema, encoded by it. A `cause` is left out: it is for the log. The errors of the kernel are sentences written for
- * models, so theirs are left out, too.
+ * The text of a failure is its message, followed by its fields as JSON. Only errors with a schema show their fields,
+ * encoded by it. A `cause` is only logged. The messages of the kernel's errors are written for models, so their fields
+ * are left out.
  */
 
 import * as Cause from "effect/Cause"
@@ -28,7 +28,7 @@ import { clip } from "../base/text.ts"
 import { toText } from "../words/contentText.ts"
 import { carried } from "./skillOutput.ts"
 
-/** Foreign code took longer than it may. */
+/** Foreign code exceeded its timeout. */
 export class TimedOut {
   readonly _tag = "TimedOut"
   readonly message: string
@@ -38,8 +38,8 @@ export class TimedOut {
 }
 
 /**
- * Returns a typed failure in words: its sentence and, if it has a schema, its fields, as long as `Limits.resultBytes`
- * allows. `encode` is the schema that a skill declared. A defect gets a fixed text, and its cause goes to the log.
+ * Returns a typed failure as text: its message and, if it has a schema, its fields, up to `Limits.resultBytes`.
+ * `encode` is the schema that a skill declared. A defect gets a fixed text, and its cause is logged.
  */
 export const explain = (
   { redactor }: { readonly redactor: Redactor | undefined },
@@ -56,7 +56,7 @@ export const explain = (
   )
 }
 
-/** An error no longer than a result may be: the head and the tail of its text. */
+/** Clips the text of an error to `Limits.resultBytes`. */
 export const short = (error: CallError, { resultBytes }: Limits): CallError => {
   const message = clip(error.message, resultBytes)
   return message === error.message ? error : { ...error, message }
@@ -65,11 +65,11 @@ export const short = (error: CallError, { resultBytes }: Limits): CallError => {
 /** Encodes a failure that fits a schema. Fails for any other. */
 export type Encode = (error: unknown) => Effect.Effect<unknown, unknown>
 
-/** Makes the encoder of failures of a declared schema. */
+/** Creates the encoder of failures for a declared schema. */
 export const encoder = (schema: Schema.ConstraintEncoder<unknown>): Encode =>
   SchemaParser.encodeUnknownEffect(Schema.toCodecJson(schema))
 
-/** Writes a failure: by its declared schema if it fits that, else by the schema of its class. */
+/** Formats a failure with its declared schema if it fits, else with the schema of its class. */
 const failureText = (
   error: unknown,
   encode: Encode | undefined,
@@ -111,7 +111,7 @@ const textOf = (error: unknown, fields: Json | undefined): string => {
   return `${whole}${whole === tagOf(error) ? " " : "\n"}${written}`
 }
 
-/** The fields as JSON, unless the sentence says them all. */
+/** Returns the fields as JSON, unless the message contains them all. */
 const more = (sentence: string, fields: JsonObject, isCarrier: boolean): string | undefined => {
   const names = Object.keys(fields).filter((name) => name !== "message" && !(isCarrier && name === "content"))
   const words = new Set(sentence.length > longestSentence ? [] : sentence.split(/[^\p{L}\p{N}_.-]+/u))
@@ -126,7 +126,7 @@ const longestSentence = 10_000
 
 const same = (text: string): string => text
 
-/** The fields of an error whose class is a schema. Those that can only be encoded with services are not shown. */
+/** Returns the encoded fields of an error whose class is a schema. Undefined if encoding needs services. */
 const ofClass = (error: unknown): Json | undefined =>
   attempt(() => {
     const type = field(error, "constructor")
@@ -139,7 +139,10 @@ const ofClass = (error: unknown): Json | undefined =>
 
 const encoders = new WeakMap<object, (error: unknown) => Effect.Effect<unknown, unknown, unknown>>()
 
-/** What a model may see of an encoded failure. A `Redacted` encodes to its secret, which is taken out again. */
+/**
+ * Returns the part of an encoded failure that a model may see. A `Redacted` encodes to its secret, which is removed
+ * again.
+ */
 const shown = (error: unknown, encoded: unknown): Json | undefined =>
   attempt(() => {
     const taken = Snapshot.take(encoded)
@@ -165,7 +168,7 @@ const findSecrets = (value: unknown, found: Set<unknown>, depth: number): void =
   for (const item of inner) findSecrets(item, found, depth - 1)
 }
 
-/** Leaves out causes, and replaces secrets. A short secret counts only as a whole value. */
+/** Removes causes and replaces secrets. A short secret is replaced only as a whole value. */
 const without = (value: Json, secrets: ReadonlySet<unknown>): Json => {
   if (secrets.has(value)) return redacted
   if (typeof value === "string") {

@@ -1,8 +1,8 @@
 /**
- * Describes what is wrong with the parameters of a call, in words a model can act on.
+ * Describes invalid parameters of a call so that a model can correct them.
  *
- * Only the first problem is described: where it is, what was expected, and what was received. The expected names and a
- * usage example follow, and a hint if the parameters were text that was meant to be JSON.
+ * Only the first problem is described: its path, the expected type and the received value. The expected names and a
+ * usage example follow, and a hint if the parameters look like malformed JSON.
  */
 
 import * as Result from "effect/Result"
@@ -36,7 +36,7 @@ interface Fault {
 export const faultOf = (misfit: Misfit): InvalidArguments => {
   const fault = first(misfit.issue, [])
   const path = shorten(pathText(fault.path), 200)
-  // For a missing part deep inside, a reminder of the top-level names would not help.
+  // If a nested part is missing, a reminder of the top-level names does not help.
   const deep = fault.issue._tag === "MissingKey" && fault.path.length > 1
   const paragraphs = [sentence(misfit, fault, path), ...(deep ? [] : [reminder(misfit), ...hint(misfit)])]
   return new InvalidArguments({ skill: misfit.skill, path, detail: paragraphs.join("\n\n") })
@@ -52,7 +52,7 @@ const first = (issue: SchemaIssue.Issue, path: ReadonlyArray<PropertyKey>): Faul
     case "Encoding":
       return first(issue.issue, path)
     case "AnyOf":
-      // No member matches the type of the value, so the union itself was expected.
+      // If no member matches the type of the value, the union itself was expected.
       return issue.issues[0] === undefined ? { path, issue } : first(issue.issues[0], path)
     default:
       return { path, issue }

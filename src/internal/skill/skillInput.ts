@@ -1,8 +1,8 @@
 /**
  * The input of a skill, from a Schema or a JSON Schema: parameters, listing and decoder.
  *
- * Everything shown to the model (names, types, usage) is derived from the JSON Schema, so that local and foreign skills
- * are described alike. It is computed on demand; the decoder is built once.
+ * The description for the model (names, types, usage) is derived from the JSON Schema, for local and foreign skills
+ * alike. It is computed on demand. The decoder is built once.
  */
 
 import * as Effect from "effect/Effect"
@@ -66,7 +66,7 @@ export const fromSchema = <S extends Schema.Constraint>(
   return { ...describe(lazy(() => jsonSchema(schema, shape))), decode, encode, lostPatterns }
 }
 
-/** Returns the parameters of a call: an object unchanged, and text as the skill declares it. */
+/** Returns the parameters of a call: an object unchanged, text parsed by the skill. */
 export const paramsOf = ({ parameters }: Pick<Input, "parameters">, given: Json): JsonObject =>
   isJsonObject(given) ? given : parameters(requestOf(given))
 
@@ -121,7 +121,7 @@ export const listingOf = (name: string, options: Described, input: Input): strin
     spec.required === true ? `${key} (required)` : key
   )
   return [
-    // The description may come from a server: escaped, it cannot open or close a block.
+    // Escaped, because a description from a server must not open or close a block.
     options.description === "" ? `- ${name}` : `- ${name}: ${escape(options.description)}`,
     ...(names.length === 0 ? [] : [`Inputs: ${escape(visible(summary(input)))}`, `Usage: ${usage(name, names)}`]),
     ...(options.produces === undefined || options.produces.length === 0
@@ -136,7 +136,7 @@ export const listingOf = (name: string, options: Described, input: Input): strin
  * Returns a sentence for each pattern that models are not shown.
  *
  * JSON Schema can express a regular expression only with the flag `u`, and a grammar only one without lookaround and
- * backreferences. Calls are checked against both all the same.
+ * backreferences. Calls are still checked against all patterns.
  */
 const lostPatternsOf = (ast: SchemaAST.AST): ReadonlyArray<string> => {
   const found = new Set<string>()
@@ -144,9 +144,7 @@ const lostPatternsOf = (ast: SchemaAST.AST): ReadonlyArray<string> => {
   return [...found]
 }
 
-/**
- * The name of the only input of a skill whose schema is not an object, and of text that belongs to no declared input.
- */
+/** The name of the only input of a skill whose schema is not an object, and of text without a matching input. */
 const fallback = "input"
 
 const textOf = (value: unknown): string => (typeof value === "string" ? value : (JSON.stringify(value) ?? ""))
@@ -156,7 +154,7 @@ const describe = (schema: () => JsonObject): Input => {
   return { schema, names, parameters: (text) => parameters(text, names), lostPatterns: () => [] }
 }
 
-/** Reads a JSON object as the parameters. Other text is the value of the only declared input, or of `input`. */
+/** Parses a JSON object as the parameters. Other text is the value of the only declared input, or of `input`. */
 const parameters = (content: string, names: () => ReadonlyArray<string>): JsonObject => {
   const text = strip(content)
   if (text.startsWith("{")) {
@@ -170,7 +168,9 @@ const parameters = (content: string, names: () => ReadonlyArray<string>): JsonOb
 /** Matches a number that may overflow a double. Only then are all numbers checked. */
 const overflows = /[eE]\+?\d{3}|\d{309}/
 
-/** JavaScript parses `1e400` as Infinity, which JSON cannot express: it stays text. */
+/**
+ * Parses JSON, with numbers beyond a double as text: JavaScript parses `1e400` as Infinity, which JSON cannot express.
+ */
 const withoutOverflow = (text: string): JsonObject => {
   const value: Json = JSON.parse(text, (_, value: Json) =>
     typeof value === "number" && !Number.isFinite(value) ? (value > 0 ? "Infinity" : "-Infinity") : value
@@ -190,8 +190,8 @@ const shapeOf = (ast: SchemaAST.AST): Shape => {
 }
 
 /**
- * Does an object in the schema have a field named like a member of `Object.prototype`? It would be found even when
- * absent.
+ * Returns whether an object in the schema has a field named like a member of `Object.prototype`, which would be found
+ * even if absent.
  */
 const namesMember = (ast: SchemaAST.AST, seen: Set<SchemaAST.AST>): boolean => {
   if (seen.has(ast)) return false
@@ -230,7 +230,8 @@ const jsonSchema = (schema: Schema.Constraint, shape: Shape): JsonObject => {
 }
 
 /**
- * Vendors require one object at the root: the members of a union are merged, and required is what all of them require.
+ * Merges the members of a union into one object, because vendors require an object at the root. A field is required if
+ * all members require it.
  */
 const asObject = (root: Record<string, unknown>, definitions: Record<string, unknown>): Record<string, unknown> => {
   const union = root["anyOf"]
@@ -285,7 +286,7 @@ const missingFallback = new SchemaIssue.Pointer([fallback], new SchemaIssue.Miss
 const atFallback = <A, R>(effect: Effect.Effect<A, SchemaIssue.Issue, R>) =>
   Effect.mapError(effect, (issue) => new SchemaIssue.Pointer([fallback], issue))
 
-/** The options of a skill that its entry shows. */
+/** The options of a skill that its listing entry shows. */
 interface Described {
   readonly description: string
   readonly config?: Configs | undefined

@@ -1,7 +1,7 @@
 /**
  * Converts values returned by skills and protocols into contents, media and JSON.
  *
- * Text stays text, media still have to be stored, an object becomes data, and other JSON its text. Any other value
+ * Text stays text, media are returned for storing, an object becomes data, and other JSON becomes text. Any other value
  * fails with its path.
  */
 
@@ -30,8 +30,8 @@ export interface SkillResult {
 }
 
 /**
- * A returned value as the model and the journal receive it: contents in order, media still to be stored, metadata for
- * the host alone, and the value as JSON for `skill_result`.
+ * A returned value for the model and the journal: contents in order, media to store, metadata for the host only, and
+ * the value as JSON for `skill_result`.
  */
 export interface Output {
   readonly content: ReadonlyArray<Content>
@@ -67,8 +67,8 @@ export const toOutput = (value: unknown): Result.Result<Output, SkillResultInval
   try {
     return Result.mapError(read(value, path), refused)
   } catch {
-    // A value that throws when read (a proxy, a getter) is not a result. What it throws may contain anything, so it is
-    // not repeated.
+    // A value that throws when read (a proxy, a getter) is not a result. The exception may hold anything, so it is left
+    // out.
     return Result.fail(refused({ path: path.map((index) => `/${index}`).join(""), reason: "cannot be read" }))
   }
 }
@@ -84,8 +84,8 @@ export const toAnswer = (value: unknown): Result.Result<Output, SkillResultInval
 }
 
 /**
- * The contents and media that a failure carries: those of a value that a skill may return, or those in its `content`.
- * Undefined when it carries none.
+ * Returns the contents and media that a failure carries, as a value that a skill may return or in its `content`.
+ * Undefined if it carries none.
  */
 export const carried = (error: unknown): Pick<Output, "content" | "media"> | undefined =>
   attempt(() => {
@@ -95,7 +95,7 @@ export const carried = (error: unknown): Pick<Output, "content" | "media"> | und
     return Result.getOrUndefined(toOutput(parts))
   }, undefined)
 
-/** A content as its constructor makes it. */
+/** Freezes a content, as its constructor does. */
 const asContent = (value: unknown): unknown => (isWhole(value) ? Snapshot.freeze(value) : value)
 
 const isPart = (value: unknown): boolean => isSkillResult(value) || isMedium(value) || isContent(value)
@@ -112,7 +112,7 @@ const read = (value: unknown, path: Array<number>): Result.Result<Output, Fault>
 
 const textOutput = (text: string): Output => ({ content: [Contents.text(text)], media: [], value: text })
 
-/** Strings and media are kept, other parts become their text form. */
+/** Keeps strings and media, and converts other parts to text. */
 const list = (values: ReadonlyArray<unknown>, path: Array<number>): Result.Result<Output, Fault> => {
   const content: Array<Content> = []
   const media: Array<Media> = []
@@ -141,7 +141,7 @@ const one = (value: unknown): Result.Result<Output, Fault> => {
   return json(value)
 }
 
-/** An object becomes data, other JSON its text. Models read the same for both. */
+/** Converts an object to data, and other JSON to text. Models read the same for both. */
 const json = (value: unknown): Result.Result<Output, Fault> =>
   Result.map(Snapshot.take(value), (json) => ({
     content: [isJsonObject(json) ? Contents.data(json) : Contents.text(JSON.stringify(json))],
@@ -162,15 +162,13 @@ const rich = (value: SkillResult): Result.Result<Output, Fault> => {
   ).pipe(Result.mapError((fault) => ({ path: `/metadata${fault.path}`, reason: fault.reason })))
 }
 
-/** Is this a result made by `result`? */
+/** Returns whether a value was created by `result`. */
 export const isSkillResult = (value: unknown): value is SkillResult =>
   typeof value === "object" && value !== null && "~kernai/SkillResult" in value
 
 const isKind = Schema.is(Kind)
 
-/**
- * JSON may have fields with these names too, such as the JSON form of a medium. Only a complete medium can be stored.
- */
+/** Returns whether a value is a complete medium, which can be stored. JSON may have fields with the same names. */
 const isMedium = (value: unknown): value is Media => {
   if (!isMedia(value) || typeof value.mimeType !== "string" || !isKind(value.kind) || !isJsonObject(value.metadata))
     return false
@@ -188,5 +186,5 @@ const isMedium = (value: unknown): value is Media => {
   }
 }
 
-/** Constructors freeze contents, so an unfrozen object with a `type` stays JSON. */
+/** Returns whether a value is a content. Constructors freeze contents, so an unfrozen object with a `type` is JSON. */
 const isContent = (value: unknown): value is Content => Object.isFrozen(value) && isWhole(value)

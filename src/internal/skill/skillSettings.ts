@@ -1,8 +1,8 @@
 /**
  * The settings of skills: configuration and credentials.
  *
- * A skill declares keys, and resolvers know the values. Values are looked up when a skill asks, each key at most once
- * per execution, and credentials stay `Redacted`.
+ * A skill declares keys, and resolvers return the values. Values are resolved when a skill reads them, each key at most
+ * once per execution. Credentials stay `Redacted`.
  */
 
 import * as ConfigProvider from "effect/ConfigProvider"
@@ -199,7 +199,7 @@ const undeclared = (skill: string, key: string, kind: string, declared: Readonly
     reason: `no such ${kind} is declared; declared: ${declared.size === 0 ? "(none)" : Array.from(declared.keys()).join(", ")}`
   })
 
-/** Reads a text as the declared type. Undefined if it does not fit. */
+/** Parses a text as the declared type. Undefined if it does not fit. */
 const coerce = (text: string, type: NonNullable<ConfigSpec["type"]>): SettingValue | undefined => {
   switch (type) {
     case "string":

@@ -6,7 +6,7 @@ import type * as Effect from "effect/Effect"
 import type { AnySkill, CallScope, Source } from "../../Skill.ts"
 import type { JsonObject } from "../base/json.ts"
 
-/** Returns a skill whose services `provide` gives. */
+/** Returns a skill with its services provided by `provide`. */
 export const closedSkill = <R>(
   skill: AnySkill<R>,
   provide: <A, E>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E>,
