@@ -1,7 +1,7 @@
 /**
  * Reads and writes agents as plain JSON in snake_case.
  *
- * Defaults are left out, and unknown keys are kept. An impossible value fails with its path.
+ * Defaults are left out, and unknown keys are kept. An invalid value fails with its path.
  */
 
 import * as Duration from "effect/Duration"
@@ -54,7 +54,7 @@ const BudgetConfig = Schema.Struct({
   max_tokens: Schema.optionalKey(Schema.Natural),
   max_cost_usd: Schema.optionalKey(amount),
   max_turns: Schema.optionalKey(Schema.Natural),
-  // Longer than any run. More could not be expressed in milliseconds.
+  // Longer than any run. Larger values could not be expressed in milliseconds.
   deadline_s: Schema.optionalKey(amount.check(Schema.isLessThanOrEqualTo(1e9)))
 })
 
@@ -102,13 +102,13 @@ export const Config = Schema.Struct({
   context_window: Schema.optionalKey(atLeast(1)),
   reserved_output_tokens: Schema.optionalKey(atLeast(0)),
   output_schema: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
-  // Named and written as other programs do.
+  // Same name and format as in other programs.
   mcpServers: Schema.optionalKey(Schema.Record(Schema.String, Schema.Record(Schema.String, Schema.Json)))
 })
 
 type Fields = typeof Config.Type
 
-/** Fields of a config that an agent has under the same name, in camelCase. */
+/** Fields of a config that an agent also has, in camelCase. */
 type SameFields = CamelFields<
   Pick<
     Fields,
@@ -140,7 +140,7 @@ export interface AgentSettings extends SameFields {
   readonly spawn?: SpawnBudget
 }
 
-/** An agent, as far as it is written to a config. */
+/** The parts of an agent that are written to a config. */
 interface WritableAgent extends Every<Omit<AgentSettings, "skills" | "instructions">> {
   readonly instructions: unknown
   readonly model: Model | string
@@ -157,7 +157,7 @@ const decode = Schema.decodeUnknownResult(Config)
 
 // ---------------------------------------------------------------- reading
 
-/** Reads a config. `extra` are its unknown keys, at any depth. */
+/** Reads a config. `extra` holds its unknown keys, at any depth. */
 export const read = (
   config: unknown
 ): Result.Result<
@@ -192,10 +192,10 @@ export const unknownKey = (
   return undefined
 }
 
-/** Keys that editors read, or for which a missing key gives the better advice. */
+/** Keys that editors read, or whose mistakes other errors explain better. */
 const explained: ReadonlySet<string> = new Set(["$schema", "instructions"])
 
-/** The objects in a config whose keys are known. */
+/** The nested objects of a config that are checked for unknown keys. */
 const nested: ReadonlyMap<string, { readonly fields: object }> = new Map<string, { readonly fields: object }>([
   ["model", ModelConfig],
   ["model/price", PriceConfig],
@@ -205,7 +205,7 @@ const nested: ReadonlyMap<string, { readonly fields: object }> = new Map<string,
   ["spawn", SpawnConfig]
 ])
 
-/** Returns what an object holds beyond `read`, at any depth. */
+/** Returns the keys of an object that are not in `read`, at any depth. */
 const beyond = (json: JsonObject, read: JsonObject): JsonObject =>
   Object.fromEntries(
     Object.entries(json).flatMap(([key, value]) => {
@@ -367,8 +367,7 @@ const schemaOf = (agent: WritableAgent): Result.Result<unknown, AgentConfigInval
       })
 
 const writeBudget = ({ deadline = "Infinity", ...limits }: ExecutionBudget): object => {
-  // An unlimited budget is written by leaving it out, since JSON has no Infinity. So is a deadline too long for a
-  // config.
+  // An unlimited budget is left out, because JSON has no Infinity, and so is a deadline that is too long for a config.
   const milliseconds = Duration.toMillis(deadline)
   const deadline_s = milliseconds > 1e12 ? Infinity : milliseconds / 1000
   return Object.fromEntries(Object.entries({ ...snake(limits), deadline_s }).filter(([, limit]) => limit !== Infinity))

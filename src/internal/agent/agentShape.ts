@@ -1,12 +1,12 @@
 /**
- * Checks the types of an agent's settings, which code without types may get wrong.
+ * Checks the types of an agent's settings, for callers without static types.
  */
 
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { attempt, field } from "../base/foreignCode.ts"
 
-/** A setting with a type that it cannot have. */
+/** A setting of the wrong type. */
 export interface Misshapen {
   readonly path: string
   readonly reason: string
@@ -14,7 +14,7 @@ export interface Misshapen {
 
 type Test = (value: unknown) => boolean
 
-/** Returns the first setting of the wrong type. Undefined when all are right. */
+/** Returns the first setting of the wrong type. Undefined if there is none. */
 export const misshapen = (agent: unknown): Misshapen | undefined => {
   if (!isObject(agent)) return { path: "", reason: "is no agent" }
   for (const [path, expected, test] of settings) {
@@ -41,7 +41,7 @@ const word =
   (value) =>
     words.includes(value)
 
-/** A value with a name, or a name. */
+/** Returns whether a value is a name or has one. */
 const isNamed: Test = (skill) => isText(skill) || isText(field(skill, "name"))
 const isModel: Test = (model) => isText(model) || isText(field(model, "id"))
 

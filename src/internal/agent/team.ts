@@ -1,9 +1,9 @@
 /**
- * The agents of a run: the one it is started with, and all that it reaches through `agents` and `handoffs`; and the
- * context that they share, between the Schema an agent declares and the JSON that is stored.
+ * The team of a run: the agent it starts with, and all agents reachable through `agents` and `handoffs`. Also converts
+ * their shared context between the Schema that an agent declares and stored JSON.
  *
- * A journal knows an agent by its name, so each name stands for one agent. A name in a list stands for an agent that is
- * given as a value somewhere in the team.
+ * A journal refers to agents by name, so names are unique in a team. A name in a list refers to an agent that is given
+ * as a value elsewhere in the team.
  */
 
 import * as Context from "effect/Context"
@@ -14,16 +14,16 @@ import * as Fault from "../base/fault.ts"
 import { type JsonObject, isJsonObject } from "../base/json.ts"
 import { misnamed } from "../words/ids.ts"
 
-/** The agents of a run by their names, or the first entry of a list that cannot be. */
+/** The agents of a run by name, or the first invalid entry of a list. */
 export interface Team<out A> {
   readonly members: ReadonlyMap<string, A>
   readonly problem: { readonly path: string; readonly reason: string } | undefined
 }
 
-/** The name of the call that hands a conversation over to an agent. */
+/** Returns the name of the call that hands a conversation over to an agent. */
 export const transferTo = (agent: string): string => `transfer_to_${agent}`
 
-/** Collects the team of an agent. Agents that refer to each other are read once. */
+/** Collects the team of an agent. Agents may refer to each other in cycles. */
 export const of = <A extends Member<A>>(first: A): Team<A> => {
   const members = new Map<string, A>([[first.name, first]])
   for (const member of members.values()) {
@@ -41,11 +41,11 @@ export const of = <A extends Member<A>>(first: A): Team<A> => {
   return { members, problem: nameProblem(first, members) }
 }
 
-/** The name of an agent that is given as a value or by its name. */
+/** Returns the name of an agent that is given as a value or by name. */
 export const nameOf = (entry: { readonly name: string } | string): string =>
   typeof entry === "string" ? entry : entry.name
 
-/** How many levels of agents call each other through values. An agent that calls itself adds none. */
+/** Returns the depth of agents that call each other. An agent that calls itself adds no level. */
 export const levelsOf = <A extends Member<A>>(agent: A, above: ReadonlySet<A> = new Set()): number => {
   if (above.has(agent) || agent.agents.length + agent.handoffs.length === 0) return 0
   const path = new Set(above).add(agent)
@@ -54,15 +54,15 @@ export const levelsOf = <A extends Member<A>>(agent: A, above: ReadonlySet<A> = 
   return Math.max(below(agent.agents, 1), below(agent.handoffs, 0))
 }
 
-/** A Schema of a context, which is stored as an object. */
+/** A Schema of a context that encodes to an object. */
 export type ContextSchema<C> = Schema.ConstraintCodec<C, object>
 
-/** The stored context of the run whose instructions are made. */
+/** The stored context of the run whose instructions are being evaluated. */
 export const RunContext: Context.Reference<JsonObject> = Context.Reference<JsonObject>("kernai/RunContext", {
   defaultValue: () => ({})
 })
 
-/** Encodes the context of a new run. Without a schema it is JSON already. Fails if it does not fit the team. */
+/** Encodes the context of a new run, which is JSON already without a schema. Fails if it does not fit the team. */
 export const encodeContext = (first: Bearer, given: unknown): Effect.Effect<JsonObject, AgentConfigInvalid> =>
   Effect.tap(encodedContext(first.context, given), (json) => fitsContext(first, json))
 
@@ -85,7 +85,7 @@ export const fitsContext = (first: Bearer, stored: JsonObject): Effect.Effect<vo
     { discard: true }
   )
 
-/** The fields of an agent that a team is made of. */
+/** The fields of an agent that define a team. */
 interface Member<A> {
   readonly name: string
   readonly agents: ReadonlyArray<A | string>
@@ -100,7 +100,7 @@ const listsOf = <A extends Member<A>>({ agents, handoffs }: A) =>
 
 const misnaming = (name: string): string | undefined => misnamed(name)?.reason
 
-/** Every name stands for a member, and every call of a member for one thing. */
+/** Returns the first name that is not a member, or that is ambiguous among the calls of a member. */
 const nameProblem = <A extends Member<A>>(first: A, members: ReadonlyMap<string, A>): Team<A>["problem"] => {
   for (const member of members.values()) {
     const calls = new Set<string>()
@@ -124,7 +124,7 @@ const nameProblem = <A extends Member<A>>(first: A, members: ReadonlyMap<string,
 const pathOf = <A extends Member<A>>(first: A, member: A, list: "agents" | "handoffs", index: number): string =>
   `${member === first ? "" : `${member.name}.`}${list}[${index}]`
 
-/** The fields of an agent that decide about the context of its runs. */
+/** The fields of an agent that concern the context of its runs. */
 interface Bearer {
   readonly name: string
   readonly context: ContextSchema<unknown> | undefined

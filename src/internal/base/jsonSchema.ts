@@ -216,7 +216,7 @@ const mark = (ast: SchemaAST.AST, part: unknown, walk: DateWalk): void => {
 const markUnion = (ast: SchemaAST.Union, here: Record<string, unknown>, walk: DateWalk): void => {
   const members = own(here, "anyOf") ?? own(here, "oneOf")
   const parts: ReadonlyArray<unknown> = Array.isArray(members) ? members : [here]
-  // Without this check, a separate member for any string would be marked as a date, too.
+  // A separate member for any string would be marked as a date, too, so instants are skipped then.
   const isText = ast.types.some((type) => SchemaAST.isString(type))
   for (const type of ast.types) {
     if (isText && isInstant(type)) continue

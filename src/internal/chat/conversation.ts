@@ -1,8 +1,8 @@
 /**
- * The messages of a conversation: as stored text, and with their media.
+ * Converts the messages of a conversation: to stored text, and between embedded media and references.
  *
- * Media are complete in the history of a conversation, and lent to each of its runs, which refer to them by id. For a
- * kernel of another copy of this package there is no known store; messages then pass unchanged.
+ * A history embeds its media. Each run of the conversation gets them in its own store and refers to them by id. For a
+ * kernel from another copy of this package the store is unknown, and messages pass unchanged.
  */
 
 import * as Effect from "effect/Effect"
@@ -18,7 +18,10 @@ import type { Message } from "../../Message.ts"
 import * as Storable from "../base/storable.ts"
 import { type Lasting, mediumOf, roomBefore, shelved, withMedia, withSource } from "../store/medium.ts"
 
-/** A part of the user's message for a history. Media are stored completely, because those of a run end with it. */
+/**
+ * Returns a part of the user's message for a history. Media are embedded, because the media of a run are deleted with
+ * it.
+ */
 export const kept = (part: string | Media | Content, store: MediaStore | undefined): Effect.Effect<string | Content> =>
   isMedia(part)
     ? Effect.map(sourceOf(part, store), (source) =>
@@ -29,12 +32,13 @@ export const kept = (part: string | Media | Content, store: MediaStore | undefin
     : Effect.succeed(part)
 
 /**
- * A message of a run for a history, with its media instead of their ids. Media that cannot be found stay references.
+ * Returns a message of a run for a history, with embedded media instead of ids. Media that cannot be found stay
+ * references.
  */
 export const whole = (message: Message, store: MediaStore | undefined): Effect.Effect<Message> =>
   store === undefined ? Effect.succeed(message) : withMedia(message, (part) => found(part, store))
 
-/** Gives a run the media of earlier messages. */
+/** Stores the media of earlier messages for a run. */
 export const shelve = (
   messages: ReadonlyArray<Message>,
   store: MediaStore | undefined
@@ -44,9 +48,9 @@ export const shelve = (
     : Effect.flatMap(Limits, (limits) => shelved(messages, store, roomBefore(limits), 0))
 
 /**
- * Gives a resumed run its media again, because a store in memory released them when it stopped. The media of the last
- * message come first: that message is the run's own unless a later one was added, and the run refers to its media
- * whatever their size.
+ * Stores the media of a resumed run again, because a store in memory released them when the run stopped. The media of
+ * the last user message come first and without a size limit: it is the run's own message unless a later one was added,
+ * and the run refers to all its media.
  */
 export const lend = Effect.fnUntraced(function* (messages: ReadonlyArray<Message>, store: MediaStore | undefined) {
   const last = messages.findLast(({ role }) => role === "user")
@@ -62,7 +66,7 @@ export const writeMessages = (messages: ReadonlyArray<Message>): Result.Result<s
   return Result.succeed(grade === 2 ? Storable.stringify(wire) : JSON.stringify(wire))
 }
 
-/** Returns why messages cannot be stored, if so. Stores that write no text must refuse them, too. */
+/** Returns the error for messages that cannot be stored, if any. Stores that write no text must reject them, too. */
 export const refusal = (messages: ReadonlyArray<Message>): StoreError | undefined =>
   Storable.grade(messages.map(Messages.encode)) === 0 ? invalid("a message holds something that is no JSON") : undefined
 
@@ -89,7 +93,7 @@ const found = (part: MediaContent, store: MediaStore): Effect.Effect<Content> =>
   )
 }
 
-/** The permanent bytes of a medium. Those of a file are read now. */
+/** Returns a permanent source of a medium. A file is read now. */
 const sourceOf = (medium: Media, store: MediaStore | undefined): Effect.Effect<Lasting | undefined> => {
   const { source } = medium
   switch (source._tag) {

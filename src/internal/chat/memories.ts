@@ -1,8 +1,8 @@
 /**
- * The rules shared by all memories: how one is asked, what it may store, and how well a text matches.
+ * The rules shared by all memories: queries, limits of stored values, and scores.
  *
- * Words and meaning each give a score between 0 and 1. If the query has a vector, the score is their mean; a text without
- * a vector has a meaning score of 0.
+ * Words and meaning each give a score between 0 and 1. If the query has a vector, the score is their mean; a text
+ * without a vector has a meaning score of 0.
  */
 
 import * as Equal from "effect/Equal"
@@ -40,19 +40,19 @@ export const asked = ({ limit = 5, minScore = 0, query }: Query): Asked => ({
   minScore
 })
 
-/** Tells whether metadata has all fields of a filter, with the same values. */
+/** Returns whether metadata has all fields of a filter, with the same values. */
 export const passes = (metadata: JsonObject, filter: JsonObject | undefined): boolean =>
   filter === undefined ||
   Object.entries(filter).every(([key, value]) => Object.hasOwn(metadata, key) && Equal.equals(metadata[key], value))
 
-/** Tells whether a text has more than so many bytes. */
+/** Returns whether a text has more than this many bytes. */
 export const isLonger = (text: string, bytes: number): boolean =>
   text.length > bytes || (text.length * 3 > bytes && new TextEncoder().encode(text).byteLength > bytes)
 
-/** Tells whether metadata can be kept as JSON. */
+/** Returns whether metadata can be stored as JSON. */
 export const isStorable = (metadata: JsonObject): boolean => Storable.grade(metadata) > 0
 
-/** JSON as one text, whatever the order its fields were written in. */
+/** Returns canonical JSON text, independent of the order of fields. */
 export const canonical = (value: unknown): string => {
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`
   if (typeof value !== "object" || value === null) return Storable.stringify(value)
@@ -60,21 +60,21 @@ export const canonical = (value: unknown): string => {
   return `{${fields.map(([key, item]) => `${JSON.stringify(key)}:${canonical(item)}`).join(",")}}`
 }
 
-/** The share of the query's words that a text contains. */
+/** Returns the share of the query's words that a text contains. */
 export const overlap = (asked: ReadonlyArray<string>, words: ReadonlySet<string>): number => {
   let found = 0
   for (const word of asked) if (words.has(word)) found++
   return asked.length === 0 ? 0 : found / asked.length
 }
 
-/** The vector scaled to length 1. Undefined if it has no direction. */
+/** Scales a vector to length 1. Returns undefined if it has no direction. */
 export const unit = (vector: ReadonlyArray<number>): Float32Array | undefined => {
   const length = Math.hypot(...vector.slice(0, maxDimensions))
   if (vector.length === 0 || vector.length > maxDimensions || !Number.isFinite(length) || length === 0) return undefined
   return Float32Array.from(vector, (value) => value / length)
 }
 
-/** The similarity of two directions, from 0 to 1. Zero if one is missing or from another model. */
+/** Returns the similarity of two unit vectors, from 0 to 1. Zero if one is missing or from another model. */
 export const likeness = (a: Float32Array, b: Float32Array | undefined): number => {
   if (a.length !== b?.length) return 0
   let sum = 0
@@ -85,10 +85,10 @@ export const likeness = (a: Float32Array, b: Float32Array | undefined): number =
 /** Combines the two scores. */
 export const blend = (words: number, meaning: number): number => (words + meaning) / 2
 
-/** More words make a search slower, not better. */
+/** The largest number of words of a query. More would make it slower, not better. */
 const maxWords = 64
 
 const maxLimit = 1_000
 
-/** More than any model returns. */
+/** The largest number of dimensions, more than any model returns. */
 const maxDimensions = 16_384

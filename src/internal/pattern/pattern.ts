@@ -9,7 +9,7 @@
 import * as Result from "effect/Result"
 import { type Node, parse, parseGlob, type Range, words } from "./patternSyntax.ts"
 
-/** Does a text match? */
+/** Returns whether a text matches. */
 export type Matcher = (text: string) => boolean
 
 /** The cost allowed for one pattern, or for several compiled together. */
@@ -18,7 +18,7 @@ export interface Budget {
   steps: number
 }
 
-/** Enough for hundreds of ordinary patterns. */
+/** Creates a budget that is enough for hundreds of ordinary patterns. */
 export const budget = (): Budget => ({ steps: 2_000_000 })
 
 const maxLength = 1_000
@@ -104,7 +104,7 @@ class Graph {
 
 // ---------------------------------------------------------------- classes of characters
 
-/** Characters the pattern cannot tell apart form a class. */
+/** The classes of characters that a pattern does not distinguish. */
 interface Alphabet {
   readonly size: number
   readonly classOf: (code: number) => number
@@ -154,7 +154,7 @@ const alphabetOf = (node: Node): Alphabet => {
 
 // ---------------------------------------------------------------- the table
 
-/** What precedes a position in the text, as far as assertions depend on it. */
+/** The kind of character before a position, as far as assertions depend on it. */
 type Before = "start" | "word" | "other"
 
 const dead = -1
@@ -230,7 +230,7 @@ class Table {
     return this.#idOf(sorted, this.#usesWords && this.#alphabet.isWord(after) ? "word" : "other")
   }
 
-  /** Returns the states reachable without consuming a character, given what stands on both sides. */
+  /** Returns the states reachable without consuming a character, given the characters on both sides. */
   #closure(kernel: ReadonlyArray<number>, before: Before, after: number): Set<number> {
     const seen = new Set<number>()
     const left = kernel.slice()

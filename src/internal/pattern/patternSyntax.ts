@@ -1,7 +1,7 @@
 /**
  * Parses globs, and the subset of JavaScript's regular expressions that needs no backtracking.
  *
- * An expression means what it means without flags. Lookaround, backreferences, Unicode properties and invalid
+ * Expressions have the meaning of a `RegExp` without flags. Lookaround, backreferences, Unicode properties and invalid
  * expressions are rejected.
  */
 
@@ -112,7 +112,7 @@ class Cursor {
     return true
   }
 
-  /** Consumes what an expression matches at this position. */
+  /** Consumes the match of an expression at this position. */
   read(what: RegExp): RegExpExecArray | null {
     what.lastIndex = this.at
     const found = what.exec(this.source)

@@ -1,8 +1,8 @@
 /**
- * The decision of a policy about a call: its types, and how a policy is asked.
+ * Decisions of policies: their types, and how a policy is asked.
  *
- * A policy is foreign code: if it fails or returns something else than a decision, the call is denied and the reason is
- * logged. No mistake of a policy can allow a call.
+ * A policy is foreign code. If it fails or returns anything but a decision, the call is denied and the reason is
+ * logged, so a faulty policy never allows a call.
  */
 
 import * as Duration from "effect/Duration"
@@ -27,12 +27,12 @@ export type Decision =
   | {
       readonly _tag: "Confirm"
       readonly reason: string
-      /** How long a person has to answer. Then the call is declined. */
+      /** How long a person has to answer. After that the call is declined. */
       readonly within?: Duration.Duration
     }
 
 /**
- * The run and agent a decision is made for.
+ * The run and the agent that a decision is for.
  *
  * @category models
  * @since 0.1.0
@@ -46,8 +46,8 @@ export interface PolicyScope {
 }
 
 /**
- * The call to decide about, with the input it will run with. If the schema of a skill changes what the model wrote, the
- * policy is asked about both forms, and the stricter decision wins.
+ * The call to decide about, with the input it will run with. If the schema of a skill changes the input of the model,
+ * the policy is asked about both forms, and the stricter decision wins.
  *
  * @category models
  * @since 0.1.0
@@ -88,7 +88,7 @@ export interface Rule {
    * backreferences, matched in linear time. The request of a protocol is the field `request`.
    */
   readonly where?: { readonly [argument: string]: string } | ReadonlyMap<string, string> | undefined
-  /** The reason, sent to the model when the call is denied, or shown to the person who is asked. */
+  /** The reason that the model gets if the call is denied, or that is shown to the person who is asked. */
   readonly reason?: string | undefined
 }
 
@@ -129,7 +129,7 @@ export const stricter = (a: Decision, b: Decision): Decision => (rank[b._tag] > 
 export const askPolicy = (policy: Pick<PolicyShape, "authorize">, call: PolicyCall): Effect.Effect<Decision> =>
   decided(Effect.suspend(() => effectOf(policy.authorize(call))))
 
-/** Whether a policy shows the callable of this name. A policy that throws shows none. */
+/** Returns whether a policy shows the callable with this name. If the policy throws, the callable is hidden. */
 export const shows = (policy: PolicyShape | undefined, name: string, scope: PolicyScope): boolean => {
   try {
     return policy?.visible === undefined || Boolean(policy.visible(name, scope))
@@ -139,22 +139,22 @@ export const shows = (policy: PolicyShape | undefined, name: string, scope: Poli
 }
 
 /** Runs the decision of a policy. Denies with `policy_error` if it fails or is not a decision, and logs the reason. */
-export const decided = <E, R>(said: Effect.Effect<Decision, E, R>): Effect.Effect<Decision, never, R> =>
+export const decided = <E, R>(asked: Effect.Effect<Decision, E, R>): Effect.Effect<Decision, never, R> =>
   Effect.catchCause(
-    Effect.flatMap(said, (decision) => (isDecision(decision) ? Effect.succeed(decision) : Effect.die("no decision"))),
+    Effect.flatMap(asked, (decision) => (isDecision(decision) ? Effect.succeed(decision) : Effect.die("no decision"))),
     (cause) => Effect.as(passedOver("a policy failed")(cause), refused)
   )
 
-/** Untyped code may return a value where an Effect belongs. */
+/** Returns an Effect unchanged. Dies for another value, which untyped code may return. */
 export const effectOf = <A, E, R>(given: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.isEffect(given) ? given : Effect.die("no effect")
 
 /**
- * Asks a policy about a call of a skill: about the input as the model wrote it, and about the input the skill will run
- * with. A schema may trim a path or add a default, so rules apply to both forms.
+ * Asks a policy about a call of a skill, with the input as the model wrote it and as the skill will receive it. A
+ * schema may trim a path or add a default, so rules apply to both forms.
  *
- * If the forms differ, the stricter decision wins. Invalid input is not asked about. Input that cannot be decoded in time
- * is denied.
+ * If the forms differ, the stricter decision wins. Invalid input keeps the decision about its written form, but a
+ * confirmation becomes a denial. Input that cannot be decoded in time is denied.
  */
 export const askAboutSkill = (
   policy: PolicyShape,
@@ -186,7 +186,7 @@ const rank = { Allowed: 0, Confirm: 1, Denied: 2 }
 
 const refused: Decision = { _tag: "Denied", reason: "policy_error" }
 
-/** Whether a value is a span of time that ends. */
+/** Returns whether a value is a finite duration. */
 const isTime = (value: unknown): boolean =>
   Duration.isDuration(value) && Duration.isFinite(value) && !Duration.isNegative(value)
 

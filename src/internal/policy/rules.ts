@@ -1,5 +1,5 @@
 /**
- * Compiles rules once, so that a decision is a lookup.
+ * Compiles the rules of a policy, so that a decision is a lookup.
  *
  * `deny` comes before `confirm`, `confirm` before `allow`, and the first matching rule gives the reason. A list in the
  * input matches a restricting rule if one of its items does, and an allowing rule only if all of them do.
@@ -29,7 +29,7 @@ interface Book {
   readonly hide: ReadonlyArray<Pattern.Matcher>
 }
 
-/** Compiles rules, or returns which of them is invalid. */
+/** Compiles rules. Fails with the path of the first invalid rule. */
 export const compile = (
   rules: Rules
 ): Result.Result<
@@ -125,7 +125,10 @@ const fits = (rule: Compiled, call: PolicyCall, items: "some" | "every"): boolea
     return value !== undefined && fitsValue(value, matches, items)
   })
 
-/** The request of a protocol is one text, however a native call wraps it; its field is `request`. */
+/**
+ * Returns an argument of a call. The request of a protocol is one text, even if a native call wraps it; its argument is
+ * `request`.
+ */
 const argumentOf = ({ input, kind }: PolicyCall, argument: string): Json | undefined => {
   if (argument === "request" && (kind === "protocol" || !isJsonObject(input))) return requestOf(input)
   return isJsonObject(input) && Object.hasOwn(input, argument) ? input[argument] : undefined

@@ -1,12 +1,12 @@
 /**
- * OpenTelemetry's conventions for generative AI: names, contents of messages, and the span and the duration metric around
+ * OpenTelemetry's conventions for generative AI: names, contents of messages, and the span and the duration metric of
  * an effect.
  *
- * The conventions are still in development. These are from `gen-ai-dev/1.42.0-dev`; change only this file when they move.
+ * The conventions are still in development. These are from `gen-ai-dev/1.42.0-dev`. Only this file depends on them.
  *
- * Nothing here changes the result, the failure or the interruption of an effect. A span names the kind of failure; it
- * shows the text of a failure only where that text is known to hold no secrets. Media are named, not included, and
- * thinking that a provider redacted stays hidden.
+ * Measuring never changes the result, the failure or the interruption of an effect. A span has the type of a failure,
+ * but its text only if that is known to hold no secrets. Media are included by reference only, and redacted thinking
+ * stays hidden.
  */
 
 import * as Cause from "effect/Cause"
@@ -60,7 +60,7 @@ export const names = {
   inputMessages: "gen_ai.input.messages",
   outputMessages: "gen_ai.output.messages",
   errorType: "error.type",
-  // Names of kernai, where the conventions have none.
+  // Names of kernai that the conventions lack.
   runId: "kernai.run.id",
   rootRunId: "kernai.run.root_id",
   depth: "kernai.run.depth",
@@ -73,7 +73,7 @@ export const names = {
   goal: "kernai.workflow.goal"
 } as const
 
-/** The name of a provider in the conventions, if it differs from ours. */
+/** Returns the name of a provider in the conventions. */
 export const providerName = (name: string): string => providers.get(name) ?? name
 
 const seconds = (name: string, description: string, boundaries: ReadonlyArray<number>) =>
@@ -109,10 +109,10 @@ export const metrics = {
   )
 }
 
-/** A message with its parts. */
+/** Returns a message in the format of the conventions. */
 export const messageOf = (message: Message): object => ({ role: message.role, parts: message.content.map(partOf) })
 
-/** One part. */
+/** Returns a content in the format of the conventions. */
 export const partOf = (content: Content.Content): object => {
   switch (content.type) {
     case "text":
@@ -139,32 +139,32 @@ export const partOf = (content: Content.Content): object => {
   }
 }
 
-/** Values of span attributes; those that are undefined are left out. */
+/** Span attributes. Undefined values are left out. */
 export type Attributes = { readonly [name: string]: string | number | boolean | ReadonlyArray<string> | undefined }
 
 /** Adds to a span at the end of an effect. */
 export interface Told {
   readonly add: (attributes: Attributes) => void
-  /** The effect succeeded with a value that describes a failure. */
+  /** Marks the span as failed although the effect succeeded, for a value that describes a failure. */
   readonly failed: (type: string) => void
   readonly count: (metric: Histogram, value: number, more?: { readonly [name: string]: string }) => void
 }
 
-/** What is measured, and how. */
+/** The name, attributes and metric of a measured effect. */
 export interface Measure<A> {
   readonly name: string
   readonly kind: Tracer.SpanKind
   readonly attributes: Attributes
-  /** Receives the duration in seconds. */
+  /** The histogram of the duration in seconds. */
   readonly metric: Histogram
-  /** The attributes that the metrics have, too. They have few values each. */
+  /** The attributes that metrics have, too. Of low cardinality. */
   readonly dimensions: ReadonlyArray<string>
   /** Whether the text of a typed failure may be shown. */
   readonly showsFailures: boolean
   readonly outcome: (value: A, told: Told) => void
 }
 
-/** Measures an effect. */
+/** Measures an effect with a span and a duration metric. */
 export const measured = <A, E, R>(effect: Effect.Effect<A, E, R>, measure: Measure<A>): Effect.Effect<A, E, R> =>
   Effect.uninterruptibleMask((restore) =>
     Effect.withFiber((fiber) => {
@@ -229,7 +229,10 @@ const finish = <A, E>(measure: Measure<A>, exit: Exit.Exit<A, E>, end: End): voi
   span.end(ended, shown(exit, failure, measure.showsFailures))
 }
 
-/** The exit that the span reports: a pause is not a failure, and foreign texts and defects are named only. */
+/**
+ * Returns the exit to report in the span. A pause is not a failure, and of foreign failures and defects only the type
+ * is shown.
+ */
 const shown = <A, E>(
   exit: Exit.Exit<A, E>,
   failure: string | undefined,
@@ -243,7 +246,7 @@ const shown = <A, E>(
   return Exit.fail(failure)
 }
 
-/** One word of low cardinality for the failure. */
+/** Returns the type of a failure, a word of low cardinality. */
 const errorType = (cause: Cause.Cause<unknown>): string => {
   if (Cause.hasInterruptsOnly(cause)) return "interrupted"
   const error = reasonIn(cause)

@@ -1,8 +1,8 @@
 /**
  * Events as log lines: `[Kernai] LEVEL key=value …`.
  *
- * A line tells what happened, to which run or call, and how long it took. It holds no prompts, inputs or results. Every
- * value is one quoted or plain word on the same line.
+ * A line has the event, its run or call, and the duration. It holds no prompts, inputs or results. Each value is a
+ * plain or quoted word on the same line.
  */
 
 import type { RunEvent } from "../../RunEvent.ts"
@@ -11,26 +11,27 @@ import { vendorLine } from "../base/failedCall.ts"
 
 /** Returns the line of an event, or undefined for events that are not logged. */
 export const line = (event: RunEvent, debug: boolean): string | undefined => {
-  const told = tell(event)
-  if (told === undefined || (told.level === "DEBUG" && !debug)) return undefined
-  let text = `[Kernai] ${told.level} event=${told.event} run=${show(event.runId)} step=${event.step}`
+  const entry = entryOf(event)
+  if (entry === undefined || (entry.level === "DEBUG" && !debug)) return undefined
+  let text = `[Kernai] ${entry.level} event=${entry.event} run=${show(event.runId)} step=${event.step}`
   if (event.taskId !== undefined) text += ` task=${show(event.taskId)}`
-  for (const [key, value] of told.fields) if (value !== undefined) text += ` ${key}=${show(value)}`
+  for (const [key, value] of entry.fields) if (value !== undefined) text += ` ${key}=${show(value)}`
   return text
 }
 
 type Value = string | number | boolean | null | undefined
 
-interface Told {
+interface Entry {
   readonly level: "DEBUG" | "INFO" | "WARN" | "ERROR"
   readonly event: string
   readonly fields: ReadonlyArray<readonly [key: string, value: Value]>
 }
 
-const tell = (event: RunEvent): Told | undefined => ofReply(event) ?? ofBlocks(event) ?? ofWork(event) ?? ofRun(event)
+const entryOf = (event: RunEvent): Entry | undefined =>
+  ofReply(event) ?? ofBlocks(event) ?? ofWork(event) ?? ofRun(event)
 
-/** Requests and what they cost. */
-const ofReply = (event: RunEvent): Told | undefined => {
+/** Returns the entry of an event about a model call. */
+const ofReply = (event: RunEvent): Entry | undefined => {
   switch (event.type) {
     case "messages_sent":
       return debug("llm.request", [["messages", event.messages.length]])
@@ -82,8 +83,8 @@ const ofReply = (event: RunEvent): Told | undefined => {
   }
 }
 
-/** What the blocks of a reply mean. */
-const ofBlocks = (event: RunEvent): Told | undefined => {
+/** Returns the entry of an event about the blocks of a reply. */
+const ofBlocks = (event: RunEvent): Entry | undefined => {
   switch (event.type) {
     case "block_start":
       return debug("block.detected", block(event.blockType, event.name))
@@ -111,8 +112,8 @@ const ofBlocks = (event: RunEvent): Told | undefined => {
   }
 }
 
-/** Workflows and calls. */
-const ofWork = (event: RunEvent): Told | undefined => {
+/** Returns the entry of an event about a workflow or a call. */
+const ofWork = (event: RunEvent): Entry | undefined => {
   switch (event.type) {
     case "workflow_start":
       return info("workflow.start", [
@@ -173,8 +174,8 @@ const ofWork = (event: RunEvent): Told | undefined => {
   }
 }
 
-/** Trouble with the model, and where the run stops. */
-const ofRun = (event: RunEvent): Told | undefined => {
+/** Returns the entry of an event about the model's retries or the run's stops. */
+const ofRun = (event: RunEvent): Entry | undefined => {
   switch (event.type) {
     case "model_restarted":
       return warn("llm.restart", [["attempt", event.attempt]])
@@ -207,12 +208,12 @@ const ofRun = (event: RunEvent): Told | undefined => {
   }
 }
 
-type Fields = Told["fields"]
+type Fields = Entry["fields"]
 
-const debug = (event: string, fields: Fields): Told => ({ level: "DEBUG", event, fields })
-const info = (event: string, fields: Fields): Told => ({ level: "INFO", event, fields })
-const warn = (event: string, fields: Fields): Told => ({ level: "WARN", event, fields })
-const error = (event: string, message: string, fields: Fields): Told => ({
+const debug = (event: string, fields: Fields): Entry => ({ level: "DEBUG", event, fields })
+const info = (event: string, fields: Fields): Entry => ({ level: "INFO", event, fields })
+const warn = (event: string, fields: Fields): Entry => ({ level: "WARN", event, fields })
+const error = (event: string, message: string, fields: Fields): Entry => ({
   level: "ERROR",
   event,
   fields: [...fields, ["error", message]]
@@ -237,7 +238,10 @@ const protocol = (name: string, id: string): Fields => [
 
 const maxLength = 1_000
 
-/** Plain words are written as they are, everything else is quoted, including texts that look like a number or null. */
+/**
+ * Formats a value. Plain words stay as they are, all other texts are quoted, including those that look like a number or
+ * null.
+ */
 const show = (value: string | number | boolean | null): string => {
   if (typeof value !== "string") return String(value)
   const text = value.length <= maxLength ? value : `${value.slice(0, maxLength)}…`

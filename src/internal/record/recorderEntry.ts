@@ -1,8 +1,8 @@
 /**
- * Turns events into entries of a recorder.
+ * Converts events to entries of a recorder.
  *
- * The classic entries are those of the block protocol, under its names. Other events of kernai stand between them;
- * entries of phases leave out what other entries already hold.
+ * The classic entries are those of the block protocol, under its names. Entries of kernai's own events are recorded
+ * between them. Entries of phases leave out data that other entries already hold.
  */
 
 import type { HostedCall } from "../../Call.ts"
@@ -47,7 +47,7 @@ export const classic: ReadonlySet<string> = new Set([
 export const dataOf = (event: RunEvent, base: number): Json | undefined =>
   replyData(event, base) ?? callData(event) ?? workflowData(event)
 
-/** Requests, replies, and what their blocks mean. */
+/** Returns the data of events about requests, replies and their blocks. */
 const replyData = (event: RunEvent, base: number): Json | undefined => {
   switch (event.type) {
     case "messages_sent":
@@ -105,7 +105,7 @@ const callData = (event: RunEvent): JsonObject | undefined => {
     case "skill_result":
       return {
         skill: event.skill,
-        // Only the text of a rich result is recorded.
+        // Of a `SkillResult` only the text is recorded.
         result: isSkillResult(event.output) ? event.output.text : plain(event.output),
         duration_ms: event.durationMs,
         ...(event.metadata === undefined || Object.keys(event.metadata).length === 0
@@ -140,7 +140,7 @@ const callData = (event: RunEvent): JsonObject | undefined => {
   }
 }
 
-/** Media by reference, as contents are written. */
+/** Returns media by reference, in the format of contents. */
 const mediaOf = (media: ReadonlyArray<MediaRef> = []): JsonObject =>
   media.length === 0
     ? {}
@@ -202,7 +202,7 @@ export const phaseOf = (event: RunEvent): JsonObject | undefined => {
   }
 }
 
-/** The data of the events of a turn. */
+/** Returns the data of the events of a turn. */
 const ofTurn = (event: RunEvent): JsonObject | undefined => {
   switch (event.type) {
     case "turn_started":
@@ -252,7 +252,7 @@ const ofTurn = (event: RunEvent): JsonObject | undefined => {
   }
 }
 
-/** The data of the events at which a run starts, rests or ends. */
+/** Returns the data of the events at which a run starts, rests or ends. */
 const ofRun = (event: RunEvent): JsonObject | undefined => {
   switch (event.type) {
     case "run_started":
@@ -279,11 +279,11 @@ const ofRun = (event: RunEvent): JsonObject | undefined => {
   }
 }
 
-/** The number of equal messages at the start of two conversations, which are not recorded again. */
+/** Returns the number of equal messages at the start of two conversations, which need not be recorded again. */
 export const shared = (before: ReadonlyArray<Message>, after: ReadonlyArray<Message>): number =>
   commonPrefix(before, after, isSame)
 
-// Messages are shared values. Only the system message is created anew each turn, and it is one text.
+// Messages are shared objects, except for the system message, which is created each turn and is a single text.
 const isSame = (a: Message | undefined, b: Message | undefined): boolean => {
   if (a === b) return true
   if (a === undefined || b === undefined || a.role !== b.role || a.name !== b.name) return false
@@ -299,7 +299,7 @@ const isSame = (a: Message | undefined, b: Message | undefined): boolean => {
 
 const messageOf = (message: Message): JsonObject => ({ role: message.role, content: message.content.map(contentOf) })
 
-/** A content without its bytes: media are recorded by reference. */
+/** Returns a content without its bytes, because media are recorded by reference. */
 const contentOf = (content: Content.Content): JsonObject => {
   switch (content.type) {
     case "image":
@@ -325,7 +325,7 @@ const tokensOf = (usage: Usage | null): JsonObject =>
         total_tokens: usage.inputTokens + usage.outputTokens
       }
 
-/** The recorder's short words for refusals that the model is sent as a sentence. */
+/** Returns the recorder's short form of an error that the model gets as a sentence. */
 const short = (error: string, name: string | null): string => {
   switch (error) {
     case `Skill '${name}' not found`:

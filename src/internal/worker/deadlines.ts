@@ -1,9 +1,9 @@
 /**
- * Declines questions that nobody answered in time, and keeps their deadlines for a worker without a cluster.
+ * Declines questions whose deadline has passed, for a worker without a cluster.
  *
- * The head of a waiting run has its deadline, so no store keeps an index of them. A worker goes through the waiting runs
- * a page at a time, whoever asked and whenever, and one timer waits for the nearest deadline among those it found. Of
- * several workers the first one declines a question: the others see that the run has moved.
+ * The head of a waiting run has its deadline, so stores need no index of deadlines. A worker reads all waiting runs
+ * page by page, and one timer waits for the nearest deadline it found. If several workers try to decline a question,
+ * the first one succeeds and the others find the run changed.
  */
 
 import * as Clock from "effect/Clock"
@@ -29,19 +29,19 @@ import * as Pages from "./runPages.ts"
 import { dueRuns, nextDue, setDue } from "./runPages.ts"
 import type { Holder } from "./lease.ts"
 
-/** The deadlines that a worker knows. */
+/** The deadlines known to a worker. */
 export interface Deadlines {
-  /** Notes the deadline of a run that has just paused. */
+  /** Adds the deadline of a run that has just paused. */
   readonly paused: (error: RunPaused) => void
-  /** Looks at all waiting runs, and declines the questions whose time is over. */
+  /** Reads all waiting runs, and declines the questions whose deadline has passed. */
   readonly lookAtAll: Effect.Effect<void>
-  /** Looks at all waiting runs, then at the next page of them at each interval. */
+  /** Reads all waiting runs, then the next page of them at each interval. */
   readonly watch: (interval: Duration.Input) => Effect.Effect<never>
-  /** Waits for each deadline, and declines the questions of its run. */
+  /** Waits for each known deadline, and declines the questions of its run. */
   readonly keep: Effect.Effect<never>
 }
 
-/** Creates the deadlines of a worker, which declines questions to runs of its agents alone. */
+/** Creates the deadlines of a worker, which declines only questions of its agents' runs. */
 export const make = (decliner: Decliner): Deadlines => {
   const { agents, soon, store } = decliner
   const due = dueRuns()
@@ -57,7 +57,7 @@ export const make = (decliner: Decliner): Deadlines => {
     isFull: () => false,
     size: pageSize
   })
-  // It may have been answered, or ask something else by now. What fails here is found again among the pages.
+  // The run may have been answered or ask another question by now. After a failure, the paging finds the run again.
   const declined = (runId: string) =>
     soon(store.head(runId)).pipe(
       Effect.flatMap(Option.match({ onNone: () => Effect.void, onSome: consider })),
@@ -74,16 +74,19 @@ export const make = (decliner: Decliner): Deadlines => {
   }
 }
 
-/** Returns when the first question of a waiting run has to be answered, in milliseconds since the epoch. */
+/** Returns the earliest deadline of a waiting run's questions, in milliseconds since the epoch. */
 export const answerBy = ({ status }: Pick<RunHead, "status">): number | undefined =>
   status.type === "waiting" ? deadlineOf(status.metadata) : undefined
 
-/** Declines questions to runs of some agents. */
+/** Declines questions of the runs of some agents. */
 export interface Decliner extends Pick<Holder, "soon" | "store"> {
   readonly agents: ReadonlyMap<string, unknown>
 }
 
-/** Declines the questions of a waiting run whose time is over. Returns whether it did, so that the run continues. */
+/**
+ * Declines the questions of a waiting run whose deadline has passed. Returns whether there were any, so that the run
+ * continues.
+ */
 export const declineLate = Effect.fnUntraced(
   function* ({ agents, soon, store }: Decliner, head: RunHead) {
     const now = yield* Clock.currentTimeMillis
@@ -93,17 +96,17 @@ export const declineLate = Effect.fnUntraced(
   Effect.catch((error) => Effect.as(Effect.logDebug("questions were not declined in time", error), false))
 )
 
-/** Returns when the first question of a pause has to be answered, in milliseconds since the epoch. */
+/** Returns the earliest deadline in the metadata of a pause, in milliseconds since the epoch. */
 const deadlineOf = (metadata: Json): number | undefined => {
   const asked = Option.getOrUndefined(read(metadata))?.questions ?? []
   const times = asked.flatMap(({ answerBy }) => answerBy ?? [])
   return times.length === 0 ? undefined : Math.min(...times)
 }
 
-/** How many waiting runs are read at once: a worker comes to a new question among ten thousand in two minutes. */
+/** Number of waiting runs per page, so that a new question among ten thousand is found within two minutes. */
 const pageSize = 1_000
 
-/** The questions of a waiting run, as its head has them. */
+/** The questions in the head of a waiting run. */
 const Waiting = Schema.Struct({
   questions: Schema.Array(Schema.Struct({ answerBy: Schema.optionalKey(Schema.Finite) }))
 })
@@ -111,8 +114,8 @@ const Waiting = Schema.Struct({
 const read = Schema.decodeUnknownOption(Waiting)
 
 /**
- * Declines the questions of a run whose time is over, and offers the run to workers. Returns whether there were any. Fails
- * for a run that has moved since its head was read.
+ * Declines the questions of a run whose deadline has passed, and offers the run to workers. Returns whether there were
+ * any. Fails if the run has changed since its head was read.
  */
 const expire = Effect.fnUntraced(function* (
   store: RunStoreShape,

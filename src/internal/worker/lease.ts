@@ -1,5 +1,5 @@
 /**
- * Keeps a worker's lease on a run: renews it until it is lost, and releases it after the work.
+ * Manages a worker's lease on a run: renews it until it is lost, and releases it after the work.
  */
 
 import * as Cause from "effect/Cause"
@@ -18,20 +18,23 @@ export interface Holder {
   readonly store: RunStore
   readonly workerId: string
   readonly leaseMs: number
-  /** Waits for the store, but not forever. */
+  /** Limits how long to wait for the store. */
   readonly soon: <A, E>(asked: Effect.Effect<A, E>) => Effect.Effect<A, E | StoreError>
 }
 
 /** A lease in this process. */
 export interface Held {
-  /** When it expires without renewal, by the monotonic clock of this process. In the store it expires no earlier. */
+  /**
+   * When the lease expires without renewal, by the monotonic clock of this process. It never expires earlier in the
+   * store.
+   */
   until: number
   lost: boolean
-  /** The expiry that was last requested. */
+  /** The last renewal, which may still be in progress. */
   renewal?: Fiber.Fiber<unknown, unknown>
 }
 
-/** The store failed, or the run was removed or taken by another worker. */
+/** Errors of releasing a lease: the store failed, or the run was removed or claimed by another worker. */
 type GiveBackError = RunBusy | RunNotFound | RunExists | ConcurrentAppendError | StoreError
 
 /** Renews a lease until it expires or another worker takes it. */
@@ -44,7 +47,7 @@ export const renew = Effect.fnUntraced(function* ({ leaseMs, store, workerId }: 
       lease.renewal = fiber
       return Effect.as(store.acquire(runId, { workerId, lease: leaseMs }), true)
     })
-    // A failing store is asked again, and one that does not answer is waited for, until the lease expires.
+    // Until the lease expires, a store that fails is asked again, and a store that does not respond is waited for.
     const renewed = left > 0 ? yield* Effect.exit(inTime(asked, left, () => no)) : no
     if (Exit.isSuccess(renewed) && renewed.value) lease.until = until
     else lease.lost = Exit.isSuccess(renewed) || isTaken(renewed.cause)
@@ -52,8 +55,8 @@ export const renew = Effect.fnUntraced(function* ({ leaseMs, store, workerId }: 
 })
 
 /**
- * Proves by the head of a run that a worker holds it. An expired lease is taken again if the run has not changed,
- * because the clock of the store may have been set.
+ * Returns whether a worker holds a run, given its head. An expired lease is acquired again if the run has not changed,
+ * because the clock of the store may have been changed.
  */
 export const proves = ({ leaseMs, soon, store, workerId }: Holder, head: RunHead): Effect.Effect<boolean, StoreError> =>
   head.lease?.workerId === workerId && head.lease.isLive
@@ -67,7 +70,7 @@ export const proves = ({ leaseMs, soon, store, workerId }: Holder, head: RunHead
 export const letGo = (holder: Holder, runId: string, lease: Held): Effect.Effect<void, GiveBackError> =>
   lease.lost ? Effect.void : Effect.andThen(lastRenewal(lease), giveBack(holder, runId))
 
-/** Gives a lease back if it is held. A run that another worker can continue is offered to it. */
+/** Releases a lease if it is held. A run that another worker can continue is offered instead. */
 export const giveBack = ({ soon, store, workerId }: Holder, runId: string): Effect.Effect<void, GiveBackError> =>
   soon(
     ifHeld(store, runId, workerId, ({ status: { type } }) =>
@@ -77,23 +80,23 @@ export const giveBack = ({ soon, store, workerId }: Holder, runId: string): Effe
     )
   )
 
-/** Whether the claim failed because another worker has the lease, not because the store failed. */
+/** Returns whether a claim failed because another worker holds the run, not because the store failed. */
 export const isTaken = (cause: Cause.Cause<GiveBackError>): boolean =>
   cause.reasons.some((reason) => Cause.isFailReason(reason) && reason.error._tag !== "StoreError")
 
 /**
- * Waits for the last renewal, which must not be interrupted: it would take the lease back after its release. The lease
- * may expire first.
+ * Waits for the last renewal, or until the lease expires. An interrupted renewal might still acquire the lease after
+ * its release.
  */
 const lastRenewal = Effect.fnUntraced(function* (lease: Held) {
   if (lease.renewal === undefined) return
   yield* inTime(Fiber.await(lease.renewal), yield* leftOf(lease), () => Effect.void)
 })
 
-/** How long a lease lasts without renewal. */
+/** Returns how many milliseconds a lease lasts without renewal. */
 const leftOf = ({ until }: Held): Effect.Effect<number> => Effect.map(now, (now) => Math.max(0, until - now))
 
-/** The clock by which a worker counts its own leases. */
+/** The time on the clock that measures a worker's own leases. */
 export const now: Effect.Effect<number> = Clock.clockWith((clock) => Effect.sync(() => monotonic(clock)))
 
 const no = Exit.succeed(false)

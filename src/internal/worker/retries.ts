@@ -1,6 +1,6 @@
 /**
- * When a run that crashed or failed may be claimed again, how often, and how it ends after too many crashes without
- * progress.
+ * Decides when and how often a run that crashed or failed may be claimed again, and fails it after too many crashes
+ * without progress.
  */
 
 import * as Clock from "effect/Clock"
@@ -21,8 +21,8 @@ import { randomId } from "../words/ids.ts"
 import { type Holder, giveBack } from "./lease.ts"
 
 /**
- * Whether a run may be claimed: after a wait, in milliseconds from its last record; no more, after this many attempts;
- * or not now, because it has changed since its head was read.
+ * Whether a run may be claimed: after a wait, in milliseconds from its last record; never again, after this many
+ * attempts; or not now, because it has changed since its head was read.
  */
 export type Patience =
   | { readonly _tag: "Wait"; readonly millis: number }
@@ -32,8 +32,8 @@ export type Patience =
 /**
  * Decides whether a run may be claimed.
  *
- * Attempts are counted in the journal, so all workers count alike: they are the resumes since the run, or one of its
- * tasks, last made progress, paused, or was answered by a person.
+ * Attempts are counted from the journal, so all workers agree. They are the resumes since the run or one of its tasks
+ * last made progress, or since the run paused or was answered by a person.
  */
 export const patience = Effect.fnUntraced(function* (
   store: RunStore["Service"],
@@ -47,13 +47,13 @@ export const patience = Effect.fnUntraced(function* (
     if (isProgress(record) || isPause(record) || record.delta.answers !== undefined) resumes = []
     else if (record.op === "resume") resumes.push(record.createdAt)
   }
-  // The tasks of a run with few attempts are not read.
+  // With few attempts the tasks need not be read.
   if (resumes.length > 1) {
-    const cameOn = yield* lastProgress(store, yield* tasksOf(store, head))
-    resumes = resumes.filter((at) => at >= cameOn)
+    const progressAt = yield* lastProgress(store, yield* tasksOf(store, head))
+    resumes = resumes.filter((at) => at >= progressAt)
   }
   const attempts = resumes.length
-  // A run that crashed once is claimed at once; a failed run has already had its first attempt.
+  // After its first crash a run is claimed without a wait. A failed run has already had its first attempt.
   const waits = head.status.type === "failed" ? attempts : attempts - 1
   const step = yield* Schedule.toStep(retry)
   let millis = 0
@@ -65,13 +65,13 @@ export const patience = Effect.fnUntraced(function* (
   return { _tag: "Wait", millis }
 })
 
-/** The tasks below a run while it waits for its calls. At other times none of them is active. */
+/** Returns the tasks below a run while its calls are in flight. In other phases no task is active. */
 export const tasksOf = (store: RunStore["Service"], head: RunHead): Effect.Effect<ReadonlyArray<RunHead>, StoreError> =>
   calling.has(head.status.phase)
     ? Effect.map(store.list({ rootRunId: head.runId }), (tree) => tree.filter(({ runId }) => runId !== head.runId))
     : Effect.succeed([])
 
-/** Whether a run failed while a worker had it, for a reason that may pass. */
+/** Returns whether a run failed with a transient error while a worker held it. */
 export const isPassing = ({ lease, status }: RunHead): boolean =>
   lease !== undefined &&
   status.type === "failed" &&
@@ -80,8 +80,8 @@ export const isPassing = ({ lease, status }: RunHead): boolean =>
   status.error.fields?.["shouldRetry"] !== false
 
 /**
- * Fails a run after too many attempts, without its agent and its hooks: they could crash the process again. Does
- * nothing if the run has changed since its head was read.
+ * Fails a run after too many attempts, without its agent and its hooks, which could crash the process again. Fails if
+ * the run has changed since its head was read.
  */
 export const giveUp = Effect.fnUntraced(function* (
   holder: Holder,
@@ -95,13 +95,13 @@ export const giveUp = Effect.fnUntraced(function* (
   yield* Effect.logError(`run ${flat(runId)} failed: ${reasonOf(attempts)}`)
 }, Effect.uninterruptible)
 
-/** When one of these runs last made progress. */
+/** Returns when one of these runs last made progress. */
 const lastProgress = Effect.fnUntraced(function* (
   store: RunStore["Service"],
   heads: ReadonlyArray<RunHead>
 ): Effect.fn.Return<number, StoreError> {
   let last = -Infinity
-  // In this order most journals need not be read, because nothing has happened to them since.
+  // Newest first, so that most journals need not be read.
   for (const head of heads.toSorted((a, b) => b.updatedAt - a.updatedAt)) {
     if (head.updatedAt <= last) break
     for (const record of yield* recent(store, head)) if (isProgress(record)) last = Math.max(last, record.createdAt)
@@ -111,16 +111,19 @@ const lastProgress = Effect.fnUntraced(function* (
 
 const calling: ReadonlySet<Phase> = new Set<Phase>(["tool_calls_started", "tool_call_started", "tool_call_completed"])
 
-/** The last records of a run. */
+/** Returns the last records of a run. */
 const recent = (store: RunStore["Service"], head: RunHead): Effect.Effect<ReadonlyArray<RunRecord>, StoreError> =>
   Stream.runCollect(store.read(head.runId, Math.max(0, head.revision - 64)))
 
-/** Whether a record is progress: work that need not be repeated. */
+/** Returns whether a record is progress: work that need not be repeated. */
 const isProgress = (record: RunRecord): boolean => record.events.some((event) => progress.has(event.type))
 
 const progress: ReadonlySet<string> = new Set(["model_completed", "tool_call_completed", "turn_completed"])
 
-/** Whether a run paused, so that no worker continues it. A waiting task pauses again in each life of its root. */
+/**
+ * Returns whether a record pauses or cancels a run, so that no worker continues it. Not counted for tasks, because a
+ * waiting task pauses again with each resume of its root.
+ */
 const isPause = (record: RunRecord): boolean =>
   record.events.some((event) => event.type === "paused" || event.type === "run_cancelled")
 

@@ -1,9 +1,8 @@
 /**
- * Which runs of a store a worker looks at: all of them a page at a time, and those that it looks at again at a time.
+ * Selects the runs that a worker considers: all runs page by page, and runs that are due at a known time.
  *
- * A query reads one page, the oldest first, and the query after the next continues from there; the one in between reads
- * the newest. So thousands of runs that cannot be claimed neither cost much nor hide a new one. One timer waits for the
- * nearest time, however many runs have one.
+ * Queries alternate between the next page of the oldest runs and the page of the newest. Thousands of runs that cannot
+ * be claimed therefore neither cost much nor hide a new run. A single timer waits for the nearest due time.
  */
 
 import * as Clock from "effect/Clock"
@@ -13,31 +12,31 @@ import * as Semaphore from "effect/Semaphore"
 import type { RunHead, RunStatus, RunStoreShape, StoreError } from "../../RunStore.ts"
 import { passedOver } from "../base/foreignCode.ts"
 
-/** Runs to look at. */
+/** Reads the runs of a store page by page. */
 export interface Pages {
-  /** Reads the next page of the oldest runs and, unless it was the last, the newest in between. */
+  /** Reads the next page of the oldest runs. Between two of these pages, reads the page of the newest runs. */
   readonly next: Effect.Effect<void>
-  /** Reads every page from the first on. */
+  /** Reads all pages, beginning with the first. */
   readonly all: Effect.Effect<void>
 }
 
-/** How to go through them. */
+/** The operations of reading pages. */
 export interface Looking {
   readonly list: RunStoreShape["list"]
   readonly consider: (head: RunHead, now: number) => Effect.Effect<void, StoreError>
   readonly isFull: () => boolean
-  /** Held while a run is considered, so that no two look at one run, or take one place. */
+  /** Held while a run is considered, so that two queries never consider the same run or claim the same slot. */
   readonly one?: Semaphore.Semaphore | undefined
-  /** The number of runs that one query reads. Default: 100. */
+  /** Runs per page. Default: 100. */
   readonly size?: number | undefined
 }
 
-/** The unclaimed root runs with these statuses: `consider` gets each in turn, unless `isFull`. */
+/** Creates the pages of unclaimed root runs with these statuses. `consider` gets each run in turn, unless `isFull`. */
 export const make = (status: ReadonlyArray<RunStatus["type"]>, looking: Looking): Pages => {
   const { consider, isFull, list, one = Semaphore.makeUnsafe(1), size = 100 } = looking
   let after: RunHead | undefined
-  // Runs that arrive while the pages are read are left for the next time. Otherwise steady work would keep the reader
-  // at the end.
+  // Runs that arrive while the pages are read are left for the next pass. Otherwise a steady stream of runs would keep
+  // the reader at the end.
   let until = Infinity
   let areMoreBehind = false
 
@@ -52,7 +51,7 @@ export const make = (status: ReadonlyArray<RunStatus["type"]>, looking: Looking)
         const isLooked = Effect.suspend(() => {
           if (isFull()) return Effect.succeed(false)
           if (isOldest) after = head.createdAt > until ? undefined : head
-          // An unreadable run hides no other.
+          // An unreadable run must not hide the runs after it.
           return Effect.as(Effect.catchCause(consider(head, now), notLooked), true)
         })
         if (!(yield* one.withPermits(1)(isLooked))) return false
@@ -64,7 +63,7 @@ export const make = (status: ReadonlyArray<RunStatus["type"]>, looking: Looking)
   )
 
   return {
-    // A run that was just submitted does not wait until all pages before it are read.
+    // Alternates, so that a new run need not wait until all earlier pages are read.
     next: Effect.gen(function* () {
       if (after === undefined) until = yield* Clock.currentTimeMillis
       areMoreBehind = yield* page(areMoreBehind ? "newest" : "oldest")
@@ -77,23 +76,23 @@ export const make = (status: ReadonlyArray<RunStatus["type"]>, looking: Looking)
   }
 }
 
-/** Runs by their ids, each with the time at which it is looked at again. */
+/** Runs by id, each with the time at which it is due. */
 export interface DueRuns {
   readonly times: Map<string, Time>
   /** Opened when a run is added. */
   readonly added: Latch.Latch
 }
 
-/** A time in milliseconds since the epoch, for a run at this revision. */
+/** A due time in milliseconds since the epoch, for a run at this revision. */
 export interface Time {
   readonly revision: number
   readonly until: number
 }
 
-/** Creates an empty list of runs to look at again. */
+/** Creates an empty list of due runs. */
 export const dueRuns = (): DueRuns => ({ times: new Map(), added: Latch.makeUnsafe() })
 
-/** Notes the time of a run. Among very many runs, those whose time is furthest are forgotten. */
+/** Sets the due time of a run. If there are too many runs, those with the latest times are dropped. */
 export const setDue = (
   { added, times }: DueRuns,
   { revision, runId }: Pick<RunHead, "revision" | "runId">,
@@ -106,7 +105,7 @@ export const setDue = (
   for (const [forgotten] of furthest) times.delete(forgotten)
 }
 
-/** Waits until the time of a run has come, and forgets the run. */
+/** Waits until a run is due, and removes it from the list. */
 export const nextDue = Effect.fnUntraced(function* ({ added, times }: DueRuns): Effect.fn.Return<string> {
   for (;;) {
     added.closeUnsafe()
@@ -127,7 +126,7 @@ const notLooked = passedOver("a worker could not look for runs")
 
 const most = 10_000
 
-/** The run whose time comes first. Some have no end to wait for. */
+/** Returns the run that is due first. An infinite time is never due. */
 const nearestOf = (times: DueRuns["times"]): { readonly runId: string; readonly until: number } | undefined => {
   let nearest: { readonly runId: string; readonly until: number } | undefined
   for (const [runId, { until }] of times) {

@@ -1,5 +1,5 @@
 /**
- * A worker at work: it considers runs, claims those it can run, and works on each until it has to give it back.
+ * The worker: considers runs, claims those it can execute, and drives each until its lease is released.
  */
 
 import * as Cause from "effect/Cause"
@@ -33,34 +33,37 @@ import { flat, logText } from "../base/text.ts"
 import { randomId } from "../words/ids.ts"
 import { monotonic } from "../base/time.ts"
 
-/** What a worker can be told to do. */
+/** The operations of a worker. */
 export interface Worker {
-  /** Claims what can be claimed now among the next runs: a page, alternating between the oldest and the newest. */
+  /** Claims runs from the next page, alternating between the oldest and the newest runs. */
   readonly look: Effect.Effect<void>
-  /** Waits until a worker that was full, and passed runs over for that, has a free place. */
+  /** Waits until a worker that skipped runs because it was full has a free slot. */
   readonly freed: Effect.Effect<void>
-  /** Claims what can be claimed now among the next runs, except those that made no progress since `look`. */
+  /** Claims runs from the next page, except those that made no progress since the last `look`. */
   readonly lookOn: Effect.Effect<void>
-  /** Claims a run that was left alone, when its time has come. */
+  /** Waits until a deferred run is due, and claims it. */
   readonly due: Effect.Effect<void>
-  /** Declines questions that nobody answers in time. It takes no place. */
+  /** Declines questions after their deadline. Needs no slot. */
   readonly deadlines: Deadlines.Deadlines
-  /** Claims runs as they are offered, by this process and, where the store tells, by others. */
+  /** Claims runs as they are offered, by this process and, if the store emits offers, by others. */
   readonly offered: Effect.Effect<never>
-  /** How long to wait between two looks by default: they only find what nobody offered where the store tells of offers. */
+  /**
+   * The default interval of polling. Longer if the store emits offers, because polling then finds only runs that were
+   * never offered.
+   */
   readonly pollInterval: Duration.Input
-  /** Claims everything that can be claimed now. */
+  /** Claims all runs that can be claimed now. */
   readonly lookAtAll: Effect.Effect<void>
   /** Claims one run if it can be claimed now. */
   readonly take: (runId: string) => Effect.Effect<void>
   /** Waits for all runs in progress, and returns how many there were. */
   readonly settled: Effect.Effect<number>
-  /** Lets every run finish its step, and gives the leases back. */
+  /** Lets every run finish its step, then releases the leases. */
   readonly drain: Effect.Effect<void>
 }
 
 /** The settings of a worker, and its runs in progress. */
-interface Desk<R> extends Holder {
+interface WorkerState<R> extends Holder {
   readonly kernel: Kernel["Service"]
   readonly services: Context.Context<RunStore | R>
   readonly options: Options<R>
@@ -69,17 +72,17 @@ interface Desk<R> extends Holder {
   readonly orphanMs: number
   readonly cleanUpTimeout: Duration.Duration
   readonly active: Map<string, Fiber.Fiber<unknown, unknown>>
-  /** The revisions of runs when they were claimed. A run that made no progress is left alone until another query. */
+  /** The revisions of runs when they were claimed. A run without progress since is skipped until the next `look`. */
   readonly tried: Map<string, number>
-  /** Runs that cannot be claimed, and until when they are left alone. */
+  /** Runs that cannot be claimed yet, with the times at which they are due. */
   readonly leftAlone: DueRuns
   readonly deadlines: Deadlines.Deadlines
-  /** Opened when a worker that passed runs over has a free place. */
+  /** Opened when a worker that skipped runs has a free slot. */
   readonly freed: Latch.Latch
   /** Held while a run is considered. */
   readonly one: Semaphore.Semaphore
   readonly concurrency: number
-  /** Whether a run may wait that was passed over for want of a place. */
+  /** Whether runs may have been skipped because all slots were in use. */
   isMore: boolean
   isDraining: boolean
   taken: number
@@ -91,95 +94,96 @@ export const make = Effect.fnUntraced(function* <R>(
 ): Effect.fn.Return<Worker, ConfigInvalid, Kernel | RunStore | R> {
   const refused = problem(options)
   if (refused !== undefined) return yield* refused
-  const desk = yield* deskOf(options)
+  const worker = yield* makeState(options)
   const looking: Pages.Looking = {
-    list: (filter) => desk.soon(desk.store.list(filter)),
-    // The page may go on behind a run that takes the last place.
-    consider: (head, now) => Effect.tap(desk.soon(consider(desk, head, now)), () => Effect.sync(() => noteFull(desk))),
-    isFull: () => noteFull(desk),
-    one: desk.one
+    list: (filter) => worker.soon(worker.store.list(filter)),
+    // A run that takes the last slot may not be the last one of its page.
+    consider: (head, now) =>
+      Effect.tap(worker.soon(consider(worker, head, now)), () => Effect.sync(() => noteFull(worker))),
+    isFull: () => noteFull(worker),
+    one: worker.one
   }
-  // Finds a run that can continue among thousands that failed.
+  // Separate pages, so that thousands of failed runs do not hide one that can continue.
   const running = Pages.make(["queued", "running", "interrupted"], looking)
   const failed = Pages.make(["failed"], looking)
-  // In turn, so that neither kind takes every place.
+  // Alternates, so that neither kind takes every slot.
   let looks = 0
   const paging = Semaphore.makeUnsafe(1).withPermits(1)
   const look = Effect.suspend(() => {
-    desk.tried.clear()
-    desk.isMore = false
+    worker.tried.clear()
+    worker.isMore = false
     return looks++ % 2 === 0 ? Effect.andThen(running.next, failed.next) : Effect.andThen(failed.next, running.next)
   })
   let places = 0
   const lookOn = Effect.suspend(() => {
-    desk.isMore = false
+    worker.isMore = false
     return places++ % 2 === 0 ? Effect.andThen(failed.next, running.next) : running.next
   })
-  const settled = Effect.suspend(() => Effect.as(Fiber.awaitAll(desk.active.values()), desk.taken))
+  const settled = Effect.suspend(() => Effect.as(Fiber.awaitAll(worker.active.values()), worker.taken))
   const drain = Effect.suspend(() => {
-    desk.isDraining = true
-    const cut = Effect.suspend(() => Fiber.interruptAll(desk.active.values()))
+    worker.isDraining = true
+    const cut = Effect.suspend(() => Fiber.interruptAll(worker.active.values()))
     return Effect.andThen(
       Effect.timeoutOption(settled, options.drain ?? "4 seconds"),
-      // A store that hangs, or a listener that never ends, is left behind.
-      Effect.timeoutOption(cut, desk.cleanUpTimeout)
+      // A store that hangs or a listener that never ends is abandoned.
+      Effect.timeoutOption(cut, worker.cleanUpTimeout)
     )
   })
-  const isBusy = () => desk.isDraining || noteFull(desk)
+  const isBusy = () => worker.isDraining || noteFull(worker)
   const take = (runId: string) =>
-    Effect.suspend(() => (desk.active.has(runId) || isBusy() ? Effect.void : takeOne(desk, runId, isBusy)))
-  // What becomes free during a query is noticed after it.
+    Effect.suspend(() => (worker.active.has(runId) || isBusy() ? Effect.void : takeOne(worker, runId, isBusy)))
+  // A slot that becomes free during a query is noticed after the query.
   const freed = Effect.andThen(
-    desk.freed.await,
-    Effect.sync(() => void desk.freed.closeUnsafe())
+    worker.freed.await,
+    Effect.sync(() => void worker.freed.closeUnsafe())
   )
   return {
     look: paging(look),
     freed,
     lookOn: paging(lookOn),
-    due: Effect.flatMap(nextDue(desk.leftAlone), take),
-    deadlines: desk.deadlines,
-    offered: Stream.runForEach(offersOf(desk.store), take).pipe(Effect.andThen(Effect.never)),
-    pollInterval: desk.store.offers === undefined ? "1 second" : "5 seconds",
-    lookAtAll: Effect.all([desk.deadlines.lookAtAll, running.all, failed.all], { discard: true }),
+    due: Effect.flatMap(nextDue(worker.leftAlone), take),
+    deadlines: worker.deadlines,
+    offered: Stream.runForEach(offersOf(worker.store), take).pipe(Effect.andThen(Effect.never)),
+    pollInterval: worker.store.offers === undefined ? "1 second" : "5 seconds",
+    lookAtAll: Effect.all([worker.deadlines.lookAtAll, running.all, failed.all], { discard: true }),
     take,
     settled,
     drain
   }
 })
 
-/** Returns whether a worker has no place. Notes that a run may be passed over then, and looked for once it has one. */
-const noteFull = <R>(desk: Desk<R>): boolean => {
-  const hasNone = desk.active.size >= desk.concurrency
-  desk.isMore ||= hasNone
+/** Returns whether a worker has no free slot, and notes that a run may be skipped for that reason. */
+const noteFull = <R>(worker: WorkerState<R>): boolean => {
+  const hasNone = worker.active.size >= worker.concurrency
+  worker.isMore ||= hasNone
   return hasNone
 }
 
 /** Claims a run if it can be claimed now. If its store fails, a later query finds it. */
-const takeOne = <R>(desk: Desk<R>, runId: string, isBusy: () => boolean): Effect.Effect<void> =>
+const takeOne = <R>(worker: WorkerState<R>, runId: string, isBusy: () => boolean): Effect.Effect<void> =>
   Effect.gen(function* () {
-    const head = yield* desk.soon(desk.store.head(runId))
+    const head = yield* worker.soon(worker.store.head(runId))
     const now = yield* Clock.currentTimeMillis
     const isRoot = Option.isSome(head) && head.value.parentRunId === undefined
     if (!isRoot || head.value.lease?.isLive === true || !isClaimable.has(head.value.status.type)) return
-    const considered = Effect.suspend(() => (isBusy() ? Effect.void : desk.soon(consider(desk, head.value, now))))
-    yield* desk.one.withPermits(1)(considered)
+    const considered = Effect.suspend(() => (isBusy() ? Effect.void : worker.soon(consider(worker, head.value, now))))
+    yield* worker.one.withPermits(1)(considered)
   }).pipe(Effect.catchCause(passedOver(`a worker could not look at run ${flat(runId)}`)))
 
-/** The statuses of runs that are looked through. */
+/** The statuses of runs that can be claimed. */
 const isClaimable: ReadonlySet<RunHead["status"]["type"]> = new Set(["queued", "running", "interrupted", "failed"])
 
-/** Runs as they are offered. What is dropped of very many waits for a look. */
+/** Emits runs as they are offered. Dropped offers are found by polling. */
 const offersOf = (store: RunStore["Service"]): Stream.Stream<string> => {
   const here = emitted((listener) => onOffer(store, listener))
   return store.offers === undefined ? here : Stream.merge(here, store.offers)
 }
 
-const deskOf = Effect.fnUntraced(function* <R>(
+const makeState = Effect.fnUntraced(function* <R>(
   options: Options<R>
-): Effect.fn.Return<Desk<R>, never, Kernel | RunStore | R> {
+): Effect.fn.Return<WorkerState<R>, never, Kernel | RunStore | R> {
   const { cleanUpTimeout, appendTimeout } = yield* Limits
-  // A query may take longer than an append, but not forever.
+  // A query may take longer than an append, but needs a limit.
   const patienceMs = 6 * Duration.toMillis(appendTimeout)
   const holder: Holder = {
     store: yield* RunStore,
@@ -217,9 +221,9 @@ const noAnswer = (limit: number): Effect.Effect<never, StoreError> =>
 
 // ---------------------------------------------------------------- one run
 
-/** Claims a run that can be taken up now. */
-const consider = Effect.fnUntraced(function* <R>(desk: Desk<R>, head: RunHead, now: number) {
-  const { active, agents, leftAlone, options, orphanMs, retry, store, tried } = desk
+/** Claims a run if it can continue now. */
+const consider = Effect.fnUntraced(function* <R>(worker: WorkerState<R>, head: RunHead, now: number) {
+  const { active, agents, leftAlone, options, orphanMs, retry, store, tried } = worker
   const agent = agents.get(head.agent)
   if (agent === undefined || active.has(head.runId) || tried.get(head.runId) === head.revision) return
   const last = leftAlone.times.get(head.runId)
@@ -228,84 +232,87 @@ const consider = Effect.fnUntraced(function* <R>(desk: Desk<R>, head: RunHead, n
   if (head.lease === undefined && (yield* isAtWork(store, head, now - orphanMs))) return
   const patient = yield* patience(store, retry, head)
   if (patient._tag === "Moved") return
-  if (patient._tag === "Exhausted") return yield* abandon(desk, head, agent, patient.attempts, now)
+  if (patient._tag === "Exhausted") return yield* abandon(worker, head, agent, patient.attempts, now)
   const until = head.updatedAt + patient.millis
   if (patient.millis > 0 && until > now) return setDue(leftAlone, head, until)
   const { deadline } = agent.budget
   if (deadline !== undefined && (yield* isOverdue(store, head, Duration.toMillis(deadline)))) {
     return setDue(leftAlone, head, Infinity)
   }
-  yield* claim(desk, head, agent)
+  yield* claim(worker, head, agent)
 })
 
-/** Fails a run after too many attempts, and does not look at it again. */
+/** Fails a run after too many attempts, and does not consider it again. */
 const abandon = Effect.fnUntraced(function* <R>(
-  desk: Desk<R>,
+  worker: WorkerState<R>,
   head: RunHead,
   agent: Runnable<R>,
   attempts: number,
   now: number
 ) {
   const { runId, status } = head
-  setDue(desk.leftAlone, head, Infinity)
+  setDue(worker.leftAlone, head, Infinity)
   if (status.type === "failed") return
-  const exit = yield* Effect.exit(giveUp(desk, head, attempts))
+  const exit = yield* Effect.exit(giveUp(worker, head, attempts))
   if (Exit.isFailure(exit)) {
-    setDue(desk.leftAlone, head, now + refusedMs)
+    setDue(worker.leftAlone, head, now + deferredMs)
     return isTaken(exit.cause) ? undefined : yield* passedOver(`a worker could not fail run ${flat(runId)}`)(exit.cause)
   }
   const end = Exit.fail(new AgentCrashError({ runId, agentId: agent.name }))
-  yield* desk.options.onRun?.(yield* stands(desk, head), end) ?? Effect.void
+  yield* worker.options.onRun?.(yield* currentHead(worker, head), end) ?? Effect.void
 })
 
-/** Whether something happened to a run or one of its tasks since a time. */
+/** Returns whether a run or one of its tasks has a record after a time. */
 const isAtWork = (store: RunStore["Service"], head: RunHead, since: number): Effect.Effect<boolean, StoreError> =>
   head.updatedAt > since
     ? Effect.succeed(true)
     : Effect.map(tasksOf(store, head), (tasks) => tasks.some((task) => task.updatedAt > since))
 
-/** Holds a run and works on it, unless another worker was faster. The caller waits only for the answer of the store. */
-const claim = Effect.fnUntraced(function* <R>(desk: Desk<R>, head: RunHead, agent: Runnable<R>) {
+/**
+ * Acquires the lease of a run and starts to work on it, unless another worker was faster. The caller waits only until
+ * the store has responded.
+ */
+const claim = Effect.fnUntraced(function* <R>(worker: WorkerState<R>, head: RunHead, agent: Runnable<R>) {
   const { runId } = head
-  // Counted from before the request, so the lease expires no earlier in the store.
-  const lease: Held = { until: (yield* now) + desk.leaseMs, lost: false }
+  // Measured from before the request, so that the lease never expires earlier in the store.
+  const lease: Held = { until: (yield* now) + worker.leaseMs, lost: false }
   const answered = Deferred.makeUnsafe<void>()
   const answer = () => Deferred.doneUnsafe(answered, Exit.void)
-  const asked = desk.store.acquire(runId, { workerId: desk.workerId, lease: desk.leaseMs, seen: head })
+  const asked = worker.store.acquire(runId, { workerId: worker.workerId, lease: worker.leaseMs, seen: head })
   const claimed = Effect.uninterruptibleMask((restore) =>
-    Effect.flatMap(Effect.exit(desk.soon(asked)), (exit) => {
+    Effect.flatMap(Effect.exit(worker.soon(asked)), (exit) => {
       if (Exit.isFailure(exit)) {
         answer()
         if (isTaken(exit.cause)) return Effect.succeed(false)
-        const told = passedOver(`a worker could not claim run ${flat(runId)}`)(exit.cause)
-        // It may be held although the store never said so.
-        return Effect.as(Effect.andThen(told, Effect.ignore(giveBack(desk, runId))), false)
+        const logFailure = passedOver(`a worker could not claim run ${flat(runId)}`)(exit.cause)
+        // The lease may have been acquired although the store reported an error.
+        return Effect.as(Effect.andThen(logFailure, Effect.ignore(giveBack(worker, runId))), false)
       }
-      desk.taken++
-      desk.tried.set(runId, head.revision)
+      worker.taken++
+      worker.tried.set(runId, head.revision)
       answer()
-      return work(desk, head, lease, restore(takeUp(desk, head, agent, lease)))
+      return work(worker, head, lease, restore(takeUp(worker, head, agent, lease)))
     })
   )
-  const begun = Effect.map(Effect.forkDetach(Effect.provideContext(claimed, desk.services)), (fiber) => {
-    desk.active.set(runId, fiber)
+  const begun = Effect.map(Effect.forkDetach(Effect.provideContext(claimed, worker.services)), (fiber) => {
+    worker.active.set(runId, fiber)
     fiber.addObserver((exit) => {
-      // Whoever waits for the place may look at once, so the run leaves it first.
-      const wasFull = desk.active.size >= desk.concurrency
-      desk.active.delete(runId)
-      if (wasFull && desk.isMore) desk.freed.openUnsafe()
+      // Frees the slot before waking those that wait for it.
+      const wasFull = worker.active.size >= worker.concurrency
+      worker.active.delete(runId)
+      if (wasFull && worker.isMore) worker.freed.openUnsafe()
       answer()
-      // When a run that failed may be tried again is decided now, not at the next look.
-      if (Exit.isSuccess(exit) && exit.value && !desk.isDraining) tellOffer(desk.store, runId)
+      // An offer makes workers decide now, not at the next poll, when the failed run is retried.
+      if (Exit.isSuccess(exit) && exit.value && !worker.isDraining) tellOffer(worker.store, runId)
     })
   })
   yield* Effect.uninterruptible(begun)
   yield* Deferred.await(answered)
 })
 
-/** Continues a run that is held. Losing the lease ends the work immediately. */
+/** Resumes a run under its lease. Losing the lease interrupts it immediately. */
 const takeUp = <R>(
-  desk: Desk<R>,
+  worker: WorkerState<R>,
   head: RunHead,
   agent: Runnable<R>,
   lease: Held
@@ -314,55 +321,56 @@ const takeUp = <R>(
   const lost = () => new AgentCrashError({ runId, agentId: agent.name })
   const resumed = Effect.gen(function* () {
     const clock = yield* Clock.clockWith(Effect.succeed)
-    const how = desk.options.resume?.(head)
-    const told = Effect.isEffect(how) ? yield* Effect.tapError(how, () => refuse(desk, head)) : how
-    desk.leftAlone.times.delete(runId)
-    return yield* desk.kernel.resume(agent, runId, {
-      ...told,
-      workerId: desk.workerId,
+    const how = worker.options.resume?.(head)
+    const options = Effect.isEffect(how) ? yield* Effect.tapError(how, () => defer(worker, head)) : how
+    worker.leftAlone.times.delete(runId)
+    return yield* worker.kernel.resume(agent, runId, {
+      ...options,
+      workerId: worker.workerId,
       stop: () => {
         if (lease.lost || monotonic(clock) >= lease.until) return lost()
-        return desk.isDraining ? new CancellationError({ runId }) : undefined
+        return worker.isDraining ? new CancellationError({ runId }) : undefined
       },
-      prove: (root) => Effect.flatMap(proves(desk, root), (isHeld) => (isHeld ? Effect.void : Effect.fail(lost())))
+      prove: (root) => Effect.flatMap(proves(worker, root), (isHeld) => (isHeld ? Effect.void : Effect.fail(lost())))
     })
   })
   return Effect.raceFirst(
     resumed,
     Effect.andThen(
-      renew(desk, runId, lease),
+      renew(worker, runId, lease),
       Effect.suspend(() => Effect.fail(lost()))
     )
   )
 }
 
-/** Leaves a run alone for a while. */
-const refuse = <R>(desk: Desk<R>, head: RunHead): Effect.Effect<void> =>
-  Effect.map(Clock.currentTimeMillis, (now) => setDue(desk.leftAlone, head, now + refusedMs))
+/** Defers a run whose resume options failed. */
+const defer = <R>(worker: WorkerState<R>, head: RunHead): Effect.Effect<void> =>
+  Effect.map(Clock.currentTimeMillis, (now) => setDue(worker.leftAlone, head, now + deferredMs))
 
-/** How long a run is left alone if `Options.resume` failed for it. */
-const refusedMs = 30_000
+/** How long a run is deferred after `Options.resume` failed for it. */
+const deferredMs = 30_000
 
-/** Works on a run that is held, gives it back, and reports the outcome. Returns whether it failed. */
+/** Runs the work on a claimed run, releases its lease and reports the outcome. Returns whether the run failed. */
 const work = <R>(
-  desk: Desk<R>,
+  worker: WorkerState<R>,
   head: RunHead,
   lease: Held,
   resumed: Effect.Effect<unknown, TakeUpError, RunStore | R>
 ): Effect.Effect<boolean, never, RunStore | R> => {
   const { runId } = head
-  const { onRun } = desk.options
+  const { onRun } = worker.options
   return Effect.flatMap(Effect.exit(resumed), (exit) => {
-    const told = onRun === undefined ? tell(runId, exit) : Effect.flatMap(stands(desk, head), (now) => onRun(now, exit))
+    const reported =
+      onRun === undefined ? tell(runId, exit) : Effect.flatMap(currentHead(worker, head), (now) => onRun(now, exit))
     const isFailed = Exit.isFailure(exit) && !lease.lost
     const error = Option.getOrUndefined(Exit.findErrorOption(exit))
-    if (error?._tag === "RunPaused") desk.deadlines.paused(error)
-    return Effect.as(Effect.andThen(Effect.ignore(letGo(desk, runId, lease)), told), isFailed)
+    if (error?._tag === "RunPaused") worker.deadlines.paused(error)
+    return Effect.as(Effect.andThen(Effect.ignore(letGo(worker, runId, lease)), reported), isFailed)
   })
 }
 
-/** The present head of a run, or the known one if the store does not answer. */
-const stands = ({ soon, store }: Holder, head: RunHead): Effect.Effect<RunHead> =>
+/** Returns the current head of a run, or the known one if the store does not respond. */
+const currentHead = ({ soon, store }: Holder, head: RunHead): Effect.Effect<RunHead> =>
   Effect.map(
     Effect.orElseSucceed(soon(store.head(head.runId)), () => Option.none()),
     Option.getOrElse(() => head)
@@ -374,7 +382,7 @@ export const tell = (runId: string, exit: Exit.Exit<unknown, TakeUpError>): Effe
     ? Effect.void
     : Effect.logInfo(`run ${flat(runId)} stopped`, logText(why(exit.cause)))
 
-/** A failure is a sentence; a defect is logged with its stack. */
+/** Returns a failure as a sentence, and a defect with its stack. */
 const why = (cause: Cause.Cause<TakeUpError>): string =>
   Option.match(Cause.findErrorOption(cause), {
     onNone: () => causeText(cause),

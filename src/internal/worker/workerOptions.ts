@@ -16,7 +16,7 @@ import { timeSpan } from "../base/time.ts"
 
 // ---------------------------------------------------------------- checking
 
-/** Returns why a worker cannot work with its options. */
+/** Returns the error for invalid options. */
 export const problem = ({
   concurrency = 1,
   lease = leaseDefault
@@ -30,10 +30,10 @@ export const problem = ({
     : new ConfigInvalid({ path: "concurrency", reason: "a worker runs at least one run at once" })
 }
 
-/** How long a run is held without a renewal, unless a worker sets another time. */
+/** The default duration of a lease. */
 export const leaseDefault: Duration.Input = "30 seconds"
 
-/** A number of milliseconds that every store can add to a time. */
+/** The longest lease in milliseconds that every store can add to a time. */
 const longest = 1e15
 
 // ---------------------------------------------------------------- models
@@ -53,7 +53,7 @@ export type Runnable<R = never> = Agent<unknown, AnySkill<unknown>, R, unknown>
  * @since 0.1.0
  */
 export interface Options<R = never> {
-  /** The agents it can run. A run names its agent; runs of other agents are left alone. */
+  /** The agents it can run. A run names its agent; runs of other agents are ignored. */
   readonly agents: ReadonlyArray<Runnable<NoInfer<R>>>
   /** The name of the worker. Two workers must not share a name. Default: a random one. */
   readonly workerId?: string | undefined
@@ -66,9 +66,9 @@ export interface Options<R = never> {
    */
   readonly lease?: Duration.Input | undefined
   /**
-   * How often it looks for runs that nobody offered: those of workers that died, and those of processes that cannot tell
-   * others. Default: every five seconds, and every second where the store tells of no offers. It looks as often for
-   * questions with a deadline that other processes asked, by default every five seconds.
+   * How often it polls for runs that were never offered: those of workers that died, and those of processes that cannot
+   * announce offers. Default: every five seconds, or every second if the store emits no offers. It polls as often for
+   * questions with a deadline asked by other processes, by default every five seconds.
    */
   readonly pollInterval?: Duration.Input | undefined
   /**
@@ -83,9 +83,8 @@ export interface Options<R = never> {
    */
   readonly retries?: ((head: RunHead) => boolean) | undefined
   /**
-   * How long a run that is executed without a lease is left alone after its last record, or the last record of a task
-   * of it. The times of its records are those of the machine that ran it: give more than the clocks of machines may
-   * differ. Default: 10 minutes.
+   * How long a run without a lease counts as active after its last record or that of one of its tasks. Records have the
+   * times of the machine that wrote them, so allow for the differences between clocks. Default: 10 minutes.
    */
   readonly orphanAfter?: Duration.Input | undefined
   /**
