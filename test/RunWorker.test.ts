@@ -479,7 +479,7 @@ describe("RunWorker", () => {
       yield* submit(agent, "s")
       yield* Effect.provide(RunWorker.runOnce({ agents: [agent], resume: () => Effect.fail(refused) }), layer)
       const log = lines.join("\n")
-      assert.match(log, /could not look for runs.*: <redacted>/)
+      assert.match(log, /could not poll for runs.*: <redacted>/)
       assert.match(log, /run r stopped.*401 for <redacted>/)
       assert.match(log, /run s stopped,StoreError: .*<redacted>/)
       assert.notInclude(log, "SECRET")

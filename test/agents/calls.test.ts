@@ -240,7 +240,7 @@ describe("agents that cannot be", () => {
     assert.deepInclude(problem({ agents: [researcher, "nobody"] }), {
       _tag: "AgentConfigInvalid",
       path: "agents[1]",
-      reason: "the agent 'nobody' is not known; known are 'lead', 'researcher'"
+      reason: "unknown agent 'nobody'; known: 'lead', 'researcher'"
     })
   })
 

@@ -16,7 +16,7 @@ type Test = (value: unknown) => boolean
 
 /** Returns the first setting of the wrong type. Undefined if there is none. */
 export const misshapen = (agent: unknown): Misshapen | undefined => {
-  if (!isObject(agent)) return { path: "", reason: "is no agent" }
+  if (!isObject(agent)) return { path: "", reason: "is not an agent" }
   for (const [path, expected, test] of settings) {
     const value = attempt(() => path.split(".").reduce<unknown>(field, agent), undefined)
     if (!attempt(() => test(value), false)) return { path, reason: `expected ${expected}, got ${kindOf(value)}` }

@@ -110,7 +110,7 @@ const nameProblem = <A extends Member<A>>(first: A, members: ReadonlyMap<string,
         const path = pathOf(first, member, list, index)
         if (!members.has(name)) {
           const known = [...members.keys()].map((name) => `'${name}'`).join(", ")
-          return { path, reason: `the agent '${name}' is not known; known are ${known}` }
+          return { path, reason: `unknown agent '${name}'; known: ${known}` }
         }
         const call = list === "agents" ? name : transferTo(name)
         if (calls.has(call)) return { path, reason: `'${name}' is listed twice` }

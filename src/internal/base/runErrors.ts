@@ -212,7 +212,7 @@ export class ApprovalNotFound extends Schema.TaggedError<ApprovalNotFound>()("Ap
   callId: Schema.String
 }) {
   override get message() {
-    return `run '${this.runId}' does not wait for an approval of '${this.callId}'`
+    return `run '${this.runId}' has no open question about call '${this.callId}'`
   }
 }
 

@@ -75,7 +75,7 @@ const declared = (
   for (const call of after) {
     const was = known.get(call.callId)
     if (was?.kind !== call.kind || was.name !== call.name) {
-      const detail = `'${call.callId}' is no call of this turn, or is listed twice`
+      const detail = `'${call.callId}' is not a call of this turn, or is listed twice`
       return Effect.fail(new ExtensionFailed({ extension: "onToolCallsStarted", detail }))
     }
     known.delete(call.callId)

@@ -232,11 +232,15 @@ const add = (place: Place, media: StoredMedia, limit: number) =>
 const put = Effect.fnUntraced(function* (place: Place, given: Media.Media) {
   const limits = yield* Limits.Limits
   if (!isKind(given.kind) || typeof given.mimeType !== "string") {
-    return yield* new StoreError({ operation: "put media", reason: "invalid", detail: "the medium has no known kind" })
+    return yield* new StoreError({
+      operation: "put media",
+      reason: "invalid",
+      detail: "the kind of the medium is unknown"
+    })
   }
   const media = yield* recognized(place, given)
   if (Storable.grade(media.metadata) === 0) {
-    return yield* new StoreError({ operation: "put media", reason: "invalid", detail: "the metadata is no JSON" })
+    return yield* new StoreError({ operation: "put media", reason: "invalid", detail: "the metadata is not JSON" })
   }
   const id = yield* Media.id(media)
   const added = Object.freeze({ ...media, id })

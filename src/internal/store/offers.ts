@@ -74,7 +74,7 @@ export const offerFolder = (files: FileSystem.FileSystem, path: string): OfferFo
     Stream.map(({ value }) => value)
   )
   const offers = watched.pipe(
-    Stream.tapError((error) => Effect.logDebug("offers of other processes are not seen for a while", error)),
+    Stream.tapError((error) => Effect.logDebug("offers of other processes cannot be watched at the moment", error)),
     Stream.retry(Schedule.spaced("5 seconds")),
     Stream.orDie
   )

@@ -47,14 +47,14 @@ export interface Claim {
 }
 
 /**
- * How a run stands. Lists, commands and events use these words.
+ * The status of a run, as lists, commands and events name it.
  *
- * - `queued`: it waits for a worker.
- * - `running`: the worker `by` has held it `since` an instant (milliseconds since the epoch), or without `by` a process
- *   runs it without a lease.
- * - `waiting`: for a person, or for its host; `reason` and `metadata` say what for.
- * - `interrupted`: its worker `by` stopped without giving it back. Another worker claims it.
- * - `cancelled`, `completed`, `failed`: it is at rest. A failed or cancelled run can be resumed.
+ * - `queued`: the run waits for a worker.
+ * - `running`: the worker `by` has held the run `since` an instant (milliseconds since the epoch). Without `by`, a
+ *   process executes the run without a lease.
+ * - `waiting`: the run waits for a person or for its host, as `reason` and `metadata` describe.
+ * - `interrupted`: the worker `by` stopped without releasing the run. Another worker claims it.
+ * - `cancelled`, `completed`, `failed`: the run is at rest. A failed or cancelled run can be resumed.
  *
  * @category models
  * @since 0.2.0

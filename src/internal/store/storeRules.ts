@@ -41,7 +41,11 @@ export const leaseOf = ({ lease }: Claim): Result.Result<number, StoreError> => 
   return Number.isFinite(millis)
     ? Result.succeed(millis)
     : Result.fail(
-        new StoreError({ operation: "acquire", reason: "invalid", detail: "a lease is a finite time of zero or more" })
+        new StoreError({
+          operation: "acquire",
+          reason: "invalid",
+          detail: "a lease must be a finite duration of zero or more"
+        })
       )
 }
 

@@ -61,7 +61,7 @@ export const make = (decliner: Decliner): Deadlines => {
   const declined = (runId: string) =>
     soon(store.head(runId)).pipe(
       Effect.flatMap(Option.match({ onNone: () => Effect.void, onSome: consider })),
-      Effect.catchCause(passedOver(`a worker could not look at the questions of run ${flat(runId)}`))
+      Effect.catchCause(passedOver(`a worker could not check the questions of run ${flat(runId)}`))
     )
   return {
     paused: ({ metadata, runId }) => {

@@ -122,7 +122,7 @@ export const nextDue = Effect.fnUntraced(function* ({ added, times }: DueRuns): 
   }
 })
 
-const notLooked = passedOver("a worker could not look for runs")
+const notLooked = passedOver("a worker could not poll for runs")
 
 const most = 10_000
 

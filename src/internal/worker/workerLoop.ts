@@ -168,7 +168,7 @@ const takeOne = <R>(worker: WorkerState<R>, runId: string, isBusy: () => boolean
     if (!isRoot || head.value.lease?.isLive === true || !isClaimable.has(head.value.status.type)) return
     const considered = Effect.suspend(() => (isBusy() ? Effect.void : worker.soon(consider(worker, head.value, now))))
     yield* worker.one.withPermits(1)(considered)
-  }).pipe(Effect.catchCause(passedOver(`a worker could not look at run ${flat(runId)}`)))
+  }).pipe(Effect.catchCause(passedOver(`a worker could not check run ${flat(runId)}`)))
 
 /** The statuses of runs that can be claimed. */
 const isClaimable: ReadonlySet<RunHead["status"]["type"]> = new Set(["queued", "running", "interrupted", "failed"])

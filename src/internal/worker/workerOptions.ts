@@ -23,11 +23,11 @@ export const problem = ({
 }: Pick<Options, "concurrency" | "lease">): ConfigInvalid | undefined => {
   const millis = Option.match(timeSpan(lease), { onNone: () => Number.NaN, onSome: Duration.toMillis })
   if (!(millis >= 1_000 && millis <= longest)) {
-    return new ConfigInvalid({ path: "lease", reason: "a lease lasts at least one second, and not for ever" })
+    return new ConfigInvalid({ path: "lease", reason: "a lease must be finite and last at least one second" })
   }
   return concurrency >= 1
     ? undefined
-    : new ConfigInvalid({ path: "concurrency", reason: "a worker runs at least one run at once" })
+    : new ConfigInvalid({ path: "concurrency", reason: "a worker must run at least one run at a time" })
 }
 
 /** The default duration of a lease. */
