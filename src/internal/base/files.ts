@@ -38,7 +38,7 @@ export const open = Effect.fnUntraced(function* (
 
 const notPlain = "not a plain file"
 
-/** The refusal of a file that is not inside its folder. */
+/** The reason for rejecting a file outside its folder. */
 export const outside = "outside its folder"
 
 /** Returns the first bytes of an open file, at most `length` of them. */
@@ -99,7 +99,7 @@ export const text = (
 ): Effect.Effect<string, Refusal> =>
   Effect.map(bytes(files, path, maxBytes, folder), (read) => new TextDecoder().decode(read))
 
-/** The refusal of a file of more than `maxBytes`. */
+/** Returns the reason for rejecting a file of more than `maxBytes`. */
 export const tooLarge = (maxBytes: number): string => `larger than ${maxBytes} bytes`
 
 /** Lists a directory inside `folder`, a real path. */

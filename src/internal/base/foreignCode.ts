@@ -210,7 +210,7 @@ export const leavable = <A, E>(work: Effect.Effect<A, E>): Effect.Effect<A, E> =
 
 // ---------------------------------------------------------------- failures
 
-/** Logs. Failures of a host's loggers are ignored. */
+/** Runs a log effect. Failures of a host's loggers are ignored. */
 export const logged = (log: Effect.Effect<void>): Effect.Effect<void> => Effect.catchCause(log, () => Effect.void)
 
 /** Logs the cause of an ignored failure as a warning, redacted. */
@@ -233,7 +233,7 @@ export const guarded = <A, E, R, E2>(
   error: (reason: unknown, isDefect: boolean) => E2
 ): Effect.Effect<A, E2, R> => Effect.catchCause(Effect.suspend(code), (cause) => refused(name, cause, error))
 
-/** `guarded` for a stream. */
+/** Like `guarded`, for a stream. */
 export const guardedStream = <A, E, R, E2>(
   name: string,
   code: () => Stream.Stream<A, E, R>,

@@ -42,7 +42,7 @@ export const grade = (value: unknown, left: number = depth): Grade => {
   }
 }
 
-/** `JSON.stringify` that keeps negative zeros. */
+/** Writes JSON like `JSON.stringify`, but keeps negative zeros. */
 export const stringify = (value: unknown): string => {
   if (Array.isArray(value)) return `[${value.map(stringify).join(",")}]`
   if (typeof value === "object" && value !== null) {

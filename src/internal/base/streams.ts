@@ -225,7 +225,10 @@ class Stored<A> {
   }
 }
 
-/** Trimming a quarter at a time costs a few steps per value; trimming one by one would copy the buffer each time. */
+/**
+ * Returns the size at which to trim. Trimming a quarter at a time costs a few steps per value, while trimming one by
+ * one would copy the buffer each time.
+ */
 const slack = (size: number): number => size + (size >> 2)
 
 const isNonEmpty = <A>(values: Array<A>): values is Arr.NonEmptyArray<A> => values.length > 0

@@ -120,7 +120,7 @@ export class LiveTree {
 
   #wake(): void {
     if (this.#waiting.length === 0 || this.#isWaking) return
-    if (this.#followers <= few) return this.#wakeAll()
+    if (this.#followers <= maxAtOnce) return this.#wakeAll()
     this.#isWaking = true
     const later = Effect.andThen(
       Effect.sleep(this.#followers * pauseMs),
@@ -140,7 +140,7 @@ export class LiveTree {
 const nothing = { place: -1, end: -1, events: [] }
 
 /** Up to this many followers are woken without a delay. */
-const few = 16
+const maxAtOnce = 16
 
 /** Milliseconds of delay for each follower of a larger group. */
 const pauseMs = 0.5

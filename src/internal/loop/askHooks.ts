@@ -39,13 +39,13 @@ export const ask = <A>(
   name: keyof Hooks,
   hook: () => Effect.Effect<HookResult<A> | void, unknown>
 ): Effect.Effect<Asked<A>, HookError> => {
-  const asked = guarded(
+  const running = guarded(
     name,
     () => run.restore(Effect.suspend(hook)),
     (error) => extensionError(name, error)
   )
   return Effect.flatMap(flush(run), () =>
-    Effect.map(asked, (result) => {
+    Effect.map(running, (result) => {
       if (result === undefined) return {}
       const { context, control, value } = result
       if (context !== undefined) mergeContext(run, ownContext(context))

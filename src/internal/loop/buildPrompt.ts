@@ -45,8 +45,8 @@ const prepare = (run: Run, prompt: Prompt): Effect.Effect<void, PrepareError> =>
   // If the hook stops the run, the usage is stored with that record.
   if (prompt.spent !== undefined) carry(run, { spent: prompt.spent })
   const prepared = { ...prompt, messages: prompt.messages ?? run.state.prompt }
-  const asked = ask(run, "onTurnPrepared", () => hook(hookArgs(run, { prepared })))
-  return Effect.flatMap(asked, ({ control, value }) => {
+  const answered = ask(run, "onTurnPrepared", () => hook(hookArgs(run, { prepared })))
+  return Effect.flatMap(answered, ({ control, value }) => {
     if (control !== undefined && control.type !== "continue") return obey(run, control)
     drop(run, "spent")
     record(run, preparedDraft(run, prompt, value))

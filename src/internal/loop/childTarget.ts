@@ -59,10 +59,10 @@ export const agentTarget = (
 ): Target<CallResult, TaskError> => {
   const { callId, input } = call
   const known = { agent: agent.name, callId, childRunId: idOf(run, call) }
-  const asked = Effect.flatMap(skill.call(jsonObject(input), scope), (text) =>
+  const child = Effect.flatMap(skill.call(jsonObject(input), scope), (text) =>
     begin(run, call, { agent, taskId: undefined, input: [Contents.text(String(text))] })
   )
-  return childTarget(run, call, agent.name, Budget.inSlot(run.budget, asked), {
+  return childTarget(run, call, agent.name, Budget.inSlot(run.budget, child), {
     started: { type: "agent_start", ...known, input },
     completed: (result, durationMs) => ({ type: "agent_complete", ...known, result, durationMs }),
     failed: (error, durationMs) => ({ type: "agent_error", ...known, error, durationMs }),

@@ -81,8 +81,8 @@ export const together = (
       Effect.andThen(flush(run), run.restore(calls(beside, waits))),
       Effect.suspend(() => {
         for (const result of asking) waits.set(result.callId, pausedBy(run, result))
-        const asked = questionsOf(openTurn(run).order, waits)
-        if (asked !== undefined) defer(run, asked)
+        const stop = questionsOf(openTurn(run).order, waits)
+        if (stop !== undefined) defer(run, stop)
         if (asking.length > 0) carry(run, returning(asking))
         return stopDeferred(run)
       })
@@ -119,9 +119,9 @@ const returning = (asking: ReadonlyArray<AskingResult>): Delta => {
 
 /** Returns the pause of a run whose children wait, with their questions in the order of the calls. */
 const questionsOf = (order: ReadonlyArray<string>, waits: Waits): Stop | undefined =>
-  order.reduce<Stop | undefined>((asked, callId) => {
+  order.reduce<Stop | undefined>((stop, callId) => {
     const waiting = waits.get(callId)
-    return waiting === undefined ? asked : alsoAsking(asked, waiting)
+    return waiting === undefined ? stop : alsoAsking(stop, waiting)
   }, undefined)
 
 /** Adds the questions of a child to a pause with the same reason. */

@@ -85,10 +85,10 @@ export const replyEvents = ({ latencyMs, reply, usage }: ModelReply, meaning: In
  */
 export const wantsRestart = (run: Run, cause: Cause.Cause<unknown>): Effect.Effect<boolean> => {
   const error = cause.reasons.find(Cause.isFailReason)?.error
-  const asked = run.middleware.flatMap(({ restartReply }) => (restartReply === undefined ? [] : [restartReply]))
-  if (asked.length === 0 || !(error instanceof ProviderError)) return Effect.succeed(false)
+  const restarts = run.middleware.flatMap(({ restartReply }) => (restartReply === undefined ? [] : [restartReply]))
+  if (restarts.length === 0 || !(error instanceof ProviderError)) return Effect.succeed(false)
   const failure = { error, attempt: openTurn(run).attempt }
-  return run.restore(firstOf(asked.map((restart) => restart(failure))))
+  return run.restore(firstOf(restarts.map((restart) => restart(failure))))
 }
 
 /**

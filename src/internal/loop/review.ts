@@ -34,8 +34,8 @@ export const openReview = Effect.fnUntraced(function* (run: Run): Effect.fn.Retu
   let calls = openTurn(run).pending
   let isRewritten = false
   if (hook !== undefined) {
-    const asked = calls
-    const { control, value } = yield* ask(run, "onToolCallsStarted", () => hook(hookArgs(run, { calls: asked })))
+    const before = calls
+    const { control, value } = yield* ask(run, "onToolCallsStarted", () => hook(hookArgs(run, { calls: before })))
     if (control !== undefined && control.type !== "continue") return yield* obey(run, control)
     if (value !== undefined) {
       calls = yield* declared(calls, value)
@@ -117,9 +117,9 @@ const judge = (run: Run, call: Call): Effect.Effect<Judgement> => {
   if (policy === undefined || call.fault !== undefined || call.kind === "builtin" || call.kind === "task") {
     return Effect.succeed({ call })
   }
-  const authorize = (asked: Call): Effect.Effect<Decision, unknown> => {
-    const { callId, input, kind, name } = asked
-    const effects = effectsOf(run, asked)
+  const authorize = (candidate: Call): Effect.Effect<Decision, unknown> => {
+    const { callId, input, kind, name } = candidate
+    const effects = effectsOf(run, candidate)
     const policyCall = { ...policyScope(run), callId, name: name ?? "", kind, input, effects }
     const skill = kind === "skill" ? Option.getOrUndefined(run.skills.find(name ?? "")) : undefined
     return skill === undefined ? askPolicy(policy, policyCall) : askAboutSkill(policy, policyCall, skill, run.limits)
@@ -128,8 +128,8 @@ const judge = (run: Run, call: Call): Effect.Effect<Judgement> => {
     const skill = skillCallOf(run, call)
     if (skill === undefined) return Effect.map(authorize(call), (decision) => judgement(run, call, decision))
     const other = authorize({ ...call, kind: "skill", name: skill.name, input: skill.input })
-    const meant = { ...call, skill: skill.name }
-    return Effect.zipWith(authorize(call), other, (a, b) => judgement(run, meant, Policy.stricter(a, b)))
+    const withSkill = { ...call, skill: skill.name }
+    return Effect.zipWith(authorize(call), other, (a, b) => judgement(run, withSkill, Policy.stricter(a, b)))
   })
   const denied = (cause: Cause.Cause<unknown>) =>
     Effect.as(passedOver("a policy failed")(cause), judgement(run, call, Policy.denied("policy_error")))
@@ -173,12 +173,12 @@ export const review = Effect.fnUntraced(function* (run: Run, call: Call): Effect
   const answer = question?.answer
   if (answer !== undefined && !answer.approved) return accept(run, call, refuse(call, answer.reason))
   if (run.policy !== undefined) yield* flush(run)
-  let asked = call
+  let current = call
   if (answer?.input !== undefined) {
     // A person can change the input, but cannot allow a call that the policy denies.
-    const again = yield* judge(run, { ...call, input: answer.input })
-    if (again.question?.answer !== undefined) return accept(run, call, refuse(call, again.question.reason))
-    asked = again.call
+    const verdict = yield* judge(run, { ...call, input: answer.input })
+    if (verdict.question?.answer !== undefined) return accept(run, call, refuse(call, verdict.question.reason))
+    current = verdict.call
   }
   if (answer !== undefined && question !== undefined && !sameJson(question.input, call.input)) {
     // The question shows the input that the hook returned, so the hook has already run.
@@ -187,26 +187,26 @@ export const review = Effect.fnUntraced(function* (run: Run, call: Call): Effect
   }
   const hook = run.hooks.onToolCallStarted
   if (hook !== undefined) {
-    const offered = asked
+    const offered = current
     const { control, value } = yield* ask(run, "onToolCallStarted", () => hook(hookArgs(run, { call: offered })))
     if (control !== undefined && control.type !== "continue") return yield* obey(run, control)
     if (value?._tag === "Skip") {
       return accept(run, call, { type: "skip", result: Calls.resultOf(call, { ...value.result, skipped: true }) })
     }
     if (value?._tag === "Rewrite") {
-      asked = { ...asked, input: value.input }
+      current = { ...current, input: value.input }
       // An approval covers only the input that was approved.
       const isGranted = answer !== undefined && sameJson(answer.input ?? question?.input, value.input)
-      const again: Judgement = isGranted ? { call: asked } : yield* judge(run, asked)
-      if (again.question?.answer !== undefined) return accept(run, call, refuse(call, again.question.reason))
-      if (again.question !== undefined) {
-        const open = [again.question]
+      const verdict: Judgement = isGranted ? { call: current } : yield* judge(run, current)
+      if (verdict.question?.answer !== undefined) return accept(run, call, refuse(call, verdict.question.reason))
+      if (verdict.question !== undefined) {
+        const open = [verdict.question]
         return yield* pause(run, "approval_required", questionMetadata(open), { asked: open })
       }
-      asked = again.call
+      current = verdict.call
     }
   }
-  accept(run, call, asked === call ? undefined : { type: "rewrite", call: { ...asked, review: "accepted" } })
+  accept(run, call, current === call ? undefined : { type: "rewrite", call: { ...current, review: "accepted" } })
 })
 
 const refuse = (call: Call, reason: string | undefined): CallChange => ({

@@ -21,8 +21,8 @@ export const noteTokens = 50
 
 /** Creates the note for removed messages, with as much of their summary as fits `room` tokens. */
 export const noteOf = (removed: number, summary: string, room: number): Message => {
-  const few = cut(Blocks.escape(summary), (room - noteTokens) * 3)
-  return Messages.make("user", `[${removed}${few === "" ? removal : inShort + few}]`, {
+  const short = cut(Blocks.escape(summary), (room - noteTokens) * 3)
+  return Messages.make("user", `[${removed}${short === "" ? removal : inShort + short}]`, {
     metadata: { compaction: { removed } }
   })
 }

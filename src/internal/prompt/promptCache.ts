@@ -52,7 +52,7 @@ export const keptFor = 5 * 60_000
 /** The smallest number of tokens of a cached prefix. */
 export const shortest = 1024
 
-const most = 16
+const maxEntries = 16
 
 /** Precision of an entry's last use in milliseconds, so that quick turns do not copy entries. */
 const precision = 1_000
@@ -94,7 +94,7 @@ const keptAfter = (kept: PromptCache, prompt: Prompt, now: number, fits: PromptC
     }
   }
   after.push(...added)
-  return after.length > most ? after.slice(-most) : after
+  return after.length > maxEntries ? after.slice(-maxEntries) : after
 }
 
 /** Returns the prefix of a prompt with this many messages, if it is long enough to be cached. */
@@ -143,8 +143,8 @@ const longestTo = (entries: PromptCache, length: number): Entry | undefined => {
 
 /** Returns the line of an entry that extends a hit: the line of the hit, unless a longer entry extends it already. */
 const lineAfter = (cache: PromptCache, hit: Entry | undefined): number => {
-  const goesOn = hit !== undefined && !cache.some(({ length, line }) => line === hit.line && length > hit.length)
-  return goesOn ? hit.line : cache.reduce((most, { line }) => Math.max(most, line), 0) + 1
+  const isExtendable = hit !== undefined && !cache.some(({ length, line }) => line === hit.line && length > hit.length)
+  return isExtendable ? hit.line : cache.reduce((most, { line }) => Math.max(most, line), 0) + 1
 }
 
 const longest = (entries: PromptCache): number => entries.reduce((most, { tokens }) => Math.max(most, tokens), 0)

@@ -184,14 +184,14 @@ export const grammarOf = (run: Run): Effect.Effect<ReplyGrammar | undefined> =>
         grammarFor(run, skills, protocols)
       )
 
-interface Spoken {
+interface KnownGrammar {
   readonly skills: ReadonlyArray<AnySkill>
   readonly protocols: ReadonlyArray<AnyProtocol>
   readonly root: boolean
   readonly grammar: ReplyGrammar | undefined
 }
 
-const spoken = new WeakMap<AnyAgent, Spoken>()
+const lastGrammars = new WeakMap<AnyAgent, KnownGrammar>()
 
 /** Returns the same value for the same skills and protocols, so that adapters encode a grammar once. */
 const grammarFor = (
@@ -200,7 +200,7 @@ const grammarFor = (
   protocols: ReadonlyArray<AnyProtocol>
 ): ReplyGrammar | undefined => {
   const root = run.state.depth === 0
-  const last = spoken.get(run.agent)
+  const last = lastGrammars.get(run.agent)
   if (last?.root === root && isSame(last.skills, skills) && isSame(last.protocols, protocols)) return last.grammar
   const output = run.agent.typed ? jsonObject(run.agent.outputJsonSchema?.()) : undefined
   const grammar: ReplyGrammar | undefined = canAct(run, protocols)
@@ -208,7 +208,7 @@ const grammarFor = (
     : output === undefined
       ? undefined
       : { _tag: "Json", schema: output }
-  spoken.set(run.agent, { skills, protocols, root, grammar })
+  lastGrammars.set(run.agent, { skills, protocols, root, grammar })
   return grammar
 }
 

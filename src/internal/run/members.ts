@@ -94,9 +94,9 @@ const namesOf = <R>({ agents, handoffs }: OpenAgent<R>) => ({
 
 /** Returns the agent with a dialect. One copy per agent and dialect, for the same reason. */
 const inDialect = (agent: AnyAgent, dialect: DialectName): AskedAgent => {
-  let asked = askedAgents[dialect].get(agent)
-  if (asked === undefined) askedAgents[dialect].set(agent, (asked = { ...agent, dialect }))
-  return asked
+  let known = askedAgents[dialect].get(agent)
+  if (known === undefined) askedAgents[dialect].set(agent, (known = { ...agent, dialect }))
+  return known
 }
 
 const askedAgents = {

@@ -115,10 +115,10 @@ const textOf = (error: unknown, fields: Json | undefined): string => {
 const more = (sentence: string, fields: JsonObject, isCarrier: boolean): string | undefined => {
   const names = Object.keys(fields).filter((name) => name !== "message" && !(isCarrier && name === "content"))
   const words = new Set(sentence.length > longestSentence ? [] : sentence.split(/[^\p{L}\p{N}_.-]+/u))
-  const isSaid = (value: Json | undefined) =>
+  const isContained = (value: Json | undefined) =>
     (typeof value === "string" || typeof value === "number") &&
     (words.has(String(value)) || (/[^\p{L}\p{N}_.-]/u.test(String(value)) && sentence.includes(String(value))))
-  if (names.every((name) => isSaid(fields[name]))) return undefined
+  if (names.every((name) => isContained(fields[name]))) return undefined
   return JSON.stringify(Object.fromEntries(names.map((name) => [name, fields[name]])))
 }
 

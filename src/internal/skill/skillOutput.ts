@@ -152,8 +152,8 @@ const json = (value: unknown): Result.Result<Output, Fault> =>
 const rich = (value: SkillResult): Result.Result<Output, Fault> => {
   // Results may come from untyped code.
   if (typeof value.text !== "string") return Result.fail({ path: "/text", reason: "is not a string" })
-  const odd = Array.isArray(value.media) ? value.media.findIndex((media) => !isMedium(media)) : 0
-  if (odd !== -1) return Result.fail({ path: `/media/${odd}`, reason: "is not media" })
+  const invalid = Array.isArray(value.media) ? value.media.findIndex((media) => !isMedium(media)) : 0
+  if (invalid !== -1) return Result.fail({ path: `/media/${invalid}`, reason: "is not media" })
   const output = { ...textOutput(value.text), media: value.media }
   return Result.flatMap(Snapshot.take(value.metadata), (metadata) =>
     isJsonObject(metadata)

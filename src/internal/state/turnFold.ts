@@ -119,16 +119,16 @@ export const messagesOf = (turn: Turn): ReadonlyArray<Message> => {
   const { message, outcome } = turn
   if (message === undefined) return none
   const isCorrected = outcome?.type === "corrective"
-  const told = isCorrected ? none : Calls.render(turn.dialect, Calls.inOrder(turn.order, turn.completed))
+  const results = isCorrected ? none : Calls.render(turn.dialect, Calls.inOrder(turn.order, turn.completed))
   const word = isCorrected
     ? outcome.corrective
-    : told.length > 0 && outcome !== undefined && "note" in outcome
+    : results.length > 0 && outcome !== undefined && "note" in outcome
       ? outcome.note
       : undefined
   return [
     message,
-    ...told,
-    ...Calls.unanswered(message, told),
+    ...results,
+    ...Calls.unanswered(message, results),
     ...(word === undefined ? none : [Calls.corrective(word)])
   ]
 }

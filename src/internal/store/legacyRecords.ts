@@ -126,6 +126,6 @@ const inside = <A extends Json>(value: A, changes: { readonly [field: string]: C
 const renamed = <A extends Json>(value: A, names: Names): A | JsonObject =>
   isJsonObject(value) ? mapped(value, (name, field) => [names[name] ?? name, field]) : value
 
-/** `Object.fromEntries` defines fields, so one named `__proto__` stays a field. */
+/** Maps the entries of an object. `Object.fromEntries` keeps a field named `__proto__`. */
 const mapped = (value: JsonObject, entry: (name: string, field: Json) => readonly [string, Json]): JsonObject =>
   Object.fromEntries(Object.entries(value).map(([name, field]) => entry(name, field)))

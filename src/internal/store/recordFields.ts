@@ -18,7 +18,10 @@ import type { Asking } from "../words/asking.ts"
 /** A schema for each field of a type, including optional ones. */
 export type FieldsOf<T> = { readonly [K in keyof T]-?: Schema.Constraint }
 
-/** A struct with every field of a type. A missing field, or one that accepts less than the type, does not compile. */
+/**
+ * Returns a struct with every field of a type. A missing field, or one that accepts less than the type, does not
+ * compile.
+ */
 export const exactly =
   <T>() =>
   <F extends FieldsOf<T>>(fields: Takes<T, F>) =>
@@ -27,11 +30,11 @@ export const exactly =
 /** Fields of a struct that accept every value of a type. */
 export type Takes<T, F extends Schema.Struct.Fields> = T extends Schema.Struct.Type<F> ? F : never
 
-/** A field that is not written while it is undefined. */
+/** Returns a field that is not written if it is undefined. */
 export const absent = <S extends Schema.Constraint>(schema: S) =>
   Schema.withDecodingDefaultKey<Schema.UndefinedOr<S>>(Effect.succeed(undefined))(Schema.UndefinedOr(schema))
 
-/** A field that is not written while it has its usual value. */
+/** Returns a field that is not written if it has its usual value. */
 export const otherwise = <S extends Schema.Constraint>(schema: S, usual: S["Type"]) =>
   Schema.withDecodingDefaultKey<S>(Effect.succeed(usual))(schema)
 
@@ -155,7 +158,7 @@ const makeCalls = ({ kind }: Words) => {
   return { callError, call, hosted, answer, question }
 }
 
-/** The schemas of pauses, ends, failures and the status of a run. */
+/** Returns the schemas of pauses, ends, failures and the status of a run. */
 const makeStops = (words: Words) => {
   const { source } = words
   const completing = exactly<NonNullable<Run.RunState["completing"]>>()({
@@ -310,7 +313,7 @@ const makeUsage = (): Schema.Codec<Usage.Usage, unknown> =>
     )
   )
 
-/** Decoded by hand: every turn has one, and renaming four fields by Schema would dominate its cost. */
+/** Decodes usage by hand, because every turn has one and renaming four fields by Schema would dominate its cost. */
 const usageOf = (input: unknown): Usage.Usage | undefined => {
   if (typeof input !== "object" || input === null) return undefined
   const count = (name: string): number => {

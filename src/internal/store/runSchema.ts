@@ -81,7 +81,7 @@ type Fields = ReturnType<typeof Leaves.make>
 
 type Contents = ReturnType<typeof makeContents>
 
-/** The schemas of messages, results and the values that contain them. */
+/** Returns the schemas of messages, results and the values that contain them. */
 const makeContents = ({ call, callError, kind, usage }: Fields, content: Schema.Codec<Content, unknown>) => {
   const message = exactly<Message>()({
     role: Role,
@@ -131,7 +131,7 @@ const event = <T extends EventBody["type"]>(type: T) => {
   return <F extends FieldsOf<Rest>>(fields: Takes<Rest, F>) => Schema.Struct({ type: Schema.Literal(type), ...fields })
 }
 
-/** The schemas of the events of a turn, up to the reply of the model. */
+/** Returns the schemas of a turn's events, up to the reply of the model. */
 const modelEvents = (fields: Fields, { expense, message, messages, prompt }: Contents) => {
   const { call, dialect, finishReason, hosted, modelArgs, outcome, strings, usage } = fields
   return [
@@ -161,7 +161,7 @@ const modelEvents = (fields: Fields, { expense, message, messages, prompt }: Con
   ] as const
 }
 
-/** The schemas of the events of a run's start and end, and of its calls. */
+/** Returns the schemas of the events of a run's start and end, and of its calls. */
 const runEvents = (fields: Fields, { change, gave, messages, spent }: Contents) => {
   const { call, errorInfo, forkedFrom, question, source } = fields
   return [

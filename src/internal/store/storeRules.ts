@@ -209,8 +209,8 @@ export const inOrder =
  * characters that databases reject.
  */
 export const searchText = (state: RunState): string => {
-  const asked = state.input.slice(state.history).flatMap((message) => message.content)
-  const texts = asked.map((content) => (content.type === "text" ? content.text : ""))
+  const question = state.input.slice(state.history).flatMap((message) => message.content)
+  const texts = question.map((content) => (content.type === "text" ? content.text : ""))
   return clean([answer(state) ?? "", ...texts].join("\n").slice(0, 65_536))
 }
 

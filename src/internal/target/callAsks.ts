@@ -49,8 +49,8 @@ export const make = (run: Run, call: Call): Asks => {
   const decide = (name: string | undefined, input: Asking | Sampling) => {
     if (run.policy === undefined) return Effect.succeed(Policy.allowed)
     const { callId, kind } = call
-    const asked = { callId, name: name ?? call.name ?? "", kind, input: inputOf(input), effects: "read" } as const
-    return askPolicy(run.policy, { ...policyScope(run), ...asked })
+    const policyCall = { callId, name: name ?? call.name ?? "", kind, input: inputOf(input), effects: "read" } as const
+    return askPolicy(run.policy, { ...policyScope(run), ...policyCall })
   }
   const answered = (asking: Asking): Effect.Effect<Reply, AnswerPending> =>
     Effect.suspend(() => {
@@ -83,8 +83,8 @@ export const make = (run: Run, call: Call): Asks => {
         if (decision._tag === "Allowed") return sampled(sampling)
         if (decision._tag === "Denied") return Effect.fail(denied(decision.reason))
         const { name } = sampling
-        const asked = answered({ message: decision.reason, ...(name === undefined ? {} : { name }) })
-        return Effect.flatMap(asked, (reply) =>
+        const confirmed = answered({ message: decision.reason, ...(name === undefined ? {} : { name }) })
+        return Effect.flatMap(confirmed, (reply) =>
           reply._tag === "Accepted" ? sampled(sampling) : Effect.fail(denied("a person refused it"))
         )
       })
@@ -134,7 +134,7 @@ const replyOf = ({ approved, dismissed, reason, values }: Answer): Reply => {
 /** Calls the model of the run, within the budget of the tree. */
 const sample = (run: Run, { maxTokens, messages, stopSequences, system, temperature }: Sampling) => {
   const { budget, media, middleware, model, provider, state } = run
-  const asked = askModel({
+  const reply = askModel({
     provider,
     model,
     messages: system === undefined ? messages : [Messages.system(system), ...messages],
@@ -147,7 +147,7 @@ const sample = (run: Run, { maxTokens, messages, stopSequences, system, temperat
     middleware,
     media
   })
-  const counted = Effect.map(asked, (reply) => ({
+  const counted = Effect.map(reply, (reply) => ({
     ...reply,
     usage: reply.spent?.usage ?? null,
     costUsd: reply.spent?.costUsd ?? 0

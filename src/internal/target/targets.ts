@@ -163,8 +163,8 @@ class SkillTarget implements Target {
 
   keep(value: unknown, durationMs: number): Effect.Effect<Answer, unknown> {
     return Effect.flatMapEager(keep(this.#run, value, Skills.toOutput), (kept) => {
-      const odd = unexpected(this.#skill, kept)
-      if (odd !== undefined) return Effect.fail(odd)
+      const undeclared = unexpected(this.#skill, kept)
+      if (undeclared !== undefined) return Effect.fail(undeclared)
       return Effect.succeed(skillAnswer(this.#run, this.#call, this.name, withIds(value, kept), kept, durationMs))
     })
   }
@@ -200,11 +200,11 @@ const reporting = (
 /** Returns the error of a result with media of an undeclared kind. A skill that declares none may return any. */
 const unexpected = ({ produces }: AnySkill, { content }: Kept): SkillResultInvalid | undefined => {
   if (produces.length === 0) return undefined
-  const odd = content.find((part) => Contents.isMedia(part) && !produces.includes(part.type))
-  if (odd === undefined) return undefined
+  const undeclared = content.find((part) => Contents.isMedia(part) && !produces.includes(part.type))
+  if (undeclared === undefined) return undefined
   return new SkillResultInvalid({
     path: "/media",
-    reason: `${odd.type} is none of what it produces: ${produces.join(", ")}`
+    reason: `${undeclared.type} is none of what it produces: ${produces.join(", ")}`
   })
 }
 

@@ -210,7 +210,7 @@ const gpt = (id: string, contextWindow: number, maxOutputTokens: number, price: 
   price
 })
 
-/** A model that needs its encrypted reasoning sent back, which only the Responses API supports. */
+/** Describes a model that needs its encrypted reasoning sent back, which only the Responses API supports. */
 const reasoner = (...facts: Parameters<typeof gpt>): Facts => ({ ...gpt(...facts), api: "responses" })
 
 export const openai = from(

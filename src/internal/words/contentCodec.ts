@@ -102,7 +102,7 @@ export const encode = (content: Content): JsonObject => {
   return wire
 }
 
-/** `decode` and `encode` as a schema. */
+/** Returns `decode` and `encode` as a schema. */
 export const schema = (lookup: Lookup): Schema.Codec<Content, Json> =>
   Schema.Json.pipe(
     Schema.decodeTo(Schema.declare(isContent, { identifier: "Content", expected: "a content" }), {

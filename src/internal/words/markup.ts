@@ -74,14 +74,17 @@ const spans = (
   return { calls, blocks: [], rest: rest.join("") }
 }
 
-/** Hermes and Qwen: `<tool_call>{"name": …, "arguments": …}</tool_call>`, or a function tag instead of the JSON. */
+/**
+ * Reads the format of Hermes and Qwen: `<tool_call>{"name": …, "arguments": …}</tool_call>`, or a function tag instead
+ * of the JSON.
+ */
 const toolCall: Reader = (text, depth) =>
   spans(text, "<tool_call>", "</tool_call>", (inner) => {
     const fromJson = callsOf(json(inner, depth), depth)
     return fromJson.length > 0 ? fromJson : (functionTag(inner, depth)?.calls ?? [])
   })
 
-/** Llama and Qwen: `<function=name>{…}</function>`, or parameters as tags. */
+/** Reads the format of Llama and Qwen: `<function=name>{…}</function>`, or parameters as tags. */
 const functionTag: Reader = (text, depth) =>
   spans(text, "<function=", "</function>", (inner) => {
     const end = inner.indexOf(">")
@@ -92,7 +95,7 @@ const functionTag: Reader = (text, depth) =>
     return [{ name, params: tags ?? params(Blocks.strip(body), depth) }]
   })
 
-/** An older form of Claude: `<invoke name="…"><parameter name="…">…</parameter></invoke>`. */
+/** Reads an older format of Claude: `<invoke name="…"><parameter name="…">…</parameter></invoke>`. */
 const invoke: Reader = (text, depth) => {
   const plain = text.replaceAll("antml:", "")
   const reading = spans(plain, '<invoke name="', "</invoke>", (inner) => {
@@ -135,7 +138,7 @@ const trimLine = (text: string): string => {
   return text.slice(start, text.endsWith("\n") && text.length > start ? -1 : undefined)
 }
 
-/** Mistral: `[TOOL_CALLS] [{"name": …, "arguments": …}]`, or `[TOOL_CALLS]name[ARGS]{…}`. */
+/** Reads the format of Mistral: `[TOOL_CALLS] [{"name": …, "arguments": …}]`, or `[TOOL_CALLS]name[ARGS]{…}`. */
 const bracket: Reader = (text, depth) => {
   const mark = "[TOOL_CALLS]"
   const [before = "", ...segments] = text.split(mark, maxSpans)
@@ -147,14 +150,14 @@ const bracket: Reader = (text, depth) => {
   return segments.length === 0 ? undefined : { calls, blocks: [], rest: before }
 }
 
-/** A code fence that contains a call: a name and its arguments, under any of the usual keys. */
+/** Reads code fences that contain a call: a name and its arguments, under any of the usual keys. */
 const fenced: Reader = (text, depth) =>
   spans(text, "```", "```", (inner) => {
     const line = inner.indexOf("\n")
     return line === -1 ? [] : callsOf(json(inner.slice(line + 1), depth), depth)
   })
 
-/** A reply that is only JSON: calls, or `{"blocks": […]}`, the JSON form of blocks. */
+/** Reads a reply that is only JSON: calls, or `{"blocks": […]}`, the JSON form of blocks. */
 const whole: Reader = (text, depth) => {
   const value = json(text, depth)
   const listed = isRecord(value) ? own(value, "blocks") : undefined

@@ -98,8 +98,8 @@ export const declineLate = Effect.fnUntraced(
 
 /** Returns the earliest deadline in the metadata of a pause, in milliseconds since the epoch. */
 const deadlineOf = (metadata: Json): number | undefined => {
-  const asked = Option.getOrUndefined(read(metadata))?.questions ?? []
-  const times = asked.flatMap(({ answerBy }) => answerBy ?? [])
+  const questions = Option.getOrUndefined(read(metadata))?.questions ?? []
+  const times = questions.flatMap(({ answerBy }) => answerBy ?? [])
   return times.length === 0 ? undefined : Math.min(...times)
 }
 

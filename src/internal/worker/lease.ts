@@ -19,7 +19,7 @@ export interface Holder {
   readonly workerId: string
   readonly leaseMs: number
   /** Limits how long to wait for the store. */
-  readonly soon: <A, E>(asked: Effect.Effect<A, E>) => Effect.Effect<A, E | StoreError>
+  readonly soon: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E | StoreError>
 }
 
 /** A lease in this process. */
@@ -43,12 +43,12 @@ export const renew = Effect.fnUntraced(function* ({ leaseMs, store, workerId }: 
     yield* Effect.sleep(Math.min(leaseMs / 3, yield* leftOf(lease)))
     const left = yield* leftOf(lease)
     const until = (yield* now) + leaseMs
-    const asked = Effect.withFiber((fiber) => {
+    const acquired = Effect.withFiber((fiber) => {
       lease.renewal = fiber
       return Effect.as(store.acquire(runId, { workerId, lease: leaseMs }), true)
     })
     // Until the lease expires, a store that fails is asked again, and a store that does not respond is waited for.
-    const renewed = left > 0 ? yield* Effect.exit(inTime(asked, left, () => no)) : no
+    const renewed = left > 0 ? yield* Effect.exit(inTime(acquired, left, () => no)) : no
     if (Exit.isSuccess(renewed) && renewed.value) lease.until = until
     else lease.lost = Exit.isSuccess(renewed) || isTaken(renewed.cause)
   }
@@ -96,7 +96,7 @@ const lastRenewal = Effect.fnUntraced(function* (lease: Held) {
 /** Returns how many milliseconds a lease lasts without renewal. */
 const leftOf = ({ until }: Held): Effect.Effect<number> => Effect.map(now, (now) => Math.max(0, until - now))
 
-/** The time on the clock that measures a worker's own leases. */
+/** Returns the time of the monotonic clock, which measures a worker's own leases. */
 export const now: Effect.Effect<number> = Clock.clockWith((clock) => Effect.sync(() => monotonic(clock)))
 
 const no = Exit.succeed(false)

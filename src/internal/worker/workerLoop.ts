@@ -189,7 +189,7 @@ const makeState = Effect.fnUntraced(function* <R>(
     store: yield* RunStore,
     workerId: options.workerId ?? `worker-${randomId(yield* Random.Random)}`,
     leaseMs: Duration.toMillis(options.lease ?? leaseDefault),
-    soon: (asked) => inTime(asked, patienceMs, () => noAnswer(patienceMs))
+    soon: (effect) => inTime(effect, patienceMs, () => noAnswer(patienceMs))
   }
   const agents = new Map(options.agents.map((agent) => [agent.name, agent]))
   return {
@@ -278,9 +278,9 @@ const claim = Effect.fnUntraced(function* <R>(worker: WorkerState<R>, head: RunH
   const lease: Held = { until: (yield* now) + worker.leaseMs, lost: false }
   const answered = Deferred.makeUnsafe<void>()
   const answer = () => Deferred.doneUnsafe(answered, Exit.void)
-  const asked = worker.store.acquire(runId, { workerId: worker.workerId, lease: worker.leaseMs, seen: head })
+  const acquired = worker.store.acquire(runId, { workerId: worker.workerId, lease: worker.leaseMs, seen: head })
   const claimed = Effect.uninterruptibleMask((restore) =>
-    Effect.flatMap(Effect.exit(worker.soon(asked)), (exit) => {
+    Effect.flatMap(Effect.exit(worker.soon(acquired)), (exit) => {
       if (Exit.isFailure(exit)) {
         answer()
         if (isTaken(exit.cause)) return Effect.succeed(false)
