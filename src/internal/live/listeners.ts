@@ -1,7 +1,7 @@
 /**
  * The listeners of a run's events: the stream of its host, the recorder and the bus.
  *
- * Recorder and bus come from the fiber that runs the kernel, or else from its layer.
+ * Recorder and bus come from the running fiber, or else from the layer of the kernel.
  */
 
 import * as Cause from "effect/Cause"

@@ -1,8 +1,8 @@
 /**
  * Opens, reviews and launches the calls of one reply. Each step is a record.
  *
- * All calls are reviewed before any is launched. A call is in flight from its launch record, stored before its code
- * runs, to the record of its result. Single calls, concurrent calls and the tasks of a plan take the same steps.
+ * All calls are reviewed before any is launched. A call is in flight from the record of its launch to the record of its
+ * result. Single calls, concurrent calls and the tasks of a plan take the same steps.
  */
 
 import * as Effect from "effect/Effect"

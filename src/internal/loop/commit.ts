@@ -3,7 +3,7 @@
  *
  * State advances only in `record` and `commit`. Records stay pending until the next `flush`: before a model call,
  * before a `write` skill runs, before a hook or a policy runs, and when the run stops. Code outside the kernel never
- * sees an unstored event.
+ * sees an unstored record.
  */
 
 import * as Arr from "effect/Array"

@@ -1,5 +1,5 @@
 /**
- * Records why a run stopped, unless the run belongs to another worker or the store failed.
+ * Records why a run stopped, unless it was stopped from outside, belongs to another worker, or lost its store.
  */
 
 import * as Cause from "effect/Cause"

@@ -2,7 +2,8 @@
  * OpenTelemetry's conventions for generative AI: names, contents of messages, and the span and the duration metric of
  * an effect.
  *
- * The conventions are still in development. These are from `gen-ai-dev/1.42.0-dev`. Only this file depends on them.
+ * The conventions are still in development. These are from `gen-ai-dev/1.42.0-dev`. When they change, only this file
+ * has to change.
  *
  * Measuring never changes the result, the failure or the interruption of an effect. A span has the type of a failure,
  * but its text only if that is known to hold no secrets. Media are included by reference only, and redacted thinking

@@ -2,8 +2,8 @@
  * The budget that a whole tree of runs shares: its counters and its slots.
  *
  * Tokens and cost are counted for the root and all its children together, and reserved before a model call. A call in
- * progress counts as much as the largest call at its depth so far. Concurrent calls of a tree therefore overrun the
- * budget no more than sequential calls would.
+ * progress counts as much as the largest call at its depth so far. Calls therefore run concurrently only if they would
+ * also have been made one after the other.
  */
 
 import * as Effect from "effect/Effect"

@@ -2,7 +2,7 @@
  * Describes invalid parameters of a call so that a model can correct them.
  *
  * Only the first problem is described: its path, the expected type and the received value. The expected names and a
- * usage example follow, and a hint if the parameters look like malformed JSON.
+ * usage example follow, and a hint if the parameters are text that should be JSON.
  */
 
 import * as Result from "effect/Result"
