@@ -64,7 +64,7 @@ import type {
   ScheduleOptions,
   SubmitOptions
 } from "./RunOptions.ts"
-import type { Answer, OpenQuestion, RunResult } from "./RunState.ts"
+import type { Answer, OpenQuestion, RunResult, RunState } from "./RunState.ts"
 import * as RunStore from "./RunStore.ts"
 import type { AnySkill } from "./Skill.ts"
 import type { SkillRegistry } from "./SkillRegistry.ts"
@@ -444,17 +444,9 @@ const make = (built: Built): KernelShape => {
   ): Effect.Effect<A, E | BeginError, R> =>
     withEnvironment(built, agent, options, sink, undefined, (environment, newId) =>
       Effect.scoped(
-        Effect.gen(function* () {
-          const runId = options.runId ?? newId()
-          const media = yield* environment.media.run(runId)
-          const admitted = yield* media.admit(listOf(input))
-          const history = yield* shelved(options.history ?? [], media, roomBefore(environment.limits), inline)
-          const context = yield* Team.encodeContext(agent, options.context)
-          const root = { runId, rootRunId: runId, parentRunId: undefined, depth: 0, taskId: undefined }
-          return yield* withMedia(environment, media, options, (environment) =>
-            from(environment, { ...root, history, input: admitted, context })
-          )
-        })
+        Effect.flatMap(prepare(environment, options.runId ?? newId(), agent, input, options), ({ beginning, media }) =>
+          withMedia(environment, media, options, (environment) => from(environment, beginning))
+        )
       )
     )
 
@@ -476,14 +468,9 @@ const make = (built: Built): KernelShape => {
       Effect.flatMap(storedAt(Context.get(built, RunStore.RunStore), runId, options.revision), (state) =>
         withEnvironment(built, agent, options, sink, state, (environment) =>
           Effect.scoped(
-            Effect.gen(function* () {
-              yield* Team.fitsContext(agent, { ...state.context, ...options.context })
-              const origins = yield* originsOf(environment.store, state)
-              const media = yield* environment.media.run(state.rootRunId, origins)
-              return yield* withMedia(environment, media, options, (environment) =>
-                Resumes.resume(environment, state, options)
-              )
-            })
+            Effect.flatMap(reopen(environment, state, agent, options), (media) =>
+              withMedia(environment, media, options, (environment) => Resumes.resume(environment, state, options))
+            )
           )
         )
       )
@@ -501,6 +488,39 @@ const make = (built: Built): KernelShape => {
     built
   )
 }
+
+/** Prepares the beginning of a run: its media, its input, the history before it, its context. */
+const prepare = Effect.fnUntraced(function* (
+  environment: Environment,
+  runId: string,
+  agent: Team.Bearer,
+  input: Input,
+  { context, history = [] }: Starting
+) {
+  const media = yield* environment.media.run(runId)
+  const beginning: Starts.Beginning = {
+    runId,
+    rootRunId: runId,
+    parentRunId: undefined,
+    depth: 0,
+    taskId: undefined,
+    input: yield* media.admit(listOf(input)),
+    history: yield* shelved(history, media, roomBefore(environment.limits), inline),
+    context: yield* Team.encodeContext(agent, context)
+  }
+  return { beginning, media }
+})
+
+/** Checks the context that a resume passes in, and opens the media of the run and of the runs it was forked from. */
+const reopen = Effect.fnUntraced(function* (
+  environment: Environment,
+  state: RunState,
+  agent: Team.Bearer,
+  { context }: ResumeOptions
+) {
+  yield* Team.fitsContext(agent, { ...state.context, ...context })
+  return yield* environment.media.run(state.rootRunId, yield* originsOf(environment.store, state))
+})
 
 /** Gives a result the agent's type, since its output was decoded by the agent's own schema. */
 const ofAgent = <Output, S extends AnySkill<unknown>, R, E>(

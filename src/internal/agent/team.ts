@@ -125,7 +125,7 @@ const pathOf = <A extends Member<A>>(first: A, member: A, list: "agents" | "hand
   `${member === first ? "" : `${member.name}.`}${list}[${index}]`
 
 /** The fields of an agent that concern the context of its runs. */
-interface Bearer {
+export interface Bearer {
   readonly name: string
   readonly context: ContextSchema<unknown> | undefined
   readonly agents: ReadonlyArray<Bearer | string>

@@ -8,6 +8,7 @@ import * as Cause from "effect/Cause"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import type { AgentId } from "../../Address.ts"
 import type { Agent } from "../../Agent.ts"
@@ -44,24 +45,28 @@ export const events = <Output, S extends AnySkill<unknown>, E extends KernelErro
   _agent: Agent<Output, S, unknown, unknown>,
   start: (sink: Sink) => Effect.Effect<unknown, E, R>
 ): Stream.Stream<RunEvent<Output, S>, Exclude<E, Rest>, R> =>
-  Streams.begin((scope) =>
-    Effect.gen(function* () {
-      const { liveEvents } = yield* Limits
-      const mailbox = Streams.mailbox<RunEvent, Exclude<E, Rest>>({
-        limit: liveEvents,
-        keep: (event) => !isStreamed(event)
-      })
-      yield* Effect.forkIn(
-        Effect.onExit(start({ publish: mailbox.offer, isFull: mailbox.isFull, batch: mailbox.batch }), (exit) =>
-          Effect.sync(() => (Exit.isFailure(exit) && isFailure(exit.cause) ? mailbox.fail(exit.cause) : mailbox.end()))
-        ),
-        scope,
-        { startImmediately: true }
-      )
-      // The agent's skills and output schema determine the types of its events.
-      return mailbox.stream as Stream.Stream<RunEvent<Output, S>, Exclude<E, Rest>>
-    })
+  // The agent's skills and output schema determine the types of its events.
+  Streams.begin((scope) => started(start, scope)) as Stream.Stream<RunEvent<Output, S>, Exclude<E, Rest>, R>
+
+/** Starts a run beside its consumer, and returns its events. */
+const started = Effect.fnUntraced(function* <E extends KernelError, R>(
+  start: (sink: Sink) => Effect.Effect<unknown, E, R>,
+  scope: Scope.Scope
+) {
+  const { liveEvents } = yield* Limits
+  const mailbox = Streams.mailbox<RunEvent, Exclude<E, Rest>>({
+    limit: liveEvents,
+    keep: (event) => !isStreamed(event)
+  })
+  yield* Effect.forkIn(
+    Effect.onExit(start({ publish: mailbox.offer, isFull: mailbox.isFull, batch: mailbox.batch }), (exit) =>
+      Effect.sync(() => (Exit.isFailure(exit) && isFailure(exit.cause) ? mailbox.fail(exit.cause) : mailbox.end()))
+    ),
+    scope,
+    { startImmediately: true }
   )
+  return mailbox.stream
+})
 
 /** Combines all listeners of a run. Each receives the same events in the same order. Undefined without any. */
 export const publisher = (

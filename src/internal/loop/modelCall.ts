@@ -73,7 +73,9 @@ const callWith = (
     raw: reading.raw,
     refused
   })
-  run.reply = () => replyUnderWay(run, turn, reading.reader)
+  // Named, because V8 puts a function written right behind `=` among its old objects, and with it all that it uses.
+  const underWay = () => replyUnderWay(run, turn, reading.reader)
+  run.reply = underWay
   const reply = traced(run, call, reader, reading, read(run, turn, reader, reading))
   return Effect.matchCauseEffect(run.restore(reply), {
     onFailure: (cause) => {

@@ -2,6 +2,7 @@
  * Replaces how a skill is called.
  */
 
+import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import type { AnySkill, CallScope, Source } from "../../Skill.ts"
 import type { JsonObject } from "../base/json.ts"
@@ -23,30 +24,53 @@ export const closedSkill = <R>(
 /** Returns the same skill with another `call` and `normalize`, and optionally another source. */
 export const withCall = (
   skill: AnySkill<unknown>,
-  { call, normalize }: Pick<AnySkill, "call" | "normalize">,
+  calls: Pick<AnySkill, "call" | "normalize">,
   source: Source = skill.source
-): AnySkill => ({
-  name: skill.name,
-  description: skill.description,
-  effects: skill.effects,
-  annotations: skill.annotations,
-  requires: skill.requires,
-  produces: skill.produces,
-  source,
-  ...(skill.timeout === undefined ? {} : { timeout: skill.timeout }),
-  // Getters, because both are computed on first access.
-  get inputSchema() {
-    return skill.inputSchema
-  },
-  get lostPatterns() {
-    return skill.lostPatterns ?? []
-  },
-  get listing() {
-    return skill.listing
-  },
-  parameters: skill.parameters,
-  ...(skill.hosted === undefined ? {} : { hosted: skill.hosted }),
-  ...(normalize === undefined ? {} : { normalize }),
-  ...(skill.encodeFailure === undefined ? {} : { encodeFailure: skill.encodeFailure }),
-  call
-})
+): AnySkill => new CalledSkill(skill, calls, source)
+
+/** Its getters are those of a class: each run closes over its skills, and a getter of an object would keep the run. */
+class CalledSkill implements AnySkill {
+  readonly #skill: AnySkill<unknown>
+  readonly name: string
+  readonly description: string
+  readonly effects: AnySkill["effects"]
+  readonly annotations: AnySkill["annotations"]
+  readonly requires: AnySkill["requires"]
+  readonly produces: AnySkill["produces"]
+  readonly source: Source
+  declare readonly timeout?: Duration.Duration
+  declare readonly hosted?: NonNullable<AnySkill["hosted"]>
+  declare readonly normalize?: NonNullable<AnySkill["normalize"]>
+  declare readonly encodeFailure?: NonNullable<AnySkill["encodeFailure"]>
+  readonly parameters: AnySkill["parameters"]
+  readonly call: AnySkill["call"]
+
+  constructor(skill: AnySkill<unknown>, { call, normalize }: Pick<AnySkill, "call" | "normalize">, source: Source) {
+    this.#skill = skill
+    this.name = skill.name
+    this.description = skill.description
+    this.effects = skill.effects
+    this.annotations = skill.annotations
+    this.requires = skill.requires
+    this.produces = skill.produces
+    this.source = source
+    if (skill.timeout !== undefined) this.timeout = skill.timeout
+    if (skill.hosted !== undefined) this.hosted = skill.hosted
+    if (normalize !== undefined) this.normalize = normalize
+    if (skill.encodeFailure !== undefined) this.encodeFailure = skill.encodeFailure
+    this.parameters = skill.parameters
+    this.call = call
+  }
+
+  get inputSchema(): JsonObject {
+    return this.#skill.inputSchema
+  }
+
+  get lostPatterns(): ReadonlyArray<string> {
+    return this.#skill.lostPatterns ?? []
+  }
+
+  get listing(): string {
+    return this.#skill.listing
+  }
+}

@@ -163,7 +163,7 @@ export const answer = (state: RunState): string | undefined => {
 
 /** Returns the result of a completed run, with its decoded output. */
 export const result = <Output>(state: RunState, output: Output): RunResult<Output> => {
-  const turns = () => (state.currentTurn === undefined ? state.turns : state.turns.concat(state.currentTurn))
+  const turns = state.currentTurn === undefined ? state.turns : state.turns.concat(state.currentTurn)
   const last = state.currentTurn ?? turnLog(state).last()
   return {
     runId: state.runId,
@@ -174,19 +174,12 @@ export const result = <Output>(state: RunState, output: Output): RunResult<Outpu
     usage: state.usage,
     costUsd: state.costUsd,
     turns: turnLog(state).length,
-    // Computed on access: most callers want only the text, and a run may have thousands of turns.
-    get perTurnUsage() {
-      return turns().map((turn) => turn.usage)
-    },
+    perTurnUsage: turns.map((turn) => turn.usage),
     unreportedTurns: state.unreportedTurns,
     finishReason: last?.finishReason ?? "unknown",
-    get messages() {
-      return state.input.slice(state.history).concat(turns().flatMap(messagesOf))
-    },
+    messages: state.input.slice(state.history).concat(turns.flatMap(messagesOf)),
     finalMessage: last?.message,
-    get calls() {
-      return turns().flatMap(callsMade)
-    }
+    calls: turns.flatMap(callsMade)
   }
 }
 
