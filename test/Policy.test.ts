@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Exit, Fiber, Layer, Logger, Option, Result, Schema, SchemaGetter, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { Agent, Hooks, Kernel, Policy, Protocol, ProtocolRegistry, RunStore, Skill } from "kernai"
+import { Agent, Hooks, Kernel, Policy, Protocol, ProtocolRegistry, RunStore, Skill, SkillRegistry } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { ports } from "./support/kernel.ts"
 import { copied } from "./support/modules.ts"
@@ -344,6 +344,34 @@ describe("a run under rules", () => {
       assert.include(told[2] ?? "", "no eights")
       assert.include(told[3] ?? "", "policy_error")
       assert.deepStrictEqual(heard, ["5"])
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("runs an approved protocol call that a hook turned into one of another skill (AC-19, R-25)", () => {
+    const heard: Array<string> = []
+    const refund = Skill.make("refund", {
+      description: "Gives back",
+      input: Schema.Struct({}),
+      execute: () => Effect.succeed("refunded")
+    })
+    const till = Protocol.make("till", {
+      handle: ({ content }, { refusal }) =>
+        Effect.sync(() => void heard.push(`${content}: ${refusal(content) ?? "runs"}`)),
+      skillOf: ({ content }) => ({ name: content, input: {} })
+    })
+    const hooks = Hooks.layer({
+      onToolCallStarted: ({ call }) =>
+        Effect.succeed(call.kind === "protocol" ? { value: { _tag: "Rewrite", input: { request: "refund" } } } : {})
+    })
+    const { layer, mock } = kernel(Policy.layerRules({ confirm: [{ tool: "refund" }] }), hooks)
+    return Effect.gen(function* () {
+      yield* (yield* SkillRegistry.SkillRegistry).register(refund)
+      yield* (yield* ProtocolRegistry.ProtocolRegistry).register(till)
+      mock.reset().respondWith(`<block type="till">charge</block>`, answers)
+      const paused = yield* Effect.flip(Kernel.run(agent, "go", { runId: "r" }))
+      assert.strictEqual(paused._tag, "RunPaused")
+      yield* Kernel.resume(agent, "r", { answers: [{ callId: "r:t1.0", approved: true }] })
+      assert.deepStrictEqual(heard, ["refund: runs"])
     }).pipe(Effect.provide(layer))
   })
 

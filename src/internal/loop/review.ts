@@ -14,7 +14,7 @@ import type { Decision } from "../../Policy.ts"
 import * as Policy from "../../Policy.ts"
 import type { CallChange, Question } from "../../RunState.ts"
 import type { Json } from "../base/json.ts"
-import { passedOver } from "../base/foreignCode.ts"
+import { attempt, passedOver } from "../base/foreignCode.ts"
 import { askAboutSkill, askPolicy } from "../policy/decision.ts"
 import { unanswered } from "../state/turnFold.ts"
 import { ask, hookArgs, obey, observePause, pause } from "./askHooks.ts"
@@ -128,8 +128,8 @@ const judge = (run: Run, call: Call): Effect.Effect<Judgement> => {
     const skill = skillCallOf(run, call)
     if (skill === undefined) return Effect.map(authorize(call), (decision) => judgement(run, call, decision))
     const other = authorize({ ...call, kind: "skill", name: skill.name, input: skill.input })
-    const withSkill = { ...call, skill: skill.name }
-    return Effect.zipWith(authorize(call), other, (a, b) => judgement(run, withSkill, Policy.stricter(a, b)))
+    const named = { ...call, skill: skill.name }
+    return Effect.zipWith(authorize(call), other, (a, b) => judgement(run, named, Policy.stricter(a, b)))
   })
   const denied = (cause: Cause.Cause<unknown>) =>
     Effect.as(passedOver("a policy failed")(cause), judgement(run, call, Policy.denied("policy_error")))
@@ -182,8 +182,8 @@ export const review = Effect.fnUntraced(function* (run: Run, call: Call): Effect
   }
   if (answer !== undefined && question !== undefined && !sameJson(question.input, call.input)) {
     // The question shows the input that the hook returned, so the hook has already run.
-    const input = answer.input ?? question.input
-    return accept(run, call, { type: "rewrite", call: { ...call, input, review: "accepted" } })
+    const approved = answer.input === undefined ? withSkill(run, { ...call, input: question.input }) : current
+    return accept(run, call, { type: "rewrite", call: { ...approved, review: "accepted" } })
   }
   const hook = run.hooks.onToolCallStarted
   if (hook !== undefined) {
@@ -208,6 +208,12 @@ export const review = Effect.fnUntraced(function* (run: Run, call: Call): Effect
   }
   accept(run, call, current === call ? undefined : { type: "rewrite", call: { ...current, review: "accepted" } })
 })
+
+/** Names the skill that a protocol call stands for: the call can reach no other. */
+const withSkill = (run: Run, call: Call): Call => {
+  const skill = attempt(() => skillCallOf(run, call), undefined)
+  return skill === undefined ? call : { ...call, skill: skill.name }
+}
 
 const refuse = (call: Call, reason: string | undefined): CallChange => ({
   type: "skip",
