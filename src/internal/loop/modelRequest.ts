@@ -39,16 +39,15 @@ export const requestOf = (
   const generation = Generations.merge(agent.generation, turn.args?.generation ?? Generations.empty)
   const log = promptLog(state)
   const breakpoints = breakpointsOf(run, turn, system.length, log.length)
-  const rest = {
+  const request: Request = {
     model,
+    messages: clean(run, log.after(system)),
     tools,
     generation,
     media: run.media,
     ...(grammar && { grammar }),
     ...(breakpoints && { cacheBreakpoints: breakpoints })
   }
-  let messages: ReadonlyArray<Message> | undefined
-  const request = withMessages(rest, log.length, () => (messages ??= clean(run, log.after(system))))
   return { runId: state.runId, rootRunId: state.rootRunId, step: stepOf(state), provider, request }
 }
 
@@ -56,11 +55,9 @@ export const requestOf = (
 export const emitSent = (run: Run, request: Request, at: number): void => {
   if (run.live.publish === undefined) return
   const { depth, rootRunId, runId, taskId } = run.state
-  const event = { type: "messages_sent" as const, runId, rootRunId, step: stepOf(run.state), depth, taskId, at }
-  run.live.publish(
-    withMessages(event, promptLog(run.state).length, () => request.messages),
-    run.agent.name
-  )
+  const { messages } = request
+  const scope = { runId, rootRunId, step: stepOf(run.state), depth, taskId, at }
+  run.live.publish({ ...scope, type: "messages_sent", messages }, run.agent.name)
 }
 
 /** Returns the system text as a message. An unchanged text gives the same object, so adapters encode it once. */
@@ -83,21 +80,6 @@ const breakpointsOf = (run: Run, turn: Turn, before: number, length: number): Re
   const last = before + length - 1
   return before > 0 ? [before - 1, last] : [last]
 }
-
-/** Adds the conversation to a value. A short one is copied at once, a long one on first access. */
-const withMessages = <A extends object>(
-  value: A,
-  count: number,
-  messages: () => ReadonlyArray<Message>
-): A & { readonly messages: ReadonlyArray<Message> } =>
-  count < 512
-    ? { ...value, messages: messages() }
-    : {
-        ...value,
-        get messages() {
-          return messages()
-        }
-      }
 
 /** Redacts messages. Each is redacted once and stays the same object, so adapters encode it once. */
 const clean = (run: Run, messages: ReadonlyArray<Message>): ReadonlyArray<Message> => {
