@@ -106,11 +106,11 @@ export const make: Effect.Effect<EventBusShape, never, Scope.Scope> = Effect.gen
   const publish = (event: RunEvent, address?: AgentId | TopicId): void => {
     if (address instanceof TopicId) {
       const [followers, name] = place(address)
-      return tell(followers.get(name), event)
+      return deliver(followers.get(name), event)
     }
-    if (progress.size > 0) tell(progress.get(key(address?.namespace, event.rootRunId)), event)
+    if (progress.size > 0) deliver(progress.get(key(address?.namespace, event.rootRunId)), event)
     if (streams.size > 0 && address !== undefined && isStreamed(event)) {
-      tell(streams.get(key(address.namespace, address.key)), event)
+      deliver(streams.get(key(address.namespace, address.key)), event)
     }
   }
 
@@ -201,7 +201,7 @@ const leave = (followers: Followers, name: string, mailbox: Mailbox<RunEvent>): 
   if (mailboxes?.delete(mailbox) === true && mailboxes.size === 0) followers.delete(name)
 }
 
-const tell = (mailboxes: Iterable<Mailbox<RunEvent>> | undefined, event: RunEvent): void => {
+const deliver = (mailboxes: Iterable<Mailbox<RunEvent>> | undefined, event: RunEvent): void => {
   if (mailboxes !== undefined) for (const mailbox of mailboxes) mailbox.offer(event)
 }
 

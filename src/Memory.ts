@@ -19,7 +19,7 @@ import { entities, wordsOf } from "./internal/base/text.ts"
 import type { Json, JsonObject } from "./internal/base/json.ts"
 import * as Memories from "./internal/chat/memories.ts"
 import type { Query } from "./internal/chat/memories.ts"
-import { passedOver } from "./internal/base/foreignCode.ts"
+import { logIgnored } from "./internal/base/foreignCode.ts"
 import { randomId } from "./internal/words/ids.ts"
 import { freeze } from "./internal/base/snapshot.ts"
 import { LimitExceeded, StoreError } from "./KernelError.ts"
@@ -221,7 +221,7 @@ export const embedding: Effect.Effect<(text: string) => Effect.Effect<Float32Arr
       if (embed === undefined) return Effect.undefined
       return embed(text).pipe(
         Effect.map(Memories.unit),
-        Effect.catchCause((cause) => Effect.as(passedOver("a text was not embedded")(cause), undefined))
+        Effect.catchCause((cause) => Effect.as(logIgnored("a text was not embedded")(cause), undefined))
       )
     })
 )
@@ -338,7 +338,7 @@ export const section = (
     if (message === undefined) return Effect.succeed("")
     return Memory.use((memory) => memory.search({ ...options, query: Messages.text(message).slice(0, 4_000) })).pipe(
       Effect.map((entries) => written(opening, entries)),
-      Effect.catchCause((cause) => Effect.as(passedOver("the memory was not searched")(cause), ""))
+      Effect.catchCause((cause) => Effect.as(logIgnored("the memory was not searched")(cause), ""))
     )
   }
 }

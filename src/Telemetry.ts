@@ -13,7 +13,7 @@ import type * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { CallKind } from "./Call.ts"
 import type { Generation } from "./Generation.ts"
-import type { Attributes, Told } from "./internal/record/genAi.ts"
+import type { Attributes, OpenSpan } from "./internal/record/genAi.ts"
 import { measured, messageOf, metrics, names, operations, partOf, providerName } from "./internal/record/genAi.ts"
 import { plain } from "./internal/base/json.ts"
 import type { Message } from "./Message.ts"
@@ -276,7 +276,7 @@ export const layerOff: Layer.Layer<never> = Layer.succeed(Telemetry, undefined)
 // ---------------------------------------------------------------- helpers
 
 /** Adds a reply to the span and the metrics of its call. */
-const addReply = (span: Told, end: ChatOutcome, capture: Capture): void => {
+const addReply = (span: OpenSpan, end: ChatOutcome, capture: Capture): void => {
   const { chunkMs = [], firstChunkMs, output, usage } = end
   span.add(chatEnd(end))
   span.add(capture(names.outputMessages, output && (() => [messageOf(output())])))

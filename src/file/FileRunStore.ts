@@ -200,7 +200,7 @@ const append = Effect.fnUntraced(function* (
       : new ConcurrentAppendError({ runId, expectedSeq: line.first - 1, actualSeq: appended.last })
   }
   if (line.first === 1) marks.set(state, RunCodec.start)
-  if (state.status.type === "cancelled") cancellations.tell(runId)
+  if (state.status.type === "cancelled") cancellations.complete(runId)
   yield* afterwards(directory, records, state, appended, text.length)
 })
 
@@ -237,7 +237,7 @@ const acquire = Effect.fnUntraced(function* (directory: Directory, runId: string
   if (held !== undefined) return yield* new RunBusy({ runId, ...held })
   // Its last owner appended before it released the lease.
   yield* Effect.tapError(stands(directory, runId, claim), () => Leases.release(files, path, workerId))
-  if (millis === 0) yield* directory.offers.tell(runId)
+  if (millis === 0) yield* directory.offers.emit(runId)
 })
 
 /** Fails if a run has changed since a worker saw it. */

@@ -210,7 +210,7 @@ const toOptions = (
 
 const reader = (name: string, clock: Clock.Clock) => (reply: Reply) => {
   const collector = Foreign.makeCollector(name, reply)
-  const passedOver = new Set<string>()
+  const executed = new Set<string>()
   return (part: unknown): Fault | undefined => {
     if (!isFields(part)) return { reason: "invalid_response", note: "no part" }
     const id = string(part, "id") ?? ""
@@ -231,7 +231,7 @@ const reader = (name: string, clock: Clock.Clock) => (reply: Reply) => {
         return undefined
       case "tool-input-start":
         // Tools that the vendor runs itself are left out.
-        if (part["providerExecuted"] === true) passedOver.add(id)
+        if (part["providerExecuted"] === true) executed.add(id)
         else collector.begin(id, string(part, "toolName") ?? "")
         return undefined
       case "tool-input-delta":
@@ -239,7 +239,7 @@ const reader = (name: string, clock: Clock.Clock) => (reply: Reply) => {
         return undefined
       case "tool-call": {
         const callId = string(part, "toolCallId") ?? ""
-        if (part["providerExecuted"] === true || passedOver.has(callId)) return undefined
+        if (part["providerExecuted"] === true || executed.has(callId)) return undefined
         collector.end(callId, string(part, "toolName") ?? "", part["input"], metadata)
         return undefined
       }

@@ -7,7 +7,7 @@
 import * as Tokenizer from "effect/ai/Tokenizer"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { passedOver } from "../internal/base/foreignCode.ts"
+import { logIgnored } from "../internal/base/foreignCode.ts"
 import { ofText } from "../internal/prompt/tokenEstimate.ts"
 import { TokenCounter, type TokenCount } from "../PromptPipeline.ts"
 
@@ -26,7 +26,7 @@ export const layer: Layer.Layer<never, never, Tokenizer.Tokenizer> = Layer.effec
       (text) =>
         tokenizer.tokenize(text).pipe(
           Effect.map((tokens) => tokens.length),
-          Effect.catchCause((cause) => Effect.as(passedOver("a text was not tokenized")(cause), ofText(text)))
+          Effect.catchCause((cause) => Effect.as(logIgnored("a text was not tokenized")(cause), ofText(text)))
         )
   )
 )

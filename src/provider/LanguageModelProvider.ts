@@ -174,7 +174,7 @@ type Part = Response.StreamPart<Record<string, Tool.Any>, "deferred">
 
 const reader = (name: string) => (reply: Reply) => {
   const collector = Foreign.makeCollector(name, reply)
-  const passedOver = new Set<string>()
+  const executed = new Set<string>()
   return (part: Part): Fault | undefined => {
     switch (part.type) {
       case "text-delta":
@@ -192,14 +192,14 @@ const reader = (name: string) => (reply: Reply) => {
         return undefined
       case "tool-params-start":
         // Tools that the vendor runs itself are left out.
-        if (part.providerExecuted) passedOver.add(part.id)
+        if (part.providerExecuted) executed.add(part.id)
         else collector.begin(part.id, part.name)
         return undefined
       case "tool-params-delta":
         collector.params(part.id, part.delta)
         return undefined
       case "tool-call":
-        if (part.providerExecuted || passedOver.has(part.id)) return undefined
+        if (part.providerExecuted || executed.has(part.id)) return undefined
         collector.end(part.id, part.name, part.params, part.metadata)
         return undefined
       case "file":

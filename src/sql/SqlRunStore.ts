@@ -104,7 +104,7 @@ const storeOf = (database: Append.Database, heads: Heads.Heads, offers: Offers.S
     list: (filter) => Effect.catchTag(heads.list(filter), "SqlError", failed("list")),
     acquire: (runId, claim) => {
       const acquired = Effect.catchTag(heads.acquire(runId, claim), "SqlError", failed("acquire"))
-      return isOffer(claim) ? Effect.andThen(acquired, offers.tell(runId)) : acquired
+      return isOffer(claim) ? Effect.andThen(acquired, offers.emit(runId)) : acquired
     },
     release: (runId, workerId) => Effect.catchTag(heads.release(runId, workerId), "SqlError", failed("release")),
     cancelled: (runId) => database.cancellations.of(Key.make(runId)),

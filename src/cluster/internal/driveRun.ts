@@ -15,7 +15,7 @@ import * as Schedule from "effect/Schedule"
 import { flat } from "../../internal/base/text.ts"
 import { answerBy, declineLate } from "../../internal/worker/deadlines.ts"
 import { giveUp, patience } from "../../internal/worker/retries.ts"
-import { tell } from "../../internal/worker/workerLoop.ts"
+import { logOutcome } from "../../internal/worker/workerLoop.ts"
 import { AgentCrashError, CancellationError, type StopError } from "../../KernelError.ts"
 import type { ResumeOptions } from "../../RunOptions.ts"
 import type { RunHead, RunStore } from "../../RunStore.ts"
@@ -95,7 +95,7 @@ const bring = Effect.fnUntraced(function* <R>(
   // Neither a new run nor one that a person resumes has crashed.
   if (how === undefined && head.revision > 1 && !(yield* isDue(driver, head, agent))) return undefined
   const exit = yield* Effect.exit(toItsRest(driver, head, agent, how))
-  yield* driver.onRun?.(head, exit) ?? tell(runId, exit)
+  yield* driver.onRun?.(head, exit) ?? logOutcome(runId, exit)
   return exit
 })
 

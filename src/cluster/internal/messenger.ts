@@ -9,7 +9,7 @@ import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { StoreError } from "../../KernelError.ts"
-import { passedOver } from "../../internal/base/foreignCode.ts"
+import { logIgnored } from "../../internal/base/foreignCode.ts"
 import { flat } from "../../internal/base/text.ts"
 import type { Source } from "../../internal/live/follow.ts"
 import { type Drive, type Driven, idOf, RunEntity } from "../RunEntity.ts"
@@ -47,7 +47,7 @@ export const make: Effect.Effect<Messenger, never, Sharding | Scope.Scope> = Eff
     // A request that waits for its reply goes directly to the runner. The runner would read an announced one from the
     // database.
     begin: (message) =>
-      Effect.catchCause(ask(message), passedOver(`run ${flat(message.runId)} was not sent to the cluster`)).pipe(
+      Effect.catchCause(ask(message), logIgnored(`run ${flat(message.runId)} was not sent to the cluster`)).pipe(
         Effect.forkIn(scope, { startImmediately: true }),
         Effect.asVoid
       ),

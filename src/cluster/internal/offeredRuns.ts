@@ -11,7 +11,7 @@ import type { MessageStorage } from "effect/cluster/MessageStorage"
 import type { Sharding } from "effect/cluster/Sharding"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import { passedOver } from "../../internal/base/foreignCode.ts"
+import { logIgnored } from "../../internal/base/foreignCode.ts"
 import { flat } from "../../internal/base/text.ts"
 import { connectLive } from "../../internal/live/follow.ts"
 import { shareTrees } from "../../internal/live/liveTree.ts"
@@ -30,7 +30,7 @@ export const offered = ({ send }: Messenger, { head }: RunStoreShape, runId: str
         onSome: ({ revision, rootRunId }) => (rootRunId === runId ? send(new Drive({ runId, revision })) : Effect.void)
       })
     ),
-    passedOver(`run ${flat(runId)} was not sent to the cluster`)
+    logIgnored(`run ${flat(runId)} was not sent to the cluster`)
   )
 
 /** Wraps a store. */
@@ -64,7 +64,7 @@ export const forgetter =
         const address = EntityAddress.make({ entityType: RunEntity.type, entityId, shardId })
         return Effect.catchCause(
           storage.clearAddress(address),
-          passedOver(`the messages of run ${flat(runId)} stay stored`)
+          logIgnored(`the messages of run ${flat(runId)} stay stored`)
         )
       },
       { discard: true, concurrency: 4 }

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
-import { Said, follow } from "../../internal/live/follow.ts"
+import { Received, follow } from "../../internal/live/follow.ts"
 import * as Offers from "../../internal/kernel/queue.ts"
 import * as Cancels from "../../internal/run/cancel.ts"
 import type { RunEvent } from "../../RunEvent.ts"
@@ -82,7 +82,7 @@ const following = (
   { position = Positions.start, until }: FollowAt,
   shown: ((event: RunEvent) => RunEvent | undefined) | undefined
 ): Stream.Stream<RunEvent, HttpProblem> => {
-  const events = follow(store, runId, { after: position.after, until }, new Said(position.said)).pipe(
+  const events = follow(store, runId, { after: position.after, until }, new Received(position.received)).pipe(
     Stream.catch((error) => Stream.fromEffect(asProblem(runId)(Effect.fail(error))))
   )
   return shown === undefined

@@ -6,45 +6,45 @@
  */
 
 import type { RunEvent } from "../../RunEvent.ts"
-import { Said } from "../../internal/live/follow.ts"
+import { Received } from "../../internal/live/follow.ts"
 
 /** A position in the events of a run. */
 export interface Position {
   /** The last revision that was sent. */
   readonly after: number
   /** The amounts sent of the reply after it. */
-  readonly said: ReadonlyArray<number>
+  readonly received: ReadonlyArray<number>
 }
 
 /** The position before the first event. */
-export const start: Position = { after: 0, said: [] }
+export const start: Position = { after: 0, received: [] }
 
 /** Parses an id. Returns undefined for an id that was never issued. */
 export const parse = (id: string): Position | undefined => {
   if (!/^\d{1,15}(?:\.\d{1,15}){0,3}$/.test(id)) return undefined
-  const [after = 0, ...said] = id.split(".").map(Number)
-  return { after, said }
+  const [after = 0, ...received] = id.split(".").map(Number)
+  return { after, received }
 }
 
 /** Gives events their ids, one after the other. */
 export class Ids {
   #after: number
-  readonly #said: Said
+  readonly #received: Received
 
-  constructor({ after, said }: Position) {
+  constructor({ after, received }: Position) {
     this.#after = after
-    this.#said = new Said(said)
+    this.#received = new Received(received)
   }
 
   /** Returns the id of the next event. */
   next(event: RunEvent): string {
     if ("revision" in event) {
       this.#after = event.revision
-      this.#said.clear()
+      this.#received.clear()
       return String(event.revision)
     }
-    this.#said.add(event)
-    const [text, thinking, marks] = this.#said.counts
+    this.#received.add(event)
+    const [text, thinking, marks] = this.#received.counts
     return `${this.#after}.${text}.${thinking}.${marks}`
   }
 }

@@ -214,14 +214,14 @@ export const leavable = <A, E>(work: Effect.Effect<A, E>): Effect.Effect<A, E> =
 export const logged = (log: Effect.Effect<void>): Effect.Effect<void> => Effect.catchCause(log, () => Effect.void)
 
 /** Logs the cause of an ignored failure as a warning, redacted. */
-export const passedOver =
+export const logIgnored =
   (what: string) =>
   (cause: Cause.Cause<unknown>): Effect.Effect<void> =>
     logged(Effect.logWarning(what, causeText(cause)))
 
 /** Runs an observer. Failures and exceptions are logged and ignored. */
 export const observed = (name: string, tell: () => Effect.Effect<unknown, unknown>): Effect.Effect<unknown> =>
-  Effect.catchCause(Effect.suspend(tell), passedOver(`${name} failed`))
+  Effect.catchCause(Effect.suspend(tell), logIgnored(`${name} failed`))
 
 /**
  * Runs code of a host. `error` converts failures, defects and exceptions; interruptions pass through. For a defect, the

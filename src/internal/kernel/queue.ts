@@ -17,7 +17,7 @@ import type * as RunStore from "../../RunStore.ts"
 import type { AnswerOptions } from "../../RunOptions.ts"
 import { randomId } from "../words/ids.ts"
 import { type Environment, agentName } from "../run/run.ts"
-import { tellOffer } from "../store/offers.ts"
+import { emitOffer } from "../store/offers.ts"
 import { patient } from "../store/storeGuard.ts"
 import { type RunTree as Tree, stored, storedAt, treeOf } from "../store/stored.ts"
 import { cancelled } from "../run/conclude.ts"
@@ -102,7 +102,7 @@ export const answer = Effect.fnUntraced(function* (
   const acquired = patientStore.acquire(runId, { workerId, lease })
   const answered = Effect.andThen(acquired, Effect.andThen(tasks, record(writer, root, own)))
   yield* Effect.uninterruptible(Effect.ensuring(answered, Effect.ignore(givenBack)))
-  tellOffer(store, runId)
+  emitOffer(store, runId)
 })
 
 /**

@@ -20,7 +20,7 @@ import { drive } from "../loop/loop.ts"
 import { conclude } from "../run/conclude.ts"
 import { type DriveError, type EndError, type Environment, type Run, makeRun, now } from "../run/run.ts"
 import { advance } from "../state/advance.ts"
-import { tellOffer } from "../store/offers.ts"
+import { emitOffer } from "../store/offers.ts"
 import type { AppendError } from "../store/storeGuard.ts"
 import { offer } from "./queue.ts"
 
@@ -46,7 +46,7 @@ export const submit = (environment: Environment, beginning: Beginning): Effect.E
   Effect.uninterruptible(
     Effect.flatMap(create(environment, beginning), ({ holder, state, store }) =>
       Effect.map(Effect.ignore(offer(store, state.runId, holder)), () => {
-        tellOffer(store, state.runId)
+        emitOffer(store, state.runId)
         return state.runId
       })
     )

@@ -33,7 +33,7 @@ export const follow = (
   store: RunStore.RunStoreShape,
   runId: string,
   options: FollowOptions,
-  received = new Said()
+  received = new Received()
 ): Stream.Stream<RunEvent, Failure> =>
   Streams.begin((scope) =>
     Effect.map(headOf(store, runId), ({ rootRunId }) => {
@@ -70,7 +70,7 @@ export const connectLive = (store: RunStore.RunStoreShape, source: Source): void
  *
  * Mutable for speed: each token of each follower passes here.
  */
-export class Said {
+export class Received {
   #text: number
   #thinking: number
   /** Starts and ends of blocks, and whole calls. */
@@ -180,12 +180,18 @@ class Follower {
   /** The last revision whose events were emitted. */
   #last: number
   /** How much of the current reply was emitted. */
-  readonly #received: Said
+  readonly #received: Received
   #place: Place | undefined
   #tail: Tail | undefined
   readonly #elsewhereLive: Elsewhere
 
-  constructor(store: RunStore.RunStoreShape, runId: string, rootRunId: string, options: FollowOptions, received: Said) {
+  constructor(
+    store: RunStore.RunStoreShape,
+    runId: string,
+    rootRunId: string,
+    options: FollowOptions,
+    received: Received
+  ) {
     this.#received = received
     this.#store = store
     this.#trees = treesOf(store)
@@ -327,13 +333,13 @@ const mostEarly = 10_000
 
 /** Orders the live events of another process for one follower. */
 class Elsewhere {
-  readonly #received: Said
+  readonly #received: Received
   #early: Array<LiveEvent> = []
   /** The repeated reply of a new source, until it is longer than the emitted part. */
   #again: Array<RunEvent> | undefined
 
-  constructor(said: Said) {
-    this.#received = said
+  constructor(received: Received) {
+    this.#received = received
   }
 
   /** Returns the events that a follower at a revision emits for a live event. */

@@ -59,7 +59,7 @@ const ofBlocks = (reply: Reply, rules: ReplyRules, before: ReadonlyArray<Fact>):
   const isAnswered = reply.blocks.length < limit + Bounds.blocksBeyond && reply.blocks.slice(limit).every(isActing)
   const open = isCut && !isAnswered ? InstructionBuilder.tooManyBlocks(limit) : isNeverClosed
   if (plans.plan !== undefined) {
-    const others = Blocks.passedOver(
+    const others = Blocks.ignored(
       blocks.filter((block) => block !== plans.block),
       "a plan stands alone"
     )
@@ -71,7 +71,7 @@ const ofBlocks = (reply: Reply, rules: ReplyRules, before: ReadonlyArray<Fact>):
   const final = blocks.find((block) => block.type === "final")
   // A final answer beside calls was written before the model saw their results.
   if (acts.length > 0) {
-    const others = Blocks.passedOver(
+    const others = Blocks.ignored(
       blocks.filter((block) => block.type === "final" || Blocks.hasNoEffect(block, rules)),
       "only commands and protocol blocks ran"
     )
@@ -81,7 +81,7 @@ const ofBlocks = (reply: Reply, rules: ReplyRules, before: ReadonlyArray<Fact>):
   }
   if (isCut) return corrected("cut", InstructionBuilder.tooManyBlocks(limit), facts)
   if (final !== undefined) {
-    const others = Blocks.passedOver(powerless, "written by the model")
+    const others = Blocks.ignored(powerless, "written by the model")
     return finished(final.content, "final", rules, [...facts, ...others.facts])
   }
   if (blocks.some((block) => block.type === "plan" || block.type === "json")) {

@@ -14,7 +14,7 @@ import type { Decision } from "../../Policy.ts"
 import * as Policy from "../../Policy.ts"
 import type { CallChange, Question } from "../../RunState.ts"
 import type { Json } from "../base/json.ts"
-import { attempt, passedOver } from "../base/foreignCode.ts"
+import { attempt, logIgnored } from "../base/foreignCode.ts"
 import { askAboutSkill, askPolicy } from "../policy/decision.ts"
 import { unanswered } from "../state/turnFold.ts"
 import { ask, hookArgs, obey, observePause, pause } from "./askHooks.ts"
@@ -132,7 +132,7 @@ const judge = (run: Run, call: Call): Effect.Effect<Judgement> => {
     return Effect.zipWith(authorize(call), other, (a, b) => judgement(run, named, Policy.stricter(a, b)))
   })
   const denied = (cause: Cause.Cause<unknown>) =>
-    Effect.as(passedOver("a policy failed")(cause), judgement(run, call, Policy.denied("policy_error")))
+    Effect.as(logIgnored("a policy failed")(cause), judgement(run, call, Policy.denied("policy_error")))
   return run.restore(Effect.catchCause(judged, denied))
 }
 

@@ -11,7 +11,7 @@ import * as Equal from "effect/Equal"
 import type { CallKind } from "../../Call.ts"
 import type { Limits } from "../../Limits.ts"
 import type { AnySkill, Effects } from "../../Skill.ts"
-import { inTime, passedOver } from "../base/foreignCode.ts"
+import { inTime, logIgnored } from "../base/foreignCode.ts"
 import type { Json, JsonObject } from "../base/json.ts"
 import { paramsOf } from "../skill/skillInput.ts"
 
@@ -142,7 +142,7 @@ export const shows = (policy: PolicyShape | undefined, name: string, scope: Poli
 export const decided = <E, R>(asked: Effect.Effect<Decision, E, R>): Effect.Effect<Decision, never, R> =>
   Effect.catchCause(
     Effect.flatMap(asked, (decision) => (isDecision(decision) ? Effect.succeed(decision) : Effect.die("no decision"))),
-    (cause) => Effect.as(passedOver("a policy failed")(cause), refused)
+    (cause) => Effect.as(logIgnored("a policy failed")(cause), refused)
   )
 
 /** Returns an Effect unchanged. Dies for another value, which untyped code may return. */

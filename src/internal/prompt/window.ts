@@ -16,7 +16,7 @@ import { ContextWindowExceeded } from "../../KernelError.ts"
 import * as Messages from "../../Message.ts"
 import type { Message } from "../../Message.ts"
 import type { Expense } from "../../Usage.ts"
-import { passedOver } from "../base/foreignCode.ts"
+import { logIgnored } from "../base/foreignCode.ts"
 import { deep } from "../base/redact.ts"
 import * as KeptSummary from "./keptSummary.ts"
 import { isNote, noteOf, noteTokens, removedOf, summaryIn } from "./keptSummary.ts"
@@ -75,7 +75,7 @@ export const compacted = Effect.fnUntraced(function* <R>(
             spent = summary.spent
             return summary.text
           }),
-          Effect.catchCause((cause) => Effect.as(passedOver("a conversation was not summarized")(cause), ""))
+          Effect.catchCause((cause) => Effect.as(logIgnored("a conversation was not summarized")(cause), ""))
         ))
   })
   // Between the trigger and the limit, shortening is optional.

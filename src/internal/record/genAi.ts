@@ -144,7 +144,7 @@ export const partOf = (content: Content.Content): object => {
 export type Attributes = { readonly [name: string]: string | number | boolean | ReadonlyArray<string> | undefined }
 
 /** Adds to a span at the end of an effect. */
-export interface Told {
+export interface OpenSpan {
   readonly add: (attributes: Attributes) => void
   /** Marks the span as failed although the effect succeeded, for a value that describes a failure. */
   readonly failed: (type: string) => void
@@ -162,7 +162,7 @@ export interface Measure<A> {
   readonly dimensions: ReadonlyArray<string>
   /** Whether the text of a typed failure may be shown. */
   readonly showsFailures: boolean
-  readonly outcome: (value: A, told: Told) => void
+  readonly outcome: (value: A, span: OpenSpan) => void
 }
 
 /** Measures an effect with a span and a duration metric. */
@@ -209,7 +209,7 @@ const finish = <A, E>(measure: Measure<A>, exit: Exit.Exit<A, E>, end: End): voi
     if (value !== undefined) dimensions[name] = String(value)
   }
   let failure: string | undefined
-  const told: Told = {
+  const open: OpenSpan = {
     add: (attributes) => annotate(span, attributes),
     failed: (type) => {
       failure = type
@@ -218,12 +218,12 @@ const finish = <A, E>(measure: Measure<A>, exit: Exit.Exit<A, E>, end: End): voi
       Metric.withAttributes(metric, { ...dimensions, ...more }).updateUnsafe(value, context)
   }
   try {
-    if (Exit.isSuccess(exit)) measure.outcome(exit.value, told)
+    if (Exit.isSuccess(exit)) measure.outcome(exit.value, open)
     else if (isPause(exit.cause)) annotate(span, { [names.paused]: true })
     else failure = errorType(exit.cause)
     if (failure !== undefined) annotate(span, { [names.errorType]: failure })
     const seconds = Number(ended - started) / 1e9
-    told.count(measure.metric, seconds, failure === undefined ? {} : { [names.errorType]: failure })
+    open.count(measure.metric, seconds, failure === undefined ? {} : { [names.errorType]: failure })
   } catch {
     // An exporter or a function that throws must not end a run.
   }

@@ -85,7 +85,7 @@ export const hasNoEffect = ({ type }: Block.Block, rules: ReplyRules): boolean =
 export const kinds = (blocks: Blocks): ReadonlyArray<string> => [...new Set(blocks.map((block) => block.type))]
 
 /** Reports ignored blocks: with an event for the host and a sentence for the model. */
-export const passedOver = (
+export const ignored = (
   blocks: Blocks,
   reason: string
 ): { readonly facts: ReadonlyArray<Fact>; readonly note: string | undefined } => {

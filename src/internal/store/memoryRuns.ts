@@ -146,7 +146,7 @@ const append = (
   }
   target.state = state
   for (const follower of followers) if (follower.runId === runId) offer(follower, records)
-  if (state.status.type === "cancelled") runs.cancellations.tell(runId)
+  if (state.status.type === "cancelled") runs.cancellations.complete(runId)
   for (const id of Ended.note(ended, kept, state)) remove(runs, id)
   return Effect.void
 }

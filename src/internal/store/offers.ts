@@ -39,14 +39,14 @@ export const onOffer = (store: RunStoreShape, listener: Listener): (() => void) 
 }
 
 /** Calls the listeners of a store for an offered run. */
-export const tellOffer = (store: RunStoreShape, runId: string): void => {
+export const emitOffer = (store: RunStoreShape, runId: string): void => {
   for (const listener of listeners.get(originOf(store)) ?? []) listener(runId)
 }
 
 /** Offers through a folder. */
 export interface OfferFolder {
   /** Announces an offered run to all processes. A lost announcement is found by polling. */
-  readonly tell: (runId: string) => Effect.Effect<void>
+  readonly emit: (runId: string) => Effect.Effect<void>
   /** Emits the ids of offered runs. */
   readonly offers: Stream.Stream<string>
 }
@@ -58,7 +58,7 @@ export interface OfferFolder {
  * empty. The first worker that listens creates the folder; without it an offer costs one failed open.
  */
 export const offerFolder = (files: FileSystem.FileSystem, path: string): OfferFolder => {
-  const tell: OfferFolder["tell"] = (runId) => {
+  const emit: OfferFolder["emit"] = (runId) => {
     const name = nameOf(runId)
     if (name === undefined) return Effect.void
     const file = `${path}/${name}`
@@ -78,7 +78,7 @@ export const offerFolder = (files: FileSystem.FileSystem, path: string): OfferFo
     Stream.retry(Schedule.spaced("5 seconds")),
     Stream.orDie
   )
-  return { tell, offers }
+  return { emit, offers }
 }
 
 const originOf = (store: RunStoreShape): RunStoreShape => {

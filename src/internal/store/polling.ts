@@ -85,7 +85,7 @@ export interface Cancellations {
   /** Succeeds once a run is cancelled. */
   readonly of: (runId: string) => Effect.Effect<void>
   /** Ends the wait for a cancelled run. Synchronous. */
-  readonly tell: (runId: string) => void
+  readonly complete: (runId: string) => void
   /** Makes the next query happen soon, because a run has changed. Synchronous. */
   readonly announce: (runId: string) => void
 }
@@ -109,14 +109,14 @@ export const cancellations = (options?: Looking): Cancellations => {
   const announced = Latch.makeUnsafe()
   let looking: Fiber.Fiber<unknown, unknown> | undefined
 
-  const tell = (runId: string): void => {
+  const complete = (runId: string): void => {
     for (const done of waiting.get(runId) ?? []) done()
   }
 
   const looks = (options: Looking) => {
     const look = Effect.suspend(() => {
       announced.closeUnsafe()
-      return Effect.map(options.look([...waiting.keys()]), (cancelled) => cancelled.forEach(tell))
+      return Effect.map(options.look([...waiting.keys()]), (cancelled) => cancelled.forEach(complete))
     })
     const pause = Effect.race(announced.await, Effect.sleep(options.interval ?? spacing))
     // Sleeps first, because a short run ends before the first query.
@@ -145,7 +145,7 @@ export const cancellations = (options?: Looking): Cancellations => {
 
   return {
     of: (runId) => Effect.withFiber((fiber) => wait(runId, fiber)),
-    tell,
+    complete,
     announce: (runId) => {
       if (waiting.has(runId)) announced.openUnsafe()
     }

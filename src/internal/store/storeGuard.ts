@@ -17,7 +17,7 @@ import type { Limits } from "../../Limits.ts"
 import type * as MediaStore from "../../MediaStore.ts"
 import type * as RunStore from "../../RunStore.ts"
 import { isHiccup } from "../base/failedCall.ts"
-import { guarded, guardedStream, inTime, isSound, passedOver } from "../base/foreignCode.ts"
+import { guarded, guardedStream, inTime, isSound, logIgnored } from "../base/foreignCode.ts"
 import { shareOffers } from "./offers.ts"
 
 /** Wraps a store of runs. */
@@ -108,12 +108,12 @@ const stream = <A, E extends KernelError>(
 /** Ends the offers of a store that dies. Workers then find offered runs by polling. */
 const withoutDefects = (offers: Stream.Stream<string>): Stream.Stream<string> =>
   Stream.catchCause(offers, (cause) =>
-    Stream.fromEffectDrain(passedOver("a store could not emit the runs that other processes offer")(cause))
+    Stream.fromEffectDrain(logIgnored("a store could not emit the runs that other processes offer")(cause))
   )
 
 /** Waits forever if the store dies. The run then notices a cancellation when it appends its next record. */
 const neverCancelled = (defect: unknown): Effect.Effect<never> =>
-  Effect.andThen(passedOver("a store could not wait for a cancellation")(Cause.die(defect)), Effect.never)
+  Effect.andThen(logIgnored("a store could not wait for a cancellation")(Cause.die(defect)), Effect.never)
 
 const name = "a store"
 

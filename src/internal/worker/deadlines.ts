@@ -21,7 +21,7 @@ import type {
   StoreError
 } from "../../KernelError.ts"
 import type { RunHead, RunStoreShape } from "../../RunStore.ts"
-import { passedOver } from "../base/foreignCode.ts"
+import { logIgnored } from "../base/foreignCode.ts"
 import type { Json } from "../base/json.ts"
 import { flat } from "../base/text.ts"
 import { answer, questions } from "../kernel/queue.ts"
@@ -61,7 +61,7 @@ export const make = (decliner: Decliner): Deadlines => {
   const declined = (runId: string) =>
     soon(store.head(runId)).pipe(
       Effect.flatMap(Option.match({ onNone: () => Effect.void, onSome: consider })),
-      Effect.catchCause(passedOver(`a worker could not check the questions of run ${flat(runId)}`))
+      Effect.catchCause(logIgnored(`a worker could not check the questions of run ${flat(runId)}`))
     )
   return {
     paused: ({ metadata, runId }) => {

@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
 import * as Semaphore from "effect/Semaphore"
 import type { RunHead, RunStatus, RunStoreShape, StoreError } from "../../RunStore.ts"
-import { passedOver } from "../base/foreignCode.ts"
+import { logIgnored } from "../base/foreignCode.ts"
 
 /** Reads the runs of a store page by page. */
 export interface Pages {
@@ -122,7 +122,7 @@ export const nextDue = Effect.fnUntraced(function* ({ added, times }: DueRuns): 
   }
 })
 
-const notLooked = passedOver("a worker could not poll for runs")
+const notLooked = logIgnored("a worker could not poll for runs")
 
 const most = 10_000
 

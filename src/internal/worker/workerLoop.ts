@@ -27,8 +27,8 @@ import * as Pages from "./runPages.ts"
 import { type DueRuns, dueRuns, nextDue, setDue } from "./runPages.ts"
 import { giveUp, isPassing, patience, tasksOf } from "./retries.ts"
 import { giveBack, type Held, type Holder, isTaken, letGo, now, proves, renew } from "./lease.ts"
-import { emitted, onOffer, tellOffer } from "../store/offers.ts"
-import { causeText, inTime, messageOf, passedOver, tagOf } from "../base/foreignCode.ts"
+import { emitted, onOffer, emitOffer } from "../store/offers.ts"
+import { causeText, inTime, messageOf, logIgnored, tagOf } from "../base/foreignCode.ts"
 import { flat, logText } from "../base/text.ts"
 import { randomId } from "../words/ids.ts"
 import { monotonic } from "../base/time.ts"
@@ -168,7 +168,7 @@ const takeOne = <R>(worker: WorkerState<R>, runId: string, isBusy: () => boolean
     if (!isRoot || head.value.lease?.isLive === true || !isClaimable.has(head.value.status.type)) return
     const considered = Effect.suspend(() => (isBusy() ? Effect.void : worker.soon(consider(worker, head.value, now))))
     yield* worker.one.withPermits(1)(considered)
-  }).pipe(Effect.catchCause(passedOver(`a worker could not check run ${flat(runId)}`)))
+  }).pipe(Effect.catchCause(logIgnored(`a worker could not check run ${flat(runId)}`)))
 
 /** The statuses of runs that can be claimed. */
 const isClaimable: ReadonlySet<RunHead["status"]["type"]> = new Set(["queued", "running", "interrupted", "failed"])
@@ -256,7 +256,7 @@ const abandon = Effect.fnUntraced(function* <R>(
   const exit = yield* Effect.exit(giveUp(worker, head, attempts))
   if (Exit.isFailure(exit)) {
     setDue(worker.leftAlone, head, now + deferredMs)
-    return isTaken(exit.cause) ? undefined : yield* passedOver(`a worker could not fail run ${flat(runId)}`)(exit.cause)
+    return isTaken(exit.cause) ? undefined : yield* logIgnored(`a worker could not fail run ${flat(runId)}`)(exit.cause)
   }
   const end = Exit.fail(new AgentCrashError({ runId, agentId: agent.name }))
   yield* worker.options.onRun?.(yield* currentHead(worker, head), end) ?? Effect.void
@@ -284,7 +284,7 @@ const claim = Effect.fnUntraced(function* <R>(worker: WorkerState<R>, head: RunH
       if (Exit.isFailure(exit)) {
         answer()
         if (isTaken(exit.cause)) return Effect.succeed(false)
-        const logFailure = passedOver(`a worker could not claim run ${flat(runId)}`)(exit.cause)
+        const logFailure = logIgnored(`a worker could not claim run ${flat(runId)}`)(exit.cause)
         // The lease may have been acquired although the store reported an error.
         return Effect.as(Effect.andThen(logFailure, Effect.ignore(giveBack(worker, runId))), false)
       }
@@ -303,7 +303,7 @@ const claim = Effect.fnUntraced(function* <R>(worker: WorkerState<R>, head: RunH
       if (wasFull && worker.isMore) worker.freed.openUnsafe()
       answer()
       // An offer makes workers decide now, not at the next poll, when the failed run is retried.
-      if (Exit.isSuccess(exit) && exit.value && !worker.isDraining) tellOffer(worker.store, runId)
+      if (Exit.isSuccess(exit) && exit.value && !worker.isDraining) emitOffer(worker.store, runId)
     })
   })
   yield* Effect.uninterruptible(begun)
@@ -361,7 +361,9 @@ const work = <R>(
   const { onRun } = worker.options
   return Effect.flatMap(Effect.exit(resumed), (exit) => {
     const reported =
-      onRun === undefined ? tell(runId, exit) : Effect.flatMap(currentHead(worker, head), (now) => onRun(now, exit))
+      onRun === undefined
+        ? logOutcome(runId, exit)
+        : Effect.flatMap(currentHead(worker, head), (now) => onRun(now, exit))
     const isFailed = Exit.isFailure(exit) && !lease.lost
     const error = Option.getOrUndefined(Exit.findErrorOption(exit))
     if (error?._tag === "RunPaused") worker.deadlines.paused(error)
@@ -377,7 +379,7 @@ const currentHead = ({ soon, store }: Holder, head: RunHead): Effect.Effect<RunH
   )
 
 /** Logs why a run stopped. */
-export const tell = (runId: string, exit: Exit.Exit<unknown, TakeUpError>): Effect.Effect<void> =>
+export const logOutcome = (runId: string, exit: Exit.Exit<unknown, TakeUpError>): Effect.Effect<void> =>
   Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)
     ? Effect.void
     : Effect.logInfo(`run ${flat(runId)} stopped`, logText(why(exit.cause)))

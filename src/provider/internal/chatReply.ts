@@ -6,7 +6,7 @@
  */
 
 import type { FinishReason, ReportedUsage } from "../../StreamPart.ts"
-import { type Fault, saysDayIsOver, saysTooLong, statusReason, type Told } from "./providerFault.ts"
+import { type Fault, saysDayIsOver, saysTooLong, statusReason, type FaultFacts } from "./providerFault.ts"
 import type { Decoder } from "./frames.ts"
 import { count, type Fields, fields, firstAnswer, isFields, list, string, sum, text } from "./readFields.ts"
 import type { Reply } from "./replyParts.ts"
@@ -119,8 +119,8 @@ class SignedParts {
     if (!this.#details.some(({ data, signature }) => data !== undefined || signature !== undefined)) return
     for (const detail of this.#details) {
       const key = this.#reply.keyOfId(String(detail["id"]))
-      const told = key === undefined ? { detail } : { detail, callId: this.#reply.ownId(key) }
-      this.#reply.endThinking({ [this.#name]: told })
+      const signature = key === undefined ? { detail } : { detail, callId: this.#reply.ownId(key) }
+      this.#reply.endThinking({ [this.#name]: signature })
     }
   }
 }
@@ -343,7 +343,7 @@ const reasons: ReadonlyMap<string, Fault["reason"]> = new Map<string, Fault["rea
 ])
 
 /** Classifies an error document and its status. */
-export const fault = (document: unknown, status: number): Told => {
+export const fault = (document: unknown, status: number): FaultFacts => {
   const { code, isReply, known } = errorOf(document)
   // A status is more precise than a general error type; only specific codes override it.
   const reason = statusReason(status)
@@ -364,11 +364,11 @@ const errorOf = (document: unknown) => {
   const code = codes.find((code) => reasons.has(code)) ?? codes[0]
   // Gateways may write a status as text.
   const status = Number(error?.["code"])
-  const told = saysDayIsOver(error) ? "quota_exhausted" : code === undefined ? undefined : reasons.get(code)
-  const isVague = told === undefined || told === "invalid_request"
+  const named = saysDayIsOver(error) ? "quota_exhausted" : code === undefined ? undefined : reasons.get(code)
+  const isVague = named === undefined || named === "invalid_request"
   return {
     code,
-    known: isVague && saysTooLong(text(error, "message") ?? text(outer, "error")) ? "context_length" : told,
+    known: isVague && saysTooLong(text(error, "message") ?? text(outer, "error")) ? "context_length" : named,
     status: status >= 400 ? status : undefined,
     // Groq sends this code, in a refusal or in the stream, if the model wrote an invalid call.
     isReply: codes[0] === "tool_use_failed"

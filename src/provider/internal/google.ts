@@ -8,7 +8,7 @@
 import * as Redacted from "effect/Redacted"
 import type { ReportedUsage } from "../../StreamPart.ts"
 import type { Vendor } from "./adapter.ts"
-import { type Fault, saysDayIsOver, saysTooLong, statusReason, type Told } from "./providerFault.ts"
+import { type Fault, saysDayIsOver, saysTooLong, statusReason, type FaultFacts } from "./providerFault.ts"
 import { type Piece, wireId } from "./messageParts.ts"
 import { count, fields, isFields, list, string, sum, text } from "./readFields.ts"
 import { promptTokens } from "./replyUsage.ts"
@@ -78,7 +78,7 @@ const reasons: ReadonlyMap<string, Fault["reason"]> = new Map<string, Fault["rea
 ])
 
 /** Classifies an error document. A specific detail overrides the general status. */
-export const fault = (document: unknown, status: number): Told => {
+export const fault = (document: unknown, status: number): FaultFacts => {
   const error = isFields(document) ? fields(document, "error") : undefined
   const details = list(error, "details")
   const code = [

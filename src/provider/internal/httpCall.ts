@@ -29,7 +29,16 @@ import type { Request } from "../../Provider.ts"
 import type { StreamPart } from "../../StreamPart.ts"
 import * as StreamParts from "../../StreamPart.ts"
 import { patiently } from "./attempts.ts"
-import { allowed, type Fault, limitFault, refusal, retryAt, statusReason, type Told, toError } from "./providerFault.ts"
+import {
+  allowed,
+  type Fault,
+  limitFault,
+  refusal,
+  retryAt,
+  statusReason,
+  type FaultFacts,
+  toError
+} from "./providerFault.ts"
 import { type Decoder, type Framing, make as makeFrames } from "./frames.ts"
 import { isFields, parse } from "./readFields.ts"
 import { isSubstance, Reply } from "./replyParts.ts"
@@ -41,7 +50,7 @@ export interface Service {
   readonly secrets: ReadonlyArray<Redacted.Redacted>
   readonly headers: () => { readonly [name: string]: string }
   /** Classifies an error document and its status. */
-  readonly fault: (document: unknown, status: number) => Told
+  readonly fault: (document: unknown, status: number) => FaultFacts
 }
 
 /** The details of one vendor. */
@@ -333,11 +342,11 @@ const refused = Effect.fnUntraced(function* (
   const value = parse(body)
   // Google may send its error in a list, even from hosts that use another format.
   const document: unknown = Array.isArray(value) ? value[0] : value
-  const told: Told = reason === "redirect" ? { reason } : refusal(vendor.fault(document, status), status)
+  const facts: FaultFacts = reason === "redirect" ? { reason } : refusal(vendor.fault(document, status), status)
   const fault: Fault = {
-    ...told,
+    ...facts,
     status,
-    retryAt: retryAt(response.headers, now) ?? (told.waitMs === undefined ? undefined : now + told.waitMs),
+    retryAt: retryAt(response.headers, now) ?? (facts.waitMs === undefined ? undefined : now + facts.waitMs),
     retry: response.headers["x-should-retry"] === "false" ? false : undefined,
     vendor: wordsOf(document ?? body)
   }

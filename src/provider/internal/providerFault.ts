@@ -30,7 +30,7 @@ export interface Fault {
 }
 
 /** The facts of an error document. */
-export type Told = Pick<Fault, "reason" | "code" | "waitMs" | "isReply">
+export type FaultFacts = Pick<Fault, "reason" | "code" | "waitMs" | "isReply">
 
 const sentences: { readonly [reason in ProviderReason]: string } = {
   not_configured: "no key is configured",
@@ -96,12 +96,12 @@ export const statusReason = (status: number): ProviderReason => {
  * A document that contradicts its status is ignored, except for an empty account and a prompt that is too long, which
  * no retry can help.
  */
-export const refusal = (told: Pick<Fault, "reason" | "code">, status: number): Pick<Fault, "reason" | "code"> => {
+export const refusal = (facts: Pick<Fault, "reason" | "code">, status: number): Pick<Fault, "reason" | "code"> => {
   const reason = statusReason(status)
   // A rate limit on tokens also mentions lengths, but may be retried.
-  const isLasting = lasting.has(told.reason) && !(status === 429 && told.reason === "context_length")
-  const isAgreed = isLasting || passing.has(told.reason) === passing.has(reason)
-  return isAgreed ? told : { ...told, reason }
+  const isLasting = lasting.has(facts.reason) && !(status === 429 && facts.reason === "context_length")
+  const isAgreed = isLasting || passing.has(facts.reason) === passing.has(reason)
+  return isAgreed ? facts : { ...facts, reason }
 }
 
 const lasting: ReadonlySet<ProviderReason> = new Set(["quota_exhausted", "context_length", "content_filter"])

@@ -113,7 +113,7 @@ const afterwards = (
 ): Effect.Effect<void> => {
   const { announce, cancellations, followers, marks, sql } = database
   if (first === 1) marks.set(state, RunCodec.start)
-  if (state.status.type === "cancelled") cancellations.tell(id)
+  if (state.status.type === "cancelled") cancellations.complete(id)
   const part = marks.due(records, state, body.length)
   const written = part === undefined ? Effect.void : writePart(database, part)
   if (announce === undefined && !followers.has(id)) return written

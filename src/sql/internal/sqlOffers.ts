@@ -14,7 +14,7 @@ import * as Key from "./key.ts"
 
 /** The offers of a database. */
 export interface SqlOffers {
-  readonly tell: (runId: string) => Effect.Effect<void>
+  readonly emit: (runId: string) => Effect.Effect<void>
   /** Offers of other processes. Absent if they cannot be received. */
   readonly offers?: Stream.Stream<string>
   /** Passes on an announcement of the database if it is an offer. Synchronous. */
@@ -25,7 +25,7 @@ export interface SqlOffers {
 export const announced = Effect.fnUntraced(function* (announce: Announce, isListening: boolean) {
   const heard = yield* PubSub.sliding<string>(1_000)
   const offers: SqlOffers = {
-    tell: (runId) => {
+    emit: (runId) => {
       const payload = mark + Key.escape(runId)
       // PostgreSQL does not send longer payloads.
       return Effect.sync(() => (payload.length <= 2_000 ? announce(payload) : undefined))
@@ -51,4 +51,4 @@ export const besideFile = Effect.fnUntraced(function* (sql: SqlClient) {
   return offers
 }, Effect.provide(layerFiles))
 
-const silent: SqlOffers = { tell: () => Effect.void, announced: () => {} }
+const silent: SqlOffers = { emit: () => Effect.void, announced: () => {} }
