@@ -450,7 +450,8 @@ const together = (facts: ReadonlyArray<Fact>, machine: string, runId: string | u
 
 /**
  * The records of which nobody can tell whether their events are told: their append failed, whether or not it succeeded
- * when it was repeated, and another has the run next. It may have had it a moment before their process looked, or after.
+ * when it was repeated, and another has the run next, or the same process that resumes it. It may have had it a moment
+ * before their process looked, or after.
  */
 const unsure = ({ facts, failed }: Site, machine: string): ReadonlySet<string> => {
   const found = new Set<string>()
@@ -462,7 +463,7 @@ const unsure = ({ facts, failed }: Site, machine: string): ReadonlySet<string> =
     const before = last.get(runId)
     // Late beyond doubt: another has had the run already.
     if (before !== undefined && revision <= before.revision) continue
-    if (fact.machine !== machine) before?.again.forEach((own) => found.add(own))
+    if (fact.machine !== machine || fact.record.op === "resume") before?.again.forEach((own) => found.add(own))
     const isUnsure = fact.machine === machine && failed.has(`${machine} ${line}`)
     last.set(runId, { revision, again: isUnsure ? [...(before?.again ?? []), line] : [] })
   }

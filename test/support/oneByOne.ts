@@ -1,7 +1,7 @@
 /**
  * Stores that append every record by itself, so that a test can act between two of them.
  */
-import { Effect, Layer, Option } from "effect"
+import { Effect, Layer, Stream } from "effect"
 import { Kernel, RunState, RunStore } from "kernai"
 
 type AppendError = RunStore.RunExists | RunStore.ConcurrentAppendError | RunStore.StoreError
@@ -15,11 +15,15 @@ export const oneByOne = (
   append: AppendOne = (record, state) => store.append([record], state)
 ): RunStore.RunStoreShape => {
   const last = new Map<string, RunState.RunState>()
-  /** The state before a record. */
+  /** The state before a record. Where an append is tried again, the store is ahead of it. */
   const before = ({ revision, runId }: RunState.RunRecord) => {
     const known = last.get(runId)
     if (revision === 1 || known?.revision === revision - 1) return Effect.succeed(revision === 1 ? undefined : known)
-    return Effect.map(store.load(runId), Option.getOrUndefined)
+    return Stream.runFold(
+      Stream.take(store.read(runId), revision - 1),
+      (): RunState.RunState | undefined => undefined,
+      (state, record) => RunState.advance(state, record)
+    )
   }
   return {
     ...store,
