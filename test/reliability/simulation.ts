@@ -435,10 +435,22 @@ const judgeBudget = (kept: ReadonlyArray<Kept>): ReadonlyArray<string> =>
     return state?.agent === "frugal" && tokens > maxTokens + 100 ? [`R-19: ${runId} used ${tokens} tokens`] : []
   })
 
-/** How many events a process stored of a run without doing anything else with it in between, the last time it stored any. */
+/**
+ * How many events a process stored of a run without doing anything else with it in between, the last time it stored any.
+ * A `read` call is entered while records are being stored, so it does not divide them.
+ */
 const together = (facts: ReadonlyArray<Fact>, machine: string, runId: string | undefined): number => {
   const of = (fact: Fact) => ("record" in fact ? fact.record.runId : fact.runId)
-  const own = facts.filter((fact) => "machine" in fact && fact.machine === machine && of(fact) === runId)
+  const reads = new Set(
+    facts.flatMap((fact) => (fact.type === "started" && fact.effects === "read" ? [keyOf(fact)] : []))
+  )
+  const own = facts.filter(
+    (fact) =>
+      "machine" in fact &&
+      fact.machine === machine &&
+      of(fact) === runId &&
+      !((fact.type === "started" || fact.type === "ended" || fact.type === "cut") && reads.has(keyOf(fact)))
+  )
   const isStored = (fact: Fact | undefined) => fact?.type === "stored"
   let count = 0
   for (let at = own.findLastIndex(isStored); isStored(own[at]); at--) {

@@ -118,9 +118,11 @@ export class Judge {
     // An acknowledged launch counts as a start without an earlier result: a call on its way cannot be distinguished
     // from one that has arrived, even if another process has repeated it by then because it is idempotent.
     const own = this.#launched.delete(`${machine} ${key}`)
+    // A read call may be entered while its launch is being stored. If the launch is lost, the model is asked again; if
+    // another process has the run, the launch is refused and the result dropped.
+    if (effects === "read" && !own && this.#owners.get(fact.runId) !== machine) return
     if (this.#answered.has(key) && !own)
       this.#find("results_kept", `${callId} has a stored response and was entered again`)
-    // A read call may be entered while its launch is being stored. If the launch is lost, the model is asked again.
     if (effects === "read" && !own) return
     if (!own) this.#find("writes_once", `${callId} was entered by ${machine} without a stored launch`)
     if (before === undefined) {
