@@ -12,7 +12,7 @@ import type { Delta, RunRecord } from "../../RunState.ts"
 import { move } from "../state/advance.ts"
 import { State, stepOf, turnLog } from "../state/state.ts"
 import type { FlushError } from "../store/storeGuard.ts"
-import { type Draft, publish, scoped, timeOf, withResult } from "../run/publish.ts"
+import { type Draft, publish, scoped, timeOf } from "../run/publish.ts"
 import { type Run, noDelta } from "../run/run.ts"
 
 /** Folds an event into the run's state and queues its record for the next flush. Synchronous. */
@@ -36,7 +36,7 @@ export const commit = (run: Run, op: RunRecord["op"], drafts: ReadonlyArray<Draf
   move(run.state, entry)
   run.records.push(entry)
   // Queued even without a listener, because a follower may join before they are stored.
-  for (const event of entry.events) run.events.push(withResult(run.state, run.output, event))
+  for (const event of entry.events) run.events.push(event)
 }
 
 /** Appends all pending records to the store, then publishes their events, even while the run is being interrupted. */

@@ -56,14 +56,6 @@ export const scoped = (state: RunState, step: number, at: number, draft: Draft):
   return { runId, rootRunId, step, depth, taskId, at, revision: revision + 1, ...draft }
 }
 
-/**
- * Adds the result to the completion of a root run. It is computed from the journal, so it is published but not stored.
- */
-export const withResult = (state: RunState, output: unknown, event: PhaseEvent): PhaseEvent =>
-  event.type !== "run_completed" || state.depth > 0 || answer(state) === undefined
-    ? event
-    : { ...event, result: result(state, output) }
-
 /** Publishes an event that is not part of the journal, behind all events that wait for the store. Synchronous. */
 export const emit = (run: Run, event: LiveEvent): void => {
   if (run.live.publish === undefined) return
@@ -77,8 +69,17 @@ export const emit = (run: Run, event: LiveEvent): void => {
 export const publish = (run: Run, stored: number): void => {
   const count = run.records.length === 0 ? run.events.length : stored
   const events = run.events.splice(0, count)
-  if (run.live.publish !== undefined) for (const event of events) run.live.publish(event, run.agent.name)
+  if (run.live.publish !== undefined)
+    for (const event of events) run.live.publish(withResult(run, event), run.agent.name)
 }
+
+/**
+ * Adds the result to the completion of a root run. It is computed from the journal, so it is published but not stored.
+ */
+const withResult = ({ output, state }: Run, event: RunEvent): RunEvent =>
+  event.type !== "run_completed" || state.depth > 0 || answer(state) === undefined
+    ? event
+    : { ...event, result: result(state, output) }
 
 /** Returns the time for a new record. Records that are stored together have the same time. */
 export const timeOf = (run: Run): number => run.records.at(-1)?.createdAt ?? now(run)
