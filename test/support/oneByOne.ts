@@ -19,11 +19,7 @@ export const oneByOne = (
   const before = ({ revision, runId }: RunState.RunRecord) => {
     const known = last.get(runId)
     if (revision === 1 || known?.revision === revision - 1) return Effect.succeed(revision === 1 ? undefined : known)
-    return Stream.runFold(
-      Stream.take(store.read(runId), revision - 1),
-      (): RunState.RunState | undefined => undefined,
-      (state, record) => RunState.advance(state, record)
-    )
+    return Effect.map(Stream.runCollect(Stream.take(store.read(runId), revision - 1)), RunState.fold)
   }
   return {
     ...store,

@@ -120,10 +120,12 @@ export class Judge {
     const own = this.#launched.delete(`${machine} ${key}`)
     // A read call may be entered while its launch is being stored. If the launch is lost, the model is asked again; if
     // another process has the run, the launch is refused and the result dropped.
-    if (effects === "read" && !own && this.#owners.get(fact.runId) !== machine) return
-    if (this.#answered.has(key) && !own)
+    const isEarlyRead = effects === "read" && !own
+    const hasRun = this.#owners.get(fact.runId) === machine
+    if (this.#answered.has(key) && !own && (hasRun || !isEarlyRead)) {
       this.#find("results_kept", `${callId} has a stored response and was entered again`)
-    if (effects === "read" && !own) return
+    }
+    if (isEarlyRead) return
     if (!own) this.#find("writes_once", `${callId} was entered by ${machine} without a stored launch`)
     if (before === undefined) {
       this.#starts.set(key, { count: 1, input })
