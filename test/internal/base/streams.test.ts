@@ -145,7 +145,7 @@ describe("mailbox", () => {
   )
 
   it.effect(
-    "holds no more than a quarter beyond its limit while nobody takes, and looks at a value a few times (R-20)",
+    "holds at most a quarter more than its limit while no consumer takes, and looks at each value a few times (R-20)",
     () =>
       Effect.gen(function* () {
         const dropping = make(100)
