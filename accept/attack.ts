@@ -64,7 +64,7 @@ export const attack = async (): Promise<ReadonlyArray<Line>> => [
   ]),
   existing("19. traces say what the vendor sent", ["test/Telemetry.test.ts"]),
   existing("20. dates are date-time, lost patterns are named, and usage lines show types", [
-    "test/internal/base/jsonSchema.test.ts",
+    "test/kit/jsonSchema.test.ts",
     "test/toolbox/results.test.ts",
     "test/SkillRegistry.test.ts"
   ]),

@@ -16,7 +16,9 @@ const atMost = (line: string, value: number, bound: number, more = ""): Line => 
 
 // ---------------------------------------------------------------- the loop
 
-const loop = ["loop", "turn", "calls", "intent", "dispatch", "commit"].map((name) => `internal/loop/${name}.ts`)
+const loop = ["loop/loop", "loop/turn", "loop/calls", "model/intent", "call/dispatch", "run/commit"].map(
+  (name) => `internal/${name}.ts`
+)
 
 const loopLines = (): Line => {
   const lines = loop.map((file) => linesOf(join(src, file)))

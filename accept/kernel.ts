@@ -84,12 +84,12 @@ const path = (): Omit<Line, "line"> => {
     ["README.md", "src/internal/loop/loop.ts"],
     ["src/internal/loop/loop.ts", "./turn.ts"],
     ["src/internal/loop/turn.ts", "./calls.ts"],
-    ["src/internal/loop/turn.ts", "./intent.ts"],
-    ["src/internal/loop/calls.ts", "./dispatch.ts"],
-    ["src/internal/loop/loop.ts", "./commit.ts"]
+    ["src/internal/loop/turn.ts", "../model/intent.ts"],
+    ["src/internal/loop/calls.ts", "../call/dispatch.ts"],
+    ["src/internal/loop/loop.ts", "../run/commit.ts"]
   ]
   const broken = steps.filter(([file, names]) => {
-    const target = names.startsWith("./") ? join(root, file, "..", names) : join(root, names)
+    const target = names.startsWith(".") ? join(root, file, "..", names) : join(root, names)
     return !existsSync(target) || !readFileSync(join(root, file), "utf8").includes(names)
   })
   return { pass: broken.length === 0, figure: broken.length === 0 ? `${steps.length} steps` : broken.join("; ") }

@@ -91,7 +91,7 @@ export const models = async (): Promise<ReadonlyArray<Line>> => [
   ]),
   ofFiles(tested, "500 skills: a prompt under 8 KB, the right one found in 50 of 50 cases, in blocks and natively", [
     "test/internal/skill/skillSearch.test.ts",
-    "test/internal/reply/permissions.test.ts"
+    "test/internal/model/permissions.test.ts"
   ]),
   ofFiles(tested, "scenario matrix --dialects: success, turns and tokens per model, and the choice as data", [
     "test/cli/dialectChoice.test.ts",

@@ -21,10 +21,10 @@ import * as Configs from "./internal/agent/agentConfig.ts"
 import { misshapen } from "./internal/agent/agentShape.ts"
 import * as Team from "./internal/agent/team.ts"
 import type { ContextSchema } from "./internal/agent/team.ts"
-import { attempt } from "./internal/base/foreignCode.ts"
-import { type Json, jsonObject, type JsonObject } from "./internal/base/json.ts"
-import { resolve, withDates, withDefinitions } from "./internal/base/jsonSchema.ts"
-import { timeSpan } from "./internal/base/time.ts"
+import { attempt } from "./internal/errors/foreignCode.ts"
+import { type Json, jsonObject, type JsonObject } from "./kit/json.ts"
+import { resolve, withDates, withDefinitions } from "./kit/jsonSchema.ts"
+import { timeSpan } from "./kit/time.ts"
 import type { Markup } from "./internal/words/markup.ts"
 import { AgentConfigInvalid } from "./KernelError.ts"
 import type { Model } from "./Model.ts"
@@ -56,7 +56,7 @@ export type { DialectName }
  * The Schema of a run's context. It needs no services and encodes to an object.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export type { ContextSchema }
 
@@ -189,7 +189,7 @@ export interface Agent<
    * MCP servers in the usual config format: `command`, `args` and `env`, or `url` and `headers`. The kernel connects
    * none of them: pass `{ mcpServers: agent.mcpServers }` to `McpHub.layerConfig`, as `kernai --agent` does.
    *
-   * @since 0.2.0
+   * @since 0.1.0
    */
   readonly mcpServers: { readonly [name: string]: JsonObject } | undefined
   /** Unknown keys of its config, at any depth. `toConfig` writes them back. */
@@ -267,7 +267,7 @@ export interface Options<
  * The type of a run's context when it is read: that of the agent's schema, or a JSON object without one.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export type ContextOf<C> = [C] extends [never] ? JsonObject : C
 
@@ -278,7 +278,7 @@ type OutputOf<Output> = Output extends Schema.Constraint ? Output["Type"] : stri
  * A skill that an agent lists by its name. Its events carry the name; their input and output are unknown.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface Named<out Name extends string> extends AnySkill {
   readonly name: Name
@@ -505,7 +505,7 @@ type ContextScope = { readonly context: JsonObject } | { readonly runContext: Js
  * onTurnStarted: (args) => Effect.flatMap(Agent.contextOf(desk, args), ({ userId }) => Audit.note(userId))
  *
  * @category getters
- * @since 0.2.0
+ * @since 0.1.0
  */
 export function contextOf<C>(
   declared: { readonly context: ContextSchema<C> | undefined } | ContextSchema<C>,
@@ -587,7 +587,7 @@ const settingProblem = (agent: Agent<unknown, AnySkill<unknown>, unknown, unknow
  * Returns the error of a model that cannot run under a cost budget because it has no price.
  *
  * @category guards
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const unpriced = (model: Model): AgentConfigInvalid | undefined =>
   Number.isFinite(model.price && model.price.inputPerMillion + model.price.outputPerMillion)

@@ -10,7 +10,7 @@
  * @since 0.1.0
  */
 
-import * as Texts from "./internal/base/text.ts"
+import * as Texts from "./kit/text.ts"
 
 /**
  * A block: type, name and content. Without a name attribute, `name` is null; an empty name stays empty.

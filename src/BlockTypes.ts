@@ -20,9 +20,9 @@ import * as SchemaAST from "effect/SchemaAST"
 import type * as Scope from "effect/Scope"
 import type { Content, Custom, Json } from "./Content.ts"
 import * as Codec from "./internal/words/contentCodec.ts"
-import * as Fault from "./internal/base/fault.ts"
-import { isJsonObject } from "./internal/base/json.ts"
-import * as Snapshot from "./internal/base/snapshot.ts"
+import * as Fault from "./kit/fault.ts"
+import { isJsonObject } from "./kit/json.ts"
+import * as Snapshot from "./kit/snapshot.ts"
 import { BlockTypeConflict, BlockValidationError, DefinitionInvalid } from "./KernelError.ts"
 
 export { BlockTypeConflict }

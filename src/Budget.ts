@@ -52,7 +52,7 @@ export interface SpawnBudget {
    * Maximum number of active runs, including the root. Further runs wait; with 1, no run can be started. Default:
    * `maxAgents`.
    *
-   * @since 0.2.0
+   * @since 0.1.0
    */
   readonly maxConcurrent?: number | undefined
   /** Maximum number of levels of runs below the root. */

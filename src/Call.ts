@@ -78,7 +78,7 @@ export interface CallError {
  * A call that the vendor of the model ran itself, such as a web search. It is never reviewed or run here.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface HostedCall {
   readonly callId: string
@@ -96,7 +96,7 @@ export interface HostedCall {
  * A page that a hosted search found. Its text comes from outside.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface HostedSource {
   readonly url: string
@@ -107,7 +107,7 @@ export interface HostedSource {
  * The outcome of a call, without the call: `output`, or `error` and the media in `output` that the failure carries.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface CallOutcome {
   readonly output?: ReadonlyArray<Content>

@@ -10,12 +10,12 @@
 
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
-import { defineBytes } from "./internal/base/snapshot.ts"
+import { defineBytes } from "./kit/snapshot.ts"
 import * as Codec from "./internal/words/contentCodec.ts"
 import * as Text from "./internal/words/contentText.ts"
 import type * as Type from "./ContentModel.ts"
-import type { Json, JsonObject } from "./internal/base/json.ts"
-import * as Snapshot from "./internal/base/snapshot.ts"
+import type { Json, JsonObject } from "./kit/json.ts"
+import * as Snapshot from "./kit/snapshot.ts"
 import { BlockValidationError } from "./KernelError.ts"
 
 export type {
@@ -36,7 +36,7 @@ export type {
   Unknown,
   Video
 } from "./ContentModel.ts"
-export type { Json, JsonObject } from "./internal/base/json.ts"
+export type { Json, JsonObject } from "./kit/json.ts"
 export { BlockValidationError }
 
 /**

@@ -4,10 +4,10 @@
  * `Content.ts` creates, decodes and encodes them. Fields added by a newer peer are kept on the object and written back,
  * but do not appear in the types, so a `switch` on `type` stays complete. `Content.extras` returns them.
  *
- * @since 0.2.0
+ * @since 0.1.0
  */
 
-import type { Json, JsonObject } from "./internal/base/json.ts"
+import type { Json, JsonObject } from "./kit/json.ts"
 
 /**
  * One part of a message.

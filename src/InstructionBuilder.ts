@@ -12,7 +12,7 @@
 import * as Context from "effect/Context"
 import * as Layer from "effect/Layer"
 import * as Block from "./Block.ts"
-import { shorten } from "./internal/base/text.ts"
+import { shorten } from "./kit/text.ts"
 import type { Model } from "./Model.ts"
 import { mediaInputs, mediaOutputs } from "./Model.ts"
 import type { FinishReason } from "./StreamPart.ts"
@@ -41,7 +41,7 @@ export interface Options {
    * The skills of an agent whose dialect is `auto`: their listing if there are few, otherwise only their number, and
    * the model searches them by words. Absent: the model asks for the listing.
    *
-   * @since 0.2.0
+   * @since 0.1.0
    */
   readonly listing?:
     | { readonly _tag: "Whole"; readonly text: string }
@@ -140,7 +140,7 @@ The command /tasks shows the plan, the state of each task and the results so far
  * Returns the addition to `workflowDocumentation` for an agent that may give tasks to other agents.
  *
  * @category workflows
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const workflowAgents = (agents: ReadonlyArray<string>): string =>
   `A task may also have "agent": the name of the agent that does it instead of a sub-agent of yours. The agents are ${agents.join(", ")}.`
@@ -250,7 +250,7 @@ export const ignored = (kinds: ReadonlyArray<string>, why: string): string =>
  * Returns the corrective for a reply with more than `limit` blocks.
  *
  * @category correctives
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const tooManyBlocks = (limit: number): string =>
   `Your reply was cut: of one reply, ${limit} blocks are read. Send what is still needed in your next replies, in fewer blocks.`

@@ -17,18 +17,18 @@ import * as Stream from "effect/Stream"
 import type { Agent } from "./Agent.ts"
 import * as Team from "./internal/agent/team.ts"
 import * as Cancels from "./internal/run/cancel.ts"
-import * as Follows from "./internal/live/follow.ts"
+import * as Follows from "./store-kit/follow.ts"
 import * as Forks from "./internal/kernel/fork.ts"
 import { type Built, newRunId, remember, withEnvironment } from "./internal/kernel/environment.ts"
 import * as Offers from "./internal/kernel/queue.ts"
-import { type Sink, events, listOf, silent } from "./internal/live/listeners.ts"
+import { type Sink, events, listOf, silent } from "./internal/run/listeners.ts"
 import * as Resumes from "./internal/kernel/resume.ts"
 import type { Environment } from "./internal/run/run.ts"
 import * as Starts from "./internal/kernel/start.ts"
 import { steeringOf } from "./internal/loop/steering.ts"
-import { inline, roomBefore, shelved } from "./internal/store/medium.ts"
-import { originsOf, storedAt } from "./internal/store/stored.ts"
-import * as Streams from "./internal/base/streams.ts"
+import { inline, roomBefore, shelved } from "./store-kit/medium.ts"
+import { originsOf, storedAt } from "./store-kit/stored.ts"
+import * as Streams from "./kit/streams.ts"
 import type {
   AgentConfigInvalid,
   AnswerError,
@@ -90,7 +90,7 @@ export type {
  * The services that a run needs besides its kernel. The kernel itself provides `MediaStore` to skills.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export type Needs<R> = Exclude<R, MediaStore.MediaStore>
 
@@ -204,7 +204,7 @@ export const submit = <Output, S extends AnySkill<unknown>, R = never, C = never
  * )
  *
  * @category running
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const schedule = <Output, S extends AnySkill<unknown>, R = never>(
   agent: Agent<Output, S, R, unknown>,
@@ -266,7 +266,7 @@ export const answer = (
  * yield* Kernel.cancel(runId, { reason: "wrong customer", by: "Ada" })
  *
  * @category running
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const cancel = (
   runId: string,
@@ -291,7 +291,7 @@ export const cancel = (
  * )
  *
  * @category running
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const follow = (
   runId: string,
@@ -382,7 +382,7 @@ export const layer: Layer.Layer<Kernel, never, Parts | Provider> = Layer.effect(
  * const KernelLive = Kernel.layerModels.pipe(Layer.provide([HttpModelRegistry.layer, Stores]))
  *
  * @category layers
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const layerModels: Layer.Layer<Kernel, never, Parts | ModelRegistry> = Layer.effect(
   Kernel,
@@ -395,7 +395,7 @@ export const layerModels: Layer.Layer<Kernel, never, Parts | ModelRegistry> = La
  * `layer`.
  *
  * @category layers
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const layerNoProvider: Layer.Layer<Kernel, never, Parts> = Layer.effect(
   Kernel,

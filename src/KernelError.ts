@@ -11,21 +11,21 @@
  */
 
 import * as Schema from "effect/Schema"
-import * as Model from "./internal/base/modelErrors.ts"
-import * as Run from "./internal/base/runErrors.ts"
-import * as Skill from "./internal/base/skillErrors.ts"
-import * as Store from "./internal/base/storeErrors.ts"
-import * as Words from "./internal/base/wordsErrors.ts"
+import * as Model from "./internal/errors/modelErrors.ts"
+import * as Run from "./internal/errors/runErrors.ts"
+import * as Skill from "./internal/errors/skillErrors.ts"
+import * as Store from "./internal/errors/storeErrors.ts"
+import * as Words from "./internal/errors/wordsErrors.ts"
 
-export * from "./internal/base/wordsErrors.ts"
+export * from "./internal/errors/wordsErrors.ts"
 
-export * from "./internal/base/storeErrors.ts"
+export * from "./internal/errors/storeErrors.ts"
 
-export * from "./internal/base/modelErrors.ts"
+export * from "./internal/errors/modelErrors.ts"
 
-export * from "./internal/base/skillErrors.ts"
+export * from "./internal/errors/skillErrors.ts"
 
-export * from "./internal/base/runErrors.ts"
+export * from "./internal/errors/runErrors.ts"
 
 /**
  * The schema of all errors.
@@ -118,7 +118,7 @@ type ByTag = { readonly [E in typeof KernelError.Type as E["_tag"]]: E }
  * - `ProviderError`: there is no provider at all (`not_configured`).
  *
  * @category errors
- * @since 0.2.0
+ * @since 0.1.0
  */
 export type ModelError =
   | Model.InvalidModel
@@ -134,7 +134,7 @@ export type ModelError =
  * - `MiddlewareTermination`: a middleware ends the run on purpose.
  *
  * @category errors
- * @since 0.2.0
+ * @since 0.1.0
  */
 export type ModelCallError = Model.ProviderError | Run.ExtensionFailed | Run.MiddlewareTermination
 
@@ -145,7 +145,7 @@ export type ModelCallError = Model.ProviderError | Run.ExtensionFailed | Run.Mid
  * - `AgentCrashError`: this worker lost the lease of the run.
  *
  * @category errors
- * @since 0.2.0
+ * @since 0.1.0
  */
 export type StopError = Run.CancellationError | Run.AgentCrashError
 
@@ -161,7 +161,7 @@ export type StopError = Run.CancellationError | Run.AgentCrashError
  * - `MiddlewareTermination`: a part ends the run on purpose.
  *
  * @category errors
- * @since 0.2.0
+ * @since 0.1.0
  */
 export type PromptError =
   | Model.ContextWindowExceeded
@@ -184,7 +184,7 @@ export type PromptError =
  * - `StoreError`: a store of runs or media failed.
  *
  * @category errors
- * @since 0.2.0
+ * @since 0.1.0
  */
 export type SubmitError =
   | Words.AgentConfigInvalid
@@ -230,7 +230,7 @@ export type SubmitError =
  *   with an unknown outcome.
  *
  * @category errors
- * @since 0.2.0
+ * @since 0.1.0
  */
 export type RunError =
   | SubmitError
@@ -252,7 +252,7 @@ export type RunError =
  * stream, and no failure.
  *
  * @category errors
- * @since 0.2.0
+ * @since 0.1.0
  */
 export type StreamError = Exclude<RunError, Run.RunPaused | Run.RunCancelled>
 
@@ -268,7 +268,7 @@ export type StreamError = Exclude<RunError, Run.RunPaused | Run.RunCancelled>
  * - `OutputInvalid`: the stored answer does not fit the output schema of the agent.
  *
  * @category errors
- * @since 0.2.0
+ * @since 0.1.0
  */
 export type ResumeError = RunError | Store.RunNotFound | Run.ApprovalNotFound | Run.RewindNotAllowed | Run.OutputInvalid
 
@@ -277,7 +277,7 @@ export type ResumeError = RunError | Store.RunNotFound | Run.ApprovalNotFound | 
  * event of a stream, and no failure.
  *
  * @category errors
- * @since 0.2.0
+ * @since 0.1.0
  */
 export type ResumeStreamError = Exclude<ResumeError, Run.RunPaused | Run.RunCancelled>
 
@@ -288,7 +288,7 @@ export type ResumeStreamError = Exclude<ResumeError, Run.RunPaused | Run.RunCanc
  * - `StoreError`: the store failed.
  *
  * @category errors
- * @since 0.2.0
+ * @since 0.1.0
  */
 export type QuestionsError = Store.RunNotFound | Store.StoreError
 
@@ -303,7 +303,7 @@ export type QuestionsError = Store.RunNotFound | Store.StoreError
  * - `StoreError`: the store failed.
  *
  * @category errors
- * @since 0.2.0
+ * @since 0.1.0
  */
 export type AnswerError =
   | QuestionsError
@@ -322,7 +322,7 @@ export type AnswerError =
  * - `StoreError`: the store failed.
  *
  * @category errors
- * @since 0.2.0
+ * @since 0.1.0
  */
 export type CancelError = QuestionsError | Run.RunAlreadyCompleted | Run.NotRootRun | Store.ConcurrentAppendError
 
@@ -333,7 +333,7 @@ export type CancelError = QuestionsError | Run.RunAlreadyCompleted | Run.NotRoot
  * - `StoreError`: the store failed.
  *
  * @category errors
- * @since 0.2.0
+ * @since 0.1.0
  */
 export type FollowError = QuestionsError
 
@@ -346,7 +346,7 @@ export type FollowError = QuestionsError
  * - `StoreError`: the store failed.
  *
  * @category errors
- * @since 0.2.0
+ * @since 0.1.0
  */
 export type ForkError = Store.RunNotFound | Store.RunExists | Store.ConcurrentAppendError | Store.StoreError
 

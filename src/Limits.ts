@@ -11,7 +11,7 @@ import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import { timeSpan } from "./internal/base/time.ts"
+import { timeSpan } from "./kit/time.ts"
 
 /**
  * The bounds of a run and its connections.

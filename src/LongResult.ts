@@ -11,7 +11,7 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import { readerBlock, readerName } from "./internal/target/keepOutput.ts"
+import { readerBlock, readerName } from "./internal/call/keepOutput.ts"
 import { MediaNotFound } from "./KernelError.ts"
 import { Limits } from "./Limits.ts"
 import { MediaStore } from "./MediaStore.ts"

@@ -10,9 +10,9 @@
 import * as Digest from "effect/crypto/Digest"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import type { JsonObject } from "./internal/base/json.ts"
-import * as Snapshot from "./internal/base/snapshot.ts"
-import { defineBytes } from "./internal/base/snapshot.ts"
+import type { JsonObject } from "./kit/json.ts"
+import * as Snapshot from "./kit/snapshot.ts"
+import { defineBytes } from "./kit/snapshot.ts"
 
 /**
  * The schema of the kinds of media.
@@ -106,7 +106,7 @@ export const fromUrl = (url: string, options?: Options): Media =>
  * Returns a medium with the type that its bytes have, if they contradict its own.
  *
  * @category combinators
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const recognized = (media: Media, bytes: Uint8Array): Media => {
   const mimeType = mimeTypeIn(bytes, media.mimeType)

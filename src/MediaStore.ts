@@ -16,14 +16,14 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
 import * as SchemaIssue from "effect/SchemaIssue"
-import { mediaId } from "./internal/base/jsonSchema.ts"
-import * as Shelf from "./internal/store/mediaScope.ts"
-import type { MediaStoreShape, StoredMedia } from "./internal/store/mediaScope.ts"
+import { mediaId } from "./kit/jsonSchema.ts"
+import * as Shelf from "./store-kit/mediaScope.ts"
+import type { MediaStoreShape, StoredMedia } from "./store-kit/mediaScope.ts"
 import { MediaConflict, MediaNotFound, MediaUnreadable } from "./KernelError.ts"
 import * as Media from "./Media.ts"
 
 export { MediaConflict, MediaNotFound, MediaUnreadable }
-export type { MediaStoreShape, StoredMedia } from "./internal/store/mediaScope.ts"
+export type { MediaStoreShape, StoredMedia } from "./store-kit/mediaScope.ts"
 
 /**
  * Keeps media for the application and for each root run.

@@ -10,8 +10,8 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
 import * as Content from "./Content.ts"
-import * as Fault from "./internal/base/fault.ts"
-import { freeze } from "./internal/base/snapshot.ts"
+import * as Fault from "./kit/fault.ts"
+import { freeze } from "./kit/snapshot.ts"
 import { BlockValidationError } from "./KernelError.ts"
 
 /**

@@ -13,8 +13,8 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Stream from "effect/Stream"
 import type { Call, CallResult } from "./Call.ts"
-import { closeOver, extensionError } from "./internal/base/foreignCode.ts"
-import type { JsonObject } from "./internal/base/json.ts"
+import { closeOver, extensionError } from "./internal/errors/foreignCode.ts"
+import type { JsonObject } from "./kit/json.ts"
 import type { ExtensionFailed, MiddlewareTermination, ModelCallError, ProviderError } from "./KernelError.ts"
 import type { Message } from "./Message.ts"
 import type { ProviderShape, Request } from "./Provider.ts"
@@ -71,7 +71,7 @@ export type ToolEffect = Effect.Effect<CallResult, MiddlewareTermination | Exten
  * A reply that failed after its first parts.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface ReplyFailure {
   readonly error: ProviderError

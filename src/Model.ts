@@ -87,7 +87,7 @@ export const textOnly: Model = { id: "text-only", capabilities: ["text"] }
  * The built-in models by vendor, with the page that documents them and the day it was read.
  *
  * @category catalogue
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const catalogue: ReadonlyArray<{
   readonly source: { readonly provider: string; readonly url: string; readonly readOn: string }
@@ -98,7 +98,7 @@ export const catalogue: ReadonlyArray<{
  * Finds a model of the catalogue by its provider and id, with or without the date of a snapshot.
  *
  * @category catalogue
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const find = (provider: string, id: string): Model | undefined => {
   const models = catalogue.find(({ source }) => source.provider === provider)?.models
@@ -111,7 +111,7 @@ export const find = (provider: string, id: string): Model | undefined => {
  * `blocks`.
  *
  * @category combinators
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const dialectOf = ({ dialect, provider }: Model): "blocks" | "tools" =>
   dialect ?? catalogue.find(({ source }) => source.provider === provider)?.models[0]?.dialect ?? "blocks"
@@ -130,7 +130,7 @@ export const claudeOpus4: Model = Catalogue.anthropic.models.claudeOpus4
  * Anthropic's Claude Opus 5.5.
  *
  * @category catalogue
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const claudeOpus55: Model = Catalogue.anthropic.models.claudeOpus55
 
@@ -154,7 +154,7 @@ export const claudeSonnet45: Model = Catalogue.anthropic.models.claudeSonnet45
  * Anthropic's Claude Sonnet 5.5.
  *
  * @category catalogue
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const claudeSonnet55: Model = Catalogue.anthropic.models.claudeSonnet55
 
@@ -170,7 +170,7 @@ export const claudeHaiku45: Model = Catalogue.anthropic.models.claudeHaiku45
  * Anthropic's Claude Haiku 5.5.
  *
  * @category catalogue
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const claudeHaiku55: Model = Catalogue.anthropic.models.claudeHaiku55
 
@@ -202,7 +202,7 @@ export const gpt5: Model = Catalogue.openai.models.gpt5
  * OpenAI's GPT-5.5.
  *
  * @category catalogue
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const gpt55: Model = Catalogue.openai.models.gpt55
 
@@ -218,7 +218,7 @@ export const gemini25Pro: Model = Catalogue.google.models.gemini25Pro
  * Google's Gemini 2.5 Flash.
  *
  * @category catalogue
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const gemini25Flash: Model = Catalogue.google.models.gemini25Flash
 
@@ -226,7 +226,7 @@ export const gemini25Flash: Model = Catalogue.google.models.gemini25Flash
  * Google's Gemini 3.1 Pro, without a price.
  *
  * @category catalogue
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const gemini31Pro: Model = Catalogue.google.models.gemini31Pro
 

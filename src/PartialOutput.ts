@@ -9,7 +9,7 @@
 
 import * as Stream from "effect/Stream"
 import type { DialectName } from "./Dialect.ts"
-import { isJsonObject, type Json } from "./internal/base/json.ts"
+import { isJsonObject, type Json } from "./kit/json.ts"
 import { PartialJson } from "./internal/words/partialJson.ts"
 import type { RunEvent } from "./RunEvent.ts"
 import type { AnySkill } from "./Skill.ts"

@@ -10,10 +10,10 @@
 
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import * as Bounds from "./internal/base/bounds.ts"
+import * as Bounds from "./kit/bounds.ts"
 import { isBlank, strip } from "./Block.ts"
 import * as Graph from "./internal/words/taskGraph.ts"
-import { isRecord, kindOf, oneOf, own, parseJson, textOf } from "./internal/base/json.ts"
+import { isRecord, kindOf, oneOf, own, parseJson, textOf } from "./kit/json.ts"
 import * as Limits from "./Limits.ts"
 
 // ---------------------------------------------------------------- errors

@@ -10,7 +10,7 @@
 import * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import type { Block } from "./Block.ts"
-import type { JsonObject } from "./internal/base/json.ts"
+import type { JsonObject } from "./kit/json.ts"
 import { misnamed } from "./internal/words/ids.ts"
 import { DefinitionInvalid } from "./KernelError.ts"
 import type { CallScope, Effects } from "./Skill.ts"

@@ -12,7 +12,7 @@ import type * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Option from "effect/Option"
 import type { Generation } from "./Generation.ts"
-import type { JsonObject } from "./internal/base/json.ts"
+import type { JsonObject } from "./kit/json.ts"
 import type { MediaNotFound, MediaUnreadable, StoreError } from "./KernelError.ts"
 import { ProviderError } from "./KernelError.ts"
 import type { Media } from "./Media.ts"
@@ -38,7 +38,7 @@ export interface ToolDefinition {
    * The definition of a tool that vendors run themselves, by provider name. A provider without an entry does not send
    * the tool.
    *
-   * @since 0.2.0
+   * @since 0.1.0
    */
   readonly hosted?: { readonly [provider: string]: JsonObject }
 }
@@ -111,7 +111,7 @@ export interface ProviderShape {
    * Returns the options of a request that its model accepts. The others are not sent, and `options_dropped` names them.
    * Absent: all are accepted.
    *
-   * @since 0.2.0
+   * @since 0.1.0
    */
   readonly takes?: (request: Pick<Request, "generation" | "model">) => Generation
   /** The models on offer, if the vendor lists them. */
@@ -122,7 +122,7 @@ export interface ProviderShape {
  * True if the adapters of this package refuse to call a real model. Default: false.
  *
  * @category references
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const ForbidReal: Context.Reference<boolean> = Context.Reference<boolean>("kernai/Provider/ForbidReal", {
   defaultValue: () => false
@@ -135,7 +135,7 @@ export const ForbidReal: Context.Reference<boolean> = Context.Reference<boolean>
  * It applies to recorded HTTP exchanges too. Provide `ForbidReal` as `false` around a call that plays one back.
  *
  * @category layers
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const forbidReal: Layer.Layer<never> = Layer.succeed(ForbidReal, true)
 

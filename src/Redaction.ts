@@ -11,8 +11,8 @@
 import * as Context from "effect/Context"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
-import { entities } from "./internal/base/text.ts"
-import { redact } from "./internal/base/redact.ts"
+import { entities } from "./kit/text.ts"
+import { redact } from "./kit/redact.ts"
 
 /**
  * Removes secrets from a text.

@@ -9,8 +9,8 @@
  */
 
 import type { Block } from "./Block.ts"
-import type { Json, JsonObject } from "./internal/base/json.ts"
-import { plain } from "./internal/base/json.ts"
+import type { Json, JsonObject } from "./kit/json.ts"
+import { plain } from "./kit/json.ts"
 import type { PhaseEvent, RunScope } from "./RunRecord.ts"
 import type { Kind } from "./Media.ts"
 import type { ProviderReason, VendorWords } from "./KernelError.ts"
@@ -118,13 +118,13 @@ export type CallEvent =
       /**
        * The message, if the handler returned one, with byte counts in place of bytes.
        *
-       * @since 0.2.0
+       * @since 0.1.0
        */
       readonly message?: Json
       /**
        * The stored media of the answer, by reference.
        *
-       * @since 0.2.0
+       * @since 0.1.0
        */
       readonly media?: ReadonlyArray<MediaRef>
       readonly durationMs: number
@@ -140,7 +140,7 @@ export type CallEvent =
  * A reference to a stored medium.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface MediaRef {
   readonly type: "image" | "audio" | "video" | "document"
@@ -180,7 +180,7 @@ export type TaskEvent =
  * Events of calls to other agents. `childRunId` is the run of the called agent, and the `runId` of its own events.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export type AgentEvent =
   | (Event<"agent_start"> & AgentCall & { readonly input: Json })
@@ -218,7 +218,7 @@ export type SkillEvents<S extends AnySkill<unknown>> = S extends unknown
            * The stored media of the result, by reference: `output` holds them as the skill returned them, before they had
            * an id.
            *
-           * @since 0.2.0
+           * @since 0.1.0
            */
           readonly media?: ReadonlyArray<MediaRef>
           readonly durationMs: number

@@ -3,12 +3,12 @@
  *
  * Everything here is JSON-safe; skills, layers and fibers are never part of it.
  *
- * @since 0.2.0
+ * @since 0.1.0
  */
 
 import type { DialectName } from "./Dialect.ts"
 import type { Call, CallResult, Effects } from "./Call.ts"
-import type { Json, JsonObject } from "./internal/base/json.ts"
+import type { Json, JsonObject } from "./kit/json.ts"
 import type { Asking } from "./internal/words/asking.ts"
 import type { Generation } from "./Generation.ts"
 import type { Message } from "./Message.ts"
@@ -61,7 +61,7 @@ export interface ErrorInfo {
  * A call that was in flight when its run was cancelled. It may have had an effect.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface CallLeft {
   readonly callId: string
@@ -171,14 +171,14 @@ export interface Question {
   /**
    * The question of the running call. Absent if the question is whether the call may run.
    *
-   * @since 0.2.0
+   * @since 0.1.0
    */
   readonly asking?: Asking
   /**
    * The time at which the question is declined unless it was answered, in milliseconds since the epoch (see
    * `Policy.confirm`).
    *
-   * @since 0.2.0
+   * @since 0.1.0
    */
   readonly answerBy?: number
   readonly answer?: Answer
@@ -188,7 +188,7 @@ export interface Question {
  * A question that waits for its answer, and where it was asked.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface OpenQuestion extends Question {
   /** The run that asks: the run itself, or a child below it. */
@@ -213,13 +213,13 @@ export interface Answer {
   /**
    * The values of the form that the call asks for (`Question.asking`).
    *
-   * @since 0.2.0
+   * @since 0.1.0
    */
   readonly values?: JsonObject
   /**
    * True if the person dismissed the question without a decision; `approved` is then false.
    *
-   * @since 0.2.0
+   * @since 0.1.0
    */
   readonly dismissed?: boolean
 }

@@ -1,7 +1,7 @@
 /**
  * Options of the kernel's verbs: how runs are started, resumed, answered and forked.
  *
- * @since 0.2.0
+ * @since 0.1.0
  */
 
 import type * as Duration from "effect/Duration"
@@ -10,7 +10,7 @@ import type * as Queue from "effect/Queue"
 import type { AgentId } from "./Address.ts"
 import type { CallResult } from "./Call.ts"
 import type { Content } from "./Content.ts"
-import type { JsonObject } from "./internal/base/json.ts"
+import type { JsonObject } from "./kit/json.ts"
 import type { AgentCrashError, StopError, StoreError } from "./KernelError.ts"
 import type { Media } from "./Media.ts"
 import type { Message } from "./Message.ts"
@@ -111,7 +111,7 @@ export interface SubmitOptions extends Pick<RunOptions, "runId" | "history" | "c
  * Options of a schedule.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface ScheduleOptions extends Omit<SubmitOptions, "runId"> {
   /** The name of the schedule. Its runs have the ids `<name>@<time>`, with the time in UTC. */
@@ -132,7 +132,7 @@ export interface ScheduleOptions extends Omit<SubmitOptions, "runId"> {
  * they hold its context. For an agent whose context is not known to the compiler, the run checks it.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export type OptionsFor<Options extends Pick<RunOptions, "context">, C> = [C] extends [never]
   ? [options?: Options]
@@ -150,7 +150,7 @@ export type OptionsFor<Options extends Pick<RunOptions, "context">, C> = [C] ext
  * const recover = { [callId]: { resolve: { output: [Content.text("sent")] } } }
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export type Recovery = "retry" | "fail" | { readonly resolve: Pick<CallResult, "output"> | Pick<CallResult, "error"> }
 
@@ -158,7 +158,7 @@ export type Recovery = "retry" | "fail" | { readonly resolve: Pick<CallResult, "
  * Changes that a resume makes to a stored run.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface Resumption {
   /**
@@ -197,7 +197,7 @@ export interface AnswerOptions extends Pick<CommonOptions, "workerId">, AtRevisi
  * Options of a cancellation.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface CancelOptions extends Pick<CommonOptions, "workerId"> {
   /** The reason. Stored with the run, and part of `RunCancelled`. */
@@ -210,7 +210,7 @@ export interface CancelOptions extends Pick<CommonOptions, "workerId"> {
  * Options of a follower.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface FollowOptions {
   /** Emit only what happened after this revision. Default: 0, everything. */
@@ -226,7 +226,7 @@ export interface FollowOptions {
  * The revision on which a decision was based.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface AtRevision {
   /**

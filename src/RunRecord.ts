@@ -3,7 +3,7 @@
  *
  * The state of a run is the fold of its records, in any process.
  *
- * @since 0.2.0
+ * @since 0.1.0
  */
 
 import type { DialectName } from "./Dialect.ts"
@@ -24,7 +24,7 @@ import type {
 } from "./RunModel.ts"
 import type { FinishReason } from "./StreamPart.ts"
 import type { Expense, Usage } from "./Usage.ts"
-import type { Json, JsonObject } from "./internal/base/json.ts"
+import type { Json, JsonObject } from "./kit/json.ts"
 
 /** The scope of an event. `step` counts from 0, `at` is milliseconds of the Clock. */
 export interface RunScope {

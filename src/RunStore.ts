@@ -28,9 +28,9 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, StoreError } from "./KernelError.ts"
-import * as Stored from "./internal/store/stored.ts"
-import * as MemoryRuns from "./internal/store/memoryRuns.ts"
-import { headOf, inOrder, matches, refusal } from "./internal/store/storeRules.ts"
+import * as Stored from "./store-kit/stored.ts"
+import * as MemoryRuns from "./store-kit/memoryRuns.ts"
+import { headOf, inOrder, matches, refusal } from "./store-kit/storeRules.ts"
 import type { CallInFlight, RunHead, RunStatus, RunStoreShape } from "./internal/store/runStoreTypes.ts"
 import { MediaStore } from "./MediaStore.ts"
 import type { RunRecord } from "./RunState.ts"
@@ -79,7 +79,7 @@ export const inFlight = (
  * with.
  *
  * @category combinators
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const recordsOf = (runId: string): Effect.Effect<ReadonlyArray<RunRecord>, RunNotFound | StoreError, RunStore> =>
   RunStore.use((store) => Stored.recordsOf(store, runId))

@@ -68,7 +68,7 @@ export const run = Effect.fnUntraced(function* <A extends Runnable<unknown>, R =
  * A worker that runs until the scope closes.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface Running {
   /** Claims a run now, if it can be claimed and the worker has a place for it, instead of at the next poll. */
@@ -84,7 +84,7 @@ export interface Running {
  * yield* worker.take(yield* Kernel.submit(clerk, "Pay Eva."))
  *
  * @category running
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const start = Effect.fnUntraced(function* <A extends Runnable<unknown>, R = never>(
   options: Given<A, R>

@@ -16,7 +16,7 @@ import type * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import type { Effects } from "./Call.ts"
 import type { DialectName } from "./Dialect.ts"
-import type { Json, JsonObject } from "./internal/base/json.ts"
+import type { Json, JsonObject } from "./kit/json.ts"
 import { encoder } from "./internal/skill/failureText.ts"
 import { faultOf } from "./internal/skill/skillFault.ts"
 import * as Input from "./internal/skill/skillInput.ts"
@@ -94,21 +94,21 @@ export interface CallScope {
    * question, and the answer makes the skill run again from its beginning, where `ask` returns it. Ask before you act.
    * If a person is present, as behind an MCP client, `ask` waits for the answer.
    *
-   * @since 0.2.0
+   * @since 0.1.0
    */
   readonly ask?: (asking: Asking) => Effect.Effect<Reply, AnswerPending>
   /**
    * The questions of this call that a person has answered, in the order in which earlier executions asked them. A skill
    * that must act before it asks can store the data it needs to continue in its question.
    *
-   * @since 0.2.0
+   * @since 0.1.0
    */
   readonly answered?: ReadonlyArray<Asking>
   /**
    * Asks the model of the run for one reply, which counts toward the run's usage and budget. Absent if there is no
    * model.
    *
-   * @since 0.2.0
+   * @since 0.1.0
    */
   readonly sample?: (sampling: Sampling) => Effect.Effect<Sampled, AnswerPending | SamplingRefused>
 }
@@ -117,7 +117,7 @@ export interface CallScope {
  * A report of a call before its result: its progress, or a result that a later one replaces.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export type Report =
   | { readonly _tag: "Progress"; readonly progress: unknown }
@@ -141,7 +141,7 @@ export interface SkillContext<
  * Reports are not stored, and the model does not see them.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface Reporting<in P = Json> {
   /** Emits `skill_progress`. */
@@ -175,13 +175,13 @@ export interface AnySkill<out R = never> {
    * `inputSchema`, and one with lookaround is not part of a grammar. A registry logs them as warnings. Absent: none.
    * Computed on first access.
    *
-   * @since 0.2.0
+   * @since 0.1.0
    */
   readonly lostPatterns?: ReadonlyArray<string>
   /**
    * The vendors' definitions of a tool that they run, by provider name. Absent: the skill runs here.
    *
-   * @since 0.2.0
+   * @since 0.1.0
    */
   readonly hosted?: { readonly [provider: string]: JsonObject }
   /** The entry in `/skills`. Computed on first access. */
@@ -376,7 +376,7 @@ export function make<const Name extends string, S extends Schema.Constraint, A, 
  * the price of the model.
  *
  * @category constructors
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const hosted = <const Name extends string>(
   name: Name,

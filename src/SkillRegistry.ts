@@ -13,9 +13,9 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
-import { closeOver } from "./internal/base/foreignCode.ts"
-import { jsonObject } from "./internal/base/json.ts"
-import { wordsOf } from "./internal/base/text.ts"
+import { closeOver } from "./internal/errors/foreignCode.ts"
+import { jsonObject } from "./kit/json.ts"
+import { wordsOf } from "./kit/text.ts"
 import { closedSkill } from "./internal/skill/withCall.ts"
 import { misnamed } from "./internal/words/ids.ts"
 import { DefinitionInvalid, ToolNameConflict } from "./KernelError.ts"
@@ -159,7 +159,7 @@ export const visible = (skills: ReadonlyArray<AnySkill>, access: Access): Readon
  * word matches.
  *
  * @category combinators
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const search = (
   skills: ReadonlyArray<AnySkill>,

@@ -157,7 +157,7 @@ export interface ToolCall extends Base<"tool-call"> {
   /**
    * True if the vendor ran the call itself. Then it is not run here.
    *
-   * @since 0.2.0
+   * @since 0.1.0
    */
   readonly providerExecuted?: boolean
 }
@@ -166,7 +166,7 @@ export interface ToolCall extends Base<"tool-call"> {
  * The result of a call that the vendor ran itself, with the pages it found. For display by hosts: nothing is run.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface HostedResult extends Base<"tool-result"> {
   readonly id: string
@@ -180,7 +180,7 @@ export interface HostedResult extends Base<"tool-result"> {
  * A medium that the model made, whole.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface File extends Base<"file"> {
   /** A MIME type, such as `image/png`. */

@@ -15,7 +15,7 @@ import type { CallKind } from "./Call.ts"
 import type { Generation } from "./Generation.ts"
 import type { Attributes, OpenSpan } from "./internal/record/genAi.ts"
 import { measured, messageOf, metrics, names, operations, partOf, providerName } from "./internal/record/genAi.ts"
-import { plain } from "./internal/base/json.ts"
+import { plain } from "./kit/json.ts"
 import type { Message } from "./Message.ts"
 import type { Effects } from "./Skill.ts"
 import type { FinishReason } from "./StreamPart.ts"
@@ -84,7 +84,7 @@ export interface ChatOutcome {
   /**
    * Milliseconds from each chunk of the reply to the next one.
    *
-   * @since 0.2.0
+   * @since 0.1.0
    */
   readonly chunkMs?: ReadonlyArray<number> | undefined
   /** Milliseconds from the request to the first part of the reply. */
@@ -269,7 +269,7 @@ export const layer = (options?: Options): Layer.Layer<never> => Layer.sync(Telem
  * Turns telemetry off, even if there is a `Tracer`.
  *
  * @category layers
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const layerOff: Layer.Layer<never> = Layer.succeed(Telemetry, undefined)
 

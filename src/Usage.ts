@@ -12,7 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Reducer_ from "effect/Reducer"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import * as Fault from "./internal/base/fault.ts"
+import * as Fault from "./kit/fault.ts"
 import { UsageInvalid } from "./KernelError.ts"
 import type { Price } from "./Model.ts"
 import type { ReportedUsage } from "./StreamPart.ts"
@@ -38,7 +38,7 @@ export interface Usage {
    * A reply was cut before its vendor reported its usage: the output is estimated from what arrived. A sum is partial
    * as soon as one of its usages is.
    *
-   * @since 0.2.0
+   * @since 0.1.0
    */
   readonly partial?: true
 }
@@ -202,7 +202,7 @@ export const cost = (usage: Usage, price: Price): number => {
  * Returns the cost of a call in US dollars: 0 without usage or price, and if the cost is not finite.
  *
  * @category combinators
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const costOf = (usage: Usage | null | undefined, price: Price | undefined): number => {
   const found = usage && price ? cost(usage, price) : 0
@@ -214,7 +214,7 @@ export const costOf = (usage: Usage | null | undefined, price: Price | undefined
  * Returns the cost in US dollars of the calls that a vendor ran itself.
  *
  * @category combinators
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const hostedCost = (calls: ReadonlyArray<{ readonly name: string }>, price: Price | undefined): number =>
   calls.reduce((sum, { name }) => sum + (price?.hosted?.[name] ?? 0), 0)

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Result, Schema, Scope } from "effect"
 import { BlockTypes, Content } from "kernai"
-import * as Bounds from "../src/internal/base/bounds.ts"
+import * as Bounds from "../src/kit/bounds.ts"
 
 class Chart extends Schema.Class<Chart>("Chart")({ type: Schema.tag("chart"), series: Schema.Array(Schema.Finite) }) {}
 const OtherChart = Schema.Struct({ type: Schema.Literal("chart"), title: Schema.String })

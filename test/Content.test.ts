@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Equal, Hash, Result, Schema } from "effect"
 import { Content } from "kernai"
-import * as Bounds from "../src/internal/base/bounds.ts"
+import * as Bounds from "../src/kit/bounds.ts"
 import { cases } from "./support/property.ts"
 
 const read = (wire: unknown) => Result.getOrThrow(Content.decode(wire))

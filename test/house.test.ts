@@ -38,7 +38,7 @@ describe("the house", () => {
       readdirSync(join(src, path), { withFileTypes: true }).flatMap((entry) =>
         entry.isDirectory() ? [entry.name] : []
       )
-    assert.sameMembers(folders("."), ["internal", ...doors, ...applications])
+    assert.sameMembers(folders("."), ["internal", "kit", "store-kit", ...doors, ...applications])
     const known = rooms.map(({ name }) => name)
     assert.deepStrictEqual(
       folders("internal").filter((name) => !known.includes(name)),
@@ -102,7 +102,8 @@ describe("the house", () => {
   })
 
   it("gives every public module a path of its own, and internal modules none", () => {
-    const isClosed = (file: string) => /(^|\/)(internal\/|index\.ts$)|^cli\/|^studio\/page\//.test(file)
+    const isClosed = (file: string) =>
+      /(^|\/)(internal\/|index\.ts$)|^(?:cli|kit|store-kit)\/|^studio\/page\//.test(file)
     const script = `
       const open = []
       for (const file of JSON.parse(process.argv[1])) {

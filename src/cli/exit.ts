@@ -6,8 +6,8 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
-import type { Refusal } from "../internal/base/files.ts"
-import { withVendorWords } from "../internal/base/failedCall.ts"
+import type { Refusal } from "../kit/files.ts"
+import { withVendorWords } from "../internal/errors/failedCall.ts"
 import { excerpt } from "./terminalText.ts"
 
 export const Codes = {

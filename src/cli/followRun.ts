@@ -5,7 +5,7 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
-import { jsonObject, plain } from "../internal/base/json.ts"
+import { jsonObject, plain } from "../kit/json.ts"
 import { type KernelError, RunCancelled } from "../KernelError.ts"
 import type { RunEvent } from "../RunEvent.ts"
 import type { RunResult } from "../RunState.ts"

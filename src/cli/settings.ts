@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import * as Schema from "effect/Schema"
-import { isJsonObject, type JsonObject } from "../internal/base/json.ts"
+import { isJsonObject, type JsonObject } from "../kit/json.ts"
 import type { RunState } from "../RunState.ts"
 import { usage } from "./exit.ts"
 

@@ -5,7 +5,7 @@
 
 import { displayWidth } from "effect/cli/CliOutput"
 import { styleText } from "node:util"
-import { flat, visible } from "../internal/base/text.ts"
+import { flat, visible } from "../kit/text.ts"
 
 /** The width of a line, and whether it may have colours. */
 export interface Look {

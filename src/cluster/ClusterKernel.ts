@@ -9,7 +9,7 @@
  * and carries live events; losing all of its tables loses no run. Each append is accepted for one revision only, so two
  * runners that both believe they own a run never both advance it.
  *
- * @since 0.2.0
+ * @since 0.1.0
  */
 
 import * as Entity from "effect/cluster/Entity"
@@ -23,7 +23,7 @@ import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
 import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
-import { inTime } from "../internal/base/foreignCode.ts"
+import { inTime } from "../internal/errors/foreignCode.ts"
 import { randomId } from "../internal/words/ids.ts"
 import { Kernel } from "../Kernel.ts"
 import { StoreError } from "../KernelError.ts"
@@ -47,7 +47,7 @@ import { encodeLive } from "./internal/wire.ts"
  * The options of a runner.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface Options<R = never> extends Pick<
   RunWorker.Options<R>,
@@ -86,7 +86,7 @@ type Given<A extends RunWorker.Runnable<unknown>, R> = Options<RunWorker.Service
  * )
  *
  * @category layers
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const layerClient: Layer.Layer<Kernel | RunStore, never, Kernel | RunStore | Sharding | MessageStorage> =
   Layer.effectContext(
@@ -113,7 +113,7 @@ export const layerClient: Layer.Layer<Kernel | RunStore, never, Kernel | RunStor
  * )
  *
  * @category layers
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const layer = <A extends RunWorker.Runnable<unknown>, R = never>(
   options: Given<A, R>

@@ -7,7 +7,7 @@
  * Each layer uses the `SqlClient` in context, plus one connection for the locks of its shards. Do not put a pooler
  * between a runner and the database that shares connections between transactions.
  *
- * @since 0.2.0
+ * @since 0.1.0
  */
 
 import { layerDigest } from "@effect/platform-node/NodeCrypto"
@@ -39,7 +39,7 @@ import type { SqlClient } from "effect/sql/SqlClient"
  * The options of a client.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface ClientOptions {
   /** The groups of shards, the same on every process (see `RunEntity`). Default: `default`. */
@@ -58,7 +58,7 @@ export interface ClientOptions {
  * The options of a runner.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface Options extends ClientOptions {
   /** The host at which other processes reach this one. */
@@ -93,7 +93,7 @@ export interface Options extends ClientOptions {
  * const Node = ClusterNode.layer({ host: "10.0.0.5", port: 34431 })
  *
  * @category layers
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const layer = (options: Options): Layer.Layer<Sharding | MessageStorage, SocketServerError, SqlClient> => {
   const { health = "ping", host, listenHost = host, listenPort = options.port, port } = options
@@ -122,7 +122,7 @@ export const layer = (options: Options): Layer.Layer<Sharding | MessageStorage, 
  * Makes this process a client of the cluster in the database in context. It listens on no port.
  *
  * @category layers
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const layerClient = (options: ClientOptions = {}): Layer.Layer<Sharding | MessageStorage, never, SqlClient> => {
   const config = configOf(options, { runnerAddress: Option.none() })

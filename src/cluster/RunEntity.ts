@@ -4,7 +4,7 @@
  * An active run is an entity: the runner that owns its shard runs it. The entity holds nothing beyond the store of
  * runs, so losing a message, a runner or every table of the cluster loses no run. A run at rest has no entity.
  *
- * @since 0.2.0
+ * @since 0.1.0
  */
 
 import * as ClusterSchema from "effect/cluster/ClusterSchema"
@@ -26,7 +26,7 @@ import { Resumption } from "./internal/wire.ts"
  * it. A message for an earlier revision of the run changes nothing.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export class Drive extends Schema.Class<Drive>("kernai/Run/Drive")({
   runId: Schema.String,
@@ -51,7 +51,7 @@ export class Drive extends Schema.Class<Drive>("kernai/Run/Drive")({
  * The reply to `Drive`. `refused` is the error of a resume that the run rejected.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const Driven = Schema.Struct({ refused: Schema.optionalKey(Schema.Json) })
 
@@ -59,7 +59,7 @@ export const Driven = Schema.Struct({ refused: Schema.optionalKey(Schema.Json) }
  * A live event of a run, as JSON, with the last revision published before it.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const Live = Schema.Struct({ after: Schema.Int, isFirst: Schema.Boolean, event: Schema.String })
 
@@ -79,7 +79,7 @@ export const Live = Schema.Struct({ after: Schema.Int, isFirst: Schema.Boolean, 
  * A cancellation needs no message: it is stored, which fences the runner out and stops it.
  *
  * @category entities
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const RunEntity = Entity.make("kernai/Run", [
   Rpc.make("Drive", { payload: Drive, success: Driven })
@@ -100,7 +100,7 @@ export const RunEntity = Entity.make("kernai/Run", [
  * Returns the id of a run's entity: the id of the run, or its digest if a table of messages could not hold it.
  *
  * @category entities
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const idOf = (runId: string): string =>
   /^[\x21-\x7e]{1,200}$/.test(runId) ? runId : `#${createHash("sha256").update(runId).digest("hex")}`

@@ -1,7 +1,7 @@
 /**
  * Many machines: runs on effect/cluster.
  *
- * @since 0.2.0
+ * @since 0.1.0
  */
 
 export * as ClusterKernel from "./ClusterKernel.ts"

@@ -15,8 +15,8 @@ import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
-import * as Polling from "../internal/store/polling.ts"
-import { type OfferFolder, offerFolder } from "../internal/store/offers.ts"
+import * as Polling from "../store-kit/polling.ts"
+import { type OfferFolder, offerFolder } from "../store-kit/offers.ts"
 import {
   areStored,
   atMost,
@@ -26,7 +26,7 @@ import {
   mentions,
   movedSince,
   searchWords
-} from "../internal/store/storeRules.ts"
+} from "../store-kit/storeRules.ts"
 import * as Parts from "../internal/store/runParts.ts"
 import * as RunCodec from "../RunCodec.ts"
 import type { RunRecord, RunState } from "../RunState.ts"

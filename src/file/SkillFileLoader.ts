@@ -22,8 +22,8 @@ import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import * as Module from "node:module"
-import * as Read from "../internal/base/files.ts"
-import { redact } from "../internal/base/redact.ts"
+import * as Read from "../kit/files.ts"
+import { redact } from "../kit/redact.ts"
 import { Limits } from "../Limits.ts"
 import { Redaction } from "../Redaction.ts"
 import type { FileSource, SkillFile, SkillFiles } from "./SkillFiles.ts"
@@ -43,7 +43,7 @@ export interface Options {
    * Globs of paths below the folder, such as `tools/**` or `{billing,sales}/*.ts`: `**` matches any number of folders,
    * `*` and the others match within one name. Default: `*`, which matches the files of the folder itself.
    *
-   * @since 0.2.0
+   * @since 0.1.0
    */
   readonly files?: ReadonlyArray<string> | undefined
   /** Time without changes before files are loaded again. Default: 100 ms. */

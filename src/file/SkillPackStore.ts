@@ -13,7 +13,7 @@ import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
-import * as Read from "../internal/base/files.ts"
+import * as Read from "../kit/files.ts"
 import * as SkillPack from "./SkillPack.ts"
 
 /**

@@ -4,7 +4,7 @@
  * A task is a run, and its context a conversation: a message in the context of an earlier one continues it. A task that
  * waits for a person is in state `INPUT_REQUIRED`, and a message to the task is the answer.
  *
- * @since 0.2.0
+ * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -14,7 +14,7 @@ import type * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import type { JsonObject } from "../internal/base/json.ts"
+import type { JsonObject } from "../kit/json.ts"
 import { Conflict, type HttpProblem } from "./HttpProblem.ts"
 import { A2aFold } from "./internal/a2aFold.ts"
 import { listOf, ListOf } from "./internal/a2aList.ts"
@@ -31,7 +31,7 @@ import { type CallerRuns, ServedRuns } from "./ServedRuns.ts"
  * Options of the routes and the agent card.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface Options {
   /** The path of the JSON-RPC route. Default: `/a2a`. */
@@ -61,7 +61,7 @@ export interface Options {
  * const Routes = A2a.layer().pipe(Layer.provideMerge(HttpKernel.layer({ agents: [librarian] })))
  *
  * @category layers
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRouter.HttpRouter | ServedRuns> =>
   Layer.effectDiscard(

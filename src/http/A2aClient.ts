@@ -5,7 +5,7 @@
  * an answer is lost. Requests follow no redirects, and the address in an agent's card must be of the card's origin, so
  * that credentials reach no other server. Addresses of files are shown and never fetched.
  *
- * @since 0.2.0
+ * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -33,7 +33,7 @@ import * as Wire from "./internal/a2aWire.ts"
  * Options of a client.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface Options {
   /** The name of the agent in errors. Default: the host of its address. */
@@ -54,7 +54,7 @@ export interface Options {
  * An agent as described by its card. The texts come from the agent.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export type Card = Cards.Card
 
@@ -62,7 +62,7 @@ export type Card = Cards.Card
  * A message to an agent.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface Message {
   /** A text, or texts, data and media. */
@@ -79,7 +79,7 @@ export interface Message {
  * The state of a task.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export type TaskState = Views.TaskState
 
@@ -87,7 +87,7 @@ export type TaskState = Views.TaskState
  * The current state of a task. An agent that replies at once has no task, and its reply is `completed`.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface Task {
   readonly taskId: string | undefined
@@ -105,7 +105,7 @@ export interface Task {
  * A client of one agent.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface A2aClient {
   readonly name: string
@@ -141,7 +141,7 @@ export interface A2aClient {
  * const { text } = yield* billing.ask("What do I owe?")
  *
  * @category constructors
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const make = Effect.fnUntraced(function* (
   options: Options
@@ -177,7 +177,7 @@ export const make = Effect.fnUntraced(function* (
  * Creates a client that sends its requests with `fetch`.
  *
  * @category constructors
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const makeFetch = (options: Options): Effect.Effect<A2aClient, A2aError> =>
   Effect.provide(make(options), FetchHttpClient.layer)

@@ -1,7 +1,7 @@
 /**
  * The error of A2A clients.
  *
- * @since 0.2.0
+ * @since 0.1.0
  */
 
 import * as Data from "effect/Data"
@@ -20,7 +20,7 @@ import * as Data from "effect/Data"
  * - `not_allowed`, `invalid_request`: a model may not send this request, or wrote it wrong.
  *
  * @category errors
- * @since 0.2.0
+ * @since 0.1.0
  */
 export class A2aError extends Data.TaggedError("A2aError")<{
   /** The local name of the agent. */

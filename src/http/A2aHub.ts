@@ -6,7 +6,7 @@
  * requires input, the run pauses with the question, and the call continues the task with the reply of a person. With
  * the block, the model reads the question, and a person confirms, changes or rejects the reply that the model writes.
  *
- * @since 0.2.0
+ * @since 0.1.0
  */
 
 import * as Context from "effect/Context"
@@ -32,7 +32,7 @@ import * as AgentSkill from "./internal/a2aSkill.ts"
  * One agent.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface AgentOptions extends Omit<A2aClient.Options, "name"> {
   /** The description shown to the model. Default: that of its card, cut at `Limits.descriptionLength`. */
@@ -45,7 +45,7 @@ export interface AgentOptions extends Omit<A2aClient.Options, "name"> {
  * Options of a hub.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface Options {
   /** The agents by name. A name has up to 60 letters, digits, `_` or `-`. */
@@ -62,7 +62,7 @@ export interface Options {
  * The status of an agent.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface AgentStatus {
   readonly name: string
@@ -76,7 +76,7 @@ export interface AgentStatus {
  * The agents of an application.
  *
  * @category services
- * @since 0.2.0
+ * @since 0.1.0
  */
 export class A2aHub extends Context.Service<
   A2aHub,
@@ -102,7 +102,7 @@ export class A2aHub extends Context.Service<
  * const KernelLive = Kernel.layer.pipe(Layer.provide(Agents.pipe(Layer.provideMerge(Registries))))
  *
  * @category layers
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const layer = (
   options: Options

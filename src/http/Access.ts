@@ -5,7 +5,7 @@
  * caller can find it. Without a layer of this module, only programs and pages of the same machine are admitted, as the
  * operator of the server. On a shared machine, `localToken` admits only requests with the token of this start.
  *
- * @since 0.2.0
+ * @since 0.1.0
  */
 
 import * as Context from "effect/Context"
@@ -16,7 +16,7 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { Forbidden, Unauthorized } from "./HttpProblem.ts"
 import { foreign, isLoopback, type Names } from "./internal/sameMachine.ts"
-import * as Secrets from "../internal/base/secrets.ts"
+import * as Secrets from "../kit/secrets.ts"
 
 // ---------------------------------------------------------------- models
 
@@ -24,7 +24,7 @@ import * as Secrets from "../internal/base/secrets.ts"
  * The caller of a request.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface Caller {
   /** Identifies the caller in run ids and answers: a user id, or the name of a program. 1 to 48 characters. */
@@ -39,7 +39,7 @@ export interface Caller {
  * The caller of the current request, for handlers.
  *
  * @category services
- * @since 0.2.0
+ * @since 0.1.0
  */
 export class CurrentCaller extends Context.Service<CurrentCaller, Caller>()("kernai/http/CurrentCaller") {}
 
@@ -47,7 +47,7 @@ export class CurrentCaller extends Context.Service<CurrentCaller, Caller>()("ker
  * Returns the caller of a request, or fails.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export type Authenticate = Effect.Effect<Caller, Unauthorized | Forbidden, HttpServerRequest.HttpServerRequest>
 
@@ -55,7 +55,7 @@ export type Authenticate = Effect.Effect<Caller, Unauthorized | Forbidden, HttpS
  * Names under which the server may be addressed.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface Options extends Names {}
 
@@ -63,7 +63,7 @@ export interface Options extends Names {}
  * The caller of local programs.
  *
  * @category constructors
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const operator: Caller = { id: "local", isOperator: true }
 
@@ -71,7 +71,7 @@ export const operator: Caller = { id: "local", isOperator: true }
  * Finds callers. Default: `local`.
  *
  * @category references
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const Access: Context.Reference<Authenticate> = Context.Reference<Authenticate>("kernai/http/Access", {
   defaultValue: () => admitted({}, local)
@@ -87,7 +87,7 @@ export const Access: Context.Reference<Authenticate> = Context.Reference<Authent
  * `origins`.
  *
  * @category layers
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const layer = (authenticate: Authenticate, options: Options = {}): Layer.Layer<never> =>
   Layer.succeed(Access, admitted(options, authenticate))
@@ -99,7 +99,7 @@ export const layer = (authenticate: Authenticate, options: Options = {}): Layer.
  * const AccessLive = Access.bearer((token) => Effect.map(sessions.find(token), Option.map(({ user }) => ({ id: user }))))
  *
  * @category layers
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const bearer = <R = never>(
   verify: (token: Redacted.Redacted<string>) => Effect.Effect<Option.Option<Caller>, never, R>,
@@ -114,7 +114,7 @@ export const bearer = <R = never>(
  * const AccessLive = Access.cookie("session", (value) => sessions.caller(value))
  *
  * @category layers
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const cookie = <R = never>(
   name: string,
@@ -126,7 +126,7 @@ export const cookie = <R = never>(
  * Creates a token for one start of a server, of 256 random bits.
  *
  * @category constructors
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const makeToken: Effect.Effect<Redacted.Redacted> = Secrets.random
 
@@ -145,7 +145,7 @@ export const makeToken: Effect.Effect<Redacted.Redacted> = Secrets.random
  * )
  *
  * @category layers
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const localToken = (token: Redacted.Redacted, options: Options = {}): Layer.Layer<never> => {
   const verified = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
@@ -165,7 +165,7 @@ export const localToken = (token: Redacted.Redacted, options: Options = {}): Lay
  * Admits all requests from the same machine, as the operator.
  *
  * @category constructors
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const local: Authenticate = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
   isLoopback(request)

@@ -5,14 +5,14 @@
  * questions as interrupts, and the next run of the protocol answers them. Earlier messages are read from the run that
  * answered last, not from the page.
  *
- * @since 0.2.0
+ * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
 import type * as HttpRouter from "effect/http/HttpRouter"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
-import type { Json, JsonObject } from "../internal/base/json.ts"
+import type { Json, JsonObject } from "../kit/json.ts"
 import { isRest } from "../internal/state/state.ts"
 import type { RunEvent } from "../RunEvent.ts"
 import type { Caller } from "./Access.ts"
@@ -29,7 +29,7 @@ import type { CallerRuns, ServedRuns } from "./ServedRuns.ts"
  * Options of the route.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface Options {
   /** The path of the route; its address is the `url` of the client. Default: `/agui`. */
@@ -60,7 +60,7 @@ export interface Options {
  * const Routes = AgUi.layer().pipe(Layer.provideMerge(HttpKernel.layer({ agents: [librarian] })))
  *
  * @category layers
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRouter.HttpRouter | ServedRuns> =>
   Layer.effectDiscard(

@@ -5,7 +5,7 @@
  * Earlier messages are read from the run that answered last, not from the page. A page that reconnects, or a second
  * page, receives the message in progress from its beginning.
  *
- * @since 0.2.0
+ * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -25,7 +25,7 @@ import type { CallerRuns, ServedRuns } from "./ServedRuns.ts"
  * Options of the routes.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface Options {
   /** The path of the route; give it to the page as `api`. Default: `/api/chat`. */
@@ -49,7 +49,7 @@ export interface Options {
  * const Routes = AiSdkUi.layer().pipe(Layer.provideMerge(HttpKernel.layer({ agents: [librarian] })))
  *
  * @category layers
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRouter.HttpRouter | ServedRuns> => {
   const { path = "/api/chat" } = options

@@ -5,7 +5,7 @@
  * A client starts a run and follows it by its id, from any number of pages. Leaving a page does not stop the run: it is
  * cancelled on request. Events are server-sent events with ids, so that a client can continue where it stopped.
  *
- * @since 0.2.0
+ * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -31,7 +31,7 @@ import * as ServedRuns from "./ServedRuns.ts"
  * Options of the routes.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface RouteOptions {
   /** The path prefix of all routes. Default: `/`. */
@@ -53,7 +53,7 @@ export interface RouteOptions {
  * const Server = HttpRouter.serve(Routes).pipe(Layer.provide(NodeHttpServer.layer(createServer, { port: 3000 })))
  *
  * @category layers
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const layer = <A extends RunWorker.Runnable<unknown>, R = never>(
   options: ServedRuns.Given<A, R> & RouteOptions
@@ -67,7 +67,7 @@ export const layer = <A extends RunWorker.Runnable<unknown>, R = never>(
  * Adds the routes for the `ServedRuns` in context.
  *
  * @category layers
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const routes = (
   options: RouteOptions = {}
@@ -89,7 +89,7 @@ export const routes = (
  * Returns the OpenAPI document of the routes.
  *
  * @category constructors
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const openApi = (path: `/${string}` = "/"): OpenApi.OpenAPISpec => OpenApi.fromApi(HttpKernelApi.make(path))
 
@@ -102,7 +102,7 @@ export const openApi = (path: `/${string}` = "/"): OpenApi.OpenAPISpec => OpenAp
  * const response = await handler(new Request("http://localhost/health"))
  *
  * @category converting
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const toWebHandler = <A, E>(
   app: Layer.Layer<A, E, HttpRouter.HttpRouter | HttpRouter.Request<"Error" | "GlobalError", unknown>>

@@ -3,7 +3,7 @@
  *
  * The server, its OpenAPI document and `HttpKernelClient` are all made from this definition.
  *
- * @since 0.2.0
+ * @since 0.1.0
  */
 
 import type { PathInput } from "effect/http/HttpRouter"
@@ -22,7 +22,7 @@ import * as Bodies from "./RunBodies.ts"
  * Finds the caller of each request.
  *
  * @category services
- * @since 0.2.0
+ * @since 0.1.0
  */
 export class Authorization extends HttpApiMiddleware.Service<Authorization, { provides: CurrentCaller }>()(
   "kernai/http/Authorization",
@@ -107,7 +107,7 @@ const Server = HttpApiGroup.make("server", { topLevel: true }).add(health)
  * Returns the interface below a path.
  *
  * @category constructors
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const make = (path: PathInput = "/") => {
   const api = HttpApi.make("kernai")
@@ -121,6 +121,6 @@ export const make = (path: PathInput = "/") => {
  * The type of the interface.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export type HttpKernelApi = ReturnType<typeof make>

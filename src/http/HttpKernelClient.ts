@@ -4,7 +4,7 @@
  * A stream reconnects by itself when its connection breaks or its server restarts: no event is lost or repeated.
  * Interrupting the fiber of a client does not stop the run; `cancel` does.
  *
- * @since 0.2.0
+ * @since 0.1.0
  */
 
 import * as Context from "effect/Context"
@@ -32,7 +32,7 @@ import type * as Bodies from "./RunBodies.ts"
  * Fails when the server rejects a request, cannot be reached, or sends a response that does not fit its interface.
  *
  * @category errors
- * @since 0.2.0
+ * @since 0.1.0
  */
 export type ClientError =
   | HttpProblem
@@ -45,7 +45,7 @@ export type ClientError =
  * An agent as the value that the server runs, so that its output schema decodes the answer.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export type KnownAgent<Output> = Pick<Agent<Output>, "name" | "typed" | "output">
 
@@ -53,7 +53,7 @@ export type KnownAgent<Output> = Pick<Agent<Output>, "name" | "typed" | "output"
  * Options of a new run.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export type StartOptions = Pick<Bodies.Start, "runId" | "history" | "context">
 
@@ -61,7 +61,7 @@ export type StartOptions = Pick<Bodies.Start, "runId" | "history" | "context">
  * The result of a run whose answer is decoded.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface RunResult<Output> extends Omit<Bodies.Result, "output"> {
   readonly output: Output
@@ -71,7 +71,7 @@ export interface RunResult<Output> extends Omit<Bodies.Result, "output"> {
  * Options of a follower.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface FollowOptions {
   /** Emit only events after this revision. Default: 0, all events. */
@@ -84,7 +84,7 @@ export interface FollowOptions {
  * The verbs of a client.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface Client {
   /** Starts a run, and returns its id. */
@@ -133,7 +133,7 @@ export interface Client {
  * A client of a server.
  *
  * @category services
- * @since 0.2.0
+ * @since 0.1.0
  */
 export class HttpKernelClient extends Context.Service<HttpKernelClient, Client>()("kernai/http/HttpKernelClient") {}
 
@@ -141,7 +141,7 @@ export class HttpKernelClient extends Context.Service<HttpKernelClient, Client>(
  * Options of a client.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface Options {
   /** The address of the server, with the path of its routes, such as `https://example.com/api`. */
@@ -158,7 +158,7 @@ export interface Options {
  * Creates a client.
  *
  * @category constructors
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const make = Effect.fnUntraced(function* (
   options: Options
@@ -222,7 +222,7 @@ export const make = Effect.fnUntraced(function* (
  * const result = yield* HttpKernelClient.HttpKernelClient.use((client) => client.run("librarian", "What is a fiber?"))
  *
  * @category layers
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const layer = (options: Options): Layer.Layer<HttpKernelClient> =>
   Layer.provide(layerClient(options), FetchHttpClient.layer)
@@ -231,7 +231,7 @@ export const layer = (options: Options): Layer.Layer<HttpKernelClient> =>
  * Provides a client that sends its requests with the `HttpClient` in context.
  *
  * @category layers
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const layerClient = (options: Options): Layer.Layer<HttpKernelClient, never, HttpClient.HttpClient> =>
   Layer.effect(HttpKernelClient, make(options))

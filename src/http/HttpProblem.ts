@@ -4,7 +4,7 @@
  * A problem holds what a client can act on, and nothing about the internals of the server. Servers fail with these
  * errors, responses carry them as `application/problem+json`, and `HttpKernelClient` fails with the same ones.
  *
- * @since 0.2.0
+ * @since 0.1.0
  */
 
 import * as HttpApiError from "effect/http-api/HttpApiError"
@@ -14,7 +14,7 @@ import * as Schema from "effect/Schema"
  * Fails a request without valid credentials.
  *
  * @category errors
- * @since 0.2.0
+ * @since 0.1.0
  */
 export class Unauthorized extends HttpApiError.Problem<Unauthorized>()("Unauthorized", {
   type: "urn:kernai:problem:unauthorized",
@@ -26,7 +26,7 @@ export class Unauthorized extends HttpApiError.Problem<Unauthorized>()("Unauthor
  * Fails a request whose host name, origin or caller is not admitted.
  *
  * @category errors
- * @since 0.2.0
+ * @since 0.1.0
  */
 export class Forbidden extends HttpApiError.Problem<Forbidden>()("Forbidden", {
   type: "urn:kernai:problem:forbidden",
@@ -39,7 +39,7 @@ export class Forbidden extends HttpApiError.Problem<Forbidden>()("Forbidden", {
  * exist for a caller.
  *
  * @category errors
- * @since 0.2.0
+ * @since 0.1.0
  */
 export class NotFound extends HttpApiError.Problem<NotFound>()(
   "NotFound",
@@ -58,7 +58,7 @@ export class NotFound extends HttpApiError.Problem<NotFound>()(
  * - `medium`: another medium has the same id.
  *
  * @category errors
- * @since 0.2.0
+ * @since 0.1.0
  */
 export class Conflict extends HttpApiError.Problem<Conflict>()(
   "Conflict",
@@ -82,7 +82,7 @@ export class Conflict extends HttpApiError.Problem<Conflict>()(
  * Fails a request that cannot be understood, or that its agent does not allow. `detail` gives the reason.
  *
  * @category errors
- * @since 0.2.0
+ * @since 0.1.0
  */
 export class Invalid extends HttpApiError.Problem<Invalid>()("Invalid", {
   type: "urn:kernai:problem:invalid",
@@ -94,7 +94,7 @@ export class Invalid extends HttpApiError.Problem<Invalid>()("Invalid", {
  * Fails if the body of the request, or the data the run would store, is larger than the server allows.
  *
  * @category errors
- * @since 0.2.0
+ * @since 0.1.0
  */
 export class TooLarge extends HttpApiError.Problem<TooLarge>()("TooLarge", {
   type: "urn:kernai:problem:too-large",
@@ -106,7 +106,7 @@ export class TooLarge extends HttpApiError.Problem<TooLarge>()("TooLarge", {
  * Fails if the caller already follows or runs as many runs as the server allows. Try again later.
  *
  * @category errors
- * @since 0.2.0
+ * @since 0.1.0
  */
 export class TooMany extends HttpApiError.Problem<TooMany>()("TooMany", {
   type: "urn:kernai:problem:too-many",
@@ -118,7 +118,7 @@ export class TooMany extends HttpApiError.Problem<TooMany>()("TooMany", {
  * Fails if a part of the server, such as its store or its model, is not available now. Try again later.
  *
  * @category errors
- * @since 0.2.0
+ * @since 0.1.0
  */
 export class Unavailable extends HttpApiError.Problem<Unavailable>()("Unavailable", {
   type: "urn:kernai:problem:unavailable",
@@ -130,7 +130,7 @@ export class Unavailable extends HttpApiError.Problem<Unavailable>()("Unavailabl
  * The schemas of all problems.
  *
  * @category schemas
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const all = [Unauthorized, Forbidden, NotFound, Conflict, Invalid, TooLarge, TooMany, Unavailable] as const
 
@@ -138,6 +138,6 @@ export const all = [Unauthorized, Forbidden, NotFound, Conflict, Invalid, TooLar
  * An error of the HTTP door.
  *
  * @category errors
- * @since 0.2.0
+ * @since 0.1.0
  */
 export type HttpProblem = Unauthorized | Forbidden | NotFound | Conflict | Invalid | TooLarge | TooMany | Unavailable

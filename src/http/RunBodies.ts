@@ -1,7 +1,7 @@
 /**
  * The Schemas of requests and responses of the HTTP door.
  *
- * @since 0.2.0
+ * @since 0.1.0
  */
 
 import * as Schema from "effect/Schema"
@@ -9,7 +9,7 @@ import * as Content from "../Content.ts"
 import * as Message from "../Message.ts"
 import * as RunEvent from "../RunEvent.ts"
 import * as Usage from "../Usage.ts"
-import { isRecord } from "../internal/base/json.ts"
+import { isRecord } from "../kit/json.ts"
 import { statusWords } from "../internal/store/runStoreTypes.ts"
 import { askingJson } from "../internal/words/asking.ts"
 
@@ -17,7 +17,7 @@ import { askingJson } from "../internal/words/asking.ts"
  * A name of a run chosen by a client: 1 to 98 characters.
  *
  * @category schemas
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const RunName = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9._:~%@-]{1,98}$/))
 
@@ -25,7 +25,7 @@ export const RunName = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9._:~%@-]
  * Starts a run.
  *
  * @category schemas
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const Start = Schema.Struct({
   /** Default: the only agent of the server. */
@@ -45,7 +45,7 @@ export const Start = Schema.Struct({
  * Starts a run.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export type Start = typeof Start.Type
 
@@ -53,7 +53,7 @@ export type Start = typeof Start.Type
  * The id of a started run.
  *
  * @category schemas
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const Started = Schema.Struct({ runId: Schema.String })
 
@@ -63,7 +63,7 @@ const ErrorInfo = Schema.Struct({ tag: Schema.String, message: Schema.String })
  * The status of a run, as in lists and heads.
  *
  * @category schemas
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const Status = Schema.Struct({
   type: Schema.Literals(statusWords),
@@ -75,7 +75,7 @@ export const Status = Schema.Struct({
  * The summary of a run. Instants are milliseconds since the epoch.
  *
  * @category schemas
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const Head = Schema.Struct({
   runId: Schema.String,
@@ -92,7 +92,7 @@ export const Head = Schema.Struct({
  * The summary of a run.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export type Head = typeof Head.Type
 
@@ -100,7 +100,7 @@ export type Head = typeof Head.Type
  * Selects runs of the caller, the newest first.
  *
  * @category schemas
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const ListQuery = Schema.Struct({
   agent: Schema.optionalKey(Schema.String),
@@ -116,7 +116,7 @@ export const ListQuery = Schema.Struct({
  * Selects runs of the caller.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export type ListQuery = typeof ListQuery.Type
 
@@ -124,14 +124,14 @@ export type ListQuery = typeof ListQuery.Type
  * A page of runs. `next` is absent on the last one.
  *
  * @category schemas
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const RunList = Schema.Struct({ runs: Schema.Array(Head), next: Schema.optionalKey(Schema.String) })
 /**
  * A page of runs.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export type RunList = typeof RunList.Type
 
@@ -139,7 +139,7 @@ export type RunList = typeof RunList.Type
  * A call that waits for a person.
  *
  * @category schemas
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const OpenQuestion = Schema.Struct({
   callId: Schema.String,
@@ -156,7 +156,7 @@ export const OpenQuestion = Schema.Struct({
  * Decisions about waiting calls. With `revision`, they are rejected if the run is at another revision.
  *
  * @category schemas
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const Answers = Schema.Struct({
   answers: Schema.Array(
@@ -177,7 +177,7 @@ export const Answers = Schema.Struct({
  * Decisions about waiting calls.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export type Answers = typeof Answers.Type
 
@@ -185,7 +185,7 @@ export type Answers = typeof Answers.Type
  * Cancels a run.
  *
  * @category schemas
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const Cancel = Schema.Struct({ reason: Schema.optionalKey(Schema.String) })
 
@@ -193,7 +193,7 @@ export const Cancel = Schema.Struct({ reason: Schema.optionalKey(Schema.String) 
  * The result of a completed run. `output` is the answer as JSON for an agent with an output schema, otherwise its text.
  *
  * @category schemas
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const Result = Schema.Struct({
   runId: Schema.String,
@@ -221,7 +221,7 @@ export const Result = Schema.Struct({
  * The result of a completed run.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export type Result = typeof Result.Type
 
@@ -229,14 +229,14 @@ export type Result = typeof Result.Type
  * A stored medium, without its bytes.
  *
  * @category schemas
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const Medium = Schema.Struct({ id: Schema.String, kind: Schema.String, mimeType: Schema.String })
 /**
  * A stored medium, without its bytes.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export type Medium = typeof Medium.Type
 
@@ -244,14 +244,14 @@ export type Medium = typeof Medium.Type
  * An agent that the server runs.
  *
  * @category schemas
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const AgentInfo = Schema.Struct({ name: Schema.String, description: Schema.optionalKey(Schema.String) })
 /**
  * An agent that the server runs.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export type AgentInfo = typeof AgentInfo.Type
 
@@ -259,7 +259,7 @@ export type AgentInfo = typeof AgentInfo.Type
  * The state of the server.
  *
  * @category schemas
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const Health = Schema.Struct({ status: Schema.Literal("ok") })
 
@@ -267,7 +267,7 @@ export const Health = Schema.Struct({ status: Schema.Literal("ok") })
  * An event of a run as JSON (see `RunEvent.toJson`). Bytes become their count.
  *
  * @category schemas
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const Event: Schema.Codec<RunEvent.RunEvent, unknown> = Schema.declare(
   (value: unknown): value is RunEvent.RunEvent =>

@@ -5,7 +5,7 @@
  * emits. Started and answered runs are claimed at once by a `RunWorker` in this process, or by workers elsewhere. A run
  * belongs to the caller who started it.
  *
- * @since 0.2.0
+ * @since 0.1.0
  */
 
 import * as Context from "effect/Context"
@@ -14,7 +14,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
-import type { JsonObject } from "../internal/base/json.ts"
+import type { JsonObject } from "../kit/json.ts"
 import type { Kernel } from "../Kernel.ts"
 import type { ConfigInvalid } from "../KernelError.ts"
 import type { Media } from "../Media.ts"
@@ -37,7 +37,7 @@ import type * as Bodies from "./RunBodies.ts"
  * Limits on callers.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface CallerLimits {
   /** Maximum streams that one caller may follow at once. Default: 32. */
@@ -54,7 +54,7 @@ export interface CallerLimits {
  * Options of the served runs.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface Options<R = never> {
   /** The agents that callers may run, by their names. */
@@ -77,7 +77,7 @@ export interface Options<R = never> {
  * Options with agents that may need different services.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export type Given<A extends RunWorker.Runnable<unknown>, R> = Options<RunWorker.Services<A> | R> & {
   readonly agents: ReadonlyArray<A>
@@ -88,7 +88,7 @@ export type Given<A extends RunWorker.Runnable<unknown>, R> = Options<RunWorker.
  * middle of a reply.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface FollowAt extends Pick<FollowOptions, "until"> {
   readonly position?: Position | undefined
@@ -98,7 +98,7 @@ export interface FollowAt extends Pick<FollowOptions, "until"> {
  * Selects runs of the caller, the newest first.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface Selection extends Omit<Bodies.ListQuery, "status"> {
   readonly status?: RunStatus["type"] | ReadonlyArray<RunStatus["type"]> | undefined
@@ -112,7 +112,7 @@ export interface Selection extends Omit<Bodies.ListQuery, "status"> {
  * The runs of one caller. Runs of other callers are not found.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface CallerRuns {
   readonly caller: Caller
@@ -148,7 +148,7 @@ export interface CallerRuns {
  * Serves runs.
  *
  * @category services
- * @since 0.2.0
+ * @since 0.1.0
  */
 export class ServedRuns extends Context.Service<
   ServedRuns,
@@ -168,7 +168,7 @@ export class ServedRuns extends Context.Service<
  * Serves the runs of agents, and runs them for the lifetime of the layer.
  *
  * @category layers
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const layer = <A extends RunWorker.Runnable<unknown>, R = never>(
   options: Given<A, R>

@@ -1,7 +1,7 @@
 /**
  * Agents over HTTP: routes, access control, clients, and agents of other services.
  *
- * @since 0.2.0
+ * @since 0.1.0
  */
 
 export * as A2a from "./A2a.ts"

@@ -19,10 +19,10 @@ import type * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
-import * as Bounds from "../internal/base/bounds.ts"
-import { isOwnKey, nearestKey } from "../internal/base/fault.ts"
-import { shorten, visible } from "../internal/base/text.ts"
-import * as PlainValue from "../internal/base/yaml.ts"
+import * as Bounds from "../kit/bounds.ts"
+import { isOwnKey, nearestKey } from "../kit/fault.ts"
+import { shorten, visible } from "../kit/text.ts"
+import * as PlainValue from "../kit/yaml.ts"
 import { ConfigInvalid } from "../KernelError.ts"
 import { Limits } from "../Limits.ts"
 import * as ServerEntry from "./internal/serverEntry.ts"
@@ -70,7 +70,7 @@ interface Settings extends Pick<
  * Limits on the replies that a server may request from the model of a run.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export type SamplingSettings = typeof ServerEntry.SamplingEntry.Type
 
@@ -119,7 +119,7 @@ export interface HttpServer extends Settings, Pick<Entry, "headers" | "oauth"> {
  * A two-way connection that carries JSON-RPC messages as texts.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface Channel {
   /** Sends one message. Fails if it was not sent, or may not have been. */
@@ -132,7 +132,7 @@ export interface Channel {
  * A server that is reached by a transport of your own.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface CustomServer extends Settings {
   readonly transport: "custom"
@@ -144,7 +144,7 @@ export interface CustomServer extends Settings {
  * A server that a config can describe.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export type DescribedServer = StdioServer | HttpServer
 
@@ -185,7 +185,7 @@ export interface Options {
  * const Hub = McpHub.layer(McpConfig.make(server))
  *
  * @category constructors
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const custom = (
   name: string,
@@ -215,7 +215,7 @@ export const custom = (
  * Creates a config of servers. Of two with the same name, the last one wins.
  *
  * @category constructors
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const make = <Server extends McpServer>(...servers: ReadonlyArray<Server>): McpConfig<Server> => ({
   servers: new Map(servers.map((server) => [server.name, server]))

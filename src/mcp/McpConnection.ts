@@ -19,7 +19,7 @@ import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
-import { isRecord } from "../internal/base/json.ts"
+import { isRecord } from "../kit/json.ts"
 import { McpError } from "../KernelError.ts"
 import { Limits } from "../Limits.ts"
 import type * as Skill from "../Skill.ts"
@@ -76,7 +76,7 @@ export interface Credentials {
  * Values that complete an argument, best first.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface Completion {
   readonly values: ReadonlyArray<string>
@@ -90,7 +90,7 @@ export interface Completion {
  * If an answer fails with `AnswerPending`, the call ends, and the server receives a cancelled answer.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface Host {
   /** Asks a person to fill in a form, or to open an address. Missing form values are replaced by their defaults. */
@@ -124,14 +124,14 @@ export interface CallOptions {
    * Answers requests of the server during this call. Default: the host of the connection, whose capabilities were
    * announced. Waiting for its answers does not count toward `timeout`.
    *
-   * @since 0.2.0
+   * @since 0.1.0
    */
   readonly host?: Host | undefined
   /**
    * The id of the calling run. A server on standard streams does not say which call a request belongs to: while calls
    * of several runs are in progress, its requests are declined.
    *
-   * @since 0.2.0
+   * @since 0.1.0
    */
   readonly run?: string | undefined
 }
@@ -151,7 +151,7 @@ export interface McpConnection {
    * The tools that are missing from `tools`, by name, with the reason: malformed tools, and tools whose schemas refer
    * to other documents.
    *
-   * @since 0.2.0
+   * @since 0.1.0
    */
   readonly leftOut: Effect.Effect<ReadonlyMap<string, string>, McpError>
   readonly resources: Effect.Effect<ReadonlyArray<McpSchema.Resource>, McpError>
@@ -173,7 +173,7 @@ export interface McpConnection {
   /**
    * Completes a partial argument of a prompt, by its name, or of a resource template.
    *
-   * @since 0.2.0
+   * @since 0.1.0
    */
   readonly complete: (
     of: { readonly prompt: string } | { readonly resource: string },
@@ -183,7 +183,7 @@ export interface McpConnection {
   /**
    * Emits whenever a resource has changed, while the stream is read. Fails if the server offers no subscriptions.
    *
-   * @since 0.2.0
+   * @since 0.1.0
    */
   readonly watch: (uri: string) => Stream.Stream<void, McpError>
   /**

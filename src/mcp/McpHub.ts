@@ -20,9 +20,9 @@ import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as SubscriptionRef from "effect/SubscriptionRef"
-import type { JsonObject } from "../internal/base/json.ts"
-import { latest } from "../internal/base/streams.ts"
-import * as Read from "../internal/base/files.ts"
+import type { JsonObject } from "../kit/json.ts"
+import { latest } from "../kit/streams.ts"
+import * as Read from "../kit/files.ts"
 import { ConfigInvalid, McpError, type ToolNameConflict } from "../KernelError.ts"
 import { Limits } from "../Limits.ts"
 import type { ProtocolRegistry } from "../ProtocolRegistry.ts"
@@ -118,7 +118,7 @@ export interface McpHubShape {
   /**
    * Completes a partial argument, like `McpConnection.complete`.
    *
-   * @since 0.2.0
+   * @since 0.1.0
    */
   readonly complete: (
     server: string,
@@ -127,7 +127,7 @@ export interface McpHubShape {
   /**
    * Emits whenever a resource of a server has changed, while the stream is read.
    *
-   * @since 0.2.0
+   * @since 0.1.0
    */
   readonly watch: (server: string, uri: string) => Stream.Stream<void, McpError>
   /** Accepts a hidden tool in this definition. Returns false if it is not hidden, or has changed again. */
@@ -175,13 +175,13 @@ export interface Options {
    * Answers the questions of servers to a person, while the call waits. Without it, the calling run pauses with the
    * question (`Skill.CallScope.ask`), and calls outside of runs decline it.
    *
-   * @since 0.2.0
+   * @since 0.1.0
    */
   readonly elicit?: Elicit | undefined
   /**
    * Maximum time that `elicit` may take in one call. Default: 5 minutes.
    *
-   * @since 0.2.0
+   * @since 0.1.0
    */
   readonly patience?: Duration.Input | undefined
 }
@@ -190,7 +190,7 @@ export interface Options {
  * Asks a person on behalf of a server.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export type Elicit = (asking: Skill.Asking, server: string) => Effect.Effect<Skill.Reply, Skill.AnswerPending>
 

@@ -26,8 +26,8 @@ import type * as Scope from "effect/Scope"
 import { Stdio } from "effect/Stdio"
 import * as Stream from "effect/Stream"
 import type { Agent } from "../Agent.ts"
-import * as Bounds from "../internal/base/bounds.ts"
-import * as Secrets from "../internal/base/secrets.ts"
+import * as Bounds from "../kit/bounds.ts"
+import * as Secrets from "../kit/secrets.ts"
 import type * as Kernel from "../Kernel.ts"
 import { ConfigInvalid } from "../KernelError.ts"
 import { Limits } from "../Limits.ts"
@@ -60,7 +60,7 @@ export interface Options {
    * Resources, prompts, completions and tools of your own, registered with `effect/ai/McpServer`. Its `notifications`
    * are sent to clients; those about a changed resource only to its subscribers.
    *
-   * @since 0.2.0
+   * @since 0.1.0
    */
   readonly registrations?: Layer.Layer<never, never, McpServer.McpServer> | undefined
 }

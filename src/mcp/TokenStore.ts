@@ -12,7 +12,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import * as Schema from "effect/Schema"
-import * as Read from "../internal/base/files.ts"
+import * as Read from "../kit/files.ts"
 import { Limits } from "../Limits.ts"
 import { replaceFile } from "./internal/replaceFile.ts"
 

@@ -5,17 +5,17 @@
  * the pages it found are part of `model_completed`; their cost follows from the price of the model (`Price.hosted`).
  * Use `Skill.hosted` to define others.
  *
- * @since 0.2.0
+ * @since 0.1.0
  */
 
-import type { JsonObject } from "../internal/base/json.ts"
+import type { JsonObject } from "../kit/json.ts"
 import * as Skills from "../Skill.ts"
 
 /**
  * A tool that a vendor runs.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export type HostedTool<Name extends string> = ReturnType<typeof Skills.hosted<Name>>
 
@@ -26,7 +26,7 @@ export type HostedTool<Name extends string> = ReturnType<typeof Skills.hosted<Na
  * Gemini 2 rejects it together with skills.
  *
  * @category constructors
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const webSearch = (options: Options = {}): HostedTool<"web_search"> =>
   Skills.hosted("web_search", {
@@ -46,7 +46,7 @@ export const webSearch = (options: Options = {}): HostedTool<"web_search"> =>
  * Gemini 2 rejects it together with skills.
  *
  * @category constructors
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const codeExecution = (options: Options = {}): HostedTool<"code_execution"> =>
   Skills.hosted("code_execution", {
@@ -63,7 +63,7 @@ export const codeExecution = (options: Options = {}): HostedTool<"code_execution
  * A vendor's own options for a tool.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface Options {
   readonly anthropic?: JsonObject

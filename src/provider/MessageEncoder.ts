@@ -6,7 +6,7 @@
  * the provider and model that wrote it. Each message is encoded once per model, and the result is kept for as long as
  * the message lives.
  *
- * @since 0.2.0
+ * @since 0.1.0
  */
 
 import type * as Effect from "effect/Effect"
@@ -20,35 +20,35 @@ export type {
    * A medium that can be sent: bytes as base64, or an address that the vendor reads itself.
    *
    * @category models
-   * @since 0.2.0
+   * @since 0.1.0
    */
   MediaPiece,
   /**
    * The form in which a format accepts one kind of media: its MIME types, and whether a medium can be an address.
    *
    * @category models
-   * @since 0.2.0
+   * @since 0.1.0
    */
   Form,
   /**
    * The kinds of media that a format supports.
    *
    * @category models
-   * @since 0.2.0
+   * @since 0.1.0
    */
   Media,
   /**
    * One piece of a message, by `kind`: `text`, `media`, `call`, `result` or `thought`.
    *
    * @category models
-   * @since 0.2.0
+   * @since 0.1.0
    */
   Piece,
   /**
    * The name of the provider, and the media of its format.
    *
    * @category models
-   * @since 0.2.0
+   * @since 0.1.0
    */
   Settings
 } from "./internal/messageParts.ts"
@@ -64,7 +64,7 @@ export type {
  * }))
  *
  * @category constructors
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const make: <A>(
   settings: Parts.Settings,
@@ -75,7 +75,7 @@ export const make: <A>(
  * Returns the texts among the pieces of a message, joined by `separator`. Default: the empty string.
  *
  * @category combinators
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const textOf: (pieces: ReadonlyArray<Parts.Piece>, separator?: string) => string = Parts.textOf
 
@@ -83,6 +83,6 @@ export const textOf: (pieces: ReadonlyArray<Parts.Piece>, separator?: string) =>
  * Every kind of media, as bytes and as an address.
  *
  * @category constructors
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const allMedia: Parts.Media = Parts.allMedia

@@ -38,7 +38,7 @@ export interface Options {
   /**
    * The API for all models, for a proxy that offers only one. Default: `Model.api`, or `chat`.
    *
-   * @since 0.2.0
+   * @since 0.1.0
    */
   readonly api?: "chat" | "responses" | undefined
   /** Additional headers, such as `openai-organization`. */

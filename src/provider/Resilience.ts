@@ -120,7 +120,7 @@ export type {
    * Options of `retryReads`.
    *
    * @category models
-   * @since 0.2.0
+   * @since 0.1.0
    */
   ReadRetryOptions
 } from "./internal/readRetry.ts"
@@ -156,7 +156,7 @@ export const retry = (options: RetryOptions = {}): Middleware => ({
  * published with the number of the new attempt.
  *
  * @category constructors
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const restartReplies = (options: RetryOptions = {}): Middleware => ({ restartReply: restart(options) })
 
@@ -164,7 +164,7 @@ export const restartReplies = (options: RetryOptions = {}): Middleware => ({ res
  * Retries failed calls of skills whose `effects` are `read`, which have no side effects to repeat.
  *
  * @category constructors
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const retryReads = (options: Reads.ReadRetryOptions = {}): Effect.Effect<Middleware, never, SkillRegistry> =>
   Effect.map(SkillRegistry, (skills) => Reads.retryReads(skills, options))
@@ -381,7 +381,7 @@ export function layer<E, R>(
  * Options of `on`. Each part can be switched off with `false`.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface OnOptions<C extends Candidate = Candidate> {
   /** Models to call, in order, when the requested one fails. Default: none. */
@@ -401,7 +401,7 @@ export interface OnOptions<C extends Candidate = Candidate> {
  * existing middleware. `off` switches them off again for one program.
  *
  * @category layers
- * @since 0.2.0
+ * @since 0.1.0
  */
 export function on<C extends Candidate = never>(
   options?: OnOptions<C>
@@ -438,7 +438,7 @@ type Parts = SkillRegistry | ModelRegistry | RateLimiter.RateLimiter | CircuitBr
  * Switches off everything `on` adds, for the program it is provided to.
  *
  * @category layers
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const off: Layer.Layer<never> = Layer.succeed(IsOn, false)
 

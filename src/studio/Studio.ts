@@ -5,7 +5,7 @@
  * the state of a run at a revision, folded from the journal in the browser; the server keeps no second model of a run.
  * The page sends requests only to its own server.
  *
- * @since 0.2.0
+ * @since 0.1.0
  */
 
 import * as Context from "effect/Context"
@@ -30,7 +30,7 @@ import * as Secrets from "./internal/studioAccess.ts"
  * Options of the page.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface PageOptions extends Access.Options {
   /** The path prefix of the page and its data. Default: `/`. */
@@ -52,7 +52,7 @@ export interface PageOptions extends Access.Options {
  * The studio of a server.
  *
  * @category services
- * @since 0.2.0
+ * @since 0.1.0
  */
 export class Studio extends Context.Service<
   Studio,
@@ -74,7 +74,7 @@ export class Studio extends Context.Service<
  * )
  *
  * @category layers
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const layer = <A extends RunWorker.Runnable<unknown>, R = never>(
   options: ServedRuns.Given<A, R> & PageOptions
@@ -107,7 +107,7 @@ export const layer = <A extends RunWorker.Runnable<unknown>, R = never>(
  * const Page = Studio.layer({ agents: clerks })
  *
  * @category constructors
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const variants = <A extends RunWorker.Runnable<unknown>>(
   agent: A,
@@ -131,7 +131,7 @@ export const variants = <A extends RunWorker.Runnable<unknown>>(
  * Returns the address to open, which contains the token, at an origin such as `http://127.0.0.1:3000`.
  *
  * @category getters
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const urlOf = ({ path, token }: Studio["Service"], origin: string): string =>
   `${origin}${path}#token=${Redacted.value(token)}`

@@ -1,7 +1,7 @@
 /**
  * The studio, a page about runs.
  *
- * @since 0.2.0
+ * @since 0.1.0
  */
 
 export * as Studio from "./Studio.ts"

@@ -5,14 +5,14 @@
  * passes if it has an answer and every scorer passes it. A model that fails is a failed attempt, not an error of the
  * evaluation. The pass rate has an interval, because a few attempts prove little.
  *
- * @since 0.2.0
+ * @since 0.1.0
  */
 
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import type { JsonObject } from "../internal/base/json.ts"
+import type { JsonObject } from "../kit/json.ts"
 import type { Usage } from "../Usage.ts"
 
 // ---------------------------------------------------------------- models
@@ -21,7 +21,7 @@ import type { Usage } from "../Usage.ts"
  * One question of a data set.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface Case {
   readonly id: string
@@ -36,7 +36,7 @@ export interface Case {
  * The answer to a case. A `RunResult` is one.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface Answer {
   readonly text: string
@@ -51,7 +51,7 @@ export interface Answer {
  * The judgement of a scorer: a score from 0 to 1, and whether it passes.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface Verdict {
   readonly score: number
@@ -63,7 +63,7 @@ export interface Verdict {
  * Judges answers. Create one with `scorer`, or use `exact`, `contains`, `regex`, `schema`, `similarity` or `judge`.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface Scorer<out R = never> {
   readonly name: string
@@ -76,7 +76,7 @@ export interface Scorer<out R = never> {
  * asked here, and does not count.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface Attempt {
   readonly caseId: string
@@ -97,7 +97,7 @@ export interface Attempt {
  * The result of an evaluation. `passRate` and `interval` are of the attempts that were not skipped.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface Report {
   readonly startedAt: number
@@ -117,7 +117,7 @@ export interface Report {
  * Fails a case that cannot be asked here, because something it needs is missing.
  *
  * @category errors
- * @since 0.2.0
+ * @since 0.1.0
  */
 export class CaseSkipped extends Schema.TaggedError<CaseSkipped>()("CaseSkipped", { reason: Schema.String }) {
   override get message() {
@@ -129,7 +129,7 @@ export class CaseSkipped extends Schema.TaggedError<CaseSkipped>()("CaseSkipped"
  * The result of the function of a scorer.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export type Judged = boolean | number | { readonly score: number; readonly reason?: string | undefined }
 
@@ -144,7 +144,7 @@ export {
    * const isShort = Evaluation.scorer("short", ({ text }) => text.length <= 100)
    *
    * @category scorers
-   * @since 0.2.0
+   * @since 0.1.0
    */
   scorer,
   /**
@@ -152,7 +152,7 @@ export {
    * text is compared with the answer as JSON.
    *
    * @category scorers
-   * @since 0.2.0
+   * @since 0.1.0
    */
   exact,
   /**
@@ -160,7 +160,7 @@ export {
    * contains.
    *
    * @category scorers
-   * @since 0.2.0
+   * @since 0.1.0
    */
   contains,
   /**
@@ -168,14 +168,14 @@ export {
    * Matching takes linear time, so lookaround and backreferences are rejected.
    *
    * @category scorers
-   * @since 0.2.0
+   * @since 0.1.0
    */
   regex,
   /**
    * Passes an answer that is JSON of a schema.
    *
    * @category scorers
-   * @since 0.2.0
+   * @since 0.1.0
    */
   schema,
   /**
@@ -183,7 +183,7 @@ export {
    * coefficient), ignoring case and white space. Passes from 0.8 by default.
    *
    * @category scorers
-   * @since 0.2.0
+   * @since 0.1.0
    */
   similarity,
   /**
@@ -191,7 +191,7 @@ export {
    * answer as data; its score passes from `passAt` (default: 0.5).
    *
    * @category scorers
-   * @since 0.2.0
+   * @since 0.1.0
    */
   judge
 } from "./internal/evaluationScorers.ts"
@@ -202,7 +202,7 @@ export {
  * Options of an evaluation.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface Options<out E extends { readonly message: string }, out R, out S> {
   readonly cases: ReadonlyArray<Case>
@@ -230,7 +230,7 @@ export interface Options<out E extends { readonly message: string }, out R, out 
  * })
  *
  * @category running
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const run = Effect.fnUntraced(function* <E extends { readonly message: string }, R, S = never>(
   options: Options<E, R, S>
@@ -330,7 +330,7 @@ const share = (part: number, of: number): number => (of === 0 ? 0 : part / of)
  * or 1. Without attempts it is 0 to 1.
  *
  * @category getters
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const interval = (passed: number, of: number): readonly [low: number, high: number] => {
   if (of === 0) return [0, 1]

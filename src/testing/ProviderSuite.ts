@@ -4,7 +4,7 @@
  * A check is a sentence and an Effect that dies if the provider fails it. The provider sends its requests with the
  * `HttpClient` in context, which the checks replace, so no connection is opened.
  *
- * @since 0.2.0
+ * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -17,7 +17,7 @@ import { contentChecks, refusalChecks, replyChecks } from "./internal/providerCh
  * One requirement of a provider.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface Check<out E, out R> {
   readonly name: string
@@ -28,7 +28,7 @@ export interface Check<out E, out R> {
  * A provider under test, and a reply of its vendor.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface Subject<out E = never, out R = never> {
   /** Creates the provider. */
@@ -48,7 +48,7 @@ export interface Subject<out E = never, out R = never> {
  * }
  *
  * @category constructors
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const checks = <E, R>(subject: Subject<E, R>): ReadonlyArray<Check<E, Exclude<R, HttpClient.HttpClient>>> =>
   [...replyChecks, ...refusalChecks, ...contentChecks].map(({ body, name }) => ({

@@ -5,7 +5,7 @@
  * recorded. Hooks, policies, instructions and prompts run anew, so a replay finds the first event in which today's
  * agent differs from the recorded one.
  *
- * @since 0.2.0
+ * @since 0.1.0
  */
 
 import * as Context from "effect/Context"
@@ -13,8 +13,8 @@ import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import type { Agent } from "../Agent.ts"
 import { type Built, partsOf, withEnvironment } from "../internal/kernel/environment.ts"
-import { silent } from "../internal/live/listeners.ts"
-import { recordsOf } from "../internal/store/stored.ts"
+import { silent } from "../internal/run/listeners.ts"
+import { recordsOf } from "../store-kit/stored.ts"
 import { Kernel } from "../Kernel.ts"
 import type { AgentConfigInvalid, ReplayDiverged, RunNotFound, StoreError } from "../KernelError.ts"
 import type { RunEvent } from "../RunEvent.ts"
@@ -34,7 +34,7 @@ export type { Replayed } from "./internal/replay/replayRun.ts"
  * - `StoreError`: the store failed, or the records cannot be replayed.
  *
  * @category errors
- * @since 0.2.0
+ * @since 0.1.0
  */
 export type ReplayError = ReplayDiverged | RunNotFound | AgentConfigInvalid | StoreError
 
@@ -62,7 +62,7 @@ export type Recording =
  * even if today's schema or allow list would refuse it.
  *
  * @category running
- * @since 0.2.0
+ * @since 0.1.0
  */
 export const run = <Output, S extends AnySkill<unknown>, R = never>(
   agent: Agent<Output, S, R, unknown>,

@@ -18,8 +18,8 @@ import type { PlatformError } from "effect/PlatformError"
 import type * as Scope from "effect/Scope"
 import * as Agent from "../Agent.ts"
 import * as Contents from "../Content.ts"
-import type { JsonObject } from "../internal/base/json.ts"
-import { redact } from "../internal/base/redact.ts"
+import type { JsonObject } from "../kit/json.ts"
+import { redact } from "../kit/redact.ts"
 import * as Kernel from "../Kernel.ts"
 import * as MediaStore from "../MediaStore.ts"
 import type { Capability, Model } from "../Model.ts"
@@ -168,7 +168,7 @@ export interface RunOptions {
   /**
    * The dialect, instead of that of the scenario.
    *
-   * @since 0.2.0
+   * @since 0.1.0
    */
   readonly dialect?: Agent.Agent["dialect"] | undefined
   /** Receives every event as it happens. */
@@ -176,7 +176,7 @@ export interface RunOptions {
   /**
    * The stores of the run and its media. Default: in memory, until it ends.
    *
-   * @since 0.2.0
+   * @since 0.1.0
    */
   readonly stores?: Layer.Layer<RunStore.RunStore | MediaStore.MediaStore> | undefined
 }

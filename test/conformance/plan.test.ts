@@ -6,7 +6,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
-import { isRecord, parseJson } from "../../src/internal/base/json.ts"
+import { isRecord, parseJson } from "../../src/kit/json.ts"
 import * as Plan from "../../src/Plan.ts"
 import * as Vectors from "../support/vectors.ts"
 

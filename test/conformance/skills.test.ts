@@ -4,7 +4,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Json } from "../../src/Content.ts"
-import { isRecord } from "../../src/internal/base/json.ts"
+import { isRecord } from "../../src/kit/json.ts"
 import * as Skill from "../../src/Skill.ts"
 import * as SkillRegistry from "../../src/SkillRegistry.ts"
 import { inputs, ourListing, scope } from "../support/skillSpec.ts"

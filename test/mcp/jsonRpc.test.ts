@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect, Fiber, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { Limits } from "kernai"
-import { frameLength } from "../../src/internal/base/bounds.ts"
+import { frameLength } from "../../src/kit/bounds.ts"
 import * as JsonRpc from "../../src/mcp/internal/jsonRpc.ts"
 
 /** A line, and what was sent over it. */

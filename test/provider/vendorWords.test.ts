@@ -6,7 +6,7 @@ import { Agent, KernelError, Limits, Model, Skill } from "kernai"
 import { Resilience } from "kernai/provider"
 import { MockProvider } from "kernai/testing"
 import { Layer } from "effect"
-import { withVendorWords } from "../../src/internal/base/failedCall.ts"
+import { withVendorWords } from "../../src/internal/errors/failedCall.ts"
 import refusals from "../fixtures/refusals/synthetic.json" with { type: "json" }
 import { kernel, of } from "../support/kernel.ts"
 import { key, read, request, serverSent, stub, vendor } from "../support/provider.ts"

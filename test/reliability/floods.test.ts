@@ -1,5 +1,5 @@
 import { assert, describe, it } from "vitest"
-import { frameLength } from "../../src/internal/base/bounds.ts"
+import { frameLength } from "../../src/kit/bounds.ts"
 import { flood, megabyte, shapes } from "./floods.ts"
 
 const all = 64 * megabyte

@@ -43,7 +43,7 @@ export interface Room {
 
 /** The rooms of the table in AGENTS.md, in order: a room imports itself and the rooms before it. */
 export const rooms: ReadonlyArray<Room> = [
-  ...readFileSync(join(root, "AGENTS.md"), "utf8").matchAll(/^\| `([a-z]+)` \| [^|]* \| ([^|]*) \|$/gm)
+  ...readFileSync(join(root, "AGENTS.md"), "utf8").matchAll(/^\| `([a-z-]+)` \| [^|]* \| ([^|]*) \|$/gm)
 ].map(([, name = "", modules = ""]) => ({ name, modules: modules.match(/[A-Z]\w+/g) ?? [] }))
 
 /** Folders beside the heart that reach the outside world. */
@@ -65,7 +65,7 @@ export const placeOf = (file: string): string | undefined => {
 }
 
 /** Does a file belong to the heart? */
-export const isHeart = (file: string): boolean => !file.includes("/") || file.startsWith("internal/")
+export const isHeart = (file: string): boolean => !file.includes("/") || /^(?:internal|kit|store-kit)\//.test(file)
 
 /** Imports of the heart that go to a later room, types included. */
 export const climbing = (): ReadonlyArray<Import> => {

@@ -18,7 +18,7 @@ import {
   SkillRegistry
 } from "kernai"
 import { CrashMatrix, MockProvider, Replay, Scenario } from "kernai/testing"
-import { deep } from "../../src/internal/base/redact.ts"
+import { deep } from "../../src/kit/redact.ts"
 import { command, final } from "../support/blocks.ts"
 import { subjects } from "../support/crashScripts.ts"
 import { kernel } from "../support/kernel.ts"

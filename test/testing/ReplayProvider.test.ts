@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Block from "../../src/Block.ts"
-import { isJsonObject, type Json } from "../../src/internal/base/json.ts"
+import { isJsonObject, type Json } from "../../src/kit/json.ts"
 import type { Message, Role } from "../../src/Message.ts"
 import { Provider } from "../../src/Provider.ts"
 import { Cassette, ReplayProvider } from "../../src/testing/index.ts"

@@ -6,7 +6,7 @@
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Schema from "effect/Schema"
-import * as Read from "../../internal/base/files.ts"
+import * as Read from "../../kit/files.ts"
 import { ProviderError } from "../../KernelError.ts"
 import type { ProviderShape } from "../../Provider.ts"
 import * as MockProvider from "../../testing/MockProvider.ts"

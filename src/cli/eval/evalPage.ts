@@ -1,6 +1,6 @@
 /** The report of an evaluation as one page without scripts or network access. */
 
-import { entities, visible } from "../../internal/base/text.ts"
+import { entities, visible } from "../../kit/text.ts"
 import type { Attempt, Report } from "../../testing/Evaluation.ts"
 import * as Text from "../terminalText.ts"
 import { percent, summaryOf } from "./evalText.ts"

@@ -6,7 +6,7 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import { monotonic } from "../../internal/base/time.ts"
+import { monotonic } from "../../kit/time.ts"
 
 /** The pulse of a process. */
 export interface Pulse {

@@ -4,8 +4,8 @@
 
 import * as Schema from "effect/Schema"
 import { Config } from "../../internal/agent/agentConfig.ts"
-import type { JsonObject } from "../../internal/base/json.ts"
-import { jsonObject } from "../../internal/base/json.ts"
+import type { JsonObject } from "../../kit/json.ts"
+import { jsonObject } from "../../kit/json.ts"
 
 const words: { readonly [K in keyof typeof Config.fields]: string } = {
   version: "The version of this format",

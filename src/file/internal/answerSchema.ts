@@ -6,7 +6,7 @@ import * as JsonSchema from "effect/JsonSchema"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaRepresentation from "effect/SchemaRepresentation"
-import { isRecord } from "../../internal/base/json.ts"
+import { isRecord } from "../../kit/json.ts"
 import { AgentConfigInvalid } from "../../KernelError.ts"
 
 /**

@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import type { PlatformError } from "effect/PlatformError"
 import type * as Scope from "effect/Scope"
-import * as Read from "../../internal/base/files.ts"
+import * as Read from "../../kit/files.ts"
 import { ConfigInvalid, StoreError } from "../../KernelError.ts"
 
 /** Turns a failure of the disk into a failure of the store. */

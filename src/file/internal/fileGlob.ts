@@ -6,7 +6,7 @@
  */
 
 import * as Result from "effect/Result"
-import * as Pattern from "../../internal/pattern/pattern.ts"
+import * as Pattern from "../../kit/pattern.ts"
 
 /** The globs of a folder. */
 export interface FileGlobs {

@@ -6,7 +6,7 @@
 
 import * as Equal from "effect/Equal"
 import * as Result from "effect/Result"
-import * as Yaml from "../../internal/base/yaml.ts"
+import * as Yaml from "../../kit/yaml.ts"
 
 /** A file split into front matter and body. */
 export interface Parts {

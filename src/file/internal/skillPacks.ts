@@ -8,7 +8,7 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
-import * as Bounds from "../../internal/base/bounds.ts"
+import * as Bounds from "../../kit/bounds.ts"
 import {
   FileTooLarge,
   InvalidSkillPath,
@@ -28,7 +28,7 @@ import type {
   SkillPack,
   Warning
 } from "./skillPackType.ts"
-import { cut, shorten } from "../../internal/base/text.ts"
+import { cut, shorten } from "../../kit/text.ts"
 import * as FrontMatter from "./frontMatter.ts"
 
 const tops = ["scripts", "references", "assets"] as const

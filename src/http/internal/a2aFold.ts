@@ -3,7 +3,7 @@
  * text of each turn replaces that of the turn before, so the last one is the answer. Pure except for its own state.
  */
 
-import type { JsonObject } from "../../internal/base/json.ts"
+import type { JsonObject } from "../../kit/json.ts"
 import type { RunEvent } from "../../RunEvent.ts"
 import { artifactOf, asking, failure, messageOf, statusOf, type TaskIds } from "./a2aTask.ts"
 import { outward } from "./shownEvents.ts"

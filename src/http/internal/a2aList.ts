@@ -2,8 +2,8 @@
 
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import type { JsonObject } from "../../internal/base/json.ts"
-import { type Place, inOrder, placeIn, placeText } from "../../internal/store/storeRules.ts"
+import type { JsonObject } from "../../kit/json.ts"
+import { type Place, inOrder, placeIn, placeText } from "../../store-kit/storeRules.ts"
 import type { RunStatus } from "../../RunStore.ts"
 import { type HttpProblem, Invalid } from "../HttpProblem.ts"
 import type { Head } from "../RunBodies.ts"

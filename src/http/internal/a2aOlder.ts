@@ -3,7 +3,7 @@
  * value.
  */
 
-import { isJsonObject, type Json, type JsonObject, jsonObject } from "../../internal/base/json.ts"
+import { isJsonObject, type Json, type JsonObject, jsonObject } from "../../kit/json.ts"
 import type { Call, Rpc } from "./a2aRequest.ts"
 
 const methods: ReadonlyMap<string, string> = new Map([

@@ -8,8 +8,8 @@
 
 import type { Content } from "../../Content.ts"
 import * as Contents from "../../Content.ts"
-import { isEmpty, isJsonObject, type JsonObject, jsonObject } from "../../internal/base/json.ts"
-import { shorten, visible } from "../../internal/base/text.ts"
+import { isEmpty, isJsonObject, type JsonObject, jsonObject } from "../../kit/json.ts"
+import { shorten, visible } from "../../kit/text.ts"
 import type { Asking, Reply } from "../../Skill.ts"
 import type { Task } from "../A2aClient.ts"
 import * as Views from "./a2aView.ts"

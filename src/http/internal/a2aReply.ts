@@ -1,7 +1,7 @@
 /** Encodes replies to A2A clients as JSON-RPC. */
 
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
-import type { JsonObject } from "../../internal/base/json.ts"
+import type { JsonObject } from "../../kit/json.ts"
 import type { HttpProblem } from "../HttpProblem.ts"
 import * as Older from "./a2aOlder.ts"
 import type { Call, Rpc } from "./a2aRequest.ts"

@@ -4,7 +4,7 @@
 
 import * as Effect from "effect/Effect"
 import * as Contents from "../../Content.ts"
-import type { Json, JsonObject } from "../../internal/base/json.ts"
+import type { Json, JsonObject } from "../../kit/json.ts"
 import type { Message } from "../../Message.ts"
 import type { ErrorInfo, Question } from "../../RunModel.ts"
 import * as RunState from "../../RunState.ts"

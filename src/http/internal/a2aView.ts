@@ -4,7 +4,7 @@ import * as Base64 from "effect/encoding/Base64"
 import * as Result from "effect/Result"
 import type { Content } from "../../Content.ts"
 import * as Contents from "../../Content.ts"
-import { isJsonObject } from "../../internal/base/json.ts"
+import { isJsonObject } from "../../kit/json.ts"
 import { kindOf } from "../../Media.ts"
 import { overhead, type Piece, piecesOf, type Task, type Update } from "./a2aWire.ts"
 

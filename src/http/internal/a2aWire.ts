@@ -4,7 +4,7 @@ import * as Base64 from "effect/encoding/Base64"
 import * as Schema from "effect/Schema"
 import type { Content } from "../../Content.ts"
 import * as Contents from "../../Content.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../internal/base/json.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../kit/json.ts"
 
 /** The versions of the protocol that this client speaks. */
 export type Version = "1.0" | "0.3"

@@ -3,7 +3,7 @@
  */
 
 import type { Call } from "../../Call.ts"
-import type { Json, JsonObject } from "../../internal/base/json.ts"
+import type { Json, JsonObject } from "../../kit/json.ts"
 import type { Question } from "../../RunModel.ts"
 import type { Usage } from "../../Usage.ts"
 import { type Chunk, chunk } from "./uiChunk.ts"

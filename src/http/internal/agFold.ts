@@ -7,7 +7,7 @@
  */
 
 import * as JsonPatch from "effect/JsonPatch"
-import { type Json, type JsonObject, plain } from "../../internal/base/json.ts"
+import { type Json, type JsonObject, plain } from "../../kit/json.ts"
 import type { ModelCompleted, RunEvent } from "../../RunEvent.ts"
 import * as Usage from "../../Usage.ts"
 import { type AgEvent, interruptOf, make, pauseOf, usageOf } from "./agEvent.ts"

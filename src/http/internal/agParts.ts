@@ -1,6 +1,6 @@
 /** Converts the parts of a message to AG-UI: steps, text, reasoning, calls, activities. */
 
-import type { Json, JsonObject } from "../../internal/base/json.ts"
+import type { Json, JsonObject } from "../../kit/json.ts"
 import { type AgEvent, make, textOf } from "./agEvent.ts"
 import { Transcript } from "./agTranscript.ts"
 import { type Chunk, objectOf, wordOf } from "./uiChunk.ts"

@@ -3,7 +3,7 @@
  * again, since the protocol has no smaller event.
  */
 
-import type { Json, JsonObject } from "../../internal/base/json.ts"
+import type { Json, JsonObject } from "../../kit/json.ts"
 import { type AgEvent, make } from "./agEvent.ts"
 import { wordOf } from "./uiChunk.ts"
 

@@ -5,7 +5,7 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
-import type { Json, JsonObject } from "../../internal/base/json.ts"
+import type { Json, JsonObject } from "../../kit/json.ts"
 import { whole } from "../../internal/chat/conversation.ts"
 import type { Message } from "../../Message.ts"
 import * as RunState from "../../RunState.ts"

@@ -4,7 +4,7 @@
 
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import type { Json } from "../../internal/base/json.ts"
+import type { Json } from "../../kit/json.ts"
 import * as RunState from "../../RunState.ts"
 import type { Runnable } from "../../RunWorker.ts"
 import { Conflict, type HttpProblem } from "../HttpProblem.ts"

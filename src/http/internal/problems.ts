@@ -2,7 +2,7 @@
 
 import * as Effect from "effect/Effect"
 import type { KernelError } from "../../KernelError.ts"
-import { flat, logText } from "../../internal/base/text.ts"
+import { flat, logText } from "../../kit/text.ts"
 import { Conflict, type HttpProblem, Invalid, NotFound, TooLarge, Unavailable } from "../HttpProblem.ts"
 
 /** Returns the problem for an error about a run. */

@@ -3,7 +3,7 @@
 import type { Content, MediaContent } from "../../Content.ts"
 import * as Contents from "../../Content.ts"
 import type { CallOutcome } from "../../Call.ts"
-import { isJsonObject, type Json, type JsonObject, plain } from "../../internal/base/json.ts"
+import { isJsonObject, type Json, type JsonObject, plain } from "../../kit/json.ts"
 
 /** A chunk with the names of the protocol. */
 export type Chunk = JsonObject & { readonly type: string }

@@ -13,12 +13,12 @@ import type { Generation } from "../../Generation.ts"
 import { AgentConfigInvalid } from "../../KernelError.ts"
 import type { Model, Price } from "../../Model.ts"
 import { Capability } from "../../Model.ts"
-import * as Fault from "../base/fault.ts"
-import { isOwnKey, nearestKey } from "../base/fault.ts"
-import type { JsonObject } from "../base/json.ts"
-import { isEmpty, isJsonObject, isRecord, jsonObject } from "../base/json.ts"
-import { shorten, visible } from "../base/text.ts"
-import * as Snapshot from "../base/snapshot.ts"
+import * as Fault from "../../kit/fault.ts"
+import { isOwnKey, nearestKey } from "../../kit/fault.ts"
+import type { JsonObject } from "../../kit/json.ts"
+import { isEmpty, isJsonObject, isRecord, jsonObject } from "../../kit/json.ts"
+import { shorten, visible } from "../../kit/text.ts"
+import * as Snapshot from "../../kit/snapshot.ts"
 
 const strings = Schema.Array(Schema.String)
 const atLeast = (minimum: number) => Schema.Int.check(Schema.isGreaterThanOrEqualTo(minimum))

@@ -10,8 +10,8 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { AgentConfigInvalid } from "../../KernelError.ts"
-import * as Fault from "../base/fault.ts"
-import { type JsonObject, isJsonObject } from "../base/json.ts"
+import * as Fault from "../../kit/fault.ts"
+import { type JsonObject, isJsonObject } from "../../kit/json.ts"
 import { misnamed } from "../words/ids.ts"
 
 /** The agents of a run by name, or the first invalid entry of a list. */

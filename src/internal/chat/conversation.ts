@@ -15,8 +15,8 @@ import { type Media, isMedia } from "../../Media.ts"
 import type { MediaStoreShape as MediaStore } from "../../MediaStore.ts"
 import * as Messages from "../../Message.ts"
 import type { Message } from "../../Message.ts"
-import * as Storable from "../base/storable.ts"
-import { type Lasting, mediumOf, roomBefore, shelved, withMedia, withSource } from "../store/medium.ts"
+import * as Storable from "../../kit/storable.ts"
+import { type Lasting, mediumOf, roomBefore, shelved, withMedia, withSource } from "../../store-kit/medium.ts"
 
 /**
  * Returns a part of the user's message for a history. Media are embedded, because the media of a run are deleted with

@@ -5,11 +5,11 @@
 
 import { turnLog } from "../state/state.ts"
 import { unreviewed } from "../state/turnFold.ts"
-import { deferred } from "./askHooks.ts"
-import { record } from "./commit.ts"
+import { deferred } from "../run/askHooks.ts"
+import { record } from "../run/commit.ts"
 import { emit } from "../run/publish.ts"
 import { handOver } from "./handOver.ts"
-import { accept } from "./review.ts"
+import { accept } from "../call/review.ts"
 import { type Run, openTurn } from "../run/run.ts"
 import { isSteered } from "./steering.ts"
 

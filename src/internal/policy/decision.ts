@@ -11,8 +11,8 @@ import * as Equal from "effect/Equal"
 import type { CallKind } from "../../Call.ts"
 import type { Limits } from "../../Limits.ts"
 import type { AnySkill, Effects } from "../../Skill.ts"
-import { inTime, logIgnored } from "../base/foreignCode.ts"
-import type { Json, JsonObject } from "../base/json.ts"
+import { inTime, logIgnored } from "../errors/foreignCode.ts"
+import type { Json, JsonObject } from "../../kit/json.ts"
 import { paramsOf } from "../skill/skillInput.ts"
 
 /**

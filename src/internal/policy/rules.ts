@@ -9,9 +9,9 @@ import * as Result from "effect/Result"
 import { ConfigInvalid } from "../../KernelError.ts"
 import type { Decision, Outcome, PolicyCall, PolicyShape, Rule, Rules } from "./decision.ts"
 import type { Effects } from "../../Skill.ts"
-import type { Json } from "../base/json.ts"
-import { isJsonObject, requestOf } from "../base/json.ts"
-import * as Pattern from "../pattern/pattern.ts"
+import type { Json } from "../../kit/json.ts"
+import { isJsonObject, requestOf } from "../../kit/json.ts"
+import * as Pattern from "../../kit/pattern.ts"
 
 /** The largest number of rules in a policy. */
 const maxRules = 1_000

@@ -11,8 +11,8 @@ import * as Blocks from "../../Block.ts"
 import type { Message } from "../../Message.ts"
 import * as Messages from "../../Message.ts"
 import type { RunState } from "../../RunState.ts"
-import { cut } from "../base/text.ts"
-import type { JsonObject } from "../base/json.ts"
+import { cut } from "../../kit/text.ts"
+import type { JsonObject } from "../../kit/json.ts"
 
 // ---------------------------------------------------------------- the note
 

@@ -8,7 +8,7 @@
 
 import type { Message } from "../../Message.ts"
 import type { ToolDefinition } from "../../Provider.ts"
-import type { Growing } from "../base/lists.ts"
+import type { Growing } from "../../kit/lists.ts"
 import { estimate, estimateOnce, estimateSystem, ofTools } from "./tokenEstimate.ts"
 
 /** The parts of a request that identify a cached prefix. */

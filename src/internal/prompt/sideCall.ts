@@ -18,7 +18,7 @@ import type { MediaLookup, ProviderShape } from "../../Provider.ts"
 import type { RunState } from "../../RunState.ts"
 import type { FinishReason } from "../../StreamPart.ts"
 import * as Usage from "../../Usage.ts"
-import { cut } from "../base/text.ts"
+import { cut } from "../../kit/text.ts"
 import { stepOf } from "../state/state.ts"
 import type { PromptContext, Summary } from "./promptTypes.ts"
 

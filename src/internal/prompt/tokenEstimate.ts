@@ -10,7 +10,7 @@ import * as Blocks from "../../Content.ts"
 import type { Content } from "../../Content.ts"
 import type { Message } from "../../Message.ts"
 import type { ToolDefinition } from "../../Provider.ts"
-import { utf8Length } from "../base/text.ts"
+import { utf8Length } from "../../kit/text.ts"
 
 /** Counts the tokens of a text. */
 export type Count = (text: string) => Effect.Effect<number>

@@ -6,8 +6,8 @@
  */
 
 import type { RunEvent } from "../../RunEvent.ts"
-import { quote } from "../base/text.ts"
-import { vendorLine } from "../base/failedCall.ts"
+import { quote } from "../../kit/text.ts"
+import { vendorLine } from "../errors/failedCall.ts"
 
 /** Returns the line of an event, or undefined for events that are not logged. */
 export const line = (event: RunEvent, debug: boolean): string | undefined => {

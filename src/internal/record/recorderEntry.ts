@@ -10,11 +10,11 @@ import * as Content from "../../Content.ts"
 import type { Message } from "../../Message.ts"
 import type { MediaRef, RunEvent } from "../../RunEvent.ts"
 import type { Usage } from "../../Usage.ts"
-import type { Json, JsonObject } from "../base/json.ts"
-import { plain } from "../base/json.ts"
-import { commonPrefix } from "../base/lists.ts"
+import type { Json, JsonObject } from "../../kit/json.ts"
+import { plain } from "../../kit/json.ts"
+import { commonPrefix } from "../../kit/lists.ts"
 import { isSkillResult } from "../skill/skillOutput.ts"
-import { references } from "../store/medium.ts"
+import { references } from "../../store-kit/medium.ts"
 
 /** The names of the block protocol's own entries. */
 export const classic: ReadonlySet<string> = new Set([

@@ -14,7 +14,7 @@ import {
   RunPaused
 } from "../../KernelError.ts"
 import { type RunResult, type RunState, type Status, answer, result } from "../../RunState.ts"
-import { type JsonObject, isJsonObject } from "../base/json.ts"
+import { type JsonObject, isJsonObject } from "../../kit/json.ts"
 import { turnLog } from "../state/state.ts"
 import type { AnyAgent, EndError, Run } from "./run.ts"
 

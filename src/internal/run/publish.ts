@@ -14,7 +14,7 @@ import type { AgentEvent, CallEvent, PhaseEvent, RunEvent, RunScope, TaskEvent, 
 import type { RunState } from "../../RunState.ts"
 import type { Report } from "../../Skill.ts"
 import type { Usage } from "../../Usage.ts"
-import { type JsonObject, plain } from "../base/json.ts"
+import { type JsonObject, plain } from "../../kit/json.ts"
 import * as PromptCache from "../prompt/promptCache.ts"
 import { answer, promptLog, result, stepOf } from "../state/state.ts"
 import { type Run, now } from "./run.ts"

@@ -7,15 +7,15 @@
 
 import * as Result from "effect/Result"
 import * as SchemaIssue from "effect/SchemaIssue"
-import * as Bounds from "../base/bounds.ts"
+import * as Bounds from "../../kit/bounds.ts"
 import { InvalidArguments } from "../../KernelError.ts"
 import type { DialectName } from "../../Dialect.ts"
-import { shorten } from "../base/text.ts"
-import type { JsonObject } from "../base/json.ts"
-import { at, mediaId, typeNames } from "../base/jsonSchema.ts"
-import { pathText } from "../base/fault.ts"
+import { shorten } from "../../kit/text.ts"
+import type { JsonObject } from "../../kit/json.ts"
+import { at, mediaId, typeNames } from "../../kit/jsonSchema.ts"
+import { pathText } from "../../kit/fault.ts"
 import { type Input, command, nativeUsage, usage } from "./skillInput.ts"
-import { isRecord, own, parseJson } from "../base/json.ts"
+import { isRecord, own, parseJson } from "../../kit/json.ts"
 
 /** A call whose parameters do not fit its skill. */
 export interface Misfit {

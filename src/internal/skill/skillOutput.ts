@@ -14,12 +14,12 @@ import { Kind, type Media, isMedia, toJson } from "../../Media.ts"
 import type { Redactor } from "../../Redaction.ts"
 import { isWhole } from "../words/contentCodec.ts"
 import { toText } from "../words/contentText.ts"
-import type { Fault } from "../base/fault.ts"
-import { attempt, field } from "../base/foreignCode.ts"
-import type { Json, JsonObject } from "../base/json.ts"
-import { isEmpty, isJsonObject } from "../base/json.ts"
-import { deep } from "../base/redact.ts"
-import * as Snapshot from "../base/snapshot.ts"
+import type { Fault } from "../../kit/fault.ts"
+import { attempt, field } from "../errors/foreignCode.ts"
+import type { Json, JsonObject } from "../../kit/json.ts"
+import { isEmpty, isJsonObject } from "../../kit/json.ts"
+import { deep } from "../../kit/redact.ts"
+import * as Snapshot from "../../kit/snapshot.ts"
 
 /** Text with media and metadata, as a skill may return them together. */
 export interface SkillResult {

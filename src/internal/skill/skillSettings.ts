@@ -10,7 +10,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import { CredentialMissing, SkillSettingInvalid } from "../../KernelError.ts"
-import { isRecord, own } from "../base/json.ts"
+import { isRecord, own } from "../../kit/json.ts"
 
 /** The value of a configuration key. */
 export type SettingValue = string | number | boolean | null

@@ -5,7 +5,7 @@
 import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import type { AnySkill, CallScope, Source } from "../../Skill.ts"
-import type { JsonObject } from "../base/json.ts"
+import type { JsonObject } from "../../kit/json.ts"
 
 /** Returns a skill with its services provided by `provide`. */
 export const closedSkill = <R>(

@@ -9,7 +9,7 @@ import type { Message } from "../../Message.ts"
 import type { Delta, Phase, PromptDelta, RunState } from "../../RunModel.ts"
 import type { PhaseEvent, RunRecord } from "../../RunRecord.ts"
 import * as Usage from "../../Usage.ts"
-import { Growing } from "../base/lists.ts"
+import { Growing } from "../../kit/lists.ts"
 import { State, promptLog, running, turnLog } from "./state.ts"
 import { decided, giveBack, idsOf, indexOf, launch, none, openTurn, review, without } from "./turnFold.ts"
 

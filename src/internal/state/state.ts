@@ -12,8 +12,8 @@ import type { Message } from "../../Message.ts"
 import type { CallMade, Phase, RunResult, RunState, Turn } from "../../RunModel.ts"
 import type { PhaseEvent } from "../../RunRecord.ts"
 import * as Usage from "../../Usage.ts"
-import { Growing } from "../base/lists.ts"
-import { freeze } from "../base/snapshot.ts"
+import { Growing } from "../../kit/lists.ts"
+import { freeze } from "../../kit/snapshot.ts"
 import { messagesOf as added } from "./turnFold.ts"
 
 /** A state whose copies share its long lists. */

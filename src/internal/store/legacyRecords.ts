@@ -7,8 +7,8 @@
  * from a host or a model are kept unchanged.
  */
 
-import type { Json, JsonObject } from "../base/json.ts"
-import { isJsonObject } from "../base/json.ts"
+import type { Json, JsonObject } from "../../kit/json.ts"
+import { isJsonObject } from "../../kit/json.ts"
 import * as Codec from "../words/contentCodec.ts"
 
 type Names = { readonly [old: string]: string }

@@ -11,8 +11,8 @@ import { Capability, type Model, type Price } from "../../Model.ts"
 import * as Plan from "../../Plan.ts"
 import type * as Run from "../../RunState.ts"
 import * as Usage from "../../Usage.ts"
-import * as Fault from "../base/fault.ts"
-import * as Storable from "../base/storable.ts"
+import * as Fault from "../../kit/fault.ts"
+import * as Storable from "../../kit/storable.ts"
 import type { Asking } from "../words/asking.ts"
 
 /** A schema for each field of a type, including optional ones. */

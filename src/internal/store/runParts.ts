@@ -13,7 +13,7 @@
 import type { Content } from "../../Content.ts"
 import type { Message } from "../../Message.ts"
 import { type RunRecord, type RunState, type Turn, turnCount } from "../../RunState.ts"
-import { commonPrefix } from "../base/lists.ts"
+import { commonPrefix } from "../../kit/lists.ts"
 import { advance } from "../state/advance.ts"
 import { messagesOf } from "../state/turnFold.ts"
 import type { Entry, Part } from "./runSchema.ts"

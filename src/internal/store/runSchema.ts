@@ -14,7 +14,7 @@ import type * as Events from "../../RunEvent.ts"
 import type * as Run from "../../RunState.ts"
 import { absent, exactly, type FieldsOf, otherwise, type Takes } from "./recordFields.ts"
 import * as Leaves from "./recordFields.ts"
-import * as Storable from "../base/storable.ts"
+import * as Storable from "../../kit/storable.ts"
 import type { Expense } from "../../Usage.ts"
 
 /** The scope that the events of a record share. A root run is its own root. */

@@ -27,7 +27,7 @@ export interface Lease {
    * When the worker claimed the run, in milliseconds since the epoch. Renewing a lease does not change it. Absent for a
    * lease that an older version wrote.
    *
-   * @since 0.2.0
+   * @since 0.1.0
    */
   readonly since?: number
 }
@@ -36,7 +36,7 @@ export interface Lease {
  * A worker's request for the lease of a run.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface Claim {
   readonly workerId: string
@@ -57,7 +57,7 @@ export interface Claim {
  * - `cancelled`, `completed`, `failed`: the run is at rest. A failed or cancelled run can be resumed.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export type RunStatus =
   | { readonly type: "queued"; readonly phase: Phase }
@@ -114,7 +114,7 @@ export interface RunFilter {
    * Only runs whose id begins with this text, as the ids of one caller or conversation do. A store finds them without
    * reading the other runs.
    *
-   * @since 0.2.0
+   * @since 0.1.0
    */
   readonly prefix?: string | undefined
   /** Only the runs of one tree. */
@@ -192,7 +192,7 @@ export interface RunStoreShape {
    * Emits the ids of runs as other processes offer them with an `acquire` with a lease of zero. An id may be emitted
    * twice or get lost, because workers also poll. Without it, workers find the runs of other processes by polling.
    *
-   * @since 0.2.0
+   * @since 0.1.0
    */
   readonly offers?: Stream.Stream<string> | undefined
   /** Deletes runs with everything stored for them. Ignores unknown ids. */

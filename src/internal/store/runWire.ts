@@ -13,9 +13,9 @@ import type { PhaseEvent } from "../../RunEvent.ts"
 import type { CallChange, PromptDelta, RunRecord, Turn } from "../../RunState.ts"
 import * as Usage from "../../Usage.ts"
 import * as Codec from "../words/contentCodec.ts"
-import { isEmpty } from "../base/json.ts"
+import { isEmpty } from "../../kit/json.ts"
 import type { Entry, Part } from "./runSchema.ts"
-import { grade } from "../base/storable.ts"
+import { grade } from "../../kit/storable.ts"
 
 /** Writes a record. Its events share one scope, or each has its own. */
 export const record = (format: number, record: RunRecord): object => {

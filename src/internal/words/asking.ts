@@ -6,13 +6,13 @@ import * as Schema from "effect/Schema"
 import type { Message } from "../../Message.ts"
 import type { FinishReason } from "../../StreamPart.ts"
 import type { Usage } from "../../Usage.ts"
-import type { JsonObject } from "../base/json.ts"
+import type { JsonObject } from "../../kit/json.ts"
 
 /**
  * A question of a call to a person: to fill in a form, to open a URL, or, with neither, to agree.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface Asking {
   /** The text for the person. */
@@ -37,7 +37,7 @@ export const askingJson = Schema.Struct({
  * The reply of a person: accepted with the values of the form, declined, or dismissed.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export type Reply =
   | { readonly _tag: "Accepted"; readonly values: JsonObject }
@@ -48,7 +48,7 @@ export type Reply =
  * A request of a call to a model, for one reply without tools.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface Sampling {
   readonly messages: ReadonlyArray<Message>
@@ -65,7 +65,7 @@ export interface Sampling {
  * The reply of a model to a call.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface Sampled {
   readonly text: string

@@ -6,9 +6,9 @@
  */
 
 import type { Part } from "../../Block.ts"
-import * as Bounds from "../base/bounds.ts"
+import * as Bounds from "../../kit/bounds.ts"
 import { OpeningTag, REFUSED, UNDECIDED } from "./openingTag.ts"
-import { isHighSurrogate, isSpace, ownSlice, Pieces } from "../base/text.ts"
+import { isHighSurrogate, isSpace, ownSlice, Pieces } from "../../kit/text.ts"
 
 // Called without a method lookup: engines represent strings in several ways, and a call site that has seen more than
 // four of them looks methods up slowly.

@@ -36,7 +36,7 @@ export type Capability = typeof Capability.Type
  * Prices of tokens, in US dollars per million.
  *
  * @category models
- * @since 0.2.0
+ * @since 0.1.0
  */
 export interface Rates {
   readonly inputPerMillion: number
@@ -60,7 +60,7 @@ export interface Price extends Rates {
    * US dollars for each call that the vendor runs itself, by the name of the tool, as `{ web_search: 0.01 }`. A tool
    * without a price adds nothing.
    *
-   * @since 0.2.0
+   * @since 0.1.0
    */
   readonly hosted?: { readonly [tool: string]: number }
 }
@@ -89,7 +89,7 @@ export interface Model {
   /**
    * The vendor's API to use for the model, if there are several (OpenAI). Default: that of the provider.
    *
-   * @since 0.2.0
+   * @since 0.1.0
    */
   readonly api?: "chat" | "responses"
   /** Without a price no cost is counted, and a cost budget cannot be enforced. */

@@ -15,11 +15,11 @@ import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
 import type { Content, Custom, Unknown } from "../../ContentModel.ts"
 import { BlockValidationError } from "../../KernelError.ts"
-import { blockDepth, jsonDepth, jsonNodes } from "../base/bounds.ts"
-import * as Fault from "../base/fault.ts"
-import { type Json, type JsonObject, isJsonObject } from "../base/json.ts"
-import * as Snapshot from "../base/snapshot.ts"
-import { defineBytes } from "../base/snapshot.ts"
+import { blockDepth, jsonDepth, jsonNodes } from "../../kit/bounds.ts"
+import * as Fault from "../../kit/fault.ts"
+import { type Json, type JsonObject, isJsonObject } from "../../kit/json.ts"
+import * as Snapshot from "../../kit/snapshot.ts"
+import { defineBytes } from "../../kit/snapshot.ts"
 
 // ---------------------------------------------------------------- recognition
 

@@ -11,9 +11,9 @@ import * as Contents from "../../Content.ts"
 import type { Content } from "../../Content.ts"
 import { DefinitionInvalid } from "../../KernelError.ts"
 import type { Message } from "../../Message.ts"
-import { isJsonObject } from "../base/json.ts"
-import type { Growing } from "../base/lists.ts"
-import { freeze } from "../base/snapshot.ts"
+import { isJsonObject } from "../../kit/json.ts"
+import type { Growing } from "../../kit/lists.ts"
+import { freeze } from "../../kit/snapshot.ts"
 
 /** Returns `words` times 32 random bits in hexadecimal. Drawn from `Random`, so tests can repeat them. */
 export const randomId = (random: Random.Random, words = 1): string => {

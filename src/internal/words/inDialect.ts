@@ -13,8 +13,8 @@ import * as Contents from "../../Content.ts"
 import type { DialectName } from "../../Dialect.ts"
 import type { Message } from "../../Message.ts"
 import * as Result from "effect/Result"
-import { isJsonObject, type JsonObject, parseJson } from "../base/json.ts"
-import * as Bounds from "../base/bounds.ts"
+import { isJsonObject, type JsonObject, parseJson } from "../../kit/json.ts"
+import * as Bounds from "../../kit/bounds.ts"
 
 /** Renders a conversation in a dialect. Thinking of models other than `model` is left out. */
 export const inDialect = (

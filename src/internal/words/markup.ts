@@ -9,7 +9,7 @@
 import * as Result from "effect/Result"
 import type { Block } from "../../Block.ts"
 import * as Blocks from "../../Block.ts"
-import { isRecord, own, parseJson, textOf } from "../base/json.ts"
+import { isRecord, own, parseJson, textOf } from "../../kit/json.ts"
 
 /** The formats that can be read besides blocks and native calls. */
 export type Markup = "tool_call" | "function" | "invoke" | "bracket" | "fenced" | "json"

@@ -6,8 +6,8 @@
  * the length of the text.
  */
 
-import type { Json } from "../base/json.ts"
-import { isHighSurrogate } from "../base/text.ts"
+import type { Json } from "../../kit/json.ts"
+import { isHighSurrogate } from "../../kit/text.ts"
 
 /** A parser of JSON text that is still streaming in. */
 export class PartialJson {

@@ -21,9 +21,9 @@ import type {
   StoreError
 } from "../../KernelError.ts"
 import type { RunHead, RunStoreShape } from "../../RunStore.ts"
-import { logIgnored } from "../base/foreignCode.ts"
-import type { Json } from "../base/json.ts"
-import { flat } from "../base/text.ts"
+import { logIgnored } from "../errors/foreignCode.ts"
+import type { Json } from "../../kit/json.ts"
+import { flat } from "../../kit/text.ts"
 import { answer, questions } from "../kernel/queue.ts"
 import * as Pages from "./runPages.ts"
 import { dueRuns, nextDue, setDue } from "./runPages.ts"

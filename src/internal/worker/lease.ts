@@ -9,8 +9,8 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import type { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, StoreError } from "../../KernelError.ts"
 import type { RunHead, RunStoreShape as RunStore } from "../../RunStore.ts"
-import { inTime } from "../base/foreignCode.ts"
-import { monotonic } from "../base/time.ts"
+import { inTime } from "../errors/foreignCode.ts"
+import { monotonic } from "../../kit/time.ts"
 import { ifHeld, offer } from "../kernel/queue.ts"
 
 /** The worker, and how long its leases last without renewal. */

@@ -27,11 +27,11 @@ import * as Pages from "./runPages.ts"
 import { type DueRuns, dueRuns, nextDue, setDue } from "./runPages.ts"
 import { giveUp, isPassing, patience, tasksOf } from "./retries.ts"
 import { giveBack, type Held, type Holder, isTaken, letGo, now, proves, renew } from "./lease.ts"
-import { emitted, onOffer, emitOffer } from "../store/offers.ts"
-import { causeText, inTime, messageOf, logIgnored, tagOf } from "../base/foreignCode.ts"
-import { flat, logText } from "../base/text.ts"
+import { emitted, onOffer, emitOffer } from "../../store-kit/offers.ts"
+import { causeText, inTime, messageOf, logIgnored, tagOf } from "../errors/foreignCode.ts"
+import { flat, logText } from "../../kit/text.ts"
 import { randomId } from "../words/ids.ts"
-import { monotonic } from "../base/time.ts"
+import { monotonic } from "../../kit/time.ts"
 
 /** The operations of a worker. */
 export interface Worker {

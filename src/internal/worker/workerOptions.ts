@@ -12,7 +12,7 @@ import type { ResumeOptions } from "../../Kernel.ts"
 import { ConfigInvalid, type ResumeError, type ToolNotFound } from "../../KernelError.ts"
 import type { RunHead, RunStore } from "../../RunStore.ts"
 import type { AnySkill } from "../../Skill.ts"
-import { timeSpan } from "../base/time.ts"
+import { timeSpan } from "../../kit/time.ts"
 
 // ---------------------------------------------------------------- checking
 
@@ -129,6 +129,6 @@ export type TakeUp = Pick<
  * - `ExtensionFailed`: any other failure of the host.
  *
  * @category errors
- * @since 0.2.0
+ * @since 0.1.0
  */
 export type TakeUpError = ResumeError | ToolNotFound

@@ -8,7 +8,7 @@
 
 import * as McpProtocol from "effect/ai/McpProtocol"
 import * as Effect from "effect/Effect"
-import { isRecord } from "../../internal/base/json.ts"
+import { isRecord } from "../../kit/json.ts"
 import type { ServerStream } from "./serverStream.ts"
 
 /** The features of a server besides tools. */

@@ -1,8 +1,8 @@
 /** Answers the `mcp` block from the servers of a hub. A list over all servers omits unavailable ones. */
 
 import * as Effect from "effect/Effect"
-import { shorten } from "../../internal/base/text.ts"
-import { jsonObject, plain } from "../../internal/base/json.ts"
+import { shorten } from "../../kit/text.ts"
+import { jsonObject, plain } from "../../kit/json.ts"
 import { McpError } from "../../KernelError.ts"
 import type { Limits } from "../../Limits.ts"
 import type { Catalog, PromptEntry, ResourceEntry, ToolEntry } from "../McpProtocol.ts"

@@ -4,9 +4,9 @@ import type * as McpSchema from "effect/ai/McpSchema"
 import * as Digest from "effect/crypto/Digest"
 import * as Effect from "effect/Effect"
 import * as Block from "../../Block.ts"
-import { quote, shorten, visible } from "../../internal/base/text.ts"
+import { quote, shorten, visible } from "../../kit/text.ts"
 import type { LeaveOut } from "./listing.ts"
-import { isJsonObject, isRecord, type Json, type JsonObject, jsonObject, own, plain } from "../../internal/base/json.ts"
+import { isJsonObject, isRecord, type Json, type JsonObject, jsonObject, own, plain } from "../../kit/json.ts"
 
 /** A tool as one server defines it. */
 export interface Definition {

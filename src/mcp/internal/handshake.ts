@@ -8,7 +8,7 @@ import type * as McpClient from "effect/ai/McpClient"
 import { McpClientError, UnsupportedError } from "effect/ai/McpClientError"
 import type * as McpSchema from "effect/ai/McpSchema"
 import * as Effect from "effect/Effect"
-import { isRecord, type JsonObject, own } from "../../internal/base/json.ts"
+import { isRecord, type JsonObject, own } from "../../kit/json.ts"
 import type { McpServer, ProtocolVersion } from "../McpConfig.ts"
 import { versions } from "./serverEntry.ts"
 

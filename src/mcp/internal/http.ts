@@ -14,13 +14,13 @@ import * as Option from "effect/Option"
 import * as Record from "effect/Record"
 import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
-import * as Bounds from "../../internal/base/bounds.ts"
-import * as Discreet from "../../internal/base/discreetHttp.ts"
+import * as Bounds from "../../kit/bounds.ts"
+import * as Discreet from "../../kit/discreetHttp.ts"
 import type { HttpServer } from "../McpConfig.ts"
 import type { Credentials } from "../McpConnection.ts"
 import * as JsonRpc from "./jsonRpc.ts"
 
-export { discreet, isEventStream, movedTo } from "../../internal/base/discreetHttp.ts"
+export { discreet, isEventStream, movedTo } from "../../kit/discreetHttp.ts"
 
 /** Creates the client of one server, which adds its headers and the current access token. */
 export const client = (

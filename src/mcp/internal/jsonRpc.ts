@@ -20,9 +20,9 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import * as Bounds from "../../internal/base/bounds.ts"
-import { begin } from "../../internal/base/foreignCode.ts"
-import { isRecord, own, parseJson } from "../../internal/base/json.ts"
+import * as Bounds from "../../kit/bounds.ts"
+import { begin } from "../../internal/errors/foreignCode.ts"
+import { isRecord, own, parseJson } from "../../kit/json.ts"
 import type { Limits } from "../../Limits.ts"
 
 /** Receives every notification. */

@@ -10,7 +10,7 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import { isRecord, own } from "../../internal/base/json.ts"
+import { isRecord, own } from "../../kit/json.ts"
 import * as Handshake from "./handshake.ts"
 import * as JsonRpc from "./jsonRpc.ts"
 

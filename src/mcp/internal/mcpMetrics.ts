@@ -12,7 +12,7 @@ import * as Exit from "effect/Exit"
 import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
-import { isRecord, own } from "../../internal/base/json.ts"
+import { isRecord, own } from "../../kit/json.ts"
 import { isHttp } from "./serverEntry.ts"
 import type { McpServer } from "../McpConfig.ts"
 

@@ -4,7 +4,7 @@ import type { McpClientError } from "effect/ai/McpClientError"
 import * as Effect from "effect/Effect"
 import * as PubSub from "effect/PubSub"
 import * as Stream from "effect/Stream"
-import { isRecord } from "../../internal/base/json.ts"
+import { isRecord } from "../../kit/json.ts"
 import type { McpError } from "../../KernelError.ts"
 
 /** Sends a request in a session. */

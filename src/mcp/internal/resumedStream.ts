@@ -14,7 +14,7 @@ import type { HttpClientResponse } from "effect/http/HttpClientResponse"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import * as Bounds from "../../internal/base/bounds.ts"
+import * as Bounds from "../../kit/bounds.ts"
 import * as Http from "./http.ts"
 
 /** Requests the events after the one with this id. */

@@ -11,8 +11,8 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import { isRecord } from "../../internal/base/json.ts"
-import { shorten } from "../../internal/base/text.ts"
+import { isRecord } from "../../kit/json.ts"
+import { shorten } from "../../kit/text.ts"
 
 /** A report of a call. `total` is the final value of `progress`, if the server knows it. */
 export type Progress = Omit<typeof Report.Type, "progressToken">

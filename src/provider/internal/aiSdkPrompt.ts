@@ -5,7 +5,7 @@
  * model cannot read are replaced by a text.
  */
 
-import type { Json, JsonObject } from "../../internal/base/json.ts"
+import type { Json, JsonObject } from "../../kit/json.ts"
 import type { Message } from "../../Message.ts"
 import { optionsOf } from "./foreign.ts"
 import { type MediaPiece, type Piece, spoken, standIn, textOf } from "./messageParts.ts"

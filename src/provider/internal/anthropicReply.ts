@@ -2,7 +2,7 @@
  * Reads replies and errors of the Messages API.
  */
 
-import { jsonObject } from "../../internal/base/json.ts"
+import { jsonObject } from "../../kit/json.ts"
 import type { FinishReason, ReportedUsage } from "../../StreamPart.ts"
 import { name } from "./anthropicRequest.ts"
 import { type Fault, saysTooLong, statusReason } from "./providerFault.ts"

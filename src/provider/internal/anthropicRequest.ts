@@ -6,7 +6,7 @@
 
 import * as Base64 from "effect/encoding/Base64"
 import * as Result from "effect/Result"
-import type { Json, JsonObject } from "../../internal/base/json.ts"
+import type { Json, JsonObject } from "../../kit/json.ts"
 import type { Generation } from "../../Generation.ts"
 import type { Message } from "../../Message.ts"
 import type { ProviderShape, Request } from "../../Provider.ts"

@@ -5,7 +5,7 @@
  * for each call.
  */
 
-import { isJsonObject, type Json, type JsonObject } from "../../internal/base/json.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../kit/json.ts"
 import type { Request, ToolDefinition } from "../../Provider.ts"
 import { isFields } from "./readFields.ts"
 

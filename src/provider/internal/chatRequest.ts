@@ -5,7 +5,7 @@
  */
 
 import * as Grammar from "../Grammar.ts"
-import { type Json, type JsonObject, jsonObject } from "../../internal/base/json.ts"
+import { type Json, type JsonObject, jsonObject } from "../../kit/json.ts"
 import type { Message } from "../../Message.ts"
 import type { Model } from "../../Model.ts"
 import type { ProviderShape, Request } from "../../Provider.ts"

@@ -7,7 +7,7 @@
  */
 
 import * as Sse from "effect/encoding/Sse"
-import * as Bounds from "../../internal/base/bounds.ts"
+import * as Bounds from "../../kit/bounds.ts"
 import type { Limits } from "../../Limits.ts"
 import { type Fault, limitFault } from "./providerFault.ts"
 import { type Fields, isFields, parse } from "./readFields.ts"

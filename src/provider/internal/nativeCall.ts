@@ -4,9 +4,9 @@
 
 import * as Equal from "effect/Equal"
 import * as Result from "effect/Result"
-import * as Bounds from "../../internal/base/bounds.ts"
-import * as Snapshot from "../../internal/base/snapshot.ts"
-import { isDeeper } from "../../internal/base/json.ts"
+import * as Bounds from "../../kit/bounds.ts"
+import * as Snapshot from "../../kit/snapshot.ts"
+import { isDeeper } from "../../kit/json.ts"
 import { parse } from "./readFields.ts"
 
 /** One call of a reply. It is open until its vendor ends it or another call replaces it. */

@@ -5,7 +5,7 @@
  */
 
 import * as Effect from "effect/Effect"
-import { passing, retryAfterDate, retryAfterNumber } from "../../internal/base/failedCall.ts"
+import { passing, retryAfterDate, retryAfterNumber } from "../../internal/errors/failedCall.ts"
 import { type FailedAttempt, ProviderError, type ProviderReason, type VendorWords } from "../../KernelError.ts"
 import { ForbidReal } from "../../Provider.ts"
 import { type Fields, list, string } from "./readFields.ts"

@@ -7,8 +7,8 @@
 
 import * as Base64 from "effect/encoding/Base64"
 import * as Result from "effect/Result"
-import * as Bounds from "../../internal/base/bounds.ts"
-import { isDeeper, jsonObject, type JsonObject } from "../../internal/base/json.ts"
+import * as Bounds from "../../kit/bounds.ts"
+import { isDeeper, jsonObject, type JsonObject } from "../../kit/json.ts"
 import type { Limits } from "../../Limits.ts"
 import type * as StreamPart from "../../StreamPart.ts"
 import type { FinishReason, Metadata, ReportedUsage } from "../../StreamPart.ts"

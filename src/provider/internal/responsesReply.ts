@@ -1,6 +1,6 @@
 /** Reads replies in OpenAI's Responses format: events about items, and whole responses. */
 
-import { jsonObject, type JsonObject } from "../../internal/base/json.ts"
+import { jsonObject, type JsonObject } from "../../kit/json.ts"
 import type { FinishReason, ReportedUsage } from "../../StreamPart.ts"
 import { inStream } from "./chatReply.ts"
 import type { Decoder } from "./frames.ts"

@@ -6,7 +6,7 @@
  */
 
 import * as Grammar from "../Grammar.ts"
-import { type Json, type JsonObject, jsonObject } from "../../internal/base/json.ts"
+import { type Json, type JsonObject, jsonObject } from "../../kit/json.ts"
 import type { Generation } from "../../Generation.ts"
 import type { Message } from "../../Message.ts"
 import type { ProviderShape, Request } from "../../Provider.ts"

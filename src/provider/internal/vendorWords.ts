@@ -1,8 +1,8 @@
 /** Makes a vendor's own text about a failed call safe: bounded, and without the key or any piece of it. */
 
 import type { VendorWords } from "../../KernelError.ts"
-import { redact } from "../../internal/base/redact.ts"
-import { shorten } from "../../internal/base/text.ts"
+import { redact } from "../../kit/redact.ts"
+import { shorten } from "../../kit/text.ts"
 import { type Fields, fields, isFields, list, text } from "./readFields.ts"
 
 /** Reads the text of an error document, which is an object in one of the vendors' forms or plain text. */

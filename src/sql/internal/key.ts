@@ -7,7 +7,7 @@
 
 import { Buffer } from "node:buffer"
 import { createHash } from "node:crypto"
-import { isHighSurrogate } from "../../internal/base/text.ts"
+import { isHighSurrogate } from "../../kit/text.ts"
 
 /** Returns the key of an id. */
 export const make = (id: string): string => {

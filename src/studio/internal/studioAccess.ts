@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Redacted from "effect/Redacted"
 import { createHash, randomBytes } from "node:crypto"
-import { isSame } from "../../internal/base/secrets.ts"
+import { isSame } from "../../kit/secrets.ts"
 import type { Authenticate, Caller } from "../../http/Access.ts"
 import { Forbidden, Unauthorized } from "../../http/HttpProblem.ts"
 

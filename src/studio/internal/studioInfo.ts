@@ -1,7 +1,7 @@
 /** Facts about the server for the page: its agents and their settings, and the inputs of skills. */
 
 import * as Effect from "effect/Effect"
-import type { JsonObject } from "../../internal/base/json.ts"
+import type { JsonObject } from "../../kit/json.ts"
 import type { Runnable } from "../../RunWorker.ts"
 import type { AnySkill } from "../../Skill.ts"
 import type { SkillRegistry } from "../../SkillRegistry.ts"

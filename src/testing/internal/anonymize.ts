@@ -3,7 +3,7 @@
 import type * as HttpClientRequest from "effect/http/HttpClientRequest"
 import type * as HttpClientResponse from "effect/http/HttpClientResponse"
 import * as Redacted from "effect/Redacted"
-import { isJsonObject, type Json } from "../../internal/base/json.ts"
+import { isJsonObject, type Json } from "../../kit/json.ts"
 import type { Exchange } from "../Cassette.ts"
 
 const keptOfRequest = /^(accept|content-type|anthropic-version|anthropic-beta)$/

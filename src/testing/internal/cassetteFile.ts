@@ -17,7 +17,7 @@ import type * as FileSystem from "effect/FileSystem"
 import * as Semaphore from "effect/Semaphore"
 import { StoreError } from "../../KernelError.ts"
 import * as Limits from "../../Limits.ts"
-import { inMadeFolder, tooLarge } from "../../internal/base/files.ts"
+import { inMadeFolder, tooLarge } from "../../kit/files.ts"
 import type { Cassette, Exchange } from "../Cassette.ts"
 import * as Redaction from "./anonymize.ts"
 

@@ -20,9 +20,9 @@ import * as Limits from "../../Limits.ts"
 import type * as Recorder from "../../Recorder.ts"
 import type { RunResult } from "../../RunState.ts"
 import type { Usage } from "../../Usage.ts"
-import * as Read from "../../internal/base/files.ts"
-import { type Json, type JsonObject, isJsonObject } from "../../internal/base/json.ts"
-import { redact } from "../../internal/base/redact.ts"
+import * as Read from "../../kit/files.ts"
+import { type Json, type JsonObject, isJsonObject } from "../../kit/json.ts"
+import { redact } from "../../kit/redact.ts"
 import { ofTask } from "../../internal/words/ids.ts"
 
 /** The end of a scenario. */

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Content, Message, Model, type Provider } from "kernai"
 import * as PromptCache from "../../../src/internal/prompt/promptCache.ts"
-import { Growing } from "../../../src/internal/base/lists.ts"
+import { Growing } from "../../../src/kit/lists.ts"
 import { estimate, ofTools } from "../../../src/internal/prompt/tokenEstimate.ts"
 import { message, request } from "../../support/provider.ts"
 import { randomOf } from "../../support/random.ts"

@@ -8,13 +8,13 @@
  */
 
 import { anyBut, anyObject, anyValue, blank, keyExcept, maxDepth } from "./anyJson.ts"
-import type { JsonObject } from "../../../internal/base/json.ts"
-import { properties, required, resolve } from "../../../internal/base/jsonSchema.ts"
+import type { JsonObject } from "../../../kit/json.ts"
+import { properties, required, resolve } from "../../../kit/jsonSchema.ts"
 import * as Numbers from "./numberRules.ts"
 import { choice, empty, never, type Node, optional, repeat, rule, type Rules, sequence, text } from "./productions.ts"
 import { boundsOf, constrains, count, formats, impliedType, merge, type Part } from "./schemaParts.ts"
 import * as Strings from "./stringRules.ts"
-import { isRecord, own } from "../../../internal/base/json.ts"
+import { isRecord, own } from "../../../kit/json.ts"
 
 /** Returns the productions of the values that fit a schema. `name` is the prefix of their rules. */
 export const fitting = (rules: Rules, schema: JsonObject, name: string): Node =>

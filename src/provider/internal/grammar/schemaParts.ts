@@ -3,7 +3,7 @@
  */
 
 import type { Bounds } from "./numberRules.ts"
-import { isRecord, own } from "../../../internal/base/json.ts"
+import { isRecord, own } from "../../../kit/json.ts"
 
 /** A schema or a part of one, from anywhere. */
 export type Part = Record<string, unknown>

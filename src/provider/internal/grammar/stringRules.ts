@@ -4,8 +4,8 @@
  * A `<` is escaped wherever it could begin a tag, so no string can open or close the block that contains it.
  */
 
-import type { Node as Pattern, Range } from "../../../internal/pattern/patternSyntax.ts"
-import { parse } from "../../../internal/pattern/patternSyntax.ts"
+import type { Node as Pattern, Range } from "../../../kit/patternSyntax.ts"
+import { parse } from "../../../kit/patternSyntax.ts"
 import { chars, choice, empty, except, type Node, repeat, rule, type Rules, sequence, text } from "./productions.ts"
 
 const quote = 0x22

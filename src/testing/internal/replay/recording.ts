@@ -11,7 +11,7 @@ import { ReplayDiverged } from "../../../KernelError.ts"
 import { isRest } from "../../../internal/state/state.ts"
 import type { PhaseEvent } from "../../../RunEvent.ts"
 import { isCopied, type Question, type RunRecord } from "../../../RunState.ts"
-import { redact } from "../../../internal/base/redact.ts"
+import { redact } from "../../../kit/redact.ts"
 import { childRunId } from "../../../internal/words/ids.ts"
 
 /** The position of a run in its recording. */

@@ -1,0 +1,81 @@
+/**
+ * Turns a call into its result, for every kind of target: a skill, a protocol, a builtin, a task or another agent.
+ *
+ * Failures, defects, timeouts and values that are not JSON become error results whose text the model can read; causes
+ * are logged. Only middleware and errors that concern the run itself fail the effect.
+ */
+
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Result from "effect/Result"
+import type { Call, CallError, CallResult } from "../../Call.ts"
+import * as Calls from "../../Call.ts"
+import { failureIn } from "../errors/foreignCode.ts"
+import { agentTarget } from "./childTarget.ts"
+import { ifOver, throughMiddleware, traced, unlessLost } from "./aroundCall.ts"
+import { asking } from "./callAsks.ts"
+import { short } from "../skill/failureText.ts"
+import { emit } from "../run/publish.ts"
+import { type CallsError, type Run, type TaskError, now } from "../run/run.ts"
+import { askable, refusedEvent, scopeOf, type Target, targetOf } from "./targets.ts"
+import { withinTimeout } from "../run/deadline.ts"
+
+/** Runs a call. A call of another agent is a child run; the middleware wraps the calls inside it instead. */
+export const dispatch = (run: Run, call: Call): Effect.Effect<CallResult, CallsError> =>
+  call.kind === "agent" ? askAgent(run, call) : throughMiddleware(run, call, (call) => sendCall(run, call))
+
+const askAgent = (run: Run, call: Call): Effect.Effect<CallResult, TaskError> =>
+  Effect.suspend(() => {
+    const callable = call.fault === undefined ? askable(run, call) : Result.fail(call.fault)
+    return Result.isSuccess(callable)
+      ? send(run, call, agentTarget(run, call, callable.success, scopeOf(run, call)))
+      : refuse(run, call, callable.failure)
+  })
+
+const sendCall = (run: Run, call: Call): Effect.Effect<CallResult> =>
+  Effect.suspend(() => {
+    const target = targetOf(run, call)
+    return Result.isSuccess(target) ? send(run, call, target.success) : refuse(run, call, target.failure)
+  })
+
+const refuse = (run: Run, call: Call, reason: CallError): Effect.Effect<CallResult> => {
+  const error = short(reason, run.limits)
+  emit(run, refusedEvent(call, error))
+  return Effect.succeed(Calls.failed(call, error))
+}
+
+/** Sends a call to its target and returns its result. A call that asks a person returns an `AskingResult`. */
+export const send = Effect.fnUntraced(function* <A, E>(
+  run: Run,
+  call: Call,
+  target: Target<A, E>
+): Effect.fn.Return<CallResult, E> {
+  const acts = target.effects === "write"
+  const lost = acts ? yield* unlessLost(run, call) : undefined
+  if (lost !== undefined) return lost
+  if (target.started !== undefined) emit(run, target.started)
+  const late = acts ? ifOver(run, call) : undefined
+  if (late !== undefined) return late
+  const startedAt = now(run)
+  const exit = yield* withinTimeout(run, target.limit, traced(run, call, target))
+  const durationMs = now(run) - startedAt
+  const spent = target.asks?.spent()
+  const question = target.asks?.open()
+  if (question !== undefined) return asking(call, question, spent)
+  const used = spent === undefined ? { durationMs } : { durationMs, spent }
+  const kept = Exit.isFailure(exit)
+    ? Exit.failCause(exit.cause)
+    : yield* Effect.exit(Effect.suspend(() => target.keep(exit.value, durationMs)))
+  if (Exit.isSuccess(kept)) {
+    const { after, event, facts, output } = kept.value
+    emit(run, event)
+    if (after !== undefined) yield* after
+    return Calls.succeeded(call, output, facts === undefined ? used : { ...used, ...facts })
+  }
+  const failure = failureIn(kept.cause)
+  if (target.concerns(failure)) return yield* Effect.fail(failure)
+  const { after, error, event, ...facts } = yield* target.fail(kept.cause, durationMs)
+  emit(run, event)
+  if (after !== undefined) yield* after
+  return Calls.failed(call, error, { ...used, ...facts })
+})

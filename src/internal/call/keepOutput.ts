@@ -1,0 +1,145 @@
+/**
+ * Prepares values returned by foreign code for the journal and the model: stores media, removes secrets, truncates long
+ * texts.
+ *
+ * The full text of a truncated result is stored among the run's media. A model with the skill to read it gets its id.
+ */
+
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Result from "effect/Result"
+import * as Contents from "../../Content.ts"
+import type { Content } from "../../Content.ts"
+import type { LimitExceeded, MediaConflict, SkillResultInvalid, StoreError } from "../../KernelError.ts"
+import * as Media from "../../Media.ts"
+import * as Messages from "../../Message.ts"
+import type { Message } from "../../Message.ts"
+import type * as Skills from "../../Skill.ts"
+import type { Output } from "../../Skill.ts"
+import { type JsonObject, isJsonObject } from "../../kit/json.ts"
+import { refusalOf } from "../model/permissions.ts"
+import type { Run } from "../run/run.ts"
+import { clean, isSkillResult } from "../skill/skillOutput.ts"
+import { isWhole } from "../words/contentCodec.ts"
+
+/** A returned value in the form for the model and the journal. */
+export interface Kept {
+  readonly content: ReadonlyArray<Content>
+  readonly metadata?: JsonObject
+  /** The value as JSON. */
+  readonly value: Output["value"]
+  /** Facts about a truncated result. */
+  readonly truncated: Truncated | undefined
+  /** The ids of its stored media, in order. */
+  readonly ids: ReadonlyArray<string>
+}
+
+/** Reads a returned value, stores its media, and truncates texts that are too long for a model. */
+export const keep = (
+  run: Run,
+  value: unknown,
+  read: typeof Skills.toOutput
+): Effect.Effect<Kept, SkillResultInvalid | MediaConflict | LimitExceeded | StoreError> => {
+  const output = read(value)
+  if (Result.isFailure(output)) return Effect.fail(output.failure)
+  const { content, media, metadata, value: json } = clean(output.success, run.redactor)
+  const rest = metadata === undefined ? { value: json } : { value: json, metadata }
+  const kept = (content: ReadonlyArray<Content>, ids: ReadonlyArray<string> = []): Effect.Effect<Kept> =>
+    isLong(content, run.limits.resultBytes)
+      ? Effect.map(shorten(run, content), (short) => ({ ...short, ...rest, ids }))
+      : Effect.succeed({ content, ...rest, truncated: undefined, ids })
+  return media.length === 0 && content.every((part) => part.type === "text" || part.type === "data")
+    ? kept(content)
+    : Effect.flatMap(run.media.admit([...content, ...media]), (all) => kept(all, idsOf(all.slice(content.length))))
+}
+
+/** Sets the ids of the stored media in a returned value. */
+export const withIds = (value: unknown, { ids }: Kept): unknown =>
+  ids.length === 0 ? value : identified(value, ids.values())
+
+/** Returns whether a value is a message that a journal can hold. Otherwise a similar value counts as an answer. */
+export const isWholeMessage = (value: unknown): value is Message =>
+  Messages.isMessage(value) &&
+  value.content.every(isWhole) &&
+  (value.name === undefined || typeof value.name === "string") &&
+  (value.metadata === undefined || (isJsonObject(value.metadata) && Result.isSuccess(Contents.json(value.metadata))))
+
+/** The name of the skill that reads truncated results. */
+export const readerName = "read_result"
+
+/** Returns the hint that follows a truncated text. */
+export const readerBlock = (id: string, next: number, bytes: number): string =>
+  `[cut after ${next} of ${bytes} bytes; go on with ${readerName} ${JSON.stringify({ id, offset: next })}]`
+
+const identified = (value: unknown, ids: Iterator<string>): unknown => {
+  if (Array.isArray(value)) return value.map((entry: unknown) => identified(entry, ids))
+  if (isSkillResult(value)) return { ...value, media: value.media.map((entry) => identified(entry, ids)) }
+  // Contents have a `type`, and already have their ids.
+  return Media.isMedia(value) && !("type" in value) ? { ...value, id: ids.next().value } : value
+}
+
+const idsOf = (stored: ReadonlyArray<Content>): ReadonlyArray<string> =>
+  stored.flatMap((part) => (Contents.isMedia(part) && part.fileId !== undefined ? [part.fileId] : []))
+
+interface Truncated {
+  readonly truncated: true
+  /** Bytes of the full text. */
+  readonly bytes: number
+  /** Media id of the full text. Absent if it could not be stored. */
+  readonly full_result?: string
+}
+
+/** Returns whether the text of contents is longer than `limit` bytes. Media do not count. */
+const isLong = (content: ReadonlyArray<Content>, limit: number): boolean => {
+  let length = 0
+  for (const part of content) length += textIn(part).length
+  // A UTF-16 unit takes at most three bytes, so most results need no measuring.
+  return length * 3 > limit && encoder.encode(textOf(content)).length > limit
+}
+
+/** Truncates texts at the limit and stores the full text. */
+const shorten = Effect.fnUntraced(function* (run: Run, content: ReadonlyArray<Content>) {
+  const whole = encoder.encode(textOf(content))
+  const stored = yield* Effect.option(run.media.put(Media.fromBytes(whole, "text/plain")))
+  const reader = run.skills.find(readerName)
+  const mayRead = Option.isSome(reader) && refusalOf(run, reader.value) === undefined
+  const limit = run.limits.resultBytes
+  const truncated: Truncated = {
+    truncated: true,
+    bytes: whole.length,
+    ...(Option.isSome(stored) ? { full_result: stored.value.id } : {})
+  }
+  if (Option.isNone(stored) || !mayRead) return { content: cut(content, limit), truncated }
+  const shown = Math.max(0, limit - room)
+  const pieces = cut(content, shown)
+  const read = encoder.encode(textOf(pieces)).length
+  const hint = Contents.text(`\n${readerBlock(stored.value.id, read, whole.length)}`)
+  return { content: [...pieces, hint], truncated }
+})
+
+const encoder = new TextEncoder()
+
+// Bytes reserved for the hint.
+const room = 200
+
+const textOf = (content: ReadonlyArray<Content>): string => {
+  let text = ""
+  for (const part of content) text += textIn(part)
+  return text
+}
+
+const textIn = (part: Content): string =>
+  part.type === "text" ? part.text : Contents.isMedia(part) ? "" : Contents.toText(part)
+
+const cut = (content: ReadonlyArray<Content>, limit: number): ReadonlyArray<Content> => {
+  const buffer = new Uint8Array(limit)
+  let left = limit
+  return content.map((part): Content => {
+    if (Contents.isMedia(part)) return part
+    const text = textIn(part)
+    const { read, written } = encoder.encodeInto(text, buffer.subarray(0, left))
+    left -= written
+    // Other contents are truncated as text.
+    return read === text.length ? part : Contents.text(text.slice(0, read))
+  })
+}

@@ -1,0 +1,139 @@
+/**
+ * A complete reply of a model: whether it is accepted or retried, its usage, its media and its events.
+ */
+
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Contents from "../../Content.ts"
+import type { Reply } from "../../Dialect.ts"
+import { ProviderError } from "../../KernelError.ts"
+import type { ModelCall } from "../../Middleware.ts"
+import type { StreamPart } from "../../StreamPart.ts"
+import * as Usage from "../../Usage.ts"
+import { freeze } from "../../kit/snapshot.ts"
+import { estimate } from "../prompt/tokenEstimate.ts"
+import type { Intent } from "./meaning.ts"
+import { type Draft, type LiveEvent, emit } from "../run/publish.ts"
+import { type MediaError, type ReplyError, type Run, carry, openTurn } from "../run/run.ts"
+import { isEmpty } from "./intent.ts"
+
+/** A reply, the call it answers, and its usage. */
+export interface ModelReply {
+  readonly reply: Reply
+  readonly call: ModelCall
+  readonly usage: Usage.Usage | null
+  readonly costUsd: number
+  readonly latencyMs: number
+  /** The parts as the provider sent them. Empty without a hook that wants them. */
+  readonly raw: ReadonlyArray<StreamPart>
+  /** Why a finished reply is rejected, such as a middleware that refused it. */
+  readonly refused: Cause.Cause<ReplyError> | undefined
+}
+
+/** Returns whether any part of a reply has arrived. Until then its content is an empty text. */
+export const hasBegun = ({ calls, content, text }: Reply): boolean =>
+  text !== "" || calls.length > 0 || content.some(({ type }) => type !== "text")
+
+/** Returns why a reply cannot be accepted: it was refused, cut off, filtered, or failed. */
+export const refusal = ({ call, refused, reply }: ModelReply): Cause.Cause<ReplyError> | undefined => {
+  if (refused !== undefined) return refused
+  if (reply.failure !== undefined) return Cause.fail(reply.failure)
+  const failed = (reason: ProviderError["reason"], detail: string) =>
+    Cause.fail(new ProviderError({ provider: call.provider.name, reason, detail }))
+  switch (reply.finish?.reason) {
+    case undefined:
+      return failed("incomplete", "the reply ended too early")
+    case "content-filter":
+      return failed("content_filter", "the reply was withheld by a content filter")
+    case "error":
+      // A failed reply without content counts as empty, because the model may have written an invalid call.
+      return isEmpty(reply) ? undefined : failed("unknown", "the model failed")
+  }
+  return undefined
+}
+
+/** Returns the event that records a reply and its meaning. */
+export const completedDraft = ({ call, costUsd, latencyMs, reply, usage }: ModelReply, meaning: Intent): Draft => {
+  // A skill that mutates its input must not change the journal.
+  for (const call of meaning.calls) freeze(call.input)
+  return {
+    type: "model_completed",
+    message: meaning.message,
+    model: `${call.provider.name}/${call.request.model.id}`,
+    usage,
+    finishReason: reply.finish?.reason ?? "unknown",
+    latencyMs,
+    outcome: meaning.outcome,
+    calls: meaning.calls,
+    ...(reply.hosted.length === 0 ? undefined : { hosted: reply.hosted }),
+    ...(costUsd === 0 ? undefined : { costUsd })
+  }
+}
+
+/** Returns the live events of a reply, in order. */
+export const replyEvents = ({ latencyMs, reply, usage }: ModelReply, meaning: Intent): ReadonlyArray<LiveEvent> => {
+  const response: LiveEvent = { type: "llm_response", content: reply.text, latencyMs, usage }
+  if (reply.unclosed === undefined) return [response, ...meaning.facts]
+  const { content, name, type: blockType } = reply.unclosed
+  const finishReason = reply.finish?.reason ?? "unknown"
+  return [{ type: "block_unclosed", blockType, name, content, finishReason }, response, ...meaning.facts]
+}
+
+/**
+ * Returns whether a middleware wants to restart the reply. Middleware is asked in order until one does; each may wait
+ * first.
+ */
+export const wantsRestart = (run: Run, cause: Cause.Cause<unknown>): Effect.Effect<boolean> => {
+  const error = cause.reasons.find(Cause.isFailReason)?.error
+  const restarts = run.middleware.flatMap(({ restartReply }) => (restartReply === undefined ? [] : [restartReply]))
+  if (restarts.length === 0 || !(error instanceof ProviderError)) return Effect.succeed(false)
+  const failure = { error, attempt: openTurn(run).attempt }
+  return run.restore(firstOf(restarts.map((restart) => restart(failure))))
+}
+
+/**
+ * Stores the media of a reply and emits an event for each. A refused reply and one without media are returned
+ * unchanged.
+ */
+export const keepMedia = (run: Run, reply: ModelReply): Effect.Effect<ModelReply, MediaError> => {
+  const { content } = reply.reply
+  if (reply.refused !== undefined || !content.some(Contents.isMedia)) return Effect.succeed(reply)
+  return run.media.admit(content).pipe(
+    Effect.tapError(() =>
+      Effect.sync(() => {
+        if (reply.usage !== null) carry(run, { spent: { usage: reply.usage, costUsd: reply.costUsd } })
+      })
+    ),
+    Effect.map((kept) => {
+      for (const part of kept) {
+        if (!Contents.isMedia(part) || part.fileId === undefined) continue
+        emit(run, { type: "media_made", kind: part.type, fileId: part.fileId, mediaType: part.mediaType ?? null })
+      }
+      return { ...reply, reply: { ...reply.reply, content: kept } }
+    })
+  )
+}
+
+/**
+ * Returns the usage of a reply that was cut off by an interruption, a lost connection or a reader that stopped. Null if
+ * the vendor reported none.
+ *
+ * Vendors charge for such a reply. Some report the tokens of the prompt first; then these count, with an estimate of
+ * the output that arrived, and the usage is marked as partial. If the vendor reports only at the end, the usage is
+ * unknown.
+ */
+export const cutUsage = (reply: Reply): Usage.Usage | null => {
+  const { content, reported } = reply
+  if (reported === undefined) return null
+  const { inputTokens, outputTokens } = reported
+  const arrived = !hasBegun(reply) ? 0 : estimate({ role: "assistant", content })
+  const total = Math.max(arrived, outputTokens.total ?? 0)
+  const usage = Usage.fromAi({ inputTokens, outputTokens: { ...outputTokens, total } })
+  return usage === undefined ? null : { ...usage, partial: true }
+}
+
+const firstOf = (answers: ReadonlyArray<Effect.Effect<boolean>>): Effect.Effect<boolean> =>
+  answers.reduceRight<Effect.Effect<boolean>>(
+    (rest, answer) => Effect.flatMap(answer, (isWanted) => (isWanted ? Effect.succeed(true) : rest)),
+    Effect.succeed(false)
+  )

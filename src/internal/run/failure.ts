@@ -1,0 +1,114 @@
+/**
+ * Records why a run stopped, unless it was stopped from outside, belongs to another worker, or lost its store.
+ */
+
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import type { KernelError, RunCancelled } from "../../KernelError.ts"
+import type { ErrorInfo } from "../../RunState.ts"
+import { isEmpty, type Json } from "../../kit/json.ts"
+import { attempt, failureIn, isSound, messageOf, observed, reasonIn } from "../errors/foreignCode.ts"
+import { deep, redact } from "../../kit/redact.ts"
+import { take } from "../../kit/snapshot.ts"
+import { ask, hookArgs } from "./askHooks.ts"
+import { commit, flush, record } from "./commit.ts"
+import type { FlushError } from "../../store-kit/storeGuard.ts"
+import { type Run, noDelta } from "./run.ts"
+import { afterCancellation, cancellationOf } from "./cancel.ts"
+
+/** Fails a run for a reason found outside the loop. */
+export const failWith = <E extends KernelError>(
+  run: Run,
+  error: E
+): Effect.Effect<never, E | RunCancelled | FlushError> => stopped(run, Cause.fail(error))
+
+/** Stores pending records and the reason why the run stopped, then fails with that reason. */
+export const stopped = <E extends KernelError>(
+  run: Run,
+  cause: Cause.Cause<E>
+): Effect.Effect<never, E | RunCancelled | FlushError> => {
+  if (Cause.hasInterruptsOnly(cause)) {
+    recordSpent(run)
+    return Effect.andThen(Effect.ignore(flush(run)), Effect.failCause(cause))
+  }
+  const error = soundIn(cause)
+  switch (error?._tag) {
+    case "ConcurrentAppendError":
+      return fencedOut(run, cause)
+    case "RunCancelled":
+      return Effect.andThen(Effect.ignore(afterCancellation(run, error)), Effect.failCause(cause))
+    // Another worker owns the run, so nothing more may be written.
+    case "AgentCrashError":
+      return Effect.failCause(cause)
+    // If the media store failed, pending records can still be stored.
+    case "StoreError":
+      run.failed = undefined
+      return Effect.andThen(Effect.ignore(flush(run)), Effect.failCause(cause))
+    // A stop from outside is not a failure. The run stays where it is.
+    case "CancellationError":
+    case "DeadlineExceeded":
+      recordSpent(run)
+      return stored(run, cause)
+    case "MiddlewareTermination":
+      record(run, {
+        type: "run_completed",
+        source: "caller",
+        reason: "guardrail",
+        metadata: { reason: error.reason }
+      })
+      return stored(run, cause)
+    default:
+      return Effect.andThen(recordFailure(run, infoOf(error, cause)), stored(run, cause))
+  }
+}
+
+/** Replaces a fencing error by the cancellation that caused it, if the run was cancelled. */
+const fencedOut = <E extends KernelError>(
+  run: Run,
+  cause: Cause.Cause<E>
+): Effect.Effect<never, E | RunCancelled | FlushError> => {
+  if (run.state.depth > 0) return Effect.failCause(cause)
+  const found = Effect.orElseSucceed(cancellationOf(run), () => undefined)
+  return Effect.flatMap(found, (cancelled): Effect.Effect<never, E | RunCancelled | FlushError> =>
+    cancelled === undefined ? Effect.failCause(cause) : stopped(run, Cause.fail(cancelled))
+  )
+}
+
+/** Returns the first failure of a cause if it is an error of the kernel. */
+const soundIn = (cause: Cause.Cause<unknown>): KernelError | undefined => {
+  const error = failureIn(cause)
+  return isSound(error) ? error : undefined
+}
+
+/** Records the usage of a reply that was cut off if no other record will carry it. */
+const recordSpent = (run: Run): void => {
+  if (run.next.spent !== undefined) commit(run, "phase", [], noDelta)
+}
+
+const stored = <E>(run: Run, cause: Cause.Cause<E>): Effect.Effect<never, E | FlushError> =>
+  Effect.andThen(flush(run), Effect.failCause(cause))
+
+const recordFailure = Effect.fnUntraced(function* (run: Run, error: ErrorInfo) {
+  const hook = run.hooks.onRunFailed
+  if (hook !== undefined) {
+    // A failure of the store ends the run. A failure of the hook is only logged.
+    yield* flush(run)
+    yield* observed("onRunFailed", () => ask(run, "onRunFailed", () => hook(hookArgs(run, { error }))))
+  }
+  record(run, { type: "run_failed", error })
+})
+
+/** Returns a failure in its stored form, redacted. A defect keeps only its first message. */
+const infoOf = (error: KernelError | undefined, cause: Cause.Cause<unknown>): ErrorInfo => {
+  if (error === undefined) {
+    return { tag: "Defect", message: messageOf(reasonIn(cause)) }
+  }
+  const { _tag: tag } = error
+  const fields: { [key: string]: Json } = {}
+  for (const [key, value] of attempt(() => Object.entries(error), [])) {
+    const known = key === "_tag" || key === "cause" || key === "message" ? Result.fail(undefined) : take(value)
+    if (Result.isSuccess(known)) fields[key] = deep(known.success, redact)
+  }
+  return { tag, message: messageOf(error), ...(isEmpty(fields) ? {} : { fields }) }
+}

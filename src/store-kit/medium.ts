@@ -1,0 +1,220 @@
+/**
+ * Converts media in messages: to content of their kind, to another source, and to references into the store of a run.
+ * Also encodes media for durable stores, which keep the description as JSON text and the bytes separately.
+ */
+
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as Content from "../Content.ts"
+import type { MediaContent, OneSource } from "../Content.ts"
+import { StoreError } from "../KernelError.ts"
+import type { Limits } from "../Limits.ts"
+import * as Media from "../Media.ts"
+import type { Kind } from "../Media.ts"
+import type { MediaStoreShape as MediaStore, StoredMedia } from "../MediaStore.ts"
+import type { Message } from "../Message.ts"
+import type { MediaRef } from "../RunEvent.ts"
+import { freeze } from "../kit/snapshot.ts"
+import * as Storable from "../kit/storable.ts"
+
+/** Returns the content for a medium of a kind. */
+export const mediumOf = (kind: Kind, source: OneSource): MediaContent => {
+  switch (kind) {
+    case "image":
+      return Content.image(source)
+    case "audio":
+      return Content.audio(source)
+    case "video":
+      return Content.video(source)
+    case "document":
+      return Content.document(source)
+  }
+}
+
+/** Returns references to the media among contents, for events and logs. */
+export const references = (contents: ReadonlyArray<Content.Content>): ReadonlyArray<MediaRef> =>
+  contents.filter(Content.isMedia).map(({ fileId, mediaType, type }) => ({
+    type,
+    ...(fileId === undefined ? {} : { fileId }),
+    ...(mediaType === undefined ? {} : { mediaType })
+  }))
+
+/** A source of a medium that does not depend on a run. */
+export type Lasting = { readonly data: Uint8Array } | { readonly url: string }
+
+/** Replaces the source of a medium. */
+export const withSource = (
+  { data: _data, fileId: _fileId, url: _url, ...named }: MediaContent,
+  source: Lasting
+): MediaContent => Content[named.type]({ ...named, ...source })
+
+/**
+ * Replaces the media of a message, including those in results. An unchanged message stays the same object, which a
+ * provider may have encoded already.
+ */
+export const withMedia = (
+  message: Message,
+  change: (part: MediaContent) => Effect.Effect<Content.Content>
+): Effect.Effect<Message> =>
+  Effect.map(changed(message.content, change), (content) =>
+    content === message.content ? message : freeze({ ...message, content })
+  )
+
+/** The largest number of bytes of a medium inside a message. */
+export const inline = 65_536
+
+/**
+ * Returns how many bytes of a run's store may hold media of earlier messages. The rest is for its input and new media.
+ */
+export const roomBefore = ({ mediaBytes }: Limits): number => mediaBytes / 2
+
+/**
+ * Moves media of more than `above` bytes into the store of a run and returns the messages with references to them.
+ * Media that the store rejects stay in their messages, and so do media beyond `room` bytes. A list returned by this
+ * function is not processed again.
+ */
+export const shelved = (
+  messages: ReadonlyArray<Message>,
+  store: MediaStore,
+  room: number,
+  above: number
+): Effect.Effect<ReadonlyArray<Message>> => {
+  if (messages.length === 0 || done.has(messages)) return Effect.succeed(messages)
+  let left = room
+  const shelving = Effect.forEach(messages, (message) => {
+    const held = heldIn(message.content, above)
+    // Most messages hold no media.
+    if (held === 0 || held > left) return Effect.succeed(message)
+    left -= held
+    return withMedia(message, (part) =>
+      bytesIn(part, above) === 0
+        ? Effect.succeed(part)
+        : Effect.catch(
+            Effect.map(store.admit([part]), ([stored = part]) => stored),
+            () => Effect.succeed(part)
+          )
+    )
+  })
+  return Effect.tap(shelving, (shelved) => Effect.sync(() => done.add(shelved)))
+}
+
+export type Record = typeof Record.Type
+
+/** Encodes a medium as a record. `digest` is the digest of its bytes, if it has any. */
+export const encode = (media: StoredMedia, digest: string, place: number): string =>
+  Storable.stringify({
+    format,
+    id: media.id,
+    kind: media.kind,
+    mime_type: media.mimeType,
+    source: sourceOf(media.source, digest),
+    metadata: media.metadata,
+    place
+  })
+
+/** Reads a record. Fails if it is invalid or of a newer version. */
+export const decode = (text: string): Effect.Effect<Record, StoreError> =>
+  Effect.flatMap(
+    Effect.mapError(decodeRecord(text), (error) => corrupt(`a medium cannot be read: ${error.message}`)),
+    (record) =>
+      record.format <= format
+        ? Effect.succeed(record)
+        : Effect.fail(
+            new StoreError({
+              operation: "read media",
+              reason: "format",
+              detail: `format ${record.format} is newer than ${format}, the newest this version reads`
+            })
+          )
+  )
+
+/** Returns the medium of a record and its bytes. */
+export const mediaOf = ({ id, kind, metadata, mime_type, source }: Record, bytes: Uint8Array): StoredMedia => {
+  const options = { kind, mimeType: mime_type, metadata }
+  switch (source.type) {
+    case "bytes":
+      return Object.freeze({ ...Media.fromBytes(bytes, mime_type, options), id })
+    case "path":
+      return Object.freeze({ ...Media.fromPath(source.path, options), id })
+    case "url":
+      return Object.freeze({ ...Media.fromUrl(source.url, options), id })
+  }
+}
+
+/** Returns the bytes that the medium of a record counts for. */
+export const sizeOf = ({ source }: Record): number => {
+  switch (source.type) {
+    case "bytes":
+      return source.size
+    case "path":
+      return source.path.length
+    case "url":
+      return source.url.length
+  }
+}
+
+/** Returns the error for a damaged stored value. */
+export const corrupt = (detail: string): StoreError =>
+  new StoreError({ operation: "read media", reason: "corrupt", detail })
+
+const done = new WeakSet<ReadonlyArray<Message>>()
+
+/** Returns the total bytes of the media in a content that are larger than `above`. */
+const heldIn = (parts: ReadonlyArray<Content.Content>, above: number): number => {
+  let held = 0
+  for (const part of parts) {
+    if (part.type === "tool_result") held += heldIn(part.content, above)
+    else if (Content.isMedia(part)) held += bytesIn(part, above)
+  }
+  return held
+}
+
+const bytesIn = ({ data }: MediaContent, above: number): number =>
+  data === undefined || data.byteLength <= above ? 0 : data.byteLength
+
+const changed = (
+  parts: ReadonlyArray<Content.Content>,
+  change: (part: MediaContent) => Effect.Effect<Content.Content>
+): Effect.Effect<ReadonlyArray<Content.Content>> =>
+  Effect.map(
+    Effect.forEach(parts, (part): Effect.Effect<Content.Content> => {
+      if (part.type !== "tool_result") return Content.isMedia(part) ? change(part) : Effect.succeed(part)
+      return Effect.map(changed(part.content, change), (content) =>
+        content === part.content ? part : Content.withContent(part, content)
+      )
+    }),
+    (others) => (others.every((other, at) => other === parts[at]) ? parts : others)
+  )
+
+/** The newest format that this version reads. */
+const format = 1
+
+const Source = Schema.Union([
+  Schema.Struct({ type: Schema.Literal("bytes"), digest: Schema.String, size: Schema.Natural }),
+  Schema.Struct({ type: Schema.Literal("path"), path: Schema.String }),
+  Schema.Struct({ type: Schema.Literal("url"), url: Schema.String })
+])
+
+const Record = Schema.Struct({
+  format: Schema.Int,
+  id: Schema.String,
+  kind: Media.Kind,
+  mime_type: Schema.String,
+  source: Source,
+  metadata: Schema.Record(Schema.String, Schema.Json),
+  /** The number of media stored before it. */
+  place: Schema.Natural
+})
+
+const sourceOf = (source: Media.Source, digest: string): typeof Source.Type => {
+  switch (source._tag) {
+    case "Bytes":
+      return { type: "bytes", digest, size: source.bytes.byteLength }
+    case "Path":
+      return { type: "path", path: source.path }
+    case "Url":
+      return { type: "url", url: source.url }
+  }
+}
+
+const decodeRecord = Schema.decodeUnknownEffect(Schema.fromJsonString(Record))

@@ -1,0 +1,232 @@
+/**
+ * The rules that every run store follows: appending to journals, reading them, and the heads of runs.
+ *
+ * A journal holds the records of one run, with consecutive revisions from 1. A head summarizes a run without its
+ * journal. A filter selects and orders heads. A search covers only the question and the answer of a run.
+ */
+
+import type * as Arr from "effect/Array"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Result from "effect/Result"
+import { ConcurrentAppendError, StoreError } from "../KernelError.ts"
+import * as RunCodec from "../RunCodec.ts"
+import { type RunRecord, type RunState, type Status, advance, answer, turnCount } from "../RunState.ts"
+import { timeSpan } from "../kit/time.ts"
+import type { Claim, Lease, RunFilter, RunHead, RunStatus } from "../internal/store/runStoreTypes.ts"
+
+/**
+ * Returns the error for records that no store accepts: records of several runs, or records that do not lead to `state`
+ * one by one.
+ */
+export const refusal = (
+  records: Arr.NonEmptyReadonlyArray<RunRecord>,
+  { revision, runId }: RunState
+): StoreError | undefined => {
+  const first = revision - records.length + 1
+  const isInOrder = records.every((record, index) => record.runId === runId && record.revision === first + index)
+  return isInOrder && first >= 1
+    ? undefined
+    : new StoreError({
+        operation: "append",
+        reason: "invalid",
+        detail: `its records do not lead to revision ${revision} of run '${runId}' one by one`
+      })
+}
+
+/** Returns the length of a claim in milliseconds. Rejects a lease that is endless or not a duration. */
+export const leaseOf = ({ lease }: Claim): Result.Result<number, StoreError> => {
+  const millis = Option.match(timeSpan(lease), { onNone: () => Number.NaN, onSome: Duration.toMillis })
+  return Number.isFinite(millis)
+    ? Result.succeed(millis)
+    : Result.fail(
+        new StoreError({
+          operation: "acquire",
+          reason: "invalid",
+          detail: "a lease must be a finite duration of zero or more"
+        })
+      )
+}
+
+/** Returns whether a claim offers its run to any worker. */
+export const isOffer = (claim: Claim): boolean => Result.getOrElse(leaseOf(claim), () => Number.NaN) === 0
+
+/** Returns the error for a claim on a run that has changed since the worker read it. */
+export const movedSince = (
+  { seen }: Claim,
+  { revision, runId, status }: Pick<RunHead, "runId" | "revision" | "status">
+): ConcurrentAppendError | undefined =>
+  seen === undefined || (seen.revision === revision && journalStatus(seen.status.type) === journalStatus(status.type))
+    ? undefined
+    : new ConcurrentAppendError({ runId, expectedSeq: seen.revision, actualSeq: revision })
+
+/**
+ * Returns whether records are stored already, given the stored records from the same revision on. A caller that got no
+ * response appends the records again, possibly as new objects.
+ */
+export const areStored = (records: ReadonlyArray<RunRecord>, stored: ReadonlyArray<RunRecord>): boolean =>
+  records.every((record, index) => {
+    const found = stored[index]
+    return found !== undefined && RunCodec.isSame(found, record)
+  })
+
+/**
+ * Reads the records of a run after a revision from the texts of appends, up to the first that is unreadable or out of
+ * order. Its fault names the run, the revision and the reason.
+ */
+export const readAfter = (
+  runId: string,
+  revision: number,
+  texts: Iterable<string>,
+  decode: (text: string) => RunCodec.Decoded
+): RunCodec.Decoded => {
+  const records: Array<RunRecord> = []
+  for (const text of texts) {
+    const appended = decode(text)
+    for (const record of appended.records) {
+      if (record.revision <= revision && records.length === 0) continue
+      if (record.revision !== revision + records.length + 1) {
+        return { records, fault: damaged(runId, revision + records.length + 1, "it is missing") }
+      }
+      records.push(record)
+    }
+    if (appended.fault !== undefined) {
+      const { detail, reason } = appended.fault
+      return { records, fault: damaged(runId, revision + records.length + 1, detail, reason) }
+    }
+  }
+  return { records, fault: undefined }
+}
+
+/** Returns the error for an unreadable record. */
+export const damaged = (
+  runId: string,
+  revision: number,
+  why: string,
+  reason: StoreError["reason"] = "corrupt"
+): StoreError => new StoreError({ operation: "read", reason, detail: `record ${revision} of run '${runId}': ${why}` })
+
+/** Folds records into a state. */
+export const foldFrom = (
+  state: RunState | undefined,
+  records: ReadonlyArray<RunRecord>
+): Effect.Effect<RunState | undefined, StoreError> =>
+  Effect.try({
+    try: () => {
+      let next = state
+      for (const record of records) next = advance(next, record)
+      return next
+    },
+    catch: (error) => new StoreError({ operation: "load", reason: "corrupt", detail: String(error) })
+  })
+
+// ---------------------------------------------------------------- heads
+
+/** The part of a head that follows from the journal alone. */
+export interface JournalHead extends Omit<RunHead, "status" | "lease"> {
+  readonly status: Status
+}
+
+/** Returns the part of a head that follows from the journal. */
+export const journalHeadOf = (state: RunState): JournalHead => ({
+  runId: state.runId,
+  rootRunId: state.rootRunId,
+  parentRunId: state.parentRunId,
+  agent: state.agent,
+  revision: state.revision,
+  status: state.status,
+  turns: turnCount(state),
+  createdAt: state.createdAt,
+  updatedAt: state.updatedAt
+})
+
+/** Returns the head of a state and a lease. */
+export const headOf = (state: RunState, lease?: Lease | undefined): RunHead => underLease(journalHeadOf(state), lease)
+
+/** Adds the lease to the head of a journal. */
+export const underLease = (head: JournalHead, lease: Lease | undefined): RunHead => ({
+  ...head,
+  status: statusOf(head.status, lease),
+  lease
+})
+
+/** Returns the status of a run from its journal and, while the run can continue, from its lease. */
+const statusOf = (status: Status, lease: Lease | undefined): RunStatus => {
+  if (status.type === "paused") return { ...status, type: "waiting" }
+  if (status.type !== "running" || lease === undefined) return status
+  const { phase } = status
+  const { expiresAt, isLive, since, workerId: by } = lease
+  if (expiresAt === 0) return { type: "queued", phase }
+  if (!isLive) return { type: "interrupted", phase, by }
+  return { type: "running", phase, by, ...(since === undefined ? {} : { since }) }
+}
+
+/** Returns the status in the journal of a run with this status. */
+export const journalStatus = (word: RunStatus["type"]): Status["type"] => {
+  if (word === "queued" || word === "interrupted") return "running"
+  return word === "waiting" ? "paused" : word
+}
+
+/** Returns whether a head passes a filter, apart from its `search`. */
+export const matches = (head: RunHead, filter: RunFilter): boolean =>
+  (filter.status === undefined || filter.status.includes(head.status.type)) &&
+  (filter.agent === undefined || filter.agent === head.agent) &&
+  (filter.prefix === undefined || head.runId.startsWith(filter.prefix)) &&
+  (filter.rootRunId === undefined || filter.rootRunId === head.rootRunId) &&
+  (filter.roots !== true || head.parentRunId === undefined) &&
+  (filter.updatedBefore === undefined || head.updatedAt < filter.updatedBefore) &&
+  (filter.after === undefined || inOrder(filter)(filter.after, head) < 0) &&
+  (filter.unleased !== true || head.lease?.isLive !== true)
+
+/** The position of a head in a list. */
+export type Place = Pick<RunHead, "createdAt" | "runId">
+
+/** Returns the position after a page as text for clients. */
+export const placeText = ({ createdAt, runId }: Place): string => `${createdAt}.${runId}`
+
+/** Parses the position after a page. Undefined if the text is invalid. */
+export const placeIn = (text: string): Place | undefined => {
+  const [, createdAt, runId] = /^(\d{1,15})\.(.+)$/.exec(text) ?? []
+  return createdAt === undefined || runId === undefined ? undefined : { createdAt: Number(createdAt), runId }
+}
+
+/** Returns the largest number of heads that a filter selects: all without a limit, none for a limit below one. */
+export const atMost = ({ limit = Infinity }: RunFilter): number =>
+  limit >= 1 ? Math.min(Math.floor(limit), Number.MAX_SAFE_INTEGER) : 0
+
+/** Returns the order of a filter as a comparator. */
+export const inOrder =
+  ({ order }: RunFilter) =>
+  (a: Pick<RunHead, "createdAt" | "runId">, b: Pick<RunHead, "createdAt" | "runId">): number =>
+    (order === "oldest" ? a.createdAt - b.createdAt : b.createdAt - a.createdAt) ||
+    (a.runId < b.runId ? -1 : a.runId > b.runId ? 1 : 0)
+
+// ---------------------------------------------------------------- search
+
+/**
+ * Returns the text to search: the answer, then the question, at most 65,536 characters, in lower case and without
+ * characters that databases reject.
+ */
+export const searchText = (state: RunState): string => {
+  const question = state.input.slice(state.history).flatMap((message) => message.content)
+  const texts = question.map((content) => (content.type === "text" ? content.text : ""))
+  return clean([answer(state) ?? "", ...texts].join("\n").slice(0, 65_536))
+}
+
+/** Splits a search into words. */
+export const searchWords = (search: string | undefined): ReadonlyArray<string> =>
+  search === undefined
+    ? []
+    : clean(search)
+        .split(/\s+/)
+        .filter((word) => word !== "")
+
+/** Returns whether all words occur in the searched text of a run. */
+export const mentions = (state: RunState, wanted: ReadonlyArray<string>): boolean => {
+  if (wanted.length === 0) return true
+  const text = searchText(state)
+  return wanted.every((word) => text.includes(word))
+}
+
+const clean = (text: string): string => text.toLowerCase().replaceAll("\u0000", " ").toWellFormed()

@@ -1,0 +1,67 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Result } from "effect"
+import { freeze, take } from "../../src/kit/snapshot.ts"
+
+const bounds = { jsonDepth: 2, jsonNodes: 3 }
+
+const judged = (value: unknown) =>
+  Result.match(take(value, bounds), {
+    onSuccess: (json) => JSON.stringify(json),
+    onFailure: ({ path, reason }) => `${path}: ${reason}`
+  })
+
+describe("Snapshot.take", () => {
+  it("takes what nests as deeply and has as many parts as it may, and no more (R-22)", () => {
+    assert.strictEqual(judged({ a: [1, null] }), '{"a":[1,null]}')
+    assert.strictEqual(judged({ a: [{}] }), "/a/0: nested too deeply")
+    assert.strictEqual(judged([[], {}]), "[[],{}]")
+    assert.strictEqual(judged([[], {}, [], "x"]), "/2: too large")
+  })
+
+  it("says where a value stops being JSON, and repeats nothing that is thrown (R-22)", () => {
+    const broken = {
+      get a() {
+        throw new Error("hunter2")
+      }
+    }
+    for (const [value, expected] of [
+      [{ a: { b: 1n } }, "/a/b: bigint is not JSON"],
+      [[undefined], "/0: undefined is not JSON"],
+      [{ "a/b~": Infinity }, "/a~1b~0: Infinity is not a JSON number"],
+      [{ a: new Date(0) }, "/a: Date is not JSON"],
+      [{ b: broken }, "/b/a: cannot be read"]
+    ] as const) {
+      assert.strictEqual(judged(value), expected)
+    }
+  })
+
+  it("asks an instance that knows its JSON, and takes a field of that name for one", () => {
+    class Point {
+      toJSON() {
+        return [1, 2]
+      }
+    }
+    assert.strictEqual(judged(new Point()), "[1,2]")
+    assert.strictEqual(judged({ toJSON: "x" }), '{"toJSON":"x"}')
+    const endless: object = { toJSON: () => endless }
+    assert.strictEqual(judged(endless), ": nested too deeply")
+  })
+
+  it("shares nothing with the original, and freezes all of the copy, whatever its keys (S-10)", () => {
+    const value: unknown = JSON.parse('{"__proto__":{"polluted":[1]}}')
+    const copy = Result.getOrThrow(take(value))
+    assert.strictEqual(JSON.stringify(copy), '{"__proto__":{"polluted":[1]}}')
+    assert.notStrictEqual<unknown>(copy, value)
+    assert.isTrue(Object.isFrozen(copy) && Object.values(copy as object).every(Object.isFrozen))
+    assert.notProperty({}, "polluted")
+  })
+})
+
+describe("Snapshot.freeze", () => {
+  it("freezes plain data at every depth, and no instances", () => {
+    const map = new Map()
+    const value = freeze({ a: [{ b: map }] })
+    assert.isTrue(Object.isFrozen(value) && Object.isFrozen(value.a) && Object.isFrozen(value.a[0]))
+    assert.isFalse(Object.isFrozen(map))
+  })
+})
