@@ -13,7 +13,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
 import * as SchemaIssue from "effect/SchemaIssue"
-import { randomId } from "./internal/words/ids.ts"
+import { randomId } from "./kit/randomId.ts"
 import { InvalidAddress } from "./KernelError.ts"
 
 export { InvalidAddress }

@@ -24,7 +24,7 @@ import type {
   Rules
 } from "./internal/policy/decision.ts"
 import { askPolicy, decided, effectOf, shows } from "./internal/policy/decision.ts"
-import { closeOver } from "./internal/errors/foreignCode.ts"
+import { closeOver } from "./kit/foreignCode.ts"
 import { compile } from "./internal/policy/rules.ts"
 import { ConfigInvalid } from "./KernelError.ts"
 

@@ -10,7 +10,7 @@
 
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { messageOf } from "../internal/errors/foreignCode.ts"
+import { messageOf } from "../kit/foreignCode.ts"
 import { TemplateError } from "../KernelError.ts"
 import * as Messages from "../Message.ts"
 import * as PromptPipeline from "../PromptPipeline.ts"

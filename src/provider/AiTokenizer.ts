@@ -7,7 +7,7 @@
 import * as Tokenizer from "effect/ai/Tokenizer"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { logIgnored } from "../internal/errors/foreignCode.ts"
+import { logIgnored } from "../kit/foreignCode.ts"
 import { ofText } from "../internal/prompt/tokenEstimate.ts"
 import { TokenCounter, type TokenCount } from "../PromptPipeline.ts"
 

@@ -17,7 +17,8 @@ import type { Limits } from "../Limits.ts"
 import type * as MediaStore from "../MediaStore.ts"
 import type * as RunStore from "../RunStore.ts"
 import { isHiccup } from "../internal/errors/failedCall.ts"
-import { guarded, guardedStream, inTime, isSound, logIgnored } from "../internal/errors/foreignCode.ts"
+import { guarded, guardedStream, inTime, logIgnored } from "../kit/foreignCode.ts"
+import { isSound } from "../internal/errors/extensionError.ts"
 import { shareOffers } from "./offers.ts"
 
 /** Wraps a store of runs. */

@@ -5,7 +5,7 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
-import { errorCode } from "../../internal/errors/failedCall.ts"
+import { errorCode } from "../../kit/failedRequest.ts"
 import * as McpServe from "../../mcp/McpServe.ts"
 import * as SkillRegistry from "../../SkillRegistry.ts"
 import * as CliAgent from "../cliAgent.ts"

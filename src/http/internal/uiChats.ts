@@ -2,7 +2,7 @@
 
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
-import { randomId } from "../../internal/words/ids.ts"
+import { randomId } from "../../kit/randomId.ts"
 import type { Message } from "../../Message.ts"
 import type { HttpProblem } from "../HttpProblem.ts"
 import type { CallerRuns } from "../ServedRuns.ts"

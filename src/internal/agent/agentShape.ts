@@ -4,7 +4,7 @@
 
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { attempt, field } from "../errors/foreignCode.ts"
+import { attempt, field } from "../../kit/foreignCode.ts"
 
 /** A setting of the wrong type. */
 export interface Misshapen {

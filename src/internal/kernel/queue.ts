@@ -15,7 +15,7 @@ import type { Answer, Delta, OpenQuestion, Question, RunRecord, RunState } from 
 import { advance } from "../../RunState.ts"
 import type * as RunStore from "../../RunStore.ts"
 import type { AnswerOptions } from "../../RunOptions.ts"
-import { randomId } from "../words/ids.ts"
+import { randomId } from "../../kit/randomId.ts"
 import { type Environment, agentName } from "../run/run.ts"
 import { emitOffer } from "../../store-kit/offers.ts"
 import { patient } from "../../store-kit/storeGuard.ts"

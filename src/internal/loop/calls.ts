@@ -8,7 +8,7 @@
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import type { Call, CallResult } from "../../Call.ts"
-import { begin } from "../errors/foreignCode.ts"
+import { begin } from "../../kit/foreignCode.ts"
 import { unanswered, unreviewed } from "../state/turnFold.ts"
 import { defer, deferred, pause, settle, stopDeferred } from "../run/askHooks.ts"
 import { isAsking } from "../call/callAsks.ts"

@@ -7,7 +7,7 @@
 
 import * as Effect from "effect/Effect"
 import { EmptyReplies, LoopDetected } from "../../KernelError.ts"
-import { observed } from "../errors/foreignCode.ts"
+import { observed } from "../../kit/foreignCode.ts"
 import { turnLog } from "../state/state.ts"
 import { complete, hookArgs, obeyOnce, settle, settled } from "../run/askHooks.ts"
 import { recordPrompt } from "../model/buildPrompt.ts"

@@ -11,7 +11,7 @@ import * as Equal from "effect/Equal"
 import type { CallKind } from "../../Call.ts"
 import type { Limits } from "../../Limits.ts"
 import type { AnySkill, Effects } from "../../Skill.ts"
-import { inTime, logIgnored } from "../errors/foreignCode.ts"
+import { inTime, logIgnored } from "../../kit/foreignCode.ts"
 import type { Json, JsonObject } from "../../kit/json.ts"
 import { paramsOf } from "../skill/skillInput.ts"
 

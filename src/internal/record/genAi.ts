@@ -19,7 +19,7 @@ import * as Metric from "effect/Metric"
 import type * as Tracer from "effect/Tracer"
 import * as Content from "../../Content.ts"
 import type { Message } from "../../Message.ts"
-import { field, hasTag, isA, reasonIn, tagOf } from "../errors/foreignCode.ts"
+import { field, hasTag, isA, reasonIn, tagOf } from "../../kit/foreignCode.ts"
 
 /** Values of `gen_ai.operation.name`. */
 export const operations = {

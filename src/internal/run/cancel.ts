@@ -22,7 +22,7 @@ import { stepOf } from "../state/state.ts"
 import { foldFrom } from "../../store-kit/storeRules.ts"
 import { stored, treeOf } from "../../store-kit/stored.ts"
 import { patient } from "../../store-kit/storeGuard.ts"
-import { randomId } from "../words/ids.ts"
+import { randomId } from "../../kit/randomId.ts"
 import { cancelled } from "./conclude.ts"
 import type { Run } from "./run.ts"
 

@@ -21,7 +21,7 @@ import type { AnySkill } from "../../Skill.ts"
 import { SkillRegistry, type SkillRegistryShape } from "../../SkillRegistry.ts"
 import * as Team from "../agent/team.ts"
 import { nameOf, transferTo } from "../agent/team.ts"
-import { closeOver } from "../errors/foreignCode.ts"
+import { closeOver } from "../../kit/foreignCode.ts"
 import { closedSkill } from "../skill/withCall.ts"
 import type { AnyAgent, AskedAgent, Callable, Callables, Environment, Member, MemberError, Served } from "./run.ts"
 

@@ -1,11 +1,10 @@
 /**
- * Ids and names: random ids, names of skills and protocols, and ids of calls.
+ * Ids and names: names of skills and protocols, and ids of calls and of the runs they start.
  *
  * The call of a task has a different id in every turn. Native calls keep the vendor's ids unless the conversation has
  * used them before.
  */
 
-import type * as Random from "effect/Random"
 import type { CallKind } from "../../Call.ts"
 import * as Contents from "../../Content.ts"
 import type { Content } from "../../Content.ts"
@@ -14,13 +13,6 @@ import type { Message } from "../../Message.ts"
 import { isJsonObject } from "../../kit/json.ts"
 import type { Growing } from "../../kit/lists.ts"
 import { freeze } from "../../kit/snapshot.ts"
-
-/** Returns `words` times 32 random bits in hexadecimal. Drawn from `Random`, so tests can repeat them. */
-export const randomId = (random: Random.Random, words = 1): string => {
-  let id = ""
-  for (let word = 0; word < words; word++) id += (random.nextIntUnsafe() >>> 0).toString(16).padStart(8, "0")
-  return id
-}
 
 /** Returns why a skill or protocol cannot have this name, if it cannot. */
 export const misnamed = (name: string): DefinitionInvalid | undefined =>

@@ -21,7 +21,7 @@ import type {
   StoreError
 } from "../../KernelError.ts"
 import type { RunHead, RunStoreShape } from "../../RunStore.ts"
-import { logIgnored } from "../errors/foreignCode.ts"
+import { logIgnored } from "../../kit/foreignCode.ts"
 import type { Json } from "../../kit/json.ts"
 import { flat } from "../../kit/text.ts"
 import { answer, questions } from "../kernel/queue.ts"

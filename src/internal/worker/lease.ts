@@ -9,7 +9,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import type { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, StoreError } from "../../KernelError.ts"
 import type { RunHead, RunStoreShape as RunStore } from "../../RunStore.ts"
-import { inTime } from "../errors/foreignCode.ts"
+import { inTime } from "../../kit/foreignCode.ts"
 import { monotonic } from "../../kit/time.ts"
 import { ifHeld, offer } from "../kernel/queue.ts"
 

@@ -17,7 +17,7 @@ import { passing } from "../errors/failedCall.ts"
 import { flat } from "../../kit/text.ts"
 import { scoped } from "../run/publish.ts"
 import { stepOf } from "../state/state.ts"
-import { randomId } from "../words/ids.ts"
+import { randomId } from "../../kit/randomId.ts"
 import { type Holder, giveBack } from "./lease.ts"
 
 /**

@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
 import * as Semaphore from "effect/Semaphore"
 import type { RunHead, RunStatus, RunStoreShape, StoreError } from "../../RunStore.ts"
-import { logIgnored } from "../errors/foreignCode.ts"
+import { logIgnored } from "../../kit/foreignCode.ts"
 
 /** Reads the runs of a store page by page. */
 export interface Pages {

@@ -28,9 +28,9 @@ import { type DueRuns, dueRuns, nextDue, setDue } from "./runPages.ts"
 import { giveUp, isPassing, patience, tasksOf } from "./retries.ts"
 import { giveBack, type Held, type Holder, isTaken, letGo, now, proves, renew } from "./lease.ts"
 import { emitted, onOffer, emitOffer } from "../../store-kit/offers.ts"
-import { causeText, inTime, messageOf, logIgnored, tagOf } from "../errors/foreignCode.ts"
+import { causeText, inTime, messageOf, logIgnored, tagOf } from "../../kit/foreignCode.ts"
 import { flat, logText } from "../../kit/text.ts"
-import { randomId } from "../words/ids.ts"
+import { randomId } from "../../kit/randomId.ts"
 import { monotonic } from "../../kit/time.ts"
 
 /** The operations of a worker. */

@@ -21,7 +21,7 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Bounds from "../../kit/bounds.ts"
-import { begin } from "../../internal/errors/foreignCode.ts"
+import { begin } from "../../kit/foreignCode.ts"
 import { isRecord, own, parseJson } from "../../kit/json.ts"
 import type { Limits } from "../../Limits.ts"
 

@@ -3,7 +3,7 @@
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Random from "effect/Random"
-import { randomId } from "../../internal/words/ids.ts"
+import { randomId } from "../../kit/randomId.ts"
 
 export const replaceFile = Effect.fnUntraced(function* (file: string, text: string) {
   const fs = yield* FileSystem.FileSystem

@@ -6,7 +6,7 @@
 import type { McpClientError } from "effect/ai/McpClientError"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
-import { errorCode, isUnconnected, retryAfterDate, retryAfterNumber } from "../../internal/errors/failedCall.ts"
+import { errorCode, isUnconnected, retryAfterDate, retryAfterNumber } from "../../kit/failedRequest.ts"
 import { redact } from "../../kit/redact.ts"
 import { McpError } from "../../KernelError.ts"
 import type { HttpServer, McpServer } from "../McpConfig.ts"

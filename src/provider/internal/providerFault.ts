@@ -5,7 +5,8 @@
  */
 
 import * as Effect from "effect/Effect"
-import { passing, retryAfterDate, retryAfterNumber } from "../../internal/errors/failedCall.ts"
+import { passing } from "../../internal/errors/failedCall.ts"
+import { retryAfterDate, retryAfterNumber } from "../../kit/failedRequest.ts"
 import { type FailedAttempt, ProviderError, type ProviderReason, type VendorWords } from "../../KernelError.ts"
 import { ForbidReal } from "../../Provider.ts"
 import { type Fields, list, string } from "./readFields.ts"

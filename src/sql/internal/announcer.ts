@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Queue from "effect/Queue"
 import type * as Scope from "effect/Scope"
 import type { SqlClient } from "effect/sql/SqlClient"
-import { inTime } from "../../internal/errors/foreignCode.ts"
+import { inTime } from "../../kit/foreignCode.ts"
 import * as Tables from "./runTables.ts"
 
 /** Notes the key of a run that has new records. Synchronous. */

@@ -4,7 +4,7 @@
 
 import * as Effect from "effect/Effect"
 import { isSqlError, type SqlError } from "effect/sql/SqlError"
-import { errorCode } from "../../internal/errors/failedCall.ts"
+import { errorCode } from "../../kit/failedRequest.ts"
 import { StoreError } from "../../KernelError.ts"
 import * as RunCodec from "../../RunCodec.ts"
 

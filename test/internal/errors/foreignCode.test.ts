@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Scheduler } from "effect"
-import { inTime } from "../../../src/internal/errors/foreignCode.ts"
+import { inTime } from "../../../src/kit/foreignCode.ts"
 
 describe("inTime", () => {
   it.live("leaves nothing running of what was begun, wherever the wait for it is cut off (R-15)", () =>

@@ -10,16 +10,12 @@ import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import * as KernelError from "../../KernelError.ts"
-import { ExtensionFailed, MiddlewareTermination } from "../../KernelError.ts"
-import * as Bounds from "../../kit/bounds.ts"
-import { plain } from "../../kit/json.ts"
-import { redact } from "../../kit/redact.ts"
-import { clip, ends, logText } from "../../kit/text.ts"
+import * as Bounds from "./bounds.ts"
+import { plain } from "./json.ts"
+import { redact } from "./redact.ts"
+import { clip, ends, logText } from "./text.ts"
 
 // ---------------------------------------------------------------- values
 
@@ -253,22 +249,3 @@ const refused = <E2>(
     Effect.suspend(() => Effect.fail(error(reasonIn(cause), true)))
   )
 }
-
-/** Wraps the failure of a hook or middleware, except for `MiddlewareTermination`. */
-export const extensionError = (extension: string, error: unknown): ExtensionFailed | MiddlewareTermination => {
-  if (hasTag(error, "MiddlewareTermination")) {
-    return new MiddlewareTermination({ reason: messageOf(field(error, "reason")) })
-  }
-  return isSound(error) && error._tag === "ExtensionFailed"
-    ? error
-    : new ExtensionFailed({ extension, detail: messageOf(error) })
-}
-
-/** Returns whether a value is an error of the kernel that can be read and stored. */
-export const isSound = (error: unknown): error is KernelError.KernelError =>
-  attempt(
-    () => KernelError.isKernelError(error) && typeof error.message === "string" && Exit.isSuccess(encoded(error)),
-    false
-  )
-
-const encoded = Schema.encodeUnknownExit(KernelError.KernelError)
