@@ -23,7 +23,11 @@ const agent = Agent.make({
 })
 
 const program = Kernel.stream(agent, "The lift is stuck with people in it!").pipe(
-  Stream.tap((event) => (event.type === "output_rejected" ? Console.log(`rejected: ${event.detail}`) : Effect.void)),
+  Stream.tap((event) =>
+    event.type === "model_completed" && event.outcome.type === "corrective"
+      ? Console.log(event.outcome.corrective)
+      : Effect.void
+  ),
   Stream.runForEach((event) => {
     if (event.type !== "run_completed" || event.result === undefined) return Effect.void
     // Decoded: `due` is a Date.
@@ -45,6 +49,6 @@ const KernelLive = Kernel.layerMemory.pipe(
 await Effect.runPromise(Effect.provide(program, KernelLive))
 
 // Prints:
-// rejected: Expected "low" | "high"
-//   at ["priority"]
+// Your answer does not have the required shape: Expected "low" | "high"
+//   at ["priority"]. Send it again the same way, as nothing but JSON that fits the schema.
 // Lift stuck (high), due 2026

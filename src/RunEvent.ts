@@ -58,7 +58,12 @@ export type TurnEvent =
       /** The vendor's own error text, without secrets. For developers; models never see it. */
       readonly vendor?: VendorWords
     })
-  | (Event<"llm_response"> & { readonly content: string; readonly latencyMs: number; readonly usage: Usage | null })
+  | (Event<"llm_response"> & {
+      readonly content: string
+      readonly latencyMs: number
+      readonly finishReason: FinishReason
+      readonly usage: Usage | null
+    })
   | (Event<"blocks_parsed"> & { readonly blocks: ReadonlyArray<Block> })
   | (Event<"plan_rejected"> & { readonly reason: string; readonly raw: string })
   | (Event<"plan"> & { readonly content: string })
@@ -68,9 +73,6 @@ export type TurnEvent =
   | (Event<"no_blocks_stall"> & { readonly prosePreview: string; readonly kinds: ReadonlyArray<string> })
   /** A reply was cut before its vendor reported its usage. This partial usage is counted instead. */
   | (Event<"partial_usage"> & { readonly usage: Usage })
-  | (Event<"reply_cut"> & { readonly finishReason: FinishReason })
-  /** The model repeats itself. It was sent a correction; the next repetition fails the run. */
-  | (Event<"loop_detected"> & { readonly repeats: number; readonly names: ReadonlyArray<string> })
   /**
    * An estimate of how much of the next prompt the vendor reads from its cache: `tokens` of the `possible` ones, and
    * the change that lost the rest. Emitted from the second prompt on, if the first is long enough to be cached.
@@ -91,9 +93,6 @@ export type TurnEvent =
       readonly model: string
       readonly options: ReadonlyArray<string>
     })
-  /** The model made a medium. It is stored, and its message refers to it. */
-  | (Event<"media_made"> & { readonly kind: Kind; readonly fileId: string; readonly mediaType: string | null })
-  | (Event<"output_rejected"> & { readonly detail: string })
   | (Event<"final"> & { readonly text: string })
   | (Event<"result"> & { readonly text: string })
 

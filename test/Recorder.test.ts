@@ -19,6 +19,7 @@ const rows: ReadonlyArray<readonly [RunEvent, unknown]> = [
   [
     event({
       type: "llm_response",
+      finishReason: "stop",
       content: "<b",
       latencyMs: 12,
       usage: { inputTokens: 2, cachedTokens: 1, outputTokens: 3, reasoningTokens: 0 }
@@ -145,9 +146,17 @@ const added: ReadonlyArray<readonly [RunEvent, unknown]> = [
     event({ type: "block_unclosed", blockType: "command", name: "add", content: "{", finishReason: "length" }),
     { type: "command", name: "add", content: "{", finish_reason: "length" }
   ],
-  [event({ type: "reply_cut", finishReason: "length" }), { finish_reason: "length" }],
-  [event({ type: "loop_detected", repeats: 3, names: ["add"] }), { repeats: 3, names: ["add"] }],
-  [event({ type: "output_rejected", detail: "no number" }), { detail: "no number" }],
+  [
+    event({ type: "llm_response", content: "{", latencyMs: 3, finishReason: "length", usage: null }),
+    {
+      content: "{",
+      latency_ms: 3,
+      finish_reason: "length",
+      prompt_tokens: null,
+      completion_tokens: null,
+      total_tokens: null
+    }
+  ],
   [event({ type: "skill_leaked", skill: "add", callId: "t.0" }), { skill: "add", call_id: "t.0" }],
   [event({ type: "protocol_leaked", protocol: "mcp", callId: "t.0" }), { protocol: "mcp", call_id: "t.0" }],
   [
@@ -229,6 +238,17 @@ const phases: ReadonlyArray<readonly [RunEvent, unknown]> = [
     }),
     { revision: 6, model: "p/m", finish_reason: "stop", outcome: "tools", calls: 1, cost_usd: 0.5 }
   ],
+  [
+    event({
+      type: "model_completed",
+      revision: 6,
+      model: "p/m",
+      ...answered,
+      outcome: { type: "corrective", reason: "output", corrective: "no number" },
+      calls: []
+    }),
+    { revision: 6, model: "p/m", finish_reason: "stop", outcome: "corrective", reason: "output", calls: 0 }
+  ],
   [event({ type: "tool_calls_started", revision: 7 }), { revision: 7, questions: 0 }],
   [
     event({
@@ -286,6 +306,7 @@ const response = (step: number, tokens: number | undefined, taskId?: string) =>
   event(
     {
       type: "llm_response",
+      finishReason: "stop",
       content: "",
       latencyMs: 1,
       usage: tokens === undefined ? null : { inputTokens: tokens, cachedTokens: 0, outputTokens: 1, reasoningTokens: 0 }
@@ -510,7 +531,7 @@ describe("Recorder.memory", () => {
     const usage = { inputTokens: 1, outputTokens: 2, cachedTokens: 0, reasoningTokens: 0 }
     const memory = recorded(
       [
-        event({ type: "llm_response", content: "hi", latencyMs: 3, usage }),
+        event({ type: "llm_response", content: "hi", latencyMs: 3, finishReason: "stop", usage }),
         event({ type: "skill_result", skill: "login", callId: "t.0", output: { sk: { SECRET: 1 } }, durationMs: 4 })
       ],
       { redact: () => "…" }

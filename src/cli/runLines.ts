@@ -4,6 +4,7 @@
  */
 
 import type { RunEvent } from "../RunEvent.ts"
+import type { Outcome } from "../RunModel.ts"
 import * as Text from "./terminalText.ts"
 
 /** Writes a line for each shown event of a run and its tasks. */
@@ -94,7 +95,7 @@ const linesOf = (event: RunEvent, look: Text.Look): ReadonlyArray<string> => {
     case "stream_part":
       return event.part.type === "tool-call" ? [row("call", event.part.name, textOf(event.part.params), look)] : []
     case "model_completed":
-      return [row("model", event.model, modelFacts(event), look)]
+      return [row("model", event.model, modelFacts(event), look), ...correctionOf(event.outcome, look)]
     case "workflow_start":
       return [row("workflow", event.goal, `${event.tasks.length} tasks, ${event.strategy}`, look)]
     case "workflow_complete":
@@ -126,6 +127,12 @@ const modelFacts = (event: Extract<RunEvent, { type: "model_completed" }>): stri
     ...(event.finishReason === "stop" || event.finishReason === "tool-calls" ? [] : [`ended by ${event.finishReason}`])
   ].join(", ")
 
+/** Returns the correction that a reply gets, unless another event reports it. */
+const correctionOf = (outcome: Outcome, look: Text.Look): ReadonlyArray<string> =>
+  outcome.type === "corrective" && ["cut", "empty", "output", "loop"].includes(outcome.reason)
+    ? [noted(`asking again: ${outcome.corrective}`, look)]
+    : []
+
 /** Returns a note about an event in which a reply or a call did not work as intended. */
 const noteOf = (event: RunEvent): string | undefined => {
   switch (event.type) {
@@ -143,10 +150,6 @@ const noteOf = (event: RunEvent): string | undefined => {
       return "no block that does anything: asking again"
     case "plan_rejected":
       return `the plan was rejected: ${event.reason}`
-    case "output_rejected":
-      return `the answer was rejected: ${event.detail}`
-    case "reply_cut":
-      return `the reply was cut (${event.finishReason})`
     case "skill_leaked":
       return `${event.skill} did not stop when it was interrupted`
     case "protocol_leaked":
@@ -156,14 +159,14 @@ const noteOf = (event: RunEvent): string | undefined => {
   }
 }
 
-interface Outcome {
+interface End {
   readonly durationMs?: number | undefined
   readonly output?: unknown
   readonly error?: string
 }
 
-/** Returns the label, the name and the outcome of an event that ends a call, a task or a workflow. */
-const endOf = (event: RunEvent): readonly [label: string, name: string, outcome: Outcome] | undefined => {
+/** Returns the label, the name and the end of an event that ends a call, a task or a workflow. */
+const endOf = (event: RunEvent): readonly [label: string, name: string, end: End] | undefined => {
   switch (event.type) {
     case "skill_result":
       return ["skill", event.skill, event]

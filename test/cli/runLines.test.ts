@@ -223,7 +223,18 @@ describe("the lines of a run", () => {
     { ...scope, type: "block_unclosed", blockType: evil, name: evil, content: evil, finishReason: "stop" },
     { ...scope, type: "blocks_ignored", kinds: [evil], reason: evil },
     { ...scope, type: "plan_rejected", reason: evil, raw: evil },
-    { ...scope, type: "output_rejected", detail: evil },
+    {
+      ...scope,
+      type: "model_completed",
+      revision: 5,
+      message: { role: "assistant", content: [] },
+      model: evil,
+      usage: null,
+      finishReason: "stop",
+      latencyMs: 40,
+      outcome: { type: "corrective", reason: "output", corrective: evil },
+      calls: []
+    },
     started(evil, "c"),
     finished(evil, "c", evil),
     finished(evil, "d", { [evil]: evil }),
@@ -249,7 +260,8 @@ describe("the lines of a run", () => {
     (_, event) => {
       const text = show([event], { columns: 400, colors: false })
       assert.notMatch(text.replaceAll("\n", ""), /[\p{Cc}\p{Cf}]/u)
-      assert.isAtMost(text.split("\n").length, 2)
+      // A rejected reply has a second line, the correction.
+      assert.isAtMost(text.split("\n").length, event.type === "model_completed" ? 3 : 2)
     }
   )
 })

@@ -120,13 +120,13 @@ describe("a medium that a model makes", () => {
     Effect.gen(function* () {
       const run = yield* told(agent, "a dot", { provider: drawing(), runId: "run" })
       assert.strictEqual(run.text, "")
-      const event = of(run.events, "media_made")[0] ?? assert.fail("no event")
-      assert.deepInclude(event, { kind: "image", mediaType: "image/png" })
+      const event = of(run.events, "model_completed")[0] ?? assert.fail("no event")
+      const made = event.message.content[0] ?? assert.fail("no content")
+      assert.deepInclude(made, { type: "image", mediaType: "image/png" })
       const state = yield* RunStore.RunStore.use((store) => store.load("run")).pipe(Effect.flatMap(Effect.fromOption))
-      assert.deepStrictEqual(state.turns[0]?.message?.content, [
-        { type: "image", fileId: event.fileId, mediaType: "image/png" }
-      ])
-      assert.notInclude(JSON.stringify(RunEvent.toJson(of(run.events, "model_completed")[0] ?? event)), base64)
+      assert.deepStrictEqual(state.turns[0]?.message?.content, [made])
+      assert.isString(made.type === "image" ? made.fileId : undefined)
+      assert.notInclude(JSON.stringify(RunEvent.toJson(event)), base64)
     }).pipe(Effect.provide(kernel()))
   )
 

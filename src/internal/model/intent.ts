@@ -29,7 +29,7 @@ const meaningOf = (reply: Reply, rules: ReplyRules, facts: ReadonlyArray<Fact>):
   // Only a reply that the model finished itself may act or answer.
   if (finishReason !== "stop" && finishReason !== "tool-calls") {
     const reason = finishReason === "error" ? "empty" : "cut"
-    return corrected(reason, InstructionBuilder.cut(finishReason), [...facts, { type: "reply_cut", finishReason }])
+    return corrected(reason, InstructionBuilder.cut(finishReason), facts)
   }
   if (isEmpty(reply) && !rules.takesEmpty) return ofNothing(rules, facts)
   if (!rules.native) return ofBlocks(reply, rules, facts)

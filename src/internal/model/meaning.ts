@@ -14,7 +14,6 @@ import * as InstructionBuilder from "../../InstructionBuilder.ts"
 import type { Limits } from "../../Limits.ts"
 import type { Message } from "../../Message.ts"
 import type { Outcome, RunState, Turn } from "../../RunState.ts"
-import type { FinishReason } from "../../StreamPart.ts"
 import * as Bounds from "../../kit/bounds.ts"
 import type { JsonObject } from "../../kit/json.ts"
 import { clip } from "../../kit/text.ts"
@@ -61,9 +60,6 @@ export type Fact =
   | { readonly type: "blocks_ignored"; readonly kinds: ReadonlyArray<string>; readonly reason: string }
   | { readonly type: "informational_only"; readonly kinds: ReadonlyArray<string> }
   | { readonly type: "no_blocks_stall"; readonly prosePreview: string; readonly kinds: ReadonlyArray<string> }
-  | { readonly type: "reply_cut"; readonly finishReason: FinishReason }
-  | { readonly type: "loop_detected"; readonly repeats: number; readonly names: ReadonlyArray<string> }
-  | { readonly type: "output_rejected"; readonly detail: string }
 
 /** The outcome of a reply, its calls and the events about it. */
 export interface Meaning {
@@ -95,9 +91,9 @@ export const finished = (
   facts: ReadonlyArray<Fact>
 ): Meaning => {
   const output = rules.readOutput(text)
-  if (Result.isSuccess(output)) return { outcome: { type, text }, calls: [], facts, output: output.success }
-  const rejected: Fact = { type: "output_rejected", detail: output.failure }
-  return corrected("output", InstructionBuilder.output(output.failure), [...facts, rejected])
+  return Result.isSuccess(output)
+    ? { outcome: { type, text }, calls: [], facts, output: output.success }
+    : corrected("output", InstructionBuilder.output(output.failure), facts)
 }
 
 /** Returns the meaning of a reply that gets a corrective instead of results. */
@@ -215,19 +211,16 @@ const bounded = (calls: ReadonlyArray<Call>, { blocksPerReply: limit }: Limits):
 /** The largest number of turns in one round of a loop. */
 const longest = 3
 
-const closed = (meaning: Intent, repeats: number, isStop: boolean): Circle => {
-  const names = [...new Set(meaning.calls.map((call) => call.name ?? ""))]
-  return {
-    repeats: repeats + 1,
-    isStop,
-    meaning: {
-      message: meaning.message,
-      outcome: { type: "corrective", reason: "loop", corrective: InstructionBuilder.loop(repeats) },
-      calls: [],
-      facts: [...meaning.facts, { type: "loop_detected", repeats: repeats + 1, names }]
-    }
+const closed = (meaning: Intent, repeats: number, isStop: boolean): Circle => ({
+  repeats: repeats + 1,
+  isStop,
+  meaning: {
+    message: meaning.message,
+    outcome: { type: "corrective", reason: "loop", corrective: InstructionBuilder.loop(repeats) },
+    calls: [],
+    facts: meaning.facts
   }
-}
+})
 
 /** Returns how many of the last turns were correctives for a loop. */
 const trailingCorrectives = (turns: ReadonlyArray<Turn>): number => {

@@ -13,7 +13,7 @@ import * as Usage from "../../Usage.ts"
 import { freeze } from "../../kit/snapshot.ts"
 import { estimate } from "../prompt/tokenEstimate.ts"
 import type { Intent } from "./meaning.ts"
-import { type Draft, type LiveEvent, emit } from "../run/publish.ts"
+import type { Draft, LiveEvent } from "../run/publish.ts"
 import { type MediaError, type ReplyError, type Run, carry, openTurn } from "../run/run.ts"
 import { isEmpty } from "./intent.ts"
 
@@ -72,10 +72,10 @@ export const completedDraft = ({ call, costUsd, latencyMs, reply, usage }: Model
 
 /** Returns the live events of a reply, in order. */
 export const replyEvents = ({ latencyMs, reply, usage }: ModelReply, meaning: Intent): ReadonlyArray<LiveEvent> => {
-  const response: LiveEvent = { type: "llm_response", content: reply.text, latencyMs, usage }
+  const finishReason = reply.finish?.reason ?? "unknown"
+  const response: LiveEvent = { type: "llm_response", content: reply.text, latencyMs, finishReason, usage }
   if (reply.unclosed === undefined) return [response, ...meaning.facts]
   const { content, name, type: blockType } = reply.unclosed
-  const finishReason = reply.finish?.reason ?? "unknown"
   return [{ type: "block_unclosed", blockType, name, content, finishReason }, response, ...meaning.facts]
 }
 
@@ -91,10 +91,7 @@ export const wantsRestart = (run: Run, cause: Cause.Cause<unknown>): Effect.Effe
   return run.restore(firstOf(restarts.map((restart) => restart(failure))))
 }
 
-/**
- * Stores the media of a reply and emits an event for each. A refused reply and one without media are returned
- * unchanged.
- */
+/** Stores the media of a reply. A refused reply and one without media are returned unchanged. */
 export const keepMedia = (run: Run, reply: ModelReply): Effect.Effect<ModelReply, MediaError> => {
   const { content } = reply.reply
   if (reply.refused !== undefined || !content.some(Contents.isMedia)) return Effect.succeed(reply)
@@ -104,13 +101,7 @@ export const keepMedia = (run: Run, reply: ModelReply): Effect.Effect<ModelReply
         if (reply.usage !== null) carry(run, { spent: { usage: reply.usage, costUsd: reply.costUsd } })
       })
     ),
-    Effect.map((kept) => {
-      for (const part of kept) {
-        if (!Contents.isMedia(part) || part.fileId === undefined) continue
-        emit(run, { type: "media_made", kind: part.type, fileId: part.fileId, mediaType: part.mediaType ?? null })
-      }
-      return { ...reply, reply: { ...reply.reply, content: kept } }
-    })
+    Effect.map((kept) => ({ ...reply, reply: { ...reply.reply, content: kept } }))
   )
 }
 

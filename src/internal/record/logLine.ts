@@ -5,7 +5,7 @@
  * plain or quoted word on the same line.
  */
 
-import type { RunEvent } from "../../RunEvent.ts"
+import type { ModelCompleted, RunEvent } from "../../RunEvent.ts"
 import { quote } from "../../kit/text.ts"
 import { vendorLine } from "../errors/failedCall.ts"
 
@@ -46,13 +46,8 @@ const ofReply = (event: RunEvent): Entry | undefined => {
         ["prompt_tokens", event.usage.inputTokens],
         ["completion_tokens", event.usage.outputTokens]
       ])
-    case "reply_cut":
-      return warn("agent.reply_cut", [["finish_reason", event.finishReason]])
-    case "loop_detected":
-      return warn("agent.loop_detected", [
-        ["repeats", event.repeats],
-        ["names", event.names.join(",")]
-      ])
+    case "model_completed":
+      return corrected(event)
     case "cache_forecast": {
       const facts = [
         ["tokens", event.tokens],
@@ -72,16 +67,19 @@ const ofReply = (event: RunEvent): Entry | undefined => {
         ["model", event.model],
         ["options", event.options.join(",")]
       ])
-    case "media_made":
-      return info("llm.media_made", [
-        ["kind", event.kind],
-        ["file_id", event.fileId],
-        ["media_type", event.mediaType]
-      ])
     default:
       return undefined
   }
 }
+
+/** Returns the entry of a reply that the model must write again and that no other event reports. */
+const corrected = ({ finishReason, outcome }: ModelCompleted): Entry | undefined =>
+  outcome.type === "corrective" && ["cut", "empty", "output", "loop"].includes(outcome.reason)
+    ? warn("agent.corrected", [
+        ["reason", outcome.reason],
+        ["finish_reason", finishReason]
+      ])
+    : undefined
 
 /** Returns the entry of an event about the blocks of a reply. */
 const ofBlocks = (event: RunEvent): Entry | undefined => {
@@ -97,8 +95,6 @@ const ofBlocks = (event: RunEvent): Entry | undefined => {
         ["kinds", event.kinds.join(",")],
         ["reason", event.reason]
       ])
-    case "output_rejected":
-      return warn("agent.output_rejected", [["detail", event.detail]])
     case "plan_rejected":
       return warn("workflow.plan_rejected", [["reason", event.reason]])
     case "informational_only":

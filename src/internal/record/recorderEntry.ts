@@ -9,6 +9,7 @@ import type { HostedCall } from "../../Call.ts"
 import * as Content from "../../Content.ts"
 import type { Message } from "../../Message.ts"
 import type { MediaRef, RunEvent } from "../../RunEvent.ts"
+import type { FinishReason } from "../../StreamPart.ts"
 import type { Usage } from "../../Usage.ts"
 import type { Json, JsonObject } from "../../kit/json.ts"
 import { plain } from "../../kit/json.ts"
@@ -53,7 +54,12 @@ const replyData = (event: RunEvent, base: number): Json | undefined => {
     case "messages_sent":
       return { base, append: event.messages.slice(base).map(messageOf) }
     case "llm_response":
-      return { content: event.content, latency_ms: event.latencyMs, ...tokensOf(event.usage) }
+      return {
+        content: event.content,
+        latency_ms: event.latencyMs,
+        ...(isCut(event.finishReason) ? { finish_reason: event.finishReason } : {}),
+        ...tokensOf(event.usage)
+      }
     case "blocks_parsed":
       return event.blocks.map(({ content, name, type }) =>
         name === null ? { type, content } : { type, content, name }
@@ -75,20 +81,12 @@ const replyData = (event: RunEvent, base: number): Json | undefined => {
       return { type: event.blockType, name: event.name, content: event.content, finish_reason: event.finishReason }
     case "partial_usage":
       return tokensOf(event.usage)
-    case "reply_cut":
-      return { finish_reason: event.finishReason }
-    case "loop_detected":
-      return { repeats: event.repeats, names: event.names }
     case "cache_forecast":
       return { tokens: event.tokens, possible: event.possible, lost: event.lost }
     case "cache_missed":
       return { expected: event.expected, read: event.read }
     case "options_dropped":
       return { provider: event.provider, model: event.model, options: event.options }
-    case "media_made":
-      return { kind: event.kind, file_id: event.fileId, media_type: event.mediaType }
-    case "output_rejected":
-      return { detail: event.detail }
     default:
       return undefined
   }
@@ -221,7 +219,9 @@ const ofTurn = (event: RunEvent): JsonObject | undefined => {
         model: event.model,
         finish_reason: event.finishReason,
         outcome: event.outcome.type,
+        ...(event.outcome.type === "corrective" ? { reason: event.outcome.reason } : {}),
         calls: event.calls.length,
+        ...mediaOf(references(event.message.content)),
         ...(event.hosted === undefined ? {} : { hosted: event.hosted.map(hostedEntry) }),
         ...(event.costUsd === undefined ? {} : { cost_usd: event.costUsd })
       }
@@ -315,6 +315,9 @@ const contentOf = (content: Content.Content): JsonObject => {
       return Content.encode(Content.uiForm(content))
   }
 }
+
+/** Returns whether a reply ended otherwise than by the model. */
+const isCut = (finishReason: FinishReason): boolean => finishReason !== "stop" && finishReason !== "tool-calls"
 
 const tokensOf = (usage: Usage | null): JsonObject =>
   usage === null
