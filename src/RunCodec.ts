@@ -23,7 +23,6 @@ import * as Codec from "./internal/words/contentCodec.ts"
 import * as Fault from "./kit/fault.ts"
 import { isJsonObject, type Json, jsonObject, type JsonObject } from "./kit/json.ts"
 import * as Storable from "./kit/storable.ts"
-import * as Legacy from "./internal/store/legacyRecords.ts"
 import * as Parts from "./internal/store/runParts.ts"
 import * as RunSchema from "./internal/store/runSchema.ts"
 import * as Wire from "./internal/store/runWire.ts"
@@ -32,7 +31,7 @@ import { StoreError } from "./KernelError.ts"
 import type { RunRecord, RunState, Status } from "./RunState.ts"
 
 /**
- * The format that this version writes, and the newest one it reads.
+ * The format that this version writes and reads.
  *
  * @category models
  * @since 0.1.0
@@ -93,7 +92,7 @@ export const make = (types?: Pick<BlockTypes["Service"], "decode">): RunCodec =>
   const { readPart, readRecord } = types === undefined ? plain() : build(types.decode)
 
   const recordOf = (value: Json): Result.Result<RunRecord, StoreError> =>
-    Result.map(Result.flatMap(upgraded(value, Legacy.upgradeRecord), reading(readRecord)), fromWire)
+    Result.map(Result.flatMap(ofThisFormat(value), reading(readRecord)), fromWire)
 
   const decodeRecord = (text: string) => Result.flatMap(opened(text), recordOf)
 
@@ -112,7 +111,7 @@ export const make = (types?: Pick<BlockTypes["Service"], "decode">): RunCodec =>
   const decodeState = (parts: ReadonlyArray<string>): Result.Result<RunState, StoreError> => {
     const whole = Parts.join()
     for (const text of parts) {
-      const part = Result.flatMap(Result.flatMap(opened(text), upgradedPart), reading(readPart))
+      const part = Result.flatMap(Result.flatMap(opened(text), ofThisFormat), reading(readPart))
       if (Result.isFailure(part)) return Result.fail(part.failure)
       if (!whole.add(part.success)) return corrupt("the parts of a state do not fit together")
     }
@@ -204,6 +203,21 @@ export const refusal = (record: RunRecord): StoreError | undefined => {
 }
 
 /**
+ * Returns the error of an operation on data in another format.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const otherFormat = (found: number, operation: string): StoreError =>
+  fault(
+    "format",
+    operation,
+    found > format
+      ? `format ${found} is newer than ${format}, the newest that this version of kernai reads; update kernai`
+      : `format ${found} is older than ${format}, the oldest that this version of kernai reads`
+  )
+
+/**
  * Encodes a status. A running status is written as its phase alone.
  *
  * @category codecs
@@ -220,9 +234,7 @@ export const encodeStatus = (status: Status): Result.Result<string, StoreError> 
  */
 export const decodeStatus = (text: string): Result.Result<Status, StoreError> =>
   Result.flatMap(
-    text.startsWith("{")
-      ? Result.map(json(text), Legacy.upgradeStatus)
-      : Result.succeed({ type: "running", phase: text }),
+    text.startsWith("{") ? json(text) : Result.succeed({ type: "running", phase: text }),
     reading(plain().readStatus)
   )
 
@@ -289,21 +301,15 @@ type Reader<A> = (input: unknown) => Result.Result<A, Schema.SchemaError>
 const json = (text: string): Result.Result<Json, StoreError> =>
   Result.try({ try: (): Json => JSON.parse(text), catch: () => fault("corrupt", "read", "a text is not JSON") })
 
-/** Parses a text and checks its checksum, which older texts lack. */
+/** Parses a text and checks its checksum, which texts written by hand lack. */
 const opened = (text: string): Result.Result<Json, StoreError> =>
   Storable.check(text) === "wrong" ? corrupt("its checksum is wrong") : json(text)
 
-/** Upgrades JSON of an older format, and refuses a newer one. */
-const upgraded = (value: Json, upgrade: (value: JsonObject) => JsonObject): Result.Result<Json, StoreError> => {
-  if (!isJsonObject(value)) return Result.succeed(value)
-  const found = value["format"]
-  if (found === 1) return Result.succeed(upgrade(value))
-  return typeof found === "number" && found > format
-    ? Result.fail(fault("format", "read", `format ${found} is newer than ${format}, the newest this version reads`))
-    : Result.succeed(value)
+/** Refuses JSON of another format. */
+const ofThisFormat = (value: Json): Result.Result<Json, StoreError> => {
+  const found = isJsonObject(value) ? value["format"] : undefined
+  return typeof found === "number" && found !== format ? Result.fail(otherFormat(found, "read")) : Result.succeed(value)
 }
-
-const upgradedPart = (value: Json) => upgraded(value, Legacy.upgradePart)
 
 /** Gives each record of a list the fields that it shares with the previous one. */
 const completed = (list: ReadonlyArray<Json>): ReadonlyArray<Json> => {

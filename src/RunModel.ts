@@ -66,7 +66,7 @@ export interface ErrorInfo {
 export interface CallLeft {
   readonly callId: string
   readonly name: string | null
-  /** A `write` call may have acted. Missing in journals of older versions. */
+  /** A `write` call may have acted. */
   readonly effects?: Effects
 }
 

@@ -192,7 +192,7 @@ const append = Effect.fnUntraced(function* (
   }
   const appended = yield* log.append(line)
   if (appended._tag === "Damaged") return yield* damaged(runId, appended.last + 1, "it cannot be read")
-  if (appended._tag === "Newer") return yield* newer(appended.format)
+  if (appended._tag === "Newer") return yield* RunCodec.otherFormat(appended.format, "append")
   if (appended._tag === "Taken") {
     if (areStored(records, yield* journals.between(log, line))) return yield* log.settle(line)
     return yield* line.first === 1
@@ -258,12 +258,3 @@ const remove = Effect.fnUntraced(function* ({ files, path }: Directory, runIds: 
     yield* files.remove(`${path}/${file}`, { force: true })
   }
 })
-
-const newer = (format: number) =>
-  Effect.fail(
-    new StoreError({
-      operation: "append",
-      reason: "format",
-      detail: `format ${format} is newer than ${RunCodec.format}, the newest this version reads`
-    })
-  )

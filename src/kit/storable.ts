@@ -74,7 +74,7 @@ export const seal = (text: string): string => {
   return `${text.slice(0, start)}"sum":"${hex(crc(text, start, start))}",${text.slice(start)}`
 }
 
-/** Returns whether the checksum of a text is right, wrong, or absent, as in older texts. */
+/** Returns whether the checksum of a text is right, wrong, or absent, as in texts written by hand. */
 export const check = (text: string): "right" | "wrong" | "none" => {
   const start = startOf(text)
   if (!text.startsWith('"sum":"', start) || !text.startsWith('",', start + 15)) return "none"

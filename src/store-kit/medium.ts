@@ -123,7 +123,7 @@ export const decode = (text: string): Effect.Effect<Record, StoreError> =>
             new StoreError({
               operation: "read media",
               reason: "format",
-              detail: `format ${record.format} is newer than ${format}, the newest this version reads`
+              detail: `format ${record.format} is newer than ${format}, the newest that this version of kernai reads; update kernai`
             })
           )
   )

@@ -544,8 +544,8 @@ describe("FileRunStore, on disk", () => {
         lines().toSpliced(4, 1).join("\n"),
         lines().with(4, "x".repeat(40)).join("\n"),
         lines().slice(0, 9).join("\n"),
-        lines().with(10, '{"format":1,"revision":11}').join("\n"),
-        `{"format":1,"revision":1}\n${lines().slice(1).join("\n")}`
+        lines().with(10, '{"format":2,"revision":11}').join("\n"),
+        `{"format":2,"revision":1}\n${lines().slice(1).join("\n")}`
       ]
       for (const content of damaged) {
         fs.writeFileSync(journal, content)
@@ -559,7 +559,7 @@ describe("FileRunStore, on disk", () => {
   it.effect("reads and forks a run up to a damaged record", () =>
     Effect.gen(function* () {
       const { directory, journal, lines } = yield* stored
-      fs.writeFileSync(journal, lines().with(4, '{"format":1,"revision":5}').join("\n"))
+      fs.writeFileSync(journal, lines().with(4, '{"format":2,"revision":5}').join("\n"))
       yield* soundUpTo(yield* at(directory), "run", 4)
     })
   )
@@ -735,7 +735,9 @@ describe("FileRunStore, on disk", () => {
       fs.appendFileSync(journal, '{"format":3,"revision":12,"shape":"unheard of"}\n{"format":2,"revision":13}\n')
       const before = fs.readFileSync(journal, "utf8")
       const store = yield* at(directory)
-      assert.strictEqual((yield* Effect.flip(store.load("run"))).reason, "format")
+      const refusal = yield* Effect.flip(store.load("run"))
+      assert.strictEqual(refusal.reason, "format")
+      assert.match(refusal.message, /format 3 is newer than 2, .*; update kernai/)
       const later = [next(run), ...Journal.turn(run)]
       for (const { record, state } of later.slice(0, 3)) {
         const error = yield* Effect.flip(store.append([record], state))

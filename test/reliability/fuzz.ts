@@ -135,10 +135,10 @@ const readings: ReadonlyArray<readonly [name: string, fixture: string, read: Rea
   ["usage", "vectors/providers.json", codec(json(Usage.decode), (usage) => JSON.stringify(Usage.encode(usage)))],
   [
     "records",
-    "journal-v1.jsonl",
+    "journal-v2.jsonl",
     codec(wire.decodeRecord, (record) => Result.getOrThrow(RunCodec.encodeRecord(record)))
   ],
-  ["states", "state-v1.jsonl", (text) => void wire.decodeState([text])],
+  ["states", "state-v2.jsonl", (text) => void wire.decodeState([text])],
   ["agents", "toolbox/openai_tools.json", effectful((text) => AgentFile.parse(text))],
   [
     "policies",

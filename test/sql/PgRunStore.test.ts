@@ -26,6 +26,22 @@ describe.skipIf(!Postgres.available)("PgRunStore", () => {
   suite(Effect.flatMap(database, ({ url }) => at(url)))
 
   it.live(
+    "rejects a run of a newer format, and says what to do (R-9)",
+    () =>
+      Effect.gen(function* () {
+        const { database: name, url, ...server } = yield* Postgres.database
+        const run = Journal.begin("run")
+        yield* put(yield* at(url), [run.last()])
+        const [client] = yield* besides({ ...server, database: name })
+        yield* client`UPDATE kernai_runs SET format = 3`
+        const refusal = yield* Effect.flip((yield* at(url)).load("run"))
+        assert.strictEqual(refusal.reason, "format")
+        assert.match(refusal.message, /format 3 is newer than 2, .*; update kernai/)
+      }),
+    30_000
+  )
+
+  it.live(
     "receives notifications again after it lost its listening connection",
     () =>
       Effect.gen(function* () {

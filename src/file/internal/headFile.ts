@@ -108,8 +108,7 @@ export const writePart = Effect.fnUntraced(function* (
 const decode = Schema.decodeUnknownResult(
   Schema.fromJsonString(
     Schema.Struct({
-      // A head of an older format has the same fields.
-      format: Schema.Int.check(Schema.isLessThanOrEqualTo(RunCodec.format)),
+      format: Schema.Literal(RunCodec.format),
       runId: Schema.String,
       rootRunId: Schema.String,
       parentRunId: Schema.NullOr(Schema.String),

@@ -45,7 +45,7 @@ export class RunExists extends Schema.TaggedError<RunExists>()("RunExists", { ru
 export class StoreError extends Schema.TaggedError<StoreError>()("StoreError", {
   operation: Schema.String,
   /**
-   * `corrupt`: stored data cannot be read. `format`: a newer version wrote it. `invalid`: the given data cannot be
+   * `corrupt`: stored data cannot be read. `format`: another version of kernai wrote it. `invalid`: the given data cannot be
    * stored.
    */
   reason: Schema.Literals(["unavailable", "timeout", "corrupt", "format", "limit_exceeded", "invalid"]),

@@ -24,8 +24,8 @@ export interface Lease {
   /** Whether the lease had not expired when it was read. */
   readonly isLive: boolean
   /**
-   * When the worker claimed the run, in milliseconds since the epoch. Renewing a lease does not change it. Absent for a
-   * lease that an older version wrote.
+   * When the worker claimed the run, in milliseconds since the epoch. Renewing a lease does not change it. Absent for an
+   * offer.
    *
    * @since 0.1.0
    */

@@ -48,6 +48,6 @@ const notNewer = (last: number, latest: number): Effect.Effect<void, StoreError>
         new StoreError({
           operation: "open",
           reason: "format",
-          detail: `the tables are of version ${last}, newer than ${latest}, the newest this version knows`
+          detail: `the tables are of version ${last}, newer than ${latest}, the newest that this version of kernai knows; update kernai`
         })
       )

@@ -16,12 +16,7 @@ import { migrate } from "./migrate.ts"
 /** Creates or migrates the tables. */
 export const prepare = (sql: SqlClient.SqlClient): Effect.Effect<void, StoreError> =>
   migrate(sql, "kernai_migrations", {
-    "0001_runs": sql.onDialectOrElse({ pg: () => postgres, orElse: () => sqlite }),
-    // In the first version, a row held one record.
-    "0002_appends": ["ALTER TABLE kernai_journal ADD COLUMN records INTEGER NOT NULL DEFAULT 1"],
-    "0003_since": [
-      `ALTER TABLE kernai_runs ADD COLUMN since ${sql.onDialectOrElse({ pg: () => "DOUBLE PRECISION", orElse: () => "INTEGER" })}`
-    ]
+    "0001_runs": sql.onDialectOrElse({ pg: () => postgres, orElse: () => sqlite })
   })
 
 /** The records of one append as a row, and the resulting head. */
@@ -161,13 +156,15 @@ const tables = (types: { readonly key: string; readonly time: string; readonly t
     created_at ${types.time} NOT NULL,
     status TEXT NOT NULL,
     worker TEXT,
-    expires_at ${types.time}
+    expires_at ${types.time},
+    since ${types.time}
   )`,
   "CREATE INDEX kernai_runs_created_at ON kernai_runs (created_at)",
   "CREATE INDEX kernai_runs_status ON kernai_runs (status, created_at)",
   "CREATE INDEX kernai_runs_root ON kernai_runs (root)",
   `CREATE TABLE kernai_journal (
     entry BIGINT PRIMARY KEY,
+    records INTEGER NOT NULL,
     body TEXT NOT NULL,
     turns INTEGER NOT NULL,
     detail TEXT NOT NULL,

@@ -34,14 +34,6 @@ export const orLost = <A, E, R>(transaction: Effect.Effect<A, E, R>): Effect.Eff
 export const corrupt = (detail: string): Effect.Effect<never, StoreError> =>
   Effect.fail(new StoreError({ operation: "read", reason: "corrupt", detail }))
 
-/** Fails for a run in a newer format. */
+/** Fails for a run in another format. */
 export const readable = (format: number): Effect.Effect<void, StoreError> =>
-  format <= RunCodec.format
-    ? Effect.void
-    : Effect.fail(
-        new StoreError({
-          operation: "read",
-          reason: "format",
-          detail: `format ${format} is newer than ${RunCodec.format}, the newest this version reads`
-        })
-      )
+  format === RunCodec.format ? Effect.void : Effect.fail(RunCodec.otherFormat(format, "read"))
