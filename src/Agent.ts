@@ -425,6 +425,24 @@ const schemaOf = (output: Schema.Constraint) => () => {
   return withDefinitions(resolve(schema, { $defs: jsonObject(definitions) }), definitions)
 }
 
+export {
+  /**
+   * The Schema of an agent's config: plain JSON in snake_case. Only `system_prompt` and `model` are required.
+   *
+   * @category config
+   * @since 0.1.0
+   */
+  Config,
+  /**
+   * Returns the error of the first key of a config that is neither known nor a user's own, such as `x_owner`. `fromConfig`
+   * keeps such keys; a file written by a person rather refuses them.
+   *
+   * @category config
+   * @since 0.1.0
+   */
+  unknownKey
+} from "./internal/agent/agentConfig.ts"
+
 /**
  * Encodes an agent as plain JSON in snake_case, without defaults.
  *

@@ -19,7 +19,7 @@ import * as Team from "./internal/agent/team.ts"
 import * as Cancels from "./internal/run/cancel.ts"
 import * as Follows from "./store-kit/follow.ts"
 import * as Forks from "./internal/kernel/fork.ts"
-import { type Built, newRunId, remember, withEnvironment } from "./internal/kernel/environment.ts"
+import { type Built, newRunId as randomRunId, remember, withEnvironment } from "./internal/kernel/environment.ts"
 import * as Offers from "./internal/kernel/queue.ts"
 import { type Sink, events, listOf, silent } from "./internal/run/listeners.ts"
 import * as Resumes from "./internal/kernel/resume.ts"
@@ -39,6 +39,7 @@ import type {
   LimitExceeded,
   MediaConflict,
   ModelError,
+  OfferError,
   QuestionsError,
   ResumeError,
   ResumeStreamError,
@@ -78,6 +79,7 @@ export type {
   CancelError,
   FollowError,
   ForkError,
+  OfferError,
   QuestionsError,
   ResumeError,
   ResumeStreamError,
@@ -341,11 +343,33 @@ export const resume = <Output, S extends AnySkill<unknown>, R = never>(
 export const fork = (runId: string, options: ForkOptions = {}): Effect.Effect<string, ForkError, RunStore.RunStore> =>
   Effect.gen(function* () {
     const store = yield* RunStore.RunStore
-    const random = yield* Random.Random
-    const id = options.runId ?? newRunId(random)
+    const id = options.runId ?? (yield* newRunId)
     yield* Forks.fork(store, runId, { revision: options.revision ?? Infinity, runId: id, edit: options.edit })
     return id
   })
+
+/**
+ * Offers a stored run to workers, as `submit` and `answer` do. A run that was only stored, such as a fork, is claimed by
+ * a worker from then on.
+ *
+ * Fails with `RunBusy` if a worker holds the run.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const offer = (
+  runId: string,
+  options: Pick<AnswerOptions, "workerId"> = {}
+): Effect.Effect<void, OfferError, RunStore.RunStore> =>
+  RunStore.RunStore.use((store) => Offers.offer(store, runId, options.workerId ?? "local"))
+
+/**
+ * Returns a random id for a run, for a caller that needs the id before the run starts.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const newRunId: Effect.Effect<string> = Effect.map(Random.Random, randomRunId)
 
 // ---------------------------------------------------------------- layers
 

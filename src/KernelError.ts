@@ -2,7 +2,8 @@
  * Every error of kernai, as one union that can be matched exhaustively.
  *
  * Each verb of the kernel fails with a smaller union that holds exactly what can occur there: `RunError`, `StreamError`,
- * `ResumeError`, `ResumeStreamError`, `SubmitError`, `AnswerError`, `CancelError`, `FollowError`, `QuestionsError`, `ForkError`.
+ * `ResumeError`, `ResumeStreamError`, `SubmitError`, `AnswerError`, `CancelError`, `FollowError`, `QuestionsError`,
+ * `OfferError`, `ForkError`.
  *
  * Each module also exports the errors it fails with under their own names. An error carries the facts needed to act on
  * it, and its message is a sentence. A skill that fails is not among them: the model receives its error as a block.
@@ -311,6 +312,19 @@ export type AnswerError =
   | Store.ConcurrentAppendError
   | Store.RunBusy
   | Run.RunCancelled
+
+/**
+ * Fails when a run cannot be offered to workers.
+ *
+ * - `RunNotFound`: no run has this id.
+ * - `RunBusy`: a worker holds the run.
+ * - `ConcurrentAppendError`: the run has changed.
+ * - `StoreError`: the store failed.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export type OfferError = QuestionsError | Store.ConcurrentAppendError | Store.RunBusy
 
 /**
  * Fails when a run cannot be cancelled.

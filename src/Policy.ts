@@ -146,6 +146,26 @@ export const current: Effect.Effect<PolicyShape | undefined> = Effect.contextWit
   Effect.succeed(among(context))
 )
 
+export {
+  /**
+   * Returns whether a policy shows the callable with this name. If the policy throws, the callable is hidden.
+   *
+   * @category getters
+   * @since 0.1.0
+   */
+  shows,
+  /**
+   * Asks a policy about a call of a skill outside of a run, as a server of tools does.
+   *
+   * The policy is asked about the input as it was written and as the skill will receive it, because a schema may trim a
+   * path or add a default. If the forms differ, the stricter decision wins. A policy that fails denies the call.
+   *
+   * @category running
+   * @since 0.1.0
+   */
+  askAboutSkill
+} from "./internal/policy/decision.ts"
+
 const partsOf = ({ mapUnsafe }: Context.Context<never>): ReadonlyArray<PolicyShape> =>
   [...mapUnsafe].flatMap(([key, given]) => (key.startsWith(Policy.key) && given) || [])
 

@@ -15,6 +15,7 @@ import type * as InstructionBuilder from "./InstructionBuilder.ts"
 import { type Needs, closeOver } from "./kit/foreignCode.ts"
 import type { JsonObject } from "./kit/json.ts"
 import { summarize } from "./internal/prompt/sideCall.ts"
+import { ofText } from "./internal/prompt/tokenEstimate.ts"
 import { breakpoints, compacted, fitted } from "./internal/prompt/window.ts"
 import type { LimitExceeded, ModelCallError, PromptError } from "./KernelError.ts"
 import { ContextWindowExceeded } from "./KernelError.ts"
@@ -133,6 +134,14 @@ export const TokenCounter: Context.Reference<TokenCount | undefined> = Context.R
   "kernai/TokenCounter",
   { defaultValue: () => undefined }
 )
+
+/**
+ * Estimates the tokens of a text as a quarter of its bytes in UTF-8.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const estimateTokens: (text: string) => number = ofText
 
 /**
  * Replaces each `{{name}}` by its value, in one pass: inserted text is not searched again, and names without a value

@@ -272,6 +272,17 @@ const streamed: ReadonlySet<Type> = new Set<Type>(["text_chunk", "block_content"
  */
 export const isStreamed = (event: RunEvent): boolean => streamed.has(event.type)
 
+export {
+  /**
+   * Returns true if a run is at rest after an event: it paused, completed, failed or was cancelled. The run is the one
+   * named by the event's `runId`; runs below it have such events, too.
+   *
+   * @category guards
+   * @since 0.1.0
+   */
+  isRest
+} from "./internal/state/state.ts"
+
 /**
  * Encodes an event as JSON, for a page, a log or a queue. Bytes become their count, other values without a JSON form
  * become text, and `[more]` replaces content nested deeper than 100 levels or following 100,000 objects and lists.

@@ -31,7 +31,13 @@ import { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, StoreError } fr
 import * as Stored from "./store-kit/stored.ts"
 import * as MemoryRuns from "./store-kit/memoryRuns.ts"
 import { headOf, inOrder, matches, refusal } from "./store-kit/storeRules.ts"
-import type { CallInFlight, RunHead, RunStatus, RunStoreShape } from "./internal/store/runStoreTypes.ts"
+import {
+  type CallInFlight,
+  type RunHead,
+  type RunStatus,
+  type RunStoreShape,
+  statuses
+} from "./internal/store/runStoreTypes.ts"
 import { MediaStore } from "./MediaStore.ts"
 import type { RunRecord } from "./RunState.ts"
 
@@ -54,7 +60,19 @@ export type {
  */
 export class RunStore extends Context.Service<RunStore, RunStoreShape>()("kernai/RunStore") {}
 
-export { headOf, inOrder, matches, refusal }
+export {
+  headOf,
+  inOrder,
+  matches,
+  refusal,
+  /**
+   * All statuses of runs, as in `RunStatus["type"]`.
+   *
+   * @category models
+   * @since 0.1.0
+   */
+  statuses
+}
 
 /**
  * Returns the calls that a run and the tasks below it started and that have no result: they are in flight now, or were

@@ -8,22 +8,23 @@
  * @since 0.1.0
  */
 
+import type * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import type * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
-import type { Effects } from "./Call.ts"
+import type { CallError, Effects } from "./Call.ts"
 import type { DialectName } from "./Dialect.ts"
 import type { Json, JsonObject } from "./kit/json.ts"
-import { encoder } from "./internal/skill/failureText.ts"
+import { encoder, explain } from "./internal/skill/failureText.ts"
 import { faultOf } from "./internal/skill/skillFault.ts"
 import * as Input from "./internal/skill/skillInput.ts"
 import { listingOf } from "./internal/skill/skillInput.ts"
 import * as Outputs from "./internal/skill/skillOutput.ts"
 import * as Settings from "./internal/skill/skillSettings.ts"
-import type { Asking, Reply, Sampled, Sampling } from "./internal/words/asking.ts"
+import { Asking, type Reply, type Sampled, type Sampling } from "./internal/words/asking.ts"
 import {
   AnswerPending,
   CredentialMissing,
@@ -34,8 +35,11 @@ import {
 } from "./KernelError.ts"
 import type { Kind, Media } from "./Media.ts"
 import type { Capability } from "./Model.ts"
+import type { Redactor } from "./Redaction.ts"
 
-export type { Asking, Effects, Reply, Sampled, Sampling }
+export { Asking }
+
+export type { Effects, Reply, Sampled, Sampling }
 
 export { AnswerPending, CredentialMissing, InvalidArguments, SamplingRefused, SkillResultInvalid, SkillSettingInvalid }
 
@@ -452,6 +456,27 @@ export const result: (
  * @since 0.1.0
  */
 export const toOutput: (value: unknown) => Result.Result<Outputs.Output, SkillResultInvalid> = Outputs.toOutput
+
+/**
+ * Removes the secrets known to a redactor from the output of a skill. Media contain no text.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const redactOutput: (output: Outputs.Output, redactor: Redactor | undefined) => Outputs.Output = Outputs.clean
+
+/**
+ * Converts the failure of a skill to the error that a model reads: the message of a typed failure and the fields of its
+ * schema, without secrets and up to `Limits.resultBytes`. A defect is logged and gets a fixed text.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const callError = (
+  { encodeFailure, name }: Pick<AnySkill, "name" | "encodeFailure">,
+  cause: Cause.Cause<unknown>,
+  redactor?: Redactor
+): Effect.Effect<CallError> => explain({ redactor }, `Skill '${name}'`, cause, encodeFailure)
 
 /**
  * Returns true for a skill made by `make` or `dynamic`.

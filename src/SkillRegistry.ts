@@ -16,7 +16,7 @@ import type * as Scope from "effect/Scope"
 import { closeOver } from "./kit/foreignCode.ts"
 import { jsonObject } from "./kit/json.ts"
 import { wordsOf } from "./kit/text.ts"
-import { closedSkill } from "./internal/skill/withCall.ts"
+import { closedSkill, withCall } from "./internal/skill/withCall.ts"
 import { misnamed } from "./internal/words/ids.ts"
 import { DefinitionInvalid, ToolNameConflict } from "./KernelError.ts"
 import type { Model } from "./Model.ts"
@@ -192,6 +192,35 @@ export const search = (
 export const listing = (skills: ReadonlyArray<AnySkill>, model?: Model): string => {
   const shown = visible(skills, { agentSkills: "all", model })
   return shown.length === 0 ? "No skills available." : shown.map((skill) => skill.listing).join("\n")
+}
+
+/**
+ * Returns a registry whose skills are called through `around`, such as to count, delay or record their calls. Everything
+ * else about the skills stays the same.
+ *
+ * @example
+ * const timed = SkillRegistry.aroundCalls(registry, (skill) => (input, scope) =>
+ *   Effect.withSpan(skill.call(input, scope), skill.name)
+ * )
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const aroundCalls = (
+  registry: SkillRegistryShape,
+  around: (skill: AnySkill) => AnySkill["call"]
+): SkillRegistryShape => {
+  const known = new WeakMap<AnySkill, AnySkill>()
+  const wrap = (skill: AnySkill): AnySkill => {
+    let wrapped = known.get(skill)
+    if (wrapped === undefined) known.set(skill, (wrapped = withCall(skill, { ...skill, call: around(skill) })))
+    return wrapped
+  }
+  return {
+    ...registry,
+    find: (name) => Option.map(registry.find(name), wrap),
+    all: Effect.map(registry.all, (all) => all.map(wrap))
+  }
 }
 
 const sources: ReadonlyArray<Source> = ["native", "mcp", "a2a", "skill-pack"]

@@ -7,7 +7,7 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type { Refusal } from "../kit/files.ts"
-import { withVendorWords } from "../internal/errors/failedCall.ts"
+import { withVendorWords } from "../KernelError.ts"
 import { excerpt } from "./terminalText.ts"
 
 export const Codes = {

@@ -11,7 +11,6 @@ import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
 import * as Result from "effect/Result"
-import * as Config from "../internal/agent/agentConfig.ts"
 import * as Bounds from "../kit/bounds.ts"
 import type { Agent } from "../Agent.ts"
 import * as Agents from "../Agent.ts"
@@ -71,7 +70,7 @@ export const parse: (
       ? parseJson(text, Bounds.jsonDepth)
       : Result.map(Yaml.parse(text, { nodes: Bounds.yamlNodes, depth: Bounds.jsonDepth }), toJson)
   if (Result.isFailure(read)) return yield* unreadable(read.failure)
-  const unknown = Config.unknownKey(read.success)
+  const unknown = Agents.unknownKey(read.success)
   if (unknown !== undefined) return yield* unknown
   return yield* Effect.fromResult(fromConfig(read.success))
 })

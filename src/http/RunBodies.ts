@@ -8,10 +8,10 @@ import * as Schema from "effect/Schema"
 import * as Content from "../Content.ts"
 import * as Message from "../Message.ts"
 import * as RunEvent from "../RunEvent.ts"
+import { statuses } from "../RunStore.ts"
+import { Asking } from "../Skill.ts"
 import * as Usage from "../Usage.ts"
 import { isRecord } from "../kit/json.ts"
-import { statusWords } from "../internal/store/runStoreTypes.ts"
-import { askingJson } from "../internal/words/asking.ts"
 
 /**
  * A name of a run chosen by a client: 1 to 98 characters.
@@ -66,7 +66,7 @@ const ErrorInfo = Schema.Struct({ tag: Schema.String, message: Schema.String })
  * @since 0.1.0
  */
 export const Status = Schema.Struct({
-  type: Schema.Literals(statusWords),
+  type: Schema.Literals(statuses),
   reason: Schema.optionalKey(Schema.String),
   error: Schema.optionalKey(ErrorInfo)
 })
@@ -147,7 +147,7 @@ export const OpenQuestion = Schema.Struct({
   input: Schema.Json,
   reason: Schema.String,
   /** The question of the call while it runs. Absent if a policy asks whether the call may run. */
-  asking: Schema.optionalKey(askingJson),
+  asking: Schema.optionalKey(Asking),
   runId: Schema.String,
   agents: Schema.Array(Schema.String)
 })

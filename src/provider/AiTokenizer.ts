@@ -8,8 +8,7 @@ import * as Tokenizer from "effect/ai/Tokenizer"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { logIgnored } from "../kit/foreignCode.ts"
-import { ofText } from "../internal/prompt/tokenEstimate.ts"
-import { TokenCounter, type TokenCount } from "../PromptPipeline.ts"
+import { estimateTokens, TokenCounter, type TokenCount } from "../PromptPipeline.ts"
 
 /**
  * Counts the tokens of prompts with the tokenizer in context. If it fails, the failure is logged and the count is
@@ -26,7 +25,7 @@ export const layer: Layer.Layer<never, never, Tokenizer.Tokenizer> = Layer.effec
       (text) =>
         tokenizer.tokenize(text).pipe(
           Effect.map((tokens) => tokens.length),
-          Effect.catchCause((cause) => Effect.as(logIgnored("a text was not tokenized")(cause), ofText(text)))
+          Effect.catchCause((cause) => Effect.as(logIgnored("a text was not tokenized")(cause), estimateTokens(text)))
         )
   )
 )

@@ -20,7 +20,6 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { Content } from "../Content.ts"
 import * as Contents from "../Content.ts"
-import { explain } from "../internal/skill/failureText.ts"
 import { isA } from "../kit/foreignCode.ts"
 import type { JsonObject } from "../kit/json.ts"
 import { jsonObject } from "../kit/json.ts"
@@ -269,7 +268,7 @@ const scopeOf = (callId: string): Skill.CallScope => ({
 
 /** The part of a failure that a model may read. */
 const failureOf = (skill: string, cause: Cause.Cause<unknown>): Effect.Effect<typeof Failure.Type> =>
-  Effect.map(explain({ redactor: undefined }, `Skill '${skill}'`, cause), ({ message, name }) => ({
+  Effect.map(Skill.callError({ name: skill }, cause), ({ message, name }) => ({
     error: name,
     message
   }))

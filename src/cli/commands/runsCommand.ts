@@ -6,7 +6,7 @@ import { Argument, Command, Flag } from "effect/cli"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { help } from "../exit.ts"
-import { statusWords } from "../../internal/store/runStoreTypes.ts"
+import { statuses } from "../../RunStore.ts"
 import * as Shared from "./flags.ts"
 
 const listing = Effect.promise(() => import("../runs/listRuns.ts"))
@@ -24,7 +24,7 @@ const revision = Flag.Int("revision").pipe(
   Shared.optional
 )
 const agentName = Shared.optionalText("agent-name", "name", "Only runs of this agent")
-const status = Flag.Literals("status", statusWords).pipe(Flag.withMetavar("<status>"))
+const status = Flag.Literals("status", statuses).pipe(Flag.withMetavar("<status>"))
 
 const listFlags = {
   store,

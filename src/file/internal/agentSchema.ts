@@ -3,7 +3,7 @@
  */
 
 import * as Schema from "effect/Schema"
-import { Config } from "../../internal/agent/agentConfig.ts"
+import { Config } from "../../Agent.ts"
 import type { JsonObject } from "../../kit/json.ts"
 import { jsonObject } from "../../kit/json.ts"
 

@@ -5,11 +5,10 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import { Received, follow } from "../../store-kit/follow.ts"
-import * as Offers from "../../internal/kernel/queue.ts"
-import * as Cancels from "../../internal/run/cancel.ts"
+import * as Kernel from "../../Kernel.ts"
 import type { RunEvent } from "../../RunEvent.ts"
 import type { Answer } from "../../RunState.ts"
-import type { RunHead } from "../../RunStore.ts"
+import { type RunHead, RunStore } from "../../RunStore.ts"
 import type { Caller } from "../Access.ts"
 import { type HttpProblem, NotFound } from "../HttpProblem.ts"
 import type * as Bodies from "../RunBodies.ts"
@@ -27,6 +26,7 @@ import { start } from "./startRun.ts"
 /** The runs of a caller. */
 export const make = (desk: Desk, caller: Caller): CallerRuns => {
   const { store } = desk
+  const onStore = Effect.provideService(RunStore, store)
   const shown = shownTo(caller)
   const idOf = (name: string) => runIdOf(caller, name)
   const head = (name: string) => headOf(desk, caller, name)
@@ -47,11 +47,11 @@ export const make = (desk: Desk, caller: Caller): CallerRuns => {
     // The id is the caller's own. The stream fails if the run does not exist.
     follow: (name, options = {}) => following(desk, idOf(name), options, shown),
     place: desk.places(caller.id),
-    questions: (name) => on(name, ({ runId }) => asProblem(runId)(Offers.questions(store, runId))),
+    questions: (name) => on(name, ({ runId }) => asProblem(runId)(onStore(Kernel.questions(runId)))),
     answer: (name, body) => on(name, ({ runId }) => answer(desk, caller, runId, body)),
     cancel: (name, reason) =>
       on(name, ({ runId }) =>
-        asProblem(runId)(Cancels.cancel(store, runId, { by: caller.id, ...(reason === undefined ? {} : { reason }) }))
+        asProblem(runId)(onStore(Kernel.cancel(runId, { by: caller.id, ...(reason === undefined ? {} : { reason }) })))
       ),
     result: (name) => Effect.flatMap(state(name), (state) => resultOf(state, desk.agents)),
     putMedia: (name, media) => putMedia(desk, idOf(name), media),
@@ -97,6 +97,6 @@ const answer = (
   { answers, revision }: Bodies.Answers
 ): Effect.Effect<void, HttpProblem> => {
   const signed = answers.map((answer): Answer => ({ ...answer, by: caller.id }))
-  const recorded = Offers.answer(desk.store, runId, signed, { revision })
+  const recorded = Effect.provideService(Kernel.answer(runId, signed, { revision }), RunStore, desk.store)
   return Effect.andThen(asProblem(runId)(recorded), desk.take(runId))
 }

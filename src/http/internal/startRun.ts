@@ -3,9 +3,8 @@
  */
 
 import * as Effect from "effect/Effect"
-import * as Random from "effect/Random"
-import { decodeContext } from "../../internal/agent/team.ts"
-import { newRunId } from "../../internal/kernel/environment.ts"
+import * as Agent from "../../Agent.ts"
+import * as Kernel from "../../Kernel.ts"
 import type { Runnable } from "../../RunWorker.ts"
 import type { Caller } from "../Access.ts"
 import { type HttpProblem, Invalid, NotFound } from "../HttpProblem.ts"
@@ -25,7 +24,7 @@ export const start = Effect.fnUntraced(function* (
     return yield* new Invalid({ detail: "the history holds a system message: instructions belong to the agent" })
   }
   const context = yield* contextOf(desk, caller, agent, request)
-  const runId = runIdOf(caller, request.runId ?? newRunId(yield* Random.Random))
+  const runId = runIdOf(caller, request.runId ?? (yield* Kernel.newRunId))
   // Keeps media that were uploaded for this run until its worker holds them.
   const submitted = Effect.gen(function* () {
     yield* desk.uploads(runId)
@@ -58,5 +57,5 @@ const contextOf = (
       : Effect.fail(new Invalid({ detail: "this server accepts no context from clients" }))
   }
   const encoded = context(caller, sent ?? {})
-  return agent.context === undefined ? Effect.succeed(encoded) : asProblem(runId)(decodeContext(agent.context, encoded))
+  return asProblem(runId)(Agent.contextOf(agent, { context: encoded }))
 }

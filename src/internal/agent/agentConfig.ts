@@ -172,18 +172,16 @@ export const read = (
   })
 
 /** Returns the error of the first key of a config that is neither known nor a user's own, such as `x_owner`. */
-export const unknownKey = (
-  value: unknown,
-  fields: object = Config.fields,
-  place: ReadonlyArray<string> = []
-): AgentConfigInvalid | undefined => {
+export const unknownKey = (config: unknown): AgentConfigInvalid | undefined => unknownKeyIn(config, Config.fields, [])
+
+const unknownKeyIn = (value: unknown, fields: object, place: ReadonlyArray<string>): AgentConfigInvalid | undefined => {
   if (!isRecord(value)) return undefined
   const known = Object.keys(fields)
   for (const [key, item] of Object.entries(value)) {
     const path = [...place, visible(shorten(key, 60))]
     if (known.includes(key)) {
       const inner = nested.get(path.join("/"))
-      const found = inner === undefined ? undefined : unknownKey(item, inner.fields, path)
+      const found = inner === undefined ? undefined : unknownKeyIn(item, inner.fields, path)
       if (found !== undefined) return found
     } else if (!isOwnKey(key) && !explained.has(key)) {
       return refused({ path: Fault.pointer(path), reason: `is not a known key${nearestKey(key, known)}` })

@@ -104,8 +104,10 @@ export const asCause = (provider: string, words: VendorWords): Error => {
   return error
 }
 
-/** The transient reasons of failed model calls. */
-export const passing: ReadonlySet<unknown> = new Set<ProviderReason>([
+/** Returns whether a failure for this reason may pass by itself, so that the same call may succeed a little later. */
+export const isTransient = (reason: unknown): boolean => transient.has(reason)
+
+const transient: ReadonlySet<unknown> = new Set<ProviderReason>([
   "rate_limited",
   "overloaded",
   "server_error",

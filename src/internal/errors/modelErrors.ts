@@ -6,9 +6,11 @@
  */
 
 import * as Schema from "effect/Schema"
-import { FailedAttempt, ProviderReason, VendorWords, asCause, passing } from "./failedCall.ts"
+import { FailedAttempt, ProviderReason, VendorWords, asCause, isTransient } from "./failedCall.ts"
 
-export { FailedAttempt, ProviderReason, VendorWords }
+export { FailedAttempt, ProviderReason, VendorWords, isTransient }
+
+export { withVendorWords } from "./failedCall.ts"
 
 /**
  * A model call failed.
@@ -37,7 +39,7 @@ export class ProviderError extends Schema.TaggedError<ProviderError>()("Provider
 
   /** Whether the same call may succeed a little later. */
   get isRetryable(): boolean {
-    return this.shouldRetry !== false && passing.has(this.reason)
+    return this.shouldRetry !== false && isTransient(this.reason)
   }
 
   /** The vendor's description as an error without a stack. Undefined if there is none. */

@@ -67,7 +67,7 @@ export type RunStatus =
   | Extract<Status, { readonly type: "cancelled" | "completed" | "failed" }>
 
 /** All values of `RunStatus["type"]`. */
-export const statusWords = [
+export const statuses = [
   "queued",
   "running",
   "waiting",

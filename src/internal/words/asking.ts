@@ -14,24 +14,24 @@ import type { JsonObject } from "../../kit/json.ts"
  * @category models
  * @since 0.1.0
  */
-export interface Asking {
+export const Asking = Schema.Struct({
   /** The text for the person. */
-  readonly message: string
-  /** JSON Schema of the values: an object whose properties are texts, numbers, booleans or choices. */
-  readonly form?: JsonObject
-  /** A URL that the person opens in a browser. */
-  readonly url?: string
-  /** The name by which a policy decides whether a person is asked. Default: the name of the call. */
-  readonly name?: string
-}
-
-/** The schema of an `Asking` as JSON. */
-export const askingJson = Schema.Struct({
   message: Schema.String,
+  /** JSON Schema of the values: an object whose properties are texts, numbers, booleans or choices. */
   form: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
+  /** A URL that the person opens in a browser. */
   url: Schema.optionalKey(Schema.String),
+  /** The name by which a policy decides whether a person is asked. Default: the name of the call. */
   name: Schema.optionalKey(Schema.String)
 })
+
+/**
+ * A question of a call to a person: to fill in a form, to open a URL, or, with neither, to agree.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Asking extends Schema.Schema.Type<typeof Asking> {}
 
 /**
  * The reply of a person: accepted with the values of the form, declined, or dismissed.

@@ -13,7 +13,7 @@ import * as Stream from "effect/Stream"
 import type { ConcurrentAppendError, RunBusy, RunExists, RunNotFound } from "../../KernelError.ts"
 import { type Phase, type RunRecord, advance } from "../../RunState.ts"
 import type { RunHead, RunStore, StoreError } from "../../RunStore.ts"
-import { passing } from "../errors/failedCall.ts"
+import { isTransient } from "../errors/failedCall.ts"
 import { flat } from "../../kit/text.ts"
 import { scoped } from "../run/publish.ts"
 import { stepOf } from "../state/state.ts"
@@ -76,7 +76,7 @@ export const isPassing = ({ lease, status }: RunHead): boolean =>
   lease !== undefined &&
   status.type === "failed" &&
   status.error.tag === "ProviderError" &&
-  passing.has(status.error.fields?.["reason"]) &&
+  isTransient(status.error.fields?.["reason"]) &&
   status.error.fields?.["shouldRetry"] !== false
 
 /**

@@ -6,11 +6,10 @@ import * as Schema from "effect/Schema"
 import type { Agent } from "../../Agent.ts"
 import { isJsonObject, type Json } from "../../kit/json.ts"
 import { shorten } from "../../kit/text.ts"
-import { askingJson } from "../../internal/words/asking.ts"
 import * as Kernel from "../../Kernel.ts"
 import type { ResumeError, RunError, RunPaused } from "../../KernelError.ts"
 import type { Answer, RunResult } from "../../RunState.ts"
-import type { AnswerPending, AnySkill, Asking, CallScope, Reply } from "../../Skill.ts"
+import { type AnswerPending, type AnySkill, Asking, type CallScope, type Reply } from "../../Skill.ts"
 
 /**
  * Runs an agent and returns the text of its answer. If the call is executed again, because its own run asked a person
@@ -53,7 +52,7 @@ const Question = Schema.Struct({
   name: Schema.String,
   input: Schema.Json,
   reason: Schema.String,
-  asking: Schema.optionalKey(askingJson)
+  asking: Schema.optionalKey(Asking)
 })
 
 const decode = Schema.decodeUnknownOption(Schema.Array(Question))

@@ -19,9 +19,6 @@ import * as Content from "../../Content.ts"
 import { shorten } from "../../kit/text.ts"
 import { inTime } from "../../kit/foreignCode.ts"
 import { isJsonObject, jsonObject, type JsonObject, plain } from "../../kit/json.ts"
-import { explain } from "../../internal/skill/failureText.ts"
-import { askAboutSkill, shows } from "../../internal/policy/decision.ts"
-import { clean } from "../../internal/skill/skillOutput.ts"
 import { McpError, ToolNotFound } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import { MediaStore, type MediaStoreShape as Media } from "../../MediaStore.ts"
@@ -60,7 +57,9 @@ export const make = Effect.fnUntraced(function* (
   const ever = new Set<string>()
   const isOffered = (name: string) => isSkill(name) || (!ever.has(name) && Option.isNone(registry.find(name)))
   const isSkill = (name: string) =>
-    (offered === "all" || offered.has(name)) && Option.isSome(registry.find(name)) && shows(policy, name, scopeOf(""))
+    (offered === "all" || offered.has(name)) &&
+    Option.isSome(registry.find(name)) &&
+    Policy.shows(policy, name, scopeOf(""))
 
   const register: Tools["register"] = Effect.fnUntraced(function* (asked) {
     offered = asked === "all" ? asked : new Set(asked)
@@ -172,7 +171,7 @@ const call = (registry: SkillRegistry["Service"], server: McpServer["Service"], 
     const callId = `mcp_${(yield* Random.nextInt) >>> 0}_${(yield* Random.nextInt) >>> 0}`
     const policy = yield* Policy.current
     const asked = { ...scopeOf(callId), callId, name, kind: "skill", input, effects: skill.effects } as const
-    const decision = policy === undefined ? Policy.allowed : yield* askAboutSkill(policy, asked, skill, limits)
+    const decision = policy === undefined ? Policy.allowed : yield* Policy.askAboutSkill(policy, asked, skill, limits)
     if (decision._tag === "Denied") return failed(decision.reason)
     if (decision._tag === "Confirm") {
       if (asks.ask === undefined) return failed(`${decision.reason} (a person has to confirm this, and none is here)`)
@@ -198,15 +197,14 @@ const call = (registry: SkillRegistry["Service"], server: McpServer["Service"], 
         ...asks,
         ...(report === undefined ? {} : { report })
       })
-      const output = clean(yield* Effect.fromResult(Skill.toOutput(value)), redactor)
+      const output = Skill.redactOutput(yield* Effect.fromResult(Skill.toOutput(value)), redactor)
       return { output, content: yield* media.admit([...output.content, ...output.media]) }
     }).pipe(Effect.provideService(MediaStore, media))
     const detail = `Skill '${name}' took longer than ${Duration.toMillis(limit)} ms`
     const late = new McpError({ server: "", reason: "timeout", detail })
     // A skill that ignores interruption is abandoned.
     const exit = yield* Effect.exit(inTime(body, limit, () => Effect.fail(late)))
-    if (Exit.isFailure(exit))
-      return failed((yield* explain({ redactor }, `Skill '${name}'`, exit.cause, skill.encodeFailure)).message)
+    if (Exit.isFailure(exit)) return failed((yield* Skill.callError(skill, exit.cause, redactor)).message)
     const { content, output } = exit.value
     return new McpSchema.CallToolResult({
       content: yield* Effect.forEach(content, (part) => blockOf(media, part)),

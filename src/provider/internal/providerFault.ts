@@ -5,9 +5,14 @@
  */
 
 import * as Effect from "effect/Effect"
-import { passing } from "../../internal/errors/failedCall.ts"
 import { retryAfterDate, retryAfterNumber } from "../../kit/failedRequest.ts"
-import { type FailedAttempt, ProviderError, type ProviderReason, type VendorWords } from "../../KernelError.ts"
+import {
+  type FailedAttempt,
+  isTransient,
+  ProviderError,
+  type ProviderReason,
+  type VendorWords
+} from "../../KernelError.ts"
 import { ForbidReal } from "../../Provider.ts"
 import { type Fields, list, string } from "./readFields.ts"
 import { safeWords } from "./vendorWords.ts"
@@ -101,7 +106,7 @@ export const refusal = (facts: Pick<Fault, "reason" | "code">, status: number): 
   const reason = statusReason(status)
   // A rate limit on tokens also mentions lengths, but may be retried.
   const isLasting = lasting.has(facts.reason) && !(status === 429 && facts.reason === "context_length")
-  const isAgreed = isLasting || passing.has(facts.reason) === passing.has(reason)
+  const isAgreed = isLasting || isTransient(facts.reason) === isTransient(reason)
   return isAgreed ? facts : { ...facts, reason }
 }
 
@@ -129,7 +134,7 @@ export const saysDayIsOver = (error: Fields | undefined): boolean =>
   )
 
 /** Returns true if the same call may succeed a little later. */
-export const isPassing = (fault: Fault): boolean => fault.retry !== false && passing.has(fault.reason)
+export const isPassing = (fault: Fault): boolean => fault.retry !== false && isTransient(fault.reason)
 
 // Words in one case without digits: codes look like that, and keys do not.
 const codeShape = /^(?=.{2,48}$)(?:[a-z]+(?:_[a-z]+)*|[A-Z]+(?:_[A-Z]+)*)$/

@@ -9,14 +9,11 @@ import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import * as Random from "effect/Random"
 import * as Schema from "effect/Schema"
 import { Invalid } from "../../http/HttpProblem.ts"
 import * as Route from "../../http/internal/callerRoute.ts"
 import { asProblem } from "../../http/internal/problems.ts"
 import { ServedRuns } from "../../http/ServedRuns.ts"
-import { newRunId } from "../../internal/kernel/environment.ts"
-import { offer } from "../../internal/kernel/queue.ts"
 import * as Kernel from "../../Kernel.ts"
 import { MediaStore, type MediaStoreShape } from "../../MediaStore.ts"
 import { RunStore, type RunStoreShape } from "../../RunStore.ts"
@@ -89,7 +86,7 @@ const exported = Effect.fnUntraced(function* (store: RunStoreShape, media: Media
 const fork = Effect.fnUntraced(function* (store: RunStoreShape, isRun: boolean) {
   const runId = yield* Route.param("runId")
   const asked = yield* Route.body(Edits.Fork)
-  const forkId = newRunId(yield* Random.Random)
+  const forkId = yield* Kernel.newRunId
   const forked = Kernel.fork(runId, {
     revision: asked.revision,
     runId: forkId,
@@ -97,7 +94,8 @@ const fork = Effect.fnUntraced(function* (store: RunStoreShape, isRun: boolean) 
   })
   yield* asProblem(runId)(Effect.provideService(forked, RunStore, store))
   // Workers claim a fork only after it is offered.
-  if (isRun) yield* asProblem(forkId)(offer(store, forkId, "studio"))
+  if (isRun)
+    yield* asProblem(forkId)(Effect.provideService(Kernel.offer(forkId, { workerId: "studio" }), RunStore, store))
   return yield* json({ runId: forkId })
 })
 

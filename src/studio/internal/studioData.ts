@@ -4,12 +4,11 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import { plain, type Json } from "../../kit/json.ts"
-import { questions } from "../../internal/kernel/queue.ts"
+import * as Kernel from "../../Kernel.ts"
 import { placeIn, placeText } from "../../store-kit/storeRules.ts"
-import { statusWords } from "../../internal/store/runStoreTypes.ts"
 import { RunNotFound, type StoreError } from "../../KernelError.ts"
 import type { OpenQuestion } from "../../RunState.ts"
-import type { RunFilter, RunHead, RunStoreShape } from "../../RunStore.ts"
+import { type RunFilter, type RunHead, RunStore, type RunStoreShape, statuses } from "../../RunStore.ts"
 import type { Facts } from "./runFacts.ts"
 
 /** A run in a list. */
@@ -44,7 +43,7 @@ export const pageOf = Effect.fnUntraced(function* (
     search,
     limit: pageSize,
     after: after === undefined ? undefined : placeIn(after),
-    status: status === undefined ? undefined : statusWords.filter((type) => status.split(",").includes(type)),
+    status: status === undefined ? undefined : statuses.filter((type) => status.split(",").includes(type)),
     ...(rootRunId === undefined ? { roots: true } : { rootRunId })
   }
   const heads = yield* store.list(filter)
@@ -106,7 +105,7 @@ export const approvals = Effect.fnUntraced(function* (
   const found = yield* Effect.forEach(
     waiting,
     ({ revision, runId, updatedAt }) =>
-      questions(store, runId).pipe(
+      Effect.provideService(Kernel.questions(runId), RunStore, store).pipe(
         Effect.map((list) => list.map((one) => ({ ...one, rootRunId: runId, revision, since: updatedAt }))),
         Effect.catchTag("RunNotFound", () => Effect.succeed([]))
       ),

@@ -12,11 +12,10 @@ import type { AnyProtocol } from "../../Protocol.ts"
 import type { ProtocolRegistry } from "../../ProtocolRegistry.ts"
 import type { RunRecord } from "../../RunState.ts"
 import type * as RunStore from "../../RunStore.ts"
-import type { AnySkill, CallScope, Effects } from "../../Skill.ts"
-import type { SkillRegistry } from "../../SkillRegistry.ts"
+import type { CallScope, Effects } from "../../Skill.ts"
+import { aroundCalls, type SkillRegistry } from "../../SkillRegistry.ts"
 import type { StreamPart } from "../../StreamPart.ts"
 import type { Machine } from "./replay/virtualProcess.ts"
-import { withCall } from "../../internal/skill/withCall.ts"
 
 /** The place where a run is cut off: the number of the process and of its append, both counted from 1, and the way. */
 export interface Cut {
@@ -147,7 +146,10 @@ export const watch = (
   return {
     commits: () => commits,
     store: watchedStore(parts.store, ask, put),
-    skills: watchedSkills(parts.skills, within),
+    skills: aroundCalls(
+      parts.skills,
+      (skill) => (input, scope) => within(scope, skill.effects, input, skill.call(input, scope))
+    ),
     protocols: watchedProtocols(parts.protocols, within),
     middleware: { callModel: (call, next) => askOnce(witness, name, ended, call, next) }
   }
@@ -277,25 +279,6 @@ type Within = <A, E, R>(
   input: unknown,
   body: Effect.Effect<A, E, R>
 ) => Effect.Effect<A, E, R>
-
-const watchedSkills = (skills: SkillRegistry["Service"], within: Within): SkillRegistry["Service"] => {
-  const seen = new WeakMap<AnySkill, AnySkill>()
-  const wrap = (skill: AnySkill): AnySkill => {
-    const known = seen.get(skill)
-    if (known !== undefined) return known
-    const wrapped = withCall(skill, {
-      ...skill,
-      call: (input, scope) => within(scope, skill.effects, input, skill.call(input, scope))
-    })
-    seen.set(skill, wrapped)
-    return wrapped
-  }
-  return {
-    ...skills,
-    find: (name) => Option.map(skills.find(name), wrap),
-    all: Effect.map(skills.all, (all) => all.map(wrap))
-  }
-}
 
 const watchedProtocols = (protocols: ProtocolRegistry["Service"], within: Within): ProtocolRegistry["Service"] => {
   const wrap = (protocol: AnyProtocol): AnyProtocol => ({

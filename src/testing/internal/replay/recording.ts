@@ -8,7 +8,7 @@
 
 import { type Call, type CallResult, resultOf } from "../../../Call.ts"
 import { ReplayDiverged } from "../../../KernelError.ts"
-import { isRest } from "../../../internal/state/state.ts"
+import { isRest } from "../../../RunEvent.ts"
 import type { PhaseEvent } from "../../../RunEvent.ts"
 import { isCopied, type Question, type RunRecord } from "../../../RunState.ts"
 import { redact } from "../../../kit/redact.ts"

@@ -40,7 +40,7 @@ import { resume } from "../../../internal/kernel/resume.ts"
 import { LiveTree, Trees } from "../../../store-kit/liveTree.ts"
 import type { Environment } from "../../../internal/run/run.ts"
 import type { Recovery } from "../../../RunOptions.ts"
-import { isRest } from "../../../internal/state/state.ts"
+import { isRest } from "../../../RunEvent.ts"
 import { Tape } from "./recording.ts"
 import * as Tree from "../../../internal/run/sharedBudget.ts"
 

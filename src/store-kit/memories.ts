@@ -6,9 +6,9 @@
  */
 
 import * as Equal from "effect/Equal"
-import type { JsonObject } from "../../kit/json.ts"
-import * as Storable from "../../kit/storable.ts"
-import { wordsOf } from "../../kit/text.ts"
+import type { JsonObject } from "../kit/json.ts"
+import * as Storable from "../kit/storable.ts"
+import { wordsOf } from "../kit/text.ts"
 
 /**
  * A query for memories.
