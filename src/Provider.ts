@@ -108,7 +108,8 @@ export interface ProviderShape {
   readonly name: string
   readonly stream: (request: Request) => Stream.Stream<StreamPart, ProviderError>
   /**
-   * Returns the options of a request that its model accepts. The others are not sent, and `options_dropped` names them.
+   * Returns the options of a request that its model accepts. The others are not sent, and `dropped` of the event
+   * `llm_response` names them.
    * Absent: all are accepted.
    *
    * @since 0.1.0

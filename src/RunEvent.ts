@@ -31,7 +31,11 @@ type Event<Type extends string> = RunScope & { readonly type: Type }
  * @since 0.1.0
  */
 export type TurnEvent =
-  | (Event<"messages_sent"> & { readonly messages: ReadonlyArray<Message> })
+  | (Event<"messages_sent"> & {
+      readonly messages: ReadonlyArray<Message>
+      /** From the second prompt on, if the first is long enough to be cached. */
+      readonly cache?: CacheForecast
+    })
   | (Event<"text_chunk"> & { readonly text: string })
   | (Event<"block_start"> & { readonly blockType: string; readonly name: string | null })
   | (Event<"block_content"> & { readonly text: string })
@@ -63,6 +67,10 @@ export type TurnEvent =
       readonly latencyMs: number
       readonly finishReason: FinishReason
       readonly usage: Usage | null
+      /** Set if the vendor read far fewer tokens from its cache than the `expected` ones. */
+      readonly cacheMissed?: { readonly expected: number; readonly read: number }
+      /** Set with the first reply to requests that left out these options, and when they change. */
+      readonly dropped?: DroppedOptions
     })
   | (Event<"blocks_parsed"> & { readonly blocks: ReadonlyArray<Block> })
   | (Event<"plan_rejected"> & { readonly reason: string; readonly raw: string })
@@ -73,28 +81,34 @@ export type TurnEvent =
   | (Event<"no_blocks_stall"> & { readonly prosePreview: string; readonly kinds: ReadonlyArray<string> })
   /** A reply was cut before its vendor reported its usage. This partial usage is counted instead. */
   | (Event<"partial_usage"> & { readonly usage: Usage })
-  /**
-   * An estimate of how much of the next prompt the vendor reads from its cache: `tokens` of the `possible` ones, and
-   * the change that lost the rest. Emitted from the second prompt on, if the first is long enough to be cached.
-   */
-  | (Event<"cache_forecast"> & {
-      readonly tokens: number
-      readonly possible: number
-      readonly lost: "model" | "tools" | "system" | "messages" | "expired" | null
-    })
-  /** The vendor read far fewer tokens from its cache than expected. */
-  | (Event<"cache_missed"> & { readonly expected: number; readonly read: number })
-  /**
-   * Options of the agent that the model does not accept, such as `temperature` or `thinking.budget`. The request is
-   * sent without them. Emitted when they change, not with every request.
-   */
-  | (Event<"options_dropped"> & {
-      readonly provider: string
-      readonly model: string
-      readonly options: ReadonlyArray<string>
-    })
   | (Event<"final"> & { readonly text: string })
   | (Event<"result"> & { readonly text: string })
+
+/**
+ * An estimate of how much of a prompt the vendor reads from its cache: `tokens` of the `possible` ones, and the change
+ * that lost the rest.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface CacheForecast {
+  readonly tokens: number
+  readonly possible: number
+  readonly lost: "model" | "tools" | "system" | "messages" | "expired" | null
+}
+
+/**
+ * Options of the agent that the model does not accept, such as `temperature` or `thinking.budget`. The request is sent
+ * without them.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface DroppedOptions {
+  readonly provider: string
+  readonly model: string
+  readonly options: ReadonlyArray<string>
+}
 
 /**
  * Events of calls.

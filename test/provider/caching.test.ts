@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import { Agent, Model, PromptPipeline, Skill, Usage } from "kernai"
+import { Agent, Model, PromptPipeline, type RunEvent, Skill, Usage } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { kernel, of } from "../support/kernel.ts"
 import { bodyOf, readingOf } from "../support/provider.ts"
@@ -76,19 +76,25 @@ describe("tokens written to a cache", () => {
   )
 })
 
+const forecasts = (events: ReadonlyArray<RunEvent.RunEvent>) =>
+  of(events, "messages_sent").flatMap(({ cache }) => cache ?? [])
+
+const misses = (events: ReadonlyArray<RunEvent.RunEvent>) =>
+  of(events, "llm_response").flatMap(({ cacheMissed }) => cacheMissed ?? [])
+
 describe("a run", () => {
   it.effect("forecasts from its second prompt on what the vendor reads from its cache", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make(call(0), call(5_000), "done")
       const run = yield* told(agent, "hi", { provider })
-      const forecasts = of(run.events, "cache_forecast")
-      assert.lengthOf(forecasts, 2)
-      for (const { lost, possible, tokens } of forecasts) {
+      const found = forecasts(run.events)
+      assert.lengthOf(found, 2)
+      for (const { lost, possible, tokens } of found) {
         assert.isNull(lost)
         assert.isAbove(tokens, 2_500)
         assert.strictEqual(tokens, possible)
       }
-      assert.deepStrictEqual(of(run.events, "cache_missed"), [])
+      assert.deepStrictEqual(misses(run.events), [])
     }).pipe(Effect.provide(kernel(step)))
   )
 
@@ -98,7 +104,7 @@ describe("a run", () => {
       const changing = { ...agent, instructions: Effect.sync(() => `${++count} ${long}`) }
       const run = yield* told(changing, "hi", { provider: MockProvider.make(call(0), "done") })
       assert.deepStrictEqual(
-        of(run.events, "cache_forecast").map(({ lost, tokens }) => [lost, tokens]),
+        forecasts(run.events).map(({ lost, tokens }) => [lost, tokens]),
         [["system", 0]]
       )
     }).pipe(Effect.provide(kernel(step)))
@@ -108,14 +114,14 @@ describe("a run", () => {
     Effect.gen(function* () {
       const provider = MockProvider.make(call(0), call(0), "done")
       const missed = yield* told(agent, "hi", { provider })
-      const event = of(missed.events, "cache_missed")[0] ?? assert.fail("no event")
+      const event = misses(missed.events)[0] ?? assert.fail("no miss")
       assert.strictEqual(event.read, 0)
       assert.isAbove(event.expected, 2_500)
       const slow = MockProvider.make().onCall((_, asked) =>
         asked === 0 ? Effect.as(TestClock.adjust("6 minutes"), call(0)) : "done"
       )
       const expired = yield* told(agent, "hi", { provider: slow })
-      assert.strictEqual(of(expired.events, "cache_forecast")[0]?.lost, "expired")
+      assert.strictEqual(forecasts(expired.events)[0]?.lost, "expired")
     }).pipe(Effect.provide(kernel(step)))
   )
 
@@ -124,7 +130,7 @@ describe("a run", () => {
       const run = yield* told({ ...agent, instructions: "short" }, "hi", {
         provider: MockProvider.make(call(0), "done")
       })
-      assert.deepStrictEqual(of(run.events, "cache_forecast"), [])
+      assert.deepStrictEqual(forecasts(run.events), [])
     }).pipe(Effect.provide(kernel(step)))
   )
 })

@@ -22,7 +22,7 @@ import { extensionError, isSound } from "../errors/extensionError.ts"
 import { deep, redact } from "../../kit/redact.ts"
 import { shorten } from "../../kit/text.ts"
 import * as Streams from "../../kit/streams.ts"
-import { compareCache, emit, forecastCache, reportDropped } from "../run/publish.ts"
+import { cacheMissed, emit, forecastCache, noteDropped } from "../run/publish.ts"
 import { type ReplyError, type Run, type Served, carry, now, openTurn } from "../run/run.ts"
 import { type ModelReply, cutUsage, hasBegun } from "./modelReply.ts"
 import { emitSent, requestOf, toolsOf } from "./modelRequest.ts"
@@ -58,8 +58,8 @@ const callWith = (
 ): Effect.Effect<ModelReply, ReplyError> => {
   const call = requestOf(run, turn, served, tools, grammar)
   const startedAt = now(run)
-  emitSent(run, call.request, startedAt)
-  const expected = forecastCache(run, served.model.id, tools, startedAt)
+  const forecast = forecastCache(run, served.model.id, tools, startedAt)
+  emitSent(run, call.request, startedAt, forecast)
   const reading: Reading = { raw: [], firstAt: undefined, origin: {}, chunks: [], call, calls: 0, reader: undefined }
   // Created with the first part, so a run that waits for its model holds no reader.
   const reader = () =>
@@ -93,9 +93,12 @@ const callWith = (
     onSuccess: () => {
       run.reply = undefined
       const reply = whole()
-      compareCache(run, expected, reply.usage)
+      const missed = cacheMissed(forecast?.tokens ?? 0, reply.usage)
+      const dropped = noteDropped(run, reply.call)
       emitPartial(run, reply.usage)
-      return Effect.succeed(reply)
+      if (missed === undefined && dropped === undefined) return Effect.succeed(reply)
+      const warnings = { ...(missed && { cacheMissed: missed }), ...(dropped && { dropped }) }
+      return Effect.succeed({ ...reply, warnings })
     }
   })
 }
@@ -265,7 +268,6 @@ const throughMiddleware = (run: Run, reading: Reading): ModelStream => {
     next = (call) => callModel(call, inner)
   }
   if (next !== undefined) return next(call)
-  reportDropped(run, call)
   return call.provider.stream(call.request)
 }
 
@@ -297,7 +299,6 @@ const replyErrors: ReadonlySet<string> = new Set<ReplyError["_tag"]>([
 const sendCall = (run: Run, reading: Reading, call: ModelCall): ModelStream =>
   Stream.suspend(() => {
     const number = ++reading.calls
-    reportDropped(run, call)
     const reply = guardedStream(
       "a provider",
       () => call.provider.stream(call.request),

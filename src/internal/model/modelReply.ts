@@ -28,6 +28,8 @@ export interface ModelReply {
   readonly raw: ReadonlyArray<StreamPart>
   /** Why a finished reply is rejected, such as a middleware that refused it. */
   readonly refused: Cause.Cause<ReplyError> | undefined
+  /** What a live consumer should know of the request, besides the reply. */
+  readonly warnings?: Pick<Extract<LiveEvent, { readonly type: "llm_response" }>, "cacheMissed" | "dropped">
 }
 
 /** Returns whether any part of a reply has arrived. Until then its content is an empty text. */
@@ -71,9 +73,12 @@ export const completedDraft = ({ call, costUsd, latencyMs, reply, usage }: Model
 }
 
 /** Returns the live events of a reply, in order. */
-export const replyEvents = ({ latencyMs, reply, usage }: ModelReply, meaning: Intent): ReadonlyArray<LiveEvent> => {
+export const replyEvents = (
+  { latencyMs, reply, usage, warnings }: ModelReply,
+  meaning: Intent
+): ReadonlyArray<LiveEvent> => {
   const finishReason = reply.finish?.reason ?? "unknown"
-  const response: LiveEvent = { type: "llm_response", content: reply.text, latencyMs, finishReason, usage }
+  const response: LiveEvent = { type: "llm_response", content: reply.text, latencyMs, finishReason, usage, ...warnings }
   if (reply.unclosed === undefined) return [response, ...meaning.facts]
   const { content, name, type: blockType } = reply.unclosed
   return [{ type: "block_unclosed", blockType, name, content, finishReason }, response, ...meaning.facts]

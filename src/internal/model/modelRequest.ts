@@ -10,6 +10,7 @@ import type { ModelCall } from "../../Middleware.ts"
 import { simple } from "../../PromptPipeline.ts"
 import type { ReplyGrammar, Request, ToolDefinition } from "../../Provider.ts"
 import type { Redactor } from "../../Redaction.ts"
+import type { CacheForecast } from "../../RunEvent.ts"
 import type { Turn } from "../../RunState.ts"
 import { deep } from "../../kit/redact.ts"
 import { definitions } from "./permissions.ts"
@@ -52,12 +53,12 @@ export const requestOf = (
 }
 
 /** Emits the request. All earlier records are stored by then. */
-export const emitSent = (run: Run, request: Request, at: number): void => {
+export const emitSent = (run: Run, request: Request, at: number, cache: CacheForecast | undefined): void => {
   if (run.live.publish === undefined) return
   const { depth, rootRunId, runId, taskId } = run.state
   const { messages } = request
   const scope = { runId, rootRunId, step: stepOf(run.state), depth, taskId, at }
-  run.live.publish({ ...scope, type: "messages_sent", messages }, run.agent.name)
+  run.live.publish({ ...scope, type: "messages_sent", messages, ...(cache && { cache }) }, run.agent.name)
 }
 
 /** Returns the system text as a message. An unchanged text gives the same object, so adapters encode it once. */

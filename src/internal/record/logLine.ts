@@ -34,13 +34,9 @@ const entryOf = (event: RunEvent): Entry | undefined =>
 const ofReply = (event: RunEvent): Entry | undefined => {
   switch (event.type) {
     case "messages_sent":
-      return debug("llm.request", [["messages", event.messages.length]])
+      return request(event)
     case "llm_response":
-      return debug("llm.response", [
-        ["latency_ms", event.latencyMs],
-        ["prompt_tokens", event.usage?.inputTokens ?? null],
-        ["completion_tokens", event.usage?.outputTokens ?? null]
-      ])
+      return response(event)
     case "partial_usage":
       return warn("llm.partial_usage", [
         ["prompt_tokens", event.usage.inputTokens],
@@ -48,28 +44,31 @@ const ofReply = (event: RunEvent): Entry | undefined => {
       ])
     case "model_completed":
       return corrected(event)
-    case "cache_forecast": {
-      const facts = [
-        ["tokens", event.tokens],
-        ["possible", event.possible],
-        ["lost", event.lost]
-      ] as const
-      return event.lost === null ? debug("llm.cache_forecast", facts) : warn("llm.cache_lost", facts)
-    }
-    case "cache_missed":
-      return warn("llm.cache_missed", [
-        ["expected", event.expected],
-        ["read", event.read]
-      ])
-    case "options_dropped":
-      return warn("llm.options_dropped", [
-        ["provider", event.provider],
-        ["model", event.model],
-        ["options", event.options.join(",")]
-      ])
     default:
       return undefined
   }
+}
+
+/** Returns the entry of a request: a warning if it lost what the vendor had cached. */
+const request = ({ cache, messages }: Extract<RunEvent, { type: "messages_sent" }>): Entry =>
+  (cache === undefined || cache.lost === null ? debug : warn)("llm.request", [
+    ["messages", messages.length],
+    ["cached", cache?.tokens],
+    ["cacheable", cache?.possible],
+    ["lost", cache?.lost ?? undefined]
+  ])
+
+/** Returns the entry of a reply: a warning if options were dropped, or less was read from the cache than expected. */
+const response = (event: Extract<RunEvent, { type: "llm_response" }>): Entry => {
+  const { cacheMissed, dropped, latencyMs, usage } = event
+  return (cacheMissed === undefined && dropped === undefined ? debug : warn)("llm.response", [
+    ["latency_ms", latencyMs],
+    ["prompt_tokens", usage?.inputTokens ?? null],
+    ["completion_tokens", usage?.outputTokens ?? null],
+    ["cache_expected", cacheMissed?.expected],
+    ["cache_read", cacheMissed?.read],
+    ["dropped", dropped?.options.join(",")]
+  ])
 }
 
 /** Returns the entry of a reply that the model must write again and that no other event reports. */

@@ -52,13 +52,19 @@ export const dataOf = (event: RunEvent, base: number): Json | undefined =>
 const replyData = (event: RunEvent, base: number): Json | undefined => {
   switch (event.type) {
     case "messages_sent":
-      return { base, append: event.messages.slice(base).map(messageOf) }
+      return {
+        base,
+        append: event.messages.slice(base).map(messageOf),
+        ...(event.cache === undefined ? {} : { cache: { ...event.cache } })
+      }
     case "llm_response":
       return {
         content: event.content,
         latency_ms: event.latencyMs,
         ...(isCut(event.finishReason) ? { finish_reason: event.finishReason } : {}),
-        ...tokensOf(event.usage)
+        ...tokensOf(event.usage),
+        ...(event.cacheMissed === undefined ? {} : { cache_missed: event.cacheMissed }),
+        ...(event.dropped === undefined ? {} : { dropped: { ...event.dropped } })
       }
     case "blocks_parsed":
       return event.blocks.map(({ content, name, type }) =>
@@ -81,12 +87,6 @@ const replyData = (event: RunEvent, base: number): Json | undefined => {
       return { type: event.blockType, name: event.name, content: event.content, finish_reason: event.finishReason }
     case "partial_usage":
       return tokensOf(event.usage)
-    case "cache_forecast":
-      return { tokens: event.tokens, possible: event.possible, lost: event.lost }
-    case "cache_missed":
-      return { expected: event.expected, read: event.read }
-    case "options_dropped":
-      return { provider: event.provider, model: event.model, options: event.options }
     default:
       return undefined
   }

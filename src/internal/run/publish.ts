@@ -2,7 +2,7 @@
  * Publishes the events of a run. The loop writes events without their scope, which is filled in here. Events are
  * published in order, each after the records before it are stored.
  *
- * Also emits the progress reports of calls, cache forecasts, and the request options that a model does not support.
+ * Also emits the progress reports of calls, and computes cache forecasts and the request options that a model drops.
  */
 
 import * as Effect from "effect/Effect"
@@ -10,7 +10,17 @@ import type { Generation } from "../../Generation.ts"
 import type { Kind } from "../../Media.ts"
 import type { ModelCall } from "../../Middleware.ts"
 import type { ToolDefinition } from "../../Provider.ts"
-import type { AgentEvent, CallEvent, PhaseEvent, RunEvent, RunScope, TaskEvent, TurnEvent } from "../../RunEvent.ts"
+import type {
+  AgentEvent,
+  CacheForecast,
+  CallEvent,
+  DroppedOptions,
+  PhaseEvent,
+  RunEvent,
+  RunScope,
+  TaskEvent,
+  TurnEvent
+} from "../../RunEvent.ts"
 import type { RunState } from "../../RunState.ts"
 import type { Report } from "../../Skill.ts"
 import type { Usage } from "../../Usage.ts"
@@ -133,33 +143,39 @@ export const makeReports = (run: Run, skill: string, callId: string): Reports =>
   }
 }
 
-/** Emits the cache forecast of a prompt that is about to be sent, and returns the tokens it expects to be cached. */
-export const forecastCache = (run: Run, model: string, tools: ReadonlyArray<ToolDefinition>, now: number): number => {
-  if (run.live.publish === undefined) return 0
+/** Returns the cache forecast of a prompt that is about to be sent, or undefined if none of it can be cached. */
+export const forecastCache = (
+  run: Run,
+  model: string,
+  tools: ReadonlyArray<ToolDefinition>,
+  now: number
+): CacheForecast | undefined => {
+  if (run.live.publish === undefined) return undefined
   const prompt = { model, tools, system: run.state.system, messages: promptLog(run.state) }
   const { cache, lost, possible, tokens } = PromptCache.send(run.cache, prompt, now)
   run.cache = cache
-  if (possible > 0) emit(run, { type: "cache_forecast", tokens, possible, lost: lost ?? null })
-  return tokens
+  return possible > 0 ? { tokens, possible, lost: lost ?? null } : undefined
 }
 
-/** Emits an event if a vendor read less than half of the expected tokens from its cache. Estimates are that rough. */
-export const compareCache = (run: Run, expected: number, usage: Usage | null): void => {
-  if (expected === 0 || usage === null || usage.cachedTokens >= expected / 2) return
-  emit(run, { type: "cache_missed", expected, read: usage.cachedTokens })
-}
+/** Returns what a vendor read if it is less than half of the expected tokens. Estimates are that rough. */
+export const cacheMissed = (expected: number, usage: Usage | null): Response["cacheMissed"] =>
+  expected === 0 || usage === null || usage.cachedTokens >= expected / 2
+    ? undefined
+    : { expected, read: usage.cachedTokens }
 
-/** Emits an event if the dropped options differ from those of the previous call. */
-export const reportDropped = (run: Run, { provider, request }: ModelCall): void => {
+/** Notes and returns the options that a call drops, or undefined if they are those of the call before. */
+export const noteDropped = (run: Run, { provider, request }: ModelCall): DroppedOptions | undefined => {
   const { generation, model } = request
-  if (run.live.publish === undefined || provider.takes === undefined) return
+  if (run.live.publish === undefined || provider.takes === undefined) return undefined
   const options = missing(generation, provider.takes(request))
-  const dropped = options.length === 0 ? "" : [provider.name, model.id, ...options].join(" ")
-  if (dropped !== "" && dropped !== run.dropped) {
-    emit(run, { type: "options_dropped", provider: provider.name, model: model.id, options })
-  }
-  run.dropped = dropped
+  const before = run.dropped
+  run.dropped = options.length === 0 ? "" : [provider.name, model.id, ...options].join(" ")
+  return run.dropped === "" || run.dropped === before
+    ? undefined
+    : { provider: provider.name, model: model.id, options }
 }
+
+type Response = Extract<RunEvent, { readonly type: "llm_response" }>
 
 type Unscoped<E> = E extends RunScope ? Omit<E, keyof RunScope> : never
 
