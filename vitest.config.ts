@@ -17,6 +17,7 @@ export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
     globalSetup: ["test/support/globalSetup.ts"],
+    setupFiles: ["tools/dev/imports.mjs"],
     // Processes that tests start keep what they compile, as the installed command does.
     env: { NODE_COMPILE_CACHE: join(tmpdir(), "node-compile-cache") },
     // Node runs the sources as they are, found by the names under which users import them.
