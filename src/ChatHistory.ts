@@ -16,6 +16,7 @@ import * as Stream from "effect/Stream"
 import type { Call } from "./Call.ts"
 import * as Calls from "./Call.ts"
 import { refusal } from "./store-kit/messageText.ts"
+import { extended } from "./internal/words/messageFacts.ts"
 import * as KeptSummary from "./internal/prompt/keptSummary.ts"
 import { StoreError } from "./KernelError.ts"
 import type { Message } from "./Message.ts"
@@ -111,7 +112,7 @@ export const makeRunStore = Effect.fnUntraced(function* (
       .slice(forgotten)
   const owns = (states: ReadonlyArray<RunState>) => (key: string) =>
     states.some(({ runId }) => key === runId || key.startsWith(`${runId}:`))
-  const toArray = Effect.map(states, (states) => [...journals(states), ...beside.messages(owns(states))])
+  const toArray = Effect.map(states, (states) => [...journals(states), ...beside.messagesExcept(owns(states))])
 
   return {
     append: (messages, key) =>
@@ -185,6 +186,7 @@ export const layerRunStore = (runIds: ReadonlyArray<string>): Layer.Layer<ChatHi
 /** Messages appended in this process, each with its key. */
 class Kept {
   #all: Array<{ readonly message: Message; readonly key: string | undefined }>
+  #messages: ReadonlyArray<Message> | undefined
   readonly #keys = new Set<string>()
 
   constructor(before: ReadonlyArray<Message>) {
@@ -196,18 +198,27 @@ class Kept {
       const added = listOf(given)
       const refused = refusal(added)
       if (refused !== undefined) return Effect.fail(refused)
-      if (key === undefined || !this.#keys.has(key)) for (const message of added) this.#all.push({ message, key })
+      if (key === undefined || !this.#keys.has(key)) {
+        for (const message of added) this.#all.push({ message, key })
+        this.#messages &&= extended(this.#messages, added)
+      }
       if (key !== undefined) this.#keys.add(key)
       return Effect.void
     })
 
   readonly clear: Effect.Effect<void> = Effect.sync(() => {
     this.#all = []
+    this.#messages = undefined
     this.#keys.clear()
   })
 
+  /** All messages. The same list until a message is appended. */
+  messages(): ReadonlyArray<Message> {
+    return (this.#messages ??= extended(this.#all.map(({ message }) => message)))
+  }
+
   /** All messages except those whose keys are read from journals. */
-  messages(isInJournal: (key: string) => boolean = () => false): ReadonlyArray<Message> {
+  messagesExcept(isInJournal: (key: string) => boolean): ReadonlyArray<Message> {
     return this.#all.flatMap(({ key, message }) => (key !== undefined && isInJournal(key) ? [] : [message]))
   }
 }

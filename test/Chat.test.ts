@@ -71,6 +71,28 @@ describe("Chat (AC-24)", () => {
     }).pipe(Effect.provide(chatting()))
   )
 
+  it.effect("reads an earlier message once for all runs that follow it", () =>
+    Effect.gen(function* () {
+      let reads = 0
+      const counted = {
+        type: "text" as const,
+        get text() {
+          reads++
+          return "I am Ada."
+        }
+      }
+      yield* ChatHistory.ChatHistory.use((history) => history.append({ role: "user", content: [counted] }))
+      const readsOf = (input: string) =>
+        Effect.suspend(() => {
+          const before = reads
+          return Effect.map(Chat.chat(agent, input, { provider: MockProvider.make("Yes.") }), () => reads - before)
+        })
+      assert.isAbove(yield* readsOf("1"), 0)
+      assert.strictEqual(yield* readsOf("2"), 0)
+      assert.strictEqual(yield* readsOf("3"), 0)
+    }).pipe(Effect.provide(chatting()))
+  )
+
   it.effect("streams the same run, with the result in the last event", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make("One.", "Two.")

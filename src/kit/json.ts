@@ -53,6 +53,17 @@ export const isEmpty = (value: object): boolean => {
 
 // ---------------------------------------------------------------- measuring
 
+/** Returns the approximate size of a value in bytes. */
+export const weigh = (value: unknown): number => {
+  if (typeof value === "string") return value.length
+  if (typeof value !== "object" || value === null) return 8
+  if (value instanceof Uint8Array) return value.byteLength
+  let bytes = 16
+  if (Array.isArray(value)) for (const item of value) bytes += weigh(item)
+  else for (const key in value) bytes += 8 + weigh(Reflect.get(value, key))
+  return bytes
+}
+
 /** Returns whether a JSON value nests deeper than `depth` levels. */
 export const isDeeper = (value: unknown, depth: number): boolean => {
   if (typeof value !== "object" || value === null) return false

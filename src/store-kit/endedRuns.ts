@@ -5,6 +5,8 @@
  * running, paused or queued, and while a run forked from it has not ended. The tree that ended last is always kept.
  */
 
+import { factsOf } from "../internal/words/messageFacts.ts"
+import { weigh } from "../kit/json.ts"
 import type { PhaseEvent, RunRecord } from "../RunRecord.ts"
 import type { RunState } from "../RunState.ts"
 
@@ -126,20 +128,13 @@ const payload = (event: PhaseEvent): number => {
       return weigh(event.message) + weigh(event.calls)
     case "tool_call_completed":
       return weigh(event.result)
+    case "run_started": {
+      const { messages, ...rest } = event
+      return weigh(rest) + factsOf(messages).size
+    }
     default:
       return weigh(event)
   }
-}
-
-/** Returns the approximate size of a value in bytes. */
-const weigh = (value: unknown): number => {
-  if (typeof value === "string") return value.length
-  if (typeof value !== "object" || value === null) return 8
-  if (value instanceof Uint8Array) return value.byteLength
-  let bytes = 16
-  if (Array.isArray(value)) for (const item of value) bytes += weigh(item)
-  else for (const key in value) bytes += 8 + weigh(Reflect.get(value, key))
-  return bytes
 }
 
 // ---------------------------------------------------------------- dropping

@@ -14,6 +14,7 @@ import type { Kind } from "../Media.ts"
 import type { MediaStoreShape as MediaStore, StoredMedia } from "../MediaStore.ts"
 import type { Message } from "../Message.ts"
 import type { MediaRef } from "../RunEvent.ts"
+import { extended, factsOf } from "../internal/words/messageFacts.ts"
 import { freeze } from "../kit/snapshot.ts"
 import * as Storable from "../kit/storable.ts"
 
@@ -79,7 +80,8 @@ export const shelved = (
   room: number,
   above: number
 ): Effect.Effect<ReadonlyArray<Message>> => {
-  if (messages.length === 0 || done.has(messages)) return Effect.succeed(messages)
+  if (done.has(messages)) return Effect.succeed(messages)
+  if (!factsOf(messages).hasBytes) return Effect.succeed(extended(messages))
   let left = room
   const shelving = Effect.forEach(messages, (message) => {
     const held = heldIn(message.content, above)

@@ -22,6 +22,7 @@ import { type DriveError, type EndError, type Environment, type Run, makeRun, no
 import { advance } from "../state/advance.ts"
 import { emitOffer } from "../../store-kit/offers.ts"
 import type { AppendError } from "../../store-kit/storeGuard.ts"
+import { extended } from "../words/messageFacts.ts"
 import { offer } from "./queue.ts"
 
 /** The identity and input of a new run. */
@@ -68,7 +69,7 @@ export const create = (environment: Environment, beginning: Beginning): Effect.E
       revision: 1,
       agent: environment.agent.name,
       parentRunId,
-      messages: [...history, Messages.user(beginning.input)],
+      messages: extended(history, [Messages.user(beginning.input)]),
       history: history.length,
       context: ownContext(beginning.context)
     }

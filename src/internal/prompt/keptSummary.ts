@@ -11,8 +11,9 @@ import * as Blocks from "../../Block.ts"
 import type { Message } from "../../Message.ts"
 import * as Messages from "../../Message.ts"
 import type { RunState } from "../../RunState.ts"
+import * as Facts from "../words/messageFacts.ts"
 import { cut } from "../../kit/text.ts"
-import type { JsonObject } from "../../kit/json.ts"
+import { type JsonObject, isRecord } from "../../kit/json.ts"
 
 // ---------------------------------------------------------------- the note
 
@@ -81,8 +82,8 @@ export const keep = (state: RunState, history: ReadonlyArray<Message>): Readonly
 
 /** Returns the newest summary in a history, unless the messages it covers have changed. */
 const kept = (history: ReadonlyArray<Message>): Summed | undefined => {
-  for (const message of history.toReversed()) {
-    const { count, digest, summary } = factsOf(message, "summed")
+  for (let index = history.length - 1; index >= 0; index--) {
+    const { count, digest, summary } = factsOf(history[index], "summed")
     if (typeof count !== "number" || typeof summary !== "string") continue
     if (count <= history.length && digest === digestOf(history, count)) return { count, summary }
   }
@@ -91,6 +92,7 @@ const kept = (history: ReadonlyArray<Message>): Summed | undefined => {
 
 /** Returns the history for a run: with its valid summary, and without any other summary in metadata. */
 export const forRun = (history: ReadonlyArray<Message>): ReadonlyArray<Message> => {
+  if (Facts.factsOf(history).isBare) return history
   const summed = kept(history)
   return history.map((message, index) => {
     const plain = isNote(message) ? without(message, "compaction") : message
@@ -159,7 +161,9 @@ const made = ({ content, name, role }: Message, metadata: JsonObject): Message =
     ...(Object.keys(metadata).length === 0 ? {} : { metadata })
   })
 
-const factsOf = (message: Message, key: string): { readonly [fact: string]: unknown } => {
-  const facts: unknown = message.metadata?.[key]
-  return typeof facts === "object" && facts !== null ? { ...facts } : {}
+const factsOf = (message: Message | undefined, key: string): { readonly [fact: string]: unknown } => {
+  const facts: unknown = message?.metadata?.[key]
+  return isRecord(facts) ? facts : noFacts
 }
+
+const noFacts = {}

@@ -13,6 +13,7 @@ import type { PhaseEvent } from "../../RunEvent.ts"
 import type { CallChange, PromptDelta, RunRecord, Turn } from "../../RunState.ts"
 import * as Usage from "../../Usage.ts"
 import * as Codec from "../words/contentCodec.ts"
+import { factsOf, isBareText } from "../words/messageFacts.ts"
 import { isEmpty } from "../../kit/json.ts"
 import type { Entry, Part } from "./runSchema.ts"
 import { grade } from "../../kit/storable.ts"
@@ -118,11 +119,11 @@ export const isOwn = ({ delta, events }: RunRecord): boolean => {
 const isOwnEvent = (event: PhaseEvent): boolean => {
   switch (event.type) {
     case "run_started":
-      return event.forkedFrom === undefined && isEmpty(event.context) && event.messages.every(isBare)
+      return event.forkedFrom === undefined && isEmpty(event.context) && factsOf(event.messages).isBare
     case "run_completed":
       return event.metadata === undefined
     case "turn_started":
-      return event.steering === undefined || event.steering.every(isBare)
+      return event.steering === undefined || factsOf(event.steering).isBare
     case "model_started":
     case "model_restarted":
     case "tool_calls_completed":
@@ -152,16 +153,6 @@ const isOwnEvent = (event: PhaseEvent): boolean => {
       return false
   }
 }
-
-/** Returns whether a message, which may come from outside, has only a role and texts. */
-const isBare = ({ content, metadata, name, role }: Message): boolean =>
-  typeof role === "string" && name === undefined && metadata === undefined && content.every(isBareText)
-
-const isBareText = (part: Content): boolean =>
-  part.type === "text" &&
-  typeof part.text === "string" &&
-  Object.keys(part).length === 2 &&
-  Object.getPrototypeOf(part) === Object.prototype
 
 // ---------------------------------------------------------------- scopes
 

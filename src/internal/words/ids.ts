@@ -41,13 +41,16 @@ export type IsUsed = (id: string, turns: Growing<{ readonly message?: Message }>
 
 /** Creates an `IsUsed` for a run with this history. Each turn is read once, so turn 1,000 costs no more than turn 1. */
 export const usedIds = (history: ReadonlyArray<Message>): IsUsed => {
-  const ids = new Set<string>()
+  let ids: Set<string> | undefined
   let seen = 0
   const note = (message: Message | undefined) => {
-    for (const part of message?.content ?? []) if (part.type === "tool_use") ids.add(part.callId)
+    for (const part of message?.content ?? []) if (part.type === "tool_use") ids?.add(part.callId)
   }
-  history.forEach(note)
   return (id, turns) => {
+    if (ids === undefined) {
+      ids = new Set()
+      history.forEach(note)
+    }
     for (const { message } of turns.recent(turns.length - seen)) note(message)
     seen = turns.length
     return ids.has(id)
