@@ -83,7 +83,7 @@ const path = (): Omit<Line, "line"> => {
     ["README.md", "examples/01-hello.ts"],
     ["README.md", "src/internal/loop/loop.ts"],
     ["src/internal/loop/loop.ts", "./turn.ts"],
-    ["src/internal/loop/turn.ts", "./calls.ts"],
+    ["src/internal/loop/loop.ts", "./calls.ts"],
     ["src/internal/loop/turn.ts", "../model/intent.ts"],
     ["src/internal/loop/calls.ts", "../call/dispatch.ts"],
     ["src/internal/loop/loop.ts", "../run/commit.ts"]

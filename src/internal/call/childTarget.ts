@@ -18,7 +18,7 @@ import { spentBy } from "../../store-kit/stored.ts"
 import { childRunId } from "../words/ids.ts"
 import type { LiveEvent } from "../run/publish.ts"
 import { TimedOut, explain, short } from "../skill/failureText.ts"
-import { type Callable, type Child, type Run, type TaskError, isTaskError, openTurn } from "../run/run.ts"
+import { type Callable, type Child, type Run, type TaskError, isTaskError, currentTurn } from "../run/run.ts"
 import * as Budget from "../run/sharedBudget.ts"
 import type { Target } from "./targets.ts"
 
@@ -124,7 +124,7 @@ const begin = (run: Run, call: Call, child: Child): Effect.Effect<CallResult, Re
   )
 }
 
-const idOf = (run: Run, call: Call): string => childRunId(openTurn(run).turnId, call) ?? call.callId
+const idOf = (run: Run, call: Call): string => childRunId(currentTurn(run).turnId, call) ?? call.callId
 
 /**
  * Returns whether an error concerns the run. An exhausted budget does only if it is the run's own; that of a called

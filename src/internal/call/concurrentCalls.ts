@@ -20,7 +20,7 @@ import * as TaskScheduler from "../../TaskScheduler.ts"
 import type * as Usage from "../../Usage.ts"
 import { type Json, isJsonObject } from "../../kit/json.ts"
 import { emit } from "../run/publish.ts"
-import { type CallsError, type HookError, type Run, carry, now, openTurn } from "../run/run.ts"
+import { type CallsError, type HookError, type Run, carry, now, currentTurn } from "../run/run.ts"
 import * as Budget from "../run/sharedBudget.ts"
 import { plusExpense } from "../run/sharedBudget.ts"
 import { short } from "../skill/failureText.ts"
@@ -81,7 +81,7 @@ export const together = (
       Effect.andThen(flush(run), run.restore(calls(beside, waits))),
       Effect.suspend(() => {
         for (const result of asking) waits.set(result.callId, pausedBy(run, result))
-        const stop = questionsOf(openTurn(run).order, waits)
+        const stop = questionsOf(currentTurn(run).order, waits)
         if (stop !== undefined) defer(run, stop)
         if (asking.length > 0) carry(run, returning(asking))
         return stopDeferred(run)
@@ -100,7 +100,7 @@ export const recordResult = (run: Run, completed: CallResult): void => {
 }
 
 /** Returns whether this call was in flight when the run was interrupted and is launched again. */
-export const isRecovered = (run: Run, call: Call): boolean => openTurn(run).recovered?.includes(call.callId) === true
+export const isRecovered = (run: Run, call: Call): boolean => currentTurn(run).recovered?.includes(call.callId) === true
 
 const pausedBy = (run: Run, { asks }: AskingResult): RunPaused =>
   new RunPaused({ runId: run.state.runId, reason: "approval_required", metadata: questionMetadata([asks]) })
@@ -191,7 +191,7 @@ const runTasks = Effect.fnUntraced(function* (
   beside: Beside,
   waits: Waits
 ): Effect.fn.Return<void, CallsError> {
-  const turn = openTurn(run)
+  const turn = currentTurn(run)
   const startedAt = now(run)
   const calls = new Map(turn.pending.map((call) => [call.name, call]))
   const finished = new Map(turn.completed.map((result) => [result.name ?? "", Exit.succeed<Ended>(result)]))

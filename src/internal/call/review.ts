@@ -21,17 +21,18 @@ import { ask, hookArgs, obey, observePause, pause } from "../run/askHooks.ts"
 import { commit, flush, record } from "../run/commit.ts"
 import type { Draft } from "../run/publish.ts"
 import { short } from "../skill/failureText.ts"
-import { type HookError, type Run, now, openTurn, policyScope } from "../run/run.ts"
+import { type HookError, type Run, now, currentTurn, policyScope } from "../run/run.ts"
 import { effectsOf, runnable, skillCallOf } from "./targets.ts"
 
 // ---------------------------------------------------------------- all calls
 
 /**
- * Opens the calls of a reply under a hook or a policy. Pauses the run if the policy requires confirmation by a person.
+ * Opens the calls of a reply. A hook can change them, and a policy can deny them or require confirmation by a person,
+ * for which the run pauses.
  */
-export const openReview = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, HookError> {
+export const openCalls = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, HookError> {
   const hook = run.hooks.onToolCallsStarted
-  let calls = openTurn(run).pending
+  let calls = currentTurn(run).pending
   let isRewritten = false
   if (hook !== undefined) {
     const before = calls
@@ -157,6 +158,10 @@ const judgement = (run: Run, call: Call, decision: Decision): Judgement => {
 }
 
 // ---------------------------------------------------------------- one call
+
+/** Returns whether the next call must be reviewed: by a hook, or because a person was asked about this reply. */
+export const needsReview = ({ hooks, state }: Run): boolean =>
+  hooks.onToolCallStarted !== undefined || state.questions.length > 0
 
 /** Accepts a call, with `change` applied if given. Synchronous. */
 export const accept = (run: Run, { callId }: Call, change?: CallChange): void =>

@@ -1,82 +1,88 @@
 /**
- * The loop of a run. The phase in the run's state decides the next step, at the start and after every crash.
+ * The loop of a run. A turn builds its prompt, asks the model, runs the calls of the reply, and ends. The phase in the
+ * run's state decides where a turn continues, so a run that was stopped anywhere takes the same steps.
  *
- * A turn builds its prompt, calls the model once, decides what the reply means, runs the calls of the reply, and ends.
- * `turn.ts` holds these steps in order, `calls.ts` the steps of the calls. `stepAtOnce.ts` takes steps that only
- * record.
+ * `turn.ts` holds the steps in order, `calls.ts` the calls of a reply.
  */
 
 import * as Effect from "effect/Effect"
 import type { StopError } from "../../KernelError.ts"
-import { continueCalls } from "./calls.ts"
-import { flush, manyRecords, record } from "../run/commit.ts"
+import { openCalls } from "../call/review.ts"
+import { preparePrompt } from "../model/buildPrompt.ts"
+import { stopsAt } from "../run/askHooks.ts"
+import { untilCancelled } from "../run/cancel.ts"
+import { flush, record } from "../run/commit.ts"
 import { withinDeadline } from "../run/deadline.ts"
 import { stopped } from "../run/failure.ts"
+import { type DriveError, type Run, type StepError, currentTurn, isAt, makeRun, unlessStopped } from "../run/run.ts"
+import { isCalling, runCalls } from "./calls.ts"
 import { entered, isHandedOver } from "./handOver.ts"
-import { type DriveError, type Run, type StepError, makeRun } from "../run/run.ts"
-import { takeAtOnce } from "./stepAtOnce.ts"
-import { afterCalls, afterModel, afterTurn, askModel, askModelAgain, preparePrompt, startRun } from "./turn.ts"
-import { untilCancelled } from "../run/cancel.ts"
+import { closeTurn, endOrContinue, readReply, restartModel, startTurn } from "./turn.ts"
 
 /**
  * Drives a run until it completes, pauses, fails or is cancelled. Returns the run with the agent it ended with. The
  * loop itself is uninterruptible, so a result that arrived is always recorded. Models, skills, hooks and waits are
  * interruptible.
  */
-export const drive = (run: Run): Effect.Effect<Run, DriveError> => {
-  const driven = Effect.uninterruptibleMask((restore) => {
-    run.restore = restore
+export const drive = Effect.fnUntraced(function* (first: Run): Effect.fn.Return<Run, DriveError> {
+  let run = first
+  yield* driveOne(run)
+  while (isHandedOver(run)) {
+    run = makeRun(yield* entered(run), run.state, undefined)
+    yield* driveOne(run)
+  }
+  return run
+})
+
+/** Drives a run as long as it belongs to one agent. Followers see it in the meantime. */
+const driveOne = (run: Run): Effect.Effect<void, DriveError> =>
+  Effect.uninterruptibleMask((restore) => {
     const { rootRunId, runId } = run.state
+    run.restore = restore
     run.live.enter(rootRunId, runId, run)
-    const driven = Effect.catchCause(untilCancelled(run, withinDeadline(run, loop(run))), (cause) =>
-      stopped(run, cause)
-    )
+    const limited = untilCancelled(run, withinDeadline(run, loop(run)))
     return Effect.ensuring(
-      driven,
+      Effect.catchCause(limited, (cause) => stopped(run, cause)),
       Effect.sync(() => run.live.leave(rootRunId, runId))
     )
   })
-  return Effect.flatMap(driven, () =>
-    isHandedOver(run)
-      ? Effect.flatMap(entered(run), (environment) => drive(makeRun(environment, run.state, undefined)))
-      : Effect.succeed(run)
-  )
-}
 
 const loop = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, StepError | StopError> {
   endIfDecided(run)
-  while (run.state.status.type === "running" && !isHandedOver(run)) {
-    const reason = run.stop?.()
-    if (reason !== undefined) return yield* Effect.fail(reason)
-    if (!takeAtOnce(run)) yield* step(run)
-    if (run.records.length >= manyRecords) yield* Effect.andThen(flush(run), Effect.yieldNow)
-  }
+  while (run.state.status.type === "running" && !isHandedOver(run)) yield* turn(run)
   yield* flush(run)
 })
 
-/** Takes the next step of a run. */
-const step = (run: Run): Effect.Effect<void, StepError> => {
-  switch (run.state.status.phase) {
-    case "run_started":
-      return startRun(run)
-    case "turn_started":
-      return preparePrompt(run)
-    case "turn_prepared":
-      return askModel(run)
-    case "model_started":
-      return askModelAgain(run)
-    case "model_completed":
-      return afterModel(run)
-    case "tool_calls_started":
-    case "tool_call_started":
-    case "tool_call_completed":
-      return continueCalls(run)
-    case "tool_calls_completed":
-      return afterCalls(run)
-    case "turn_completed":
-      return afterTurn(run)
+/** Takes the turn of a run, from its current phase until the next turn is open or the run stops. */
+const turn = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, StepError | StopError> {
+  const { hooks } = run
+  yield* unlessStopped(run)
+  if (isAt(run, "run_started")) {
+    if (yield* stopsAt(run, "onRunStarted", hooks.onRunStarted, {})) return
+    yield* startTurn(run)
   }
-}
+  if (isAt(run, "turn_started")) {
+    if (yield* stopsAt(run, "onTurnStarted", hooks.onTurnStarted, {})) return
+    yield* preparePrompt(run)
+  }
+  yield* unlessStopped(run)
+  if (isAt(run, "turn_prepared")) {
+    record(run, { type: "model_started", attempt: 1 })
+    if (yield* stopsAt(run, "onModelStarted", hooks.onModelStarted, {})) return
+  } else if (isAt(run, "model_started")) yield* restartModel(run)
+  const raw = isAt(run, "model_started") ? yield* readReply(run) : []
+  if (isAt(run, "model_completed")) {
+    if (yield* stopsAt(run, "onModelCompleted", hooks.onModelCompleted, { raw })) return
+    if (currentTurn(run).pending.length > 0) yield* openCalls(run)
+    else closeTurn(run)
+  }
+  if (isCalling(run)) yield* runCalls(run)
+  if (isAt(run, "tool_calls_completed")) {
+    if (yield* stopsAt(run, "onToolCallsCompleted", hooks.onToolCallsCompleted, {})) return
+    closeTurn(run)
+  }
+  if (isAt(run, "turn_completed")) yield* endOrContinue(run)
+})
 
 /** Completes a run that `onRunCompleted` paused before its end was recorded. */
 const endIfDecided = (run: Run): void => {

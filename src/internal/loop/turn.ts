@@ -1,126 +1,101 @@
 /**
- * One turn, step by step: start, prompt, model, decision, end.
- *
- * Each step moves a run from one phase to a later one. A run that was stopped continues at its phase with the same
- * steps. Hooks that can change a phase run before it is recorded, settle hooks run after.
+ * The steps of a turn besides its prompt and its calls: start, model, decision, end.
  */
 
 import * as Effect from "effect/Effect"
+import type { BudgetExhaustedError } from "../../KernelError.ts"
 import { EmptyReplies, LoopDetected } from "../../KernelError.ts"
 import { observed } from "../../kit/foreignCode.ts"
 import { turnLog } from "../state/state.ts"
-import { complete, hookArgs, obeyOnce, settle, settled } from "../run/askHooks.ts"
-import { recordPrompt } from "../model/buildPrompt.ts"
-import { startCalls } from "./calls.ts"
+import { complete, hookArgs, obeyOnce, settle } from "../run/askHooks.ts"
 import { flush, record } from "../run/commit.ts"
-import type { AskError, HookError, PrepareError, Run, StartError } from "../run/run.ts"
-import { carry, drop, openTurn } from "../run/run.ts"
+import type { AskError, Run, StartError } from "../run/run.ts"
+import { carry, currentTurn, drop } from "../run/run.ts"
 import { emit } from "../run/publish.ts"
 import { intent } from "../model/intent.ts"
 import { callModel } from "../model/modelCall.ts"
 import type { ModelReply } from "../model/modelReply.ts"
 import { completedDraft, keepMedia, refusal, replyEvents, wantsRestart } from "../model/modelReply.ts"
-import { repetition, replyRules } from "../model/meaning.ts"
+import { type ReplyRules, repetition, replyRules } from "../model/meaning.ts"
 import * as Budget from "../run/sharedBudget.ts"
-import { closeTurn, isDone, openNextTurn, turnIdOf } from "./stepAtOnce.ts"
+import { handOver } from "./handOver.ts"
 import { isSteered, takeSteering } from "./steering.ts"
 
 // ---------------------------------------------------------------- start
 
-/** Starts the first turn of a run. */
-export const startRun = (run: Run): Effect.Effect<void, StartError> =>
-  settled(run, "onRunStarted", run.hooks.onRunStarted, {}, startTurn)
-
-/** Opens the next turn, or ends the run at `maxSteps`. */
-const startTurn = (run: Run): Effect.Effect<void, StartError> =>
-  Effect.suspend((): Effect.Effect<void, StartError> => {
-    if (openNextTurn(run)) return Effect.void
-    const turn = turnLog(run.state).length + 1
-    return turn > run.maxSteps
-      ? complete(run, "max_turns", undefined, { maxTurns: run.maxSteps })
-      : takeSteering(run, turnIdOf(run, turn))
-  })
-
-// ---------------------------------------------------------------- prompt
-
-/** Builds the prompt of the turn and records what is new in it. */
-export const preparePrompt = (run: Run): Effect.Effect<void, PrepareError> =>
-  settled(run, "onTurnStarted", run.hooks.onTurnStarted, {}, recordPrompt)
+/** Opens the next turn, hands the run over to another agent, or ends the run at `maxSteps`. */
+export const startTurn = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, StartError> {
+  const turn = turnLog(run.state).length + 1
+  if (turn > run.maxSteps) return yield* complete(run, "max_turns", undefined, { maxTurns: run.maxSteps })
+  // The loop of the other agent opens the turn.
+  if (handOver(run)) return
+  const turnId = `${run.state.runId}:t${turn}`
+  if (isSteered(run)) yield* takeSteering(run, turnId)
+  else record(run, { type: "turn_started", turnId })
+})
 
 // ---------------------------------------------------------------- model
 
-/** Calls the model for the first time in this turn. */
-export const askModel = (run: Run): Effect.Effect<void, AskError> =>
-  Effect.suspend(() => {
-    record(run, { type: "model_started", attempt: 1 })
-    return settled(run, "onModelStarted", run.hooks.onModelStarted, {}, readReply)
-  })
-
-/** Calls the model again after the run or the reply was interrupted. */
-export const askModelAgain = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, AskError> {
-  record(run, { type: "model_restarted", attempt: openTurn(run).attempt + 1 })
+/** Starts another attempt, after the run or the reply was interrupted. */
+export const restartModel = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, AskError> {
+  record(run, { type: "model_restarted", attempt: currentTurn(run).attempt + 1 })
   const observer = run.hooks.onModelRestarted
-  if (observer !== undefined) {
-    yield* flush(run)
-    yield* run.restore(observed("onModelRestarted", () => observer(hookArgs(run, {}))))
-  }
-  yield* readReply(run)
+  if (observer === undefined) return
+  yield* flush(run)
+  yield* run.restore(observed("onModelRestarted", () => observer(hookArgs(run, {}))))
 })
 
 /**
- * Stores pending records, then calls the model. A complete reply is recorded even while the run is being interrupted.
+ * Stores pending records, calls the model and records what its reply means. Returns the parts of the reply. A complete
+ * reply is recorded even while the run is being interrupted. A refused one is requested again if a middleware wants it.
  */
-const readReply = (run: Run): Effect.Effect<void, AskError> => {
-  const reply = Budget.reserving(run.budget, run.state.depth, run.restore, callModel(run))
-  const read = Effect.flatMap(reply, (reply) => Effect.flatMapEager(keepMedia(run, reply), (kept) => decide(run, kept)))
-  return Effect.andThen(flush(run), read)
-}
-
-// ---------------------------------------------------------------- decision
-
-/** Decides what a reply means for the run and records it. */
-const decide = (run: Run, reply: ModelReply): Effect.Effect<void, AskError> => {
-  const refused = reply.refused ?? refusal(reply)
+export const readReply = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<ModelReply["raw"], AskError> {
+  yield* flush(run)
+  const read = yield* Budget.reserving(run.budget, run.state.depth, run.restore, callModel(run))
+  const reply = yield* keepMedia(run, read)
+  const refused = refusal(reply)
   if (refused !== undefined) {
     if (reply.usage !== null) carry(run, { spent: { usage: reply.usage, costUsd: reply.costUsd } })
-    return Effect.flatMap(wantsRestart(run, refused), (isWanted) =>
-      isWanted ? askModelAgain(run) : Effect.failCause(refused)
-    )
+    if (!(yield* wantsRestart(run, refused))) return yield* Effect.failCause(refused)
+    yield* restartModel(run)
+    return yield* readReply(run)
   }
-  return Effect.flatMapEager(replyRules(run), (rules): Effect.Effect<void, AskError> => {
-    const understood = intent(reply.reply, rules)
-    const { maxRepeats } = run.agent
-    const repeated =
-      maxRepeats === undefined ? undefined : repetition(run.state, understood, reply.reply.text, maxRepeats)
-    const meaning = repeated?.meaning ?? understood
-    run.output = meaning.output
-    record(run, completedDraft(reply, meaning))
-    for (const event of replyEvents(reply, meaning)) emit(run, event)
-    const overrun = Budget.isBounded(run.budget) ? Budget.overrun(run.budget) : undefined
-    if (overrun !== undefined) return Effect.fail(overrun)
-    if (repeated?.isStop === true) {
-      return Effect.fail(new LoopDetected({ runId: run.state.runId, repeats: repeated.repeats }))
-    }
-    return run.hooks.onModelCompleted === undefined ? Effect.void : afterModel(run, reply.raw)
-  })
-}
+  const fault = recordMeaning(run, reply, yield* replyRules(run))
+  if (fault !== undefined) return yield* Effect.fail(fault)
+  return reply.raw
+})
 
-/** Runs the hook of the reply, then starts its calls or ends the turn. */
-export const afterModel = (run: Run, raw: ModelReply["raw"] = []): Effect.Effect<void, HookError> =>
-  settled(run, "onModelCompleted", run.hooks.onModelCompleted, { raw }, (run) =>
-    openTurn(run).pending.length > 0 ? startCalls(run) : endTurn(run)
-  )
+/** Decides what a reply means for the run and records it. Returns the error that stops the run, if any. Synchronous. */
+const recordMeaning = (
+  run: Run,
+  reply: ModelReply,
+  rules: ReplyRules
+): BudgetExhaustedError | LoopDetected | undefined => {
+  const understood = intent(reply.reply, rules)
+  const { maxRepeats } = run.agent
+  const repeated =
+    maxRepeats === undefined ? undefined : repetition(run.state, understood, reply.reply.text, maxRepeats)
+  const meaning = repeated?.meaning ?? understood
+  run.output = meaning.output
+  record(run, completedDraft(reply, meaning))
+  for (const event of replyEvents(reply, meaning)) emit(run, event)
+  const overrun = Budget.isBounded(run.budget) ? Budget.overrun(run.budget) : undefined
+  if (overrun !== undefined) return overrun
+  return repeated?.isStop === true ? new LoopDetected({ runId: run.state.runId, repeats: repeated.repeats }) : undefined
+}
 
 // ---------------------------------------------------------------- end
 
-/** Runs the hook of the calls, then ends the turn. */
-export const afterCalls = (run: Run): Effect.Effect<void, HookError> =>
-  settled(run, "onToolCallsCompleted", run.hooks.onToolCallsCompleted, {}, endTurn)
+/** Ends the turn and reports its answer. Synchronous. */
+export const closeTurn = (run: Run): void => {
+  const { outcome, turnId } = currentTurn(run)
+  record(run, { type: "turn_completed", turnId })
+  if (outcome?.type === "final") emit(run, { type: "final", text: outcome.text })
+  if (outcome?.type === "final" || outcome?.type === "prose") emit(run, { type: "result", text: outcome.text })
+}
 
-const endTurn = (run: Run): Effect.Effect<boolean> => Effect.sync(() => closeTurn(run))
-
-/** Ends the run, fails it at its limit of empty replies, or starts the next turn. */
-export const afterTurn = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, StartError | EmptyReplies> {
+/** Ends the run after its last turn, fails it at its limit of empty replies, or opens the next turn. */
+export const endOrContinue = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, StartError | EmptyReplies> {
   const control = yield* settle(run, "onTurnCompleted", run.hooks.onTurnCompleted, {})
   if (control !== undefined && control.type !== "continue") return yield* obeyOnce(run, control)
   // A crash before the next turn is recorded must run the hook again.
@@ -137,3 +112,9 @@ export const afterTurn = Effect.fnUntraced(function* (run: Run): Effect.fn.Retur
   }
   yield* startTurn(run)
 })
+
+/** Returns whether the last turn made no calls and got no corrective. */
+const isDone = ({ state }: Run): boolean => {
+  const turn = turnLog(state).last()
+  return turn !== undefined && turn.completed.length === 0 && turn.outcome?.type !== "corrective"
+}

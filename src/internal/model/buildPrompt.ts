@@ -21,39 +21,25 @@ import { type PrepareError, type Run, carry, drop } from "../run/run.ts"
 import * as Budget from "../run/sharedBudget.ts"
 
 /** Builds the prompt of the open turn, runs its hook and records it. */
-export const recordPrompt = (run: Run): Effect.Effect<void, PrepareError> =>
+export const preparePrompt = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, PrepareError> {
   // Foreign code may be slow, so pending events are published first.
-  isForeign(run) ? Effect.andThen(flush(run), prompting(run)) : prompting(run)
-
-const prompting = (run: Run): Effect.Effect<void, PrepareError> =>
-  Effect.suspend((): Effect.Effect<void, PrepareError> => {
-    // Without budget for a model call, a summary would be wasted.
-    const exhausted = Budget.exhausted(run.budget)
-    if (exhausted !== undefined) return Effect.fail(exhausted)
-    return Effect.flatMap(run.restore(build(run)), (prompt) => {
-      // Building the prompt may have used a model.
-      if (prompt.spent !== undefined) Budget.count(run.budget, Budget.spentOf(prompt.spent))
-      return prepare(run, prompt)
-    })
-  })
-
-const prepare = (run: Run, prompt: Prompt): Effect.Effect<void, PrepareError> => {
+  if (isForeign(run)) yield* flush(run)
+  // Without budget for a model call, a summary would be wasted.
+  const exhausted = Budget.exhausted(run.budget)
+  if (exhausted !== undefined) return yield* exhausted
+  const prompt = yield* run.restore(build(run))
+  // Building the prompt may have used a model.
+  if (prompt.spent !== undefined) Budget.count(run.budget, Budget.spentOf(prompt.spent))
   const hook = run.hooks.onTurnPrepared
-  if (hook === undefined) {
-    record(run, preparedDraft(run, prompt))
-    return Effect.void
-  }
+  if (hook === undefined) return record(run, preparedDraft(run, prompt))
   // If the hook stops the run, the usage is stored with that record.
   if (prompt.spent !== undefined) carry(run, { spent: prompt.spent })
   const prepared = { ...prompt, messages: prompt.messages ?? run.state.prompt }
-  const answered = ask(run, "onTurnPrepared", () => hook(hookArgs(run, { prepared })))
-  return Effect.flatMap(answered, ({ control, value }) => {
-    if (control !== undefined && control.type !== "continue") return obey(run, control)
-    drop(run, "spent")
-    record(run, preparedDraft(run, prompt, value))
-    return Effect.void
-  })
-}
+  const { control, value } = yield* ask(run, "onTurnPrepared", () => hook(hookArgs(run, { prepared })))
+  if (control !== undefined && control.type !== "continue") return yield* obey(run, control)
+  drop(run, "spent")
+  record(run, preparedDraft(run, prompt, value))
+})
 
 const build = (run: Run): Effect.Effect<Prompt, PromptError> =>
   Effect.flatMapEager(instructionsOf(run), (instructions) =>

@@ -18,7 +18,7 @@ import * as Bounds from "../../kit/bounds.ts"
 import type { JsonObject } from "../../kit/json.ts"
 import { clip } from "../../kit/text.ts"
 import { readOutput } from "../run/conclude.ts"
-import { type Run, openTurn } from "../run/run.ts"
+import { type Run, currentTurn } from "../run/run.ts"
 import { turnLog } from "../state/state.ts"
 import { agentNames, canAct, isProtocol, isSearch, parametersOf, visibleProtocols } from "./permissions.ts"
 
@@ -156,7 +156,7 @@ class RunRules implements ReplyRules {
 
   constructor(run: Run, acts: boolean) {
     const { agent, limits, state } = run
-    const { dialect, turnId } = openTurn(run)
+    const { dialect, turnId } = currentTurn(run)
     this.#run = run
     this.turnId = turnId
     this.depth = state.depth

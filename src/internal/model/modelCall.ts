@@ -23,7 +23,7 @@ import { deep, redact } from "../../kit/redact.ts"
 import { shorten } from "../../kit/text.ts"
 import * as Streams from "../../kit/streams.ts"
 import { cacheMissed, emit, forecastCache, noteDropped } from "../run/publish.ts"
-import { type ReplyError, type Run, type Served, carry, now, openTurn } from "../run/run.ts"
+import { type ReplyError, type Run, type Served, carry, now, currentTurn } from "../run/run.ts"
 import { type ModelReply, cutUsage, hasBegun } from "./modelReply.ts"
 import { emitSent, requestOf, toolsOf } from "./modelRequest.ts"
 import { grammarOf } from "./permissions.ts"
@@ -36,7 +36,7 @@ import * as Budget from "../run/sharedBudget.ts"
  */
 export const callModel = (run: Run): Effect.Effect<ModelReply, ReplyError> =>
   Effect.suspend(() => {
-    const turn = openTurn(run)
+    const turn = currentTurn(run)
     const grammar = run.agent.grammar ? grammarOf(run) : undefined
     const chosen = turn.args?.model
     if (turn.tools.length === 0 && grammar === undefined && chosen === undefined) {

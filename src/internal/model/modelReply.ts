@@ -14,7 +14,7 @@ import { freeze } from "../../kit/snapshot.ts"
 import { estimate } from "../prompt/tokenEstimate.ts"
 import type { Intent } from "./meaning.ts"
 import type { Draft, LiveEvent } from "../run/publish.ts"
-import { type MediaError, type ReplyError, type Run, carry, openTurn } from "../run/run.ts"
+import { type MediaError, type ReplyError, type Run, carry, currentTurn } from "../run/run.ts"
 import { isEmpty } from "./intent.ts"
 
 /** A reply, the call it answers, and its usage. */
@@ -92,7 +92,7 @@ export const wantsRestart = (run: Run, cause: Cause.Cause<unknown>): Effect.Effe
   const error = cause.reasons.find(Cause.isFailReason)?.error
   const restarts = run.middleware.flatMap(({ restartReply }) => (restartReply === undefined ? [] : [restartReply]))
   if (restarts.length === 0 || !(error instanceof ProviderError)) return Effect.succeed(false)
-  const failure = { error, attempt: openTurn(run).attempt }
+  const failure = { error, attempt: currentTurn(run).attempt }
   return run.restore(firstOf(restarts.map((restart) => restart(failure))))
 }
 

@@ -35,25 +35,22 @@ export interface Asked<out A> {
 }
 
 /** Flushes the run, runs a hook, and merges the context it returns into the run. */
-export const ask = <A>(
+export const ask = Effect.fnUntraced(function* <A>(
   run: Run,
   name: keyof Hooks,
   hook: () => Effect.Effect<HookResult<A> | void, unknown>
-): Effect.Effect<Asked<A>, HookError> => {
-  const running = guarded(
+): Effect.fn.Return<Asked<A>, HookError> {
+  yield* flush(run)
+  const result = yield* guarded(
     name,
     () => run.restore(Effect.suspend(hook)),
     (error) => extensionError(name, error)
   )
-  return Effect.flatMap(flush(run), () =>
-    Effect.map(running, (result) => {
-      if (result === undefined) return {}
-      const { context, control, value } = result
-      if (context !== undefined) mergeContext(run, ownContext(context))
-      return { value, control: control === undefined ? undefined : stopOf(control) }
-    })
-  )
-}
+  if (result === undefined) return {}
+  const { context, control, value } = result
+  if (context !== undefined) mergeContext(run, ownContext(context))
+  return { value, control: control === undefined ? undefined : stopOf(control) }
+})
 
 /** Returns the control of a hook in its stored form. */
 const stopOf = (control: Control): Asked<never>["control"] => {
@@ -81,6 +78,9 @@ export const ownContext = (context: JsonObject): JsonObject => {
 const isSettled = ({ next, state }: Run): boolean =>
   next.settled === true || state.settledRevision >= state.phaseRevision
 
+/** A hook that runs after its phase is stored. */
+type SettleHook<More> = (args: HookArgs & More) => Effect.Effect<HookResult | void, unknown>
+
 /**
  * Runs the settle hook of the last recorded phase unless it ran before. Returns the control that replaces the next
  * step. A hook that fails counts as run.
@@ -88,39 +88,49 @@ const isSettled = ({ next, state }: Run): boolean =>
 export const settle = <More extends object>(
   run: Run,
   name: keyof Hooks,
-  hook: ((args: HookArgs & More) => Effect.Effect<HookResult | void, unknown>) | undefined,
+  hook: SettleHook<More> | undefined,
   more: More
-): Effect.Effect<Asked<never>["control"], HookError> => {
-  if (hook === undefined || isSettled(run)) return Effect.undefined
-  return Effect.suspend(() => {
-    carry(run, { settled: true })
-    return Effect.map(
-      ask(run, name, () => hook(hookArgs(run, more))),
-      ({ control }) => (control?.type === "continue" && name !== "onTurnCompleted" ? undefined : control)
-    )
-  })
-}
+): Effect.Effect<Asked<never>["control"], HookError> =>
+  hook === undefined || isSettled(run) ? Effect.undefined : runSettleHook(run, name, hook, more)
 
-/** Runs a settle hook, then either the next step or the stop that the hook requested. */
-export const settled = <More extends object, E>(
+const runSettleHook = Effect.fnUntraced(function* <More extends object>(
   run: Run,
   name: keyof Hooks,
-  hook: ((args: HookArgs & More) => Effect.Effect<HookResult | void, unknown>) | undefined,
-  more: More,
-  next: (run: Run) => Effect.Effect<void, E>
-): Effect.Effect<void, E | HookError> =>
-  hook === undefined
-    ? next(run)
-    : Effect.flatMap(settle(run, name, hook, more), (control): Effect.Effect<void, E | HookError> =>
-        control === undefined || control.type === "continue" ? next(run) : obeyOnce(run, control)
-      )
+  hook: SettleHook<More>,
+  more: More
+): Effect.fn.Return<Asked<never>["control"], HookError> {
+  carry(run, { settled: true })
+  const { control } = yield* ask<never>(run, name, () => hook(hookArgs(run, more)))
+  return control?.type === "continue" && name !== "onTurnCompleted" ? undefined : control
+})
+
+/** Runs the settle hook of the last recorded phase and stops the run if it asks for that. Returns whether it did. */
+export const stopsAt = <More extends object>(
+  run: Run,
+  name: keyof Hooks,
+  hook: SettleHook<More> | undefined,
+  more: More
+): Effect.Effect<boolean, HookError> => (hook === undefined ? isContinued : settleOrStop(run, name, hook, more))
+
+const isContinued = Effect.succeed(false)
+
+const settleOrStop = Effect.fnUntraced(function* <More extends object>(
+  run: Run,
+  name: keyof Hooks,
+  hook: SettleHook<More>,
+  more: More
+): Effect.fn.Return<boolean, HookError> {
+  const control = yield* settle(run, name, hook, more)
+  if (control === undefined || control.type === "continue") return false
+  yield* obeyOnce(run, control)
+  return true
+})
 
 /** Stops the run as a settle hook requested. A crash before the stop is recorded runs the hook again. */
-export const obeyOnce = (run: Run, control: Stop): Effect.Effect<void, HookError> =>
-  Effect.suspend(() => {
-    drop(run, "settled")
-    return obey(run, control)
-  })
+export const obeyOnce = Effect.fnUntraced(function* (run: Run, control: Stop): Effect.fn.Return<void, HookError> {
+  drop(run, "settled")
+  yield* obey(run, control)
+})
 
 /** Pauses or finishes the run as a hook requested. */
 export const obey = (run: Run, control: Stop): Effect.Effect<void, HookError> =>
@@ -146,21 +156,27 @@ export const stopDeferred = (run: Run): Effect.Effect<void, HookError> => {
 }
 
 /** Pauses the run at its current phase. */
-export const pause = (run: Run, reason: string, metadata: Json, delta: Delta = {}): Effect.Effect<void, HookError> =>
-  Effect.suspend(() => {
-    commit(run, "pause", [{ type: "paused", reason, metadata }], delta)
-    return observePause(run, reason, metadata)
-  })
+export const pause = Effect.fnUntraced(function* (
+  run: Run,
+  reason: string,
+  metadata: Json,
+  delta: Delta = {}
+): Effect.fn.Return<void, HookError> {
+  commit(run, "pause", [{ type: "paused", reason, metadata }], delta)
+  yield* observePause(run, reason, metadata)
+})
 
 /** Runs `onPause`. A failure of the hook is logged and ignored. */
-export const observePause = (run: Run, reason: string, metadata: Json): Effect.Effect<unknown, FlushError> => {
+export const observePause = Effect.fnUntraced(function* (
+  run: Run,
+  reason: string,
+  metadata: Json
+): Effect.fn.Return<void, FlushError> {
   const hook = run.hooks.onPause
-  return hook === undefined
-    ? Effect.void
-    : Effect.flatMap(flush(run), () =>
-        run.restore(observed("onPause", () => hook(hookArgs(run, { reason, metadata }))))
-      )
-}
+  if (hook === undefined) return
+  yield* flush(run)
+  yield* run.restore(observed("onPause", () => hook(hookArgs(run, { reason, metadata }))))
+})
 
 /** Completes the run. `onRunCompleted` can pause it first; then it completes when it is resumed. */
 export const complete = Effect.fnUntraced(function* (

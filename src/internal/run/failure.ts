@@ -25,56 +25,57 @@ export const failWith = <E extends KernelError>(
 ): Effect.Effect<never, E | RunCancelled | FlushError> => stopped(run, Cause.fail(error))
 
 /** Stores pending records and the reason why the run stopped, then fails with that reason. */
-export const stopped = <E extends KernelError>(
+export const stopped = Effect.fnUntraced(function* <E extends KernelError>(
   run: Run,
   cause: Cause.Cause<E>
-): Effect.Effect<never, E | RunCancelled | FlushError> => {
+): Effect.fn.Return<never, E | RunCancelled | FlushError> {
   if (Cause.hasInterruptsOnly(cause)) {
     recordSpent(run)
-    return Effect.andThen(Effect.ignore(flush(run)), Effect.failCause(cause))
+    yield* Effect.ignore(flush(run))
+    return yield* Effect.failCause(cause)
   }
   const error = soundIn(cause)
   switch (error?._tag) {
     case "ConcurrentAppendError":
-      return fencedOut(run, cause)
+      return yield* fencedOut(run, cause)
     case "RunCancelled":
-      return Effect.andThen(Effect.ignore(afterCancellation(run, error)), Effect.failCause(cause))
+      yield* Effect.ignore(afterCancellation(run, error))
+      break
     // Another worker owns the run, so nothing more may be written.
     case "AgentCrashError":
-      return Effect.failCause(cause)
+      break
     // If the media store failed, pending records can still be stored.
     case "StoreError":
       run.failed = undefined
-      return Effect.andThen(Effect.ignore(flush(run)), Effect.failCause(cause))
+      yield* Effect.ignore(flush(run))
+      break
     // A stop from outside is not a failure. The run stays where it is.
     case "CancellationError":
     case "DeadlineExceeded":
       recordSpent(run)
-      return stored(run, cause)
-    case "MiddlewareTermination":
-      record(run, {
-        type: "run_completed",
-        source: "caller",
-        reason: "guardrail",
-        metadata: { reason: error.reason }
-      })
-      return stored(run, cause)
+      yield* flush(run)
+      break
+    case "MiddlewareTermination": {
+      const metadata = { reason: error.reason }
+      record(run, { type: "run_completed", source: "caller", reason: "guardrail", metadata })
+      yield* flush(run)
+      break
+    }
     default:
-      return Effect.andThen(recordFailure(run, infoOf(error, cause)), stored(run, cause))
+      yield* recordFailure(run, infoOf(error, cause))
+      yield* flush(run)
   }
-}
+  return yield* Effect.failCause(cause)
+})
 
 /** Replaces a fencing error by the cancellation that caused it, if the run was cancelled. */
-const fencedOut = <E extends KernelError>(
+const fencedOut = Effect.fnUntraced(function* <E extends KernelError>(
   run: Run,
   cause: Cause.Cause<E>
-): Effect.Effect<never, E | RunCancelled | FlushError> => {
-  if (run.state.depth > 0) return Effect.failCause(cause)
-  const found = Effect.orElseSucceed(cancellationOf(run), () => undefined)
-  return Effect.flatMap(found, (cancelled): Effect.Effect<never, E | RunCancelled | FlushError> =>
-    cancelled === undefined ? Effect.failCause(cause) : stopped(run, Cause.fail(cancelled))
-  )
-}
+): Effect.fn.Return<never, E | RunCancelled | FlushError> {
+  const cancelled = run.state.depth > 0 ? undefined : yield* Effect.orElseSucceed(cancellationOf(run), () => undefined)
+  return yield* cancelled === undefined ? Effect.failCause(cause) : failWith(run, cancelled)
+})
 
 /** Returns the first failure of a cause if it is an error of the kernel. */
 const soundIn = (cause: Cause.Cause<unknown>): KernelError | undefined => {
@@ -86,9 +87,6 @@ const soundIn = (cause: Cause.Cause<unknown>): KernelError | undefined => {
 const recordSpent = (run: Run): void => {
   if (run.next.spent !== undefined) commit(run, "phase", [], noDelta)
 }
-
-const stored = <E>(run: Run, cause: Cause.Cause<E>): Effect.Effect<never, E | FlushError> =>
-  Effect.andThen(flush(run), Effect.failCause(cause))
 
 const recordFailure = Effect.fnUntraced(function* (run: Run, error: ErrorInfo) {
   const hook = run.hooks.onRunFailed

@@ -51,7 +51,7 @@ import type { ProviderShape } from "../../Provider.ts"
 import type { Redactor } from "../../Redaction.ts"
 import type { RunEvent } from "../../RunEvent.ts"
 import type { TaskReport } from "../../RunOptions.ts"
-import type { Delta, RunRecord, RunState, Turn } from "../../RunState.ts"
+import type { Delta, Phase, RunRecord, RunState, Turn } from "../../RunState.ts"
 import type * as RunStore from "../../RunStore.ts"
 import type { AnySkill } from "../../Skill.ts"
 import type { SkillRegistry } from "../../SkillRegistry.ts"
@@ -208,8 +208,18 @@ export const now = (environment: Pick<Environment, "clock">): number => environm
 /** Returns the name of the agent that a run was handed over to, or else started with. */
 export const agentName = ({ agent, handed }: Pick<RunState, "agent" | "handed">): string => handed?.agent ?? agent
 
+/** Returns whether a run is active and at this phase. */
+export const isAt = ({ state: { status } }: Run, phase: Phase): boolean =>
+  status.type === "running" && status.phase === phase
+
+/** Fails if the host of a run has asked it to stop. */
+export const unlessStopped = (run: Run): Effect.Effect<void, StopError | ExtensionFailed | MiddlewareTermination> => {
+  const reason = run.stop?.()
+  return reason === undefined ? Effect.void : Effect.fail(reason)
+}
+
 /** Returns the open turn. Throws without one, which callers rule out. */
-export const openTurn = (run: Run): Turn => {
+export const currentTurn = (run: Run): Turn => {
   if (run.state.currentTurn === undefined) throw new Error("no open turn")
   return run.state.currentTurn
 }
