@@ -1,7 +1,7 @@
 /**
  * Options for generating a reply.
  *
- * A plain value. Absent options are left to the model. Options that a model does not take are not sent, and the event
+ * A plain value. Absent options are left to the model. Options that a model does not take are not sent, and
  * `dropped` of the event `llm_response` names them.
  *
  * @since 0.1.0

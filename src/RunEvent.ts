@@ -163,7 +163,23 @@ export interface MediaRef {
 }
 
 /**
- * Events of the tasks of a workflow.
+ * A task: the work of a child run, for a part of a plan or for a call of another agent.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface TaskRef {
+  /** The id in the plan. The call id for a call of another agent. */
+  readonly id: string
+  readonly callId: string
+  /** The run of the task, and the `runId` of its own events. */
+  readonly childRunId: string
+  /** The agent of the child run. Absent if it is the agent of the parent. */
+  readonly agent?: string
+}
+
+/**
+ * Events of workflows and of tasks. A call of another agent is a task, too.
  *
  * @category models
  * @since 0.1.0
@@ -180,27 +196,14 @@ export type TaskEvent =
         readonly status: string
       }>
     })
-  | (Event<"task_start"> & { readonly id: string; readonly input: string; readonly dependsOn: ReadonlyArray<string> })
-  | (Event<"task_complete"> & { readonly id: string; readonly result: string; readonly durationMs: number })
-  | (Event<"task_error"> & { readonly id: string; readonly error: string; readonly durationMs: number })
+  | (Event<"task_start"> & TaskRef & { readonly input: Json; readonly dependsOn: ReadonlyArray<string> })
+  | (Event<"task_complete"> & TaskRef & { readonly result: string; readonly durationMs: number })
+  | (Event<"task_error"> & TaskRef & { readonly error: string; readonly durationMs: number })
   | (Event<"workflow_complete"> & {
       readonly results: ReadonlyArray<readonly [id: string, result: string]>
       readonly durationMs: number
     })
   | (Event<"workflow_error"> & { readonly error: string; readonly durationMs: number })
-
-/**
- * Events of calls to other agents. `childRunId` is the run of the called agent, and the `runId` of its own events.
- *
- * @category models
- * @since 0.1.0
- */
-export type AgentEvent =
-  | (Event<"agent_start"> & AgentCall & { readonly input: Json })
-  | (Event<"agent_complete"> & AgentCall & { readonly result: string; readonly durationMs: number })
-  | (Event<"agent_error"> & AgentCall & { readonly error: string; readonly durationMs: number })
-
-type AgentCall = { readonly agent: string; readonly callId: string; readonly childRunId: string }
 
 /**
  * Events of skill calls, typed by the skills themselves.
@@ -265,7 +268,6 @@ export type RunEvent<Output = unknown, S extends AnySkill<unknown> = AnySkill<un
   | TurnEvent
   | CallEvent
   | TaskEvent
-  | AgentEvent
   | SkillEvents<S>
 
 /**

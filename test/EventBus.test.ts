@@ -39,7 +39,7 @@ describe("EventBus topics", () => {
       const following = yield* follow(yield* progress("run"))
       const child = { runId: "run/t1", depth: 1, taskId: "t1" }
       bus.publish(phase(1))
-      bus.publish(event({ type: "task_start", id: "t1", input: "x", dependsOn: [] }))
+      bus.publish(event({ type: "task_start", id: "t1", callId: "t.0", childRunId: "t/0", input: "x", dependsOn: [] }))
       bus.publish(chunk("a", child))
       bus.publish(phase(7, child))
       bus.publish(phase(2, { runId: "other", rootRunId: "other" }))

@@ -92,15 +92,15 @@ const rows: ReadonlyArray<readonly [RunEvent, unknown]> = [
     }
   ],
   [
-    event({ type: "task_start", id: "a", input: "x", dependsOn: ["b"] }),
+    event({ type: "task_start", id: "a", callId: "t.0", childRunId: "t/0", input: "x", dependsOn: ["b"] }),
     { task_id: "a", input: "x", depends_on: ["b"] }
   ],
   [
-    event({ type: "task_complete", id: "a", result: "done", durationMs: 9 }),
+    event({ type: "task_complete", id: "a", callId: "t.0", childRunId: "t/0", result: "done", durationMs: 9 }),
     { task_id: "a", result: "done", duration_ms: 9 }
   ],
   [
-    event({ type: "task_error", id: "a", error: "error: x", durationMs: 9 }),
+    event({ type: "task_error", id: "a", callId: "t.0", childRunId: "t/0", error: "error: x", durationMs: 9 }),
     { task_id: "a", error: "error: x", duration_ms: 9 }
   ],
   [

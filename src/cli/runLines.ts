@@ -3,7 +3,7 @@
  * no wider than the terminal.
  */
 
-import type { RunEvent } from "../RunEvent.ts"
+import type { RunEvent, TaskRef } from "../RunEvent.ts"
 import type { Outcome } from "../RunModel.ts"
 import * as Text from "./terminalText.ts"
 
@@ -100,12 +100,10 @@ const linesOf = (event: RunEvent, look: Text.Look): ReadonlyArray<string> => {
       return [row("workflow", event.goal, `${event.tasks.length} tasks, ${event.strategy}`, look)]
     case "workflow_complete":
       return [row("workflow", "done", Text.duration(event.durationMs), look)]
-    case "agent_start":
-      return [row("agent", event.agent, textOf(event.input), look)]
     case "agent_changed":
       return [row("agent", event.to, `takes over from ${event.from}`, look)]
     case "task_start":
-      return [row("task", event.id, event.input, look)]
+      return [row(...titleOf(event), textOf(event.input), look)]
     default: {
       const end = endOf(event)
       if (end === undefined) return []
@@ -116,6 +114,10 @@ const linesOf = (event: RunEvent, look: Text.Look): ReadonlyArray<string> => {
     }
   }
 }
+
+/** Returns the label and name of a task. A call of another agent is named by the agent. */
+const titleOf = ({ agent, callId, id }: TaskRef): readonly [label: string, name: string] =>
+  agent !== undefined && id === callId ? ["agent", agent] : ["task", id]
 
 const textOf = (value: unknown): string => (typeof value === "string" ? value : (JSON.stringify(value) ?? ""))
 
@@ -181,13 +183,9 @@ const endOf = (event: RunEvent): readonly [label: string, name: string, end: End
     case "builtin_error":
       return ["builtin", event.command, { error: event.error }]
     case "task_complete":
-      return ["task", event.id, { durationMs: event.durationMs, output: event.result }]
+      return [...titleOf(event), { durationMs: event.durationMs, output: event.result }]
     case "task_error":
-      return ["task", event.id, { error: event.error }]
-    case "agent_complete":
-      return ["agent", event.agent, { durationMs: event.durationMs, output: event.result }]
-    case "agent_error":
-      return ["agent", event.agent, { error: event.error }]
+      return [...titleOf(event), { error: event.error }]
     case "workflow_error":
       return ["workflow", "", { error: event.error }]
     default:

@@ -30,7 +30,7 @@ describe("an agent that calls another", () => {
       assert.deepStrictEqual(lastAsked(requests, "lead"), ["Age?", "Seven years."])
       const [child] = of(events, "run_started").filter(({ depth }) => depth === 1)
       assert.deepInclude(child, { runId: "run:t1/call-7", rootRunId: "run", parentRunId: "run", agent: "researcher" })
-      assert.deepInclude(of(events, "agent_complete")[0], {
+      assert.deepInclude(of(events, "task_complete")[0], {
         agent: "researcher",
         callId: "call-7",
         childRunId: "run:t1/call-7",
@@ -107,7 +107,7 @@ describe("an agent that calls another", () => {
           const run = Kernel.stream(lead, "go", { runId: `run-${concurrency}`, provider: slowly(provider, 100) })
           const fiber = yield* Effect.forkChild(listen(run))
           yield* TestClock.adjust("1 second")
-          const ends = of(yield* Fiber.join(fiber), "agent_complete")
+          const ends = of(yield* Fiber.join(fiber), "task_complete")
           return ends.map(({ at, durationMs }) => [at - (ends[0]?.at ?? 0), durationMs])
         })
       assert.deepStrictEqual(yield* took(2), [

@@ -247,9 +247,9 @@ describe("the lines of a run", () => {
     { ...scope, type: "protocol_result", protocol: evil, callId: "p", result: evil, durationMs: 1 },
     { ...scope, type: "protocol_error", protocol: evil, callId: "q", error: evil },
     { ...scope, type: "workflow_start", goal: evil, strategy: evil, tasks: [] },
-    { ...scope, type: "task_start", id: evil, input: evil, dependsOn: [] },
-    { ...scope, type: "task_complete", id: evil, result: evil, durationMs: 1 },
-    { ...scope, type: "task_error", id: evil, error: evil, durationMs: 1 },
+    { ...scope, type: "task_start", id: evil, callId: "t.0", childRunId: "t/0", input: evil, dependsOn: [] },
+    { ...scope, type: "task_complete", id: evil, callId: "t.0", childRunId: "t/0", result: evil, durationMs: 1 },
+    { ...scope, type: "task_error", id: evil, callId: "t.0", childRunId: "t/0", error: evil, durationMs: 1 },
     { ...scope, type: "workflow_error", error: evil, durationMs: 1 },
     { ...scope, taskId: evil, type: "turn_started", turnId: "t", revision: 2 },
     { ...scope, type: "paused", revision: 3, reason: evil, metadata: null }

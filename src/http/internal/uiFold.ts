@@ -10,7 +10,7 @@ import type { Content } from "../../Content.ts"
 import type { DialectName } from "../../Dialect.ts"
 import type { Json } from "../../kit/json.ts"
 import { isJsonObject, plain } from "../../kit/json.ts"
-import type { ModelCompleted, RunEvent, ToolCallStarted } from "../../RunEvent.ts"
+import type { ModelCompleted, RunEvent, ToolCallStarted, TaskRef } from "../../RunEvent.ts"
 import type { Question } from "../../RunModel.ts"
 import * as Usage from "../../Usage.ts"
 import { type Chunk, chunk, data, filesOf, finishReason, ofOutcome } from "./uiChunk.ts"
@@ -97,14 +97,12 @@ export class UiFold {
         return [
           chunk("tool-output-available", { toolCallId: event.callId, output: plain(event.output), preliminary: true })
         ]
-      case "agent_start":
-        return [data("agent", event.callId, { agent: event.agent, runId: event.childRunId, status: "running" })]
-      case "agent_complete":
-        return [data("agent", event.callId, { agent: event.agent, runId: event.childRunId, status: "completed" })]
-      case "agent_error":
-        return [data("agent", event.callId, { agent: event.agent, runId: event.childRunId, status: "failed" })]
       case "task_start":
-        return this.#taskIs(event.id, "running")
+        return this.#taskIs(event, "running")
+      case "task_complete":
+        return this.#taskIs(event, "completed")
+      case "task_error":
+        return this.#taskIs(event, "failed")
       default:
         return []
     }
@@ -169,8 +167,11 @@ export class UiFold {
     return [ofOutcome(callId, result, this.#asked.has(callId)), ...filesOf(contentsOf(result.output), this.#urlOf)]
   }
 
-  #taskIs(id: string, status: string): ReadonlyArray<Chunk> {
-    return [...this.#tasks.values()].filter(({ name }) => name === id).map((call) => task(call, status))
+  /** Returns the state of a task. That of a plan ends with its call. */
+  #taskIs({ agent, callId, childRunId }: TaskRef, status: "running" | "completed" | "failed"): ReadonlyArray<Chunk> {
+    const planned = this.#tasks.get(callId)
+    if (planned === undefined) return [data("agent", callId, { agent: agent ?? null, runId: childRunId, status })]
+    return status === "running" ? [task(planned, status)] : []
   }
 
   #finish(reason: string): Chunk {

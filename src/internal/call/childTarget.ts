@@ -11,22 +11,21 @@ import type { Content } from "../../Content.ts"
 import * as Contents from "../../Content.ts"
 import { ExtensionFailed, type ResumeError } from "../../KernelError.ts"
 import type * as Plan from "../../Plan.ts"
+import type { TaskRef } from "../../RunEvent.ts"
 import type { CallScope } from "../../Skill.ts"
 import { causeText, failureIn, isA, logged as log, messageOf, observed } from "../../kit/foreignCode.ts"
-import { jsonObject } from "../../kit/json.ts"
+import { type Json, jsonObject } from "../../kit/json.ts"
 import { spentBy } from "../../store-kit/stored.ts"
 import { childRunId } from "../words/ids.ts"
-import type { LiveEvent } from "../run/publish.ts"
 import { TimedOut, explain, short } from "../skill/failureText.ts"
 import { type Callable, type Child, type Run, type TaskError, isTaskError, currentTurn } from "../run/run.ts"
 import * as Budget from "../run/sharedBudget.ts"
 import type { Target } from "./targets.ts"
 
-/** The events that report a child run. */
+/** What is reported about a child run. */
 interface Report {
-  readonly started: LiveEvent
-  readonly completed: (text: string, durationMs: number) => LiveEvent
-  readonly failed: (error: string, durationMs: number) => LiveEvent
+  readonly input: Json
+  readonly dependsOn: ReadonlyArray<string>
   readonly explain: (cause: Cause.Cause<unknown>) => Effect.Effect<CallError>
   /** Runs after the event. */
   readonly after?: (result: CallResult, durationMs: number) => Effect.Effect<unknown>
@@ -41,10 +40,11 @@ export const taskTarget = (
 ): Target<CallResult, TaskError> => {
   const { id } = task
   const agent = task.agent === undefined ? undefined : run.callables.get(task.agent)?.agent
-  return childTarget(run, call, id, begin(run, call, { agent, taskId: id, input }), {
-    started: { type: "task_start", id, input: task.input, dependsOn: task.dependsOn },
-    completed: (result, durationMs) => ({ type: "task_complete", id, result, durationMs }),
-    failed: (error, durationMs) => ({ type: "task_error", id, error, durationMs }),
+  const { callId } = call
+  const ref: TaskRef = { id, callId, childRunId: idOf(run, call), ...(task.agent && { agent: task.agent }) }
+  return childTarget(run, call, id, begin(run, call, { agent, taskId: id, input }), ref, {
+    input: task.input,
+    dependsOn: task.dependsOn,
     explain: (cause) => Effect.as(logged(call, cause), Calls.error("TaskFailed", taskError(cause))),
     after: (result, durationMs) => report(run, task, result, durationMs)
   })
@@ -58,14 +58,13 @@ export const agentTarget = (
   scope: CallScope
 ): Target<CallResult, TaskError> => {
   const { callId, input } = call
-  const known = { agent: agent.name, callId, childRunId: idOf(run, call) }
+  const ref: TaskRef = { id: callId, callId, childRunId: idOf(run, call), agent: agent.name }
   const child = Effect.flatMap(skill.call(jsonObject(input), scope), (text) =>
     begin(run, call, { agent, taskId: undefined, input: [Contents.text(String(text))] })
   )
-  return childTarget(run, call, agent.name, Budget.inSlot(run.budget, child), {
-    started: { type: "agent_start", ...known, input },
-    completed: (result, durationMs) => ({ type: "agent_complete", ...known, result, durationMs }),
-    failed: (error, durationMs) => ({ type: "agent_error", ...known, error, durationMs }),
+  return childTarget(run, call, agent.name, Budget.inSlot(run.budget, child), ref, {
+    input,
+    dependsOn: [],
     explain: (cause) => explain(run, `Agent '${agent.name}'`, cause)
   })
 }
@@ -75,19 +74,20 @@ const childTarget = (
   call: Call,
   name: string,
   perform: Effect.Effect<CallResult, unknown>,
-  { after, completed, explain, failed, started }: Report
+  ref: TaskRef,
+  { after, dependsOn, explain, input }: Report
 ): Target<CallResult, TaskError> => ({
   name,
   effects: "idempotent",
   input: call.input,
   limit: undefined,
-  started,
+  started: { type: "task_start", ...ref, input, dependsOn },
   perform,
   keep: (result, durationMs) => {
     const { output = [], spent } = result
     return Effect.succeed({
       output,
-      event: completed(Calls.textOf(result), durationMs),
+      event: { type: "task_complete", ...ref, result: Calls.textOf(result), durationMs },
       ...(after && { after: after(result, durationMs) }),
       ...(spent && { facts: { spent } })
     })
@@ -98,7 +98,7 @@ const childTarget = (
       const error = short(reason, run.limits)
       return {
         error,
-        event: failed(error.message, durationMs),
+        event: { type: "task_error", ...ref, error: error.message, durationMs },
         ...(after && { after: after(Calls.failed(call, error), durationMs) }),
         // A failed child has used tokens, too.
         ...(Option.isSome(stored) && { spent: spentBy(stored.value) })

@@ -5,7 +5,7 @@
  * plain or quoted word on the same line.
  */
 
-import type { ModelCompleted, RunEvent } from "../../RunEvent.ts"
+import type { ModelCompleted, RunEvent, TaskRef } from "../../RunEvent.ts"
 import { quote } from "../../kit/text.ts"
 import { vendorLine } from "../errors/failedCall.ts"
 
@@ -122,17 +122,12 @@ const ofWork = (event: RunEvent): Entry | undefined => {
       ])
     case "workflow_error":
       return error("workflow.deadlock", event.error, [["duration_ms", event.durationMs]])
+    case "task_start":
+      return info("task.start", task(event))
+    case "task_complete":
+      return info("task.complete", [...task(event), ["duration_ms", event.durationMs]])
     case "task_error":
-      return error("task.error", event.error, [
-        ["id", event.id],
-        ["duration_ms", event.durationMs]
-      ])
-    case "agent_start":
-      return info("agent.call", agentFacts(event))
-    case "agent_complete":
-      return info("agent.result", [...agentFacts(event), ["duration_ms", event.durationMs]])
-    case "agent_error":
-      return error("agent.error", event.error, [...agentFacts(event), ["duration_ms", event.durationMs]])
+      return error("task.error", event.error, [...task(event), ["duration_ms", event.durationMs]])
     case "agent_changed":
       return info("agent.changed", [
         ["from", event.from],
@@ -222,9 +217,9 @@ const call = (skill: string | null, id: string): Fields => [
   ["skill", skill],
   ["call", id]
 ]
-const agentFacts = ({ agent, callId }: { readonly agent: string; readonly callId: string }): Fields => [
-  ["agent", agent],
-  ["call", callId]
+const task = ({ agent, id }: TaskRef): Fields => [
+  ["id", id],
+  ["agent", agent]
 ]
 const protocol = (name: string, id: string): Fields => [
   ["protocol", name],

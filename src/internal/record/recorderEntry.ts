@@ -8,7 +8,7 @@
 import type { HostedCall } from "../../Call.ts"
 import * as Content from "../../Content.ts"
 import type { Message } from "../../Message.ts"
-import type { MediaRef, RunEvent } from "../../RunEvent.ts"
+import type { MediaRef, RunEvent, TaskRef } from "../../RunEvent.ts"
 import type { FinishReason } from "../../StreamPart.ts"
 import type { Usage } from "../../Usage.ts"
 import type { Json, JsonObject } from "../../kit/json.ts"
@@ -165,17 +165,11 @@ const workflowData = (event: RunEvent): JsonObject | undefined => {
         }))
       }
     case "task_start":
-      return { task_id: event.id, input: event.input, depends_on: event.dependsOn }
+      return { ...taskOf(event), input: event.input, depends_on: event.dependsOn }
     case "task_complete":
-      return { task_id: event.id, result: event.result, duration_ms: event.durationMs }
+      return { ...taskOf(event), result: event.result, duration_ms: event.durationMs }
     case "task_error":
-      return { task_id: event.id, error: event.error, duration_ms: event.durationMs }
-    case "agent_start":
-      return { agent: event.agent, child_run_id: event.childRunId, input: event.input }
-    case "agent_complete":
-      return { agent: event.agent, child_run_id: event.childRunId, result: event.result, duration_ms: event.durationMs }
-    case "agent_error":
-      return { agent: event.agent, child_run_id: event.childRunId, error: event.error, duration_ms: event.durationMs }
+      return { ...taskOf(event), error: event.error, duration_ms: event.durationMs }
     case "workflow_complete":
       // A list of pairs, because an object would move an id like `10` before one like `a`.
       return { results: event.results, duration_ms: event.durationMs }
@@ -185,6 +179,11 @@ const workflowData = (event: RunEvent): JsonObject | undefined => {
       return undefined
   }
 }
+
+const taskOf = ({ agent, childRunId, id }: TaskRef): JsonObject => ({
+  task_id: id,
+  ...(agent === undefined ? {} : { agent, child_run_id: childRunId })
+})
 
 /** Returns the data of the events that `dataOf` leaves out, or undefined for stream parts. */
 export const phaseOf = (event: RunEvent): JsonObject | undefined => {

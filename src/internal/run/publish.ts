@@ -11,7 +11,6 @@ import type { Kind } from "../../Media.ts"
 import type { ModelCall } from "../../Middleware.ts"
 import type { ToolDefinition } from "../../Provider.ts"
 import type {
-  AgentEvent,
   CacheForecast,
   CallEvent,
   DroppedOptions,
@@ -38,7 +37,7 @@ export type Draft = PhaseEvent extends infer E
 
 /** An event that is not part of the journal, without its scope. */
 export type LiveEvent =
-  | Unscoped<TurnEvent | CallEvent | TaskEvent | AgentEvent>
+  | Unscoped<TurnEvent | CallEvent | TaskEvent>
   | { readonly type: "skill_progress"; readonly skill: string; readonly callId: string; readonly progress: unknown }
   | { readonly type: "skill_preliminary"; readonly skill: string; readonly callId: string; readonly output: unknown }
   | {

@@ -265,11 +265,11 @@ const taskOf = ({ data, event, runId, step }: Recorder.Entry, runs: Runs): Node 
   const id = textOf(data, "task_id")
   return {
     kind: "task",
-    name: id,
+    name: textOf(data, "agent") || id,
     ok: event === "task_complete",
     durationMs: numberOf(data, "duration_ms"),
     text: textOf(data, event === "task_complete" ? "result" : "error"),
-    children: turnsOf(ofTask(`${runId}:t${step + 1}`, id), runs)
+    children: turnsOf(textOf(data, "child_run_id") || ofTask(`${runId}:t${step + 1}`, id), runs)
   }
 }
 

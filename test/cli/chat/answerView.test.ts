@@ -68,7 +68,7 @@ describe("the answer of a chat", () => {
         { ...task, type: "text_chunk", text: "Well." },
         ...block(task, "plan", null, "First this."),
         ...block(task, "command", "look", "{}"),
-        { ...scope, type: "task_complete", id: "a", durationMs: 5, result: "Done." }
+        { ...scope, type: "task_complete", id: "a", callId: "t.0", childRunId: "t/0", durationMs: 5, result: "Done." }
       ),
       "    text      Well.\n    plan      First this.\n    command   look  {}\n  task      a  5 ms: Done.\n"
     )
