@@ -43,7 +43,8 @@ export const declared = async ({ clone, folder, tarball }: Packed): Promise<Read
   await attempt("what a project infers from the package has names the project can write", () =>
     nameable(folder, clone, tarball)
   ),
-  await attempt("every module says in its declarations what it is, as it does in its source", () => described(clone))
+  await attempt("every module says in its declarations what it is, as it does in its source", () => described(clone)),
+  await attempt("every module exports from the package what it does from its source", () => complete(clone))
 ]
 
 /** A project from each template, installed from the package and tested without a network of models. */
@@ -59,7 +60,7 @@ export const templates = async ({ folder, tarball }: Packed): Promise<ReadonlyAr
 /** The modules that can be imported, of a folder of declarations. */
 const modulesOf = (dist: string): ReadonlyArray<string> =>
   readdirSync(dist, { recursive: true, encoding: "utf8" })
-    .filter((file) => /^(?!.*\binternal\/|cli\/|(.*\/)?index\.).*\.d\.ts$/.test(file))
+    .filter((file) => /^(?!cli\/)(?:[\w-]+\/)?[A-Z]\w*\.d\.ts$/.test(file))
     .map((file) => file.replace(/\.d\.ts$/, ""))
 
 /**
@@ -75,6 +76,22 @@ const described = (clone: string): Omit<Line, "line"> => {
   return {
     pass: modules.length > 60 && missing.length === 0,
     figure: missing.length === 0 ? `${modules.length} modules` : missing.join(", ").slice(0, 300)
+  }
+}
+
+/** Imports each module from the package and from its source, and compares the names. */
+const complete = (clone: string): Omit<Line, "line"> => {
+  const modules = modulesOf(join(clone, "dist"))
+  const program = `
+    const namesOf = async (file) => Object.keys(await import(file)).sort().join()
+    for (const module of ${JSON.stringify(modules)}) {
+      if ((await namesOf(\`./dist/\${module}.js\`)) !== (await namesOf(\`./src/\${module}.ts\`))) console.log(module)
+    }`
+  writeFileSync(join(clone, "compare.mjs"), program)
+  const { status, stderr, stdout } = node(["compare.mjs"], { cwd: clone })
+  return {
+    pass: modules.length > 60 && status === 0 && stdout === "",
+    figure: status === 0 ? stdout.trim().replaceAll("\n", ", ") || `${modules.length} modules` : stderr.slice(0, 300)
   }
 }
 

@@ -16,6 +16,7 @@ import type { DialectName } from "../Dialect.ts"
 import * as Choices from "./dialectChoice.ts"
 import type { MatrixFlags } from "./commands/scenarioCommand.ts"
 import { Codes, failed, usage } from "./exit.ts"
+import { packageFolder } from "./packageFolder.ts"
 import { Screen } from "./screen.ts"
 import * as Text from "./terminalText.ts"
 import { filesOf } from "./scenarioFiles.ts"
@@ -97,7 +98,7 @@ const write = (folder: string, name: string, report: object) =>
 
 const nameOf = ({ dialect, model }: Column): string => (dialect === undefined ? model : `${dialect} ${model}`)
 
-const program = process.argv[1] ?? fileURLToPath(new URL("../../bin/kernai.mjs", import.meta.url))
+const program = process.argv[1] ?? fileURLToPath(new URL("bin/kernai.mjs", packageFolder))
 
 /** Runs a pair in a process, which writes its own logs, and reads the report that it prints. */
 const runPair = Effect.fnUntraced(function* (

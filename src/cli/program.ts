@@ -19,6 +19,7 @@ import { scenario } from "./commands/scenarioCommand.ts"
 import { studio } from "./commands/studioCommand.ts"
 import { worker } from "./commands/workerCommand.ts"
 import { CommandFailed, help } from "./exit.ts"
+import { packageFolder } from "./packageFolder.ts"
 import { Screen, type Shape } from "./screen.ts"
 import * as Text from "./terminalText.ts"
 
@@ -80,9 +81,8 @@ const call = (args: ReadonlyArray<string>) =>
     Effect.provideService(LogToStderr, true)
   )
 
-// Two folders up, from src and from dist.
 const manifest = (): { readonly version: string } =>
-  JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"))
+  JSON.parse(readFileSync(new URL("package.json", packageFolder), "utf8"))
 
 /** Prints help, and reports a mistake on the command line in two lines, without the help page. */
 const presenter = (screen: Shape): CliOutput.Presenter => ({

@@ -6,6 +6,7 @@ import { fileReader } from "../../store-kit/mediaScope.ts"
 import * as Cassette from "../../testing/Cassette.ts"
 import * as ReplayProvider from "../../testing/ReplayProvider.ts"
 import { usage } from "../exit.ts"
+import { packageFolder } from "../packageFolder.ts"
 import { excerpt } from "../terminalText.ts"
 
 /** The recordings in the package. */
@@ -56,5 +57,4 @@ const textOf = (name: string, root: string): Effect.Effect<string, string> =>
         Effect.map(readFile(name), (bytes) => new TextDecoder().decode(bytes))
       )
 
-// Three folders up, from src and from dist.
-const folder = new URL("../../../examples/recordings/", import.meta.url)
+const folder = new URL("examples/recordings/", packageFolder)

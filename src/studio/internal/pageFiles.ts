@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto"
 import { readFileSync } from "node:fs"
 
-// Three folders up, from src and from dist: the package contains src.
+// Three folders up, from `src/studio/internal` and `dist/studio/internal`: the package contains src.
 const folder = new URL("../../../src/studio/assets/", import.meta.url)
 
 /** Reads a file of the page. */
