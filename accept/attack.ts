@@ -15,7 +15,7 @@ export const attack = async (): Promise<ReadonlyArray<Line>> => [
     "test/reliability/kills.test.ts"
   ]),
   existing("5, 23. leases go by the store's clock; claims name what they saw; a run that kills its process fails", [
-    "test/RunWorker.test.ts"
+    "test/worker"
   ]),
   existing("6. no file outside the folder is read through a link", ["test/file/replacedLinks.test.ts"]),
   existing("7. keys in a base URL's query stay out of spans", ["test/provider/tracedCall.test.ts"]),

@@ -61,7 +61,7 @@ export const durable = async (): Promise<ReadonlyArray<Line>> => [
     "test/testing/Replay.test.ts"
   ]),
   existing("a run forks from any commit, the original untouched", ["test/durable/fork.test.ts"]),
-  existing("a worker claims, renews, retries and stops in time", ["test/RunWorker.test.ts"]),
+  existing("a worker claims, renews, retries and stops in time", ["test/worker"]),
   await attempt("the long run: 200 kills, 50 stops, 100 contentions on two databases, mutants", longRun),
   ...benched("store")
 ]
