@@ -38,10 +38,10 @@ const promises: ReadonlyArray<readonly [line: string, file: string, titles: RegE
   [
     "results are told in the order of the plan, dependencies before the task",
     "tasks",
-    /order of the plan|results they waited/
+    /order of the plan|results of their dependencies/
   ],
   ["instructions, model, generation and media are shared", "tasks", /parent's instructions|media that earlier/],
-  ["onTaskComplete hears of each task once", "tasks", /tell the host once/],
+  ["onTaskComplete is called once for each task", "tasks", /call onTaskComplete once/],
   ["a task that fails, hangs or is interrupted says so itself; siblings go on", "faults", /a task that fails/],
   ["when a parent ends in any way, no task works on", "faults", /a parent that ends/],
   ["tokens, cost, turns: counted once for the tree, never overrun together", "budget", /budget of a tree/],

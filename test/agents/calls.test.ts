@@ -18,7 +18,7 @@ const listen = <E, R>(events: Stream.Stream<RunEvent.RunEvent, E, R>) => {
 const researcher = native("researcher", { description: "Finds facts." })
 
 describe("an agent that calls another", () => {
-  it.effect("by a native call runs it as a child of its run, and reads its answer as the result", () =>
+  it.effect("runs it by a native call as a child run, and reads its answer as the result of the call", () =>
     Effect.gen(function* () {
       const lead = native("lead", { agents: [researcher] })
       const { provider, requests } = voices({
@@ -42,7 +42,7 @@ describe("an agent that calls another", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("by a command block, and sees it among its skills", () =>
+  it.effect("lists it among its skills, and runs it by a command block", () =>
     Effect.gen(function* () {
       const lead = Agent.make({ name: "lead", instructions: "", model: model("lead"), agents: [researcher] })
       const { provider, requests } = voices({
@@ -64,7 +64,7 @@ describe("an agent that calls another", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("gives it an input of its own schema, and gets its typed answer", () =>
+  it.effect("passes it an input of its schema, and receives its typed answer", () =>
     Effect.gen(function* () {
       const City = Schema.Struct({ city: Schema.String, people: Schema.Int })
       const counter = Agent.make({
@@ -95,7 +95,7 @@ describe("an agent that calls another", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("runs several at once under its concurrency, and one after the other without", () =>
+  it.effect("runs several concurrently if its `concurrency` allows, else one after the other", () =>
     Effect.gen(function* () {
       const took = (concurrency: number) =>
         Effect.gen(function* () {
@@ -121,7 +121,7 @@ describe("an agent that calls another", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("counts what its agents use, within one budget and within their own", () =>
+  it.effect("counts the usage of the agents it calls against its budget and against theirs", () =>
     Effect.gen(function* () {
       const usage = { inputTokens: { total: 10 }, outputTokens: { total: 0 } }
       const small = native("small", { budget: { maxTokens: 15 } })
@@ -169,7 +169,7 @@ describe("agents below agents", () => {
     Effect.succeed(asked.name === "pay" ? Policy.confirm("it costs") : Policy.allowed)
   )
 
-  it.effect("ask through the root, with the path of agents, and go on when it is answered", () => {
+  it.effect("ask a person through the root run, with the path of agents, and continue after the answer", () => {
     const paid: Array<string> = []
     return Effect.gen(function* () {
       const { provider } = voices(script)
@@ -189,7 +189,7 @@ describe("agents below agents", () => {
     }).pipe(Effect.provide([careful, kernel(pay(paid))]))
   })
 
-  it.effect("are as deep as they are nested, or as the tree allows", () => {
+  it.effect("run as deep as they are nested, up to the depth limit of the tree", () => {
     const paid: Array<string> = []
     return Effect.gen(function* () {
       const { provider, requests } = voices(script)
@@ -203,7 +203,7 @@ describe("agents below agents", () => {
     }).pipe(Effect.provide(kernel(pay(paid))))
   })
 
-  it.effect("never wait for the places that they hold themselves", () => {
+  it.effect("run without a deadlock when the callers that wait for them hold all slots", () => {
     const paid: Array<string> = []
     return Effect.gen(function* () {
       const crowd = native("crowd", {
@@ -220,7 +220,7 @@ describe("agents below agents", () => {
     }).pipe(Effect.provide(kernel(pay(paid))))
   })
 
-  it.effect("that call themselves end at the depth of the tree", () =>
+  it.effect("stop calling themselves at the depth limit of the tree", () =>
     Effect.gen(function* () {
       const again = native("again", { agents: ["again"], spawn: { maxAgents: 10, maxDepth: 3 } })
       const { provider, requests } = voices({ again: [call("again", { input: "deeper" }), "back"] })
@@ -233,10 +233,10 @@ describe("agents below agents", () => {
   )
 })
 
-describe("agents that cannot be", () => {
+describe("agents in the list of another agent", () => {
   const problem = (options: Partial<Agent.Options<never>>) => Agent.problem(native("lead", options))
 
-  it("name an unknown agent, with those that are known", () => {
+  it("are refused when one is unknown, with the names that are known", () => {
     assert.deepInclude(problem({ agents: [researcher, "nobody"] }), {
       _tag: "AgentConfigInvalid",
       path: "agents[1]",
@@ -244,14 +244,14 @@ describe("agents that cannot be", () => {
     })
   })
 
-  it("share a name, are listed twice, or have a name that no call can have", () => {
+  it("are refused when they share a name, are listed twice or have a name that no call can have", () => {
     assert.include(problem({ agents: [researcher, native("researcher")] })?.reason, "another agent")
     assert.include(problem({ agents: [researcher, "researcher"] })?.reason, "twice")
     assert.include(problem({ agents: [native("two words")] })?.reason, "letters")
     assert.deepInclude(problem({ agents: [native("deep", { maxSteps: -1 })] }), { path: "deep.maxSteps" })
   })
 
-  it.effect("fail a run before it is stored", () =>
+  it.effect("fail the run before it is stored when one is unknown", () =>
     Effect.gen(function* () {
       const { provider } = voices({})
       const error = yield* Effect.flip(Kernel.run(native("lead", { agents: ["nobody"] }), "go", { provider }))
@@ -260,7 +260,7 @@ describe("agents that cannot be", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("may be denied by a policy, by their names", () => {
+  it.effect("are denied by a policy that names them", () => {
     const denied = Policy.layerRules({ deny: [{ tool: "researcher", reason: "not today" }] })
     return Effect.gen(function* () {
       const { provider, requests } = voices({ lead: [call("researcher", { input: "?" }), "well"] })
@@ -270,7 +270,7 @@ describe("agents that cannot be", () => {
     }).pipe(Effect.provide([denied, kernel()]), Effect.orDie)
   })
 
-  it.effect("without the key of their vendor are an error for the caller's model", () =>
+  it.effect("return an error to the model that calls them when their vendor has no key", () =>
     Effect.gen(function* () {
       const far = native("far", { model: "nowhere/model" })
       const { provider } = voices({ lead: [call("far", { input: "?" }), "well"] })
@@ -282,7 +282,7 @@ describe("agents that cannot be", () => {
 })
 
 describe("a plan that names agents", () => {
-  it.effect("gives its tasks to them", () =>
+  it.effect("runs its tasks as these agents", () =>
     Effect.gen(function* () {
       const lead = Agent.make({ name: "lead", instructions: "", model: model("lead"), agents: [researcher] })
       const { provider, requests } = voices({
@@ -299,7 +299,7 @@ describe("a plan that names agents", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("is refused with the names of the known ones when one is unknown", () =>
+  it.effect("is refused when one is unknown, with the names that are known", () =>
     Effect.gen(function* () {
       const lead = Agent.make({ name: "lead", instructions: "", model: model("lead"), agents: [researcher] })
       const { provider, requests } = voices({
@@ -317,7 +317,7 @@ describe("a plan that names agents", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("is explained with the agents that may be named", () =>
+  it.effect("is described to the model with the agents it may name", () =>
     Effect.gen(function* () {
       const lead = Agent.make({ name: "lead", instructions: "", model: model("lead"), agents: [researcher] })
       const { provider, requests } = voices({
@@ -329,14 +329,14 @@ describe("a plan that names agents", () => {
   )
 })
 
-it("an agent with agents is not written as a config, which holds one", () => {
+it("an agent that lists other agents as values cannot be written as a config", () => {
   assert.deepInclude(Result.getOrUndefined(Result.flip(Agent.toConfig(native("lead", { agents: [researcher] })))), {
     _tag: "AgentConfigInvalid",
     path: "agents"
   })
 })
 
-it("a grammar lets tasks name the agents, and no others", () => {
+it("a grammar lets the tasks of a plan name the listed agents, and no others", () => {
   const written = (agents?: ReadonlyArray<string>) =>
     JSON.stringify(Grammar.toJsonSchema({ skills: [], workflows: true, agents }))
   assert.include(written(["researcher"]), `"enum":["researcher"]`)

@@ -31,7 +31,7 @@ const desk = Agent.make({
 })
 
 describe("an agent that declares the context of its runs", () => {
-  it.effect("stores it encoded, and gives it decoded to instructions, skills, hooks and policies", () => {
+  it.effect("stores it encoded, and passes it decoded to instructions, skills, hooks and policies", () => {
     const read: Array<string> = []
     const note = (by: string, scope: { readonly context: Policy.PolicyCall["context"] }) =>
       Effect.map(Agent.contextOf(desk, scope), ({ since }) => {
@@ -55,7 +55,7 @@ describe("an agent that declares the context of its runs", () => {
     )
   })
 
-  it.effect("gives it to the agents it calls, which read it in their own schema", () =>
+  it.effect("passes it to the agents it calls, which decode it with their own schema", () =>
     Effect.gen(function* () {
       const clerk = Agent.make({
         name: "clerk",
@@ -83,7 +83,7 @@ describe("an agent that declares the context of its runs", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("refuses a context that does not fit before a model is asked, and names the field", () =>
+  it.effect("refuses a context that does not match the schema before it asks a model, and names the field", () =>
     Effect.gen(function* () {
       const { provider, requests } = voices({ desk: ["Hello."] })
       // An agent whose context the compiler does not know is checked by its run.
@@ -101,7 +101,7 @@ describe("an agent that declares the context of its runs", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("refuses a context whose schema is not stored as an object", () =>
+  it.effect("refuses a context whose schema does not encode to an object", () =>
     Effect.gen(function* () {
       const listed = Agent.make({ context: Schema.Array(Schema.String), instructions: "", model: model("desk") })
       const { provider } = voices({ desk: ["Hello."] })
@@ -111,7 +111,7 @@ describe("an agent that declares the context of its runs", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("continues with the stored context, and refuses a stored one that does not fit", () =>
+  it.effect("resumes with the stored context, and refuses a stored one that does not match the schema", () =>
     Effect.gen(function* () {
       const { provider, requests } = voices({ desk: [call("whoami"), "Hello."] })
       yield* Kernel.submit(desk, "Who am I?", { runId: "run", context: ada, provider })
@@ -128,7 +128,7 @@ describe("an agent that declares the context of its runs", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("has it in chats, where a message that is sent again continues with it", () =>
+  it.effect("keeps it in a chat, also when a message is sent again", () =>
     Effect.gen(function* () {
       const { provider, requests } = voices({ desk: [call("whoami"), "Hello."] })
       yield* Kernel.submit(desk, "Who am I?", { runId: "run", context: ada, provider })
@@ -141,17 +141,19 @@ describe("an agent that declares the context of its runs", () => {
     }).pipe(Effect.provide([kernel(), ChatHistory.layerMemory]))
   )
 
-  it.effect("fails where a hook merges what instructions cannot read, and continues once it fits again", () =>
-    Effect.gen(function* () {
-      const { provider } = voices({ desk: ["Hello."] })
-      const spoilt = Hooks.layer({ onRunStarted: () => Effect.succeed({ context: { since: "never" } }) })
-      const run = Kernel.run(desk, "?", { runId: "run", context: ada, provider })
-      const error = yield* Effect.flip(Effect.provide(run, spoilt))
-      assert.strictEqual(error._tag, "ExtensionFailed")
-      const misfit = yield* Effect.flip(Kernel.resume(desk, "run", { provider }))
-      assert.strictEqual(misfit._tag, "AgentConfigInvalid")
-      const result = yield* Kernel.resume(desk, "run", { provider, context: { since: asJson.since } })
-      assert.strictEqual(result.text, "Hello.")
-    }).pipe(Effect.provide(kernel()))
+  it.effect(
+    "fails when a hook merges a value that does not match the schema, and can be resumed with one that does",
+    () =>
+      Effect.gen(function* () {
+        const { provider } = voices({ desk: ["Hello."] })
+        const spoilt = Hooks.layer({ onRunStarted: () => Effect.succeed({ context: { since: "never" } }) })
+        const run = Kernel.run(desk, "?", { runId: "run", context: ada, provider })
+        const error = yield* Effect.flip(Effect.provide(run, spoilt))
+        assert.strictEqual(error._tag, "ExtensionFailed")
+        const misfit = yield* Effect.flip(Kernel.resume(desk, "run", { provider }))
+        assert.strictEqual(misfit._tag, "AgentConfigInvalid")
+        const result = yield* Kernel.resume(desk, "run", { provider, context: { since: asJson.since } })
+        assert.strictEqual(result.text, "Hello.")
+      }).pipe(Effect.provide(kernel()))
   )
 })

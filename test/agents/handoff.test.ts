@@ -30,7 +30,7 @@ const listen = <E, R>(events: Stream.Stream<RunEvent.RunEvent, E, R>) => {
 const billing = native("billing", { description: "Knows invoices." })
 
 describe("a conversation that is handed over", () => {
-  it.effect("goes on under the other agent, who reads all of it and answers", () =>
+  it.effect("continues with the other agent, which reads all of it and answers", () =>
     Effect.gen(function* () {
       const desk = native("desk", { handoffs: [billing] })
       const { provider, requests } = voices({
@@ -55,7 +55,7 @@ describe("a conversation that is handed over", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("comes back, and each agent calls its own skills", () => {
+  it.effect("can be handed back, and each agent calls its own skills", () => {
     const used: Array<string> = []
     const skill = (name: string) =>
       Skill.make(name, {
@@ -150,7 +150,7 @@ describe("a conversation that is handed over", () => {
     }).pipe(Effect.provide(kernel(look)))
   )
 
-  it.effect("leaves the thinking of other models behind", () =>
+  it.effect("omits the thinking of the models of earlier agents", () =>
     Effect.gen(function* () {
       const desk = native("desk", {
         handoffs: [native("billing", { skills: [] }), native("twin", { model: model("desk"), skills: [] })]
@@ -197,7 +197,7 @@ describe("a conversation that is handed over", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("stays where it is when the other agent's vendor has no key", () =>
+  it.effect("stays with its agent when the other agent's vendor has no key", () =>
     Effect.gen(function* () {
       const desk = native("desk", { handoffs: [native("far", { model: "nowhere/m" })] })
       const { provider } = voices({ desk: [call("transfer_to_far"), "I stay."] })
@@ -207,7 +207,7 @@ describe("a conversation that is handed over", () => {
     }).pipe(Effect.provide([ModelRegistry.layer({}), kernel()]))
   )
 
-  it.effect("is taken up by the agent it was handed to, in another process", () =>
+  it.effect("is resumed in another process by the agent it was handed to", () =>
     Effect.gen(function* () {
       const failing = native("billing")
       const desk = native("desk", { handoffs: [failing] })
@@ -227,7 +227,7 @@ describe("a conversation that is handed over", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("cannot be taken up by an agent that does not reach its agent", () =>
+  it.effect("cannot be resumed by an agent whose team lacks the current agent", () =>
     Effect.gen(function* () {
       const paused = Policy.layer((asked) =>
         Effect.succeed(asked.name === "look" ? Policy.confirm("?") : Policy.allowed)
@@ -244,7 +244,7 @@ describe("a conversation that is handed over", () => {
     }).pipe(Effect.provide(kernel(look)))
   )
 
-  it.effect("is the same state when its journal is folded again, and in a fork", () =>
+  it.effect("has the same state when its journal is folded again, and in a fork", () =>
     Effect.gen(function* () {
       const desk = native("desk", { handoffs: [billing] })
       const { provider } = voices({ desk: [call("transfer_to_billing")], billing: ["", "billed"] })

@@ -45,7 +45,7 @@ describe("a skill given to an agent as a value", () => {
     })
   )
 
-  it.effect("is not the skill of another agent, be it above or below", () =>
+  it.effect("is not available to the agents that call its agent or are called by it", () =>
     Effect.gen(function* () {
       const helper = Agent.make({
         name: "helper",
@@ -67,7 +67,7 @@ describe("a skill given to an agent as a value", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("runs as it is registered where it is registered, too", () =>
+  it.effect("runs as registered when a skill of its name is registered too", () =>
     Effect.gen(function* () {
       const agent = Agent.make({ instructions: "", model: "m", dialect: "tools", skills: [greet] })
       const registered = Skill.make("greet", {
@@ -81,7 +81,7 @@ describe("a skill given to an agent as a value", () => {
     })
   )
 
-  it.live("is killed and judged by a crash matrix like any other", () =>
+  it.live("loses nothing and doubles nothing in a crash matrix", () =>
     Effect.gen(function* () {
       const paid: Array<string> = []
       const pay = Skill.make("pay", {
@@ -107,6 +107,6 @@ describe("a skill given to an agent as a value", () => {
   )
 })
 
-it("agents are found by their values as by their names", () => {
+it("handoffs may name an agent that is listed as a value", () => {
   assert.strictEqual(Agent.problem(native("lead", { agents: [native("a")], handoffs: ["a"] })), undefined)
 })

@@ -47,7 +47,7 @@ const growing = (files: FileSystem.FileSystem) => {
 }
 
 describe("files", () => {
-  it.effect("reads a plain file of at most so many bytes, and tells why another is none", () =>
+  it.effect("reads a regular file up to a limit, and says why it refuses another", () =>
     Effect.gen(function* () {
       const { files, folder, write } = yield* place
       const file = yield* write("a", "grün")
@@ -63,7 +63,7 @@ describe("files", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.effect("waits for nobody to write into a pipe", () =>
+  it.effect("refuses a named pipe without waiting for a writer", () =>
     Effect.gen(function* () {
       const { files, folder } = yield* place
       execFileSync("mkfifo", [`${folder}/pipe`])
@@ -71,7 +71,7 @@ describe("files", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.effect("reads no more of a file that grew since it was looked at", () =>
+  it.effect("reads no more of a file than its size when it was opened", () =>
     Effect.gen(function* () {
       const { files, write } = yield* place
       const { disk, read } = growing(files)
@@ -81,7 +81,7 @@ describe("files", () => {
   )
 })
 
-describe("What is read whole has a limit:", () => {
+describe("A file that is read whole has a size limit:", () => {
   const spaces = " ".repeat(300_000)
   const readers: ReadonlyArray<
     readonly [
@@ -145,7 +145,7 @@ describe("What is read whole has a limit:", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.effect("a sign-in that was kept, which is then none", () =>
+  it.effect("a stored sign-in, which counts as missing when it is too large", () =>
     Effect.gen(function* () {
       const { folder } = yield* place
       const files = yield* FileSystem.FileSystem

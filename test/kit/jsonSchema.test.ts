@@ -6,14 +6,14 @@ import { withDefinitions } from "../../src/kit/jsonSchema.ts"
 import { times } from "../support/longRun.ts"
 
 describe("jsonSchema.withDefinitions", () => {
-  it("keeps what a schema leads to, also by way of another definition or of itself, and nothing else", () => {
+  it("keeps the definitions that a schema refers to, also indirectly or recursively, and no others", () => {
     const [a, b, c] = [{ anyOf: [{ $ref: "#/$defs/b" }] }, { items: { $ref: "#/$defs/a" } }, { type: "null" }]
     const schema = { properties: { x: { $ref: "#/$defs/a" } } }
     assert.deepStrictEqual(withDefinitions(schema, { c, b, a }), { ...schema, $defs: { b, a } })
     assert.strictEqual(withDefinitions(c, { a, b }), c)
   })
 
-  it("takes lists of any length", () => {
+  it("accepts lists of any length", () => {
     const schema = { enum: Array.from({ length: times(1_000_000, 200_000) }, (_, index) => index) }
     assert.strictEqual(withDefinitions(schema, {}), schema)
   })
@@ -45,7 +45,7 @@ const schemaOf = <S extends Schema.Constraint>(value: S) =>
 
 const dateTime = '{"type":"string","format":"date-time"}'
 
-describe("The schema that a model is shown names dates", () => {
+describe("the JSON Schema shown to a model marks dates:", () => {
   const dates: ReadonlyArray<readonly [string, Schema.Constraint]> = [
     ["Date", Schema.Date],
     ["DateFromString", Schema.DateFromString],
@@ -83,10 +83,10 @@ describe("The schema that a model is shown names dates", () => {
     ["a big integer", Schema.BigInt]
   ]
   for (const [name, schema] of others) {
-    it(`but not ${name}`, () => assert.notInclude(schemaOf(schema), "date-time"))
+    it(`not ${name}`, () => assert.notInclude(schemaOf(schema), "date-time"))
   }
 
-  it("and its grammar writes dates that are read again", () => {
+  it("samples of its grammar, which decode", () => {
     const input = Schema.Struct({ from: Schema.Date, to: Schema.NullOr(Schema.DateTimeUtc) })
     const skill = Skill.make("probe", { description: "", input, execute: () => Effect.succeed("") })
     const drawn = Grammar.sampler(Grammar.fromJsonSchema(skill.inputSchema), 3)
@@ -94,7 +94,7 @@ describe("The schema that a model is shown names dates", () => {
     for (let index = 0; index < 100; index++) assert.isFalse(Number.isNaN(decode(drawn.next()).from.getTime()))
   })
 
-  it("in a typed answer", () => {
+  it("a date in a typed answer", () => {
     const agent = Agent.make({ instructions: "", model: Model.make("m"), output: Schema.Struct({ at: Schema.Date }) })
     assert.include(JSON.stringify(agent.outputJsonSchema?.()), dateTime)
   })

@@ -3,7 +3,7 @@ import { deep, redact } from "../../src/kit/redact.ts"
 import { times } from "../support/longRun.ts"
 
 describe("redact", () => {
-  it("takes out what looks like the key of a well-known vendor (S-7)", () => {
+  it("removes text that looks like the key of a well-known vendor (S-7)", () => {
     // In two halves, so that nobody's scanner takes this file for a leak.
     for (const [start, rest] of [
       ["sk-", "ant-api03-0123456789"],
@@ -30,7 +30,7 @@ describe("redact", () => {
     }
   })
 
-  it("takes out what is called a key, a token, a password or a secret, and leaves the word (S-7)", () => {
+  it("removes the values of fields named key, token, password or secret, and keeps the names (S-7)", () => {
     for (const name of [
       "api_key=",
       'apiKey":"',
@@ -50,14 +50,14 @@ describe("redact", () => {
     }
   })
 
-  it("takes the password out of a URL (S-7)", () => {
+  it("removes the password of a URL (S-7)", () => {
     assert.strictEqual(
       redact("cannot reach postgres://kernai:p%40ss@db:5432/runs or redis://:x@cache"),
       "cannot reach postgres://kernai:<redacted>@db:5432/runs or redis://:<redacted>@cache"
     )
   })
 
-  it("leaves words alone that only begin or end like a key", () => {
+  it("keeps words that only begin or end like a key", () => {
     for (const text of [
       "http://localhost:8080/users/a@b.org and https://a.b:443, or a@b.org",
       "a task-management-system and a desk_with_drawers",
@@ -77,14 +77,14 @@ describe("redact", () => {
 })
 
 describe("redact, of megabytes", () => {
-  it("reads what begins like a token over and over once (S-12)", () => {
+  it("reads a text of repeated token prefixes once (S-12)", () => {
     for (const begins of ["eyJ-", "://a:"]) {
       const text = begins.repeat(1024 * 1024)
       assert.strictEqual(redact(text) === text, true)
     }
   })
 
-  it("takes out keys of any length", () => {
+  it("removes keys of any length", () => {
     for (const [start, char] of [
       ["sk-", "a"],
       ["AIza", "a"],
@@ -104,21 +104,21 @@ describe("redact, of megabytes", () => {
 describe("redact.deep", () => {
   const clean = (text: string) => text.replaceAll("hunter2", "-")
 
-  it("finds a secret as deep as JSON may nest, and deeper (S-7)", () => {
+  it("finds a secret at any depth of JSON, also beyond the limit (S-7)", () => {
     const nested = Array.from({ length: 500 }).reduce<unknown>((inner) => [inner], "hunter2")
     const cleaned = deep(nested, clean)
     assert.strictEqual(cleaned === nested, false)
     assert.notInclude(JSON.stringify(cleaned), "hunter2")
   })
 
-  it("reads keys as texts in the JSON of others, and only there (S-7)", () => {
+  it("redacts object keys in JSON from outside, and only there (S-7)", () => {
     assert.deepStrictEqual<unknown>(deep({ hunter2: 1, input: { hunter2: ["hunter2"] } }, clean), {
       hunter2: 1,
       input: { "-": ["-"] }
     })
   })
 
-  it("leaves signed thinking, media and other than plain objects as they are, but not JSON that calls itself so", () => {
+  it("keeps signed thinking, media and class instances unchanged, but not JSON that imitates them", () => {
     const opaque = [
       { type: "thinking", content: "hunter2" },
       { type: "image", url: "hunter2" },
@@ -130,7 +130,7 @@ describe("redact.deep", () => {
     })
   })
 
-  it("gives the same value back where nothing changes", () => {
+  it("returns the same object when nothing changes", () => {
     const value = { input: { a: ["b", null, 1] }, message: "c" }
     assert.strictEqual(deep(value, clean), value)
   })

@@ -11,14 +11,14 @@ const judged = (value: unknown) =>
   })
 
 describe("Snapshot.take", () => {
-  it("takes what nests as deeply and has as many parts as it may, and no more (R-22)", () => {
+  it("copies a value up to the limits of depth and parts, and no larger one (R-22)", () => {
     assert.strictEqual(judged({ a: [1, null] }), '{"a":[1,null]}')
     assert.strictEqual(judged({ a: [{}] }), "/a/0: nested too deeply")
     assert.strictEqual(judged([[], {}]), "[[],{}]")
     assert.strictEqual(judged([[], {}, [], "x"]), "/2: too large")
   })
 
-  it("says where a value stops being JSON, and repeats nothing that is thrown (R-22)", () => {
+  it("reports the path of a value that is not JSON, without the text of what it throws (R-22)", () => {
     const broken = {
       get a() {
         throw new Error("hunter2")
@@ -35,7 +35,7 @@ describe("Snapshot.take", () => {
     }
   })
 
-  it("asks an instance that knows its JSON, and takes a field of that name for one", () => {
+  it("copies the JSON of an instance with a toJSON method, and treats other values of that name as fields", () => {
     class Point {
       toJSON() {
         return [1, 2]
@@ -47,7 +47,7 @@ describe("Snapshot.take", () => {
     assert.strictEqual(judged(endless), ": nested too deeply")
   })
 
-  it("shares nothing with the original, and freezes all of the copy, whatever its keys (S-10)", () => {
+  it("shares nothing with the original, and freezes the whole copy, whatever its keys (S-10)", () => {
     const value: unknown = JSON.parse('{"__proto__":{"polluted":[1]}}')
     const copy = Result.getOrThrow(take(value))
     assert.strictEqual(JSON.stringify(copy), '{"__proto__":{"polluted":[1]}}')

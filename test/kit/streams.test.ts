@@ -17,7 +17,7 @@ const noted = <A>(log: Array<string>, stream: Stream.Stream<A, string>) =>
   )
 
 describe("streams", () => {
-  it.effect("gives what the opened stream gives, and closes its scope at the end", () =>
+  it.effect("emits what the opened stream emits, and closes its scope at the end", () =>
     Effect.gen(function* () {
       const log: Array<string> = []
       const values = yield* Stream.runCollect(noted(log, Stream.make(1, 2)))
@@ -26,14 +26,14 @@ describe("streams", () => {
     })
   )
 
-  it.effect("fails as opening it fails", () =>
+  it.effect("fails when opening the stream fails", () =>
     Effect.gen(function* () {
       const stream = Streams.begin(() => Effect.as(Effect.fail("shut"), Stream.make(1)))
       assert.strictEqual(yield* Effect.flip(Stream.runDrain(stream)), "shut")
     })
   )
 
-  it.effect("takes array after array, each after what the one before asked for", () =>
+  it.effect("runs the effect of an array before it pulls the next array", () =>
     Effect.gen(function* () {
       const log: Array<string> = []
       const stream = Stream.concat(Stream.fromArray(["a", "b"]), Stream.make("c", "d"))
@@ -49,7 +49,7 @@ describe("streams", () => {
     })
   )
 
-  it.effect("fails with its stream, with what it asks for, and closes the scope each time", () =>
+  it.effect("fails when the stream or the effect fails, and closes the scope each time", () =>
     Effect.gen(function* () {
       const log: Array<string> = []
       const broken = noted(log, Stream.concat(Stream.make(1), Stream.fail("cut")))
@@ -63,7 +63,7 @@ describe("streams", () => {
     })
   )
 
-  it.effect("reads a million arrays that are there without waiting, and can be interrupted among them", () =>
+  it.effect("reads a million available arrays without waiting, and can be interrupted between them", () =>
     Effect.gen(function* () {
       let seen = 0
       const endless = Stream.fromPull(Effect.succeed(Effect.sync((): [number] => [1])))
@@ -116,7 +116,7 @@ describe("mailbox", () => {
     })
   )
 
-  it.effect("never runs its consumer inside of offer", () =>
+  it.effect("never runs its consumer inside `offer`", () =>
     Effect.gen(function* () {
       const mailbox = make(10)
       let seen = 0
@@ -145,7 +145,7 @@ describe("mailbox", () => {
   )
 
   it.effect(
-    "holds at most a quarter more than its limit while no consumer takes, and looks at each value a few times (R-20)",
+    "holds at most a quarter more than its limit while no consumer takes, and inspects each value a few times (R-20)",
     () =>
       Effect.gen(function* () {
         const dropping = make(100)
@@ -159,7 +159,7 @@ describe("mailbox", () => {
       })
   )
 
-  it.effect("hands over what a batch offers when it has ended, at once and as one array", () =>
+  it.effect("hands over the values of a batch as one array when the batch has ended", () =>
     Effect.gen(function* () {
       const mailbox = make(2)
       const seen: Array<ReadonlyArray<string>> = []
@@ -188,7 +188,7 @@ describe("mailbox", () => {
     })
   )
 
-  it.effect("keeps what a batch offers until somebody takes it", () =>
+  it.effect("keeps the values of a batch until they are taken", () =>
     Effect.gen(function* () {
       const mailbox = make(10)
       mailbox.batch(() => mailbox.offer("a"))
@@ -197,7 +197,7 @@ describe("mailbox", () => {
     })
   )
 
-  it.effect("gives what is stored before its end, and nothing offered after it", () =>
+  it.effect("hands over what is stored before its end, and nothing offered after it", () =>
     Effect.gen(function* () {
       const mailbox = make(10)
       mailbox.offer("a")
@@ -209,7 +209,7 @@ describe("mailbox", () => {
     })
   )
 
-  it.effect("fails with its cause, after what is stored", () =>
+  it.effect("hands over what is stored before it fails with its cause", () =>
     Effect.gen(function* () {
       const mailbox = make(10)
       const seen: Array<string> = []
@@ -240,7 +240,7 @@ describe("mailbox", () => {
   )
 
   it.effect.prop(
-    "holds at most its limit, or what must be kept, in the order of arrival",
+    "holds at most its limit, or the values that must be kept, in order of arrival",
     [
       Schema.Array(Schema.Literals(["a", "b", "C", "D"])),
       Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 9 }))

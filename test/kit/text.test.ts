@@ -4,7 +4,7 @@ import { Pieces, quote, visible } from "../../src/kit/text.ts"
 import { cases } from "../support/property.ts"
 
 describe("visible", () => {
-  it("shows what moves the cursor, turns the direction or hides as escapes (S-19)", () => {
+  it("escapes characters that move the cursor, change the direction or are invisible (S-19)", () => {
     assert.strictEqual(visible("\u001b[2J\u0007\r\n\t"), "\\u{1b}[2J\\u{7}\\r\\n\\t")
     assert.strictEqual(
       visible("a\u202eb\u200bc\u{e0041}d\u2028e\u009bf"),
@@ -13,13 +13,13 @@ describe("visible", () => {
     assert.strictEqual(visible("lone \udfff"), "lone \\u{dfff}")
   })
 
-  it("leaves what people read as it is", () => {
+  it("leaves ordinary text unchanged", () => {
     for (const text of ["", "plain", "é, ß, 漢字, עברית", "🙂 ❤️", "a < b && c"])
       assert.strictEqual(visible(text), text)
   })
 
   it.effect.prop(
-    "leaves no control character, and quotes read back as they were",
+    "leaves no control character, and keeps quotes readable",
     [Schema.String],
     ([text]) =>
       Effect.sync(() => {
@@ -48,7 +48,7 @@ const filled = (pieces: ReadonlyArray<string>) => {
 }
 
 describe("Pieces", () => {
-  it("gives back what it was given, in its order, whatever the sizes", () => {
+  it("joins to the text that was added, whatever the sizes of the pieces", () => {
     for (const sizes of [[1], [4], [31], [32], [33], [64], [700], [2048], [5000], [1, 3000], [3000, 1, 1, 1, 40]]) {
       const pieces = Array.from({ length: 3000 }, (_, i) => `${i % 10}`.repeat(sizes[i % sizes.length] ?? 1))
       assert.isTrue(filled(pieces).take("end") === `${pieces.join("")}end`, `sizes ${sizes.join(" ")}`)
@@ -56,7 +56,7 @@ describe("Pieces", () => {
   })
 
   it.prop(
-    "gives back any mix of short and long pieces",
+    "joins any mix of short and long pieces",
     [Arbitrary.array(Arbitrary.schema(Schema.Literals([1, 7, 100, 1500, 4000])), { maxLength: 40 })],
     ([sizes]) => {
       const pieces = sizes.flatMap((size, i) => Array.from({ length: size < 100 ? 90 : 1 }, () => `${i}|`.repeat(size)))
@@ -65,7 +65,7 @@ describe("Pieces", () => {
     cases()
   )
 
-  it("is empty again once taken", () => {
+  it("is empty after its text was taken", () => {
     for (const count of [1, 100, 5000]) {
       const pieces = filled(Array.from({ length: count }, () => "abc"))
       pieces.take("")

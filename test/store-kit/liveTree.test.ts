@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { LiveTree, Trees } from "../../src/store-kit/liveTree.ts"
 
 describe("LiveTree", () => {
-  it("shows a run to the followers that its first entry wakes", () => {
+  it("shows a run to the followers that its first event wakes", () => {
     const trees = new Trees()
     const tree = new LiveTree(trees, undefined, 10)
     let found: boolean | undefined

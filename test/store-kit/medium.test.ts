@@ -14,32 +14,34 @@ const placesOf = (parts: ReadonlyArray<Content.Content>): ReadonlyArray<unknown>
     return part.fileId === undefined ? (part.data?.byteLength ?? part.url) : "stored"
   })
 
-describe("media that are put into the store of a run", () => {
-  it.effect("are those above a size, also in results, as long as there is room for all of a message (CP-11)", () =>
-    Effect.gen(function* () {
-      const store = yield* MediaStore.MediaStore.use((media) => media.run("r"))
-      const messages = [
-        Message.make("user", [Content.text("Look:"), image(5, 1), image(20, 2)]),
-        result(Content.text("drawn"), image(30, 3), image(6, 4)),
-        Message.make("user", [image(25, 5), image(26, 6)]),
-        result(image(50, 7)),
-        Message.make("user", [Content.image({ url: "https://x.test/a.png" })])
-      ]
-      const given = yield* shelved(messages, store, 100, 6)
-      assert.deepStrictEqual(
-        given.map(({ content }) => placesOf(content)),
-        [["text", 5, "stored"], [["text", "stored", 6]], [25, 26], [["stored"]], ["https://x.test/a.png"]]
-      )
-      // What does not change stays the value it is: a provider may have encoded it already.
-      assert.deepStrictEqual(
-        given.map((message, at) => message === messages[at]),
-        [false, false, true, false, true]
-      )
-      assert.strictEqual(yield* shelved(given, store, 100, 0), given)
-    }).pipe(Effect.scoped, Effect.provide(MediaStore.layerMemory))
+describe("media of a message that a run stores", () => {
+  it.effect(
+    "are put into the media store above a size, also in results, while there is room for all of them (CP-11)",
+    () =>
+      Effect.gen(function* () {
+        const store = yield* MediaStore.MediaStore.use((media) => media.run("r"))
+        const messages = [
+          Message.make("user", [Content.text("Look:"), image(5, 1), image(20, 2)]),
+          result(Content.text("drawn"), image(30, 3), image(6, 4)),
+          Message.make("user", [image(25, 5), image(26, 6)]),
+          result(image(50, 7)),
+          Message.make("user", [Content.image({ url: "https://x.test/a.png" })])
+        ]
+        const given = yield* shelved(messages, store, 100, 6)
+        assert.deepStrictEqual(
+          given.map(({ content }) => placesOf(content)),
+          [["text", 5, "stored"], [["text", "stored", 6]], [25, 26], [["stored"]], ["https://x.test/a.png"]]
+        )
+        // What does not change stays the value it is: a provider may have encoded it already.
+        assert.deepStrictEqual(
+          given.map((message, at) => message === messages[at]),
+          [false, false, true, false, true]
+        )
+        assert.strictEqual(yield* shelved(given, store, 100, 0), given)
+      }).pipe(Effect.scoped, Effect.provide(MediaStore.layerMemory))
   )
 
-  it.effect("stay where they are when the store does not take them", () =>
+  it.effect("stay inline when the media store refuses them", () =>
     Effect.gen(function* () {
       const store = yield* MediaStore.MediaStore.use((media) => media.run("r"))
       const refused = new RunStore.StoreError({ operation: "put", reason: "unavailable", detail: "the disk is full" })

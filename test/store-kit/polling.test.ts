@@ -4,7 +4,7 @@ import { TestClock } from "effect/testing"
 import * as Polling from "../../src/store-kit/polling.ts"
 
 describe("followers of a journal", () => {
-  it.effect("look once when they are woken, else after the interval, and are forgotten when they leave", () =>
+  it.effect("poll once when they are woken, else after the interval, and are removed when they leave", () =>
     Effect.gen(function* () {
       const followers = Polling.followers()
       let looks = 0

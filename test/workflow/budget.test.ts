@@ -77,7 +77,7 @@ describe("the budget of a tree", () => {
   )
 
   it.effect(
-    "stops a run whose answer went over it, and a larger one gives that answer without asking again (CP-15)",
+    "stops a run whose answer exceeded it; resumed with a larger budget, the run returns that answer without another call (CP-15)",
     () =>
       Effect.gen(function* () {
         const provider = MockProvider.make(final("the answer"), final("another")).withTokenCounter(() => ({
@@ -94,7 +94,7 @@ describe("the budget of a tree", () => {
       }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("counts what a refused reply used, over all resumes (CP-15, R-19)", () =>
+  it.effect("counts the usage of a refused reply, across all resumes (CP-15, R-19)", () =>
     Effect.gen(function* () {
       const usage = { inputTokens: { total: 50 }, outputTokens: { total: 10 } }
       const broken = new KernelError.ProviderError({ provider: "m", reason: "disconnected", detail: "gone" })
@@ -136,7 +136,7 @@ describe("the budget of a tree", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("is not overrun by children that start together: at most by one call (R-19)", () =>
+  it.effect("is exceeded by at most one call when children start together (R-19)", () =>
     Effect.gen(function* () {
       const { error, events } = yield* play(fanOut(20, 30), { agent: { budget: { maxTokens: 200 } } })
       assert.strictEqual(error?._tag, "BudgetExhaustedError")
@@ -146,7 +146,7 @@ describe("the budget of a tree", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("lets children run at once as far as it reaches, once the size of their calls is known", () =>
+  it.effect("lets as many children run at once as it can pay for, once the size of their calls is known", () =>
     Effect.gen(function* () {
       const { events, text } = yield* play(fanOut(9, 30), { agent: { budget: { maxTokens: 1_000 } } })
       assert.strictEqual(text, "ok")
@@ -159,14 +159,14 @@ describe("the budget of a tree", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("costs no concurrency where there is none", () =>
+  it.effect("does not reduce concurrency when no budget is set", () =>
     Effect.gen(function* () {
       const { events } = yield* play(fanOut(8, 30))
       assert.strictEqual(overlap(intervals(events).values()), 8)
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("in money is kept by the model's price, and reserved in the same way", () =>
+  it.effect("limits cost by the model's price, and reserves it like tokens", () =>
     Effect.gen(function* () {
       const model = Model.make("m", { price: { inputPerMillion: 1_000_000, outputPerMillion: 0 } })
       const { error, events } = yield* play(fanOut(20, 30), { agent: { model, budget: { maxCostUsd: 100 } } })
@@ -177,7 +177,7 @@ describe("the budget of a tree", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("in money is counted for the root and its children, in the result as in the events (CP-15, R-19)", () =>
+  it.effect("counts the cost of the root and its children, in the result as in the events (CP-15, R-19)", () =>
     Effect.gen(function* () {
       const model = Model.make("m", { price: { inputPerMillion: 1_000_000, outputPerMillion: 0 } })
       const { events } = yield* play(fanOut(3, 30), { agent: { model } })
@@ -189,7 +189,7 @@ describe("the budget of a tree", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("counts a price that is no number as nothing: its run can be read again", () =>
+  it.effect("counts a price that is not a number as zero, so the run can be loaded again", () =>
     Effect.gen(function* () {
       for (const inputPerMillion of [Number.NaN, Infinity]) {
         const model = Model.make("m", { price: { inputPerMillion, outputPerMillion: 1 } })
@@ -206,30 +206,32 @@ describe("the budget of a tree", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("that ran out stops new tasks and keeps what is done; a larger one goes on with the rest (CP-15)", () =>
-    Effect.gen(function* () {
-      const script = fanOut(6, 30)
-      const first = yield* play(script, { agent: { budget: { maxTokens: 100 }, taskConcurrency: 2 } })
-      assert.strictEqual(first.error?._tag, "BudgetExhaustedError")
-      const failed = yield* stored("run")
-      assert.strictEqual(failed.status.type, "failed")
-      assert.deepStrictEqual(
-        failed.currentTurn?.completed.map((result) => result.error),
-        failed.currentTurn?.completed.map(() => undefined)
-      )
-      // 10 for the plan, then three tasks of 30; the one that found nothing left was the last to start.
-      assert.strictEqual(failed.currentTurn?.completed.length, 3)
-      assert.strictEqual(failed.currentTurn?.inFlight.length, 1)
-      assert.strictEqual(failed.currentTurn?.pending.length, 2)
-      const second = yield* takeUp(script, { agent: { budget: { maxTokens: 1_000 }, taskConcurrency: 2 } })
-      assert.strictEqual(second.text, "ok")
-      assert.strictEqual(spent(first.events) + spent(second.events), 200)
-      assert.strictEqual(Usage.total((yield* stored("run")).usage), 200)
-      assert.include(told(second.events), '{"t0":"t0","t1":"t1","t2":"t2","t3":"t3","t4":"t4","t5":"t5"}')
-    }).pipe(Effect.provide(kernel()))
+  it.effect(
+    "starts no task once it is used up and keeps finished ones; a larger budget continues with the rest (CP-15)",
+    () =>
+      Effect.gen(function* () {
+        const script = fanOut(6, 30)
+        const first = yield* play(script, { agent: { budget: { maxTokens: 100 }, taskConcurrency: 2 } })
+        assert.strictEqual(first.error?._tag, "BudgetExhaustedError")
+        const failed = yield* stored("run")
+        assert.strictEqual(failed.status.type, "failed")
+        assert.deepStrictEqual(
+          failed.currentTurn?.completed.map((result) => result.error),
+          failed.currentTurn?.completed.map(() => undefined)
+        )
+        // 10 for the plan, then three tasks of 30; the one that found nothing left was the last to start.
+        assert.strictEqual(failed.currentTurn?.completed.length, 3)
+        assert.strictEqual(failed.currentTurn?.inFlight.length, 1)
+        assert.strictEqual(failed.currentTurn?.pending.length, 2)
+        const second = yield* takeUp(script, { agent: { budget: { maxTokens: 1_000 }, taskConcurrency: 2 } })
+        assert.strictEqual(second.text, "ok")
+        assert.strictEqual(spent(first.events) + spent(second.events), 200)
+        assert.strictEqual(Usage.total((yield* stored("run")).usage), 200)
+        assert.include(told(second.events), '{"t0":"t0","t1":"t1","t2":"t2","t3":"t3","t4":"t4","t5":"t5"}')
+      }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("counts what failed and unfinished children used, also in the next life of the run", () =>
+  it.effect("counts the usage of failed and unfinished children, also after a resume", () =>
     Effect.gen(function* () {
       const script: Scenario.Script = {
         root: [using(10, plan(["bad", "slow"])), using(10, final("ok"))],
@@ -253,7 +255,7 @@ describe("the budget of a tree", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("counts what a task used whose result was given, in every later life (R-19, CP-15)", () =>
+  it.effect("counts the usage of a task whose result a person gave, across all resumes (R-19, CP-15)", () =>
     Effect.gen(function* () {
       const script: Scenario.Script = {
         root: [using(10, plan(["a"])), using(10, command("/tasks")), using(10, final("ok"))],
@@ -276,7 +278,7 @@ describe("the budget of a tree", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("counts what a task used that whoever had the run before began when it woke up (R-19)", () =>
+  it.effect("counts the usage of a task that a suspended former owner started when it woke up (R-19)", () =>
     Effect.gen(function* () {
       const script: Scenario.Script = {
         root: [using(10, plan(["a"])), using(10, final("ok"))],
@@ -304,7 +306,7 @@ describe("the budget of a tree", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("counts calls that report nothing as nothing, and does not serialise them", () =>
+  it.effect("counts calls without reported usage as zero, and runs them concurrently", () =>
     Effect.gen(function* () {
       const { events, text } = yield* play(
         { root: [] },
@@ -318,7 +320,7 @@ describe("the budget of a tree", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("is there for the others when a provider breaks before it gives a stream, or tells nonsense (R-19)", () =>
+  it.effect("releases the reservation of a call whose provider throws or reports invalid usage (R-19)", () =>
     Effect.gen(function* () {
       const scripted = Scenario.scripted(fanOut(3, 30))
       const provider: Provider.ProviderShape = {
@@ -341,7 +343,7 @@ describe("the budget of a tree", () => {
     }).pipe(Effect.provide([kernel(), Logger.layer([])]))
   )
 
-  it.effect("of steps is each run's own (DR-20)", () =>
+  it.effect("limits the steps of each run separately (DR-20)", () =>
     Effect.gen(function* () {
       const { events, text } = yield* play(
         {
@@ -377,7 +379,7 @@ describe("the spawn budget", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("counts on where a resumed run stood, and not twice the runs that it continues (CP-15, DR-26)", () =>
+  it.effect("continues its count after a resume, and counts a resumed child once (CP-15, DR-26)", () =>
     Effect.gen(function* () {
       const asked = Agent.make({
         instructions: "",
@@ -402,7 +404,7 @@ describe("the spawn budget", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("that allows no child at all denies each task, and the run goes on", () =>
+  it.effect("denies each task when it allows no child, and the run continues", () =>
     Effect.gen(function* () {
       for (const spawn of [
         { maxAgents: 1, maxDepth: 1 },
@@ -418,7 +420,7 @@ describe("the spawn budget", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.live("that denies thousands of tasks lets others have a moment in between", () =>
+  it.live("yields to other fibers while it denies thousands of tasks", () =>
     Effect.gen(function* () {
       const ids = Array.from({ length: 2_000 }, (_, n) => `t${n}`)
       const store = yield* RunStore.RunStore

@@ -48,7 +48,7 @@ const subscribed = (topic: Address.TopicId, take: (event: RunEvent.RunEvent) => 
 const withBus = Layer.provideMerge(kernel(noop), EventBus.layerMemory)
 
 describe("the events of a tree", () => {
-  it.effect("are all heard by one subscription, in the order they happened (CP-13)", () =>
+  it.effect("all reach one subscription, in the order they happened (CP-13)", () =>
     Effect.gen(function* () {
       const { events, heard } = yield* subscribed(progress, () => Effect.void)
       assert.deepStrictEqual(heard, events)
@@ -59,7 +59,7 @@ describe("the events of a tree", () => {
     }).pipe(Effect.provide(withBus))
   )
 
-  it.effect("say whose they are: run, root, depth and task (BP-95, W-27)", () =>
+  it.effect("carry run id, root id, depth and task id (BP-95, W-27)", () =>
     Effect.gen(function* () {
       const { events } = yield* play(script)
       for (const event of events) {
@@ -80,7 +80,7 @@ describe("the events of a tree", () => {
     }).pipe(Effect.provide(kernel(noop)))
   )
 
-  it.effect("keep cause before effect: a task after what it waits for, a child within its task", () =>
+  it.effect("keep causal order: a task after its dependencies, a child within its task", () =>
     Effect.gen(function* () {
       const { events } = yield* play(script)
       const at = (type: RunEvent.Type, id?: string) =>
@@ -119,7 +119,7 @@ describe("the events of a tree", () => {
     )
   })
 
-  it.effect("lose pieces of streams for a slow subscriber, never a phase (CP-13, R-23)", () =>
+  it.effect("drop stream parts for a slow subscriber, never a phase (CP-13, R-23)", () =>
     Effect.gen(function* () {
       const tight = { ...Limits.defaults, liveEvents: 8 }
       const chatty = Scenario.scripted(script, "chars")
@@ -145,7 +145,7 @@ describe("the events of a tree", () => {
     }).pipe(Effect.provide(withBus))
   )
 
-  it.effect("reach who follows an agent by its name: the pieces of its streams (CP-13)", () =>
+  it.effect("reach a subscriber of an agent's name, stream parts included (CP-13)", () =>
     Effect.gen(function* () {
       const topic = new Address.TopicId({ type: "agent.stream", source: "agent", namespace: "default" })
       const { events, heard } = yield* subscribed(topic, () => Effect.void)
@@ -212,7 +212,7 @@ describe("the events of a tree", () => {
     }).pipe(Effect.provide(kernel(noop)))
   )
 
-  it.effect("are heard from the whole tree by a run that is only waited for", () => {
+  it.effect("of the whole tree reach the host when the run is only awaited", () => {
     const recorded: Array<RunEvent.RunEvent> = []
     return Effect.gen(function* () {
       const fiber = yield* Effect.forkChild(

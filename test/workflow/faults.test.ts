@@ -12,7 +12,7 @@ const down = new Provider.ProviderError({ provider: "script", reason: "server_er
 const noInput = { description: "Tests", input: Schema.Struct({}), effects: "read" } as const
 
 describe("a task that fails", () => {
-  it.effect("says so in its own result; siblings and dependents run (BP-59)", () =>
+  it.effect("has its failure as its result; siblings and dependents run (BP-59)", () =>
     Effect.gen(function* () {
       const { events, text } = yield* play({
         root: [plan(["bad", "good", { id: "next", depends_on: ["bad"] }]), final("ok")],
@@ -29,7 +29,7 @@ describe("a task that fails", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("has a result also when it gives up, or when its host has a bug, which the log tells (W-14)", () => {
+  it.effect("has a result also when it gives up or dies of a bug, which is logged (W-14)", () => {
     const lines: Array<string> = []
     return Effect.gen(function* () {
       const { events, text } = yield* play(
@@ -65,7 +65,7 @@ describe("a task that fails", () => {
     }).pipe(Effect.provide([kernel(), Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))])]))
   })
 
-  it.effect("is stopped at its time limit, and its siblings are not", () =>
+  it.effect("is stopped at its time limit while its siblings continue", () =>
     Effect.gen(function* () {
       const { events, text } = yield* play({
         root: [plan(["hangs", "works"]), final("ok")],
@@ -93,7 +93,7 @@ describe("a task that fails", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("that interrupts itself was interrupted, nothing else was", () =>
+  it.effect("is reported as interrupted when it interrupts itself, and nothing else is", () =>
     Effect.gen(function* () {
       const script = {
         root: [plan(["stops", "works"]), final("ok")],
@@ -137,7 +137,7 @@ describe("a parent that ends", () => {
     tasks: Object.fromEntries(all.map((id) => [id, [command("work"), command("work"), final(id)]]))
   }
 
-  it.effect("by interruption leaves no task at work, and no result is invented (R-15, R-18)", () => {
+  it.effect("by interruption leaves no task running, and no task gets a result (R-15, R-18)", () => {
     const { counts, skill } = counter()
     return Effect.gen(function* () {
       const fiber = yield* Effect.forkChild(
@@ -205,7 +205,7 @@ describe("a parent that ends", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("because its store is lost stops every task at once; no failure is told as a task's (R-5)", () => {
+  it.effect("because its store is lost stops every task at once, and reports no task as failed (R-5)", () => {
     const { counts, skill } = counter()
     return Effect.gen(function* () {
       const store = yield* RunStore.RunStore

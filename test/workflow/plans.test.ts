@@ -42,7 +42,7 @@ const refused: ReadonlyArray<readonly [title: string, content: string, reason: P
 
 describe("a plan that cannot run", () => {
   for (const [title, content, reason, says] of refused) {
-    it.effect(`is refused when it is ${title}; the model is told why, and the run goes on (W-35)`, () =>
+    it.effect(`is refused when it is ${title}; the model is told why, and the run continues (W-35)`, () =>
       Effect.gen(function* () {
         const { events, text } = yield* play({ root: [block(content), final("went on")] })
         assert.deepStrictEqual(
@@ -58,7 +58,7 @@ describe("a plan that cannot run", () => {
     )
   }
 
-  it.effect("gives way to a valid one behind it, which runs, and is explained all the same (BP-46, W-35)", () =>
+  it.effect("is skipped for a valid plan after it, which runs, and its error is still reported (BP-46, W-35)", () =>
     Effect.gen(function* () {
       const { events, text } = yield* play({
         root: [block("[]") + plan(["a"]), final("ok")],
@@ -73,7 +73,7 @@ describe("a plan that cannot run", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("is told next to the results of commands beside it", () =>
+  it.effect("is reported next to the results of commands in the same reply", () =>
     Effect.gen(function* () {
       const { events } = yield* play({ root: [block("[]") + command("/tasks"), final("ok")] })
       const heard = told(events)
@@ -118,8 +118,8 @@ describe("a plan with hostile names", () => {
   )
 })
 
-describe("a plan block that is no plan", () => {
-  it.effect("is thinking aloud when it is prose: no rejection is told (W-34)", () =>
+describe("a plan block that contains no plan", () => {
+  it.effect("is ignored as thinking when it is prose: no rejection is reported (W-34)", () =>
     Effect.gen(function* () {
       const { events, text } = yield* play({ root: [block("First I look, then I answer.") + final("ok")] })
       assert.strictEqual(of(events, "plan_rejected").length, 0)
@@ -131,7 +131,7 @@ describe("a plan block that is no plan", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("does nothing when it stands alone: the model is asked to go on (BP-41)", () =>
+  it.effect("has no effect when it is the only block: the model is asked to continue (BP-41)", () =>
     Effect.gen(function* () {
       const { events } = yield* play({ root: [block("First I look."), final("ok")] })
       assert.strictEqual(of(events, "informational_only").length, 1)
@@ -141,7 +141,7 @@ describe("a plan block that is no plan", () => {
 })
 
 describe("a plan of a sub-agent", () => {
-  it.effect("is refused as nested, told so, and its task goes on (BP-47)", () =>
+  it.effect("is refused as nested with a message, and its task continues (BP-47)", () =>
     Effect.gen(function* () {
       const { events, text } = yield* play({
         root: [plan(["a"]), final("ok")],
@@ -160,7 +160,7 @@ describe("a plan of a sub-agent", () => {
 })
 
 describe("a plan next to other blocks", () => {
-  it.effect("runs alone: what stands beside it is passed over, and the model is told so (W-10)", () =>
+  it.effect("runs alone: other blocks are skipped, and the model is told so (W-10)", () =>
     Effect.gen(function* () {
       const { events } = yield* play({
         root: [plan(["a"]) + command("/skills") + final("too early"), final("ok")],
@@ -172,7 +172,7 @@ describe("a plan next to other blocks", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("is the first valid one: a later plan block is not looked at (BP-46)", () =>
+  it.effect("is the first valid one: later plan blocks are not read (BP-46)", () =>
     Effect.gen(function* () {
       const { events } = yield* play({
         root: [plan(["a"]) + plan(["b"]) + block("[]"), final("ok")],
@@ -188,7 +188,7 @@ describe("a plan next to other blocks", () => {
 })
 
 describe("/tasks and /workflow", () => {
-  it.effect("tell the plan with results after a workflow, nothing before, and never the parent's (BP-71)", () =>
+  it.effect("show the plan with results after a workflow, nothing before it, and never the parent's plan (BP-71)", () =>
     Effect.gen(function* () {
       const { events } = yield* play({
         root: [

@@ -47,8 +47,8 @@ const cutOff = Effect.gen(function* () {
   yield* Fiber.interrupt(fiber)
 })
 
-describe("a workflow cut off half-way", () => {
-  it.effect("goes on with what is left: what was done is not done again (R-4, R-18)", () => {
+describe("an interrupted workflow", () => {
+  it.effect("continues with the remaining tasks and repeats no finished one (R-4, R-18)", () => {
     const { entered, left, skill } = worker("idempotent")
     return Effect.gen(function* () {
       yield* cutOff
@@ -68,7 +68,7 @@ describe("a workflow cut off half-way", () => {
     }).pipe(Effect.provide(kernel(skill)))
   })
 
-  it.effect("is not told to begin again where none of its tasks had ended", () => {
+  it.effect("emits no second `workflow_start` if it was interrupted before any task ended", () => {
     const { skill } = worker("idempotent")
     return Effect.gen(function* () {
       const small = { root: [plan(["work"]), final("ok")], tasks: { work: [command("work"), final("W")] } }
@@ -83,7 +83,7 @@ describe("a workflow cut off half-way", () => {
     }).pipe(Effect.provide(kernel(skill)))
   })
 
-  it.effect("goes on with a task that whoever had the run before began when it woke up (R-1, R-7)", () =>
+  it.effect("continues a task that a suspended former owner started when it woke up (R-1, R-7)", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       const woken: RunStore.RunStoreShape = {
@@ -105,7 +105,7 @@ describe("a workflow cut off half-way", () => {
     })
   )
 
-  it.effect("takes no run for its task that was begun as another's, and fails with what its store says (R-1)", () =>
+  it.effect("refuses a child run that belongs to another task, and fails with the store's error (R-1)", () =>
     Effect.gen(function* () {
       const small = { root: [plan(["a"]), final("ok")], tasks: { a: [final("A")] } }
       const store = yield* RunStore.makeMemory
@@ -130,45 +130,43 @@ describe("a workflow cut off half-way", () => {
     })
   )
 
-  it.effect(
-    "hears the end of a task that ended before as it was told then, and asks no journal for it (R-18, R-23)",
-    () =>
-      Effect.gen(function* () {
-        const small = { root: [plan(["a"]), final("ok")], tasks: { a: [final("A")] } }
-        const store = yield* RunStore.makeMemory
-        const read: Array<string> = []
-        const lost = new RunStore.StoreError({ operation: "commit", reason: "corrupt", detail: "the disk is broken" })
-        let isLost = true
-        const dying: RunStore.RunStoreShape = {
-          ...store,
-          append: (records, state) =>
-            isLost &&
-            state.depth === 0 &&
-            records.some(({ events }) => events.some(({ type }) => type === "tool_call_completed"))
-              ? Effect.fail(lost)
-              : store.append(records, state),
-          read: (runId, from) => Stream.suspend(() => (read.push(runId), store.read(runId, from)))
-        }
-        const live = Kernel.layerNoProvider.pipe(
-          Layer.provide([SkillRegistry.layer(), ProtocolRegistry.layer(), MediaStore.layerMemory]),
-          Layer.provide(Layer.succeed(RunStore.RunStore, dying))
-        )
-        yield* Effect.gen(function* () {
-          const before = yield* play(small)
-          assert.deepStrictEqual(before.error, lost)
-          isLost = false
-          const after = yield* takeUp(small)
-          assert.strictEqual(after.text, "ok")
-          const [task, whole] = of(after.events, "run_completed")
-          assert.deepStrictEqual(task, of(before.events, "run_completed")[0])
-          assert.isFalse(task && "result" in task)
-          assert.strictEqual(whole?.depth, 0)
-          assert.notInclude(read, "run:t1/a")
-        }).pipe(Effect.provide(live))
-      })
+  it.effect("reports the end of a finished task as before, without reading the task's journal (R-18, R-23)", () =>
+    Effect.gen(function* () {
+      const small = { root: [plan(["a"]), final("ok")], tasks: { a: [final("A")] } }
+      const store = yield* RunStore.makeMemory
+      const read: Array<string> = []
+      const lost = new RunStore.StoreError({ operation: "commit", reason: "corrupt", detail: "the disk is broken" })
+      let isLost = true
+      const dying: RunStore.RunStoreShape = {
+        ...store,
+        append: (records, state) =>
+          isLost &&
+          state.depth === 0 &&
+          records.some(({ events }) => events.some(({ type }) => type === "tool_call_completed"))
+            ? Effect.fail(lost)
+            : store.append(records, state),
+        read: (runId, from) => Stream.suspend(() => (read.push(runId), store.read(runId, from)))
+      }
+      const live = Kernel.layerNoProvider.pipe(
+        Layer.provide([SkillRegistry.layer(), ProtocolRegistry.layer(), MediaStore.layerMemory]),
+        Layer.provide(Layer.succeed(RunStore.RunStore, dying))
+      )
+      yield* Effect.gen(function* () {
+        const before = yield* play(small)
+        assert.deepStrictEqual(before.error, lost)
+        isLost = false
+        const after = yield* takeUp(small)
+        assert.strictEqual(after.text, "ok")
+        const [task, whole] = of(after.events, "run_completed")
+        assert.deepStrictEqual(task, of(before.events, "run_completed")[0])
+        assert.isFalse(task && "result" in task)
+        assert.strictEqual(whole?.depth, 0)
+        assert.notInclude(read, "run:t1/a")
+      }).pipe(Effect.provide(live))
+    })
   )
 
-  it.effect("reads its own journal once, however many tasks go on: all of them stand in it", () =>
+  it.effect("reads its own journal once, however many tasks continue", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       const read: Array<string> = []
@@ -200,7 +198,7 @@ describe("a workflow cut off half-way", () => {
     })
   )
 
-  it.effect("asks about a write of a task that was in flight, and runs nothing before it knows (DR-16)", () => {
+  it.effect("asks about a task's write in flight, and runs nothing before the decision (DR-16)", () => {
     const { entered, skill } = worker("write")
     return Effect.gen(function* () {
       yield* cutOff
@@ -226,26 +224,29 @@ describe("a workflow cut off half-way", () => {
     stop: () => new KernelError.AgentCrashError({ runId: "run", agentId: "agent" })
   })
 
-  it.effect("goes on with the same tasks when whoever took it up died before it launched them (R-1, R-4)", () => {
-    const { entered, skill } = worker("idempotent")
-    return Effect.gen(function* () {
-      yield* cutOff
-      const died = yield* dyingBeforeLaunch
-      assert.strictEqual(died.error?._tag, "AgentCrashError")
-      const { error, events, text } = yield* takeUp(script)
-      assert.isUndefined(error)
-      assert.strictEqual(text, "ok")
-      assert.strictEqual(of(events, "run_failed").length, 0)
-      assert.deepStrictEqual(entered, ["run:t1/work:t1.0", "run:t1/work:t1.0"])
-      assert.deepStrictEqual(
-        of(events, "run_started").map((event) => event.runId),
-        ["run:t1/after"]
-      )
-    }).pipe(Effect.provide(kernel(skill)))
-  })
+  it.effect(
+    "continues with the same tasks when the process that resumed it died before it launched them (R-1, R-4)",
+    () => {
+      const { entered, skill } = worker("idempotent")
+      return Effect.gen(function* () {
+        yield* cutOff
+        const died = yield* dyingBeforeLaunch
+        assert.strictEqual(died.error?._tag, "AgentCrashError")
+        const { error, events, text } = yield* takeUp(script)
+        assert.isUndefined(error)
+        assert.strictEqual(text, "ok")
+        assert.strictEqual(of(events, "run_failed").length, 0)
+        assert.deepStrictEqual(entered, ["run:t1/work:t1.0", "run:t1/work:t1.0"])
+        assert.deepStrictEqual(
+          of(events, "run_started").map((event) => event.runId),
+          ["run:t1/after"]
+        )
+      }).pipe(Effect.provide(kernel(skill)))
+    }
+  )
 
   it.effect(
-    "tells its tasks what was said of the context, also to whoever died before it went on with them (DR-9)",
+    "passes its tasks the context given at the resume, even if that process died before it continued them (DR-9)",
     () => {
       const { skill } = worker("idempotent")
       return Effect.gen(function* () {
@@ -262,24 +263,27 @@ describe("a workflow cut off half-way", () => {
     }
   )
 
-  it.effect("still asks about a write of a task when whoever took it up died before it launched it (DR-16)", () => {
-    const { entered, skill } = worker("write")
-    return Effect.gen(function* () {
-      yield* cutOff
-      yield* dyingBeforeLaunch
-      const refused = yield* takeUp(script)
-      assert.deepInclude(refused.error, { _tag: "InFlightToolCalls", callIds: ["run:t1/work:t1.0"] })
-      assert.deepStrictEqual(
-        refused.events.map((event) => event.type),
-        ["run_failed"]
-      )
-      const { text } = yield* takeUp(script, { recover: { "run:t1/work:t1.0": "retry" } })
-      assert.strictEqual(text, "ok")
-      assert.strictEqual(entered.length, 2)
-    }).pipe(Effect.provide(kernel(skill)))
-  })
+  it.effect(
+    "still asks about a task's write when the process that resumed it died before it launched the task (DR-16)",
+    () => {
+      const { entered, skill } = worker("write")
+      return Effect.gen(function* () {
+        yield* cutOff
+        yield* dyingBeforeLaunch
+        const refused = yield* takeUp(script)
+        assert.deepInclude(refused.error, { _tag: "InFlightToolCalls", callIds: ["run:t1/work:t1.0"] })
+        assert.deepStrictEqual(
+          refused.events.map((event) => event.type),
+          ["run_failed"]
+        )
+        const { text } = yield* takeUp(script, { recover: { "run:t1/work:t1.0": "retry" } })
+        assert.strictEqual(text, "ok")
+        assert.strictEqual(entered.length, 2)
+      }).pipe(Effect.provide(kernel(skill)))
+    }
+  )
 
-  it.effect("runs the write again when told to (DR-17)", () => {
+  it.effect("repeats the write when the decision says so (DR-17)", () => {
     const { entered, skill } = worker("write")
     return Effect.gen(function* () {
       yield* cutOff
@@ -289,7 +293,7 @@ describe("a workflow cut off half-way", () => {
     }).pipe(Effect.provide(kernel(skill)))
   })
 
-  it.effect("takes a given result of a task for its own, without running it", () => {
+  it.effect("uses a given result of a task without running the task", () => {
     const { entered, skill } = worker("write")
     return Effect.gen(function* () {
       yield* cutOff
@@ -310,7 +314,7 @@ describe("a workflow whose task was paused by a hook", () => {
       Effect.sync(() => (state.depth === 0 || context["approved"] === true ? undefined : Hooks.pause("not approved")))
   })
 
-  it.effect("asks the hook again on resume, with the context that was given then (DR-9)", () =>
+  it.effect("asks the hook again on resume, with the context given at the resume (DR-9)", () =>
     Effect.gen(function* () {
       yield* play(script, { context: { who: "Ada" } })
       const refused = yield* takeUp(script, { context: { seen: true } })
@@ -338,7 +342,7 @@ describe("a workflow whose task was paused by a hook", () => {
   const paused = (events: Parameters<typeof of>[0]) =>
     of(events, "paused").map(({ depth, reason }) => ({ depth, reason }))
 
-  it.effect("pauses with it on resume, though it was cut off before it heard of the pause (DR-9)", () =>
+  it.effect("pauses on resume, even if it was interrupted before it learned of the task's pause (DR-9)", () =>
     Effect.gen(function* () {
       const cut = yield* Effect.forkChild(
         Kernel.run(agent(), "go", { runId: "run", provider: Scenario.scripted(both) })
@@ -356,7 +360,7 @@ describe("a workflow whose task was paused by a hook", () => {
     }).pipe(Effect.provide([kernel(), settling]))
   )
 
-  it.effect("goes on after its own resume of a task that paused once more in it (DR-9)", () =>
+  it.effect("continues after its own resume of a task that paused again (DR-9)", () =>
     Effect.gen(function* () {
       const twice: Scenario.Script = {
         root: [plan(["a"]), final("ok")],
@@ -383,7 +387,7 @@ describe("a workflow whose task was paused by a hook", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("is not paused again by a pause somebody went on from, whoever dies before the task does (DR-9)", () =>
+  it.effect("is not paused again by an answered pause when the process dies before the task continues (DR-9)", () =>
     Effect.gen(function* () {
       yield* play(both)
       assert.strictEqual((yield* stored("run")).status.type, "paused")

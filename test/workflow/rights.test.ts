@@ -69,7 +69,7 @@ describe("a sub-agent", () => {
     }).pipe(Effect.provide(kernel(...skills)))
   })
 
-  it.effect("is asked about by the same policy, which knows its depth and its root (AC-18, AC-19)", () => {
+  it.effect("is checked by the same policy, which receives its depth and root id (AC-18, AC-19)", () => {
     const { entered, skills } = pair()
     const asked: Array<Policy.PolicyCall> = []
     const policy: Policy.PolicyShape = {
@@ -131,7 +131,7 @@ describe("a task that needs a person", () => {
     }).pipe(Effect.provideService(Policy.Policy, confirming), Effect.provide(kernel(...skills)))
   })
 
-  it.effect("is asked about in the order of the plan, whoever asked first (R-7, DR-22)", () => {
+  it.effect("has its questions listed in the order of the plan, not in the order they were asked (R-7, DR-22)", () => {
     const { skills } = pair()
     return Effect.gen(function* () {
       const late = slow(1000, command("secret", { x: "A" }))
@@ -149,7 +149,7 @@ describe("a task that needs a person", () => {
     }).pipe(Effect.provideService(Policy.Policy, confirming), Effect.provide(kernel(...skills)))
   })
 
-  it.effect("goes on with the answers, each for its own task; what is unanswered pauses again", () => {
+  it.effect("continues with its own answer, and pauses again without one", () => {
     const { entered, skills } = pair()
     return Effect.gen(function* () {
       yield* play(script)
@@ -166,7 +166,7 @@ describe("a task that needs a person", () => {
     }).pipe(Effect.provideService(Policy.Policy, confirming), Effect.provide(kernel(...skills)))
   })
 
-  it.effect("keeps the answers to its tasks when whoever gave them died before it came to them (DR-7, DR-22)", () => {
+  it.effect("keeps its answer when the process that recorded it died before the task received it (DR-7, DR-22)", () => {
     const { entered, skills } = pair()
     return Effect.gen(function* () {
       yield* play(script)
@@ -184,7 +184,7 @@ describe("a task that needs a person", () => {
     }).pipe(Effect.provideService(Policy.Policy, confirming), Effect.provide(kernel(...skills)))
   })
 
-  it.effect("takes an answer for the question it was given to, and for no later one about the same call (R-25)", () => {
+  it.effect("uses an answer for its question only, not for a later one about the same call (R-25)", () => {
     const { entered, skills } = pair()
     const changing = Hooks.layer({
       onToolCallStarted: ({ call }) =>
@@ -205,7 +205,7 @@ describe("a task that needs a person", () => {
     }).pipe(Effect.provideService(Policy.Policy, confirming), Effect.provide([kernel(...skills), changing]))
   })
 
-  it.effect("holds up the later tasks of its sequence, but no parallel one", () => {
+  it.effect("delays the later sequential tasks, but no parallel one", () => {
     const { entered, skills } = pair()
     return Effect.gen(function* () {
       const { events } = yield* play({
@@ -220,7 +220,7 @@ describe("a task that needs a person", () => {
     }).pipe(Effect.provideService(Policy.Policy, confirming), Effect.provide(kernel(...skills)))
   })
 
-  it.effect("takes no answer to a question it did not ask (R-25)", () => {
+  it.effect("refuses an answer to a question it did not ask (R-25)", () => {
     const { entered, skills } = pair()
     return Effect.gen(function* () {
       yield* play(script)

@@ -59,7 +59,7 @@ describe("the tasks of a workflow", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("overlap no more than taskConcurrency allows, and use all of it", () =>
+  it.effect("overlap up to `taskConcurrency`, and no more", () =>
     Effect.gen(function* () {
       const all = ids(10)
       const { events } = yield* play(
@@ -87,7 +87,7 @@ describe("the tasks of a workflow", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("start as soon as what they wait for is done, beside slower siblings (BP-57)", () =>
+  it.effect("start as soon as their dependencies are done, beside slower siblings (BP-57)", () =>
     Effect.gen(function* () {
       const { events } = yield* play({
         root: [plan(["slow", "quick", { id: "next", depends_on: ["quick"] }]), final("ok")],
@@ -121,7 +121,7 @@ describe("the tasks of a workflow", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("are told to the parent in the order of the plan, whoever finished first (BP-58, BP-60)", () =>
+  it.effect("are reported to the parent in the order of the plan, whichever finished first (BP-58, BP-60)", () =>
     Effect.gen(function* () {
       const { events } = yield* play({
         root: [plan(["10", "2", "__proto__"]), final("ok")],
@@ -158,7 +158,7 @@ describe("the tasks of a workflow", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("read the results they waited for before their own input (BP-61)", () =>
+  it.effect("read the results of their dependencies before their own input (BP-61)", () =>
     Effect.gen(function* () {
       const { events } = yield* play({
         root: [plan(["a", "b", { id: "sum", input: "add up", depends_on: ["b", "a"] }]), final("ok")],
@@ -243,7 +243,7 @@ describe("the tasks of a workflow", () => {
       )
   )
 
-  it.effect("give on the media of a message that a protocol answered with, too (W-21, BP-77)", () =>
+  it.effect("pass on media of a protocol's answer to later tasks too (W-21, BP-77)", () =>
     Effect.gen(function* () {
       const image = Content.image({ fileId: "media_found" })
       const gallery = Protocol.make("gallery", {
@@ -260,7 +260,7 @@ describe("the tasks of a workflow", () => {
     }).pipe(Effect.scoped, Effect.provide(kernel()))
   )
 
-  it.effect("may be dropped or given other words by a hook: the rest goes on without what was dropped (DR-11)", () =>
+  it.effect("may be dropped or reworded by a hook, and the others run without the dropped ones (DR-11)", () =>
     Effect.gen(function* () {
       const tasks = ["gone", { id: "after", depends_on: ["gone"] }, "other"]
       const script = { root: [plan(tasks), final("ok")], tasks: answering(["after", "other"], 100) }
@@ -293,7 +293,7 @@ describe("the tasks of a workflow", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("answer in words, though the whole has to come to the agent's output (BP-61)", () =>
+  it.effect("answer in text, even if the run's answer must match a schema (BP-61)", () =>
     Effect.gen(function* () {
       const typed = Agent.make({
         instructions: "You judge.",
@@ -324,7 +324,7 @@ describe("the tasks of a workflow", () => {
       }
     ]
   ] as const) {
-    it.effect(`tell the host once each, with the task's own words, though it ${end} (BP-103, W-25)`, () =>
+    it.effect(`call onTaskComplete once each with the task's own answer, though it ${end} (BP-103, W-25)`, () =>
       Effect.gen(function* () {
         const reports: Array<Kernel.TaskReport> = []
         const { text } = yield* play(

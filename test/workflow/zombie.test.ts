@@ -67,8 +67,8 @@ const stopped = Effect.fnUntraced(function* (
   )
 })
 
-describe("who was stopped, and wakes when another has the run (R-5)", () => {
-  it.effect("takes from nobody the task that it was about to begin", () =>
+describe("a suspended process that wakes after another took the run (R-5)", () => {
+  it.effect("does not start the task that it was about to start", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       const work = Kernel.run(agent(), "go", { runId: "run", provider, workerId: "first" })
@@ -82,7 +82,7 @@ describe("who was stopped, and wakes when another has the run (R-5)", () => {
     })
   )
 
-  it.effect("takes from nobody the task that it was about to go on with", () =>
+  it.effect("does not continue the task that it was about to continue", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       const silent: Provider.ProviderShape = {

@@ -3,7 +3,7 @@ import { Effect, Fiber, Scheduler } from "effect"
 import { inTime } from "../../../src/kit/foreignCode.ts"
 
 describe("inTime", () => {
-  it.live("leaves nothing running of what was begun, wherever the wait for it is cut off (R-15)", () =>
+  it.live("leaves nothing running of the work it started, wherever the wait is interrupted (R-15)", () =>
     Effect.gen(function* () {
       let running = 0
       const work = Effect.acquireUseRelease(

@@ -44,8 +44,8 @@ const logged = (agent: Agent.Agent) => {
   )
 }
 
-describe("the ground of a run", () => {
-  it.effect("says nothing of names, which may come later, nor of what is there", () =>
+describe("the provider, worker and recorder of a run", () => {
+  it.effect("warns of no skill in the agent's list, registered or not", () =>
     Effect.gen(function* () {
       for (const skills of [[known], ["forgotten"], [known, "forgotten"], "all"] as const) {
         assert.deepStrictEqual(yield* logged(Agent.make({ instructions: "", model: "m", skills })), [])
@@ -54,23 +54,21 @@ describe("the ground of a run", () => {
     })
   )
 
-  it.effect(
-    "is the provider of the layer where a model is named with its vendor and there is no registry (BP-31)",
-    () =>
-      Effect.gen(function* () {
-        const agent = Agent.make({ instructions: "", model: "openai/gpt-4o" })
-        assert.strictEqual((yield* Kernel.run(agent, "go")).text, "done")
-      }).pipe(Effect.provide(kernel))
+  it.effect("uses the provider of the layer for a model named with its vendor when there is no registry (BP-31)", () =>
+    Effect.gen(function* () {
+      const agent = Agent.make({ instructions: "", model: "openai/gpt-4o" })
+      assert.strictEqual((yield* Kernel.run(agent, "go")).text, "done")
+    }).pipe(Effect.provide(kernel))
   )
 
-  it.effect("is the provider of the layer for a model without a vendor, also where there is a registry (BP-31)", () =>
+  it.effect("uses the provider of the layer for a model without a vendor, also beside a registry (BP-31)", () =>
     Effect.gen(function* () {
       const agent = Agent.make({ instructions: "", model: "m" })
       assert.strictEqual((yield* Kernel.run(agent, "go")).text, "done")
     }).pipe(Effect.provide(kernel.pipe(Layer.provide(ModelRegistry.layer({})))))
   )
 
-  it.effect("says that there is none for a model of a provider where there is no registry (BP-31)", () =>
+  it.effect("fails with `not_configured` for the model of a provider when there is no registry (BP-31)", () =>
     Effect.gen(function* () {
       const agent = Agent.make({ instructions: "", model: { id: "m", provider: "openai", capabilities: ["text"] } })
       const error = yield* Effect.flip(Kernel.run(agent, "go"))
@@ -78,7 +76,7 @@ describe("the ground of a run", () => {
     }).pipe(Effect.provide(ported))
   )
 
-  it.effect("asks for a model by all of its name but a first part that is the provider's own", () =>
+  it.effect("removes only the provider's own name from the start of a model's name", () =>
     Effect.gen(function* () {
       const names: Array<string> = []
       for (const model of ["mine/m", "other/mine/m", "mine/mine/m"]) {
@@ -93,7 +91,7 @@ describe("the ground of a run", () => {
     }).pipe(Effect.provide(kernel))
   )
 
-  it.effect("writes in the name of its worker, or of whoever runs here (R-5)", () =>
+  it.effect("stores records under the id of its worker, or of this process (R-5)", () =>
     Effect.gen(function* () {
       const agent = Agent.make({ instructions: "", model: "m" })
       yield* Kernel.run(agent, "go", { runId: "own" })
@@ -106,7 +104,7 @@ describe("the ground of a run", () => {
     }).pipe(Effect.provide(ported.pipe(Layer.provide(MockProvider.layer("<final>done</final>")))))
   )
 
-  it.effect("hands a recorder nothing of a secret that somebody knows (S-7)", () =>
+  it.effect("hides known secrets from the recorder (S-7)", () =>
     Effect.gen(function* () {
       const secret = "open-sesame"
       const told: Array<string> = []
@@ -119,7 +117,7 @@ describe("the ground of a run", () => {
     }).pipe(Effect.provide(kernel))
   )
 
-  it.effect("has a price where a budget has a limit of cost, also when the model is only named (CP-15)", () =>
+  it.effect("knows the price of a model given by name when the budget limits cost (CP-15)", () =>
     Effect.gen(function* () {
       const limited = (model: string) => Agent.make({ instructions: "", model, budget: { maxCostUsd: 1 } })
       const error = yield* Effect.flip(Kernel.run(limited("m"), "go"))

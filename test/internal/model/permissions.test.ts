@@ -36,7 +36,7 @@ const resultsOf = (request: Provider.Request | undefined): string =>
 
 const namesOf = (request: Provider.Request | undefined) => request?.tools.map(({ name }) => name) ?? []
 
-describe("the dialect auto", () => {
+describe("the dialect `auto`", () => {
   const cases: ReadonlyArray<readonly [what: string, provider: string, model: Model.Model | string, native: boolean]> =
     [
       ["a model that says tools", "house", ofTools, true],
@@ -46,7 +46,7 @@ describe("the dialect auto", () => {
       ["an unknown model that runs on this machine", "ollama", "tiny", false],
       ["an unknown model of an unknown vendor", "house", "tiny", false]
     ]
-  it.effect.each(cases)("asks %s as it is best asked", ([, provider, model, native]) =>
+  it.effect.each(cases)("asks %s in the dialect the catalogue names for it", ([, provider, model, native]) =>
     Effect.gen(function* () {
       const mock = MockProvider.named(provider, native ? "done" : final)
       yield* Kernel.run(auto(model), "go", { provider: mock })
@@ -55,7 +55,7 @@ describe("the dialect auto", () => {
     }).pipe(Effect.provide(kernel(weather)))
   )
 
-  it.effect("lists few skills in a prompt of blocks, once, in place of the advice to ask for them", () =>
+  it.effect("lists few skills in the prompt in blocks, once, instead of the hint to ask for them", () =>
     Effect.gen(function* () {
       const mock = MockProvider.make(final)
       yield* Kernel.run(auto(ofBlocks), "go", { provider: mock })
@@ -86,7 +86,7 @@ describe("the dialect auto", () => {
     }).pipe(Effect.provide(kernel(weather)))
   )
 
-  it.effect("hands a conversation over as the model of the other agent is best asked", () =>
+  it.effect("hands a conversation over in the best dialect of the other agent's model", () =>
     Effect.gen(function* () {
       const desk = Agent.make({ ...options("desk"), model: ofTools })
       const front = Agent.make({ ...options("front"), model: ofBlocks, handoffs: [desk] })
@@ -109,7 +109,7 @@ const options = (name: string) => ({ name, instructions: "", skills: "all", dial
 const asked = wishes.filter((_, index) => index % times(1, 5) === 0)
 
 describe("500 skills in blocks", () => {
-  it.effect("leave the prompt under 8 KB, which says how to find them", () =>
+  it.effect("keep the prompt below 8 KB, which says how to find them", () =>
     Effect.gen(function* () {
       const mock = MockProvider.make(final)
       yield* Kernel.run(auto(ofBlocks), "go", { provider: mock })
@@ -133,7 +133,7 @@ describe("500 skills in blocks", () => {
     }).pipe(Effect.provide(kernel(...manySkills)))
   )
 
-  it.effect("are listed whole by /skills without words, and words that match nothing say so", () =>
+  it.effect("are all listed by /skills without words, and a search without a match says so", () =>
     Effect.gen(function* () {
       const mock = MockProvider.make(
         `<block type="command" name="/skills">zebra</block>`,
@@ -146,7 +146,7 @@ describe("500 skills in blocks", () => {
     }).pipe(Effect.provide(kernel(...manySkills)))
   )
 
-  it.effect("stay in the prompt where Limits.listedTokens has room for them", () =>
+  it.effect("are all listed in the prompt when `Limits.listedTokens` allows it", () =>
     Effect.gen(function* () {
       const mock = MockProvider.make(final)
       yield* Kernel.run(auto(ofBlocks), "go", { provider: mock })
@@ -156,7 +156,7 @@ describe("500 skills in blocks", () => {
 })
 
 describe("500 skills as native tools", () => {
-  it.effect("wait behind a search: the right one is offered after it in every case, in under 8 KB", () =>
+  it.effect("are offered after a search, the right one in every case, in below 8 KB", () =>
     Effect.gen(function* () {
       for (const [words, name] of asked) {
         const mock = MockProvider.make(call("search_skills", { words }), call(name, { id: "1" }), "done")
@@ -173,7 +173,7 @@ describe("500 skills as native tools", () => {
     }).pipe(Effect.provide(kernel(...manySkills)))
   )
 
-  it.effect("stay offered once found, in their order, also after a resume, and the oldest leave first", () =>
+  it.effect("stay offered once found, in order, also after a resume, and the oldest are dropped first", () =>
     Effect.gen(function* () {
       const first = MockProvider.make(
         call("search_skills", { words: "calendar event" }, "a"),
@@ -191,7 +191,7 @@ describe("500 skills as native tools", () => {
     }).pipe(Effect.provide([kernel(...manySkills), Limits.layer({ nativeSkills: 12 })]))
   )
 
-  it.effect("leave agents that can be called in sight", () =>
+  it.effect("do not hide the agents that can be called", () =>
     Effect.gen(function* () {
       const helper = Agent.make({ ...options("helper"), model: ofTools })
       const agent = Agent.make({ ...options("lead"), model: ofTools, agents: [helper] })
@@ -201,7 +201,7 @@ describe("500 skills as native tools", () => {
     }).pipe(Effect.provide(kernel(...manySkills)))
   )
 
-  it.effect("are all sent where a skill has the name of the search", () =>
+  it.effect("are all sent when a skill has the name of the search tool", () =>
     Effect.gen(function* () {
       const mock = MockProvider.make("done")
       yield* Kernel.run(auto(ofTools), "go", { provider: mock })

@@ -119,14 +119,14 @@ describe("the forecast of what a vendor reads from its cache", () => {
     ["a long pause", {}, 5 * 60_000 + 1, "expired"]
   ]
   for (const [what, change, now, lost] of changes) {
-    it(`says what was lost, by ${what}`, () => {
+    it(`reports which part of the cache was lost by ${what}`, () => {
       const found = PromptCache.send(cache, promptOf({ ...first, ...change }), now)
       assert.strictEqual(found.lost, lost)
       assert.isBelow(found.tokens, found.possible)
     })
   }
 
-  it("expects nothing of a first prompt, of a short one, and all of the same once more", () => {
+  it("expects no cached tokens for a first or a short prompt, and all of them for the same prompt again", () => {
     const { cache: _, ...expected } = PromptCache.send(PromptCache.empty, promptOf(first), 0)
     assert.deepStrictEqual(expected, { tokens: 0, possible: 0, lost: undefined })
     assert.deepStrictEqual(PromptCache.send(PromptCache.empty, promptOf(request()), 0).cache, [])

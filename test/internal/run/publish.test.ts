@@ -22,37 +22,34 @@ const play = (skill: Skill.AnySkill) =>
   }).pipe(Effect.provide(kernel(skill)))
 
 describe("a skill that reports", () => {
-  it.effect(
-    "is heard at most once in 100 milliseconds, with its latest progress, and at last before its result",
-    () => {
-      const skill = Skill.make("load", {
-        description: "Loads",
-        input: Schema.Struct({}),
-        progress: Percent,
-        execute: Effect.fnUntraced(function* (_, { progress }) {
-          for (let percent = 0; percent < 25; percent++) {
-            yield* progress({ percent })
-            yield* Effect.sleep("10 millis")
-          }
-          yield* progress({ percent: 100 })
-          return "loaded"
-        })
+  it.effect("emits its latest progress at most every 100 milliseconds, and the last one before its result", () => {
+    const skill = Skill.make("load", {
+      description: "Loads",
+      input: Schema.Struct({}),
+      progress: Percent,
+      execute: Effect.fnUntraced(function* (_, { progress }) {
+        for (let percent = 0; percent < 25; percent++) {
+          yield* progress({ percent })
+          yield* Effect.sleep("10 millis")
+        }
+        yield* progress({ percent: 100 })
+        return "loaded"
       })
-      return Effect.gen(function* () {
-        const events = yield* play(skill)
-        const percents = of(events, "skill_progress").map(({ progress }) => progress)
-        assert.deepStrictEqual(
-          percents,
-          [0, 9, 19, 100].map((percent) => ({ percent }))
-        )
-        const types = events.map(({ type }) => type)
-        assert.isBelow(types.lastIndexOf("skill_progress"), types.indexOf("skill_result"))
-        assert.isAbove(types.indexOf("skill_progress"), types.indexOf("skill_execute"))
-      })
-    }
-  )
+    })
+    return Effect.gen(function* () {
+      const events = yield* play(skill)
+      const percents = of(events, "skill_progress").map(({ progress }) => progress)
+      assert.deepStrictEqual(
+        percents,
+        [0, 9, 19, 100].map((percent) => ({ percent }))
+      )
+      const types = events.map(({ type }) => type)
+      assert.isBelow(types.lastIndexOf("skill_progress"), types.indexOf("skill_result"))
+      assert.isAbove(types.indexOf("skill_progress"), types.indexOf("skill_execute"))
+    })
+  })
 
-  it.effect("does not wait for its next report to be heard", () => {
+  it.effect("emits its last progress without waiting for another report", () => {
     const skill = Skill.make("load", {
       description: "Loads",
       input: Schema.Struct({}),
@@ -70,7 +67,7 @@ describe("a skill that reports", () => {
     })
   })
 
-  it.effect("shows preliminary results beside its progress, and nothing after its result", () => {
+  it.effect("emits preliminary results beside its progress, and nothing after its result", () => {
     let late: Effect.Effect<void> = Effect.void
     const skill = Skill.dynamic("load", {
       description: "Loads",
@@ -96,7 +93,7 @@ describe("a skill that reports", () => {
     })
   })
 
-  it.effect("may report where no run listens", () =>
+  it.effect("may report progress outside a run", () =>
     Effect.gen(function* () {
       const skill = Skill.make("load", {
         description: "Loads",

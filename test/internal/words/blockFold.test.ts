@@ -20,7 +20,7 @@ import { cases } from "../../support/property.ts"
 import { times } from "../../support/longRun.ts"
 
 describe("push", () => {
-  it("tells a block as it comes: start, pieces, whole (BP-18)", () => {
+  it("emits a block as it arrives: its start, its pieces, the whole (BP-18)", () => {
     const parser = BlockParser.make()
     assert.deepStrictEqual(parser.push('Hi <block type="plan" name="p'), [text("Hi ")])
     assert.deepStrictEqual(parser.push('">'), [start("plan", "p")])
@@ -34,7 +34,7 @@ describe("push", () => {
     assert.deepStrictEqual(BlockParser.make().push("<final></final>"), [start("final"), complete("final", "")])
   })
 
-  it("never leaks part of a closing tag, and holds nothing else (BP-19)", () => {
+  it("never emits part of a closing tag, and holds back nothing else (BP-19)", () => {
     const parser = BlockParser.make()
     parser.push("<final>")
     assert.deepStrictEqual(parser.push("a<"), [content("a")])
@@ -44,7 +44,7 @@ describe("push", () => {
     assert.deepStrictEqual(parser.push(">"), [complete("final", "a</finacial")])
   })
 
-  it("tells content at once that only begins as a tag would (BP-19)", () => {
+  it("emits content at once when it turns out not to be a tag (BP-19)", () => {
     for (const [tag, end] of [
       ["<final>", "</final>"],
       ['<block type="t">', "</block>"]
@@ -62,7 +62,7 @@ describe("push", () => {
     }
   })
 
-  it("streams on behind an inner tag (W-2)", () => {
+  it("continues to stream after an inner tag (W-2)", () => {
     const parser = BlockParser.make()
     parser.push('<block type="t">')
     assert.deepStrictEqual(parser.push('a <block type="u">'), [content('a <block type="u">')])
@@ -70,7 +70,7 @@ describe("push", () => {
     assert.deepStrictEqual(parser.push("</block>"), [complete("t", 'a <block type="u">b</block>c')])
   })
 
-  it("reads on at once after a block (BP-21)", () => {
+  it("reads what follows a block at once (BP-21)", () => {
     assert.deepStrictEqual(BlockParser.make().push("a<final>x</final>b<plan>y</plan><"), [
       text("a"),
       start("final"),
@@ -104,7 +104,7 @@ describe("push", () => {
     assert.deepStrictEqual(parser.flush(), [text("\ud83d")])
   })
 
-  it("makes nothing of an empty piece", () => {
+  it("emits nothing for an empty piece", () => {
     const parser = BlockParser.make()
     assert.deepStrictEqual(parser.push(""), [])
     parser.push("<fin")
@@ -113,7 +113,7 @@ describe("push", () => {
     assert.deepStrictEqual(parser.push(""), [])
   })
 
-  it("takes several pieces as one", () => {
+  it("reads several pieces in one call like one piece", () => {
     const parser = BlockParser.make()
     assert.deepStrictEqual(parser.pushAll(["a", "", "b<fi", "nal>", "x", "y"]), [
       text("ab"),
@@ -152,7 +152,7 @@ describe("state", () => {
     assert.strictEqual(parser.state, "text")
   })
 
-  it("is dropped silently by reset (BP-23)", () => {
+  it("is discarded by reset without an event (BP-23)", () => {
     const parser = BlockParser.make({ replyLength: 20 })
     for (const piece of ["<fin", "<final>abc", "\ud83d", "x".repeat(21)]) {
       parser.push(piece)
@@ -168,7 +168,7 @@ describe("state", () => {
 })
 
 describe("flush", () => {
-  it("tells a tag that never closed as one text (BP-24)", () => {
+  it("emits an unclosed tag as one text (BP-24)", () => {
     for (const held of ["<", "<fin", '<block type="a', '<block type="a" name="b', '<block type="a < b"']) {
       const parser = BlockParser.make()
       assert.deepStrictEqual(parser.push(held), [])
@@ -177,7 +177,7 @@ describe("flush", () => {
     }
   })
 
-  it("finds blocks behind a quote that never closed (BP-15)", () => {
+  it("finds blocks after a quote that never closed (BP-15)", () => {
     const parser = BlockParser.make()
     assert.deepStrictEqual(parser.push('<block type="oops <final>x</final> and <plan>y'), [])
     assert.deepStrictEqual(parser.flush(), [
@@ -192,7 +192,7 @@ describe("flush", () => {
     ])
   })
 
-  it("tells a cut block as unclosed, never as prose (BP-25, W-7)", () => {
+  it("emits a truncated block as unclosed, never as prose (BP-25, W-7)", () => {
     const parser = BlockParser.make()
     parser.push('<block type="command" name="write">{"text":"ab')
     assert.deepStrictEqual(parser.push("c</blo"), [content("c")])
@@ -201,7 +201,7 @@ describe("flush", () => {
     assert.deepStrictEqual(parser.push("x"), [text("x")])
   })
 
-  it("has nothing to tell of text", () => {
+  it("emits nothing when only text was pushed", () => {
     const parser = BlockParser.make()
     parser.push("abc")
     assert.deepStrictEqual(parser.flush(), [])
@@ -209,7 +209,7 @@ describe("flush", () => {
 })
 
 describe("limits (BP-26)", () => {
-  it("make a longer tag text, at every cut alike", () => {
+  it("turn a tag beyond its limit into text, wherever the chunks are cut", () => {
     const tag = '<block type="abc" name="d">'
     for (const size of [1, 3, tag.length, 1000]) {
       const cut = (input: string) => input.match(new RegExp(`[^]{1,${size}}`, "g")) ?? []
@@ -220,7 +220,7 @@ describe("limits (BP-26)", () => {
     }
   })
 
-  it("let go of an endless tag as soon as it is too long", () => {
+  it("release an endless tag as text as soon as it is too long", () => {
     for (const endless of ['<block type="', "<block  ", '<final name="']) {
       const parser = BlockParser.make()
       parser.push(endless)
@@ -230,7 +230,7 @@ describe("limits (BP-26)", () => {
     }
   })
 
-  it("fail typed when blocks nest too deep, at every cut alike", () => {
+  it("fail with a typed error when blocks nest too deeply, wherever the chunks are cut", () => {
     const deep = `a<block type="t">${"<block >".repeat(31)}`
     assert.isUndefined(BlockParser.parse(deep).failure)
     const failure = new LimitExceeded({ limit: "block nesting", value: 32 })
@@ -251,7 +251,7 @@ describe("limits (BP-26)", () => {
     assert.isUndefined(BlockParser.parse(`<final>${"<block >".repeat(100)}</final>`).failure)
   })
 
-  it("fail typed when a reply is too long, and keep what came before", () => {
+  it("fail with a typed error when a reply is too long, and keep the blocks before it", () => {
     const failure = new LimitExceeded({ limit: "reply", value: 10 })
     for (const cut of [["ab<final>cde"], ["ab<fi", "nal>cd", "e"], [..."ab<final>cde"], ["ab<final>c", "de"]]) {
       const { failure: failed, parts } = feed(cut, { replyLength: 10 })
@@ -267,7 +267,7 @@ describe("limits (BP-26)", () => {
     assert.strictEqual(BlockParser.parse("x".repeat(8 * 1024 * 1024 + 1)).failure?.value, 8 * 1024 * 1024)
   })
 
-  it("once exceeded, end the reading until reset", () => {
+  it("stop the parser once exceeded, until it is reset", () => {
     for (const bounds of [{ replyLength: 4 }, { blockDepth: 1, replyLength: Infinity }]) {
       const parser = BlockParser.make(bounds)
       parser.push('<block type="t"><block >')
@@ -281,7 +281,7 @@ describe("limits (BP-26)", () => {
     }
   })
 
-  it("hold for what only a flush finds", () => {
+  it("also apply to blocks that only a flush finds", () => {
     const parser = BlockParser.make({ blockDepth: 1 })
     assert.deepStrictEqual(parser.push('<block type="<block type=" name=">x<block '), [])
     assert.deepStrictEqual(parser.flush(), [text('<block type="'), start(" name="), content("x")])
@@ -289,7 +289,7 @@ describe("limits (BP-26)", () => {
   })
 })
 
-describe("any text, under any cuts", () => {
+describe("any text, in any chunks", () => {
   const fragment = Arbitrary.schema(
     Schema.Literals([
       "<",
@@ -345,7 +345,7 @@ describe("any text, under any cuts", () => {
   }
 
   it.prop(
-    "gives what a second reader gives, in whole pieces (BP-15, BP-16, BP-18, R-12)",
+    "gives the same blocks as a second parser, in whole code points (BP-15, BP-16, BP-18, R-12)",
     [input, sizes],
     ([text, sizes]) => {
       const pieces = cut(text, sizes)
@@ -361,7 +361,7 @@ describe("any text, under any cuts", () => {
   )
 
   it.prop(
-    "gives what a second reader gives when tags are bounded tightly (BP-26)",
+    "gives the same blocks as a second parser under a tight limit for tags (BP-26)",
     [input, sizes],
     ([text, sizes]) => {
       const { parts } = feed(cut(text, sizes), { tagLength: 24 })
@@ -371,7 +371,7 @@ describe("any text, under any cuts", () => {
   )
 
   it.prop(
-    "fails the same way under every cut when limits are tight (BP-15, BP-26)",
+    "fails with the same error in any chunks when limits are tight (BP-15, BP-26)",
     [input, sizes],
     ([text, sizes]) => {
       const bounds = { replyLength: 60, blockDepth: 2 }
@@ -398,19 +398,19 @@ describe("hostile texts (BP-26, W-2, S-12)", () => {
   ]
   for (const [shape, expected] of shapes) {
     const input = shape.repeat(Math.ceil(size / shape.length)).slice(0, size)
-    it(`${shape} again and again is text, whole and by 4`, () => {
+    it(`${shape} repeated endlessly is text, whole and in chunks of 4`, () => {
       assert.deepStrictEqual(counted(feed([input]).parts), expected)
       assert.deepStrictEqual(counted(feed(input.match(/[^]{1,4}/g) ?? []).parts), expected)
     })
   }
 
-  it("white space without end is text, whole and by 4", () => {
+  it("endless white space is text, whole and in chunks of 4", () => {
     const input = `<block${" ".repeat(size)}`
     assert.strictEqual(counted(feed([input]).parts).text, input.length)
     assert.strictEqual(counted(feed(input.match(/[^]{1,4}/g) ?? []).parts).text, input.length)
   })
 
-  it("the same inside a block is content, up to the nesting limit", () => {
+  it("repeated tags inside a block are content, up to the nesting limit", () => {
     for (const shape of ["<", "</block", "</bloc", "</", "<bloc", '"']) {
       const inner = shape.repeat(size / 8)
       const input = `<block type="t">${inner}x</block>`
@@ -424,21 +424,21 @@ describe("hostile texts (BP-26, W-2, S-12)", () => {
     )
   })
 
-  it("many thousands of blocks come out one by one", () => {
+  it("thousands of blocks are emitted one by one", () => {
     const count = times(100_000, 20_000)
     const { blocks, textSegments } = BlockParser.parse('<final>x</final> <block type="t">y</block> '.repeat(count / 2))
     assert.strictEqual(blocks.length, count)
     assert.deepStrictEqual(textSegments, [])
   })
 
-  it("small blocks out of a large piece are what they were", () => {
+  it("small blocks of one large piece keep their content", () => {
     const name = "a name that is longer than a few letters"
     const inner = "some content, longer than a few letters"
     const input = `${"x".repeat(20_000)}<block type="${name}" name="${name}">${inner}</block>${"y".repeat(20_000)}`
     assert.deepStrictEqual(BlockParser.parse(input).blocks, [Block.make(name, name, inner)])
   })
 
-  it("a block of very many pieces comes out whole", () => {
+  it("a block of very many pieces is emitted whole", () => {
     const count = times(1_000_000, 200_000)
     const parts = feed(["<final>", ...Array.from({ length: count }, (_, i) => String(i % 10)), "</final>"]).parts
     const [block] = reading(parts).blocks

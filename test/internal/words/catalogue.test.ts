@@ -18,7 +18,7 @@ describe("the catalogue", () => {
     }
   })
 
-  it("names of each vendor the page its facts stand on, and the day they were read", () => {
+  it("names the page and the day of each vendor's facts", () => {
     for (const { source } of Model.catalogue) {
       assert.isTrue(source.url.startsWith("https://"), source.url)
       assert.match(source.readOn, /^20\d\d-\d\d-\d\d$/)
@@ -26,7 +26,7 @@ describe("the catalogue", () => {
     }
   })
 
-  it("gives each hosted model its size, its dialect and a plausible price, as its codec takes them", () => {
+  it("has for each hosted model a size, a dialect and a plausible price that its codec accepts", () => {
     const decode = Schema.decodeUnknownSync(Model.Model)
     for (const { model } of entries) {
       assert.deepStrictEqual(decode(model), model)
@@ -67,7 +67,7 @@ describe("a model that is not in the catalogue", () => {
   const logger = Logger.layer([Logger.make(({ message }) => void logged.push(String(message)))])
   const resolve = (name: string) => ModelRegistry.ModelRegistry.use((registry) => registry.resolve(name))
 
-  it.effect("works, and says once that nothing is known of it", () =>
+  it.effect("can be used, with one warning that nothing is known about it", () =>
     Effect.gen(function* () {
       const { model } = yield* resolve("openai/gpt-next")
       assert.deepStrictEqual(model, { id: "gpt-next", capabilities: ["text"], provider: "openai" })

@@ -107,7 +107,7 @@ describe("the deadline of a question, without a cluster", () => {
     })
   )
 
-  it.effect("passes once, however many workers there are", () =>
+  it.effect("declines the question once, however many workers there are", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       const ids = Array.from({ length: 20 }, (_, number) => `r${number}`)
@@ -121,7 +121,7 @@ describe("the deadline of a question, without a cluster", () => {
     })
   )
 
-  it.effect("does nothing to a run that a person answered before it", () =>
+  it.effect("does nothing to a run that a person answered in time", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       yield* submit(store, "r")
@@ -139,7 +139,7 @@ describe("the deadline of a question, without a cluster", () => {
     })
   )
 
-  it.effect("is kept by a worker all of whose places are taken", () =>
+  it.effect("is kept by a worker at full concurrency", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       yield* submit(store, "asks")
@@ -170,7 +170,7 @@ describe("the deadline of a question, without a cluster", () => {
     })
   )
 
-  it.effect("is kept again when the store failed as it passed", () =>
+  it.effect("is kept later when the store failed at the time", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       yield* ask(store, "r", "5 minutes")
