@@ -7,6 +7,7 @@
  * @since 0.1.0
  */
 
+import type * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -18,6 +19,7 @@ import type { DialectName } from "./Dialect.ts"
 import type { Generation } from "./Generation.ts"
 import * as Generations from "./Generation.ts"
 import * as Configs from "./internal/agent/agentConfig.ts"
+import { withOwnSkills as addOwnSkills } from "./internal/agent/ownSkills.ts"
 import { misshapen } from "./internal/agent/agentShape.ts"
 import * as Team from "./internal/agent/team.ts"
 import type { ContextSchema } from "./internal/agent/team.ts"
@@ -29,6 +31,7 @@ import type { Markup } from "./internal/words/markup.ts"
 import { AgentConfigInvalid } from "./KernelError.ts"
 import type { Model } from "./Model.ts"
 import type { AnySkill, SkillTypes } from "./Skill.ts"
+import type { SkillRegistryShape } from "./SkillRegistry.ts"
 
 export { AgentConfigInvalid }
 
@@ -537,6 +540,30 @@ export function contextOf(
   const schema = "context" in declared ? declared.context : declared
   return schema === undefined ? Effect.succeed(context) : Team.decodeContext(schema, context)
 }
+
+/**
+ * Returns the agents of a team by name: the agent itself, and all that it reaches by `agents` and `handoffs`.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const team = <R>(
+  first: Agent<unknown, AnySkill<unknown>, R, unknown>
+): ReadonlyMap<string, Agent<unknown, AnySkill<unknown>, R, unknown>> =>
+  Team.of<Agent<unknown, AnySkill<unknown>, R, unknown>>(first).members
+
+/**
+ * Returns a registry that also holds the skill values of an agent and its team, provided with services, as the kernel
+ * makes one for a run.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const withOwnSkills = <R>(
+  registry: SkillRegistryShape,
+  agent: Agent<unknown, AnySkill<unknown>, R, unknown>,
+  services: Context.Context<R>
+): SkillRegistryShape => addOwnSkills(registry, Array.from(team(agent).values()), services)
 
 /**
  * Returns the first invalid setting of an agent or of the agents it reaches, or undefined.

@@ -11,39 +11,9 @@
  */
 
 import * as Texts from "./kit/text.ts"
+import type { Block, Part } from "./kit/blockFold.ts"
 
-/**
- * A block: type, name and content. Without a name attribute, `name` is null; an empty name stays empty.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Block {
-  readonly type: string
-  readonly name: string | null
-  readonly content: string
-}
-
-/**
- * The output of a parser, in the order of the text.
- *
- * The content of a `block_complete` is the concatenation of the `block_content` parts before it. `block_unclosed` is
- * the block in which a truncated reply ended; never act on it.
- *
- * @category models
- * @since 0.1.0
- */
-export type Part =
-  | { readonly type: "text_chunk"; readonly text: string }
-  | { readonly type: "block_start"; readonly blockType: string; readonly name: string | null }
-  | { readonly type: "block_content"; readonly text: string }
-  | { readonly type: "block_complete"; readonly block: Block }
-  | {
-      readonly type: "block_unclosed"
-      readonly blockType: string
-      readonly name: string | null
-      readonly content: string
-    }
+export type { Block, Part }
 
 /**
  * The types with a meaning of their own and a shorthand tag `<type>…</type>`.

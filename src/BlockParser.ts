@@ -13,7 +13,7 @@
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { type Block, isBlank, type Part } from "./Block.ts"
-import { BlockFold } from "./internal/words/blockFold.ts"
+import { BlockFold } from "./kit/blockFold.ts"
 import { foldPull } from "./kit/streams.ts"
 import { LimitExceeded } from "./KernelError.ts"
 import { defaults, Limits } from "./Limits.ts"

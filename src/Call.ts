@@ -180,6 +180,36 @@ export const succeeded = (
 export const error = (name: string, message: string, recoverable = true): CallError => ({ name, message, recoverable })
 
 /**
+ * Returns the id of a task's call, which is also the id of its run. It differs from the ids of all other tasks, turns
+ * and workflows.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const taskRunId = (turnId: string, task: string): string => `${turnId}/${encoded(task)}`
+
+/**
+ * Returns the id of the run that a call starts as a child of its own run, given the id of its turn. Undefined for calls
+ * that start none.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const childRunId = (turnId: string, { callId, kind }: Pick<Call, "callId" | "kind">): string | undefined => {
+  if (kind === "task") return callId
+  if (kind !== "agent") return undefined
+  return taskRunId(turnId, callId.startsWith(`${turnId}.`) ? callId.slice(turnId.length + 1) : callId)
+}
+
+/** Percent-encodes a text. A lone surrogate, which JSON can contain, is written as `%ud800`. */
+const encoded = (text: string): string =>
+  text.isWellFormed()
+    ? encodeURIComponent(text)
+    : Array.from(text, (character) =>
+        character.isWellFormed() ? encodeURIComponent(character) : `%u${character.charCodeAt(0).toString(16)}`
+      ).join("")
+
+/**
  * Sorts results, which arrive as calls finish, into the order of the batch.
  *
  * @category combinators

@@ -26,7 +26,7 @@ import * as Team from "./internal/agent/team.ts"
 import { lend, shelve } from "./internal/chat/conversation.ts"
 import { kept, whole } from "./store-kit/embeddedMedia.ts"
 import * as KeptSummary from "./internal/prompt/keptSummary.ts"
-import { limited, newRunId, partsOf } from "./internal/kernel/environment.ts"
+import { limited, newRunId } from "./internal/kernel/environment.ts"
 import { referenceOf, serviceOf } from "./kit/foreignCode.ts"
 import { listOf } from "./internal/run/listeners.ts"
 import { Kernel, type Input, type OptionsFor, type ResumeOptions, type RunOptions } from "./Kernel.ts"
@@ -189,7 +189,7 @@ const talkOf = Effect.fnUntraced(function* (
   const history = yield* Histories.ChatHistory
   const runId = given ?? newRunId(yield* Random.Random)
   yield* lockOf(history).takeScoped(1)
-  const built = partsOf(kernel) ?? Context.empty()
+  const built = kernel.parts ?? Context.empty()
   const store = Option.getOrUndefined(Context.getOption(built, MediaStore.MediaStore))
   return { kernel, history, runId, built, media: store && (yield* store.run(runId)) }
 })
@@ -293,7 +293,7 @@ const remembering = <A, E, R>(kernel: Kernel["Service"], effect: Effect.Effect<A
 const pipelineOf = (kernel: Kernel["Service"]): Effect.Effect<PromptPipeline.PromptPipelineShape | undefined> =>
   Effect.gen(function* () {
     const here = yield* Effect.context<never>()
-    const built = partsOf(kernel) ?? here
+    const built = kernel.parts ?? here
     const memory = serviceOf(built, here, Memory.Memory)
     const chosen = referenceOf(built, here, PromptPipeline.PromptPipeline)
     if (memory === undefined || chosen !== PromptPipeline.simple) return undefined

@@ -19,7 +19,7 @@ import * as Team from "./internal/agent/team.ts"
 import * as Cancels from "./internal/run/cancel.ts"
 import * as Follows from "./store-kit/follow.ts"
 import * as Forks from "./internal/kernel/fork.ts"
-import { type Built, newRunId as randomRunId, remember, withEnvironment } from "./internal/kernel/environment.ts"
+import { newRunId as randomRunId, withEnvironment } from "./internal/kernel/environment.ts"
 import * as Offers from "./internal/kernel/queue.ts"
 import { type Sink, events, listOf, silent } from "./internal/run/listeners.ts"
 import * as Resumes from "./internal/kernel/resume.ts"
@@ -97,6 +97,14 @@ export type {
 export type Needs<R> = Exclude<R, MediaStore.MediaStore>
 
 /**
+ * The registries and stores that a kernel is built with.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Parts = SkillRegistry | ProtocolRegistry.ProtocolRegistry | MediaStore.MediaStore | RunStore.RunStore
+
+/**
  * The operations of the kernel.
  *
  * @category models
@@ -133,6 +141,8 @@ export interface KernelShape {
     runId: string,
     options?: ResumeOptions
   ) => Effect.Effect<RunResult<Output>, ResumeError, Needs<R>>
+  /** The context that the kernel was built with. A kernel that wraps another one passes it on. */
+  readonly parts?: Context.Context<Parts> | undefined
 }
 
 /**
@@ -373,8 +383,6 @@ export const newRunId: Effect.Effect<string> = Effect.map(Random.Random, randomR
 
 // ---------------------------------------------------------------- layers
 
-type Parts = SkillRegistry | ProtocolRegistry.ProtocolRegistry | MediaStore.MediaStore | RunStore.RunStore
-
 /**
  * Provides the kernel on the stores and registries in context, with the provider for its models.
  *
@@ -456,7 +464,7 @@ type BeginError = AgentConfigInvalid | ModelError | MediaConflict | LimitExceede
 type Starting = Omit<RunOptions, "context"> & { readonly context?: unknown }
 
 /** New and resumed runs share one path: an environment is prepared, and the loop starts in it. */
-const make = (built: Built): KernelShape => {
+const make = (built: Context.Context<Parts>): KernelShape => {
   const provided = Effect.provideService(MediaStore.MediaStore, Context.get(built, MediaStore.MediaStore))
 
   const begin = <Output, S extends AnySkill<unknown>, R, A, E>(
@@ -500,17 +508,15 @@ const make = (built: Built): KernelShape => {
       )
     )
 
-  return remember<KernelShape>(
-    {
-      run: (agent, input, ...[options = {}]) => provided(run(agent, input, options, silent)),
-      submit: (agent, input, ...[options = {}]) => provided(begin(agent, input, options, silent, Starts.submit)),
-      stream: (agent, input, ...[options = {}]) => events(agent, (sink) => provided(run(agent, input, options, sink))),
-      resume: (agent, runId, options = {}) => provided(resumeWith(agent, runId, options, silent)),
-      resumeStream: (agent, runId, options = {}) =>
-        events(agent, (sink) => provided(resumeWith(agent, runId, options, sink)))
-    },
-    built
-  )
+  return {
+    run: (agent, input, ...[options = {}]) => provided(run(agent, input, options, silent)),
+    submit: (agent, input, ...[options = {}]) => provided(begin(agent, input, options, silent, Starts.submit)),
+    stream: (agent, input, ...[options = {}]) => events(agent, (sink) => provided(run(agent, input, options, sink))),
+    resume: (agent, runId, options = {}) => provided(resumeWith(agent, runId, options, silent)),
+    resumeStream: (agent, runId, options = {}) =>
+      events(agent, (sink) => provided(resumeWith(agent, runId, options, sink))),
+    parts: built
+  }
 }
 
 /** Prepares the beginning of a run: its media, its input, the history before it, its context. */

@@ -148,6 +148,17 @@ export const current: Effect.Effect<PolicyShape | undefined> = Effect.contextWit
 
 export {
   /**
+   * Returns the declared effects of a call: those of its skill or protocol, and `write` for a name that the registries do
+   * not hold.
+   *
+   * @category getters
+   * @since 0.1.0
+   */
+  effectsOf
+} from "./internal/policy/callEffects.ts"
+
+export {
+  /**
    * Returns whether a policy shows the callable with this name. If the policy throws, the callable is hidden.
    *
    * @category getters

@@ -135,6 +135,16 @@ export const TokenCounter: Context.Reference<TokenCount | undefined> = Context.R
   { defaultValue: () => undefined }
 )
 
+export {
+  /**
+   * Returns the summary that a compacted prompt holds for removed messages. Empty without one.
+   *
+   * @category getters
+   * @since 0.1.0
+   */
+  summaryIn
+} from "./internal/prompt/keptSummary.ts"
+
 /**
  * Estimates the tokens of a text as a quarter of its bytes in UTF-8.
  *

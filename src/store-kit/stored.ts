@@ -9,7 +9,7 @@ import type { Call, CallResult } from "../Call.ts"
 import { ConcurrentAppendError, RunNotFound, type StoreError } from "../KernelError.ts"
 import type { RunRecord, RunState } from "../RunState.ts"
 import { keyOf } from "../internal/state/state.ts"
-import { childRunId } from "../internal/words/ids.ts"
+import { childRunId } from "../Call.ts"
 import { foldFrom } from "./storeRules.ts"
 import type { CallInFlight, RunStoreShape } from "../internal/store/runStoreTypes.ts"
 

@@ -12,14 +12,13 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import type { Agent } from "../Agent.ts"
-import { type Built, partsOf, withEnvironment } from "../internal/kernel/environment.ts"
-import { silent } from "../internal/run/listeners.ts"
 import { recordsOf } from "../store-kit/stored.ts"
 import { Kernel } from "../Kernel.ts"
 import type { AgentConfigInvalid, ReplayDiverged, RunNotFound, StoreError } from "../KernelError.ts"
 import type { RunEvent } from "../RunEvent.ts"
 import type { RunRecord } from "../RunState.ts"
 import * as RunStore from "../RunStore.ts"
+import * as Simulation from "../Simulation.ts"
 import type { AnySkill } from "../Skill.ts"
 import * as Replays from "./internal/replay/replayRun.ts"
 
@@ -68,33 +67,16 @@ export const run = <Output, S extends AnySkill<unknown>, R = never>(
   agent: Agent<Output, S, R, unknown>,
   recording: Recording
 ): Effect.Effect<Replays.Replayed, ReplayError, Kernel | R> =>
-  Kernel.use((kernel) => {
-    const built = partsOf(kernel)
-    return built === undefined ? Effect.die(new Error("this kernel cannot replay")) : replayOn(built, agent, recording)
-  })
-
-const replayOn = <Output, S extends AnySkill<unknown>, R>(
-  built: Built,
-  agent: Agent<Output, S, R, unknown>,
-  recording: Recording
-): Effect.Effect<Replays.Replayed, ReplayError, R> => {
-  const store = Context.get(built, RunStore.RunStore)
-  const { events = [], runId } = typeof recording === "string" ? { runId: recording } : recording
-  const read = typeof recording === "string" ? recordsOf(store, recording) : Effect.succeed(recording.records)
-  return Effect.flatMap(read, (records) => {
+  Effect.gen(function* () {
+    const { parts } = yield* Kernel
+    if (parts === undefined) return yield* Effect.die(new Error("this kernel cannot replay"))
+    const { events = [], runId } = typeof recording === "string" ? { runId: recording } : recording
+    const records =
+      typeof recording === "string"
+        ? yield* recordsOf(Context.get(parts, RunStore.RunStore), recording)
+        : recording.records
     const provider = { name: Replays.providerOf(records), stream: () => Stream.never }
-    const replayed = withEnvironment(built, agent, { provider }, silent, undefined, (environment) =>
-      Effect.scoped(
-        Effect.flatMap(environment.media.run(runId), (media) =>
-          Replays.replay({ ...environment, media }, runId, records, events)
-        )
-      )
-    )
-    // The provider is given, so no model is resolved.
-    return Effect.catchTag(
-      replayed,
-      ["InvalidModel", "UnsupportedProvider", "ProviderUnavailable", "ProviderError"],
-      Effect.die
+    return yield* Simulation.withAgent(agent, { runId, provider }, (process) =>
+      Replays.replay(process, runId, records, events)
     )
   })
-}

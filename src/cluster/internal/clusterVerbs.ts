@@ -7,7 +7,6 @@ import * as Stream from "effect/Stream"
 import type { Agent } from "../../Agent.ts"
 import { randomId } from "../../kit/randomId.ts"
 import { follow } from "../../store-kit/follow.ts"
-import { partsOf, remember } from "../../internal/kernel/environment.ts"
 import { stored } from "../../store-kit/stored.ts"
 import type { KernelShape, Needs } from "../../Kernel.ts"
 import type { ResumeError, RunError } from "../../KernelError.ts"
@@ -51,7 +50,7 @@ export const make = (office: Office): KernelShape => {
     input: Input,
     options: Starting
   ) => Effect.tap(created(agent, input, options), sent)
-  const verbs: KernelShape = {
+  return {
     submit: (agent, input, ...[options = {}]) => begin(agent, input, options),
     run: (agent, input, ...[options = {}]) =>
       Effect.flatMap(created(agent, input, options), (runId) =>
@@ -68,10 +67,9 @@ export const make = (office: Office): KernelShape => {
       ),
     resume: (agent, runId, options = {}) =>
       Effect.andThen(resume(office, runId, options), resumedOf(office, agent, runId)),
-    resumeStream: (agent, runId, options = {}) => typed(agent, resumeStream(office, agent, runId, options))
+    resumeStream: (agent, runId, options = {}) => typed(agent, resumeStream(office, agent, runId, options)),
+    parts: kernel.parts
   }
-  const parts = partsOf(kernel)
-  return parts === undefined ? verbs : remember(verbs, parts)
 }
 
 /** Fails for an option that cannot reach the runner. */

@@ -4,7 +4,6 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import { cancelled } from "../../internal/run/conclude.ts"
 import { jsonObject, plain } from "../../kit/json.ts"
 import * as Errors from "../../KernelError.ts"
 import type { RunState } from "../../RunState.ts"
@@ -72,8 +71,10 @@ export const failureOf = ({
       return undefined
     case "paused":
       return Effect.fail(new Errors.RunPaused({ runId, ...status }))
-    case "cancelled":
-      return Effect.fail(cancelled(runId, status))
+    case "cancelled": {
+      const { type: _, ...facts } = status
+      return Effect.fail(new Errors.RunCancelled({ runId, ...facts }))
+    }
     case "failed": {
       const { fields, message, tag } = status.error
       return Option.match(decodeFailed({ ...jsonObject(fields), _tag: tag }), {

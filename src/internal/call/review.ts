@@ -22,7 +22,8 @@ import { commit, flush, record } from "../run/commit.ts"
 import type { Draft } from "../run/publish.ts"
 import { short } from "../skill/failureText.ts"
 import { type HookError, type Run, now, currentTurn, policyScope } from "../run/run.ts"
-import { effectsOf, runnable, skillCallOf } from "./targets.ts"
+import { runnable, skillCallOf } from "./targets.ts"
+import { effectsOf } from "../policy/callEffects.ts"
 
 // ---------------------------------------------------------------- all calls
 

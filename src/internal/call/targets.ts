@@ -87,25 +87,6 @@ export const refusedEvent = ({ callId, fault, kind, name }: Call, { message }: C
   return { type: "skill_error", skill: name, callId, error }
 }
 
-/** Returns the effects of a call, which decide about resume, retry and the default approval. */
-export const effectsOf = (run: Pick<Run, "skills" | "protocols">, call: Call): Effects => {
-  switch (call.kind) {
-    case "skill":
-      return Option.match(run.skills.find(call.name ?? ""), { onNone: () => "write", onSome: effects })
-    case "protocol":
-      return Option.match(run.protocols.find(call.name ?? ""), { onNone: () => "write", onSome: effects })
-    // A child run has its own journal, so running it again resumes it.
-    case "task":
-    case "agent":
-      return "idempotent"
-    case "handoff":
-    case "builtin":
-      return "read"
-  }
-}
-
-const effects = (target: { readonly effects: Effects }): Effects => target.effects
-
 const none = (_error: unknown): _error is never => false
 
 // ---------------------------------------------------------------- skills

@@ -1,6 +1,5 @@
 /**
- * Builds the environment of a run from the layer of its kernel and the fiber that runs it, and keeps the context of a
- * kernel for the modules that build on it.
+ * Builds the environment of a run from the layer of its kernel and the fiber that runs it.
  */
 
 import * as Clock from "effect/Clock"
@@ -117,15 +116,6 @@ export const limited = <A, E, R>(
 /** Returns a random run id. */
 export const newRunId = (random: Random.Random): string => `run_${randomId(random, 3)}`
 
-/** Associates a kernel with the context it was built with. */
-export const remember = <Shape extends object>(kernel: Shape, context: Built): Shape => {
-  kernels.set(kernel, context)
-  return kernel
-}
-
-/** Returns the context that a kernel was built with. Undefined for a kernel from elsewhere. */
-export const partsOf = (kernel: object): Built | undefined => kernels.get(kernel)
-
 /**
  * Returns the telemetry of the fiber, else of the kernel. Without either, runs are traced if the fiber has a Tracer,
  * but without contents.
@@ -203,7 +193,5 @@ const lend = (own: Limits): Limits => {
 const copies = new WeakMap<Limits, Limits>()
 
 const lent = new WeakSet<Limits>()
-
-const kernels = new WeakMap<object, Built>()
 
 let standard: TelemetryShape | undefined

@@ -10,7 +10,7 @@ import type { ResumeError, RunCancelled, StoreError } from "../../KernelError.ts
 import { InFlightToolCalls, RewindNotAllowed, RunBusy } from "../../KernelError.ts"
 import type { Delta, RunResult, RunState } from "../../RunState.ts"
 import { spentBy, treeOf } from "../../store-kit/stored.ts"
-import { childRunId } from "../words/ids.ts"
+import { childRunId } from "../../Call.ts"
 import { stepOf } from "../state/state.ts"
 import { ownContext } from "../run/askHooks.ts"
 import { commit, flush } from "../run/commit.ts"
@@ -23,7 +23,7 @@ import { answerTasks, checkAnswers, withdraw } from "./queue.ts"
 import type { Recovery, Resumption } from "../../RunOptions.ts"
 import * as Budget from "../run/sharedBudget.ts"
 import { finish, traced } from "./start.ts"
-import { effectsOf } from "../call/targets.ts"
+import { effectsOf } from "../policy/callEffects.ts"
 import { respawner, resumesOf } from "./task.ts"
 
 /**

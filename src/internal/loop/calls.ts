@@ -19,7 +19,7 @@ import { dispatch } from "../call/dispatch.ts"
 import { accept, needsReview, questionMetadata, review } from "../call/review.ts"
 import { type CallsError, type Run, currentTurn, unlessStopped } from "../run/run.ts"
 import * as Budget from "../run/sharedBudget.ts"
-import { effectsOf } from "../call/targets.ts"
+import { effectsOf } from "../policy/callEffects.ts"
 
 /** Returns whether the calls of a reply are open. */
 export const isCalling = ({ state: { status } }: Run): boolean =>

@@ -13,7 +13,8 @@ import * as InstructionBuilder from "../../InstructionBuilder.ts"
 import type { Message } from "../../Message.ts"
 import * as Plan from "../../Plan.ts"
 import { isJsonObject } from "../../kit/json.ts"
-import { ofTask, signed } from "../words/ids.ts"
+import { signed } from "../words/ids.ts"
+import { taskRunId } from "../../Call.ts"
 import type { Fact, ReplyRules } from "./meaning.ts"
 
 /** Plans found in a reply. */
@@ -50,7 +51,7 @@ export const tasksOf = (plan: Plan.Plan, { turnId }: ReplyRules): ReadonlyArray<
     const task = byId.get(name)
     if (task === undefined) return []
     const input = { input: task.input, dependsOn: task.dependsOn, ...(task.agent && { agent: task.agent }) }
-    return [{ callId: ofTask(turnId, name), name, input, kind: "task", review: "unreviewed" }]
+    return [{ callId: taskRunId(turnId, name), name, input, kind: "task", review: "unreviewed" }]
   })
 }
 

@@ -5,7 +5,6 @@
 
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Agents from "../../Agent.ts"
 import type { Agent } from "../../Agent.ts"
@@ -18,11 +17,10 @@ import { Provider, type ProviderShape } from "../../Provider.ts"
 import type { CommonOptions } from "../../RunOptions.ts"
 import * as Skills from "../../Skill.ts"
 import type { AnySkill } from "../../Skill.ts"
-import { SkillRegistry, type SkillRegistryShape } from "../../SkillRegistry.ts"
+import { SkillRegistry } from "../../SkillRegistry.ts"
 import * as Team from "../agent/team.ts"
 import { nameOf, transferTo } from "../agent/team.ts"
-import { closeOver } from "../../kit/foreignCode.ts"
-import { closedSkill } from "../skill/withCall.ts"
+import { withOwnSkills } from "../agent/ownSkills.ts"
 import type { AnyAgent, AskedAgent, Callable, Callables, Environment, Member, MemberError, Served } from "./run.ts"
 
 type OpenAgent<R> = Agent<unknown, AnySkill<unknown>, R, unknown>
@@ -48,7 +46,7 @@ export const membersOf = <R>(
         ...found,
         agent: inDialect(agent, dialectOf(agent, found.model, found.provider.name)),
         isListed: agent.dialect === "auto",
-        skills: withOwn(Context.get(built, SkillRegistry), ownSkills(source, current)),
+        skills: withOwnSkills(Context.get(built, SkillRegistry), [source], current),
         callables: callablesOf(agent, team)
       }
       known.set(name, member)
@@ -105,49 +103,6 @@ const askedAgents = {
 }
 
 const plainAgents = new WeakMap<object, AnyAgent>()
-
-// ---------------------------------------------------------------- skills
-
-/**
- * Returns the skill values of an agent, provided with services. `Agent.make` guarantees that `R` includes what they
- * need.
- */
-function ownSkills<R>(agent: OpenAgent<R>, services: Context.Context<R>): ReadonlyArray<AnySkill>
-function ownSkills(agent: OpenAgent<unknown>, services: Context.Context<unknown>): ReadonlyArray<AnySkill> {
-  const { skills } = agent
-  if (skills === undefined || skills === "all") return []
-  const provide = closeOver(services)
-  return skills.flatMap((skill) => (typeof skill === "string" ? [] : [closedSkill(skill, provide)]))
-}
-
-/** Returns a registry with the skill values of all agents of a team added. */
-export const withTeamSkills = <R>(
-  registry: SkillRegistryShape,
-  first: OpenAgent<R>,
-  services: Context.Context<R>
-): SkillRegistryShape => {
-  const members = Array.from(Team.of<OpenAgent<R>>(first).members.values())
-  return withOwn(
-    registry,
-    members.flatMap((member) => ownSkills(member, services))
-  )
-}
-
-/** Returns a registry with the skill values of an agent added. */
-const withOwn = (registry: SkillRegistryShape, skills: ReadonlyArray<AnySkill>): SkillRegistryShape => {
-  if (skills.length === 0) return registry
-  const own = new Map(skills.map((skill) => [skill.name, skill]))
-  const listed = Array.from(own.values())
-  const isNew = ({ name }: AnySkill) => Option.isNone(registry.find(name))
-  return {
-    ...registry,
-    find: (name) => Option.orElse(registry.find(name), () => Option.fromUndefinedOr(own.get(name))),
-    all: Effect.map(registry.all, (registered) => {
-      const added = listed.filter(isNew)
-      return added.length === 0 ? registered : registered.concat(added)
-    })
-  }
-}
 
 // ---------------------------------------------------------------- agents to call
 

@@ -1,11 +1,10 @@
 /**
- * Ids and names: names of skills and protocols, and ids of calls and of the runs they start.
+ * Names of skills and protocols, and ids of calls.
  *
- * The call of a task has a different id in every turn. Native calls keep the vendor's ids unless the conversation has
+ * Native calls keep the vendor's ids unless the conversation has
  * used them before.
  */
 
-import type { CallKind } from "../../Call.ts"
 import * as Contents from "../../Content.ts"
 import type { Content } from "../../Content.ts"
 import { DefinitionInvalid } from "../../KernelError.ts"
@@ -19,22 +18,6 @@ export const misnamed = (name: string): DefinitionInvalid | undefined =>
   /^[A-Za-z0-9_-]{1,64}$/.test(name)
     ? undefined
     : new DefinitionInvalid({ name, reason: "a name has 1 to 64 letters, digits, '_' or '-'" })
-
-/**
- * Returns the id of a task's call, which is also the id of its run. It differs from the ids of all other tasks, turns
- * and workflows.
- */
-export const ofTask = (turnId: string, task: string): string => `${turnId}/${encoded(task)}`
-
-/** Returns the id of the run that a call starts as a child of its own run. Undefined for calls that start none. */
-export const childRunId = (
-  turnId: string,
-  { callId, kind }: { readonly callId: string; readonly kind: CallKind }
-): string | undefined => {
-  if (kind === "task") return callId
-  if (kind !== "agent") return undefined
-  return ofTask(turnId, callId.startsWith(`${turnId}.`) ? callId.slice(turnId.length + 1) : callId)
-}
 
 /** Returns whether the conversation has used a call id before, even for a call that never ran. */
 export type IsUsed = (id: string, turns: Growing<{ readonly message?: Message }>) => boolean
@@ -76,11 +59,3 @@ export const renamed = (part: Content, rename: (id: string) => string): Content 
     ? Contents.toolUse(callId, part.name, part.input)
     : Contents.toolResult(callId, part.content, part)
 }
-
-/** Percent-encodes a text. A lone surrogate, which JSON can contain, is written as `%ud800`. */
-const encoded = (text: string): string =>
-  text.isWellFormed()
-    ? encodeURIComponent(text)
-    : Array.from(text, (character) =>
-        character.isWellFormed() ? encodeURIComponent(character) : `%u${character.charCodeAt(0).toString(16)}`
-      ).join("")

@@ -2,7 +2,7 @@
 
 import type { CallResult } from "../../Call.ts"
 import type { Content } from "../../Content.ts"
-import { childRunId } from "../../internal/words/ids.ts"
+import { childRunId } from "../../Call.ts"
 import type { Message } from "../../Message.ts"
 import type { RunState, Turn } from "../../RunState.ts"
 import { ApprovalCard } from "./approvalCard.tsx"

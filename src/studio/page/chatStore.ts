@@ -1,7 +1,7 @@
 /** A conversation with an agent: each question is a run, and the runs before it are its history. */
 
 import { signal } from "@preact/signals"
-import { childRunId } from "../../internal/words/ids.ts"
+import { childRunId } from "../../Call.ts"
 import type { RunState, Turn } from "../../RunState.ts"
 import { Journal } from "./journal.ts"
 import { attempt, data } from "./pageStore.ts"

@@ -1,8 +1,6 @@
 /** The data of an exported file: compressed records and media in inert elements. */
 
-import type { RunRecord } from "../../RunState.ts"
-import * as Fold from "../../internal/state/advance.ts"
-import type { RunState } from "../../RunState.ts"
+import { advance, type RunRecord, type RunState } from "../../RunState.ts"
 import type { RunLine } from "../internal/studioData.ts"
 import { wordsOf } from "./format.ts"
 import { rowsOf } from "./rows.ts"
@@ -66,7 +64,7 @@ const lineOf = (records: ReadonlyArray<RunRecord>): RunLine => {
   let state: RunState | undefined
   let errors = 0
   for (const record of records) {
-    state = Fold.advance(state, record)
+    state = advance(state, record)
     errors += rowsOf(record).filter(({ tone }) => tone === "error").length
   }
   if (state === undefined) throw new Error("an exported journal has a record")

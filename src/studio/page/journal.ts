@@ -1,8 +1,6 @@
 /** The journal of a run in the page, and the state of the run at any of its revisions. */
 
-import * as Fold from "../../internal/state/advance.ts"
-import { open } from "../../internal/state/state.ts"
-import type { RunRecord, RunState } from "../../RunState.ts"
+import { advance, type RunRecord, type RunState } from "../../RunState.ts"
 import { type Row, rowsOf } from "./rows.ts"
 
 const kept = 64
@@ -43,11 +41,11 @@ export class Journal {
     for (let index = state?.revision ?? 0; index < last; index++) {
       const record = this.records[index]
       if (record === undefined) break
-      state = Fold.advance(state, record)
+      state = advance(state, record)
       if (record.revision % this.#spacing === 0) this.#keep(record.revision, state)
     }
     this.#last = state
-    return state === undefined ? undefined : open(state)
+    return state
   }
 
   /** Returns the index of the last row up to a revision, or -1 before the first. */

@@ -1,6 +1,6 @@
 /** Splits a reply into its blocks, with the place of each in the text. */
 
-import { BlockFold } from "../../internal/words/blockFold.ts"
+import { BlockFold, type Part } from "../../kit/blockFold.ts"
 
 /** A part of the reply as written. */
 export interface Piece {
@@ -32,7 +32,7 @@ export const readReply = (reply: string): Read => {
     if (to > from) pieces.push({ text: reply.slice(from, to), ...(block === undefined ? {} : { block }) })
     from = Math.max(from, to)
   }
-  const take = (parts: ReturnType<BlockFold<string>["push"]>, at: number) => {
+  const take = (parts: ReadonlyArray<Part>, at: number) => {
     for (const part of parts) {
       if (part.type === "block_start") cut(reply.lastIndexOf("<", at - 1))
       if (part.type === "block_complete" || part.type === "block_unclosed") {

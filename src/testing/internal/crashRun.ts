@@ -12,7 +12,7 @@ import * as Logger from "effect/Logger"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import type { Agent } from "../../Agent.ts"
+import { type Agent, withOwnSkills } from "../../Agent.ts"
 import type { Call, CallOutcome } from "../../Call.ts"
 import { Hooks } from "../../Hooks.ts"
 import * as Kernel from "../../Kernel.ts"
@@ -25,8 +25,6 @@ import * as RunStore from "../../RunStore.ts"
 import type { AnySkill, Effects } from "../../Skill.ts"
 import { SkillRegistry } from "../../SkillRegistry.ts"
 import { drive, inOrder, type Machine, type Order, World } from "./replay/virtualProcess.ts"
-import { withTeamSkills } from "../../internal/run/members.ts"
-import type { Environment } from "../../internal/run/run.ts"
 import { decide } from "./operator.ts"
 import * as Verdict from "./reliabilityRules.ts"
 import { type Cut, type Fact, type Interruption, keyOf, type Said, watch, type Witness } from "./watchedProcess.ts"
@@ -268,7 +266,11 @@ interface Process {
 }
 
 /** The parts of the subject that determine the effects of a call. */
-export type Own = Pick<Environment, "hooks" | "protocols" | "skills">
+export interface Own {
+  readonly hooks: Hooks
+  readonly protocols: ProtocolRegistry.ProtocolRegistry["Service"]
+  readonly skills: SkillRegistry["Service"]
+}
 
 /** Starts a process that begins the run, or resumes it as planned. */
 const boot = <Output, S extends AnySkill<unknown>, R, E>(
@@ -286,7 +288,7 @@ const boot = <Output, S extends AnySkill<unknown>, R, E>(
     const own = yield* Layer.build(subject.layer)
     const parts = Context.merge(yield* Layer.build(defaults), own)
     // Skill values of agents are watched like those of the registry.
-    const skills = withTeamSkills<R | SkillRegistry>(Context.get(parts, SkillRegistry), subject.agent, parts)
+    const skills = withOwnSkills<R | SkillRegistry>(Context.get(parts, SkillRegistry), subject.agent, parts)
     const protocols = Context.get(parts, ProtocolRegistry.ProtocolRegistry)
     known = { hooks: Context.get(parts, Hooks), protocols, skills }
     const watched = watch(machine, witness, { store, skills, protocols }, cut)

@@ -2,12 +2,11 @@
 
 import * as Effect from "effect/Effect"
 import type { Call } from "../../Call.ts"
-import type * as Kernel from "../../Kernel.ts"
-import type { RunState } from "../../RunState.ts"
-import type * as RunStore from "../../RunStore.ts"
+import * as Kernel from "../../Kernel.ts"
+import * as Policy from "../../Policy.ts"
+import type { OpenQuestion, RunState } from "../../RunState.ts"
+import * as RunStore from "../../RunStore.ts"
 import type { AnySkill } from "../../Skill.ts"
-import { effectsOf } from "../../internal/call/targets.ts"
-import { questionsBelow } from "../../internal/kernel/queue.ts"
 import { storedTasks } from "../../store-kit/stored.ts"
 import type { Life, Own, Subject } from "./crashRun.ts"
 import type * as Verdict from "./reliabilityRules.ts"
@@ -31,7 +30,7 @@ export const decide = Effect.fnUntraced(function* <Output, S extends AnySkill<un
   own: Own | undefined
 ): Effect.fn.Return<Decision, RunStore.StoreError> {
   const options =
-    state.status.type === "paused" ? (subject.answer ?? approve)(state, yield* questionsBelow(store, state)) : {}
+    state.status.type === "paused" ? (subject.answer ?? approve)(state, yield* questionsOf(store, state)) : {}
   const replay: { [callId: string]: Kernel.Recovery } = {}
   const findings: Array<Verdict.Finding> = []
   let told = false
@@ -46,7 +45,7 @@ export const decide = Effect.fnUntraced(function* <Output, S extends AnySkill<un
         fact.record.delta.launched?.includes(place.callId) === true
     )
     const result = is("ended") || isHeld ? before?.results.get(keyOf(place)) : undefined
-    const effects = own === undefined ? "write" : effectsOf(own, call)
+    const effects = own === undefined ? "write" : Policy.effectsOf(own, call)
     const verdict =
       options.recover?.[place.callId] ??
       (subject.verdict ?? truth)(call, { effects, entered: is("started") || isHeld, result })
@@ -62,6 +61,16 @@ export const decide = Effect.fnUntraced(function* <Output, S extends AnySkill<un
   }
   return { options: { ...options, recover: { ...options.recover, ...replay } }, told, findings }
 })
+
+/** Returns the open questions of a stored run. */
+const questionsOf = (
+  store: RunStore.RunStoreShape,
+  { runId }: RunState
+): Effect.Effect<ReadonlyArray<OpenQuestion>, RunStore.StoreError> =>
+  Kernel.questions(runId).pipe(
+    Effect.provideService(RunStore.RunStore, store),
+    Effect.catchTag("RunNotFound", (error) => Effect.die(error))
+  )
 
 /** A call whose outcome is not stored. */
 export interface Open {

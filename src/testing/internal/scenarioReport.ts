@@ -23,7 +23,7 @@ import type { Usage } from "../../Usage.ts"
 import * as Read from "../../kit/files.ts"
 import { type Json, type JsonObject, isJsonObject } from "../../kit/json.ts"
 import { redact } from "../../kit/redact.ts"
-import { ofTask } from "../../internal/words/ids.ts"
+import { taskRunId } from "../../Call.ts"
 
 /** The end of a scenario. */
 export type Status = "ok" | "fail" | "skipped"
@@ -269,7 +269,7 @@ const taskOf = ({ data, event, runId, step }: Recorder.Entry, runs: Runs): Node 
     ok: event === "task_complete",
     durationMs: numberOf(data, "duration_ms"),
     text: textOf(data, event === "task_complete" ? "result" : "error"),
-    children: turnsOf(textOf(data, "child_run_id") || ofTask(`${runId}:t${step + 1}`, id), runs)
+    children: turnsOf(textOf(data, "child_run_id") || taskRunId(`${runId}:t${step + 1}`, id), runs)
   }
 }
 

@@ -12,7 +12,7 @@ import { isRest } from "../../../RunEvent.ts"
 import type { PhaseEvent } from "../../../RunEvent.ts"
 import { isCopied, type Question, type RunRecord } from "../../../RunState.ts"
 import { redact } from "../../../kit/redact.ts"
-import { childRunId } from "../../../internal/words/ids.ts"
+import { childRunId } from "../../../Call.ts"
 
 /** The position of a run in its recording. */
 interface Track {

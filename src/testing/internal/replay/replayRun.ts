@@ -10,7 +10,6 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import type { Spent } from "../../../Budget.ts"
 import type { CallResult, HostedCall } from "../../../Call.ts"
 import type { Content } from "../../../Content.ts"
 import type { ReplayDiverged, ResumeError, StoreError } from "../../../KernelError.ts"
@@ -23,26 +22,19 @@ import {
 } from "../../../KernelError.ts"
 import type { Message } from "../../../Message.ts"
 import type { Middleware, ToolEffect } from "../../../Middleware.ts"
-import { type PromptPipelineShape, type Recorded, simple } from "../../../PromptPipeline.ts"
+import { type PromptPipelineShape, type Recorded, simple, summaryIn } from "../../../PromptPipeline.ts"
 import type { PhaseEvent, RunEvent } from "../../../RunEvent.ts"
 import type { ErrorInfo, RunRecord, RunState } from "../../../RunState.ts"
 import { advance } from "../../../RunState.ts"
-import { patient } from "../../../store-kit/storeGuard.ts"
 import * as RunStore from "../../../RunStore.ts"
+import * as Simulation from "../../../Simulation.ts"
 import type { StreamPart } from "../../../StreamPart.ts"
 import * as StreamParts from "../../../StreamPart.ts"
-import * as Begin from "../../../internal/kernel/start.ts"
-import { summaryIn } from "../../../internal/prompt/keptSummary.ts"
-import { asking } from "../../../internal/call/callAsks.ts"
 import { drive, type Machine, World } from "./virtualProcess.ts"
 import { stored, treeOf } from "../../../store-kit/stored.ts"
-import { resume } from "../../../internal/kernel/resume.ts"
-import { LiveTree, Trees } from "../../../store-kit/liveTree.ts"
-import type { Environment } from "../../../internal/run/run.ts"
 import type { Recovery } from "../../../RunOptions.ts"
 import { isRest } from "../../../RunEvent.ts"
 import { Tape } from "./recording.ts"
-import * as Tree from "../../../internal/run/sharedBudget.ts"
 
 /**
  * A finished replay: its events in order, and the state at the end of the recording.
@@ -73,7 +65,7 @@ export const providerOf = (records: ReadonlyArray<RunRecord>): string => {
  * one by one.
  */
 export const replay = Effect.fnUntraced(function* (
-  environment: Environment,
+  process: MakeProcess,
   root: string,
   records: ReadonlyArray<RunRecord>,
   heard: ReadonlyArray<RunEvent>
@@ -99,8 +91,8 @@ export const replay = Effect.fnUntraced(function* (
     }
     const machine = world.boot(life)
     const before = Option.getOrUndefined(yield* store.load(root))
-    const stage = staged(environment, tape, store, machine, events, repliesOf(heard), Tree.spentOf(before))
-    const fiber = machine.start(yield* begun(stage, tape, store, root), context)
+    const started = process(surroundings(tape, store, machine, events, repliesOf(heard), before))
+    const fiber = machine.start(yield* begun(started, tape, store, root), context)
     yield* drive(world, () => tape.fault !== undefined || tape.isOver() || fiber.pollUnsafe() !== undefined)
     if (!tape.isOver() && tape.fault === undefined) {
       tape.diverge(root, undefined, fiber.pollUnsafe() === undefined ? "nothing more" : "the end of the run")
@@ -113,9 +105,11 @@ export const replay = Effect.fnUntraced(function* (
   return { events, state, runs, lives: tape.lives.length }
 })
 
+type MakeProcess = (surroundings: Simulation.Surroundings) => Simulation.Process
+
 /** Starts a recorded process in the way it started. */
 const begun = Effect.fnUntraced(function* (
-  environment: Environment,
+  process: Simulation.Process,
   tape: Tape,
   store: RunStore.RunStoreShape,
   root: string
@@ -124,10 +118,9 @@ const begun = Effect.fnUntraced(function* (
   const first = own.find((record) => record.runId === root)
   const event = first?.events[0]
   if (event?.type === "run_started") {
-    const { context, history, messages, rootRunId, runId } = event
-    const birth = { runId, rootRunId, parentRunId: undefined, depth: 0, taskId: undefined }
+    const { context, history, messages, runId } = event
     const input = messages.at(-1)?.content ?? []
-    return Begin.start(environment, { ...birth, history: messages.slice(0, history), input, context })
+    return process.start({ runId, history: messages.slice(0, history), input, context })
   }
   const state = yield* stored(store, root)
   const replay: { [id: string]: Recovery } = {}
@@ -144,7 +137,7 @@ const begun = Effect.fnUntraced(function* (
     for (const result of delta.resolved ?? []) replay[result.callId] = { resolve: known(result) }
   }
   const delta = first?.op === "resume" ? first.delta : {}
-  return resume(environment, state, {
+  return process.resume(state, {
     recover: replay,
     ...(delta.context === undefined ? {} : { context: delta.context }),
     ...(delta.answers === undefined ? {} : { answers: delta.answers }),
@@ -166,18 +159,17 @@ const append = (store: RunStore.RunStoreShape, record: RunRecord): Effect.Effect
   return Effect.catchTag(appended, ["RunExists", "ConcurrentAppendError"], Effect.die)
 }
 
-// ---------------------------------------------------------------- the stage
+// ---------------------------------------------------------------- surroundings
 
-/** The environment of a replayed process, cut off from the outside. */
-const staged = (
-  environment: Environment,
+/** The surroundings of a replayed process, cut off from the outside. */
+const surroundings = (
   tape: Tape,
   store: RunStore.RunStoreShape,
   machine: Machine,
   events: Array<RunEvent>,
   replies: Replies,
-  spent: Spent
-): Environment => {
+  before: RunState | undefined
+): Simulation.Surroundings => {
   // Runs that passed the end of their process. Their further records were never stored, and are not published.
   const beyond = new Set<string>()
   const held = (record: RunRecord) => {
@@ -207,26 +199,17 @@ const staged = (
     cancelled: () => Effect.never
   }
   return {
-    ...environment,
-    // The recorded replies name their provider.
-    served: (model, { provider }) => Effect.succeed({ model, provider }),
-    store: patient(watched, environment.limits),
+    store: watched,
     workerId: tape.life,
     clock: machine.clock,
     middleware: [played(tape, machine, replies)],
-    pipeline: environment.pipeline === simple ? simple : remembering(tape, environment.pipeline),
-    parts: environment.parts || replies.size > 0,
-    telemetry: undefined,
-    stop: undefined,
-    signal: undefined,
-    steering: {
-      isWaiting: () => saidNext(tape).length > 0,
-      look: Effect.sync(() => ({ messages: saidNext(tape), take: () => {} }))
-    },
-    budget: Tree.make(environment.agent.budget, environment.agent.spawn ?? environment.budget.spawn, spent),
-    live: new LiveTree(new Trees(), (event) => void (beyond.has(event.runId) || events.push(event)), 0),
-    isFull: () => false,
-    batch: (body) => body()
+    pipeline: (own) => (own === simple ? simple : remembering(tape, own)),
+    parts: replies.size > 0,
+    steering: () => saidNext(tape),
+    before,
+    publish: (event) => {
+      if (!beyond.has(event.runId)) events.push(event)
+    }
   }
 }
 
@@ -282,7 +265,7 @@ const played = (tape: Tape, machine: Machine, replies: Replies): Middleware => (
       const result = tape.resultOf(runId, step, call)
       if (result !== undefined) return Effect.succeed(result)
       const asks = tape.questionOf(runId, call)
-      if (asks !== undefined) return Effect.succeed(asking(call, asks, undefined))
+      if (asks !== undefined) return Effect.succeed(Simulation.asking(call, asks))
       const event = tape.next(runId)?.events[0]
       if (event?.type === "run_failed" && event.error.tag === "ExtensionFailed") {
         return Effect.fail(new ExtensionFailed({ extension: "callTool", detail: "", ...texts(event.error.fields) }))

@@ -5,7 +5,7 @@
  * REFUSED, or UNDECIDED if the piece ended first. No character is read twice.
  */
 
-import { isSpace } from "../../kit/text.ts"
+import { isSpace } from "./text.ts"
 
 // Called without a method lookup, for the reason given in `blockFold.ts`.
 const { charCodeAt, indexOf } = String.prototype

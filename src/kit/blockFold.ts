@@ -5,10 +5,42 @@
  * nested opening tag. Only the start of such a tag or half a surrogate pair is held back.
  */
 
-import type { Part } from "../../Block.ts"
-import * as Bounds from "../../kit/bounds.ts"
+import * as Bounds from "./bounds.ts"
 import { OpeningTag, REFUSED, UNDECIDED } from "./openingTag.ts"
-import { isHighSurrogate, isSpace, ownSlice, Pieces } from "../../kit/text.ts"
+import { isHighSurrogate, isSpace, ownSlice, Pieces } from "./text.ts"
+
+/**
+ * A block: type, name and content. Without a name attribute, `name` is null; an empty name stays empty.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Block {
+  readonly type: string
+  readonly name: string | null
+  readonly content: string
+}
+
+/**
+ * The output of a parser, in the order of the text.
+ *
+ * The content of a `block_complete` is the concatenation of the `block_content` parts before it. `block_unclosed` is
+ * the block in which a truncated reply ended; never act on it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Part =
+  | { readonly type: "text_chunk"; readonly text: string }
+  | { readonly type: "block_start"; readonly blockType: string; readonly name: string | null }
+  | { readonly type: "block_content"; readonly text: string }
+  | { readonly type: "block_complete"; readonly block: Block }
+  | {
+      readonly type: "block_unclosed"
+      readonly blockType: string
+      readonly name: string | null
+      readonly content: string
+    }
 
 // Called without a method lookup: engines represent strings in several ways, and a call site that has seen more than
 // four of them looks methods up slowly.

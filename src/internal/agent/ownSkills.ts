@@ -1,0 +1,51 @@
+/**
+ * Skills that agents hold as values, beside those of a registry.
+ */
+
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { closeOver } from "../../kit/foreignCode.ts"
+import type { AnySkill } from "../../Skill.ts"
+import type { SkillRegistryShape } from "../../SkillRegistry.ts"
+import { closedSkill } from "../skill/withCall.ts"
+
+/** An agent whose instructions and skill values need services. */
+interface Holder<out R> {
+  readonly instructions: string | Effect.Effect<string, never, R>
+  readonly skills: ReadonlyArray<AnySkill<unknown> | string> | "all" | undefined
+}
+
+/**
+ * Returns a registry with the skill values of agents added, provided with services. Names of the registry win.
+ * `Agent.make` guarantees that `R` includes what skill values need.
+ */
+export function withOwnSkills<R>(
+  registry: SkillRegistryShape,
+  agents: ReadonlyArray<Holder<R>>,
+  services: Context.Context<R>
+): SkillRegistryShape
+export function withOwnSkills(
+  registry: SkillRegistryShape,
+  agents: ReadonlyArray<Holder<unknown>>,
+  services: Context.Context<unknown>
+): SkillRegistryShape {
+  const provide = closeOver(services)
+  const own = new Map<string, AnySkill>()
+  for (const { skills } of agents) {
+    for (const skill of skills === undefined || skills === "all" ? [] : skills) {
+      if (typeof skill !== "string") own.set(skill.name, closedSkill(skill, provide))
+    }
+  }
+  if (own.size === 0) return registry
+  const listed = Array.from(own.values())
+  const isNew = ({ name }: AnySkill) => Option.isNone(registry.find(name))
+  return {
+    ...registry,
+    find: (name) => Option.orElse(registry.find(name), () => Option.fromUndefinedOr(own.get(name))),
+    all: Effect.map(registry.all, (registered) => {
+      const added = listed.filter(isNew)
+      return added.length === 0 ? registered : registered.concat(added)
+    })
+  }
+}
